@@ -1,16 +1,22 @@
-import type { Carried, Carrier, CarryOutcome } from '#delivery/transport/carrier.ts'
+import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'
+import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
 import { isLocal } from '#domains/domain.ts'
 import { findHeldDomain } from '#domains/domain-rows.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
 import { type AcceptedRecipient, findRecipient, type Recipient } from '#inbound/find-recipient.ts'
-import { receiveMail } from '#inbound/receive-mail.ts'
-import type { CountedReport } from '#inbound/report/report-outcome.ts'
+import type { CountedReport } from '#inbound/find-reported.ts'
+import { receiveMail, refusalReply } from '#inbound/receive-mail.ts'
 import { domainOf } from '#inboxes/inbox.ts'
 import { findRawMessage } from '#mailbox/raw-message-rows.ts'
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
 import type { HeldDelivery } from '#outbound/delivery-claim-rows.ts'
-import type { SettledDelivery, SettleInput } from '#outbound/settle-deliveries-rows.ts'
-import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
+import {
+  type SettledDelivery,
+  type SettleInput,
+  settleDeliveries,
+} from '#outbound/settle-deliveries-rows.ts'
+import type { SuppressionType } from '#outbound/suppression-rows.ts'
+import { newSuppression } from '#outbound/suppressions.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -21,10 +27,11 @@ import type { Parser } from '#platform/workers/parser.ts'
 import type { Group as AnyGroup, GroupOutcome } from '#queue/dispatched-queue.ts'
 import { giveBack, type LeaseKeeper, outlastStore } from '#queue/lease-keeper.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
+import { nextAttemptAt } from '#queue/retry-schedules.ts'
 import type { Db } from '#schema/tables.ts'
-import { type Attempted, settledOf } from './outcome.ts'
+import type { Carried, Carrier, CarryOutcome } from './carrier.ts'
 
-/** After the last attempt's time nothing is sent any more, whatever came in between. */
+/** Nothing is sent later than this after the expiry of a delivery. */
 const DELIVERY_GRACE_MS = HOUR_MS
 
 export type DeliverDeps = {
@@ -49,7 +56,7 @@ export type DeliverDeps = {
 /** A message for its recipients at one domain. */
 export type Group = AnyGroup<HeldDelivery>
 
-export type Holding = {
+type Holding = {
   worker: string
   signal: AbortSignal
   leases: Pick<LeaseKeeper<HeldDelivery>, 'confirm' | 'giveBack'>
@@ -58,9 +65,9 @@ export type Holding = {
 }
 
 /**
- * Attempts the deliveries of the group that the worker still holds and records their outcome; on return
- * the worker holds none of them. When `signal` is aborted, unsent ones are given back. Rejects only where
- * the outcome could not be recorded before that: then the leases end by themselves.
+ * Attempts the deliveries of the group that the worker still holds and records their outcomes; on return
+ * the worker holds none of them. When `signal` is aborted, unsent deliveries go back to the queue. Rejects
+ * only where an outcome could not be recorded before that: then the leases end by themselves.
  */
 export async function deliver(
   deps: DeliverDeps,
@@ -78,7 +85,7 @@ export async function deliver(
   }
   const group: Group = [first, ...rest]
   const { attempted, captured } = await attempt(deps, group, { ...holding, outlast })
-  const untried = attempted.filter(({ outcome }) => isGivenBack(outcome, signal))
+  const untried = attempted.filter(({ outcome }) => isUntried(outcome, signal))
   const kept = attempted.filter((one): one is Attempted => !untried.includes(one))
   if (kept.length > 0) {
     const deliveries = kept.map((one) => settle(deps, one, signal))
@@ -87,8 +94,8 @@ export async function deliver(
     const outcome = { worker, accountId, messageId, deliveries, captured, eventId, nowMs }
     const ids = await outlast(() => deps.db.write(settleDeliveries, outcome))
     // A delivery that is tried again writes no event.
-    if (deliveries.some(({ nextAttemptAtMs }) => nextAttemptAtMs === null)) deps.wakeEvents()
-    tell(
+    if (deliveries.some(({ next_attempt_at }) => next_attempt_at === null)) deps.wakeEvents()
+    report(
       deps,
       group,
       deliveries.filter(({ id }) => ids.includes(id)),
@@ -110,18 +117,18 @@ type Tried = Omit<Attempted, 'outcome'> & {
   outcome: Attempted['outcome'] | Extract<CarryOutcome, { kind: 'crowded' }>
 }
 
-/** A delivery that was not tried, or was cut on our side before anything was sent, is as it was. */
-function isGivenBack({ kind }: Tried['outcome'], signal: AbortSignal): boolean {
+/** Whether the delivery was not tried, or was cut on our side before anything was sent. */
+function isUntried({ kind }: Tried['outcome'], signal: AbortSignal): boolean {
   return kind === 'crowded' || (signal.aborted && NOT_SENT.has(kind))
 }
 
 const NOT_SENT: ReadonlySet<string> = new Set(['unsent', 'no-route'])
 
-/** An end without an answer that we made ourselves says nothing about the server: it is not counted. */
+/** An ambiguous end that our own abort caused says nothing about the server and is not counted. */
 function settle(deps: DeliverDeps, one: Attempted, signal: AbortSignal): SettledDelivery {
   if (!signal.aborted || one.outcome.kind !== 'ambiguous') return settledOf(deps, one)
   const delivery = { ...one.delivery, ambiguous_attempts: 0 }
-  return { ...settledOf(deps, { ...one, delivery }), isAmbiguous: false }
+  return { ...settledOf(deps, { ...one, delivery }), ambiguous_attempts: 0 }
 }
 
 const ANSWERED: ReadonlySet<string> = new Set(['accepted', 'complained', 'refused'])
@@ -133,8 +140,8 @@ function groupOutcomeOf(kinds: string[]): GroupOutcome {
   return kinds.some((kind) => UNANSWERED.has(kind)) ? 'unreached' : 'returned'
 }
 
-function tell(deps: DeliverDeps, group: Group, settled: SettledDelivery[]): void {
-  for (const { id, status, host, responseCode, response } of settled) {
+function report(deps: DeliverDeps, group: Group, settled: SettledDelivery[]): void {
+  for (const { id, status, host, response_code: responseCode, response } of settled) {
     deps.countDelivery(status)
     const delivery = group.find((one) => one.id === id)
     const fields = {
@@ -160,12 +167,12 @@ async function attempt(
     attempted: group.map((delivery) => ({ delivery, outcome, host: null, tls: null })),
     captured: null,
   })
-  // Its last attempt was due long ago: whatever kept it from ending must not go on for ever.
+  // The last attempt was due long ago: a fault that keeps the delivery from ending must not go on for ever.
   const [{ expires_at: expiresAtMs }] = group
   if (deps.queueClock.now() > expiresAtMs + DELIVERY_GRACE_MS) return all({ kind: 'expired' })
   const message = await readOutgoing(deps, group, attempting)
   if ('kind' in message) return all(message)
-  // It rejects before anything is stored, or not at all.
+  // deliverHere rejects before anything is stored, or not at all.
   const { here, elsewhere } = await attempting.outlast(() => deliverHere(deps, group, message))
   const [first, ...rest] = elsewhere
   if (first === undefined) return { attempted: here, captured: null }
@@ -184,19 +191,19 @@ async function attempt(
 
 type OutgoingMessage = { raw: Uint8Array; reversePath: string }
 
-/** The message, or the outcome for its recipients when it cannot be had. */
+/** The message, or the outcome for its recipients when it cannot be read. */
 async function readOutgoing(
   deps: DeliverDeps,
   group: Group,
   { outlast, signal }: Attempting,
 ): Promise<OutgoingMessage | Extract<Attempted['outcome'], { kind: 'unroutable' | 'no-route' }>> {
-  // That of any recipient of the group takes reports about all of them.
+  // Reports to the return path of any recipient of the group may be about all of them.
   const [{ raw_id: rawId, return_path: returnPath }] = group
   try {
     const find = () => outlast(() => findRawMessage(deps.db, rawId))
     const row = await find()
     if (row === null) return DELETED
-    // A broken blob store is not waited for: it may stay so, and the attempt would keep its slot for ever.
+    // No retry here: a blob store may stay broken, and the attempt would keep its slot for ever.
     const bytes = () => deps.blobs && raceAbort(deps.blobs.get(rawId), { signal })
     const raw = row.content ?? (await bytes())
     if (raw === null) {
@@ -222,7 +229,7 @@ const DELETED = {
   reply: { code: 550, enhanced: '5.6.0', text: 'The message was deleted.' },
 } as const
 
-/** A fault of ours is no outcome of theirs: it is tried again by schedule, and ends with it. */
+/** Our own fault says nothing about the server: the deliveries are retried by schedule until they expire. */
 async function carry(
   deps: { log: Log },
   group: Group,
@@ -257,11 +264,9 @@ async function carry(
 
 const NO_OUTCOME = { kind: 'no-route', text: 'The attempt failed within the service.' } as const
 
-type Here = { delivery: HeldDelivery; recipient: AcceptedRecipient }
-
 /**
- * Mail to inboxes of this service takes the path of mail from outside, without leaving: the outcomes for
- * recipients here, and the recipients that are elsewhere.
+ * Receives mail to inboxes of this service as if it came from outside. Returns the outcomes of these
+ * recipients, and the deliveries to recipients elsewhere.
  */
 async function deliverHere(
   deps: DeliverDeps,
@@ -273,7 +278,7 @@ async function deliverHere(
   }
   const here: Attempted[] = []
   const elsewhere: HeldDelivery[] = []
-  const accepted: Here[] = []
+  const accepted: { delivery: HeldDelivery; recipient: AcceptedRecipient }[] = []
   for (const delivery of group) {
     const refuse = (outcome: Attempted['outcome']) =>
       here.push({ delivery, outcome, host: null, tls: null })
@@ -292,7 +297,7 @@ async function deliverHere(
   return { here, elsewhere }
 }
 
-/** Whether mail that leaves an inbox for this domain need not leave the service. */
+/** Whether this service receives the mail of the domain. */
 async function isDomainHere(
   { db, inboxDomain }: { db: Db; inboxDomain: string },
   domain: string,
@@ -302,7 +307,7 @@ async function isDomainHere(
   return held !== null && isLocal(held)
 }
 
-/** As for mail from outside; an account may send to itself. */
+/** The quota holds as for mail from outside, but an account may send to itself. */
 async function isFull(
   { storageQuota }: DeliverDeps,
   recipient: Recipient,
@@ -332,24 +337,17 @@ async function receiveHere(
         return { kind: 'accepted', reply: { code: 250, enhanced: '2.0.0', text: 'Stored here' } }
       case 'no_recipient':
         return NO_MAILBOX
-      case 'too_early':
-        return refusedAtEnd(451, '4.3.0', 'Delivery still in progress, try again later')
-      case 'rejected_by_policy':
-        return refusedAtEnd(550, '5.7.1', result.text)
-      case 'loop':
-        return refusedAtEnd(554, '5.4.6', result.text)
+      default:
+        return { kind: 'refused', stage: 'final-dot', reply: refusalReply(result) }
     }
   } catch (error) {
     deps.log.warn({ error }, 'a message between inboxes of this service could not be stored')
-    return refusedAtEnd(451, '4.3.0', 'The message could not be stored.')
+    const reply = { code: 451, enhanced: '4.3.0', text: 'The message could not be stored.' }
+    return { kind: 'refused', stage: 'final-dot', reply }
   }
 }
 
-function refusedAtEnd(code: number, enhanced: string, text: string): Attempted['outcome'] {
-  return { kind: 'refused', stage: 'final-dot', reply: { code, enhanced, text } }
-}
-
-/** Not for good: the account may make the inbox tomorrow, so the address is not suppressed. */
+/** The account may make the inbox tomorrow, so the address is not suppressed. */
 const NO_MAILBOX: Attempted['outcome'] = {
   kind: 'unroutable',
   reply: { code: 550, enhanced: '5.1.1', text: 'No such mailbox here' },
@@ -362,8 +360,8 @@ const MAILBOX_FULL: Attempted['outcome'] = {
 }
 
 /**
- * The sandbox as a mail server: it takes a message for all of these recipients, but for the addresses that
- * behave as they are named. `captured` is the row to keep; null when nobody took it.
+ * The sandbox as a mail server: it accepts the message for all recipients except the addresses that stand for
+ * an outcome (see `capturedOutcome`). `captured` is the row to keep; null when no recipient accepted.
  */
 function captureMail(
   deps: Pick<DeliverDeps, 'clock' | 'makeId' | 'log'>,
@@ -420,4 +418,119 @@ function capturedOutcome({ recipient, status }: HeldDelivery): Attempted['outcom
 const ACCEPTED: Attempted['outcome'] = {
   kind: 'accepted',
   reply: { code: 250, enhanced: '2.0.0', text: 'Captured in the sandbox' },
+}
+
+/** Attempts that may end without an answer to the final dot. */
+const AMBIGUOUS_ATTEMPTS_MAX = 3
+
+export type Attempted = {
+  delivery: HeldDelivery
+  outcome:
+    | Exclude<CarryOutcome, { kind: 'crowded' }>
+    | { kind: 'complained'; text: string }
+    /** The delivery expired before this attempt. */
+    | { kind: 'expired' }
+  host: string | null
+  tls: string | null
+}
+
+type OutcomeDeps = { clock: Clock; queueClock: QueueClock; makeId: MakeId }
+
+/**
+ * The row to record for an outcome. 5xx is permanent; any other code that is not 2xx, a failed connection
+ * and a missing route are retried by schedule until the delivery expires; an end without an answer to the
+ * final dot is retried up to AMBIGUOUS_ATTEMPTS_MAX times.
+ */
+export function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDelivery {
+  const { outcome, delivery } = attempted
+  const suppress = (type: SuppressionType, reason: string) => {
+    const { account_id: accountId, recipient: address } = delivery
+    return newSuppression(deps, { accountId, address, type, reason })
+  }
+  switch (outcome.kind) {
+    case 'accepted':
+      return final(attempted, 'accepted', outcome.reply)
+    case 'complained':
+      return {
+        ...final(attempted, 'complained', { code: 250, enhanced: '2.0.0', text: outcome.text }),
+        suppression: suppress('complaint', outcome.text),
+        complaintEventId: deps.makeId('evt'),
+      }
+    case 'unroutable':
+      return final(attempted, 'failed', outcome.reply)
+    case 'refused': {
+      const { reply } = outcome
+      if (reply.code < 500 || reply.code > 599) return retried(deps, attempted, reply)
+      const isDead = outcome.stage === 'rcpt' && isDeadAddress(reply)
+      const reason = `${reply.code} ${reply.enhanced ?? ''} ${reply.text}`.replace(/\s+/g, ' ')
+      const suppression = isDead ? suppress('bounce', reason) : null
+      return { ...final(attempted, 'failed', reply), suppression }
+    }
+    case 'expired':
+      return final(attempted, 'failed', wordsOnly(EXPIRED))
+    case 'unsent':
+      return retried(
+        deps,
+        attempted,
+        outcome.failure.kind === 'reply' ? outcome.failure.reply : wordsOnly(outcome.failure.text),
+      )
+    case 'no-route':
+      return retried(deps, attempted, wordsOnly(outcome.text))
+    case 'ambiguous':
+      return ambiguous(deps, attempted, textOf(outcome.failure))
+  }
+}
+
+const EXPIRED = 'Given up: its 48 hours were over before it could be tried again'
+
+type Words = { code: number | null; enhanced: string | null; text: string }
+
+function wordsOnly(text: string): Words {
+  return { code: null, enhanced: null, text }
+}
+
+function final(
+  { delivery, host, tls }: Attempted,
+  status: SettledDelivery['status'],
+  { code, enhanced, text }: Words,
+): SettledDelivery {
+  return {
+    id: delivery.id,
+    status,
+    next_attempt_at: null,
+    ambiguous_attempts: 0,
+    host,
+    tls,
+    response_code: code,
+    enhanced_code: enhanced,
+    response: text.slice(0, RESPONSE_LENGTH_MAX),
+    suppression: null,
+    complaintEventId: null,
+  }
+}
+
+function retried(deps: OutcomeDeps, attempted: Attempted, words: Words): SettledDelivery {
+  const { attempts, expires_at: expiresAtMs } = attempted.delivery
+  const next_attempt_at = nextAttemptAt({ attempts, nowMs: deps.queueClock.now(), expiresAtMs })
+  if (next_attempt_at === null) {
+    const text = `Given up after 48 hours and ${attempts} attempts: ${words.text}`
+    return final(attempted, 'failed', { ...words, text })
+  }
+  return { ...final(attempted, 'deferred', words), next_attempt_at }
+}
+
+function ambiguous(deps: OutcomeDeps, attempted: Attempted, why: string): SettledDelivery {
+  const count = attempted.delivery.ambiguous_attempts + 1
+  const words = wordsOnly(`${NO_ANSWER} (${why})`)
+  const again = count < AMBIGUOUS_ATTEMPTS_MAX ? retried(deps, attempted, words) : null
+  const settled =
+    again === null || again.next_attempt_at === null ? final(attempted, 'unknown', words) : again
+  return { ...settled, ambiguous_attempts: 1 }
+}
+
+const NO_ANSWER = 'The server took the message and gave no answer to it'
+
+function textOf(failure: Extract<CarryOutcome, { kind: 'ambiguous' }>['failure']): string {
+  if (failure.kind !== 'reply') return failure.text
+  return `${failure.reply.code} ${failure.reply.text}`
 }

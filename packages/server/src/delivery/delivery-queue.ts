@@ -1,4 +1,4 @@
-// The queue of deliveries in the hands of one worker, with what it needs to know of clocks and leases.
+// The queue of deliveries for one worker: claims, leases and attempts.
 
 import { domainOf } from '#inboxes/inbox.ts'
 import { deliveryQueue, type HeldDelivery } from '#outbound/delivery-claim-rows.ts'
@@ -38,9 +38,9 @@ export function openDeliveryQueue(
 }
 
 /**
- * By the next hop of today, for what was queued under another mode of delivery has another lane; and
- * even where all mail has one next hop by domain: a group has one reverse-path, and who hears it may
- * report of all recipients of the group.
+ * Groups by the current next hop, because a delivery that was queued under another mode of delivery has
+ * another lane. Groups also by domain where all mail has one next hop: a group has one reverse-path, and the
+ * server that gets it may report on all recipients of the group.
  */
 function groupByDomain(held: readonly HeldDelivery[], laneOf: (domain: string) => string): Group[] {
   const groups = new Map<string, [HeldDelivery, ...HeldDelivery[]]>()

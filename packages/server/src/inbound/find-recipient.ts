@@ -1,19 +1,17 @@
-// Where mail for an address goes: an inbox, the postmaster, or nowhere.
-
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { findServedDomain } from '#domains/domain-rows.ts'
 import { inboxAddressOf, type ReachedInbox, unquote } from '#inboxes/inbox.ts'
 import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
-import { isReturnPath } from '#outbound/return-path.ts'
+import { isReturnPath } from '#outbound/sent-marks.ts'
 import type { Db } from '#schema/tables.ts'
 
 export type Recipient =
   | { kind: 'inbox'; inbox: ReachedInbox }
   /** RFC 5321 §4.5.1: always accepted. */
   | { kind: 'postmaster' }
-  /** Where reports about sent mail come to; forged ones too, whoever writes there. */
+  /** For reports about sent mail; also a forged return path, and whoever writes there. */
   | { kind: 'return_path'; localPart: string }
-  /** RFC 2142 §4, where complaints come to; with the inbox of this name, where there is one. */
+  /** For complaints (RFC 2142 §4); with the inbox of this name, where there is one. */
   | { kind: 'abuse'; inbox: ReachedInbox | null }
   | { kind: 'unknown_mailbox' }
   | { kind: 'foreign_domain' }
@@ -26,13 +24,10 @@ export type AcceptedRecipient = Exclude<
   readonly address: string
 }
 
-/** Gets what arrives as mail. */
-export type MailRecipient = Extract<AcceptedRecipient, { kind: 'inbox' | 'postmaster' }> & {
-  /** Of an address for reports, which this mail is none of. */
-  readonly takesReports?: true
-}
+/** A recipient that gets the message as mail, not as a report. */
+export type MailRecipient = Extract<AcceptedRecipient, { kind: 'inbox' | 'postmaster' }>
 
-/** `address` is `local-part@domain`, or the bare `postmaster` of RFC 5321 §4.5.1. */
+/** Where mail for `local-part@domain`, or for the bare `postmaster` of RFC 5321 §4.5.1, goes. */
 export async function findRecipient(
   deps: { db: Db; inboxDomain: string },
   address: string,
@@ -44,7 +39,7 @@ export async function findRecipient(
   const isAbuse = mailbox === `abuse@${domain}`
   const inbox = isReturnPath(localPart) ? null : await findInboxByAddress(deps.db, mailbox)
   if (inbox !== null) return { kind: isAbuse ? 'abuse' : 'inbox', inbox }
-  // Looked for only now: most mail is for an inbox, whose address tells the domain.
+  // Looked up last: most mail is for an inbox, whose address has the domain.
   if (domain !== deps.inboxDomain && (await findServedDomain(deps.db, domain)) === null) {
     return { kind: 'foreign_domain' }
   }

@@ -1,19 +1,16 @@
-// Mail to the postmaster of the service, to and from rows; only operators read it.
+// Mail to the postmaster of the service, which only operators read.
 
 import { dropRawReferences } from '#mailbox/raw-message-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
 
-export type PostmasterPage = {
+type PostmasterPage = {
   messages: Row<'postmaster_messages'>[]
-  /** Pass it as `before` to get the messages that follow; null at the end. */
+  /** The `before` of the next page; null at the end. */
   next: string | null
 }
 
-/**
- * Adds a message; false, and nothing is added, when the same one (by its receipt key) is there
- * already, as when a peer lost our answer.
- */
+/** False when the same message (by its receipt key) is there already, as when a peer lost our answer. */
 export async function addPostmasterMessage(
   tx: Tx,
   message: NewRow<'postmaster_messages'>,
@@ -27,14 +24,14 @@ export async function addPostmasterMessage(
   return added.length > 0
 }
 
-/** The newest of the operator's mail that are kept. What they cost to look through is bounded by it, too. */
+/** Kept messages, the newest. This also bounds the cost of searching them. */
 const POSTMASTER_MESSAGES_MAX = 1_000
-/** Octets of them, as they came: strangers can write to the postmaster without end. */
+/** Octets of the kept messages: strangers can write to the postmaster without end. */
 const POSTMASTER_BYTES_MAX = 100 * 1024 * 1024
 
 /**
- * Removes the oldest messages that are too many or too large beside the newest one, `added`, whose bytes
- * need not be there yet. Returns the ids of those whose bytes lie in the blob store.
+ * Removes the oldest messages past the bounds. `added` is the newest one, whose bytes need not be stored yet.
+ * Returns the ids of removed messages whose bytes are in the blob store.
  */
 export async function dropOldestPostmasterMail(
   tx: Tx,
@@ -54,7 +51,7 @@ export async function dropOldestPostmasterMail(
     return index + 1 >= POSTMASTER_MESSAGES_MAX || keptBytes > POSTMASTER_BYTES_MAX
   })
   if (over === undefined) return []
-  // A step at a time, should there be many of before.
+  // One step at a time, because an earlier version may have left many.
   const oldest = await tx.query
     .selectFrom('postmaster_messages')
     .select('raw_id')
@@ -74,12 +71,12 @@ export async function dropOldestPostmasterMail(
   )
 }
 
-/** Up to `limit` messages, newest first; from the one after `before` when that is given. */
+/** Up to `limit` messages, newest first; with `before` those older than it. */
 export async function listPostmasterMessages(
   db: ReadDb,
   input: { limit: number; before: string | null },
 ): Promise<PostmasterPage> {
-  // Ids of raw messages are made in the order of time.
+  // Ids of raw messages begin with their time.
   let query = db.read.selectFrom('postmaster_messages').selectAll().orderBy('raw_id', 'desc')
   if (input.before !== null) query = query.where('raw_id', '<', input.before)
   const rows = await query.limit(input.limit + 1).execute()
@@ -87,7 +84,6 @@ export async function listPostmasterMessages(
   return { messages, next: rows.length > input.limit ? (messages.at(-1)?.raw_id ?? null) : null }
 }
 
-/** The message with this id, or null. */
 export async function findPostmasterMessage(
   db: ReadDb,
   rawId: string,

@@ -1,21 +1,41 @@
-// Quarantined messages, to and from rows. Their inboxes count them, so a deletion of an inbox takes
-// them out of every list and total at once.
-
+import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { DeliveryRole } from '#mailbox/message.ts'
 import type { MessageContent } from '#mailbox/message-statements.ts'
 import { dropRawReferences } from '#mailbox/raw-message-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
-import type { Authentication } from './authentication.ts'
-import type { Quarantined } from './quarantined.ts'
 import { receiveKept } from './receive-message-rows.ts'
 import type { QuarantineReason } from './sender-rule.ts'
 
-type OfAccount = { accountId: string; quarantinedId: string }
+export const QUARANTINE_MS = 30 * DAY_MS
+
+/** Mail that a sender rule, or the lack of one, kept out of an inbox. */
+export type Quarantined = {
+  id: string
+  accountId: string
+  podId: string
+  inboxId: string
+  rawId: string
+  reason: QuarantineReason
+  /** Null where it was kept out for want of a rule. */
+  ruleId: string | null
+  fromAddr: string
+  toAddr: string
+  deliveryRole: DeliveryRole
+  subject: string
+  /** '' is the null reverse-path. */
+  reversePath: string
+  /** Null where it was not checked. */
+  authentication: Authentication | null
+  createdAtMs: number
+}
+
+export type OfAccount = { accountId: string; quarantinedId: string }
 
 /** Newest first; of one inbox when `inboxId` is given. */
 export async function listQuarantined(
@@ -35,7 +55,7 @@ export async function listQuarantined(
   return { quarantined: rows.map(toQuarantined), total }
 }
 
-/** The account's quarantined message with this id, or null; also null once its inbox is deleted. */
+/** Null when the account has no such message, or its inbox is deleted. */
 export async function findQuarantined(
   db: ReadDb,
   { accountId, quarantinedId }: OfAccount,
@@ -46,6 +66,7 @@ export async function findQuarantined(
   return row === undefined ? null : toQuarantined(row)
 }
 
+/** Leaves out messages of deleted inboxes. */
 function selectShown(db: ReadDb, accountId: string) {
   return db.read
     .selectFrom('quarantined_messages')
@@ -60,7 +81,7 @@ function selectShown(db: ReadDb, accountId: string) {
     )
 }
 
-/** As its inboxes count them, of which an account has as many as its plan allows. */
+/** The sum of the inboxes' counters; an account has only as many inboxes as its plan allows. */
 async function countQuarantined(
   db: ReadDb,
   input: { accountId: string; inboxId: string | null },
@@ -75,8 +96,8 @@ async function countQuarantined(
   return rows.reduce((total, row) => total + row.quarantined_count, 0)
 }
 
-/** Takes it out of the quarantine; its reference to the raw message is the caller's from then on. */
-export async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | null> {
+/** Removes the row; the caller takes over its reference to the raw message. Null when there is no such row. */
+async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | null> {
   const known = await tx.query
     .selectFrom('quarantined_messages')
     .select('inbox_id')
@@ -84,7 +105,7 @@ export async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarant
     .where('id', '=', input.quarantinedId)
     .executeTakeFirst()
   if (known === undefined) return null
-  // The inbox is locked before the row, as by all who touch its messages.
+  // Locks the inbox before the row, in the order of all transactions on its messages.
   if (!(await countInInbox(tx, known.inbox_id, { by: 0, bytes: 0 }))) return null
   const row = await tx.query
     .deleteFrom('quarantined_messages')
@@ -92,13 +113,13 @@ export async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarant
     .where('id', '=', input.quarantinedId)
     .returningAll()
     .executeTakeFirst()
-  // Somebody else took it while the inbox was waited for.
+  // Another transaction took it while this one waited for the lock.
   if (row === undefined) return null
   await countInInbox(tx, row.inbox_id, { by: -1, bytes: -(row.size_bytes ?? 0) })
   return toQuarantined(row)
 }
 
-export type ReleaseInput = {
+type ReleaseInput = {
   accountId: string
   quarantinedId: string
   content: MessageContent
@@ -111,15 +132,15 @@ export type ReleaseInput = {
   nowMs: number
 }
 
-export type ReleaseOutcome = {
-  /** Of the message in the inbox, be it new or there already. */
+type ReleaseOutcome = {
+  /** Id of the message in the inbox, be it new or there already. */
   messageId: string
   isNew: boolean
-  /** Of what nobody refers to any more. */
+  /** Blobs that nothing refers to any more. */
   blobIds: string[]
 }
 
-/** Lets it into its inbox. Null when the account has no such message in quarantine, or not any more. */
+/** Stores the message in its inbox. Null when the account has no such message in quarantine. */
 export const storeReleased = transaction({
   name: 'releaseQuarantined',
   accountOf: ({ accountId }) => accountId,
@@ -133,7 +154,7 @@ export const storeReleased = transaction({
       raw: { id: rawId, size_bytes: await sizeOf(tx, rawId), reverse_path: taken.reversePath },
       receipts: [{ ...taken, messageId, threadId, eventId }],
     })
-    // The message has the reference to the raw message that the quarantine had.
+    // The message takes over the quarantine's reference to the raw message.
     if (result?.kind === 'stored') return { messageId, isNew: true, blobIds: [] }
     if (result?.kind !== 'duplicate' || result.messageId === null) {
       throw new Error('An inbox with mail in quarantine is not there.')
@@ -152,7 +173,7 @@ async function sizeOf(tx: Tx, rawId: string): Promise<number> {
   return raw.size_bytes
 }
 
-/** Removes it for good; null when the account has none of this id. */
+/** Null when the account has no such message in quarantine. */
 export const removeQuarantined = transaction({
   name: 'deleteQuarantined',
   accountOf: ({ accountId }) => accountId,
@@ -163,7 +184,7 @@ export const removeQuarantined = transaction({
   },
 })
 
-/** Removes up to `PURGE_STEP_ROWS` of what came until then; returns the raw messages referred to. */
+/** Removes up to `PURGE_STEP_ROWS` messages that came until `untilMs`; returns the ids of their raw messages. */
 export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[]> {
   const expired = await tx.query
     .selectFrom('quarantined_messages')
@@ -189,7 +210,7 @@ export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[
   return removed.map((row) => row.raw_id)
 }
 
-/** The same of a deleted inbox, whose totals went with it. */
+/** The same for a deleted inbox, whose counters went with it. */
 export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<string[]> {
   const removed = await tx.query
     .deleteFrom('quarantined_messages')
@@ -205,7 +226,7 @@ export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<strin
   return removed.map((row) => row.raw_id)
 }
 
-/** False where there is no such inbox any more. */
+/** False when the inbox is deleted. */
 async function countInInbox(
   tx: Tx,
   inboxId: string,
@@ -223,7 +244,7 @@ const addToCount = statement<
     .updateTable('inbox_counters')
     .set((row) => ({
       quarantined_count: row('quarantined_count', '+', place('by')),
-      // Of none there are none, whatever a program of before took out without counting.
+      // A program of an earlier version took messages out without counting their bytes.
       quarantined_bytes: row
         .case()
         .when(row('quarantined_count', '+', place('by')), '<=', 0)

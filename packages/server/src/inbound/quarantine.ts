@@ -1,45 +1,126 @@
-// Mail that was kept out: looking at it, and removing it. Letting it in has a file of its own.
-
-import type { HeldContent } from '#mailbox/downloads.ts'
-import { readReceivedRaw } from '#mailbox/read-content.ts'
-import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
+import type { Authentication } from '@mailroom/contract/shapes/message.ts'
+import type { QuarantinedMessage } from '@mailroom/contract/shapes/sender.ts'
+import { fileHeaders } from '#http/download.ts'
+import type { HandlersOf } from '#http/handler.ts'
+import type { Downloads } from '#mailbox/downloads.ts'
+import type { Extractions } from '#mailbox/extractions.ts'
+import type { Message } from '#mailbox/message.ts'
+import { findMessage } from '#mailbox/message-rows.ts'
+import { presentMessage } from '#mailbox/present-message.ts'
+import { findRawMessage } from '#mailbox/raw-message-rows.ts'
+import { readRawBytes, readReceivedRaw } from '#mailbox/read-content.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { removeBlobs } from '#platform/blobs/blob-store.ts'
+import type { Clock } from '#platform/clock.ts'
+import { presentTime } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Db, Page } from '#schema/tables.ts'
+import type { Parser } from '#platform/workers/parser.ts'
+import type { Db } from '#schema/tables.ts'
 import * as store from './quarantine-rows.ts'
-import { removeQuarantined } from './quarantine-rows.ts'
-import type { Quarantined } from './quarantined.ts'
+import {
+  QUARANTINE_MS,
+  type Quarantined,
+  removeQuarantined,
+  storeReleased,
+} from './quarantine-rows.ts'
+import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
 
-type OfAccount = { accountId: string; quarantinedId: string }
+type QuarantineDeps = {
+  db: Db
+  clock: Clock
+  makeId: MakeId
+  parser: Parser
+  downloads: Downloads
+  extractions: Extractions
+  blobs: BlobStore | null
+  inboxDomain: string
+  smtpHostname: string
+  publicUrl: string
+  urlKey: Uint8Array
+  wakeEvents: () => void
+}
 
-/** Newest first; an unknown inbox gives an empty list. */
-export function listQuarantined(
-  deps: { db: Db },
-  input: { accountId: string; inboxId: string | null } & Page,
-): Promise<{ quarantined: Quarantined[]; total: number }> {
-  return store.listQuarantined(deps.db, input)
+export function quarantineHandlers(deps: QuarantineDeps): HandlersOf<'quarantine'> {
+  return {
+    'quarantine.list': async ({ query }, { accountId }) => {
+      const { inboxId = null, ...page } = query
+      const found = await store.listQuarantined(deps.db, { accountId, inboxId, ...page })
+      return { data: found.quarantined.map(presentQuarantined), total: found.total }
+    },
+    'quarantine.get': async ({ path }, { accountId }) =>
+      presentQuarantined(await getQuarantined(deps, { accountId, quarantinedId: path.id })),
+    'quarantine.raw': async ({ path }, { accountId }) => {
+      const quarantined = await getQuarantined(deps, { accountId, quarantinedId: path.id })
+      const raw = await readReceivedRaw(deps, quarantined)
+      return { headers: fileHeaders('message/rfc822', 'message.eml'), ...raw }
+    },
+    'quarantine.release': async ({ path }, { accountId }) => {
+      const message = await releaseQuarantined(deps, { accountId, quarantinedId: path.id })
+      return presentMessage(message, deps, deps.clock.now())
+    },
+    'quarantine.delete': async ({ path }, { accountId }) => {
+      const input = { accountId, quarantinedId: path.id }
+      const removed = await deps.db.write(removeQuarantined, input)
+      if (removed === null) throw notFound()
+      await removeBlobs(deps, removed.blobIds)
+    },
+  }
 }
 
 /** `not_found` when the account has no such message in quarantine. */
-export async function getQuarantined(deps: { db: Db }, input: OfAccount): Promise<Quarantined> {
+async function getQuarantined(deps: { db: Db }, input: store.OfAccount): Promise<Quarantined> {
   const quarantined = await store.findQuarantined(deps.db, input)
   if (quarantined === null) throw notFound()
   return quarantined
 }
 
-/** The message as it came over the wire, as it would be read in its inbox. */
-export async function readQuarantinedRaw(
-  deps: Parameters<typeof readReceivedRaw>[0],
-  input: OfAccount,
-): Promise<HeldContent> {
-  return readReceivedRaw(deps, await getQuarantined(deps, input))
+/** Without the message's content. */
+function presentQuarantined(quarantined: Quarantined): QuarantinedMessage {
+  const { id, inboxId, podId, fromAddr, toAddr, deliveryRole, subject } = quarantined
+  const { reason, ruleId, authentication, createdAtMs } = quarantined
+  return {
+    id,
+    inboxId,
+    podId,
+    fromAddr,
+    toAddr,
+    deliveryRole,
+    subject,
+    reason,
+    ruleId,
+    authentication: authentication as Authentication | null,
+    createdAt: presentTime(createdAtMs),
+    expiresAt: presentTime(createdAtMs + QUARANTINE_MS),
+  }
 }
 
-/** For good. `not_found` when the account has no such message in quarantine, or not any more. */
-export async function deleteQuarantined(
-  deps: { db: Db; blobs: BlobStore | null },
-  input: OfAccount,
-): Promise<void> {
-  const removed = await deps.db.write(removeQuarantined, input)
-  if (removed === null) throw notFound()
-  await removeBlobs(deps, removed.blobIds)
+/**
+ * Lets a quarantined message into its inbox: reads and receives it again, without the sender rules. Returns the
+ * new message, or the same message where the inbox has it already. Of several calls one releases it; the
+ * others get `not_found`.
+ */
+async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount): Promise<Message> {
+  const { rawId, reversePath, authentication } = await getQuarantined(deps, input)
+  const raw = await findRawMessage(deps.db, rawId)
+  if (raw === null) throw notFound()
+  const parsed = await deps.parser.parse(await readRawBytes(deps, rawId))
+  const released = await deps.db.write(storeReleased, {
+    ...input,
+    // The sender was authenticated on arrival; its keys and records may be gone by now.
+    content: contentOf(parsed, { sha256: raw.sha256, reversePath, authentication }),
+    parentKeys: parentKeysOf(parsed.headers),
+    senderKey: senderKeyOf(parsed.headers),
+    messageId: deps.makeId('msg'),
+    threadId: deps.makeId('thr'),
+    eventId: deps.makeId('evt'),
+    nowMs: deps.clock.now(),
+  })
+  if (released === null) throw notFound()
+  if (released.isNew) deps.wakeEvents()
+  await removeBlobs(deps, released.blobIds)
+  const message = await findMessage(deps.db, input.accountId, released.messageId)
+  // Its inbox was deleted in between.
+  if (message === null) throw notFound()
+  return message
 }

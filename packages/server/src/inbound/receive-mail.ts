@@ -1,24 +1,28 @@
-// Receiving one message: reports go to what they report of, mail is read, screened by the rules of its
-// recipients, and committed for all of them at once.
+// Receives one message: processes it as a report where it was sent to an address for reports, checks its sender
+// and loops, screens it by the sender rules of its recipients, and commits it for all recipients at once.
 
+import { readDomainName } from '@mailroom/mail/address.ts'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import { readSignatureFields } from '@mailroom/mail/authentication.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
 import { type Inbox, inboxAddressOf, type ReachedInbox, type Screening } from '#inboxes/inbox.ts'
 import { withRawBytes } from '#mailbox/with-raw-bytes.ts'
-import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
+import { type DeriveKey, hopMarkOf } from '#outbound/sent-marks.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { removeBlobs } from '#platform/blobs/blob-store.ts'
+import { checkEmailAddress } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
-import { type Authenticated, authenticateArriving } from './authenticate-arriving.ts'
-import { findLoopOfHops, type Loop, ownMarkLoop, withoutOwnMail } from './find-loop.ts'
 import type { AcceptedRecipient, MailRecipient } from './find-recipient.ts'
+import { processReports, type ReportDeps } from './process-reports.ts'
 import { storeReceived } from './receive-message-rows.ts'
 import type { KeptOut, Receipt } from './receive-plan-rows.ts'
 import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
-import { processReports, type ReportDeps } from './report/process-reports.ts'
 import { candidateValuesOf, judgeSender, type Sender } from './sender-rule.ts'
 import { findRulesForValues } from './sender-rule-rows.ts'
 
@@ -26,26 +30,43 @@ export type ArrivingMail = {
   raw: Uint8Array
   /** '' is the null reverse-path. */
   reversePath: string
-  /** What was accepted at RCPT. */
   recipients: readonly AcceptedRecipient[]
-  /** By SMTP, from an inbox of this service, or put in by hand in the sandbox. */
+  /** `service`: from an inbox of this service; `sandbox`: injected through the sandbox API. */
   origin: 'smtp' | 'service' | 'sandbox'
-  /** These two are null unless it came by SMTP. */
+  /** The following are null unless the message came by SMTP. */
   clientAddress: string | null
   helo: string | null
   tls: string | null
 }
 
 export type ReceiveResult =
-  /** The messages that are new; one that an inbox had already, or that is kept out, is not among them. */
+  /** Only new messages: without duplicates and quarantined ones. */
   | { kind: 'stored'; messageIds: string[] }
   /** Every recipient's inbox was deleted since RCPT. */
   | { kind: 'no_recipient' }
   | Loop
-  /** The DMARC policy of the From domain has it refused. */
+  /** The DMARC policy of the From domain refuses it. */
   | { kind: 'rejected_by_policy'; text: string }
-  /** It reports of a message whose own outcome is not known yet: to be sent again. */
+  /** A report on a delivery whose own outcome is not recorded yet; the sender has to try again. */
   | { kind: 'too_early' }
+
+/** The SMTP reply to mail that was not stored. */
+export function refusalReply(result: Exclude<ReceiveResult, { kind: 'stored' }>) {
+  switch (result.kind) {
+    case 'no_recipient':
+      return { code: 550, enhanced: '5.1.1', text: 'No such mailbox here' }
+    case 'too_early':
+      return {
+        code: 451,
+        enhanced: '4.3.0',
+        text: 'Delivery still in progress, try again later',
+      }
+    case 'rejected_by_policy':
+      return { code: 550, enhanced: '5.7.1', text: result.text }
+    case 'loop':
+      return { code: 554, enhanced: '5.4.6', text: result.text }
+  }
+}
 
 export type ReceiveDeps = ReportDeps & {
   parser: Parser
@@ -54,12 +75,12 @@ export type ReceiveDeps = ReportDeps & {
   rejectDmarcFailures: boolean
 }
 
-/** For the outcome of our own attempt to be recorded, which its report may overtake. */
+/** How long a report waits for the outcome of our own attempt, which it may overtake. */
 const REPORT_WAIT_MS_MAX = 3 * SECOND_MS
 
 /**
- * Whoever calls may say 250 when this returns `stored`, and not before. What is refused for good has
- * changed nothing; else reports come first. The same mail again changes nothing that it changed before.
+ * The caller may answer 250 only after this has returned `stored`. Mail that is refused permanently has changed
+ * nothing, also as a report. Receiving the same mail again changes nothing.
  */
 export async function receiveMail(
   deps: ReceiveDeps,
@@ -81,7 +102,7 @@ export async function receiveMail(
   }
   const mailRecipients = await processReports(deps, recipients, {
     readReport: once(() => deps.parser.readReport(raw, { hasNullSender: reversePath === '' })),
-    // Of its own inboxes the service says itself who they are, and none of them reports.
+    // The service's own inboxes send no reports.
     authenticate: async () => (origin === 'smtp' ? (await authenticate()).authentication : null),
     deadlineMs: deps.clock.monotonic() + REPORT_WAIT_MS_MAX,
   })
@@ -90,7 +111,7 @@ export async function receiveMail(
   const isProcessed = mailRecipients.length < recipients.length
   const reports = { authenticate, isProcessed }
   const result = await storeMail(deps, arriving, mailRecipients, reports)
-  // For one recipient at least it has done what it could.
+  // The report was processed for at least one recipient.
   return isProcessed && result.kind === 'no_recipient' ? { kind: 'stored', messageIds: [] } : result
 }
 
@@ -106,17 +127,16 @@ function once<Value>(start: () => Promise<Value>): () => Promise<Value> {
   }
 }
 
-/** What was done with the message for recipients that take reports. */
 type ProcessedReports = {
   authenticate: () => Promise<Authenticated>
-  /** Whether it was a report, or for nobody, for one of them. */
+  /** Whether any recipient has taken the message as a report. */
   isProcessed: boolean
 }
 
 /**
- * Stores the message once for each inbox among its recipients, or keeps it in quarantine where the
- * account's rules say so, which is answered alike. The same message again (as from a peer that lost our
- * answer) is stored no second time and answered alike, too.
+ * Stores the message once for each inbox among its recipients, or keeps it in quarantine where the account's
+ * rules say so. Both are answered `stored`, and so is the same message again, as from a peer that lost our
+ * answer, which is not stored a second time.
  */
 async function storeMail(
   deps: ReceiveDeps,
@@ -129,20 +149,23 @@ async function storeMail(
   if (inboxes.length === 0 && postmaster === null) return { kind: 'no_recipient' }
   const parsing = deps.parser.parse(raw)
   const reading = parsing.then(({ headers }) => headers)
-  // Its failure is told by the parsing, and not everybody waits for it.
+  // `parsing` reports its failure, and not every path awaits `reading`.
   reading.catch(() => {})
-  // Side by side: for a large message each takes its time, in a thread of its own.
+  // In parallel: for a large message each takes long, in a thread of its own.
   const authenticating = reports?.authenticate() ?? authenticateArriving(deps, arriving, reading)
   const parsed = await parsing
   const { headers } = parsed
   const loop = findLoopOfHops(headers)
   if (loop !== null) return loop
-  const reached = withoutOwnMail(deps, inboxes, { headers, origin: arriving.origin })
+  const reached = withoutSenders(deps, inboxes, { headers, origin: arriving.origin })
   const looped = inboxes.length - reached.length
   if (looped > 0) {
     const hasOthers = reached.length > 0 || postmaster !== null
-    if (!hasOthers && reports?.isProcessed !== true) return ownMarkLoop(headers)
-    // One answer goes for all recipients, and refused for one it would be lost to the others.
+    if (!hasOthers && reports?.isProcessed !== true) {
+      const text = 'Mail loop: the mailbox sent this itself'
+      return { kind: 'loop', reason: 'own_mark', text, hops: headers.receivedCount }
+    }
+    // All recipients share one answer: a refusal would lose the mail of the others.
     const from = arriving.clientAddress
     deps.log.warn({ looped, from }, 'a mail loop was stopped; other recipients got the mail')
     if (!hasOthers) return { kind: 'stored', messageIds: [] }
@@ -185,7 +208,7 @@ async function storeMail(
   return { kind: 'stored', messageIds: outcome.messageIds }
 }
 
-/** Inboxes among the recipients, each once however often it was named. */
+/** Each inbox once, however often it is among the recipients. */
 function targetsOf(recipients: readonly MailRecipient[]) {
   const inboxes = new Map<string, ReachedInbox>()
   let postmaster: { recipient: string } | null = null
@@ -196,7 +219,7 @@ function targetsOf(recipients: readonly MailRecipient[]) {
   return { inboxes: [...inboxes.values()], postmaster }
 }
 
-/** Receipts of the inboxes that the message may reach, and of those that their accounts' rules keep it out of. */
+/** Receipts for inboxes that admit the message, and for those whose accounts' rules keep it out. */
 async function screenReceipts(
   deps: { db: Db; makeId: MakeId },
   inboxes: readonly ReachedInbox[],
@@ -231,7 +254,7 @@ async function screenReceipts(
   return { admitted, keptOut }
 }
 
-/** Null where everybody may write to the inbox. RFC 5321 §4.5.1: a postmaster gets what anybody writes. */
+/** Null where everybody may write to the inbox, as to a postmaster (RFC 5321 §4.5.1). */
 function screeningOf({ address, screening }: ReachedInbox): Screening | null {
   return address.startsWith('postmaster@') ? null : screening
 }
@@ -255,4 +278,127 @@ function isNamed(mailboxes: readonly Mailbox[], inbox: Inbox): boolean {
     const at = address.lastIndexOf('@')
     return inboxAddressOf(address.slice(0, at), address.slice(at + 1)) === inbox.address
   })
+}
+
+/** RFC 5321 §6.3 suggests at least 100 for a limit of hops; peers of today use 50. */
+const RECEIVED_HEADERS_MAX = 50
+
+export type Loop = {
+  kind: 'loop'
+  reason: 'hops' | 'own_mark'
+  /** For the sending server, without a full stop. */
+  text: string
+  /** Received fields of the message. */
+  hops: number
+}
+
+/** RFC 5321 §6.3. */
+function findLoopOfHops({
+  receivedCount: hops,
+}: Pick<ParsedHeaders, 'receivedCount'>): Loop | null {
+  if (hops <= RECEIVED_HEADERS_MAX) return null
+  return { kind: 'loop', reason: 'hops', text: `Too many hops (${hops})`, hops }
+}
+
+/**
+ * The inboxes that did not send this message themselves, by its hop marks. Mail from a mailing list comes back
+ * to its author by design, and so does mail that an inbox sends to itself here.
+ */
+function withoutSenders(
+  deps: DeriveKey,
+  inboxes: readonly ReachedInbox[],
+  { headers, origin }: { headers: ParsedHeaders; origin: ArrivingMail['origin'] },
+): ReachedInbox[] {
+  const marks = new Set(headers.loopMarks)
+  if (marks.size === 0 || headers.hasListId || origin === 'service') return [...inboxes]
+  return inboxes.filter(({ id }) => !marks.has(hopMarkOf(deps, id)))
+}
+
+type Authenticated = {
+  /** Null where it was not checked. */
+  authentication: Authentication | null
+  /** Why the policy of the From domain refuses the message; null when it does not. */
+  refusal: string | null
+}
+
+/**
+ * Mail from this service needs no DNS: the service knows the sender. A policy refuses no mail whose only
+ * recipients are the postmaster, abuse@ and return paths, because it may be about the refusals themselves.
+ * Never rejects, and takes no longer than AUTHENTICATE_MS_MAX after `reading` has settled.
+ */
+export async function authenticateArriving(
+  deps: { authenticator: Authenticator | null; rejectDmarcFailures: boolean },
+  arriving: Omit<ArrivingMail, 'tls'>,
+  reading: Promise<ParsedHeaders>,
+): Promise<Authenticated> {
+  if (arriving.origin === 'service') {
+    return { authentication: ownMail(arriving.raw, await settled(reading)), refusal: null }
+  }
+  if (deps.authenticator === null) return { authentication: null, refusal: null }
+  if (arriving.origin === 'sandbox' && !isSigned(arriving.raw)) {
+    return { authentication: injectedMail(await settled(reading)), refusal: null }
+  }
+  const { raw, clientAddress, helo, reversePath } = arriving
+  const found = await deps.authenticator.authenticate({
+    raw,
+    clientAddress,
+    helo,
+    reversePath,
+    author: reading,
+  })
+  // Text that only looks like an address may be read as another address.
+  const hasAddress = checkEmailAddress((await settled(reading))?.from?.address ?? '') === null
+  const authentication = { ...found, verifiedFrom: found.verifiedFrom && hasAddress }
+  const isRefusable =
+    deps.rejectDmarcFailures && arriving.origin === 'smtp' && arriving.recipients.some(heedsPolicy)
+  return { authentication, refusal: isRefusable ? policyRefusal(authentication) : null }
+}
+
+/** RFC 5321 §4.5.1: a postmaster gets all mail, in an inbox of this name as well. */
+function heedsPolicy(recipient: AcceptedRecipient): boolean {
+  return recipient.kind === 'inbox' && !recipient.inbox.address.startsWith('postmaster@')
+}
+
+/** Why the From domain's policy refuses the message (RFC 9989 §5.4), for the reply; null when it does not. */
+function policyRefusal({ dmarc }: Authentication): string | null {
+  if (dmarc.result !== 'fail' || dmarc.policy !== 'reject') return null
+  return `The DMARC policy of ${dmarc.domain} has mail refused that it did not authenticate`
+}
+
+/** The first signature is the service's own. */
+function ownMail(raw: Uint8Array, headers: ParsedHeaders | null): Authentication {
+  const [signer] = readSignatureFields(raw).signers
+  return {
+    spf: { result: 'none', domain: null },
+    dkim: signer === undefined ? [] : [{ result: 'pass', ...signer }],
+    dmarc: { result: 'pass', policy: null, domain: authorDomain(headers) },
+    arc: { result: 'none' },
+    verifiedFrom: true,
+  }
+}
+
+/** Unsigned mail injected through the sandbox has no client address, so there is nothing to check. */
+function injectedMail(headers: ParsedHeaders | null): Authentication {
+  return {
+    spf: { result: 'none', domain: null },
+    dkim: [],
+    dmarc: { result: 'none', policy: null, domain: authorDomain(headers) },
+    arc: { result: 'none' },
+    verifiedFrom: false,
+  }
+}
+
+function isSigned(raw: Uint8Array): boolean {
+  const { count, hasArc } = readSignatureFields(raw)
+  return count > 0 || hasArc
+}
+
+function authorDomain(headers: ParsedHeaders | null): string | null {
+  const address = headers?.from?.address ?? ''
+  const at = address.lastIndexOf('@')
+  return at < 0 ? null : readDomainName(address.slice(at + 1))
+}
+
+function settled<Value>(work: Promise<Value>): Promise<Value | null> {
+  return work.catch(() => null)
 }

@@ -1,11 +1,10 @@
-// The transaction behind every 250: arriving messages, written for each of their recipients with threads,
-// totals and events, or kept in quarantine, or recognised as already there.
+// The transaction behind every 250: writes arriving messages for each of their recipients with threads, counters
+// and events, keeps them in quarantine, or recognises them as duplicates.
 
 import { bodiesForRow, insertLongBodies, longBodyOf } from '#mailbox/long-body-rows.ts'
 import {
   changeInboxes,
   insertMessages,
-  type MessageContent,
   PARENT_COLUMNS,
   type ParentThread,
 } from '#mailbox/message-statements.ts'
@@ -24,23 +23,17 @@ import {
   planReceiving,
   type Receipt,
   type ReceiptResult,
-  SAME_ID_LOOKED_AT_MAX,
+  SAME_ID_COMPARED_MAX,
 } from './receive-plan-rows.ts'
 
-export type ReceivedRaw = Omit<NewRow<'raw_messages'>, 'reference_count'>
+type ReceivedRaw = Omit<NewRow<'raw_messages'>, 'reference_count'>
 
-export type ReceiveInput = {
+export type ReceiveInput = Omit<Arrival, 'raw' | 'receipts' | 'keptOut' | 'traceParent'> & {
   raw: ReceivedRaw
-  content: MessageContent
   receipts: Receipt[]
   keptOut: KeptOut[]
   /** Mail to the service's postmaster, kept for the operator. */
   postmaster: { recipient: string } | null
-  /** Keys of the messages that this one answers, in the order in which they decide its thread. */
-  parentKeys: string[]
-  /** The author's address as it is compared; null when there is none to write back to. */
-  senderKey: string | null
-  nowMs: number
 }
 
 export type ReceiveOutcome = {
@@ -48,19 +41,19 @@ export type ReceiveOutcome = {
   quarantined: number
   duplicates: number
   gone: number
-  /** Whether anything refers to the raw message now. */
+  /** Whether a message, the quarantine or the operator's mail refers to the raw message now. */
   isKept: boolean
   /** Ids of the messages that were stored, in the order of their receipts. */
   messageIds: string[]
-  /** Of the operator's oldest mail, which made room: bytes in the blob store that nobody refers to any more. */
+  /** Blobs of removed operator's mail that nothing refers to any more. */
   blobIds: string[]
 }
 
 type Write = GroupedInput<ReceiveInput>
 
 /**
- * Writes the message for every recipient whose inbox still exists and still receives. The raw bytes are
- * kept only when somebody refers to them.
+ * Writes the message for every recipient whose inbox still exists and still receives. The raw message is kept
+ * only when something refers to it.
  */
 export const storeReceived = groupTransaction({
   name: 'receiveMessage',
@@ -69,11 +62,11 @@ export const storeReceived = groupTransaction({
     sizeOf(input: ReceiveInput) {
       const { raw, content, receipts, keptOut, parentKeys, postmaster } = input
       const recipients = receipts.length + keptOut.length
-      // What makes room for mail to the operator is counted by what is written already.
+      // Making room for the operator's mail depends on the rows that are written already.
       if (postmaster !== null || recipients === 0) return null
       const longBody = longBodyOf(raw.id, content) ?? {}
       const onceLength = lengthOf([raw.content, ...Object.values(longBody)])
-      // For each recipient it is written, and what it answers is looked for.
+      // Written, and looked up, for each recipient.
       const eachLength = lengthOf([...Object.values(bodiesForRow(content)), ...parentKeys])
       return onceLength + recipients * (eachLength + ROWS_LENGTH)
     },
@@ -81,7 +74,7 @@ export const storeReceived = groupTransaction({
   },
 })
 
-/** About what the rows of one recipient have beside what the message says. */
+/** About the size of the rows of one recipient without the message's content. */
 const ROWS_LENGTH = 2_000
 
 function lengthOf(values: readonly unknown[]): number {
@@ -93,9 +86,8 @@ function lengthOf(values: readonly unknown[]): number {
 }
 
 /**
- * Receives each as if it came after those before it. Their inboxes are locked first, in one order, and
- * nothing is looked up before they are. Mail for the same inboxes that came while they were another
- * transaction's joins.
+ * Receives each message as if it came after those before it. Locks their inboxes first, in one order, and reads
+ * nothing before. Mail for the same inboxes that came while this transaction waited for the locks joins it.
  */
 async function receiveMessages(
   tx: Tx,
@@ -138,7 +130,7 @@ function inboxIdsOf({ receipts, keptOut }: ReceiveInput): string[] {
   return [...receipts, ...keptOut].map(({ inboxId }) => inboxId)
 }
 
-/** Without inboxes whose domain is another account's now: whoever takes one over locks their counters. */
+/** Leaves out inboxes whose domain another account has taken over, which needs the lock of their counters. */
 async function withoutLost(
   tx: Tx,
   counters: KnownRows['counters'],
@@ -156,7 +148,7 @@ async function withoutLost(
   return counters.filter(({ inbox_id: id }) => !onDomains.has(id) || ids.has(id))
 }
 
-/** What the plan has to know of inboxes whose counters are locked. */
+/** Reads the rows that the plan needs, of inboxes whose counters are locked. */
 async function readKnown(
   tx: Tx,
   counters: KnownRows['counters'],
@@ -215,7 +207,7 @@ async function keepForOperator(tx: Tx, { raw, content, postmaster, nowMs }: Rece
   return { references: 1, duplicates: 0, blobIds: await dropOldestPostmasterMail(tx, raw) }
 }
 
-/** Receives a message whose raw bytes are kept already, for one inbox, which is known to get it. */
+/** Receives a quarantined message, whose raw message is stored already, for its one inbox. */
 export async function receiveKept(
   tx: Tx,
   arrival: Omit<Arrival, 'keptOut' | 'traceParent'>,
@@ -245,7 +237,7 @@ const lockCounters = forEachRow(
   ),
 )
 
-/** Those of the inboxes whose domain is their account's still. */
+/** The inboxes whose domain is still their account's. */
 const selectReceiving = forEachRow(
   rowSelect<Tables, { id: string }, { id: string }>('inboxes', (query, given) =>
     query
@@ -265,7 +257,7 @@ const selectSame = forEachRow(
       .where('message_key', '=', given('message_key'))
       .where('receipt_key', 'is not', null)
       .orderBy('position', 'desc')
-      .limit(SAME_ID_LOOKED_AT_MAX)
+      .limit(SAME_ID_COMPARED_MAX)
       .$narrowType<{ receipt_key: Uint8Array; message_key: string }>(),
   ),
 )

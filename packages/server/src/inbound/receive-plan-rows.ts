@@ -1,5 +1,5 @@
-// What arriving messages come to, as if each had come after the one before it: the rows to write, decided from
-// rows that were read, for one message and for a group of them alike. Knows no database.
+// The plan of receiving: the rows to write for arriving messages, one or a group, as if each had come after the
+// one before it. Pure: decides from rows that were read, and knows no database.
 
 import { bodiesForRow } from '#mailbox/long-body-rows.ts'
 import {
@@ -16,14 +16,14 @@ import { type AddedMessage, firstSummary, nextSummary } from '#mailbox/thread-su
 import type { Row } from '#schema/tables.ts'
 import type { QuarantineReason } from './sender-rule.ts'
 
-/** Messages of an inbox under one Message-ID that an arriving one is compared with. */
-export const SAME_ID_LOOKED_AT_MAX = 100
+/** Messages of an inbox with one Message-ID that an arriving message is compared with. */
+export const SAME_ID_COMPARED_MAX = 100
 
 export type Receipt = {
   accountId: string
   podId: string
   inboxId: string
-  /** Of its inbox; null on the domain of the service, which nobody takes over. */
+  /** The inbox's custom domain, which may change hands; null on the domain of the service. */
   domainId: string | null
   messageId: string
   /** Id of the thread, should the message start one. */
@@ -33,7 +33,7 @@ export type Receipt = {
   deliveryRole: 'to' | 'cc'
 }
 
-/** What a recipient's rules keep out of its inbox. */
+/** A recipient whose sender rules keep the message out. */
 export type KeptOut = Pick<
   Receipt,
   'accountId' | 'podId' | 'inboxId' | 'domainId' | 'toAddr' | 'deliveryRole'
@@ -44,39 +44,38 @@ export type Arrival = {
   content: MessageContent
   receipts: readonly Omit<Receipt, 'domainId'>[]
   keptOut: readonly Omit<KeptOut, 'domainId'>[]
-  /** Keys of the messages that this one answers, in the order in which they decide its thread. */
+  /** Message-IDs that this message answers, in the order in which they decide its thread. */
   parentKeys: readonly string[]
-  /** The author's address as it is compared; null when there is none to write back to. */
+  /** The author's address in canonical form; null when it is not valid. */
   senderKey: string | null
-  /** Of its events. */
+  /** Trace of its events. */
   traceParent: string | null
   nowMs: number
 }
 
-/** Messages with a Message-ID in an inbox. */
 export type MessageKey = { inbox_id: string; message_key: string }
 
-/** Rows of the inboxes, which no other transaction may change before the plan is written. */
+/** Rows of the inboxes, locked against other transactions until the plan is written. */
 export type KnownRows = {
-  /** Of the inboxes that receive. */
+  /** Only of inboxes that receive. */
   counters: readonly Pick<Row<'inbox_counters'>, 'inbox_id' | 'inbound_count' | 'outbound_count'>[]
-  /** Messages of the same Message-ID, for each the newest SAME_ID_LOOKED_AT_MAX, the newest first. */
+  /** Messages with the same Message-ID: for each the newest SAME_ID_COMPARED_MAX, newest first. */
   same: readonly (MessageKey & { id: string; receipt_key: Uint8Array })[]
-  /** Threads of the oldest messages with the Message-IDs that are answered. */
+  /** Threads of the oldest messages that have the answered Message-IDs. */
   parents: readonly (MessageKey & ParentThread)[]
-  /** What is in quarantine with the same receipt key. */
+  /** Quarantined messages with the same receipt key. */
   quarantined: readonly { inbox_id: string; receipt_key: Uint8Array | null }[]
 }
 
 export type ReceiptResult =
   | { kind: 'stored'; messageId: string }
-  /** The inbox has the message, or its quarantine has, whose messages have no id. */
+  /** The inbox has the message already, or the quarantine has it, where `messageId` is null. */
   | { kind: 'duplicate'; messageId: string | null }
   | { kind: 'quarantined' }
   | { kind: 'gone' }
 
-export type ReceivePlan = {
-  /** Of each arrival those of its recipients. */
+type ReceivePlan = {
+  /** One list for each arrival, with a result for each recipient. */
   results: ReceiptResult[][]
   changes: { counters: CounterChange[]; threads: ThreadChange[] }
   rows: Omit<NewMessages, 'raws'>
@@ -84,13 +83,13 @@ export type ReceivePlan = {
 
 type PlannedInbox = { counters: KnownRows['counters'][number]; change: CounterChange }
 
-/** A thread that was there before, as the messages of the plan leave it. */
+/** An existing thread with the changes by the messages of the plan. */
 type ContinuedThread = ParentThread &
   Pick<NewThread, 'last_message_at' | 'snippet'> & { known_count: number }
 
 type Draft = {
   readonly inboxes: ReadonlyMap<string, PlannedInbox>
-  /** By `keyIn`, as the maps that follow. */
+  /** By `keyIn`, like `parents` and `quarantined`. */
   readonly same: Map<string, { id: string; receipt_key: Uint8Array }[]>
   readonly parents: Map<string, ParentThread>
   readonly quarantined: Set<string>
@@ -119,12 +118,12 @@ export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): R
   }
 }
 
-/** One order everywhere, so that two transactions never wait for each other's inboxes. */
+/** One order everywhere, so that no two transactions wait for each other. */
 export function inOrderOfInboxes<One extends { inboxId: string }>(receipts: readonly One[]): One[] {
   return receipts.toSorted((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
 }
 
-/** Of a Message-ID, or of anything else that is known within an inbox. */
+/** Key of a Message-ID or receipt key within an inbox. */
 export function keyIn(inboxId: string, key: string): string {
   return `${inboxId} ${key}`
 }
@@ -192,11 +191,11 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
     const sender = { inbox_id: inboxId, address_key: senderKey }
     draft.rows.correspondents.push({ ...sender, first_message_id: messageId })
   }
-  note(draft, { inboxId, messageId, content, thread })
+  remember(draft, { inboxId, messageId, content, thread })
   return { kind: 'stored', messageId }
 }
 
-/** A message that the inbox has stays there, whatever its rules say now. */
+/** A message that the inbox has already stays there, whatever the rules say now. */
 function keepOut(
   draft: Draft,
   { raw, content, nowMs }: Arrival,
@@ -237,8 +236,8 @@ function keepOut(
 }
 
 /**
- * The id of the same message in the inbox. A peer that lost our answer repeats itself within hours, so of
- * ever so many messages under one Message-ID the newest are looked at.
+ * The id of the same message in the inbox. A peer that lost our answer repeats itself within hours, so only
+ * the newest messages with the same Message-ID are compared.
  */
 function findDuplicate(
   { same }: Draft,
@@ -246,12 +245,12 @@ function findDuplicate(
   { message_key, receipt_key }: MessageContent,
 ): string | null {
   if (message_key == null || receipt_key == null) return null
-  const newest = (same.get(keyIn(inboxId, message_key)) ?? []).slice(0, SAME_ID_LOOKED_AT_MAX)
+  const newest = (same.get(keyIn(inboxId, message_key)) ?? []).slice(0, SAME_ID_COMPARED_MAX)
   return newest.find((row) => Buffer.compare(row.receipt_key, receipt_key) === 0)?.id ?? null
 }
 
-/** So that the next message of the plan finds this one. */
-function note(
+/** Makes the message known to the next ones of the plan. */
+function remember(
   { same, parents }: Draft,
   added: { inboxId: string; messageId: string; content: MessageContent; thread: ParentThread },
 ): void {
@@ -264,7 +263,7 @@ function note(
   }
 }
 
-/** Adds it to the thread of the first key that names a message of the inbox, or to a new one. */
+/** Adds the message to the thread of the first answered message that the inbox has, or to a new one. */
 function addToThread(
   draft: Draft,
   { content, parentKeys, nowMs }: Arrival,

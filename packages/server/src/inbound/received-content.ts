@@ -1,30 +1,22 @@
-// What a received message is stored as: its content, what it answers, who wrote it, and by what it is
-// known again. Knows nothing of recipients.
+// The parts of a received message that are the same for all its recipients, as they are stored.
 
 import { hash } from 'node:crypto'
 import { formatMailbox } from '@mailroom/mail/address-list.ts'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { MessageContent } from '#mailbox/message-statements.ts'
 import { ownBytes } from '#mailbox/with-raw-bytes.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
-import type { Authentication } from './authentication.ts'
 
-/** Identifiers of a message that are looked up for its thread: the nearest, and the root. */
-const PARENTS_MAX = 100
-
-export type ReceivedFacts = {
-  sha256: Uint8Array
-  /** '' is the null reverse-path. */
-  reversePath: string
-  /** Null where it was not looked at. */
-  authentication: Authentication | null
-}
-
-/** What a message says, in the form in which it is stored for everybody who has it. */
+/** `reversePath` '' is the null reverse-path; `authentication` is null where it was not checked. */
 export function contentOf(
   parsed: ParsedMessage,
-  { sha256, reversePath, authentication }: ReceivedFacts,
+  {
+    sha256,
+    reversePath,
+    authentication,
+  }: { sha256: Uint8Array; reversePath: string; authentication: Authentication | null },
 ): MessageContent {
   const { headers } = parsed
   const key = headers.messageId === null ? null : messageIdKey(headers.messageId)
@@ -49,16 +41,19 @@ export function contentOf(
   }
 }
 
-/** 128 bits that the same identifier and the same bytes share, and nothing else. */
+/** 128 bits by which the same Message-ID with the same bytes is recognised. */
 function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
   const material = Buffer.concat([sha256, Buffer.from(messageKey, 'utf8')])
   return ownBytes(hash('sha256', material, 'buffer').subarray(0, 16))
 }
 
+/** Identifiers that are looked up for the thread of a message. */
+const PARENTS_MAX = 100
+
 /**
  * The messages that this one answers, in the order in which they decide its thread: In-Reply-To as
  * written, then References from the nearest ancestor (RFC 5322 §3.6.4: the last) to the farthest. Of
- * more than PARENTS_MAX the nearest count, and the root.
+ * more than PARENTS_MAX the nearest are kept, and the root.
  */
 export function parentKeysOf(headers: ParsedHeaders): string[] {
   const ids = [...headers.inReplyTo, ...headers.references.toReversed()]
@@ -66,7 +61,7 @@ export function parentKeysOf(headers: ParsedHeaders): string[] {
   return keys.length <= PARENTS_MAX ? keys : [...keys.slice(0, PARENTS_MAX - 1), ...keys.slice(-1)]
 }
 
-/** By which the author is known to whoever writes back; rubbish is nobody. */
+/** The author's address in canonical form; null when it is not a valid address. */
 export function senderKeyOf({ from }: ParsedHeaders): string | null {
   if (from === null || checkEmailAddress(from.address) !== null) return null
   return addressKey(from.address)

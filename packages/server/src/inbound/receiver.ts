@@ -1,8 +1,7 @@
-// The receiver of the SMTP engine: what the engine asks, answered in reply codes.
+// The receiver of the SMTP engine: answers the engine's questions with reply codes.
 
 import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
-import type { CountOutcome } from '@mailroom/smtp/server/outcome.ts'
-import type { Envelope, MailReceiver } from '@mailroom/smtp/server/session.ts'
+import type { CountOutcome, Envelope, MailReceiver } from '@mailroom/smtp/server/session.ts'
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
 import type { StorePressure } from '#platform/db/paced-db.ts'
 import type { Log } from '#platform/log.ts'
@@ -15,6 +14,7 @@ import {
   type ReceiveDeps,
   type ReceiveResult,
   receiveMail,
+  refusalReply,
 } from './receive-mail.ts'
 
 type ReceiverDeps = ReceiveDeps & {
@@ -23,20 +23,17 @@ type ReceiverDeps = ReceiveDeps & {
   tracing: Tracing
 }
 
-/** What was accepted at RCPT, and when the first of it was. */
+/** The recipients accepted at RCPT, and when the first was. */
 type Accepted = { recipients: AcceptedRecipient[]; sinceMs: number }
 
-/**
- * Nothing here sends mail: what is refused, is refused in the session. Recipients are looked up once
- * `started` has resolved.
- */
+/** Looks recipients up once `started` has resolved. All refusals happen in the session; none sends mail. */
 export function makeReceiver(
   deps: ReceiverDeps,
   { started, metrics }: { started: Promise<void>; metrics: Pick<Metrics, 'observeReceive'> },
 ): MailReceiver {
   const { storePressure: pressure, clock, log } = deps
   const troubled = (error: unknown) => troubledReply(log, error)
-  // An inbox deleted between RCPT and DATA is noticed by the store.
+  // The store notices an inbox that is deleted between RCPT and DATA.
   const accepted = new WeakMap<Envelope, Accepted>()
   const acceptedOf = (envelope: Envelope): Accepted =>
     accepted.get(envelope) ?? { recipients: [], sinceMs: clock.now() }
@@ -97,7 +94,7 @@ export function makeReceiver(
   }
 }
 
-/** The trace begins with the first recipient, at `startMs`. */
+/** The trace begins when the first recipient was accepted, at `startMs`. */
 function receiveTraced(
   deps: ReceiverDeps,
   arriving: ArrivingMail,
@@ -145,21 +142,11 @@ function replyTo(recipient: Recipient): Reply {
 }
 
 function replyAfterData(result: ReceiveResult): Reply {
-  switch (result.kind) {
-    case 'stored':
-      return reply(250, '2.0.0', 'Message stored')
-    case 'no_recipient':
-      return reply(550, '5.1.1', 'No such mailbox here')
-    case 'too_early':
-      return reply(451, '4.3.0', 'Delivery still in progress, try again later')
-    case 'rejected_by_policy':
-      return reply(550, '5.7.1', result.text)
-    case 'loop':
-      return reply(554, '5.4.6', result.text)
-  }
+  if (result.kind === 'stored') return reply(250, '2.0.0', 'Message stored')
+  const { code, enhanced, text } = refusalReply(result)
+  return reply(code, enhanced, text)
 }
 
-/** A listener of the engine's outcomes that counts them by kind and reply code. */
 export function outcomeCounter(metrics: Metrics): CountOutcome {
   return (outcome) => {
     metrics.countSmtpOutcome({ outcome: outcome.kind, code: codeOf(outcome) })

@@ -1,19 +1,19 @@
 import { countSenderRules, lockAccount } from '#accounts/account-rows.ts'
-// Sender rules, to and from rows: what the account lists, and the few that may be about a message.
-
+import { findPodRow } from '#accounts/pod-rows.ts'
+import { findInbox } from '#inboxes/inbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
-import type { ReadDb, Row, Tx } from '#schema/tables.ts'
+import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 import type { DecidingRule, SenderRule, SenderRuleType } from './sender-rule.ts'
 
-export type SenderRuleFilter = {
+type SenderRuleFilter = {
   type: SenderRuleType | null
   podId: string | null
   inboxId: string | null
-  /** As it is compared. */
+  /** In canonical form, as `compareValue` gives it. */
   value: string | null
 }
 
-/** Newest first. There are at most SENDER_RULES_PER_ACCOUNT_MAX of an account, which are counted. */
+/** Newest first. The total is counted, because an account has at most SENDER_RULES_PER_ACCOUNT_MAX. */
 export async function listSenderRules(
   db: ReadDb,
   input: SenderRuleFilter & { accountId: string; limit: number; offset: number },
@@ -50,7 +50,7 @@ export async function findSenderRule(
   return row === undefined ? null : toSenderRule(row)
 }
 
-/** Of these accounts, the rules for one of these values. */
+/** The rules of these accounts for one of these values. */
 export async function findRulesForValues(
   db: ReadDb,
   accountIds: readonly string[],
@@ -84,8 +84,7 @@ export const removeSenderRule = transaction({
   },
 })
 
-/** A rule as its row has it. */
-export function toSenderRule(row: Row<'sender_rules'>): SenderRule {
+function toSenderRule(row: Row<'sender_rules'>): SenderRule {
   return {
     id: row.id,
     type: row.type as SenderRuleType,
@@ -95,4 +94,101 @@ export function toSenderRule(row: Row<'sender_rules'>): SenderRule {
     requiresVerified: row.needs_verified === 1,
     createdAtMs: row.created_at,
   }
+}
+
+export const SENDER_RULES_PER_ACCOUNT_MAX = 10_000
+
+type NewSenderRule = {
+  id: string
+  accountId: string
+  type: SenderRuleType
+  /** In canonical form. */
+  value: string
+  /** Pod id or `clientId`; null for all pods. */
+  pod: string | null
+  inboxId: string | null
+  requiresVerified: boolean
+  nowMs: number
+}
+
+export type SenderRuleCreation =
+  | { kind: 'created'; rule: SenderRule }
+  | { kind: 'no_account' }
+  | { kind: 'invalid_pod' }
+  | { kind: 'unknown_inbox' }
+  | { kind: 'inbox_of_other_pod' }
+  | { kind: 'limit_reached' }
+
+/**
+ * Adds a rule. An equal rule of the account is returned instead, whatever the limit, with `requiresVerified`
+ * changed to that of the input.
+ */
+export const insertSenderRule = transaction({
+  name: 'createSenderRule',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: NewSenderRule): Promise<SenderRuleCreation> {
+    const { accountId } = input
+    // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or pod.
+    const account = await lockAccount(tx, accountId)
+    if (account === null) return { kind: 'no_account' }
+    const scope = await findScope(tx, input)
+    if ('kind' in scope) return scope
+    const needsVerified = input.requiresVerified ? 1 : 0
+    const existing = await findSame(tx, input, scope)
+    if (existing !== null) {
+      if (existing.needs_verified !== needsVerified) {
+        await tx.query
+          .updateTable('sender_rules')
+          .set({ needs_verified: needsVerified })
+          .where('id', '=', existing.id)
+          .execute()
+      }
+      return { kind: 'created', rule: toSenderRule({ ...existing, needs_verified: needsVerified }) }
+    }
+    if (account.sender_rule_count >= SENDER_RULES_PER_ACCOUNT_MAX) return { kind: 'limit_reached' }
+    const row = {
+      id: input.id,
+      account_id: accountId,
+      ...scope,
+      type: input.type,
+      value: input.value,
+      needs_verified: needsVerified,
+      created_at: input.nowMs,
+    }
+    await tx.query.insertInto('sender_rules').values(row).execute()
+    await countSenderRules(tx, accountId, 1)
+    return { kind: 'created', rule: toSenderRule(row) }
+  },
+})
+
+type Scope = Pick<Row<'sender_rules'>, 'pod_id' | 'inbox_id'>
+type Refusal = Exclude<SenderRuleCreation, { kind: 'created' }>
+
+/** A rule for one inbox also has the inbox's pod. */
+async function findScope(tx: Tx, input: NewSenderRule): Promise<Scope | Refusal> {
+  const { accountId, inboxId } = input
+  const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)
+  if (input.pod !== null && pod === null) return { kind: 'invalid_pod' }
+  if (inboxId === null) return { pod_id: pod?.id ?? null, inbox_id: null }
+  const inbox = await findInbox(readIn(tx), accountId, inboxId)
+  if (inbox === null) return { kind: 'unknown_inbox' }
+  if (pod !== null && pod.id !== inbox.podId) return { kind: 'inbox_of_other_pod' }
+  return { pod_id: inbox.podId, inbox_id: inbox.id }
+}
+
+async function findSame(
+  tx: Tx,
+  { accountId, type, value }: NewSenderRule,
+  scope: Scope,
+): Promise<Row<'sender_rules'> | null> {
+  const row = await tx.query
+    .selectFrom('sender_rules')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('value', '=', value)
+    .where('type', '=', type)
+    .where('pod_id', scope.pod_id === null ? 'is' : '=', scope.pod_id)
+    .where('inbox_id', scope.inbox_id === null ? 'is' : '=', scope.inbox_id)
+    .executeTakeFirst()
+  return row ?? null
 }

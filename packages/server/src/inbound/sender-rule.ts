@@ -1,5 +1,5 @@
-// Sender rules: whose mail an account lets in or keeps out, what a rule may be for, and which of
-// several decides about a message.
+// Sender rules: which senders an account admits or blocks, valid values of a rule, and which of several rules
+// decides about a message.
 
 import type { FilterMode, QuarantineReason, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
@@ -15,29 +15,24 @@ export type { FilterMode, QuarantineReason, SenderRuleType }
 export type SenderRule = {
   id: string
   type: SenderRuleType
-  /** An address or a domain, as they are compared. */
+  /** An address or a domain in canonical form. */
   value: string
   /** Null for all pods; of a rule for one inbox, the pod of that inbox. */
   podId: string | null
   inboxId: string | null
-  /** Of an allow rule; false of any other. */
+  /** Always false for a block rule. */
   requiresVerified: boolean
   createdAtMs: number
 }
 
-/** What of a rule decides. */
-export type DecidingRule = Pick<
-  SenderRule,
-  'id' | 'type' | 'value' | 'podId' | 'inboxId' | 'requiresVerified'
->
+export type DecidingRule = Omit<SenderRule, 'createdAtMs'>
 
-/** What a message says of its sender. */
 export type Sender = {
-  /** Bare address of the From field; null when there is none. */
+  /** Bare address of the From field; null without one. */
   fromAddress: string | null
   /** '' is the null reverse-path. */
   reversePath: string
-  /** Whether the From address is proven to be its domain's own. */
+  /** Whether SPF or DKIM proves the domain of the From address. */
   isVerified: boolean
 }
 
@@ -45,21 +40,21 @@ export type Verdict =
   | { kind: 'admitted' }
   | { kind: 'kept_out'; reason: QuarantineReason; ruleId: string | null }
 
-export type RuleValue =
+type RuleValue =
   | { kind: 'value'; value: string }
-  /** `message` says what is wrong, to follow the field's name. */
+  /** `message` follows the name of the field. */
   | { kind: 'defect'; message: string }
 
-/** What a client names in a new rule, as it is compared. */
+/** The value of a new rule in canonical form. */
 export async function readRuleValue(text: string): Promise<RuleValue> {
   const read = compareValue(text)
   if (read.kind === 'defect' || read.value.includes('@')) return read
-  // A rule for com would be one for the world; what a company lets others have names under may be meant.
+  // A rule for com would be far too wide; the domain of a hosting company may be what the client means.
   if (!(await isPublicSuffix(read.value, { ofRegistries: true }))) return read
   return { kind: 'defect', message: 'must not be a public suffix' }
 }
 
-/** An address or a domain as rules are compared by it, whether there may be one or not. */
+/** An address or a domain in canonical form, whether or not a rule may have it. */
 export function compareValue(written: string): RuleValue {
   const text = bareAddress(written)
   if (text.includes('@')) {
@@ -74,8 +69,8 @@ export function compareValue(written: string): RuleValue {
 }
 
 /**
- * The values that a rule for this address may have: the address, then its domain and the domains that
- * this lies under, without the topmost, which no rule is for. What is no address has its domain alone.
+ * The values of rules that match this address: the address, its domain, and the parents of the domain except
+ * the top-level domain, which no rule may have. An invalid address has only its domain.
  */
 export function ruleValuesOf(address: string): string[] {
   const own = checkEmailAddress(address) === null ? [addressKey(address)] : []
@@ -85,8 +80,8 @@ export function ruleValuesOf(address: string): string[] {
   return [...own, ...labels.slice(0, -1).map((_, index) => labels.slice(index).join('.'))]
 }
 
-/** The same for a block, which no misspelling of an address gets around: dots too many count for nothing. */
-export function blockValuesOf(address: string): string[] {
+/** The same for block rules, which a misspelt address must not evade: superfluous dots are ignored. */
+function blockValuesOf(address: string): string[] {
   const at = address.lastIndexOf('@')
   const values = ruleValuesOf(address)
   if (at < 0 || address.length > ADDRESS_TEXT_LENGTH_MAX) return values
@@ -101,7 +96,7 @@ export function blockValuesOf(address: string): string[] {
   return [...new Set([...alike, ...values])]
 }
 
-/** Of what is longer than a domain can be the end is looked at, with one character more than any rule has. */
+/** Reads only the end of an overlong domain, one character more than any rule has. */
 function labelsIn(domain: string): string[] {
   let end = domain.length
   while (domain[end - 1] === '.') end -= 1
@@ -109,7 +104,7 @@ function labelsIn(domain: string): string[] {
   return domain.slice(start, end).split('.').filter(Boolean)
 }
 
-/** All values of rules that may be about this sender, each once. */
+/** All values of rules that may match this sender, each once. */
 export function candidateValuesOf({
   fromAddress,
   reversePath,
@@ -118,9 +113,9 @@ export function candidateValuesOf({
 }
 
 /**
- * Whether a message may reach an inbox. Of the rules that fit, one for an address decides before one
- * for a domain, one for a domain of more labels before one of fewer, then one for the inbox before one
- * for its pod before one for the account, then block before allow; of what is still alike, the oldest.
+ * Whether a message may reach an inbox. Of the matching rules, one for an address precedes one for a domain, a
+ * domain of more labels precedes one of fewer, then one for the inbox precedes one for its pod and one for the
+ * account, then block precedes allow, and finally the oldest rule wins.
  */
 export function judgeSender(
   rules: readonly DecidingRule[],
@@ -129,11 +124,11 @@ export function judgeSender(
 ): Verdict {
   const from = new Set(ruleValuesOf(sender.fromAddress ?? ''))
   const either = new Set(candidateValuesOf(sender))
-  const isAbout = ({ type, value, requiresVerified }: DecidingRule): boolean =>
+  const matches = ({ type, value, requiresVerified }: DecidingRule): boolean =>
     type === 'block'
       ? either.has(value)
       : from.has(value) && (sender.isVerified || !requiresVerified)
-  const [decisive] = rules.filter((rule) => isFor(rule, to) && isAbout(rule)).sort(byPrecedence)
+  const [decisive] = rules.filter((rule) => isFor(rule, to) && matches(rule)).sort(byPrecedence)
   if (decisive?.type === 'block') {
     return { kind: 'kept_out', reason: 'blocked', ruleId: decisive.id }
   }
@@ -154,15 +149,15 @@ function isFor(rule: DecidingRule, to: { podId: string; inboxId: string }): bool
 
 function byPrecedence(a: DecidingRule, b: DecidingRule): number {
   return (
-    labelsOf(b) - labelsOf(a) ||
+    specificityOf(b) - specificityOf(a) ||
     scopeOf(b) - scopeOf(a) ||
     Number(b.type === 'block') - Number(a.type === 'block') ||
     (a.id < b.id ? -1 : 1)
   )
 }
 
-/** How closely a rule names its sender. */
-function labelsOf({ value }: DecidingRule): number {
+/** How specific the value is. */
+function specificityOf({ value }: DecidingRule): number {
   return value.includes('@') ? DOMAIN_LENGTH_MAX : value.split('.').length
 }
 

@@ -1,40 +1,91 @@
-// The account's rules about who may write to its inboxes.
-
+import type { OwnAccount } from '@mailroom/contract/shapes/account.ts'
+import type { SenderRule as SenderRuleShape } from '@mailroom/contract/shapes/sender.ts'
+import { getAccount, updateAccount } from '#accounts/account.ts'
+import type { Account } from '#accounts/account-rows.ts'
 import { findPod } from '#accounts/pod-rows.ts'
+import type { HandlersOf } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Db, Page } from '#schema/tables.ts'
-import {
-  insertSenderRule,
-  SENDER_RULES_PER_ACCOUNT_MAX,
-  type SenderRuleCreation,
-} from './create-sender-rule-rows.ts'
 import { compareValue, readRuleValue, type SenderRule, type SenderRuleType } from './sender-rule.ts'
 import * as store from './sender-rule-rows.ts'
-import { removeSenderRule } from './sender-rule-rows.ts'
+import {
+  insertSenderRule,
+  removeSenderRule,
+  SENDER_RULES_PER_ACCOUNT_MAX,
+  type SenderRuleCreation,
+} from './sender-rule-rows.ts'
 
-export type CreateSenderRule = {
+export function senderRuleHandlers(deps: {
+  db: Db
+  clock: Clock
+  makeId: MakeId
+}): HandlersOf<'senderRules'> & HandlersOf<'account'> {
+  return {
+    'senderRules.list': async ({ query }, { accountId }) => {
+      const { type = null, podId = null, inboxId = null, value = null, ...page } = query
+      const asked = { accountId, type, pod: podId, inboxId, value, ...page }
+      const { rules, total } = await listSenderRules(deps, asked)
+      return { data: rules.map(presentSenderRule), total }
+    },
+    'senderRules.create': async ({ body }, { accountId }) => {
+      const { type, value, podId = null, inboxId = null, requireVerified = null } = body
+      const asked = { accountId, type, value, pod: podId, inboxId, requireVerified }
+      return presentSenderRule(await createSenderRule(deps, asked))
+    },
+    'senderRules.get': async ({ path }, { accountId }) => {
+      const rule = await store.findSenderRule(deps.db, accountId, path.id)
+      if (rule === null) throw notFound()
+      return presentSenderRule(rule)
+    },
+    'senderRules.delete': async ({ path }, { accountId }) => {
+      if (!(await deps.db.write(removeSenderRule, { accountId, ruleId: path.id }))) throw notFound()
+    },
+
+    'account.get': async (_input, { accountId }) =>
+      presentOwnAccount(await getAccount(deps, { accountId })),
+    'account.me': async (_input, { accountId, keyId }) => {
+      const { name, plan } = await getAccount(deps, { accountId })
+      return { accountId, name, plan, apiKeyScope: 'account', keyId }
+    },
+    'account.update': async ({ body }, { accountId }) =>
+      presentOwnAccount(await updateAccount(deps, { id: accountId, filterMode: body.filterMode })),
+  }
+}
+
+/** For the account's own keys. */
+function presentOwnAccount({ id, name, plan, filterMode, createdAtMs }: Account): OwnAccount {
+  return { id, name, plan, filterMode, createdAt: presentTime(createdAtMs) }
+}
+
+function presentSenderRule(rule: SenderRule): SenderRuleShape {
+  const { requiresVerified: requireVerified, createdAtMs, ...shown } = rule
+  return { ...shown, requireVerified, createdAt: presentTime(createdAtMs) }
+}
+
+type CreateSenderRule = {
   accountId: string
   type: SenderRuleType
-  /** An address or a domain, as somebody writes it. */
+  /** An address or a domain in any spelling. */
   value: string
   /** Id or `clientId`; null for all pods. */
   pod: string | null
   inboxId: string | null
-  /** Of an allow rule, null for what is usual; of any other it is refused. */
-  requiresVerified: boolean | null
+  /** Only for an allow rule; null for the default. */
+  requireVerified: boolean | null
 }
 
 /**
- * The rule that stands then, be it new or there already. Refused with `bad_request` for a wrong value
- * or inbox, `invalid_pod`, or `sender_rule_limit_reached`.
+ * The rule, be it new or there already. Refused with `bad_request` for a wrong value or inbox,
+ * `invalid_pod`, or `sender_rule_limit_reached`.
  */
-export async function createSenderRule(
+async function createSenderRule(
   deps: { db: Db; clock: Clock; makeId: MakeId },
-  { accountId, type, value, pod, inboxId, requiresVerified }: CreateSenderRule,
+  { accountId, type, value, pod, inboxId, requireVerified }: CreateSenderRule,
 ): Promise<SenderRule> {
-  if (type !== 'allow' && requiresVerified !== null) {
+  if (type !== 'allow' && requireVerified !== null) {
     throw wrong('requireVerified', 'is only for rules of type allow')
   }
   const read = await readRuleValue(value)
@@ -46,14 +97,14 @@ export async function createSenderRule(
     value: read.value,
     pod,
     inboxId,
-    requiresVerified: type === 'allow' && requiresVerified !== false,
+    requiresVerified: type === 'allow' && requireVerified !== false,
     nowMs: deps.clock.now(),
   })
-  if (creation.kind === 'stands') return creation.rule
+  if (creation.kind === 'created') return creation.rule
   throw refusal(creation)
 }
 
-function refusal({ kind }: Exclude<SenderRuleCreation, { kind: 'stands' }>) {
+function refusal({ kind }: Exclude<SenderRuleCreation, { kind: 'created' }>) {
   switch (kind) {
     case 'no_account':
       return notFound()
@@ -75,7 +126,7 @@ function wrong(path: string, message: string, code: 'bad_request' | 'invalid_pod
 }
 
 /** Newest first. A value that no rule can have gives an empty list, and so does an unknown pod. */
-export async function listSenderRules(
+async function listSenderRules(
   deps: { db: Db },
   input: {
     accountId: string
@@ -91,22 +142,4 @@ export async function listSenderRules(
   const read = value === null ? null : compareValue(value)
   if (podId === undefined || read?.kind === 'defect') return { rules: [], total: 0 }
   return store.listSenderRules(deps.db, { ...rest, podId, value: read?.value ?? null })
-}
-
-/** `not_found` when the account has no such rule. */
-export async function getSenderRule(
-  deps: { db: Db },
-  { accountId, ruleId }: { accountId: string; ruleId: string },
-): Promise<SenderRule> {
-  const rule = await store.findSenderRule(deps.db, accountId, ruleId)
-  if (rule === null) throw notFound()
-  return rule
-}
-
-/** `not_found` when the account has no such rule. */
-export async function deleteSenderRule(
-  deps: { db: Db },
-  input: { accountId: string; ruleId: string },
-): Promise<void> {
-  if (!(await deps.db.write(removeSenderRule, input))) throw notFound()
 }

@@ -1,14 +1,14 @@
-// The transaction that records what a report says of recipients: the outcome of each, and with it the
-// message's state, its events and suppressions.
+// The transaction that records a report: the outcome of each recipient, and with it the message's state, its
+// events and suppressions.
 
+import type { BounceClass } from '@mailroom/contract/vocabulary.ts'
 import { insertEvents } from '#events/event-rows.ts'
-import type { BounceClass } from '#outbound/delivery.ts'
 import {
   eventsOf,
+  type LockedMessage,
   lockSentMessages,
-  type SentMessage,
   settleMessages,
-} from '#outbound/message-outcome-rows.ts'
+} from '#outbound/settle-deliveries-rows.ts'
 import { addSuppressions, type NewSuppression } from '#outbound/suppression-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -30,7 +30,7 @@ export type ReportedDelivery = {
   | { status: 'complained'; response: string }
 )
 
-export type SettleReportInput = {
+type SettleReportInput = {
   accountId: string
   messageId: string
   deliveries: ReportedDelivery[]
@@ -40,13 +40,13 @@ export type SettleReportInput = {
 }
 
 /**
- * `settled`: recorded; `repeated`: reported already, or refused by its server before; `underway`: an attempt
- * is being made or about to be, or its outcome is not recorded yet; `deferred`: no server has it, and it
- * is tried again later; `gone`: deleted.
+ * `settled`: recorded; `repeated`: reported before, or refused by its server; `underway`: an attempt is being
+ * made or about to be, or its outcome is not recorded yet; `deferred`: no server has the message, which is
+ * retried later; `gone`: deleted.
  */
 export type ReportOutcome = 'settled' | 'repeated' | 'underway' | 'deferred' | 'gone'
 
-/** What came of each, in their order: one that is not settled yet keeps no other from being recorded. */
+/** One outcome for each delivery, in their order. A delivery that is under way does not delay the others. */
 export const settleReport = transaction({
   name: 'settleReport',
   accountOf: ({ accountId }) => accountId,
@@ -78,7 +78,7 @@ function outcomeOf(
     case 'unknown':
       return 'settled'
     default:
-      // What was reported once stays so, whatever is reported of it later.
+      // The first report stands, whatever is reported later.
       return 'repeated'
   }
 }
@@ -86,7 +86,7 @@ function outcomeOf(
 async function record(
   tx: Tx,
   input: SettleReportInput,
-  { message, settled }: { message: SentMessage; settled: ReportedDelivery[] },
+  { message, settled }: { message: LockedMessage; settled: ReportedDelivery[] },
 ): Promise<void> {
   const { eventId, nowMs } = input
   const recipients = new Map<string, string>()
@@ -106,13 +106,13 @@ async function record(
   }
   const suppressions = settled.flatMap(({ suppression }) => suppression ?? [])
   await addSuppressions(tx, message.account_id, suppressions)
-  const told = { message, eventId, traceParent: tx.traceParent ?? null, nowMs }
+  const settledMessage = { message, eventId, traceParent: tx.traceParent ?? null, nowMs }
   const events = settled.flatMap((reported) => {
     const recipient = recipients.get(reported.deliveryId)
-    return recipient === undefined ? [] : eventsOf(told, eventOf(reported, recipient))
+    return recipient === undefined ? [] : eventsOf(settledMessage, eventOf(reported, recipient))
   })
   await insertEvents(tx, events)
-  await settleMessages(tx, [told])
+  await settleMessages(tx, [settledMessage])
 }
 
 function eventOf(reported: ReportedDelivery, recipient: string) {

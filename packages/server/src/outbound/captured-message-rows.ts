@@ -1,11 +1,21 @@
-// What the sandbox captured instead of sending, to and from rows.
-
 import { changeAccountCounters, readAccountCounters } from '#accounts/account-rows.ts'
+import type { Message } from '#mailbox/message.ts'
 import { findMessage } from '#mailbox/message-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
-import type { Captured } from './captured-message.ts'
+
+/** Mail that the sandbox kept instead of sending it. */
+export type Captured = {
+  id: string
+  /** Envelope recipients of this capture. */
+  recipients: string[]
+  /** '' for mail that was captured before reverse-paths were stored. */
+  reversePath: string
+  capturedAtMs: number
+  message: Message
+  inReplyTo: string | null
+}
 
 export type NewCaptured = NewRow<'captured_messages'>
 
@@ -47,7 +57,7 @@ async function* withMessages(
   }
 }
 
-/** Forgets up to `limit` captures of the account; how many there were. */
+/** Deletes up to `limit` captures of the account and returns their number. */
 export const removeCaptured = transaction({
   name: 'clearCaptured',
   accountOf: ({ accountId }) => accountId,
@@ -65,9 +75,7 @@ export const removeCaptured = transaction({
       .returning('id')
       .execute()
     if (removed.length > 0) {
-      await changeAccountCounters(tx, input.accountId, {
-        captured: -removed.length,
-      })
+      await changeAccountCounters(tx, input.accountId, { captured: -removed.length })
     }
     return removed.length
   },

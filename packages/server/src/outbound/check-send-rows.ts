@@ -1,3 +1,4 @@
+import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { findReplay, type KeyUse, type Replay } from '#accounts/idempotency-key-rows.ts'
 import { insertEvent } from '#events/event-rows.ts'
 import { PARENT_COLUMNS, type ParentThread } from '#mailbox/message-statements.ts'
@@ -6,7 +7,6 @@ import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
-import { endOfUtcDay, utcDay } from './send-policy.ts'
 import { findSuppressed } from './suppression-rows.ts'
 
 /** Answers to programs that a thread takes in any stretch of AUTOMATIC_SENDS_MS. */
@@ -465,3 +465,40 @@ const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_c
       )
       .returning('recipient_count'),
 )
+
+/** An inbox or account younger than this has the caps of a young one on strangers. */
+export const YOUNG_MS = 30 * DAY_MS
+
+/** What the operator set; null leaves it to the plan. */
+export type SendSettings = {
+  sendsPerMinute: number
+  sendsPerDay: number
+  coldPerDay: number
+  coldAccountPerDay: number | null
+}
+
+const COLD_PER_DAY: Record<Plan, { young: number; grown: number }> = {
+  free: { young: 30, grown: 100 },
+  developer: { young: 150, grown: 500 },
+  launch: { young: 500, grown: 2_000 },
+}
+
+/** Strangers that all inboxes of an account may write to in a UTC day. */
+export function coldAccountLimit(plan: Plan, isYoung: boolean): number {
+  return COLD_PER_DAY[plan][isYoung ? 'young' : 'grown']
+}
+
+/** Whether an inbox or account made then still has the caps of a young one. */
+export function isYoung(createdAtMs: number, nowMs: number): boolean {
+  return nowMs - createdAtMs < YOUNG_MS
+}
+
+/** Days since the epoch, UTC. */
+export function utcDay(timeMs: number): number {
+  return Math.floor(timeMs / DAY_MS)
+}
+
+/** The midnight that ends a day of `utcDay`. */
+export function endOfUtcDay(day: number): number {
+  return (day + 1) * DAY_MS
+}

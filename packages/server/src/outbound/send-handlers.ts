@@ -1,44 +1,18 @@
-import type { Signers } from '#domains/signers.ts'
+import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/shapes/sending.ts'
 import type { Handlers } from '#http/handler.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { findMessage } from '#mailbox/message-rows.ts'
 import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Sealer } from '#platform/seal.ts'
-import type { Parser } from '#platform/workers/parser.ts'
+import { presentTime } from '#platform/clock.ts'
+import { notFound } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#schema/tables.ts'
-import { presentDelivery, presentSent, presentSuppression } from './present-sending.ts'
-import { listDeliveries } from './read-deliveries.ts'
-import { sendMessage } from './send-message.ts'
-import type { SendSettings } from './send-policy.ts'
-import { addSuppression, listSuppressions, removeSuppression } from './suppressions.ts'
+import type { Db, Page } from '#schema/tables.ts'
+import type { Delivery } from './delivery-rows.ts'
+import * as store from './delivery-rows.ts'
+import { type SendDeps, sendMessage } from './send-message.ts'
 
-/** What the functions below work with. */
-type Needs = {
-  db: Db
-  clock: Clock
-  makeId: MakeId
-  parser: Parser
-  blobs: BlobStore | null
-  inboxDomain: string
-  publicUrl: string
-  urlKey: Uint8Array
-  sending: SendSettings
-  signers: Signers
-  sealer: Sealer
-  deriveKey: (purpose: string) => Uint8Array
-  queueClock: QueueClock
-  laneOf: (domain: string) => string
-  wakeDelivery: () => void
-  wakeEvents: () => void
-}
-
-type SendHandlers = Pick<
-  Handlers,
-  'inboxes.send' | 'messages.deliveries' | Extract<keyof Handlers, `suppressions.${string}`>
->
-
-export function sendHandlers(deps: Needs): SendHandlers {
+export function sendHandlers(
+  deps: SendDeps,
+): Pick<Handlers, 'inboxes.send' | 'messages.deliveries'> {
   return {
     'inboxes.send': async ({ path, body }, { accountId, idempotencyKey, requestHash }) => {
       const { isReplay, response } = await sendMessage(deps, {
@@ -49,7 +23,7 @@ export function sendHandlers(deps: Needs): SendHandlers {
         to: body.to,
         cc: body.cc ?? [],
         body: body.body,
-        // An empty one says nothing, and would hide the text from whoever shows HTML.
+        // Empty HTML would hide the text from programs that show HTML.
         bodyHtml: body.bodyHtml || null,
         subject: body.subject ?? null,
         threadId: body.threadId ?? null,
@@ -65,16 +39,49 @@ export function sendHandlers(deps: Needs): SendHandlers {
       const { deliveries, total } = await listDeliveries(deps, page)
       return { data: deliveries.map(presentDelivery), total }
     },
-
-    'suppressions.list': async ({ query }, { accountId }) => {
-      const { address = null, ...page } = query
-      const { suppressions, total } = await listSuppressions(deps, { accountId, address, ...page })
-      return { data: suppressions.map(presentSuppression), total }
-    },
-    'suppressions.create': async ({ body }, { accountId }) =>
-      presentSuppression(await addSuppression(deps, { accountId, address: body.address })),
-    'suppressions.delete': async ({ path }, { accountId }) => {
-      await removeSuppression(deps, { accountId, address: path.address })
-    },
   }
+}
+
+type SendAnswer = Awaited<ReturnType<typeof sendMessage>>['response']
+
+/** Some clients look for `messageId`, others for `id`. */
+export function presentSent(answer: SendAnswer): SentMessage {
+  const { messageId, threadId, providerMessageId, status, inboxId, createdAtMs } = answer
+  return {
+    messageId,
+    threadId,
+    providerMessageId,
+    status,
+    id: messageId,
+    inboxId,
+    direction: 'outbound',
+    createdAt: presentTime(createdAtMs),
+  }
+}
+
+export function presentDelivery(delivery: Delivery): DeliveryShape {
+  const { lastAttemptAtMs, nextAttemptAtMs, ...rest } = delivery
+  return {
+    ...rest,
+    lastAttemptAt: lastAttemptAtMs === null ? null : presentTime(lastAttemptAtMs),
+    nextAttemptAt: nextAttemptAtMs === null ? null : presentTime(nextAttemptAtMs),
+  }
+}
+
+/** In the order of the recipients; none for received mail. `not_found` when there is no such message. */
+async function listDeliveries(
+  deps: { db: Db; clock: Clock; queueClock: QueueClock },
+  input: { accountId: string; messageId: string } & Page,
+): Promise<{ deliveries: Delivery[]; total: number }> {
+  const message = await findMessage(deps.db, input.accountId, input.messageId, { lengthMax: 0 })
+  if (message === null) throw notFound()
+  const { deliveries, total } = await store.listDeliveries(deps.db, input)
+  // The queue has its own clock; the API tells all times by the wall clock.
+  const aheadMs = deps.clock.now() - deps.queueClock.now()
+  return { deliveries: deliveries.map((delivery) => shifted(delivery, aheadMs)), total }
+}
+
+function shifted(delivery: Delivery, aheadMs: number): Delivery {
+  const { nextAttemptAtMs: nextMs } = delivery
+  return nextMs === null ? delivery : { ...delivery, nextAttemptAtMs: nextMs + aheadMs }
 }

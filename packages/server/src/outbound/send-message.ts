@@ -27,9 +27,12 @@ import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   AUTOMATIC_SENDS_MAX,
+  coldAccountLimit,
   findRefusal,
   hasWritten,
+  isYoung,
   type SendCheck,
+  type SendSettings,
   type TooCold,
 } from './check-send-rows.ts'
 import type { SendMessage } from './compose-send.ts'
@@ -41,12 +44,9 @@ import {
   readReplied,
 } from './compose-send.ts'
 import type { NewDelivery } from './delivery-rows.ts'
-import { hopMarkKey, hopMarkOf } from './hop-mark.ts'
-import { makeReturnPath } from './return-path.ts'
 import { insertSend, type SendOutcome } from './send-message-rows.ts'
-import type { SendSettings } from './send-policy.ts'
-import { coldAccountLimit, isYoung } from './send-policy.ts'
-import { unsubscribeUrl } from './unsubscribe-link.ts'
+import { hopMarkOf, makeReturnPath } from './sent-marks.ts'
+import { unsubscribeUrl } from './unsubscribe.ts'
 
 /** Octets of a composed message. */
 const SENT_BYTES_MAX = 25 * 1024 * 1024
@@ -278,7 +278,7 @@ async function composeAndSign(
     ...composition.outgoing,
     messageId: rfcMessageId,
     dateMs: nowMs,
-    hopMark: hopMarkOf(hopMarkKey(deps), inboxId),
+    hopMark: hopMarkOf(deps, inboxId),
     unsubscribeUrl: hasUnsubscribe ? unsubscribeUrl(deps, { accountId, address, messageId }) : null,
   })
   // One that starts a thread is never composed again.

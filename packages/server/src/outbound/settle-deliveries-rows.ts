@@ -1,66 +1,65 @@
-// The transaction that records what became of attempts: each recipient's outcome, and with it the
-// message's state, its events, suppressions, and what the sandbox captured.
+// The transaction that records the outcomes of attempts: each recipient's outcome, and with it the message's
+// state, its events, suppressions, and mail that the sandbox captured. Reports settle deliveries with parts of it.
 
+import type { DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
-import { insertEvents, type TracedEvent } from '#events/event-rows.ts'
+import type { EventKind } from '#events/event.ts'
+import { EVENTS, insertEvents, type TracedEvent } from '#events/event-rows.ts'
 import { type GroupedInput, groupTransaction } from '#platform/db/db.ts'
-import { forEachRow, rowUpdate } from '#platform/db/statement.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { forEachRow, rowSelect, rowUpdate, together } from '#platform/db/statement.ts'
 import type { Row, Tables, Tx } from '#schema/tables.ts'
 import { addCaptured, type NewCaptured } from './captured-message-rows.ts'
-import type { DeliveryStatus } from './delivery.ts'
-import {
-  eventsOf,
-  lockSentMessages,
-  type SettledMessage,
-  settleMessages,
-} from './message-outcome-rows.ts'
 import { addSuppressions, type NewSuppression } from './suppression-rows.ts'
 
-export type SettledDelivery = {
-  id: string
+type OutcomeColumn =
+  | 'id'
+  /** When the delivery is tried again; null: never. */
+  | 'next_attempt_at'
+  /** Added to those of the row. */
+  | 'ambiguous_attempts'
+  | 'host'
+  | 'tls'
+  | 'response_code'
+  | 'enhanced_code'
+  | 'response'
+
+export type SettledDelivery = Pick<Row<'deliveries'>, OutcomeColumn> & {
   status: DeliveryStatus
-  /** When it is tried again; null: never, the outcome stands. */
-  nextAttemptAtMs: number | null
-  isAmbiguous: boolean
-  host: string | null
-  tls: string | null
-  responseCode: number | null
-  enhancedCode: string | null
-  response: string | null
-  /** The recipient's address is dead, or its owner complained. */
+  /** Set when the address is dead, or its owner complained. */
   suppression: NewSuppression | null
   complaintEventId: string | null
 }
 
-/** What the sandbox took, and for whom. */
-export type TakenMail = Omit<NewCaptured, 'recipients'> & {
+/** Mail that the sandbox captured, with its recipients. */
+export type CapturedMail = Omit<NewCaptured, 'recipients'> & {
   recipients: { deliveryId: string; address: string }[]
 }
 
 export type SettleInput = {
   worker: string
-  /** Whose message it is: its outcomes take turns as that account's. */
   accountId: string
   messageId: string
   deliveries: SettledDelivery[]
-  captured: TakenMail | null
+  captured: CapturedMail | null
   /** Id of the event, should the message's state change. */
   eventId: string
   nowMs: number
 }
 
 /**
- * Records the outcomes of deliveries, and returns the ids of those that it recorded: what `worker`
- * holds, or lost to nobody yet. What another process has taken over is that one's to settle. Outcomes that
- * come while others of their account are being recorded share a transaction: what a server has taken and
- * nobody noted yet is sent again after a crash, so that it should not wait for many commits.
+ * Records the outcomes of deliveries that `worker` holds, or whose lease ended and that nobody has taken
+ * since, and returns the ids of those recorded. A delivery that another process has taken over is that
+ * process's to settle. Outcomes that arrive while others of their account are being recorded share a
+ * transaction: a message that a server has taken is sent again after a crash unless its outcome is
+ * recorded, so it should not wait for many commits.
  */
 export const settleDeliveries = groupTransaction({
   name: 'settleDeliveries',
   accountOf: ({ accountId }) => accountId,
   essential: true,
   group: {
-    /** Suppressions, complaints and what the sandbox takes are rare, or quick: each goes alone. */
+    /** Suppressions and complaints are rare, and capturing is quick: each of them goes alone. */
     sizeOf({ deliveries, captured }: SettleInput) {
       const isPlain = deliveries.every(
         ({ suppression, complaintEventId }) => suppression === null && complaintEventId === null,
@@ -71,7 +70,7 @@ export const settleDeliveries = groupTransaction({
   },
 })
 
-/** About what a recipient's outcome has with a server's words. */
+/** About the size of a recipient's outcome with the server's reply. */
 const OUTCOME_LENGTH = 1_500
 
 async function settleTogether(
@@ -80,14 +79,15 @@ async function settleTogether(
 ): Promise<string[][]> {
   const ids = writes.map(({ input }) => input.messageId)
   const messages = await lockSentMessages(tx, ids)
-  const isThere = ({ messageId, accountId }: SettleInput) =>
-    messages.get(messageId)?.account_id === accountId
   const attempts = new Map<string, SettledDelivery>()
   const changes: DeliveryChange[] = []
   for (const { input } of writes) {
-    if (!isThere(input)) await deleteDeliveries(tx, input)
-    for (const delivery of isThere(input) ? input.deliveries : []) {
-      // One whose lease was lost may have been attempted twice: the first outcome stands.
+    if (messages.get(input.messageId)?.account_id !== input.accountId) {
+      await deleteDeliveries(tx, input)
+      continue
+    }
+    for (const delivery of input.deliveries) {
+      // A delivery whose lease was lost may have been attempted twice: the first outcome stands.
       if (attempts.has(delivery.id)) continue
       attempts.set(delivery.id, delivery)
       changes.push(deliveryChange(delivery, input))
@@ -97,14 +97,14 @@ async function settleTogether(
   for (const { id, recipient } of await updateDeliveries(tx, changes)) {
     recipients.set(attempts.get(id), recipient)
   }
-  const over = new Map<string, SettledMessage>()
+  const finished = new Map<string, SettledMessage>()
   const complaints: TracedEvent[] = []
   for (const { input, traceParent = null } of writes) {
     const message = messages.get(input.messageId)
     const settled = input.deliveries.filter((delivery) => recipients.has(delivery))
     if (message === undefined || settled.length === 0) continue
     const { eventId, nowMs } = input
-    const told = { message, eventId, traceParent, nowMs }
+    const settledMessage = { message, eventId, traceParent, nowMs }
     await addSuppressions(
       tx,
       input.accountId,
@@ -112,15 +112,15 @@ async function settleTogether(
     )
     await capture(tx, input, settled)
     for (const delivery of settled) {
-      if (delivery.nextAttemptAtMs === null) over.set(message.id, told)
+      if (delivery.next_attempt_at === null) finished.set(message.id, settledMessage)
       const { complaintEventId: id } = delivery
       const details = { recipient: recipients.get(delivery) }
       if (id !== null) {
-        complaints.push(...eventsOf(told, { id, kind: 'message.complained', details }))
+        complaints.push(...eventsOf(settledMessage, { id, kind: 'message.complained', details }))
       }
     }
   }
-  await settleMessages(tx, [...over.values()])
+  await settleMessages(tx, [...finished.values()])
   await insertEvents(tx, complaints)
   return writes.map(({ input }) =>
     input.deliveries.filter((delivery) => recipients.has(delivery)).map(({ id }) => id),
@@ -137,7 +137,7 @@ async function deleteDeliveries(tx: Tx, { accountId, deliveries }: SettleInput):
     .execute()
 }
 
-/** Of what was taken, the recipients whose outcome is recorded here. */
+/** Keeps the captured mail for the recipients whose outcome is recorded in this transaction. */
 async function capture(
   tx: Tx,
   { captured }: SettleInput,
@@ -146,48 +146,25 @@ async function capture(
   if (captured === null) return
   const ids = new Set(settled.map((delivery) => delivery.id))
   const { recipients, ...row } = captured
-  const taken = recipients.filter((recipient) => ids.has(recipient.deliveryId))
-  if (taken.length === 0) return
-  const addresses = JSON.stringify(taken.map((recipient) => recipient.address))
+  const recorded = recipients.filter((recipient) => ids.has(recipient.deliveryId))
+  if (recorded.length === 0) return
+  const addresses = JSON.stringify(recorded.map((recipient) => recipient.address))
   await addCaptured(tx, { ...row, recipients: addresses })
 }
 
-function deliveryChange(
-  delivery: SettledDelivery,
-  { worker, accountId }: SettleInput,
-): DeliveryChange {
-  return {
-    id: delivery.id,
-    account_id: accountId,
-    leased_by: worker,
-    queue_state: delivery.nextAttemptAtMs === null ? null : 'waiting',
-    status: delivery.status,
-    next_attempt_at: delivery.nextAttemptAtMs,
-    ambiguous_attempts: delivery.isAmbiguous ? 1 : 0,
-    host: delivery.host,
-    tls: delivery.tls,
-    response_code: delivery.responseCode,
-    enhanced_code: delivery.enhancedCode,
-    response: delivery.response,
-  }
-}
-
-/** `leased_by` is who records the outcome, `ambiguous_attempts` are added. */
+/** `leased_by` is the worker that records the outcome. */
 type DeliveryChange = Pick<
   Row<'deliveries'>,
-  | 'id'
-  | 'account_id'
-  | 'leased_by'
-  | 'queue_state'
-  | 'status'
-  | 'next_attempt_at'
-  | 'ambiguous_attempts'
-  | 'host'
-  | 'tls'
-  | 'response_code'
-  | 'enhanced_code'
-  | 'response'
+  OutcomeColumn | 'status' | 'account_id' | 'leased_by' | 'queue_state'
 >
+
+function deliveryChange(
+  { suppression: _suppression, complaintEventId: _id, ...outcome }: SettledDelivery,
+  { worker, accountId }: SettleInput,
+): DeliveryChange {
+  const queue_state = outcome.next_attempt_at === null ? null : 'waiting'
+  return { ...outcome, account_id: accountId, leased_by: worker, queue_state }
+}
 
 const updateDeliveries = forEachRow(
   rowUpdate<Tables, DeliveryChange, { id: string; recipient: string }>(
@@ -217,10 +194,178 @@ const updateDeliveries = forEachRow(
         .where((row) =>
           row.or([
             row('deliveries.leased_by', '=', given('leased_by')),
-            // Its lease ended, and nobody has taken it up: better known than sent again.
+            // The lease ended and nobody has taken the delivery: recording it avoids sending it again.
             row('deliveries.queue_state', '=', sql.lit('ready')),
           ]),
         )
         .returning(['deliveries.id', 'deliveries.recipient']),
   ),
 )
+
+export type LockedMessage = Pick<
+  Row<'messages'>,
+  'id' | 'account_id' | 'inbox_id' | 'thread_id' | 'status' | 'failure_reason'
+> & {
+  /** Null once its inbox is deleted. */
+  pod_id: string | null
+}
+
+/** A message some of whose deliveries a transaction has settled. */
+export type SettledMessage = {
+  message: LockedMessage
+  /** Id of the event, should the message's state change. */
+  eventId: string
+  traceParent: string | null
+  nowMs: number
+}
+
+/**
+ * Those of the messages that exist, by id. To be called before deliveries are changed: of two transactions
+ * that settle the last two recipients of a message, one then sees both outcomes.
+ */
+export async function lockSentMessages(
+  tx: Tx,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, LockedMessage>> {
+  // In one order everywhere, so that no two transactions wait for each other.
+  const rows = [...new Set(ids)].sort().map((id) => ({ id }))
+  return new Map((await lockMessages(tx, rows)).map((message) => [message.id, message]))
+}
+
+/** Sets the states of messages by the current outcomes of their deliveries, with events for changed states. */
+export async function settleMessages(tx: Tx, settled: readonly SettledMessage[]): Promise<void> {
+  const ids = settled.map(({ message }) => ({ message_id: message.id }))
+  const recipients = Map.groupBy(await selectRecipients(tx, ids), (row) => row.message_id)
+  const states: NewState[] = []
+  const events: TracedEvent[] = []
+  for (const one of settled) {
+    const { id } = one.message
+    const change = changeOf(one.message, recipients.get(id) ?? [])
+    if (change === null) continue
+    const { kind, ...state } = change
+    states.push({ id, ...state })
+    if (kind !== null) events.push(...eventsOf(one, { id: one.eventId, kind, details: null }))
+  }
+  await writeStates(tx, { states, events })
+}
+
+/** Null when the outcomes of all recipients change nothing of the message. */
+function changeOf(
+  message: LockedMessage,
+  rows: readonly RecipientState[],
+): (MessageState & { kind: EventKind | null }) | null {
+  const { status, failure_reason } = messageStateOf(rows)
+  // A complaint proves that the mail arrived, but a message that was reported as failed stays failed.
+  if (message.status === 'failed' && status !== 'failed') return null
+  if (status === message.status && failure_reason === message.failure_reason) return null
+  const hasEvent = status !== message.status && status !== 'pending'
+  const kind = status === 'sent' ? 'message.sent' : 'message.failed'
+  return { status, failure_reason, kind: hasEvent ? kind : null }
+}
+
+/** Length of the failure reason of a message over all its recipients, in characters. */
+export const FAILURE_REASON_LENGTH_MAX = 2_000
+
+export type RecipientState = Pick<
+  Row<'deliveries'>,
+  'recipient' | 'status' | 'response_code' | 'enhanced_code' | 'response'
+>
+
+export type MessageState = {
+  status: 'pending' | 'sent' | 'failed'
+  /** Set as soon as a recipient is refused, in the server's words. */
+  failure_reason: string | null
+}
+
+/**
+ * `pending` until every recipient is settled, then `sent` when at least one was accepted by its
+ * server, else `failed`. A recipient that bounced was accepted before, but counts as refused.
+ */
+export function messageStateOf(recipients: readonly RecipientState[]): MessageState {
+  const failure_reason = reasonOf(recipients.filter(({ status }) => REFUSED.has(status)))
+  if (recipients.some(({ status }) => status === 'queued' || status === 'deferred')) {
+    return { status: 'pending', failure_reason }
+  }
+  const isSent = recipients.some(({ status }) => !REFUSED.has(status))
+  return { status: isSent ? 'sent' : 'failed', failure_reason }
+}
+
+const REFUSED: ReadonlySet<string> = new Set(['failed', 'unknown', 'bounced'])
+
+function reasonOf(refused: readonly RecipientState[]): string | null {
+  if (refused.length === 0) return null
+  const text = refused
+    .map(({ recipient, response_code, enhanced_code, response }) => {
+      const words = [response_code, enhanced_code, response].filter((part) => part !== null)
+      return `${recipient}: ${words.join(' ')}`
+    })
+    .join('; ')
+  return text.length <= FAILURE_REASON_LENGTH_MAX
+    ? text
+    : `${text.slice(0, FAILURE_REASON_LENGTH_MAX - 1)}…`
+}
+
+/** The event, or none when the inbox is deleted. `details` hold values that no row has. */
+export function eventsOf(
+  { message, traceParent, nowMs }: Omit<SettledMessage, 'eventId'>,
+  event: { id: string; kind: EventKind; details: Record<string, unknown> | null },
+): TracedEvent[] {
+  if (message.pod_id === null) return []
+  return [
+    {
+      id: event.id,
+      kind: event.kind,
+      account_id: message.account_id,
+      pod_id: message.pod_id,
+      inbox_id: message.inbox_id,
+      thread_id: message.thread_id,
+      message_id: message.id,
+      occurred_at: nowMs,
+      details: event.details === null ? null : JSON.stringify(event.details),
+      trace_parent: traceParent,
+    },
+  ]
+}
+
+const lockMessages = forEachRow(
+  rowSelect<Tables, { id: string }, LockedMessage>('messages', (query, given, engine) =>
+    lockRows(
+      { engine },
+      query
+        .selectFrom('messages')
+        .select(['id', 'account_id', 'inbox_id', 'thread_id', 'status', 'failure_reason'])
+        .select((row) =>
+          row
+            .selectFrom('inboxes')
+            .select('inboxes.pod_id')
+            .whereRef('inboxes.id', '=', 'messages.inbox_id')
+            .as('pod_id'),
+        )
+        .where('id', '=', given('id')),
+    ),
+  ),
+)
+
+const selectRecipients = forEachRow(
+  rowSelect<Tables, { message_id: string }, RecipientState & { message_id: string }>(
+    'deliveries',
+    (query, given) =>
+      query
+        .selectFrom('deliveries')
+        .select(['message_id', 'recipient', 'status', 'response_code', 'enhanced_code', 'response'])
+        .where('message_id', '=', given('message_id'))
+        .orderBy('id'),
+  ),
+)
+
+type NewState = { id: string; status: string; failure_reason: string | null }
+
+const writeStates = together<Tables, { states: NewState; events: TracedEvent }>({
+  states: rowUpdate<Tables, NewState>('messages', (query, given) =>
+    query
+      .updateTable('messages')
+      .set({ status: given('status'), failure_reason: given('failure_reason') })
+      .where('messages.id', '=', given('id')),
+  ),
+  events: EVENTS,
+})

@@ -1,14 +1,24 @@
-// Suppressions, to and from rows: addresses that an account does not write to.
-
+import type { SuppressionType } from '@mailroom/contract/vocabulary.ts'
 import { changeAccountCounters, readAccountCounters } from '#accounts/account-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
-import type { Suppression, SuppressionType } from './suppression.ts'
+
+export type { SuppressionType }
+
+/** An address that an account no longer sends to. */
+export type Suppression = {
+  id: string
+  address: string
+  type: SuppressionType
+  /** For bounces and complaints in the words of another server. */
+  reason: string | null
+  createdAtMs: number
+}
 
 export type NewSuppression = NewRow<'suppressions'>
 
-/** Adds a suppression and gives back the one that stands: an earlier one stays as it is. */
+/** Adds a suppression, or returns the earlier one of the address unchanged. */
 export const insertSuppression = transaction({
   name: 'addSuppression',
   accountOf: ({ account_id }) => account_id,
@@ -26,7 +36,7 @@ export const insertSuppression = transaction({
         .where('account_id', '=', input.account_id)
         .where('address_key', '=', input.address_key)
         .executeTakeFirst()
-      // Removed by another transaction in between: told as it would have been.
+      // Another transaction removed it in between: answered as if it had been added.
       return toSuppression(row ?? { ...input, reason: input.reason ?? null })
     }
     await changeAccountCounters(tx, input.account_id, { suppressions: 1 })
@@ -34,14 +44,14 @@ export const insertSuppression = transaction({
   },
 })
 
-/** Adds those of one account that it has not yet. */
+/** Adds the suppressions of one account that it does not have yet. */
 export async function addSuppressions(
   tx: Tx,
   accountId: string,
   inputs: readonly NewSuppression[],
 ): Promise<void> {
   if (inputs.length === 0) return
-  // In one order and before the account's totals, so that two transactions never wait for each other.
+  // In one order and before the account's counters, so that no two transactions wait for each other.
   const sorted = inputs.toSorted((a, b) => (a.address_key < b.address_key ? -1 : 1))
   const added = await tx.query
     .insertInto('suppressions')
@@ -76,21 +86,25 @@ export async function listSuppressions(
   db: ReadDb,
   input: { accountId: string; addressKey: string | null; limit: number; offset: number },
 ): Promise<{ suppressions: Suppression[]; total: number }> {
-  const { accountId, addressKey } = input
-  let query = db.read.selectFrom('suppressions').selectAll().where('account_id', '=', accountId)
-  if (addressKey !== null) query = query.where('address_key', '=', addressKey)
+  const { accountId, addressKey, limit, offset } = input
   if (addressKey !== null) {
-    // An address has one at most, which an offset may pass over.
-    const all = (await query.execute()).map(toSuppression)
-    return { suppressions: all.slice(input.offset, input.offset + input.limit), total: all.length }
+    const found = await findSuppressed(db, accountId, [addressKey])
+    const all = found === null ? [] : [found]
+    return { suppressions: all.slice(offset, offset + limit), total: all.length }
   }
-  const rows = await query.orderBy('id', 'desc').limit(input.limit).offset(input.offset).execute()
-  const suppressions = rows.map(toSuppression)
+  const rows = await db.read
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .offset(offset)
+    .execute()
   const { suppression_count: total } = await readAccountCounters(db, accountId)
-  return { suppressions, total }
+  return { suppressions: rows.map(toSuppression), total }
 }
 
-/** Of these addresses, in their order, the first that the account does not write to. */
+/** The suppression of the first of these addresses that has one. */
 export async function findSuppressed(
   db: ReadDb,
   accountId: string,

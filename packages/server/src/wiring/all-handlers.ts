@@ -4,16 +4,17 @@ import type { DoorPorts } from '#api/ports.ts'
 import { domainHandlers } from '#domains/domain-handlers.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
-import { senderHandlers } from '#inbound/sender-handlers.ts'
+import { quarantineHandlers } from '#inbound/quarantine.ts'
+import { senderRuleHandlers } from '#inbound/sender-rules.ts'
 import { inboxHandlers } from '#inboxes/inbox-handlers.ts'
 import { mailHandlers } from '#mailbox/mail-handlers.ts'
 import { shownHandlers } from '#mailbox/shown-handlers.ts'
 import { viewHandlers } from '#mailbox/view-handlers.ts'
 import { type ServicePorts, serviceHandlers } from '#operating/service-handlers.ts'
-import { presentSent } from '#outbound/present-sending.ts'
-import { sendHandlers } from '#outbound/send-handlers.ts'
+import { presentSent, sendHandlers } from '#outbound/send-handlers.ts'
 import { findReplay } from '#outbound/send-message.ts'
-import { unsubscribeHandlers } from '#outbound/unsubscribe-handlers.ts'
+import { suppressionHandlers } from '#outbound/suppressions.ts'
+import { unsubscribeHandlers } from '#outbound/unsubscribe.ts'
 import { removalHandlers } from '#removal/purge.ts'
 import { sandboxHandlers } from '#sandbox/sandbox-handlers.ts'
 import { searchHandlers } from '#search/search-handlers.ts'
@@ -36,8 +37,10 @@ export function allHandlers(deps: Deps, ports: ServicePorts, readers: EventReade
     ...searchHandlers(deps),
     ...viewHandlers(deps),
     ...sendHandlers(deps),
+    ...suppressionHandlers(deps),
     ...sandboxHandlers(deps),
-    ...senderHandlers(deps),
+    ...senderRuleHandlers(deps),
+    ...quarantineHandlers(deps),
     ...unsubscribeHandlers(deps),
     ...eventHandlers(deps, readers),
     ...webhookHandlers(deps),

@@ -2,7 +2,7 @@
 // told as a step of it. Where no collector is named nothing is loaded, and no part is touched.
 
 import type { Settings } from '#config/settings.ts'
-import type { Carrier } from '#delivery/transport/carrier.ts'
+import type { Carrier } from '#delivery/carrier.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'

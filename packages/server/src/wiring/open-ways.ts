@@ -3,7 +3,7 @@
 
 import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
-import { type Delivery, openDelivery } from '#delivery/open-delivery.ts'
+import { type Delivery, openDelivery } from '#delivery/carrier.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
 import { type Chance, systemChance } from '#platform/chance.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'

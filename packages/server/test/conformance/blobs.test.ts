@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, beforeEach, test } from 'node:test'
-import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/smtp-limits.ts'
+import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import {
   type BlobPlace,

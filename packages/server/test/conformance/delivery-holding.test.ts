@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { CarryOutcome } from '#delivery/carrier.ts'
 import {
   type DeliveryQueue,
   type GroupOutcome,
   openDeliveryQueue,
 } from '#delivery/delivery-queue.ts'
-import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import { DELIVERY_MS_MAX } from '#outbound/send-message.ts'
 import { StorageError } from '#platform/db/storage-error.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import pg from 'pg'
+import type { Carrier } from '#delivery/carrier.ts'
 import { type DeliveryQueue, openDeliveryQueue } from '#delivery/delivery-queue.ts'
-import type { Carrier } from '#delivery/transport/carrier.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import { listDeliveries } from '#outbound/delivery-rows.ts'
@@ -85,12 +85,12 @@ onBothEngines('the queue of deliveries', (engine) => {
         {
           id: held.id,
           status: 'deferred',
-          nextAttemptAtMs,
-          isAmbiguous: false,
+          next_attempt_at: nextAttemptAtMs,
+          ambiguous_attempts: 0,
           host: null,
           tls: null,
-          responseCode: 451,
-          enhancedCode: null,
+          response_code: 451,
+          enhanced_code: null,
           response: 'Later',
           suppression: null,
           complaintEventId: null,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test'
-import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/smtp-limits.ts'
+import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
-import { authenticateArriving } from '#inbound/authenticate-arriving.ts'
+import { authenticateArriving } from '#inbound/receive-mail.ts'
+import type { ReachedInbox } from '#inboxes/inbox.ts'
 
 const REFUSED: Authentication = {
   spf: { result: 'fail', domain: 'bank.example' },
@@ -12,6 +13,8 @@ const REFUSED: Authentication = {
   arc: { result: 'none' },
   verifiedFrom: false,
 }
+
+const inboxAt = (address: string) => ({ address }) as ReachedInbox
 
 test('an inbox of the name postmaster hears what the policy of From has refused to others', async () => {
   const raw = Buffer.from('From: a@bank.example\r\n\r\nHi')
@@ -22,7 +25,11 @@ test('an inbox of the name postmaster hears what the policy of From has refused 
       {
         raw,
         reversePath: '',
-        recipients: addresses.map((address) => ({ kind: 'inbox', inbox: { address } })),
+        recipients: addresses.map((address) => ({
+          kind: 'inbox',
+          address,
+          inbox: inboxAt(address),
+        })),
         origin: 'smtp',
         clientAddress: '192.0.2.1',
         helo: 'x.example',

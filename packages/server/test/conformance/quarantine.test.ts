@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { removeQuarantined, storeReleased } from '#inbound/quarantine-rows.ts'
-import { QUARANTINE_MS } from '#inbound/quarantined.ts'
+import { QUARANTINE_MS, removeQuarantined, storeReleased } from '#inbound/quarantine-rows.ts'
 import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'

@@ -4,16 +4,15 @@
 import { after, before, beforeEach } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import type { CountedReport } from '#inbound/find-reported.ts'
 import {
   type Arrived,
   type ReportDeps,
   takeAtAbuse,
   takeAtReturnPath,
-} from '#inbound/report/process-reports.ts'
-import type { CountedReport } from '#inbound/report/report-outcome.ts'
-import { hopMarkOf } from '#outbound/hop-mark.ts'
-import { makeReturnPath } from '#outbound/return-path.ts'
+} from '#inbound/process-reports.ts'
 import type { SendInput } from '#outbound/send-message-rows.ts'
+import { hopMarkOf, makeReturnPath } from '#outbound/sent-marks.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
 import type { Db } from '#schema/tables.ts'
@@ -72,7 +71,7 @@ export function messageIdOf({ messageId }: SendInput): string {
 }
 
 export function markOf(inboxId: string): string {
-  return hopMarkOf(KEY, inboxId)
+  return hopMarkOf({ deriveKey: () => KEY }, inboxId)
 }
 
 export function pathOf({ deliveries }: SendInput, index = 0): string {

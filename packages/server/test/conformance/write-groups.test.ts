@@ -3,10 +3,10 @@ import { after, before, suite, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import pg from 'pg'
+import type { CarryOutcome } from '#delivery/carrier.ts'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
-import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
-import { SAME_ID_LOOKED_AT_MAX } from '#inbound/receive-plan-rows.ts'
+import { SAME_ID_COMPARED_MAX } from '#inbound/receive-plan-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
 import { ROW_BODY_LENGTH_MAX } from '#mailbox/long-body-rows.ts'
@@ -128,7 +128,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       const outcomes = (await receiveTogether(db, receipts.map(mail))) as { duplicates: number }[]
       return outcomes.map(({ duplicates }) => duplicates)
     }
-    const some = upTo(SAME_ID_LOOKED_AT_MAX - 10)
+    const some = upTo(SAME_ID_COMPARED_MAX - 10)
     assert.deepEqual(await results([0, ...some]), [0, ...some.map(() => 0)])
     assert.deepEqual(await results([201, 202, 203, 204, 205, 206, 207, 208, 209, 0]), [
       ...Array(9).fill(0),
@@ -491,7 +491,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const again = settled.deliveries.map((delivery) => ({
       ...delivery,
       status: 'deferred' as const,
-      nextAttemptAtMs: settled.nowMs,
+      next_attempt_at: settled.nowMs,
     }))
     inputs.push({ ...settled, deliveries: again })
     const order = new Map(ids.map((id, index) => [id, index]))

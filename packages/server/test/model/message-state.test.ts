@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DeliveryStatus, deliveryStatuses } from '@mailroom/contract/vocabulary.ts'
-import { FAILURE_REASON_LENGTH_MAX, messageStateOf } from '#outbound/message-state.ts'
+import { FAILURE_REASON_LENGTH_MAX, messageStateOf } from '#outbound/settle-deliveries-rows.ts'
 
 const recipient = (status: DeliveryStatus, index = 0, response = 'words') => ({
   recipient: `r${index}@far.example`,
   status,
-  responseCode: 550,
-  enhancedCode: '5.1.1',
+  response_code: 550,
+  enhanced_code: '5.1.1',
   response,
 })
 
@@ -20,12 +20,12 @@ test('for every three recipients: pending while one is open, sent when one was a
     for (const b of deliveryStatuses) {
       for (const c of deliveryStatuses) {
         const statuses = [a, b, c]
-        const { status, failureReason } = messageStateOf(statuses.map((one) => recipient(one)))
+        const { status, failure_reason } = messageStateOf(statuses.map((one) => recipient(one)))
         const isOpen = statuses.some((one) => OPEN.includes(one))
         const isFailed = statuses.every((one) => REFUSED.includes(one))
         assert.equal(status, isOpen ? 'pending' : isFailed ? 'failed' : 'sent', statuses.join())
         const isRefused = statuses.some((one) => REFUSED.includes(one))
-        assert.equal(failureReason !== null, isRefused, statuses.join())
+        assert.equal(failure_reason !== null, isRefused, statuses.join())
         count += 1
       }
     }
@@ -37,18 +37,18 @@ test('the reason names each refused recipient with its server’s words, and nob
   const state = messageStateOf([
     recipient('accepted', 1),
     recipient('failed', 2, 'No such user'),
-    { ...recipient('unknown', 3, 'No answer'), responseCode: null, enhancedCode: null },
+    { ...recipient('unknown', 3, 'No answer'), response_code: null, enhanced_code: null },
   ])
   assert.equal(
-    state.failureReason,
+    state.failure_reason,
     'r2@far.example: 550 5.1.1 No such user; r3@far.example: No answer',
   )
 })
 
 test('a reason that is too long is cut and says so', () => {
   const fitting = (length: number) => {
-    const { failureReason } = messageStateOf([recipient('failed', 1, 'x'.repeat(length))])
-    return failureReason ?? ''
+    const { failure_reason } = messageStateOf([recipient('failed', 1, 'x'.repeat(length))])
+    return failure_reason ?? ''
   }
   const room = FAILURE_REASON_LENGTH_MAX - 'r1@far.example: 550 5.1.1 '.length
   assert.equal(fitting(room).length, FAILURE_REASON_LENGTH_MAX)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hopMarkOf } from '#outbound/hop-mark.ts'
-import { readUnsubscribeToken, unsubscribeUrl } from '#outbound/unsubscribe-link.ts'
+import { hopMarkOf } from '#outbound/sent-marks.ts'
+import { readUnsubscribeToken, unsubscribeUrl } from '#outbound/unsubscribe.ts'
 import { SEALING_KEY_BYTES, sealer } from '#platform/seal.ts'
 
 const SEALER = sealer(new Uint8Array(SEALING_KEY_BYTES).fill(7))
@@ -60,8 +60,12 @@ test('the link of the longest address is short enough for a line of a header sec
 
 test('a mark is always the same for an inbox, and another for each inbox and key', () => {
   const [key, other] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
-  const marks = [hopMarkOf(key, 'inb_1'), hopMarkOf(key, 'inb_2'), hopMarkOf(other, 'inb_1')]
+  const marks = [
+    hopMarkOf({ deriveKey: () => key }, 'inb_1'),
+    hopMarkOf({ deriveKey: () => key }, 'inb_2'),
+    hopMarkOf({ deriveKey: () => other }, 'inb_1'),
+  ]
   assert.equal(new Set(marks).size, 3)
   for (const mark of marks) assert.match(mark, /^[0-9a-v]{26}$/)
-  assert.equal(hopMarkOf(key, 'inb_1'), marks[0])
+  assert.equal(hopMarkOf({ deriveKey: () => key }, 'inb_1'), marks[0])
 })

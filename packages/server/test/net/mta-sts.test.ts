@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { isHostInPolicy, parseStsPolicy, readStsId } from '@mailroom/mail/mta-sts.ts'
-import { type FetchPolicyOptions, makeFetchPolicy } from '#delivery/route/sts-policies.ts'
+import { type FetchPolicyOptions, makeFetchPolicy } from '#delivery/find-route.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import { openDns, type Zone } from '#test/peers/dns.ts'
 import { openPolicyHost, serve } from './policy-host.ts'

@@ -8,7 +8,7 @@ import {
   type RouteHost,
   type Router,
   type RouterOptions,
-} from '#delivery/route/find-route.ts'
+} from '#delivery/find-route.ts'
 import { systemChance } from '#platform/chance.ts'
 import { openResolver, type ResolverOptions } from '#platform/dns/resolver.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SignatureThread } from '#inbound/authenticate/signature-thread.ts'
+import { SignatureThread } from '#inbound/authenticate/signature-checker.ts'
 import { silentLog } from '#platform/log.ts'
 import type { Zone } from '#test/peers/dns.ts'
 import { makeSigningKey, signMail } from '#test/peers/signed-mail.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { IDLE_CONNECTION_MS_MAX } from '#delivery/transport/host-caller.ts'
+import { IDLE_CONNECTION_MS_MAX } from '#delivery/host-caller.ts'
 import type { Zone } from '#test/peers/dns.ts'
 import { openMta } from '#test/peers/mta.ts'
 import { mx } from './route-world.ts'

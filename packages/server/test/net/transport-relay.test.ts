@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
-import { readRelayUrl } from '#delivery/transport/carrier.ts'
+import { readRelayUrl } from '#delivery/carrier.ts'
 import { type MtaScript, mtaTls, openMta } from '#test/peers/mta.ts'
 import { countMail, inParallel, openHosts, openTransportWorld } from './transport-world.ts'
 

@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict'
 import type {
+  Failure,
   OpenOptions,
   OutgoingMail,
   RecipientOutcome,
 } from '@mailroom/smtp/client/outgoing-mail.ts'
-import { type Failure, openSmtpClient, type SmtpClient } from '@mailroom/smtp/client/smtp-client.ts'
+import { openSmtpClient, type SmtpClient } from '@mailroom/smtp/client/smtp-client.ts'
 
 export const RAW = Buffer.from('Subject: hello\r\n\r\nOne line\r\n')
 

@@ -89,7 +89,7 @@ test('every acknowledged message was handed over, and nothing stays in memory', 
       if (isLate) peer.receiver.gate = Promise.resolve()
       peer.send(bytes)
       await settled()
-      peer.dialogue.drop()
+      peer.dialogue.close()
       const stored = peer.reader.take().filter((reply) => reply === '250 2.0.0 Stored')
       assert.equal(peer.receiver.received.length, stored.length)
       assert.equal(peer.intake.heldBytes, 0)

@@ -230,7 +230,7 @@ describe('memory', () => {
     peer.receiver.gate = gate.promise
     peer.send(`${'x'.repeat(998)}\r\n.\r\n`)
     assert.equal(peer.intake.heldBytes, 1_000)
-    peer.dialogue.drop()
+    peer.dialogue.close()
     assert.equal(peer.intake.heldBytes, 1_000)
     gate.resolve()
     await gate.promise

@@ -1,8 +1,8 @@
 // A dispatcher over a real queue in a database of its own, with the far end of every connection played
 // by the test.
 
+import type { CarryOutcome } from '#delivery/carrier.ts'
 import { type DeliveryQueue, openDeliveryQueue } from '#delivery/delivery-queue.ts'
-import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'

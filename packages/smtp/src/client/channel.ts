@@ -1,20 +1,9 @@
-// One connection as a client sees it: octets go out, replies come in, and each reply must have been
-// owed. Whatever breaks it is kept as its failure, and a broken channel stays broken. Knows no
-// command by name.
+// One connection as a client sees it: octets go out, and replies come in that the server owes. The channel
+// keeps the first failure, and a broken channel stays broken. It knows no command by name.
 
 import type { Socket } from 'node:net'
-import { type PeerReply, ReplyDecoder } from '@mailroom/mail/smtp/reply.ts'
-import {
-  ABORTED,
-  CLOSED,
-  CLOSED_BY_US,
-  type Failure,
-  networkFailure,
-  protocolFailure,
-  timeoutFailure,
-  toClientReply,
-  unexpectedReply,
-} from './failure.ts'
+import { type PeerReply, ReplyDecoder, splitEnhancedCode } from '@mailroom/mail/smtp/reply.ts'
+import type { ClientReply, Failure } from './outgoing-mail.ts'
 
 export type Answer =
   | { readonly kind: 'answer'; readonly reply: PeerReply }
@@ -33,9 +22,9 @@ export class Channel {
   #timer: NodeJS.Timeout | undefined
   #onFailed: () => void = () => {}
   #failure: Failure | null = null
-  /** Its 421: why the server closes the connection, once it does. */
+  /** The server's 421: why it closes the connection, once it does. */
   #farewell: Failure | null = null
-  /** The reply that came although none was owed, and broke it. */
+  /** The reply that broke the channel because none was owed. */
   #unasked: PeerReply | null = null
 
   /** `owed` is how many replies the server owes already: its greeting. */
@@ -56,29 +45,29 @@ export class Channel {
     return this.#failure
   }
 
-  /** The server's 421: it may be gone at any moment. */
+  /** The server's 421: the server may be gone at any moment. */
   get farewell(): Failure | null {
     return this.#farewell
   }
 
-  /** The reply that nothing asked for and that the channel was left for; what it means is for others. */
+  /** The reply that broke the channel because no command had asked for it. */
   get unasked(): PeerReply | null {
     return this.#unasked
   }
 
-  /** Nothing has arrived that was not asked for, not even in part. */
+  /** False once anything has arrived that no command asked for, even part of a reply. */
   get isInStep(): boolean {
     return this.#failure === null && this.#ready.length === 0 && !this.#decoder.isWithinReply
   }
 
-  /** Sends octets that `replies` replies answer. On a broken channel it does nothing. */
+  /** Sends octets that the server answers with `replies` replies. Does nothing on a broken channel. */
   write(octets: string | Uint8Array, replies: number): void {
     if (this.#failure !== null) return
     this.#owed += replies
     this.#socket.write(octets)
   }
 
-  /** Sends octets that nothing answers; resolves when the system has taken all of them. */
+  /** Sends octets that have no reply; resolves when the system has taken all of them. */
   async writeBlock(octets: Uint8Array, timeoutMs: number): Promise<Failure | null> {
     if (this.#failure !== null) return this.#failure
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -104,13 +93,12 @@ export class Channel {
     })
   }
 
-  /** Sends one command and reads its reply. */
   ask(command: string, timeoutMs: number): Promise<Answer> {
     this.write(command, 1)
     return this.read(timeoutMs)
   }
 
-  /** Destroys the connection; the first failure is the one that counts. */
+  /** Destroys the connection. The first failure counts. */
   fail(failure: Failure): void {
     if (this.#failure !== null) return
     this.#failure = failure
@@ -120,7 +108,7 @@ export class Channel {
     this.#onFailed()
   }
 
-  /** Lets what was written go out, then closes; replies are not read any more. */
+  /** Sends what was written, then closes; reads no further replies. */
   close(): void {
     if (this.#failure !== null) return
     this.#failure = CLOSED_BY_US
@@ -129,14 +117,14 @@ export class Channel {
     this.#socket.destroySoon()
   }
 
-  /** Gives the socket away, for a handshake; the channel is used up. */
+  /** Hands the socket to its caller for a handshake; the channel cannot be used afterwards. */
   release(): Socket {
     this.#unlisten()
     this.#failure = CLOSED_BY_US
     return this.#socket
   }
 
-  // The listener for errors stays: an error that nobody hears ends the process.
+  // The error listener stays: an error without a listener ends the process.
   #unlisten(): void {
     this.#socket.off('data', this.#onData)
     this.#socket.off('end', this.#onEnd)
@@ -154,11 +142,11 @@ export class Channel {
         return
       }
       offset = this.#decoder.end
-      this.#take(decoded.reply)
+      this.#receive(decoded.reply)
     }
   }
 
-  #take(reply: PeerReply): void {
+  #receive(reply: PeerReply): void {
     if (reply.code === SERVICE_CLOSING) {
       this.#farewell = { kind: 'reply', reply: toClientReply(reply) }
     }
@@ -183,4 +171,61 @@ export class Channel {
   readonly #onEnd = (): void => this.fail(this.#farewell ?? CLOSED)
   readonly #onError = (error: Error): void => this.fail(this.#farewell ?? networkFailure(error))
   readonly #onAbort = (): void => this.fail(ABORTED)
+}
+
+/** The part of a reply's text that is kept, in characters. */
+const REPLY_TEXT_LENGTH_MAX = 1_000
+
+export const CLOSED: Failure = {
+  kind: 'network',
+  code: 'closed',
+  text: 'The server closed the connection',
+}
+export const CLOSED_BY_US: Failure = {
+  kind: 'network',
+  code: 'closed',
+  text: 'The connection was closed on our side',
+}
+export const ABORTED: Failure = {
+  kind: 'network',
+  code: 'aborted',
+  text: 'Attempt cancelled by this service',
+}
+
+/** A server's reply with its text made safe to show. */
+export function toClientReply(reply: PeerReply): ClientReply {
+  const { enhanced, text } = splitEnhancedCode(reply)
+  return { code: reply.code, enhanced, text: boundText(text) }
+}
+
+export function protocolFailure(text: string): Failure {
+  return { kind: 'protocol', text: boundText(text) }
+}
+
+/** For a reply that is well-formed but has no meaning at this point of the dialogue. */
+export function unexpectedReply(reply: PeerReply): Failure {
+  return protocolFailure(`A reply that has no place here: ${reply.code} ${reply.lines.join(' ')}`)
+}
+
+export function timeoutFailure(what: string, waitedMs: number): Failure {
+  return { kind: 'timeout', text: `No ${what} within ${waitedMs / 1000} s` }
+}
+
+export function networkFailure(error: Error): Failure {
+  return { kind: 'network', code: codeOf(error) ?? 'unknown', text: boundText(error.message) }
+}
+
+export function tlsFailure(error: Error | string): Failure {
+  if (typeof error === 'string') return { kind: 'tls', text: boundText(error) }
+  const code = codeOf(error)
+  return { kind: 'tls', text: boundText(code ? `${code}: ${error.message}` : error.message) }
+}
+
+function codeOf(error: Error): string | null {
+  return 'code' in error && typeof error.code === 'string' ? error.code : null
+}
+
+function boundText(text: string): string {
+  const bounded = text.length > REPLY_TEXT_LENGTH_MAX ? text.slice(0, REPLY_TEXT_LENGTH_MAX) : text
+  return bounded.toWellFormed().replace(/[^\P{C}\n]/gu, '?')
 }

@@ -1,14 +1,13 @@
-// The client's side of TLS: from a connected socket to a secured one, judged by what the caller
-// demands of the server's certificate.
+// The client's side of TLS: secures a connected socket and checks the server's certificate as the caller
+// demands.
 
-import { constants, type X509Certificate } from 'node:crypto'
+import { constants, createHash, type X509Certificate } from 'node:crypto'
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
-import { checkDane } from './dane.ts'
-import { ABORTED, type Failure, timeoutFailure, tlsFailure } from './failure.ts'
-import type { ClientTls } from './outgoing-mail.ts'
+import { ABORTED, timeoutFailure, tlsFailure } from './channel.ts'
+import type { ClientTls, Failure, TlsaRecord } from './outgoing-mail.ts'
 
-export type HandshakeOptions = {
+type HandshakeOptions = {
   readonly tls: ClientTls
   /** For SNI where `tls` names no server. */
   readonly servername: string | undefined
@@ -18,7 +17,7 @@ export type HandshakeOptions = {
   readonly signal: AbortSignal | undefined
 }
 
-export type Secured =
+type Secured =
   | { readonly kind: 'secured'; readonly socket: TLSSocket; readonly isVerified: boolean }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
@@ -42,7 +41,7 @@ type Shaken = { kind: 'done'; socket: TLSSocket } | { kind: 'failed'; failure: F
 function shakeHands(plain: Socket, options: HandshakeOptions): Promise<Shaken> {
   const { tls, signal, timeoutMs } = options
   const name = 'servername' in tls ? tls.servername : options.servername
-  // Also not in the brackets of mail.
+  // An address literal has brackets.
   const isName = name !== undefined && isIP(name) === 0 && !name.startsWith('[')
   return new Promise((resolve) => {
     const socket = connect({
@@ -69,7 +68,8 @@ function shakeHands(plain: Socket, options: HandshakeOptions): Promise<Shaken> {
     const onAbort = () => fail(ABORTED)
     const timer = setTimeout(() => fail(timeoutFailure('TLS handshake', timeoutMs)), timeoutMs)
     socket.on('secureConnect', onSecure)
-    // Stays: later errors are heard by whoever reads the socket, and settling twice changes nothing.
+    // Stays for the life of the socket: an error without a listener would end the process, and settling
+    // twice changes nothing.
     socket.on('error', (error) => fail(tlsFailure(error)))
     socket.on('close', onClose)
     signal?.addEventListener('abort', onAbort)
@@ -98,4 +98,82 @@ function shownChain(socket: TLSSocket): X509Certificate[] {
     certificate = certificate.issuerCertificate
   }
   return chain
+}
+
+/** 'unusable': no record can be checked; TLS is then required, and nothing more. */
+type DaneVerdict = 'match' | 'mismatch' | 'unusable'
+
+const DANE_TA = 2
+const DANE_EE = 3
+const DIGEST_OCTETS: Readonly<Record<number, number>> = { 1: 32, 2: 64 }
+
+/**
+ * DANE for SMTP (RFC 7672): whether the certificates that a server showed (`chain`, its own first) are those
+ * that its TLSA records name. The records must have come with DNSSEC. Usage 3 binds the key alone, without
+ * name or dates (§3.1.1). Usage 2 wants a valid chain up to the named certificate and `servername` in the
+ * first (§3.1.2). `nowMs` is wall-clock time.
+ */
+function checkDane(
+  chain: readonly X509Certificate[],
+  records: readonly TlsaRecord[],
+  servername: string,
+  nowMs: number,
+): DaneVerdict {
+  const usable = records.filter(isUsableTlsa)
+  if (usable.length === 0) return 'unusable'
+  const [leaf] = chain
+  if (leaf === undefined) return 'mismatch'
+  const ends = usable.filter(({ usage }) => usage === DANE_EE)
+  if (ends.some((record) => isNamed(leaf, record))) return 'match'
+  const anchors = usable.filter(({ usage }) => usage === DANE_TA)
+  const isTrusted =
+    anchors.length > 0 &&
+    leaf.checkHost(servername) !== undefined &&
+    reachesAnchor(chain, leaf, anchors, nowMs)
+  return isTrusted ? 'match' : 'mismatch'
+}
+
+/** PKIX usages 0 and 1 mean nothing between mail servers (RFC 7672 §3.1.3). */
+export function isUsableTlsa({ usage, selector, matchingType, data }: TlsaRecord): boolean {
+  if (usage !== DANE_TA && usage !== DANE_EE) return false
+  if (selector !== 0 && selector !== 1) return false
+  return matchingType === 0 ? data.length > 0 : DIGEST_OCTETS[matchingType] === data.length
+}
+
+function isNamed(certificate: X509Certificate, record: TlsaRecord): boolean {
+  const { raw, publicKey } = certificate
+  const octets = record.selector === 0 ? raw : publicKey.export({ type: 'spki', format: 'der' })
+  if (record.matchingType === 0) return octets.equals(record.data)
+  const digest = createHash(record.matchingType === 1 ? 'sha256' : 'sha512')
+    .update(octets)
+    .digest()
+  return digest.equals(record.data)
+}
+
+/** Follows signatures, since TLS 1.3 lets a server show its certificates in any order. */
+function reachesAnchor(
+  chain: readonly X509Certificate[],
+  leaf: X509Certificate,
+  anchors: readonly TlsaRecord[],
+  nowMs: number,
+): boolean {
+  const left = chain.filter((certificate) => certificate !== leaf)
+  let current = leaf
+  for (let length = 1; length <= CHAIN_LENGTH_MAX; length += 1) {
+    if (!isInForce(current, nowMs)) return false
+    if (anchors.some((record) => isNamed(current, record))) return true
+    const at = left.findIndex((issuer) => isIssuer(issuer, current))
+    const [issuer] = at === -1 ? [] : left.splice(at, 1)
+    if (issuer === undefined) return false
+    current = issuer
+  }
+  return false
+}
+
+function isIssuer(issuer: X509Certificate, certificate: X509Certificate): boolean {
+  return issuer.ca && certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey)
+}
+
+function isInForce(certificate: X509Certificate, nowMs: number): boolean {
+  return certificate.validFromDate.getTime() <= nowMs && nowMs <= certificate.validToDate.getTime()
 }

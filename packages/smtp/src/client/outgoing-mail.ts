@@ -1,7 +1,4 @@
-import type { Credentials } from './authenticate.ts'
-import type { ClientTimeouts } from './client-timeouts.ts'
-import type { TlsaRecord } from './dane.ts'
-import type { ClientReply, Failure } from './failure.ts'
+// The types of the SMTP client: what a caller asks for, and what the client answers.
 
 export type ClientTls =
   /** Never STARTTLS. */
@@ -14,6 +11,47 @@ export type ClientTls =
   | { readonly kind: 'dane'; readonly servername: string; readonly records: readonly TlsaRecord[] }
   /** TLS or nothing, the certificate unchecked. */
   | { readonly kind: 'required' }
+
+export type TlsaRecord = {
+  readonly usage: number
+  readonly selector: number
+  readonly matchingType: number
+  readonly data: Uint8Array
+}
+
+export type Credentials = { readonly user: string; readonly password: string }
+
+export type OpenOptions = {
+  /** An IP address: the caller has resolved the name and decided that the address may be used. */
+  readonly address: string
+  readonly port: number
+  /** Our name in EHLO: a domain name or an address literal. */
+  readonly hostname: string
+  readonly tls: ClientTls
+  /** TLS from the first octet, as on port 465; also where `tls` is 'none'. */
+  readonly implicitTls?: boolean
+  /** The server's name for SNI, where `tls` names none. */
+  readonly servername?: string
+  /** PEM; trusted for 'verified' instead of the system's authorities. */
+  readonly trustedCertificates?: readonly string[]
+  /** Sent only under TLS or to a loopback address. */
+  readonly credentials?: Credentials | null
+  /** Aborting destroys the connection, also later, within a transaction. */
+  readonly signal?: AbortSignal
+  readonly timeouts?: Partial<ClientTimeouts>
+  /** Called when the server has greeted. */
+  readonly onGreeting?: (() => void) | undefined
+}
+
+export type OutgoingMail = {
+  /** A mailbox, or '' for the null reverse-path. */
+  readonly reversePath: string
+  readonly recipients: readonly string[]
+  /** The message with CRLF line ends, without stuffed dots. */
+  readonly raw: Uint8Array
+  /** Whether its header needs SMTPUTF8; the client itself checks the addresses. */
+  readonly needsSmtpUtf8: boolean
+}
 
 export type Stage =
   | 'connect'
@@ -28,44 +66,52 @@ export type Stage =
   | 'content'
   | 'final-dot'
 
+export type ClientReply = {
+  /** Three digits; usually 200 to 599, but servers have said 999. */
+  readonly code: number
+  /** `class.subject.detail`, where the server gave one that fits its code. */
+  readonly enhanced: string | null
+  /** Without both codes, lines joined by LF, at most 1,000 characters. */
+  readonly text: string
+}
+
+export type Failure =
+  | { readonly kind: 'reply'; readonly reply: ClientReply }
+  /** `code` is that of the system (`ECONNRESET`), `closed` or `aborted`. */
+  | { readonly kind: 'network'; readonly code: string; readonly text: string }
+  | { readonly kind: 'timeout'; readonly text: string }
+  | { readonly kind: 'tls'; readonly text: string }
+  | { readonly kind: 'protocol'; readonly text: string }
+
 export type RecipientOutcome =
   | { readonly kind: 'accepted'; readonly reply: ClientReply }
-  /** Any code but 2xx, from the server or, where it could only refuse, from us. */
+  /** Any code but 2xx, from the server or, where the server could only refuse, from us. */
   | { readonly kind: 'refused'; readonly stage: Stage; readonly reply: ClientReply }
   /** The final dot was never sent: nothing can have been accepted. */
   | { readonly kind: 'unsent'; readonly stage: Stage; readonly failure: Failure }
   /** The final dot went out and no valid answer came. */
   | { readonly kind: 'ambiguous'; readonly failure: Failure }
 
-export type OutgoingMail = {
-  /** A mailbox, or '' for the null reverse-path. */
-  readonly reversePath: string
-  readonly recipients: readonly string[]
-  /** The message with CRLF line ends, without stuffed dots. */
-  readonly raw: Uint8Array
-  /** Its header needs SMTPUTF8; addresses are looked at here. */
-  readonly needsSmtpUtf8: boolean
+const SECOND_MS = 1_000
+const MINUTE_MS = 60_000
+
+/** How long a server may take for each step. */
+export const defaultClientTimeouts = {
+  connectMs: 30 * SECOND_MS,
+  handshakeMs: MINUTE_MS,
+  /** RFC 5321 §4.5.3.2.1. */
+  greetingMs: 5 * MINUTE_MS,
+  /** EHLO, STARTTLS, AUTH, MAIL, RCPT, RSET: each reply, whole (RFC 5321 §4.5.3.2.2 and 3). */
+  replyMs: 5 * MINUTE_MS,
+  /** RFC 5321 §4.5.3.2.4. */
+  dataMs: 2 * MINUTE_MS,
+  /** For each 64 KiB of content to be taken (RFC 5321 §4.5.3.2.5). */
+  blockMs: 3 * MINUTE_MS,
+  /** For all of the content: a server that reads octet by octet must not hold a connection for days. */
+  contentMs: 60 * MINUTE_MS,
+  /** RFC 5321 §4.5.3.2.6: a shorter wait after the final dot makes duplicates. */
+  finalDotMs: 10 * MINUTE_MS,
+  quitMs: 2 * SECOND_MS,
 }
 
-export type OpenOptions = {
-  /** An IP address: names were resolved, and judged, by the caller. */
-  readonly address: string
-  readonly port: number
-  /** Our name in EHLO: a domain name or an address literal. */
-  readonly hostname: string
-  readonly tls: ClientTls
-  /** TLS from the first octet, as on port 465; also where `tls` is 'none'. */
-  readonly implicitTls?: boolean
-  /** The server's name for SNI, where `tls` names none. */
-  readonly servername?: string
-  /** PEM; trusted for 'verified' instead of the system's authorities. */
-  readonly trustedCertificates?: readonly string[]
-  /** Sent under TLS, or to a loopback address. */
-  readonly credentials?: Credentials | null
-  readonly localAddress?: string
-  /** Aborting destroys the connection, also later, within a transaction. */
-  readonly signal?: AbortSignal
-  readonly timeouts?: Partial<ClientTimeouts>
-  /** Called when the server has greeted. */
-  readonly onGreeting?: (() => void) | undefined
-}
+export type ClientTimeouts = Readonly<typeof defaultClientTimeouts>

@@ -1,60 +1,76 @@
-// A client of other people's mail servers (RFC 5321): opens a connection, brings TLS and AUTH up as
-// the caller demands, and carries one transaction after another. Which server, and what becomes of
-// a refusal, is the caller's business.
+// A client of other people's mail servers (RFC 5321): opens a connection with the TLS and AUTH that the caller
+// demands, and carries one transaction after another. The caller chooses the server and decides what follows
+// from a refusal.
 
-import type { Extensions } from '@mailroom/mail/smtp/reply.ts'
-import type { Credentials } from './authenticate.ts'
-import type { Channel } from './channel.ts'
-import { type ClientTimeouts, defaultClientTimeouts } from './client-timeouts.ts'
-import type { TlsaRecord } from './dane.ts'
-import { CLOSED_BY_US, type ClientReply, type Failure } from './failure.ts'
-import { openSession, type Session } from './open-session.ts'
-import type { OpenOptions, OutgoingMail, RecipientOutcome, Stage } from './outgoing-mail.ts'
-import { planTransaction } from './plan.ts'
-import { Transaction } from './transaction.ts'
+import { connect, type Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { isDomainName } from '@mailroom/mail/address.ts'
+import type { PeerReply } from '@mailroom/mail/smtp/reply.ts'
+import { type Extensions, NO_EXTENSIONS, parseExtensions } from '@mailroom/mail/smtp/reply.ts'
+import { isLoopback } from '#client-address.ts'
+import {
+  ABORTED,
+  type Answer,
+  Channel,
+  CLOSED_BY_US,
+  networkFailure,
+  protocolFailure,
+  timeoutFailure,
+  tlsFailure,
+  toClientReply,
+  unexpectedReply,
+} from './channel.ts'
+import { secure } from './handshake.ts'
+import {
+  type ClientTimeouts,
+  type Credentials,
+  defaultClientTimeouts,
+  type Failure,
+  type OpenOptions,
+  type OutgoingMail,
+  type RecipientOutcome,
+  type Stage,
+} from './outgoing-mail.ts'
+import { planTransaction, Transaction } from './transaction.ts'
 
-export type { ClientReply, ClientTimeouts, Credentials, Extensions, Failure, TlsaRecord }
-
-export type SmtpClient = {
-  /** The protocol in use, as `TLSv1.3`, or null. */
-  readonly tls: string | null
-  /** The certificate was checked, by PKIX and name or by DANE. */
-  readonly isTlsVerified: boolean
-  readonly extensions: Extensions
-  /** Begun on this connection so far. */
-  readonly transactions: number
-  /** False once the server has closed or spoken out of turn, or we have closed. */
-  isUsable(): boolean
-  /**
-   * One transaction; outcomes in the order of the recipients. Never rejects for what a server does.
-   * Throws while another transaction of this client is under way.
-   */
-  send(mail: OutgoingMail): Promise<RecipientOutcome[]>
-  /** QUIT with at most two seconds for its answer, then gone; within a transaction at once. */
-  quit(): Promise<void>
-  destroy(): void
-}
-
-export type Opened =
+type Opened =
   | { readonly kind: 'open'; readonly client: SmtpClient }
   | { readonly kind: 'failed'; readonly stage: Stage; readonly failure: Failure }
 
+type Failed = Extract<Opened, { kind: 'failed' }>
+
 /**
- * Connects, greets, and brings up TLS and AUTH. Never rejects for what a server does. After a failed
- * opportunistic handshake (`stage` is 'tls') the caller may open again with 'none'. Throws when
- * `hostname` is no name for EHLO.
+ * Connects, greets, and starts TLS and AUTH, each under its own time limit. Never rejects for what a server
+ * does; after a failure nothing of the connection is left. After a failed opportunistic handshake (`stage`
+ * is 'tls') the caller may open again with 'none'. Throws when `hostname` is no name for EHLO.
  */
 export async function openSmtpClient(options: OpenOptions): Promise<Opened> {
+  const { hostname } = options
+  if (!/^\[[\w.:]+\]$/.test(hostname) && !isDomainName(hostname)) {
+    throw new Error(`Not a name for EHLO: ${hostname}`)
+  }
   const timeouts = { ...defaultClientTimeouts, ...options.timeouts }
-  const opened = await openSession(options, timeouts)
-  if (opened.kind === 'failed') return opened
-  return { kind: 'open', client: new Client(opened.session, timeouts) }
+  const opening = new Opening(options, timeouts)
+  const failed = await opening.run()
+  if (failed === null) return { kind: 'open', client: new SmtpClient(opening.session(), timeouts) }
+  opening.leave()
+  return failed
 }
 
-class Client implements SmtpClient {
+type Session = {
+  readonly channel: Channel
+  readonly extensions: Extensions
   readonly tls: string | null
   readonly isTlsVerified: boolean
+}
+
+export class SmtpClient {
+  /** The protocol in use, as `TLSv1.3`, or null. */
+  readonly tls: string | null
+  /** Whether the certificate was checked, by PKIX and name or by DANE. */
+  readonly isTlsVerified: boolean
   readonly extensions: Extensions
+  /** Transactions begun on this connection so far. */
   transactions = 0
   readonly #channel: Channel
   readonly #timeouts: ClientTimeouts
@@ -70,18 +86,22 @@ class Client implements SmtpClient {
     this.#timeouts = timeouts
   }
 
+  /** False once the server has closed or sent an unexpected reply, or we have closed. */
   isUsable(): boolean {
     const { failure, farewell, isInStep } = this.#channel
     const isOpen = failure === null && farewell === null && this.#quitting === null
     return isOpen && (this.#isBusy || isInStep)
   }
 
+  /**
+   * One transaction; outcomes in the order of the recipients. Never rejects for what a server does.
+   * Throws while another transaction of this client is under way.
+   */
   async send(mail: OutgoingMail): Promise<RecipientOutcome[]> {
     if (this.#isBusy) throw new Error('An SMTP client carries one transaction at a time')
     if (mail.recipients.length === 0) return []
-    const planned = planTransaction(mail, this.extensions)
-    if (planned.kind === 'refused') return mail.recipients.map(() => planned.outcome)
-    const { plan } = planned
+    const plan = planTransaction(mail, this.extensions)
+    if ('kind' in plan) return mail.recipients.map(() => plan)
     if (!plan.outcomes.includes(null)) return plan.outcomes.filter((outcome) => outcome !== null)
     if (!this.isUsable()) {
       const failure = this.#channel.failure ?? this.#channel.farewell ?? CLOSED_BY_US
@@ -104,6 +124,7 @@ class Client implements SmtpClient {
     }
   }
 
+  /** Sends QUIT and waits two seconds for the answer; within a transaction closes at once. */
   quit(): Promise<void> {
     this.#quitting ??= this.#quit()
     return this.#quitting
@@ -120,4 +141,209 @@ class Client implements SmtpClient {
     }
     this.destroy()
   }
+}
+
+class Opening {
+  readonly #options: OpenOptions
+  readonly #timeouts: ClientTimeouts
+  #channel: Channel | null = null
+  #extensions = NO_EXTENSIONS
+  #secured: TLSSocket | null = null
+  #isTlsVerified = false
+
+  constructor(options: OpenOptions, timeouts: ClientTimeouts) {
+    this.#options = options
+    this.#timeouts = timeouts
+  }
+
+  async run(): Promise<Failed | null> {
+    return (
+      (await this.#connect()) ??
+      (await this.#readGreeting()) ??
+      (await this.#greet()) ??
+      (await this.#upgrade()) ??
+      (await this.#authenticate())
+    )
+  }
+
+  session(): Session {
+    return {
+      channel: this.#open,
+      extensions: this.#extensions,
+      tls: this.#secured?.getProtocol() ?? null,
+      isTlsVerified: this.#isTlsVerified,
+    }
+  }
+
+  /** Says QUIT to a server that can still read it (RFC 5321 §3.1). */
+  leave(): void {
+    this.#channel?.write('QUIT\r\n', 1)
+    this.#channel?.close()
+  }
+
+  get #open(): Channel {
+    if (this.#channel === null) throw new Error('There is no connection yet')
+    return this.#channel
+  }
+
+  async #connect(): Promise<Failed | null> {
+    const { signal, implicitTls } = this.#options
+    const connected = await connectSocket(this.#options, this.#timeouts.connectMs)
+    if (connected.kind === 'failed') return failAt('connect', connected.failure)
+    if (implicitTls) return this.#secure(connected.socket, 1)
+    this.#channel = new Channel(connected.socket, 1, signal)
+    return null
+  }
+
+  async #readGreeting(): Promise<Failed | null> {
+    const failed = judge('greeting', await this.#open.read(this.#timeouts.greetingMs))
+    if (failed === null) this.#options.onGreeting?.()
+    return failed
+  }
+
+  /** A server older than 1995 refuses EHLO and knows HELO (RFC 5321 §3.2). */
+  async #greet(): Promise<Failed | null> {
+    const { hostname } = this.#options
+    this.#extensions = NO_EXTENSIONS
+    const ehlo = await this.#open.ask(`EHLO ${hostname}\r\n`, this.#timeouts.replyMs)
+    const failed = judge('ehlo', ehlo)
+    if (ehlo.kind === 'failed') return failed
+    if (failed === null) this.#extensions = parseExtensions(ehlo.reply.lines)
+    if (failed === null || !isPermanent(ehlo)) return failed
+    return judge('ehlo', await this.#open.ask(`HELO ${hostname}\r\n`, this.#timeouts.replyMs))
+  }
+
+  async #upgrade(): Promise<Failed | null> {
+    const { tls } = this.#options
+    if (this.#secured !== null || tls.kind === 'none') return null
+    const isOptional = tls.kind === 'opportunistic'
+    if (!this.#extensions.starttls) {
+      if (isOptional) return null
+      return failAt('starttls', tlsFailure('The server does not offer STARTTLS'))
+    }
+    const answer = await this.#open.ask('STARTTLS\r\n', this.#timeouts.replyMs)
+    const refused = judge('starttls', answer)
+    // RFC 3207 §4: after a refusal the client may go on in clear text.
+    if (refused?.failure.kind === 'reply' && isOptional && this.#open.farewell === null) return null
+    if (refused !== null) return refused
+    // An attacker may have put it there to pass for something said under TLS.
+    if (!this.#open.isInStep) {
+      this.#open.fail(protocolFailure('Clear text followed the answer to STARTTLS'))
+      return failAt('starttls', this.#open.failure ?? ABORTED)
+    }
+    const socket = this.#open.release()
+    return (await this.#secure(socket, 0)) ?? this.#greet()
+  }
+
+  async #secure(plain: Socket, owed: number): Promise<Failed | null> {
+    const { tls, servername, trustedCertificates, signal } = this.#options
+    const timeoutMs = this.#timeouts.handshakeMs
+    const options = { tls, servername, trustedCertificates, signal, timeoutMs }
+    const secured = await secure(plain, options)
+    if (secured.kind === 'failed') return failAt('tls', secured.failure)
+    this.#secured = secured.socket
+    this.#isTlsVerified = secured.isVerified
+    this.#channel = new Channel(secured.socket, owed, signal)
+    return null
+  }
+
+  async #authenticate(): Promise<Failed | null> {
+    const { credentials, address } = this.#options
+    if (!credentials) return null
+    if (this.#secured === null && !isLoopback(address)) {
+      return failAt('auth', tlsFailure('The password is not sent in clear text'))
+    }
+    const { auth } = this.#extensions
+    const failure = await authenticate(this.#open, auth, credentials, this.#timeouts.replyMs)
+    return failure && failAt('auth', failure)
+  }
+}
+
+/** Null for 2xx. Other codes below 400 have no meaning at these stages. */
+function judge(stage: Stage, answer: Answer): Failed | null {
+  if (answer.kind === 'failed') return failAt(stage, answer.failure)
+  const { reply } = answer
+  if (reply.code >= 200 && reply.code < 300) return null
+  return failAt(stage, reply.code < 400 ? unexpectedReply(reply) : refusal(reply))
+}
+
+function refusal(reply: PeerReply): Failure {
+  return { kind: 'reply', reply: toClientReply(reply) }
+}
+
+function isPermanent(answer: Answer): boolean {
+  return answer.kind === 'answer' && answer.reply.code >= 500 && answer.reply.code < 600
+}
+
+function failAt(stage: Stage, failure: Failure): Failed {
+  return { kind: 'failed', stage, failure }
+}
+
+type Connected = { kind: 'connected'; socket: Socket } | { kind: 'failed'; failure: Failure }
+
+function connectSocket(options: OpenOptions, timeoutMs: number): Promise<Connected> {
+  const { address, port, signal } = options
+  return new Promise((resolve) => {
+    const socket = connect({ host: address, port, noDelay: true })
+    const settle = (connected: Connected) => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+      if (connected.kind === 'failed') socket.destroy()
+      resolve(connected)
+    }
+    const fail = (failure: Failure) => settle({ kind: 'failed', failure })
+    const onAbort = () => fail(ABORTED)
+    const timer = setTimeout(() => fail(timeoutFailure('connection', timeoutMs)), timeoutMs)
+    // Stays for the life of the socket: an error without a listener would end the process, and settling
+    // twice changes nothing.
+    socket.on('error', (error) => fail(networkFailure(error)))
+    socket.once('connect', () => settle({ kind: 'connected', socket }))
+    signal?.addEventListener('abort', onAbort)
+    if (signal?.aborted) onAbort()
+  })
+}
+
+/**
+ * AUTH (RFC 4954) with PLAIN (RFC 4616) or LOGIN; null when the server has accepted the credentials. The
+ * failure never holds the password, even if the server repeats it. `mechanisms` are in upper case.
+ */
+async function authenticate(
+  channel: Channel,
+  mechanisms: readonly string[],
+  credentials: Credentials,
+  timeoutMs: number,
+): Promise<Failure | null> {
+  const { user, password } = credentials
+  const plain = base64(`\0${user}\0${password}`)
+  const secrets = [password, plain, base64(password)].filter((secret) => secret !== '')
+  if (mechanisms.includes('PLAIN') && !`${user}${password}`.includes('\0')) {
+    return judgeAuth(await channel.ask(`AUTH PLAIN ${plain}\r\n`, timeoutMs), 2, secrets)
+  }
+  if (!mechanisms.includes('LOGIN')) {
+    return protocolFailure('The server offers neither AUTH PLAIN nor AUTH LOGIN')
+  }
+  return (
+    judgeAuth(await channel.ask('AUTH LOGIN\r\n', timeoutMs), 3, secrets) ??
+    judgeAuth(await channel.ask(`${base64(user)}\r\n`, timeoutMs), 3, secrets) ??
+    judgeAuth(await channel.ask(`${base64(password)}\r\n`, timeoutMs), 2, secrets)
+  )
+}
+
+function judgeAuth(answer: Answer, digit: 2 | 3, secrets: readonly string[]): Failure | null {
+  if (answer.kind === 'failed') return answer.failure
+  const first = Math.floor(answer.reply.code / 100)
+  if (first === digit) return null
+  const reply = redact(answer.reply, secrets)
+  return first === 2 || first === 3 ? unexpectedReply(reply) : refusal(reply)
+}
+
+function redact(reply: PeerReply, secrets: readonly string[]): PeerReply {
+  const lines = reply.lines.map((line) =>
+    secrets.reduce((text, secret) => text.replaceAll(secret, '***'), line),
+  )
+  return { code: reply.code, lines }
+}
+
+function base64(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64')
 }

@@ -1,28 +1,35 @@
-// One mail transaction (RFC 5321 §3.3) over an open channel, pipelined (RFC 2920) where the server
-// allows it. It knows at every moment what the server may have accepted, and says so for each
-// recipient, whatever happens.
+// One mail transaction (RFC 5321 §3.3) over an open channel, pipelined (RFC 2920) where the server allows it.
+// The commands are decided before the first octet is written. Whatever happens, each recipient's outcome
+// says whether the server may have accepted the message.
 
-import { endOfData, stuffDots } from '@mailroom/mail/smtp/data.ts'
-import type { PeerReply } from '@mailroom/mail/smtp/reply.ts'
-import type { Answer, Channel } from './channel.ts'
-import type { ClientTimeouts } from './client-timeouts.ts'
+import { writeAddress } from '@mailroom/mail/address.ts'
+import { formatMail, formatRcpt } from '@mailroom/mail/smtp/command.ts'
+import { endOfData, inspectContent, stuffDots } from '@mailroom/mail/smtp/data.ts'
+import type { Extensions, PeerReply } from '@mailroom/mail/smtp/reply.ts'
 import {
-  type Failure,
+  type Answer,
+  type Channel,
   protocolFailure,
   timeoutFailure,
   toClientReply,
   unexpectedReply,
-} from './failure.ts'
-import type { RecipientOutcome, Stage } from './outgoing-mail.ts'
-import type { Plan } from './plan.ts'
+} from './channel.ts'
+import type {
+  ClientReply,
+  ClientTimeouts,
+  Failure,
+  OutgoingMail,
+  RecipientOutcome,
+  Stage,
+} from './outgoing-mail.ts'
 
 const SMTP_BLOCK_BYTES = 64 * 1024
 
-export type TransactionOptions = {
+type TransactionOptions = {
   readonly channel: Channel
   readonly plan: Plan
   readonly isPipelining: boolean
-  /** The transaction before was left open: RSET goes first. */
+  /** Whether RSET must go first because the transaction before was left open. */
   readonly needsReset: boolean
   readonly timeouts: ClientTimeouts
 }
@@ -30,7 +37,7 @@ export type TransactionOptions = {
 const START_OF_INPUT = 354
 
 export class Transaction {
-  /** It was left open, so that the next one must begin with RSET. */
+  /** Whether the next transaction must begin with RSET. */
   isLeftOpen = false
   readonly #options: TransactionOptions
   readonly #channel: Channel
@@ -42,7 +49,7 @@ export class Transaction {
     this.#outcomes = options.plan.outcomes
   }
 
-  /** Once only. The outcomes are in the order of the plan's recipients. */
+  /** To be called once. The outcomes are in the order of the plan's recipients. */
   async run(): Promise<RecipientOutcome[]> {
     const end = await this.#converse()
     return this.#outcomes.map((outcome) => outcome ?? end)
@@ -61,7 +68,7 @@ export class Transaction {
     if (mail.kind === 'failed') return unsent('mail', mail.failure)
     const isOpen = isPositive(mail.reply)
     if (!isOpen) {
-      const refusal = refused('mail', mail.reply)
+      const refusal = refused('mail', toClientReply(mail.reply))
       if (!isPipelining) return refusal
       this.#settle(refusal)
     }
@@ -92,7 +99,8 @@ export class Transaction {
       if (line === null) continue
       const answer = await this.#ask(line, timeouts.replyMs)
       if (answer.kind === 'failed') return answer.failure
-      if (!isPositive(answer.reply)) this.#outcomes[index] ??= refused('rcpt', answer.reply)
+      if (!isPositive(answer.reply))
+        this.#outcomes[index] ??= refused('rcpt', toClientReply(answer.reply))
     }
     return null
   }
@@ -110,7 +118,7 @@ export class Transaction {
     }
     // The server may now take commands for content or the other way round.
     if (reply.code < 400) return this.#breakOff('data', unexpectedReply(reply))
-    return refused('data', reply)
+    return refused('data', toClientReply(reply))
   }
 
   /** RFC 2920 §3.1: DATA was accepted although no recipient was; the server waits for a dot. */
@@ -135,10 +143,10 @@ export class Transaction {
     const { reply } = answer
     if (isPositive(reply)) return { kind: 'accepted', reply: toClientReply(reply) }
     if (reply.code < 400) this.#channel.fail(unexpectedReply(reply))
-    return refused('final-dot', reply)
+    return refused('final-dot', toClientReply(reply))
   }
 
-  /** All but the final dot: while any of it is on its way, no reply can be the one to the message. */
+  /** All but the final dot: a reply that comes before the end cannot be the answer to the message. */
   async #sendBlocks(): Promise<Failure | null> {
     const { plan, timeouts } = this.#options
     const { raw } = plan
@@ -157,14 +165,16 @@ export class Transaction {
   }
 
   /**
-   * The message did not get through. A server that wants no more of it may say so before its end and
-   * hang up: its words are the answer to the transaction then, as they would be after the final dot.
+   * The message did not get through. A server may refuse it before its end and hang up: the refusal is then
+   * the answer to the transaction, as it would be after the final dot.
    */
   #endEarly(): RecipientOutcome {
     const broken = this.#breakOff('content', OUT_OF_STEP)
     const reply = this.#channel.unasked
     const isRefusal = reply !== null && reply.code >= 400 && reply.code < 600
-    return isRefusal && this.#channel.farewell === null ? refused('content', reply) : broken
+    return isRefusal && this.#channel.farewell === null
+      ? refused('content', toClientReply(reply))
+      : broken
   }
 
   #settle(outcome: RecipientOutcome): void {
@@ -173,7 +183,7 @@ export class Transaction {
     }
   }
 
-  /** The two sides do not agree on where they are; what the channel itself has noticed comes first. */
+  /** Client and server disagree on the state of the dialogue. A failure of the channel takes precedence. */
   #breakOff(stage: Stage, failure: Failure): RecipientOutcome {
     this.#channel.fail(failure)
     return unsent(stage, this.#channel.failure ?? failure)
@@ -181,17 +191,77 @@ export class Transaction {
 }
 
 const OUT_OF_STEP = protocolFailure('The server replied before the message had been sent')
-/** Stands in no list: every recipient has an outcome of its own. */
+/** Never returned to the caller: every recipient has an outcome of its own. */
 const NOBODY = unsent('data', protocolFailure('No recipient'))
 
 function isPositive(reply: PeerReply): boolean {
   return reply.code >= 200 && reply.code < 300
 }
 
-function refused(stage: Stage, reply: PeerReply): RecipientOutcome {
-  return { kind: 'refused', stage, reply: toClientReply(reply) }
+function refused(stage: Stage, reply: ClientReply): RecipientOutcome {
+  return { kind: 'refused', stage, reply }
 }
 
 function unsent(stage: Stage, failure: Failure): RecipientOutcome {
   return { kind: 'unsent', stage, failure }
+}
+
+type Plan = {
+  readonly mail: string
+  /** The RCPT line of each recipient; null where it is settled already. */
+  readonly recipients: readonly (string | null)[]
+  /** Refusals of our own, in the places of their recipients. */
+  readonly outcomes: (RecipientOutcome | null)[]
+  readonly raw: Uint8Array
+  readonly needsStuffing: boolean
+}
+
+const NO_SENDER = refuse('mail', 501, '5.1.7', 'The sender address is not valid')
+const NO_MAILBOX = refuse('rcpt', 501, '5.1.3', 'The recipient address is not valid')
+const NOT_CRLF = refuse('content', 554, '5.6.0', 'The message has a CR or LF that is no CRLF')
+const UTF8_NEEDED = refuse('mail', 553, '5.6.7', 'The server does not offer SMTPUTF8')
+
+/**
+ * The commands of a transaction, or an outcome for all recipients where nothing must be sent: our own
+ * refusal of what the server could only refuse or misunderstand.
+ */
+export function planTransaction(
+  mail: OutgoingMail,
+  extensions: Extensions,
+): Plan | RecipientOutcome {
+  const facts = inspectContent(mail.raw)
+  if (!facts.isCrlfOnly) return NOT_CRLF
+  const { size } = extensions
+  if (size !== null && facts.sizeBytes > size) {
+    return refuse('mail', 552, '5.3.4', `The server takes messages up to ${size} octets`)
+  }
+  const sender =
+    mail.reversePath === ''
+      ? { address: '', isInternational: false }
+      : writeAddress(mail.reversePath)
+  if (sender === null) return NO_SENDER
+  const addresses = mail.recipients.map(writeAddress)
+  const isSmtpUtf8 =
+    mail.needsSmtpUtf8 ||
+    sender.isInternational ||
+    addresses.some((address) => address?.isInternational)
+  if (isSmtpUtf8 && !extensions.smtpUtf8) return UTF8_NEEDED
+  return {
+    mail: formatMail({
+      reversePath: sender.address,
+      sizeBytes: extensions.isSizeOffered ? facts.sizeBytes : null,
+      // Where 8BITMIME is missing the octets go as they are: every server of today passes them on,
+      // and rewriting the content here would break its signature.
+      isEightBit: facts.isEightBit && extensions.eightBitMime,
+      isSmtpUtf8,
+    }),
+    recipients: addresses.map((address) => address && formatRcpt(address.address)),
+    outcomes: addresses.map((address) => (address === null ? NO_MAILBOX : null)),
+    raw: mail.raw,
+    needsStuffing: facts.needsStuffing,
+  }
+}
+
+function refuse(stage: Stage, code: number, enhanced: string, text: string): RecipientOutcome {
+  return refused(stage, { code, enhanced, text })
 }

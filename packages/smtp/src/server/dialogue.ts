@@ -1,5 +1,5 @@
-// RFC 5321 from the server's side: octets in, replies and calls of the receiver out. A state machine
-// that knows neither sockets nor timers; its connection brings both.
+// RFC 5321 from the server's side: octets in, replies and calls of the receiver out. A state machine that
+// knows neither sockets nor timers; its connection has both.
 
 import {
   type Command,
@@ -10,15 +10,20 @@ import {
 } from '@mailroom/mail/smtp/command.ts'
 import { formatReply, type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
 import { clientGroup } from '#client-address.ts'
-import type { Clock } from '#clock.ts'
-import { Deadlines } from './deadlines.ts'
 import { hasIntakeRoom, type IntakeBudget, MessageIntake } from './message-intake.ts'
-import type { CountOutcome, CutReason, SmtpLog } from './outcome.ts'
 import * as replies from './replies.ts'
-import type { Client, Envelope, MailReceiver } from './session.ts'
-import type { SmtpLimits } from './smtp-limits.ts'
+import type {
+  Client,
+  Clock,
+  CountOutcome,
+  CutReason,
+  Envelope,
+  MailReceiver,
+  SmtpLimits,
+  SmtpLog,
+} from './session.ts'
 
-/** What all dialogues of one listener share. */
+/** Shared by all dialogues of one listener. */
 export type DialogueService = {
   readonly hostname: string
   readonly receiver: MailReceiver
@@ -30,18 +35,18 @@ export type DialogueService = {
   readonly intake: IntakeBudget
 }
 
-/** What a dialogue asks of its connection. */
+/** The dialogue's side of its connection. */
 export type Wire = {
   write(replies: string): void
-  /** Whether so many replies lie unread that no further command should be answered. */
+  /** Whether too many replies lie unread to answer a further command. */
   isCongested(): boolean
-  /** Whether octets that arrive are wanted now; false while some are waiting here. */
+  /** False while octets that have arrived wait here. */
   setReading(isReading: boolean): void
   /** Called after the reply to STARTTLS was written; `secured` follows when TLS is up. */
   startTls(): void
-  /** Nothing will be written any more. */
+  /** Nothing more will be written. */
   end(): void
-  /** The dialogue broke: an error of ours that must cost this connection only. */
+  /** The dialogue broke by an error of ours, which must end this connection only. */
   fail(error: unknown): void
 }
 
@@ -56,7 +61,7 @@ export class Dialogue {
   readonly #wire: Wire
   readonly #lines: CommandDecoder
   readonly #deadlines: Deadlines
-  /** Whom it shares bounds with. */
+  /** The client addresses that share bounds with this one. */
   readonly #group: string
   #client: Client
   #mode: Mode = 'greeting'
@@ -83,35 +88,25 @@ export class Dialogue {
     if (this.#mode !== 'greeting') return
     this.#mode = 'command'
     this.#send(reply(220, '', `${this.#service.hostname} ESMTP Mailroom`))
-    this.#proceed()
+    this.resume()
   }
 
   /** Octets from the client, in the clear or out of TLS. The chunk must not change afterwards. */
   receive(chunk: Buffer): void {
     if (this.#mode === 'greeting') {
-      this.#cut('early-talker')
+      this.cut('early-talker')
       return
     }
     if (this.#mode === 'closed' || this.#mode === 'handshake') return
     if (this.#mode === 'data') this.#deadlines.countData(chunk.length)
     this.#rest.push(chunk)
-    this.#proceed()
+    this.resume()
   }
 
-  /** The client sends nothing more. What it sent before is still carried out and answered. */
+  /** The client sends nothing more. Its earlier commands are still carried out and answered. */
   endInput(): void {
     this.#hasInputEnded = true
-    this.#proceed()
-  }
-
-  /** Replies have left; commands that had to wait may go on. */
-  resume(): void {
-    this.#proceed()
-  }
-
-  /** The connection is gone, whatever the reason. */
-  drop(): void {
-    this.#close()
+    this.resume()
   }
 
   /** STARTTLS is complete: nothing said in clear text counts any more (RFC 3207 §4.2). */
@@ -120,49 +115,40 @@ export class Dialogue {
     this.#client = { ...this.#client, helo: '', isExtended: false, tls: protocol }
     this.#transaction = null
     this.#mode = 'command'
-    this.#giveTurn()
+    this.#startWaiting()
   }
 
   /** Cuts the connection when a deadline has passed; called about once a second. */
   checkDeadlines(nowMs: number): void {
     if (this.#mode === 'closed') return
     this.#intake?.sweep(nowMs)
-    const phase = this.#isAsking() ? 'answer' : this.#mode === 'data' ? 'data' : 'command'
+    const phase = this.#awaitsReceiver() ? 'answer' : this.#mode === 'data' ? 'data' : 'command'
     const passed = this.#deadlines.findPassed(phase, nowMs)
-    if (passed !== null) this.#cut(passed)
+    if (passed !== null) this.cut(passed)
   }
 
   /**
-   * How long the client has been waited for, or its message has hardly gone on. Null while it is we who are
-   * waited for, and while a message comes in.
+   * How long the client has kept us waiting, or since when its slow message has been coming in. Null while the
+   * client waits for us, and while a message comes in at a good pace.
    */
   idleMs(nowMs: number): number | null {
-    if (this.#mode === 'closed' || this.#isAsking()) return null
+    if (this.#mode === 'closed' || this.#awaitsReceiver()) return null
     if (this.#mode !== 'data') return this.#deadlines.waitedMs(nowMs)
     return this.#intake?.isSlow === true ? nowMs - this.#intake.startedMs : null
   }
 
-  /** Others need what it holds. */
-  giveWay(): void {
-    this.#cut('crowded-out')
-  }
-
-  /** Service ends: a message on its way may still finish, everything else is cut now. */
+  /** The service stops: a message on its way may still finish, everything else is cut now. */
   drain(): void {
     this.#isDraining = true
-    if (this.#mode !== 'data' && this.#mode !== 'message') this.#cut('shutdown')
+    if (this.#mode !== 'data' && this.#mode !== 'message') this.cut('shutdown')
   }
 
-  /** Service has ended: also a message on its way is cut. */
-  abandon(): void {
-    this.#cut('shutdown')
-  }
-
-  #isAsking(): boolean {
+  #awaitsReceiver(): boolean {
     return this.#mode === 'recipient' || this.#mode === 'message'
   }
 
-  #proceed(): void {
+  /** Goes on with octets that had to wait; called also when replies have left. */
+  resume(): void {
     while (this.#rest.length > 0) {
       const chunk = this.#rest.shift()
       if (chunk === undefined) break
@@ -175,7 +161,8 @@ export class Dialogue {
     if (this.#mode === 'closed' || this.#mode === 'handshake') this.#rest = []
     this.#flush()
     if (this.#mode === 'closed' || this.#mode === 'handshake') return
-    if (this.#hasInputEnded && this.#rest.length === 0 && !this.#isAsking()) this.#finish(null)
+    if (this.#hasInputEnded && this.#rest.length === 0 && !this.#awaitsReceiver())
+      this.#finish(null)
     else this.#wire.setReading(this.#rest.length === 0)
   }
 
@@ -189,7 +176,7 @@ export class Dialogue {
         if (this.#wire.isCongested()) return offset
         const line = this.#lines.decode(chunk, offset)
         offset = this.#lines.end
-        if (line !== null) this.#takeLine(line)
+        if (line !== null) this.#readLine(line)
       } else {
         return offset
       }
@@ -197,15 +184,15 @@ export class Dialogue {
     return offset
   }
 
-  #takeLine(line: DecodedLine): void {
-    this.#giveTurn()
+  #readLine(line: DecodedLine): void {
+    this.#startWaiting()
     if (line.kind === 'malformed' && line.defect === 'flood') {
-      this.#cut('flood')
+      this.cut('flood')
       return
     }
     const answer =
       line.kind === 'line'
-        ? this.#obey(parseCommand(line.text))
+        ? this.#execute(parseCommand(line.text))
         : replies.LINE_REPLIES[line.defect as Exclude<LineDefect, 'flood'>]
     if (answer === null) return
     const movesMail = answer === replies.SENDER_OK || answer === replies.START_DATA
@@ -213,8 +200,8 @@ export class Dialogue {
     else this.#answerIdle(answer)
   }
 
-  /** The reply, or null where it has been given already or follows later. */
-  #obey(command: Command): Reply | null {
+  /** The reply, or null where it has been sent already or follows later. */
+  #execute(command: Command): Reply | null {
     switch (command.verb) {
       case 'MAIL':
         return this.#beginTransaction(command)
@@ -240,7 +227,7 @@ export class Dialogue {
         this.#finish(replies.GOODBYE)
         return null
       case 'HTTP':
-        this.#cut('http')
+        this.cut('http')
         return null
       case 'refused':
         return command.reply
@@ -277,7 +264,7 @@ export class Dialogue {
     if (command.sizeBytes > this.#service.limits.messageBytesMax) return replies.TOO_BIG
     const obstacle = this.#findObstacle('sender')
     if (obstacle !== null) {
-      // Not counted as idle: it is no fault of the client.
+      // Not counted as an idle command: the client is not at fault.
       this.#send(obstacle)
       return null
     }
@@ -297,7 +284,7 @@ export class Dialogue {
     if (transaction === null) return replies.MAIL_FIRST
     if (isInternational && !transaction.isSmtpUtf8) return replies.UTF8_NEEDED
     if (transaction.recipients.length >= this.#service.limits.recipientsMax) {
-      // Not counted as idle: RFC 5321 §4.5.3.1.10 has honest clients run into this.
+      // Not counted as an idle command: honest clients run into this limit (RFC 5321 §4.5.3.1.10).
       this.#service.count({ kind: 'recipient-refused', code: replies.TOO_MANY_RECIPIENTS.code })
       this.#send(replies.TOO_MANY_RECIPIENTS)
       return null
@@ -321,7 +308,7 @@ export class Dialogue {
       if (answer.code >= 500) this.#refusedRecipients += 1
     }
     const { refusedRecipientsMax } = this.#service.limits
-    if (this.#refusedRecipients > refusedRecipientsMax) this.#cut('refused-recipients')
+    if (this.#refusedRecipients > refusedRecipientsMax) this.cut('refused-recipients')
     else this.#send(answer)
   }
 
@@ -336,20 +323,20 @@ export class Dialogue {
     if (!hasIntakeRoom(intake, limits, this.#group)) return this.#refuse(replies.NO_MEMORY)
     const obstacle = this.#findObstacle('content')
     if (obstacle !== null) {
-      // The next MAIL is that of the next try, also from whoever does not say RSET before.
+      // The client may try again with MAIL without saying RSET first.
       this.#transaction = null
       return obstacle
     }
     this.#intake = new MessageIntake(this.#service, {
       address: this.#group,
       nowMs: this.#service.clock.monotonic(),
-      giveWay: () => this.giveWay(),
+      evict: () => this.cut('crowded-out'),
     })
     this.#mode = 'data'
     return replies.START_DATA
   }
 
-  /** Why no message may come now, and that it was so. */
+  /** The reply of the receiver when no message may come now; counts the refusal. */
   #findObstacle(stage: 'sender' | 'content'): Reply | null {
     const { receiver, intake } = this.#service
     const obstacle = receiver.findObstacle?.(stage, intake.messages) ?? null
@@ -369,13 +356,13 @@ export class Dialogue {
     return end
   }
 
-  // Refused only now, at the real end: whatever follows is commands again, for both sides.
+  // A refusal must wait for the real end, after which both sides take octets for commands again.
   #finishData(intake: MessageIntake): void {
     const transaction = this.#transaction
     this.#intake = null
     this.#transaction = null
     this.#mode = 'command'
-    this.#giveTurn()
+    this.#startWaiting()
     if (transaction === null) return
     const { refusal, content } = intake
     if (refusal !== null) {
@@ -389,7 +376,7 @@ export class Dialogue {
     )
   }
 
-  // Also when the client is gone by now: its message is stored or not, and is counted so.
+  // Runs also when the client is gone by now, to count whether the message was stored.
   #settleMessage(envelope: Envelope, intake: MessageIntake, answer: Reply): void {
     intake.release()
     if (answer.code < 300) {
@@ -402,11 +389,11 @@ export class Dialogue {
       this.#idleCommands += 1
     }
     this.#send(answer)
-    if (this.#isDraining) this.#cut('shutdown')
-    else if (this.#idleCommands > this.#service.limits.idleCommandsMax) this.#cut('idle-commands')
+    if (this.#isDraining) this.cut('shutdown')
+    else if (this.#idleCommands > this.#service.limits.idleCommandsMax) this.cut('idle-commands')
   }
 
-  /** Asks the receiver; the client waits, but not for a microtask when the answer is there. */
+  /** Asks the receiver. An answer that is there at once is used without a microtask. */
   #ask(
     mode: 'recipient' | 'message',
     question: () => Reply | Promise<Reply>,
@@ -428,10 +415,10 @@ export class Dialogue {
       .then((late) => {
         if (this.#mode === mode) {
           this.#mode = 'command'
-          this.#giveTurn()
+          this.#startWaiting()
         }
         settle(late)
-        this.#proceed()
+        this.resume()
       })
       .catch((error: unknown) => this.#wire.fail(error))
   }
@@ -444,14 +431,15 @@ export class Dialogue {
 
   #answerIdle(answer: Reply): void {
     this.#idleCommands += 1
-    if (this.#idleCommands > this.#service.limits.idleCommandsMax) this.#cut('idle-commands')
+    if (this.#idleCommands > this.#service.limits.idleCommandsMax) this.cut('idle-commands')
     else this.#send(answer)
   }
 
-  #cut(reason: CutReason): void {
+  /** Closes with 421. */
+  cut(reason: CutReason): void {
     if (this.#mode === 'closed') return
     this.#service.count({ kind: 'connection-cut', reason })
-    // A 421 in clear text would only spoil a handshake.
+    // A 421 in clear text would only break a handshake.
     this.#finish(
       this.#mode === 'handshake' ? null : replies.cutReply(this.#service.hostname, reason),
     )
@@ -460,13 +448,14 @@ export class Dialogue {
   #finish(last: Reply | null): void {
     if (last !== null) this.#send(last)
     this.#flush()
-    this.#close()
+    this.close()
     this.#wire.end()
   }
 
-  #close(): void {
+  /** The connection is gone, whatever the reason. */
+  close(): void {
     if (this.#mode === 'data') this.#service.count({ kind: 'message-aborted' })
-    // A message that the receiver is storing is no longer here: settling it releases its memory.
+    // A message that the receiver is storing is not in #intake any more: settling it releases its memory.
     this.#intake?.release()
     this.#intake = null
     this.#mode = 'closed'
@@ -474,8 +463,8 @@ export class Dialogue {
     this.#rest = []
   }
 
-  #giveTurn(): void {
-    this.#deadlines.giveTurn(this.#service.clock.monotonic())
+  #startWaiting(): void {
+    this.#deadlines.startWaiting(this.#service.clock.monotonic())
   }
 
   #send(answer: Reply): void {
@@ -487,5 +476,58 @@ export class Dialogue {
     const text = this.#replies
     this.#replies = ''
     this.#wire.write(text)
+  }
+}
+
+/**
+ * The times within which a client must have spoken. Only whole commands count, and DATA by its rate, so that
+ * a client cannot gain time by sending single octets.
+ */
+class Deadlines {
+  readonly #limits: SmtpLimits
+  readonly #openedMs: number
+  /** When we began to wait for the client, or the window of DATA began. */
+  #waitingSinceMs: number
+  #windowBytes = 0
+
+  /** All times are monotonic milliseconds. */
+  constructor(limits: SmtpLimits, nowMs: number) {
+    this.#limits = limits
+    this.#openedMs = nowMs
+    this.#waitingSinceMs = nowMs
+  }
+
+  startWaiting(nowMs: number): void {
+    this.#waitingSinceMs = nowMs
+    this.#windowBytes = 0
+  }
+
+  waitedMs(nowMs: number): number {
+    return nowMs - this.#waitingSinceMs
+  }
+
+  countData(bytes: number): void {
+    this.#windowBytes += bytes
+  }
+
+  /** The deadline that has passed; null when none has. In phase `answer` the client waits for us. */
+  findPassed(phase: 'command' | 'data' | 'answer', nowMs: number): CutReason | null {
+    const { connectionMsMax, commandMsMax } = this.#limits
+    const openMs = nowMs - this.#openedMs
+    if (phase === 'answer') {
+      // The client must get the true answer about a message that is being stored.
+      return openMs >= connectionMsMax + commandMsMax ? 'connection-deadline' : null
+    }
+    if (openMs >= connectionMsMax) return 'connection-deadline'
+    if (phase === 'data') return this.#isDataSlow(nowMs) ? 'slow-data' : null
+    return nowMs - this.#waitingSinceMs >= commandMsMax ? 'command-deadline' : null
+  }
+
+  #isDataSlow(nowMs: number): boolean {
+    const windowMs = nowMs - this.#waitingSinceMs
+    if (windowMs < this.#limits.dataRateWindowMs) return false
+    const bytesPerSecond = (this.#windowBytes * 1000) / windowMs
+    this.startWaiting(nowMs)
+    return bytesPerSecond < this.#limits.dataBytesPerSecondMin
   }
 }

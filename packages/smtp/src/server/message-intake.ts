@@ -1,33 +1,30 @@
-// One message on its way in, with its share of the memory that all connections have for messages.
-// Says what the message is refused for, once its real end has been read. Where there is no room, a started
-// message of whoever holds most, or one that hardly goes on, gives way.
+// One message that is being read, with its share of the memory that all connections have for messages. Where
+// memory is short, a message of the address that holds most, or a slow one, is evicted.
 
 import { DataDecoder } from '@mailroom/mail/smtp/data.ts'
 import type { Reply } from '@mailroom/mail/smtp/reply.ts'
 import * as replies from './replies.ts'
-import type { ReceivedContent } from './session.ts'
-import type { SmtpLimits } from './smtp-limits.ts'
+import type { ReceivedContent, SmtpLimits } from './session.ts'
 
-/** What all connections together hold of messages. */
+/** The messages of all connections together. */
 export type IntakeBudget = {
   heldBytes: number
-  /** Messages that come in or are being stored. */
+  /** Messages that are being read or stored. */
   messages: number
-  /** Octets, by whom they are from. */
+  /** Octets by the address that they come from. */
   readonly byAddress: Map<string, number>
-  /** Messages whose end has not come yet. */
+  /** Messages whose end has not been read yet. */
   readonly started: Set<MessageIntake>
 }
 
-/** Nothing yet. */
 export function emptyBudget(): IntakeBudget {
   return { heldBytes: 0, messages: 0, byAddress: new Map(), started: new Set() }
 }
 
-/** Who asks for room: an address, how much its message grows, and whether it hardly goes on itself. */
+/** A request for room: the address, by how much its message grows, and whether the message is slow. */
 type Need = { readonly address: string; readonly growthBytes: number; readonly isSlow: boolean }
 
-/** Whether there is room for the first octet of another message from there, made if need be. */
+/** Whether there is room for the first octet of another message from `address`; evicts others if needed. */
 export function hasIntakeRoom(budget: IntakeBudget, limits: SmtpLimits, address: string): boolean {
   return makeRoom(budget, limits, { address, growthBytes: 1, isSlow: false })
 }
@@ -36,20 +33,20 @@ function makeRoom(budget: IntakeBudget, limits: SmtpLimits, need: Need): boolean
   const wantedBytes = (budget.byAddress.get(need.address) ?? 0) + need.growthBytes
   if (wantedBytes > limits.intakeBytesPerAddressMax) return false
   while (budget.heldBytes + need.growthBytes > limits.intakeBytesMax) {
-    const yielding = findYielding(budget, limits, { ...need, wantedBytes })
-    if (yielding === null) return false
-    yielding.giveWay()
+    const evicted = findEvictable(budget, limits, { ...need, wantedBytes })
+    if (evicted === null) return false
+    evicted.evict()
   }
   return true
 }
 
 /**
- * The message to be given up: one that hardly goes on, or one of an address that without it still holds as
- * much as whoever asks. Slow ones first, then of the address that holds most, then the largest. So an
- * address's only message goes on while it is not slow. Slow messages of others yield to an address for one
- * message of full size, no more, and not to one that is slow itself.
+ * The message to evict: a slow one, or one of an address that without it still holds as much as the address
+ * that asks. Slow messages come first, then those of the address that holds most, then the largest. So an
+ * address's only message goes on while it is not slow. An address may evict slow messages for one message of
+ * full size, no more, and only while its own message is not slow.
  */
-function findYielding(
+function findEvictable(
   budget: IntakeBudget,
   limits: SmtpLimits,
   { address, wantedBytes, isSlow }: Need & { readonly wantedBytes: number },
@@ -68,11 +65,11 @@ function findYielding(
 }
 
 export class MessageIntake {
-  /** Whom it is from, as far as they share the memory. */
+  /** The group of client addresses that share memory. */
   readonly address: string
   readonly startedMs: number
-  /** Ends the connection that it comes by; its memory is free afterwards. */
-  readonly giveWay: () => void
+  /** Ends the connection of the message and so frees its memory. */
+  readonly evict: () => void
   /** Whether it brought less than `slowBytesPerSecond` in the last `paceWindowMs`. */
   isSlow = false
   readonly #limits: SmtpLimits
@@ -86,11 +83,11 @@ export class MessageIntake {
 
   constructor(
     service: { readonly limits: SmtpLimits; readonly intake: IntakeBudget },
-    from: { readonly address: string; readonly nowMs: number; giveWay(): void },
+    from: { readonly address: string; readonly nowMs: number; evict(): void },
   ) {
     this.address = from.address
     this.startedMs = from.nowMs
-    this.giveWay = from.giveWay
+    this.evict = from.evict
     this.#limits = service.limits
     this.#budget = service.intake
     this.#windowMs = from.nowMs
@@ -106,7 +103,7 @@ export class MessageIntake {
     return this.#data.isComplete
   }
 
-  /** Takes octets of `chunk` from `offset`; returns the offset after what belongs to the message. */
+  /** Reads octets of `chunk` from `offset`; returns the offset after the last one of the message. */
   read(chunk: Buffer, offset: number): number {
     const end = this.#data.decode(chunk, offset)
     this.#windowBytes += end - offset
@@ -121,7 +118,7 @@ export class MessageIntake {
     return end
   }
 
-  /** Looks at its pace; called about once a second. */
+  /** Measures the pace; called about once a second. */
   sweep(nowMs: number): void {
     const passedMs = nowMs - this.#windowMs
     if (passedMs < this.#limits.paceWindowMs) return
@@ -130,7 +127,7 @@ export class MessageIntake {
     this.#windowBytes = 0
   }
 
-  /** Why the complete message cannot be handed over, or null when it can. */
+  /** Why the complete message cannot be stored, or null when it can. */
   get refusal(): Reply | null {
     if (this.#data.hasBareCarriageReturn) return replies.BARE_CR
     if (this.#data.sizeBytes > this.#limits.messageBytesMax) return replies.TOO_BIG
@@ -142,7 +139,7 @@ export class MessageIntake {
     return { chunks, sizeBytes, bareLineFeeds }
   }
 
-  /** Gives the memory back to the others; the second time does nothing. */
+  /** Frees the memory. A second call does nothing. */
   release(): void {
     this.#hold(0)
     this.#budget.started.delete(this)

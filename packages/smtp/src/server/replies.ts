@@ -2,7 +2,7 @@
 
 import type { LineDefect } from '@mailroom/mail/smtp/command.ts'
 import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
-import type { CutReason } from './outcome.ts'
+import type { CutReason } from './session.ts'
 
 export const OK = reply(250, '2.0.0', 'OK')
 export const SENDER_OK = reply(250, '2.1.0', 'Sender OK')

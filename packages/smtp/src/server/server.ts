@@ -1,27 +1,31 @@
-// The SMTP listener: accepts connections within the limits, keeps their deadlines with one timer
-// for all of them, and ends service without losing a message on its way.
+// The SMTP listener: accepts connections within the limits, enforces their deadlines with one timer, and
+// shuts down without losing a message on its way.
 
+import { constants } from 'node:crypto'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import type { SecureContext } from 'node:tls'
+import { type SecureContext, TLSSocket } from 'node:tls'
 import { formatReply, reply } from '@mailroom/mail/smtp/reply.ts'
 import { clientGroup, plainAddress } from '#client-address.ts'
-import type { Clock } from '#clock.ts'
-import { Connection } from './connection.ts'
-import type { DialogueService } from './dialogue.ts'
+import { Dialogue, type DialogueService, type Wire } from './dialogue.ts'
 import { emptyBudget, isHigher } from './message-intake.ts'
-import type { CountOutcome, SmtpLog } from './outcome.ts'
-import type { MailReceiver } from './session.ts'
-import { defaultSmtpLimits, type SmtpLimits } from './smtp-limits.ts'
+import {
+  type Clock,
+  type CountOutcome,
+  defaultSmtpLimits,
+  type MailReceiver,
+  type SmtpLimits,
+  type SmtpLog,
+} from './session.ts'
 
-export type SmtpServerOptions = {
+type SmtpServerOptions = {
   readonly host: string
   /** 0 takes a free port. */
   readonly port: number
-  /** Others may listen on the same port. */
+  /** Whether other processes may listen on the same port. */
   readonly reusePort?: boolean
   /** The name in the greeting and in the reply to EHLO. */
   readonly hostname: string
-  /** Offers STARTTLS; asked at each handshake, for certificates are renewed. */
+  /** Offers STARTTLS; called at each handshake, because certificates are renewed. */
   readonly tls?: () => SecureContext
   readonly receiver: MailReceiver
   readonly clock: Clock
@@ -31,30 +35,16 @@ export type SmtpServerOptions = {
   readonly onOutcome?: CountOutcome
 }
 
-export type SmtpServer = {
-  readonly address: AddressInfo
-  /**
-   * Stops accepting, closes idle connections with 421 4.3.2, gives messages on their way `drainMs`
-   * to be answered, then closes those too. Resolves when no connection is left; a second call
-   * returns the first one's promise.
-   */
-  close(options: { drainMs: number }): Promise<void>
-  /** Ends what has passed a deadline; runs by itself every second. */
-  sweep(): void
-  stats(): { connections: number; heldBytes: number }
-  isListening(): boolean
-}
-
 const SWEEP_MS = 1000
 
-/** Listens; rejects when the address cannot be had. */
+/** Rejects when it cannot listen on the address. */
 export async function openSmtpServer(options: SmtpServerOptions): Promise<SmtpServer> {
-  const listener = new Listener(options)
-  await listener.listen(options)
-  return listener
+  const server = new SmtpServer(options)
+  await server.listen()
+  return server
 }
 
-class Listener implements SmtpServer {
+export class SmtpServer {
   readonly #options: SmtpServerOptions
   readonly #service: DialogueService
   readonly #server: Server
@@ -94,7 +84,8 @@ class Listener implements SmtpServer {
     return address
   }
 
-  listen({ host, port, reusePort = false }: SmtpServerOptions): Promise<void> {
+  listen(): Promise<void> {
+    const { host, port, reusePort = false } = this.#options
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)
       this.#server.listen({ host, port, reusePort }, () => {
@@ -117,11 +108,17 @@ class Listener implements SmtpServer {
     return { connections: this.#connections.size, heldBytes: this.#service.intake.heldBytes }
   }
 
+  /** Ends connections that have passed a deadline; runs by itself every second. */
   sweep(): void {
     const nowMs = this.#service.clock.monotonic()
     for (const connection of this.#connections) connection.sweep(nowMs)
   }
 
+  /**
+   * Stops accepting, closes idle connections with 421 4.3.2, gives messages on their way `drainMs`
+   * to be answered, then closes those too. Resolves when no connection is left; a second call
+   * returns the first one's promise.
+   */
   close(options: { drainMs: number }): Promise<void> {
     this.#closing ??= this.#close(options.drainMs)
     return this.#closing
@@ -155,15 +152,15 @@ class Listener implements SmtpServer {
     const group = clientGroup(address)
     const fromAddress = this.#perAddress.get(group) ?? 0
     if (fromAddress >= limits.connectionsPerAddressMax) {
-      this.#turnAway(socket, this.#refusal)
+      this.#refuse(socket, this.#refusal)
       return
     }
     if (this.#connections.size >= limits.strainedConnectionsMax && this.#isStrained()) {
-      this.#turnAway(socket, this.#strainedRefusal)
+      this.#refuse(socket, this.#strainedRefusal)
       return
     }
-    if (this.#connections.size >= limits.connectionsMax && !this.#makeRoom(fromAddress)) {
-      this.#turnAway(socket, this.#refusal)
+    if (this.#connections.size >= limits.connectionsMax && !this.#evictFor(fromAddress)) {
+      this.#refuse(socket, this.#refusal)
       return
     }
     this.#perAddress.set(group, fromAddress + 1)
@@ -180,10 +177,10 @@ class Listener implements SmtpServer {
   }
 
   /**
-   * Closes the connection that is of least use, for a newcomer from an address with `fromAddress` of them:
-   * one that has waited for long, or is of an address that will still have as many as the newcomer's.
+   * Closes the least useful connection to make room for one from an address that has `fromAddress` already:
+   * a connection that has been idle for long, or one of an address that will still have as many.
    */
-  #makeRoom(fromAddress: number): boolean {
+  #evictFor(fromAddress: number): boolean {
     const nowMs = this.#service.clock.monotonic()
     let found: { connection: Connection; rank: readonly number[] } | null = null
     for (const connection of this.#connections) {
@@ -197,7 +194,7 @@ class Listener implements SmtpServer {
     }
     if (found === null) return false
     this.#release(found.connection)
-    found.connection.giveWay()
+    found.connection.evict()
     return true
   }
 
@@ -205,7 +202,7 @@ class Listener implements SmtpServer {
     return this.#service.receiver.isStrained?.() === true
   }
 
-  #turnAway(socket: Socket, refusal: string): void {
+  #refuse(socket: Socket, refusal: string): void {
     this.#service.count({ kind: 'connection-refused' })
     socket.on('error', () => {})
     socket.end(refusal, 'latin1')
@@ -218,7 +215,7 @@ class Listener implements SmtpServer {
     if (this.#connections.size === 0) this.#onEmpty()
   }
 
-  /** Its place is another's; the second time does nothing. */
+  /** Frees the connection's slot. A second call does nothing. */
   #release(connection: Connection): void {
     if (!this.#connections.delete(connection)) return
     const group = clientGroup(connection.address)
@@ -236,5 +233,181 @@ function guard(onOutcome: CountOutcome | undefined, log: SmtpLog): CountOutcome 
     } catch (error) {
       log.error({ error, outcome: outcome.kind }, 'an SMTP outcome could not be counted')
     }
+  }
+}
+
+type ConnectionOptions = {
+  readonly socket: Socket
+  readonly service: DialogueService
+  readonly address: string
+  readonly tls: (() => SecureContext) | undefined
+  /** Called once, when the socket is gone. */
+  readonly onClosed: (connection: Connection) => void
+}
+
+/**
+ * One client's socket: carries octets between it and its dialogue, starts TLS when asked, and closes so that
+ * the last reply still arrives. It knows no SMTP.
+ */
+class Connection {
+  readonly address: string
+  readonly #options: ConnectionOptions
+  readonly #dialogue: Dialogue
+  readonly #greeting: NodeJS.Timeout
+  #socket: Socket
+  #isStalled = false
+  #isReading = true
+  #isClosed = false
+  #endedMs: number | null = null
+
+  constructor(options: ConnectionOptions) {
+    const { socket, service, address } = options
+    this.#options = options
+    this.address = address
+    this.#socket = socket
+    this.#dialogue = new Dialogue(service, this.#wire(), address, socket.remotePort ?? 0)
+    // One more turn of the event loop, so that octets that have arrived by then are read before the greeting.
+    this.#greeting = setTimeout(
+      () => setImmediate(() => this.#dialogue.greet()),
+      service.limits.greetingDelayMs,
+    )
+    this.#listen(socket)
+  }
+
+  /** `nowMs` is monotonic. */
+  sweep(nowMs: number): void {
+    if (this.#endedMs === null) this.#dialogue.checkDeadlines(nowMs)
+    else if (nowMs - this.#endedMs >= this.#options.service.limits.lingerMsMax) this.destroy()
+  }
+
+  /** How long it has been idle; null while it is at work. A closed connection that lingers counts as idle for ever. */
+  idleMs(nowMs: number): number | null {
+    return this.#endedMs === null ? this.#dialogue.idleMs(nowMs) : Number.POSITIVE_INFINITY
+  }
+
+  /** Closes at once, so that another connection may have its slot. */
+  evict(): void {
+    this.#dialogue.cut('crowded-out')
+    // Without waiting for a client that does not read its reply: the slot is taken already.
+    setImmediate(() => this.destroy())
+  }
+
+  /** The service stops: idle connections are closed now, messages on their way may finish. */
+  drain(): void {
+    this.#dialogue.drain()
+  }
+
+  /** The service has stopped: cuts also a message on its way. */
+  abandon(): void {
+    this.#dialogue.cut('shutdown')
+    this.#socket.destroySoon()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  #wire(): Wire {
+    return {
+      write: (replies) => {
+        if (this.#socket.writable) this.#socket.write(replies, 'latin1', this.#afterWrite)
+      },
+      isCongested: () => {
+        this.#isStalled = this.#socket.writableLength > this.#unreadBytesMax
+        return this.#isStalled
+      },
+      setReading: (isReading) => this.#setReading(isReading),
+      startTls: () => this.#startTls(),
+      end: () => this.#end(),
+      fail: (error) => this.#fail(error),
+    }
+  }
+
+  get #unreadBytesMax(): number {
+    return this.#options.service.limits.unreadReplyBytesMax
+  }
+
+  readonly #afterWrite = (): void => {
+    if (!this.#isStalled || this.#socket.writableLength > this.#unreadBytesMax / 2) return
+    this.#isStalled = false
+    this.#dialogue.resume()
+  }
+
+  #listen(socket: Socket): void {
+    socket.on('data', this.#onData)
+    socket.on('end', this.#onEnd)
+    // A reset or a broken handshake ends this connection alone; 'close' follows.
+    socket.on('error', () => {})
+    socket.on('close', this.#onClose)
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#endedMs !== null) return
+    try {
+      this.#dialogue.receive(chunk)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  readonly #onEnd = (): void => {
+    if (this.#endedMs === null) this.#dialogue.endInput()
+  }
+
+  readonly #onClose = (): void => {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearTimeout(this.#greeting)
+    this.#dialogue.close()
+    this.#options.onClosed(this)
+  }
+
+  #fail(error: unknown): void {
+    const { service, address } = this.#options
+    service.log.error({ error, address }, 'SMTP connection broke')
+    this.destroy()
+  }
+
+  #setReading(isReading: boolean): void {
+    if (this.#isReading === isReading) return
+    this.#isReading = isReading
+    if (isReading) this.#socket.resume()
+    else this.#socket.pause()
+  }
+
+  // Closing while octets of the client lie unread would make the kernel reset the connection and throw our
+  // reply away with it. So they are read and dropped until the client closes or `sweep` destroys the socket.
+  #end(): void {
+    if (this.#endedMs !== null) return
+    this.#endedMs = this.#options.service.clock.monotonic()
+    this.#setReading(true)
+    this.#socket.end()
+  }
+
+  // RFC 3207 §4.2: clear text that came after the command is thrown away. Octets that have arrived lie in this
+  // socket's buffer; later ones are taken for a handshake and fail.
+  #startTls(): void {
+    const { tls } = this.#options
+    const plain = this.#socket
+    if (tls === undefined || plain.destroyed) {
+      this.destroy()
+      return
+    }
+    plain.off('data', this.#onData)
+    plain.off('end', this.#onEnd)
+    plain.pause()
+    while (plain.read() !== null);
+    const secure = new TLSSocket(plain, {
+      isServer: true,
+      secureContext: tls(),
+      requestCert: false,
+      rejectUnauthorized: false,
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    })
+    this.#socket = secure
+    this.#isReading = true
+    this.#listen(secure)
+    secure.on('_tlsError', () => this.destroy())
+    secure.once('secure', () => this.#dialogue.secured(secure.getProtocol() ?? 'TLS'))
   }
 }

@@ -1,9 +1,9 @@
-// The port between the SMTP engine and whoever receives mail through it. The engine knows RFC 5321
-// and nothing of inboxes; the receiver knows inboxes and nothing of sockets.
+// What the SMTP server is given and what it reports: the receiver of mail, the limits, and the outcomes. The
+// engine knows RFC 5321 and nothing of inboxes; the receiver knows inboxes and nothing of sockets.
 
 import type { Reply } from '@mailroom/mail/smtp/reply.ts'
 
-/** What is known of the other end of one connection. */
+/** The other end of one connection. */
 export type Client = {
   /** IP address as text, IPv4-mapped IPv6 reduced to IPv4. */
   readonly address: string
@@ -21,7 +21,7 @@ export type Envelope = {
   readonly reversePath: string
   /**
    * Accepted recipients in the order of their RCPT commands, as the client wrote them: each
-   * `local-part@domain`, or `postmaster` alone (RFC 5321 §4.1.1.3). One may stand there twice.
+   * `local-part@domain`, or `postmaster` alone (RFC 5321 §4.1.1.3). A recipient may occur twice.
    */
   readonly recipients: readonly string[]
   readonly isSmtpUtf8: boolean
@@ -36,13 +36,13 @@ export type ReceivedContent = {
   readonly bareLineFeeds: number
 }
 
-/** One for the whole listener; every call but the first two may answer at once or later. */
+/** One for the whole listener. `checkRecipient` and `receiveMessage` may answer at once or later. */
 export type MailReceiver = {
-  /** Whether it does not keep up, so that of the connections not all are taken that could be. */
+  /** While the receiver does not keep up, the listener takes fewer connections. */
   isStrained?(): boolean
   /**
-   * MAIL, and DATA once there are recipients: null when a message may come, or a 4xx reply. `underWay`
-   * messages come in or are being stored.
+   * Called at MAIL, and at DATA once there are recipients: null when a message may come, or a 4xx reply.
+   * `underWay` counts messages that are being read or stored.
    */
   findObstacle?(stage: 'sender' | 'content', underWay: number): Reply | null
   /**
@@ -51,9 +51,9 @@ export type MailReceiver = {
    */
   checkRecipient(recipient: string, envelope: Envelope, client: Client): Reply | Promise<Reply>
   /**
-   * The end of DATA, complete and within the size limit. The reply is what the client is told, so
-   * 2xx only when the message is on disk. A rejection (exception) is answered 451 4.3.0. The
-   * envelope does not change any more; the client may be gone when the answer comes.
+   * The end of DATA, complete and within the size limit. The client gets the reply, so 2xx only when the
+   * message is on disk. A rejection (exception) is answered 451 4.3.0. The envelope does not change any
+   * more; the client may be gone when the reply is ready.
    */
   receiveMessage(
     content: ReceivedContent,
@@ -61,3 +61,100 @@ export type MailReceiver = {
     client: Client,
   ): Reply | Promise<Reply>
 }
+
+export type SmtpOutcome =
+  | { readonly kind: 'connection-opened' }
+  | { readonly kind: 'connection-closed' }
+  /** More connections than allowed; answered 421. */
+  | { readonly kind: 'connection-refused' }
+  /** Closed by us with a 421, for a deadline, a limit or the end of service. */
+  | { readonly kind: 'connection-cut'; readonly reason: CutReason }
+  | { readonly kind: 'recipient-accepted' }
+  | { readonly kind: 'recipient-refused'; readonly code: number }
+  | {
+      readonly kind: 'message-accepted'
+      readonly sizeBytes: number
+      readonly recipients: number
+      readonly bareLineFeeds: number
+    }
+  | { readonly kind: 'message-refused'; readonly code: number }
+  /** The connection ended within DATA; the receiver got nothing. */
+  | { readonly kind: 'message-aborted' }
+
+export type CutReason =
+  | 'early-talker'
+  | 'http'
+  | 'flood'
+  | 'idle-commands'
+  | 'refused-recipients'
+  | 'connection-deadline'
+  | 'command-deadline'
+  | 'slow-data'
+  /** Other clients needed its memory or its connection. */
+  | 'crowded-out'
+  | 'shutdown'
+
+export type CountOutcome = (outcome: SmtpOutcome) => void
+
+/** For unexpected errors; the fields never hold message content. */
+export type SmtpLog = {
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+export type Clock = {
+  /** Monotonic time in milliseconds from an arbitrary origin; for durations and deadlines. */
+  monotonic(): number
+}
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60_000
+const MEBIBYTE = 1024 * 1024
+
+/** RFC 5321 §4.5.3.1.7 asks for at least 64 KiB; attachments of today ask for more. */
+export const MESSAGE_BYTES_MAX = 30 * MEBIBYTE
+
+export const defaultSmtpLimits = {
+  messageBytesMax: MESSAGE_BYTES_MAX,
+  /** RFC 5321 §4.5.3.1.4 asks for 512; extensions (SMTPUTF8, AUTH, long paths) add to it. */
+  commandLineBytesMax: 4 * 1024,
+  /** RFC 5321 §4.5.3.1.8 asks for at least 100. */
+  recipientsMax: 1_000,
+  connectionsMax: 1_000,
+  connectionsPerAddressMax: 50,
+  /** While the receiver does not keep up; further connections are refused at the greeting. */
+  strainedConnectionsMax: 200,
+  connectionMsMax: 20 * MINUTE_MS,
+  /** RFC 5321 §4.5.3.2.7: a server waits at least five minutes for the next command. */
+  commandMsMax: 5 * MINUTE_MS,
+  /** A client that sends DATA more slowly attacks; real links are hundreds of times faster. */
+  dataBytesPerSecondMin: 500,
+  dataRateWindowMs: MINUTE_MS,
+  /** Commands of one connection that move no mail forward (NOOP, RSET, HELP, VRFY, errors). */
+  idleCommandsMax: 100,
+  refusedRecipientsMax: 20,
+  /** How long a greeting waits for a client that talks first. Longer costs connections a second. */
+  greetingDelayMs: 2,
+  /** A client that does not read our replies is cut when this much waits for it. */
+  unreadReplyBytesMax: 64 * 1024,
+  /** Message bytes held in memory over all connections; past it new DATA is answered 452. */
+  intakeBytesMax: 256 * MEBIBYTE,
+  /** Share of `intakeBytesMax` that one address may hold, so that others go on while it floods. */
+  intakeBytesPerAddressMax: 128 * MEBIBYTE,
+  /** How long a closed connection may still take our last reply and send what it had on its way. */
+  lingerMsMax: 5 * SECOND_MS,
+  /**
+   * A message that comes more slowly may be given up where there is no room for others: real links are ten
+   * times faster, and a message that is cut is sent again.
+   */
+  slowBytesPerSecond: 16 * 1024,
+  /** Window over which the pace of a message is measured: a hiccup is not slowness. */
+  paceWindowMs: 5 * SECOND_MS,
+  /**
+   * How long a connection may wait for its client before a new connection takes its slot where all are
+   * taken: clients that go on answer within a second or two.
+   */
+  crowdedIdleMs: 10 * SECOND_MS,
+}
+
+export type SmtpLimits = Readonly<typeof defaultSmtpLimits>

@@ -1,7 +1,7 @@
 // The way out: whether this machine may connect to the mail servers of others, or to its relay.
 
 import type { Settings } from '#config/settings.ts'
-import { readRelayUrl } from '#delivery/transport/carrier.ts'
+import { readRelayUrl } from '#delivery/carrier.ts'
 import { type Aim, advice, bad, type Finding, good, notNeeded, unknown } from './finding.ts'
 import type { Looks } from './looks.ts'
 import { connectTo, probeSmtp } from './probe-smtp.ts'

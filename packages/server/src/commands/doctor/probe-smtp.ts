@@ -5,8 +5,8 @@ import type { X509Certificate } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { parseExtensions } from '@mailroom/mail/smtp/reply.ts'
 import { Channel } from '@mailroom/smtp/client/channel.ts'
-import type { Failure } from '@mailroom/smtp/client/failure.ts'
 import { secure } from '@mailroom/smtp/client/handshake.ts'
+import type { Failure } from '@mailroom/smtp/client/outgoing-mail.ts'
 
 export type SmtpServerSeen =
   | {

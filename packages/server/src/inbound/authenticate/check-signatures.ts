@@ -1,6 +1,7 @@
-// DKIM (RFC 6376) and ARC (RFC 8617) of one message, by mailauth's verifier, within the bounds of what it
-// can take. Feeds the verifier by itself: its own reader takes longer than all the rest.
+// DKIM (RFC 6376) and ARC (RFC 8617) of one message, by mailauth's verifier within fixed bounds. The message
+// goes to the verifier in steps, because mailauth's own reader takes longer than all the rest.
 
+import { createPublicKey, hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import {
   type AuthenticationResult,
@@ -10,13 +11,18 @@ import {
   SIGNATURES_SHOWN_MAX,
 } from '@mailroom/mail/authentication.ts'
 import { arc as checkChain } from 'mailauth/lib/arc/index.js'
-import { DkimVerifier, type SignatureHeader } from 'mailauth/lib/dkim/dkim-verifier.js'
-import { getAlignment } from 'mailauth/lib/tools.js'
-import { resultWord } from './result-word.ts'
-import { readSignedBytes, SIGNATURE_STEP_BYTES } from './signature-body.ts'
-import { type FindKeys, KEY_BITS_MIN, type MessageKeys, openMessageKeys } from './signature-keys.ts'
+import {
+  DkimVerifier,
+  type Key,
+  type KeyCache,
+  type KeyOptions,
+  type SignatureHeader,
+} from 'mailauth/lib/dkim/dkim-verifier.js'
+import { getAlignment, getPublicKey, toALabel } from 'mailauth/lib/tools.js'
+import { Cache } from '#platform/cache.ts'
+import { lookupError, resultWord } from './lookups.ts'
 
-/** Signatures of a message, and sets of its ARC chain, that are looked at; real mail has up to six. */
+/** Signatures of a message, and sets of its ARC chain, that are checked; real mail has up to six. */
 export const SIGNATURES_CHECKED_MAX = 10
 const SIGNATURE_NAMES_MAX = 200
 const SIGNATURE_BODY_HASHES_MAX = 2
@@ -26,23 +32,23 @@ const SIGNATURE_BODY_LINES_MAX = 1_000_000
 export type SignatureResults = {
   readonly dkim: readonly DkimResult[]
   readonly arc: AuthenticationResult
-  /** Places in `dkim` of signatures that say nothing of what is shown: a field that counts once stands once more in front. */
+  /** Indexes in `dkim` of signatures that do not cover the shown content: an unsigned field stands before a signed one. */
   readonly outgrown: readonly number[]
-  /** What the verifier took for From; null where it did not look. */
+  /** The From fields as the verifier read them; null where it did not run. */
   readonly signed: { readonly fromCount: number; readonly addresses: readonly string[] } | null
 }
 
-export type CheckOptions = {
+type CheckOptions = {
   readonly findKeys: FindKeys
   readonly nowMs: number
-  /** Called when work on the message is taken up again; what it throws ends that. */
+  /** Called before each step of work; an exception from it ends the check. */
   readonly onWork?: () => void
 }
 
 /**
- * Of a message whose header section is `isCheckable`. `policy` are signatures and ARC sets past
- * SIGNATURES_CHECKED_MAX and what is past other bounds, which are not looked at, and a signature that
- * leaves the end of the body open (RFC 6376 §8.2). Rejects where the verifier throws.
+ * For a message whose header section is `isCheckable`. The result is `policy` for signatures and ARC sets
+ * past SIGNATURES_CHECKED_MAX or another bound, which are not checked, and for a signature that does not cover
+ * the end of the body (RFC 6376 §8.2). Rejects where the verifier throws.
  */
 export async function checkSignatures(
   raw: Uint8Array,
@@ -56,13 +62,12 @@ export async function checkSignatures(
   const { verifier } = check
   await verifier.emitHeaders(bytes.subarray(0, bodyStart))
   const signed = { fromCount: verifier.fromFields, addresses: verifier.headerFrom }
-  askForKeys(check, signed.addresses[0])
-  // Alignment is looked at later, for the address that is shown.
+  requestKeys(check, signed.addresses[0])
+  // Alignment is decided later, for the address that is shown.
   verifier.headerFrom = []
-  for (let at = bodyStart; at < bytes.length; at += SIGNATURE_STEP_BYTES) {
-    if (at > bodyStart) await setImmediate()
+  for await (const [from, to] of steps(bodyStart, bytes.length)) {
     onWork()
-    await verifier.nextChunk(bytes.subarray(at, at + SIGNATURE_STEP_BYTES))
+    await verifier.nextChunk(bytes.subarray(from, to))
   }
   await verifier.finish()
   onWork()
@@ -73,10 +78,10 @@ type Check = {
   readonly verifier: DkimVerifier
   readonly keys: MessageKeys
   /** Signatures that are past a bound. */
-  readonly unlooked: ReadonlySet<SignatureHeader>
+  readonly skipped: ReadonlySet<SignatureHeader>
 }
 
-/** Whether the lines of the body can be gone through for the relaxed way. */
+/** Whether the lines of the body are within the bounds for relaxed canonicalization. */
 type Relaxing = { readonly isRelaxable: boolean }
 
 function openCheck(options: Required<CheckOptions> & Relaxing): Check {
@@ -96,18 +101,18 @@ function openCheck(options: Required<CheckOptions> & Relaxing): Check {
   verifier.keyCache = keys
   verifier.arc.keyCache = keys
   const prepare = verifier.prepareSignature.bind(verifier)
-  const unlooked = new Set<SignatureHeader>()
+  const skipped = new Set<SignatureHeader>()
   const isPastBound = openBounds({ isRelaxable })
   verifier.prepareSignature = (header) => {
     prepare(header)
     if (!isPastBound(header)) return
     header.skip = 'past a bound'
-    unlooked.add(header)
+    skipped.add(header)
   }
-  return { verifier, keys, unlooked }
+  return { verifier, keys, skipped }
 }
 
-/** For the signatures of one message, in their order. */
+/** Whether a signature is past a bound; to be called with the signatures of one message in their order. */
 function openBounds({ isRelaxable }: Relaxing) {
   const bodyHashes = new Set<string>()
   let count = 0
@@ -115,7 +120,7 @@ function openBounds({ isRelaxable }: Relaxing) {
     if (header.type === 'DKIM') count += 1
     if (count > SIGNATURES_CHECKED_MAX) return true
     if (header.skip !== undefined) return false
-    // RFC 8301 §3.1: it counts for nothing, so it is not worth hashing the body.
+    // RFC 8301 §3.1: a SHA-1 signature counts for nothing, so hashing the body would be wasted.
     if (header.hashAlgo === 'sha1') return true
     if (signedNames(header).length > SIGNATURE_NAMES_MAX) return true
     if (header.invalid !== undefined) return false
@@ -128,8 +133,8 @@ function openBounds({ isRelaxable }: Relaxing) {
   }
 }
 
-/** All at once, so that a slow one holds up no other; that of the author's domain first. */
-function askForKeys({ verifier, keys }: Check, author: string | undefined): void {
+/** Asks for all keys at once, so that a slow answer delays no other; those of the author's domain first. */
+function requestKeys({ verifier, keys }: Check, author: string | undefined): void {
   const domain = author?.slice(author.lastIndexOf('@') + 1).slice(0, IDENTIFIER_LENGTH_MAX) ?? ''
   const asked = verifier.signatureHeaders.filter(({ skip, invalid }) => !(skip ?? invalid))
   const isOther = ({ signingDomain }: SignatureHeader) =>
@@ -138,9 +143,9 @@ function askForKeys({ verifier, keys }: Check, author: string | undefined): void
   for (const header of ordered) keys.prepare(keyName(header))
 }
 
-function readResults({ verifier, unlooked }: Check) {
+function readResults({ verifier, skipped }: Check) {
   const headers = verifier.signatureHeaders.filter(({ type }) => type === 'DKIM')
-  // Without a signature, mailauth says `none` once.
+  // Without a signature, mailauth has one result `none`.
   if (headers.length === 0) return { dkim: [], outgrown: [] }
   const counts = countFields(verifier)
   const outgrown: number[] = []
@@ -149,7 +154,7 @@ function readResults({ verifier, unlooked }: Check) {
     const isOpen = result === 'pass' && underSized > 0
     if (isOutgrown(header, counts)) outgrown.push(index)
     return {
-      result: unlooked.has(header) || isOpen ? 'policy' : resultWord(result),
+      result: skipped.has(header) || isOpen ? 'policy' : resultWord(result),
       domain: cleanIdentifier(header.signingDomain),
       selector: cleanIdentifier(header.selector),
     }
@@ -157,7 +162,7 @@ function readResults({ verifier, unlooked }: Check) {
   return { dkim, outgrown }
 }
 
-/** Of these the first counts where it is shown or read, and a signature is of the last. */
+/** Programs show the first of several such fields, but a signature covers the last. */
 const SHOWN_FIELDS: ReadonlySet<string> = new Set([
   'subject',
   'reply-to',
@@ -170,7 +175,7 @@ const SHOWN_FIELDS: ReadonlySet<string> = new Set([
   'message-id',
 ])
 
-/** Those that stand more than once. */
+/** The shown fields that occur more than once. */
 function countFields({ headers }: DkimVerifier): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { key } of headers.parsed) {
@@ -195,18 +200,194 @@ function keyName({ selector, signingDomain }: SignatureHeader): string {
   return `${selector}._domainkey.${signingDomain}`
 }
 
-async function checkArc({ verifier, keys, unlooked }: Check): Promise<AuthenticationResult> {
+async function checkArc({ verifier, keys, skipped }: Check): Promise<AuthenticationResult> {
   const { arc, signatureHeaders } = verifier
   if (arc.chain === false && arc.error === undefined) return 'none'
   if (arc.chain !== false && arc.chain.length > SIGNATURES_CHECKED_MAX) return 'policy'
-  if (signatureHeaders.some((one) => one.type === 'ARC' && unlooked.has(one))) return 'policy'
+  if (signatureHeaders.some((one) => one.type === 'ARC' && skipped.has(one))) return 'policy'
   const { status } = await checkChain(arc, {
     resolver: keys.resolver,
     minBitLength: KEY_BITS_MIN,
     strict: true,
   })
   const result = resultWord(status.result)
-  // mailauth calls every failure final.
+  // mailauth reports a missing key as a permanent failure.
   const isUnknown = result === 'fail' && (keys.hasFault('AS') || keys.hasFault('ARC'))
   return isUnknown ? 'temperror' : result
+}
+
+type SignedBytes = {
+  readonly bytes: Uint8Array
+  /** Offset of the first octet after the empty line that ends the header section. */
+  readonly bodyStart: number
+  /** Octets of the longest line of the body, and the number of lines. */
+  readonly body: { readonly lineBytesMax: number; readonly lines: number }
+}
+
+const LF = 0x0a
+const CR = 0x0d
+
+/** The octets that signatures cover, with CRLF at the end of every line (RFC 6376 §5.3). May be `raw` itself. */
+async function readSignedBytes(raw: Uint8Array): Promise<SignedBytes> {
+  const missing = await countMissingReturns(raw)
+  const bytes = missing === 0 ? raw : await addReturns(raw, missing)
+  const bodyStart = findBody(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+  return { bytes, bodyStart, body: await measureLines(bytes, bodyStart) }
+}
+
+/** Octets processed at a time, so that small messages need not wait for a large one. */
+const STEP_BYTES = 256 * 1024
+
+/** Ranges of up to STEP_BYTES, between which the thread does other work. */
+async function* steps(start: number, end: number): AsyncGenerator<[from: number, to: number]> {
+  for (let from = start; from < end; from += STEP_BYTES) {
+    if (from > start) await setImmediate()
+    yield [from, Math.min(end, from + STEP_BYTES)]
+  }
+}
+
+async function countMissingReturns(raw: Uint8Array): Promise<number> {
+  let count = 0
+  for await (const [from, to] of steps(0, raw.length)) {
+    for (let at = from; at < to; at += 1) {
+      if (raw[at] === LF && (at === 0 || raw[at - 1] !== CR)) count += 1
+    }
+  }
+  return count
+}
+
+async function addReturns(raw: Uint8Array, count: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(raw.length + count)
+  let length = 0
+  for await (const [from, to] of steps(0, raw.length)) {
+    for (let at = from; at < to; at += 1) {
+      const octet = raw[at] ?? 0
+      if (octet === LF && (at === 0 || raw[at - 1] !== CR)) bytes[length++] = CR
+      bytes[length++] = octet
+    }
+  }
+  return bytes
+}
+
+async function measureLines(bytes: Uint8Array, bodyStart: number): Promise<SignedBytes['body']> {
+  let lines = 1
+  let longest = 0
+  let lineStart = bodyStart
+  for await (const [from, to] of steps(bodyStart, bytes.length)) {
+    for (let at = from; at < to; at += 1) {
+      if (bytes[at] !== LF) continue
+      if (at - lineStart > longest) longest = at - lineStart
+      lineStart = at + 1
+      lines += 1
+    }
+  }
+  return { lineBytesMax: Math.max(longest, bytes.length - lineStart), lines }
+}
+
+function findBody(message: Buffer): number {
+  if (message[0] === CR && message[1] === LF) return 2
+  const end = message.indexOf('\r\n\r\n')
+  return end < 0 ? message.length : end + 4
+}
+
+/** Parsed keys, and DNS answers, that the thread keeps. */
+export const SIGNATURE_KEYS_KEPT_MAX = 1_000
+
+/** The DNS answer for the name of a key. */
+export type KeyAnswer =
+  | { readonly kind: 'found'; readonly records: readonly string[]; readonly ttlMs: number }
+  /** All records are longer than SIGNATURE_KEY_LENGTH_MAX. */
+  | { readonly kind: 'large'; readonly ttlMs: number }
+  | { readonly kind: 'none'; readonly isNameMissing: boolean; readonly ttlMs: number }
+  | { readonly kind: 'fault'; readonly text: string }
+
+export type FindKeys = (name: string) => Promise<KeyAnswer>
+
+/** RFC 8301 §3.2. */
+const KEY_BITS_MIN = 1024
+
+type MessageKeys = KeyCache & {
+  /** Asks for a record that will be needed. */
+  prepare(name: string): void
+  /** Whether DNS failed to answer for a key of this type. */
+  hasFault(type: string): boolean
+}
+
+/**
+ * The keys of one message in the form that mailauth expects; an answer counts for the whole message.
+ * `algorithmsAt` gives the key algorithms of the signatures that name a record.
+ */
+function openMessageKeys(
+  findKeys: FindKeys,
+  {
+    algorithmsAt,
+    onWork,
+  }: {
+    algorithmsAt(name: string): readonly string[]
+    onWork(): void
+  },
+): MessageKeys {
+  const faults = new Set<string>()
+  const answers = new Map<string, Promise<KeyAnswer>>()
+  const ask = (written: string) => {
+    const known = answers.get(written)
+    if (known !== undefined) return known
+    const answer = findKeys(toALabel(written))
+    answers.set(written, answer)
+    return answer
+  }
+  const find = async (type: string, written: string, bitsMin: number, options?: KeyOptions) => {
+    const answer = await ask(written)
+    onWork()
+    if (answer.kind === 'fault') faults.add(type)
+    // mailauth's code for a key that exists but breaks the rules.
+    if (answer.kind === 'large') throw Object.assign(new Error('too long'), { code: 'ESHORTKEY' })
+    if (answer.kind !== 'found') throw lookupError(answer)
+    const name = toALabel(written)
+    return chooseKey(answer.records, algorithmsAt(written), (record) =>
+      readKey(record, { type, name, bitsMin: bitsMin || KEY_BITS_MIN, options: options ?? {} }),
+    )
+  }
+  const get: KeyCache['get'] = (...question) => {
+    const finding = find(...question)
+    // mailauth asks for some keys in advance and does not await them.
+    finding.catch(() => {})
+    return finding
+  }
+  const resolver: KeyCache['resolver'] = () => {
+    throw new Error('Keys are found by their cache.')
+  }
+  const prepare = (written: string) => void ask(written).catch(() => {})
+  return { resolver, get, prepare, hasFault: (type) => faults.has(type) }
+}
+
+/** RFC 6376 §3.6.2.2 leaves open which of several records counts: prefers one of a suitable algorithm. */
+async function chooseKey(
+  records: readonly string[],
+  algorithms: readonly string[],
+  read: (record: string) => Promise<Key>,
+): Promise<Key> {
+  if (records.length === 1) return read(records[0] ?? '')
+  const readings = await Promise.allSettled(records.map(read))
+  const keys = readings.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const key = keys.find(({ keyType }) => algorithms.includes(keyType)) ?? keys[0]
+  if (key !== undefined) return key
+  throw readings.find((one) => one.status === 'rejected')?.reason
+}
+
+type Reading = { type: string; name: string; bitsMin: number; options: KeyOptions }
+
+/** Kept by digests, so that long records make no larger entries. */
+const keptKeys = new Cache<Key>({ entriesMax: SIGNATURE_KEYS_KEPT_MAX })
+
+/** Parsed keys are kept, because parsing a key costs more than verifying with it. */
+async function readKey(record: string, { type, name, bitsMin, options }: Reading): Promise<Key> {
+  const known = hash('sha256', `${options.hashAlgo} ${bitsMin} ${record}`, 'base64')
+  const kept = keptKeys.get(known)
+  if (kept !== null) return kept
+  const read = await getPublicKey(type, name, bitsMin, async () => [[record]], options)
+  // Drops the record and other texts that mailauth adds.
+  const key = { ...read, rr: '', publicKey: createPublicKey(read.publicKey) }
+  keptKeys.set(known, key)
+  return key
 }

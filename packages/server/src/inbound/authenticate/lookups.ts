@@ -1,12 +1,12 @@
-// DNS as mailauth asks it: errors with the platform's codes for no and for fault. Notes for how long
-// what follows from the answers holds.
+// Our resolver in the form that mailauth expects, and mailauth's results in the words of RFC 8601.
 
+import type { AuthenticationResult } from '@mailroom/mail/authentication.ts'
 import type { Answer } from '#platform/dns/answer.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 
 export type Lookups = {
   lookup(name: string, type: string): Promise<unknown[]>
-  /** The least of all answers so far; 0 when one was a fault. */
+  /** The least TTL of all answers so far; 0 when one was a fault. */
   ttlMs(): number
 }
 
@@ -35,7 +35,7 @@ export function openLookups(resolver: Resolver): Lookups {
         case 'PTR':
           return read(await resolver.ptr(name))
         default:
-          // Of an alias, which answers of other types have followed already.
+          // CNAME: answers of other types have followed aliases already.
           throw Object.assign(new Error(`${name} has no ${type}`), { code: 'ENODATA' })
       }
     },
@@ -43,11 +43,27 @@ export function openLookups(resolver: Resolver): Lookups {
   }
 }
 
-/** What mailauth takes for a definite no, and for a fault that may pass. */
+/** An error that mailauth takes for a definite no, or for a temporary fault. */
 export function lookupError(
   answer: { kind: 'none'; isNameMissing: boolean } | { kind: 'fault'; text: string },
 ): Error {
   if (answer.kind === 'fault') return Object.assign(new Error(answer.text), { code: 'ESERVFAIL' })
   const code = answer.isNameMissing ? 'ENOTFOUND' : 'ENODATA'
   return Object.assign(new Error('there is no such record'), { code })
+}
+
+const WORDS: ReadonlySet<string> = new Set<AuthenticationResult>([
+  'none',
+  'pass',
+  'fail',
+  'softfail',
+  'neutral',
+  'policy',
+  'temperror',
+  'permerror',
+])
+
+/** `permerror` for any other word. */
+export function resultWord(word: string): AuthenticationResult {
+  return WORDS.has(word) ? (word as AuthenticationResult) : 'permerror'
 }

@@ -1,30 +1,53 @@
-// All checks of one message: SPF and signatures side by side, then what DMARC makes of them, each with
-// its share of the time.
+// All checks of one message: SPF and signatures side by side, then DMARC of their results, each with its share
+// of the time. SPF and DMARC results are kept for similar mail as long as their DNS records hold.
 
-import { asciiDomain } from '@mailroom/mail/address.ts'
-import {
-  type Authentication,
-  readSignatureFields,
-  type SignatureFields,
-  type SpfResult,
+import { asciiDomain, readDomainName } from '@mailroom/mail/address.ts'
+import type {
+  Authentication,
+  DkimResult,
+  DmarcResult,
+  SpfResult,
 } from '@mailroom/mail/authentication.ts'
+import { readSignatureFields, type SignatureFields } from '@mailroom/mail/authentication.ts'
+import type { Mailbox } from '@mailroom/mail/mime/parsed-message.ts'
+import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
+import { spf as checkHost } from 'mailauth/lib/spf/index.js'
+import { getAlignment } from 'mailauth/lib/tools.js'
 import { raceAbort } from '#platform/abort.ts'
+import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { ArrivedMail, Author } from './arrived-mail.ts'
-import { DmarcChecker, unknownVerdict } from './check-dmarc.ts'
 import type { SignatureResults } from './check-signatures.ts'
-import { AUTHENTICATE_CHECK_MS_MAX, SpfChecker, spfDomain } from './check-spf.ts'
+import { type Lookups, openLookups, resultWord } from './lookups.ts'
 import { allAlike, hasSignatures, SignatureChecker, UNSIGNED } from './signature-checker.ts'
 
-/** All of it; its sender waits. */
+export type Author = {
+  /** The mailbox shown as the sender. */
+  readonly from: Mailbox | null
+  /** Mailboxes in all From fields. */
+  readonly authorCount: number
+}
+
+export type ArrivedMail = {
+  readonly raw: Uint8Array
+  readonly clientAddress: string | null
+  readonly helo: string | null
+  /** '' is the null reverse-path. */
+  readonly reversePath: string
+  /** The message is parsed meanwhile; a rejection counts as no author. */
+  readonly author: Promise<Author>
+}
+
+/** For all checks: the sending server waits. */
 const AUTHENTICATE_MS_MAX = 5 * SECOND_MS
-/** For all keys of a message at once, so that there is time to verify with those that came. */
+/** For SPF and signatures, which leaves time for DMARC. */
+const AUTHENTICATE_CHECK_MS_MAX = 4_500
+/** For all keys of a message together, which leaves time to verify signatures. */
 const SIGNATURE_KEYS_MS_MAX = 4 * SECOND_MS
 
-const NOBODY: Author = { from: null, authorCount: 0 }
+const NO_AUTHOR: Author = { from: null, authorCount: 0 }
 
 export class MailChecks {
   readonly #spf: SpfChecker
@@ -47,10 +70,10 @@ export class MailChecks {
     const clock = this.#clock
     const startMs = clock.monotonic()
     const leftMs = (wholeMs: number) => Math.max(0, startMs + wholeMs - clock.monotonic())
-    const reading = mail.author.catch(() => NOBODY)
+    const reading = mail.author.catch(() => NO_AUTHOR)
     const fields = readSignatureFields(mail.raw)
     const checkMs = leftMs(AUTHENTICATE_CHECK_MS_MAX)
-    // Most mail is like mail before it: what is known needs no time limit.
+    // Most mail is similar to earlier mail, and a kept result needs no time limit.
     const spfKnown = this.#spf.known(mail)
     const signing = hasSignatures(fields)
       ? this.#signatures.check(mail.raw, fields, {
@@ -74,7 +97,7 @@ export class MailChecks {
     const author = withAllFields(read, { fields, signatures })
     const isOfAuthor = signatures.signed?.fromCount !== 0
     const found = { spf, dkim: dkim.filter((_, at) => isOfAuthor && !outgrown.includes(at)) }
-    // A message that took long to read has had this time for its checks; DMARC has its own.
+    // DMARC has time of its own even when reading the message took long.
     const restMs = Math.max(
       leftMs(AUTHENTICATE_MS_MAX),
       AUTHENTICATE_MS_MAX - AUTHENTICATE_CHECK_MS_MAX,
@@ -91,7 +114,7 @@ export class MailChecks {
     return this.#signatures.close()
   }
 
-  /** `otherwise` where there is no outcome in time, or none at all. */
+  /** `otherwise` where the work fails or takes too long. */
   async #within<Value>(timeoutMs: number, work: Promise<Value>, otherwise: Value): Promise<Value> {
     const outcome = work.catch((error: unknown) => {
       this.#log.warn({ error }, 'checking an incoming message failed')
@@ -102,8 +125,8 @@ export class MailChecks {
 }
 
 /**
- * Who reads more From fields than our parser sees more authors: the signature may be of one of them, and
- * another program may show another.
+ * The verifier may find more From fields than our parser: the signature may be of one author, and another
+ * program may show another one.
  */
 function withAllFields(
   { from, authorCount }: Author,
@@ -113,17 +136,271 @@ function withAllFields(
   return { from, authorCount: fromCount > 1 ? Math.max(authorCount, fromCount) : authorCount }
 }
 
-/** Whether the verifier, where it looked, read the address that is shown; it may write it in another way. */
+/** Whether the verifier, if it ran, read the address that is shown, be it in another spelling. */
 function isSameAuthor({ from }: Author, { signed }: SignatureResults): boolean {
   if (signed === null) return true
   const [address, ...others] = signed.addresses
   if (from === null || address === undefined || others.length > 0) return false
-  return plain(address) === plain(from.address)
+  return canonical(address) === canonical(from.address)
 }
 
 /** Without quotes, comments and white space. */
-function plain(address: string): string {
+function canonical(address: string): string {
   const bare = address.replace(/\([^()]*\)|[\s"\\]/g, '').normalize('NFC')
   const at = bare.lastIndexOf('@') + 1
   return `${bare.slice(0, at).toLowerCase()}${asciiDomain(bare.slice(at)).replace(/\.$/, '')}`
+}
+
+/**
+ * DNS queries for the SPF records of a message: ten terms may ask for ten hosts each, real ones ask for up to
+ * thirty. With its keys and policies a message asks for some sixty.
+ */
+const SPF_QUERIES_MAX = 40
+
+type SpfSubject = Pick<ArrivedMail, 'clientAddress' | 'helo' | 'reversePath'>
+
+/** The domain of the reverse-path, or of EHLO where the reverse-path is null (RFC 7208 §2.3, §2.4). */
+function spfDomain({ reversePath, helo }: SpfSubject): string | null {
+  return readDomainName(reversePath === '' ? (helo ?? '') : afterAt(reversePath))
+}
+
+/** SPF (RFC 7208) of one reverse-path from one address. */
+class SpfChecker {
+  readonly #resolver: Resolver
+  readonly #hostname: string
+  readonly #kept: Cache<SpfResult>
+
+  /** `hostname` is ours; a record may ask for it with a macro. */
+  constructor(resolver: Resolver, { hostname, clock }: { hostname: string; clock: Clock }) {
+    this.#resolver = resolver
+    this.#hostname = hostname
+    this.#kept = resultCache(clock)
+  }
+
+  /** The kept result for similar mail; null where there is none. */
+  known(question: SpfSubject): SpfResult | null {
+    const subject = subjectOf(question)
+    return subject === null ? NO_SPF : this.#kept.get(subject.key)
+  }
+
+  /** Never rejects for a DNS answer or a missing one. A temperror after AUTHENTICATE_CHECK_MS_MAX. */
+  async check(question: SpfSubject): Promise<SpfResult> {
+    const subject = subjectOf(question)
+    if (subject === null) return NO_SPF
+    const { clientAddress, domain, helo, isNull, key } = subject
+    const { reversePath } = question
+    const { lookup, ttlMs } = openLookups(this.#resolver)
+    const { status } = await checkHost({
+      sender: isNull ? '' : `${beforeAt(reversePath)}@${domain}`,
+      ip: clientAddress,
+      helo: isNull ? domain : helo,
+      mta: this.#hostname,
+      resolver: limited(lookup),
+      maxElapsedTime: AUTHENTICATE_CHECK_MS_MAX,
+      strict: true,
+    })
+    const spf: SpfResult = { result: resultWord(status.result), domain }
+    // A record may ask for the local part; the result then holds for this address only.
+    const isOfDomain = !(status.smtp?.mailfrom ?? '').includes('@')
+    if (isOfDomain) this.#kept.set(key, spf, { ttlMs: ttlMs() })
+    return spf
+  }
+}
+
+/** A permerror after SPF_QUERIES_MAX lookups, as with the limits of RFC 7208 §4.6.4. */
+function limited(lookup: Lookups['lookup']): Lookups['lookup'] {
+  let count = 0
+  return async (name, type) => {
+    count += 1
+    if (count <= SPF_QUERIES_MAX) return lookup(name, type)
+    const text = 'too many questions'
+    throw Object.assign(new Error(text), { spfResult: { error: 'permerror', text } })
+  }
+}
+
+const NO_SPF: SpfResult = { result: 'none', domain: null }
+
+/** Null where there is no domain or no client address. */
+function subjectOf(question: SpfSubject) {
+  const domain = spfDomain(question)
+  const { clientAddress, reversePath } = question
+  if (domain === null || clientAddress === null) return null
+  const isNull = reversePath === ''
+  const helo = (question.helo ?? 'unknown').toLowerCase()
+  const key = `${clientAddress} ${domain} ${helo} ${isNull}`
+  return { clientAddress, domain, helo, isNull, key }
+}
+
+function beforeAt(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf('@')))
+}
+
+function afterAt(path: string): string {
+  return path.slice(path.lastIndexOf('@') + 1)
+}
+
+const RESULTS_KEPT_MAX = 10_000
+/** Length of all keys of the kept results together. */
+const RESULT_KEYS_CHARACTERS_MAX = 2 * 1024 * 1024
+
+function resultCache<Result extends SpfResult | Verdict>(clock: Clock): Cache<Result> {
+  return new Cache({
+    entriesMax: RESULTS_KEPT_MAX,
+    sizeMax: RESULT_KEYS_CHARACTERS_MAX,
+    now: () => clock.monotonic(),
+  })
+}
+
+/** Results that may prove the author: signatures of hidden content are left out. */
+type Found = { readonly spf: SpfResult; readonly dkim: readonly DkimResult[] }
+
+type Verdict = Pick<Authentication, 'dmarc' | 'verifiedFrom'>
+
+/** Null where the address has no domain, or it is ambiguous. */
+function authorDomain({ from }: Author): string | null {
+  const at = from?.address.lastIndexOf('@') ?? -1
+  if (from === null || at <= 0 || from.address.indexOf('@') !== at) return null
+  return readDomainName(from.address.slice(at + 1))
+}
+
+/** The verdict when the time is over. */
+function unknownVerdict(author: Author): Verdict {
+  const known = withoutDomain(author)
+  if (known !== null) return known
+  const domain = authorDomain(author)
+  return { dmarc: { result: 'temperror', policy: null, domain }, verifiedFrom: false }
+}
+
+/** The tree walk goes on from a long name with its last seven labels (RFC 9989 §4.10). */
+const WALK_LABELS_MAX = 7
+
+/** DMARC (RFC 9989) for the one From address that is shown, and whether that address is proven. */
+class DmarcChecker {
+  readonly #resolver: Resolver
+  readonly #kept: Cache<Verdict>
+
+  constructor(resolver: Resolver, clock: Clock) {
+    this.#resolver = resolver
+    this.#kept = resultCache(clock)
+  }
+
+  /**
+   * Asks at once for the records of the domain and of its parents, which the tree walk (RFC 9989 §4.10) needs
+   * one after the other. With a caching resolver the walk then waits for none.
+   */
+  prepare(author: Author): void {
+    const domain = withoutDomain(author) === null ? authorDomain(author) : null
+    if (domain === null) return
+    const labels = domain.split('.')
+    const above = labels.map((_, at) => labels.slice(at).join('.')).slice(1)
+    for (const name of [domain, ...above.slice(-WALK_LABELS_MAX)]) {
+      void this.#resolver.txt(`_dmarc.${name}`)
+    }
+  }
+
+  /** The kept result for similar mail; null where there is none. */
+  known(author: Author, found: Found): Verdict | null {
+    const without = withoutDomain(author)
+    if (without !== null) return without
+    const domain = authorDomain(author)
+    if (domain === null) return null
+    const key = keyOf(
+      domain,
+      domainsOf(found, { result: 'pass', of: domain }),
+      domainsOf(found, { result: 'temperror', of: domain }),
+    )
+    return this.#kept.get(key)
+  }
+
+  /**
+   * A failure becomes `temperror` where a result that is still unknown could have passed. Without a DMARC
+   * record, relaxed alignment proves an address (RFC 9989 §4.10.2).
+   */
+  async check(author: Author, found: Found): Promise<Verdict> {
+    const domain = authorDomain(author)
+    const known = withoutDomain(author)
+    if (known !== null || domain === null) return known ?? NOT_PROVEN
+    const passed = domainsOf(found, { result: 'pass', of: domain })
+    const unknown = domainsOf(found, { result: 'temperror', of: domain })
+    const key = keyOf(domain, passed, unknown)
+    const { lookup, ttlMs } = openLookups(this.#resolver)
+    const evaluate = ({ spf, dkim }: Domains) =>
+      evaluateDmarc({
+        headerFrom: [`author@${domain}`],
+        fromFields: 1,
+        spfDomains: spf.map((name) => ({ domain: name })),
+        dkimDomains: dkim.map((name) => ({ domain: name })),
+        resolver: lookup,
+        strict: true,
+      })
+    const { response } = await evaluate(passed)
+    if (response === false) return NOT_PROVEN
+    let result = resultWord(response.status.result)
+    if (result === 'fail' && (await couldPass(unknown, evaluate))) result = 'temperror'
+    const dmarc: DmarcResult = { result, policy: policyWord(response.policy), domain }
+    const verdict = { dmarc, verifiedFrom: isProven(result, domain, passed) }
+    this.#kept.set(key, verdict, { ttlMs: ttlMs() })
+    return verdict
+  }
+}
+
+type Domains = { readonly spf: string[]; readonly dkim: string[] }
+
+const NOT_PROVEN: Verdict = {
+  dmarc: { result: 'none', policy: null, domain: null },
+  verifiedFrom: false,
+}
+
+/** The verdict on mail without exactly one author; null where there is one. */
+function withoutDomain(author: Author): Verdict | null {
+  if (author.from === null) return NOT_PROVEN
+  const domain = authorDomain(author)
+  if (author.authorCount === 1 && domain !== null) return null
+  const isSeveral = author.authorCount > 1 || author.from.address.includes('@')
+  return isSeveral
+    ? { dmarc: { result: 'permerror', policy: null, domain }, verifiedFrom: false }
+    : NOT_PROVEN
+}
+
+/**
+ * The domains with this result that belong to the organisation of domain `of`. DMARC itself (RFC 9989 §4.10)
+ * would ask the records of a hosting company's public suffix, which speak for all of its customers; here
+ * customers of one host are strangers to each other. A signature without a domain counts for nobody.
+ */
+function domainsOf(
+  { spf, dkim }: Found,
+  { result, of }: { result: 'pass' | 'temperror'; of: string },
+): Domains {
+  const isAligned = (name: string | null): name is string =>
+    name === of || (name !== null && getAlignment(of, [name], false) !== false)
+  const signed = dkim
+    .flatMap((one) => (one.result === result ? [one.domain] : []))
+    .filter(isAligned)
+  const sent = [spf.result === result ? spf.domain : null].filter(isAligned)
+  return { spf: sent, dkim: [...new Set(signed)].sort() }
+}
+
+function keyOf(domain: string, passed: Domains, unknown: Domains): string {
+  const parts = [passed, unknown].map((one) => `${one.spf.join()}/${one.dkim.join()}`)
+  return `${domain} ${parts.join(' ')}`
+}
+
+async function couldPass(
+  unknown: Domains,
+  evaluate: (domains: Domains) => ReturnType<typeof evaluateDmarc>,
+): Promise<boolean> {
+  if (unknown.spf.length + unknown.dkim.length === 0) return false
+  const { response } = await evaluate(unknown)
+  return response !== false && response.status.result !== 'fail'
+}
+
+function isProven(result: string, domain: string, { spf, dkim }: Domains): boolean {
+  if (result === 'pass') return true
+  if (result === 'none') return spf.length + dkim.length > 0
+  // The record may ask for strict alignment, which the same name passes too.
+  return result === 'temperror' && [...spf, ...dkim].includes(domain)
+}
+
+function policyWord(policy: string | undefined): DmarcResult['policy'] {
+  return policy === 'none' || policy === 'quarantine' || policy === 'reject' ? policy : null
 }

@@ -1,31 +1,38 @@
-// What becomes of the signatures of a message: those that can be checked go to the thread that does it,
-// only so much at once, and of the others it is said why not.
+// Checks the signatures of messages in a thread of their own, because each check takes as long as all the rest
+// of receiving a small message. The thread starts with the first message, has limits of memory and time, and
+// is replaced when a message has ended it.
 
+import { setImmediate } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import type { DkimResult, SignatureFields } from '@mailroom/mail/authentication.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
-import type { SignatureResults } from './check-signatures.ts'
-import { SIGNATURES_CHECKED_MAX } from './check-signatures.ts'
-import type { FindKeys } from './signature-keys.ts'
-import { SignatureThread } from './signature-thread.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import {
+  type FindKeys,
+  type KeyAnswer,
+  SIGNATURES_CHECKED_MAX,
+  type SignatureResults,
+} from './check-signatures.ts'
 
-/** Octets of messages in that thread at once, those of one message aside; further ones wait. */
+/** Octets of messages in the thread at once, apart from one message of any size; further messages wait. */
 const SIGNATURE_BYTES_AT_ONCE = 64 * 1024 * 1024
-/** Messages up to this have such a share of their own, so that large ones do not keep them waiting. */
+/** Messages up to this size have a share of their own, so that they do not wait for large ones. */
 const SIGNATURE_SMALL_BYTES_MAX = 256 * 1024
-/** A record that publishes a key, in characters; one with 4096 bits has 800. */
+/** Characters of a record that publishes a key; one with 4096 bits has 800. */
 const SIGNATURE_KEY_LENGTH_MAX = 4 * 1024
-/** Records under one name that are looked at. */
+/** Records under one name that are tried. */
 const SIGNATURE_KEY_RECORDS_MAX = 10
 
-/** What is said of mail without signatures. */
+/** The result for mail without signatures. */
 export const UNSIGNED: SignatureResults = { dkim: [], arc: 'none', outgrown: [], signed: null }
 
-export type Waiting = {
+type Limits = {
   readonly nowMs: number
-  /** Left for the keys, and in all. */
+  /** Time left for the keys. */
   keysMs(): number
+  /** Time left for the whole check. */
   allMs(): number
 }
 
@@ -39,11 +46,11 @@ export class SignatureChecker {
     this.#thread = new SignatureThread({ findKeys: (name) => findKeys(resolver, name), log })
   }
 
-  /** Starts no work that is not awaited any more. */
+  /** Starts no work when the time is over. */
   async check(
     raw: Uint8Array,
     fields: SignatureFields,
-    { nowMs, keysMs, allMs }: Waiting,
+    { nowMs, keysMs, allMs }: Limits,
   ): Promise<SignatureResults> {
     if (!fields.isCheckable) return allAlike(fields, 'policy')
     const semaphore = raw.length <= SIGNATURE_SMALL_BYTES_MAX ? this.#small : this.#large
@@ -62,12 +69,11 @@ export class SignatureChecker {
   }
 }
 
-/** Whether there is anything to check. */
 export function hasSignatures({ count, hasArc }: SignatureFields): boolean {
   return count > 0 || hasArc
 }
 
-/** What is said of signatures that were not looked at; those past SIGNATURES_CHECKED_MAX never would have been. */
+/** The same result for all signatures; those past SIGNATURES_CHECKED_MAX are never checked and get `policy`. */
 export function allAlike(
   { signers, hasArc }: SignatureFields,
   result: 'policy' | 'permerror' | 'temperror',
@@ -95,3 +101,235 @@ async function findKeys(resolver: Resolver, name: string): ReturnType<FindKeys> 
       return { kind: 'fault', text: answer.text }
   }
 }
+
+const SIGNATURE_HEAP_MIB_MAX = 96
+/** Part of the heap for new objects; each message makes half a mebibyte of them. */
+const SIGNATURE_YOUNG_MIB_MAX = 48
+const SIGNATURE_LOAD_MS_MAX = 10 * SECOND_MS
+/** The thread is ended after this long without an answer; its longest step takes about 0.1 s. */
+const SIGNATURE_SILENT_MS_MAX = 2 * SECOND_MS
+/** How often the thread is pinged while it has work. */
+const SIGNATURE_PING_MS = 500
+
+/**
+ * `threw`: the verifier threw an exception. `stuck`: the message ended the thread. `ended`: the thread ended
+ * for another reason, or the time was over.
+ */
+type ThreadOutcome = SignatureResults | 'threw' | 'stuck' | 'ended'
+
+type Task = {
+  readonly raw: Uint8Array
+  readonly nowMs: number
+  /** Whether a thread has ended while it had this message. */
+  isRetry: boolean
+  /** Whether the time for keys is over. */
+  isLate: boolean
+  readonly resolve: (outcome: ThreadOutcome) => void
+  readonly timers: readonly NodeJS.Timeout[]
+}
+
+type Thread = {
+  readonly worker: Worker
+  readonly atWork: Int32Array
+  isReady: boolean
+  /** Pings since the last message from the thread. */
+  unanswered: number
+  readonly watch: NodeJS.Timeout
+}
+
+export class SignatureThread {
+  readonly #findKeys: FindKeys
+  readonly #log: Log
+  readonly #tasks = new Map<number, Task>()
+  #thread: Thread | null = null
+  #lastId = 0
+  #isClosed = false
+
+  constructor(options: { findKeys: FindKeys; log: Log }) {
+    this.#findKeys = options.findKeys
+    this.#log = options.log
+  }
+
+  /** Never rejects, and takes `allMs` at most, of which `keysMs` for keys. `raw` must not change meanwhile. */
+  check(
+    raw: Uint8Array,
+    { nowMs, keysMs, allMs }: { nowMs: number; keysMs: number; allMs: number },
+  ) {
+    return new Promise<ThreadOutcome>((resolve) => {
+      if (this.#isClosed) return resolve('ended')
+      this.#lastId += 1
+      const id = this.#lastId
+      const giveUpKeys = () => {
+        task.isLate = true
+        this.#post({ kind: 'keys-late', id })
+      }
+      const timers = [
+        setTimeout(giveUpKeys, keysMs),
+        setTimeout(() => {
+          this.#settle(id, 'ended')
+          this.#post({ kind: 'drop', id })
+        }, allMs),
+      ]
+      const task: Task = { raw, nowMs, isRetry: false, isLate: false, resolve, timers }
+      this.#tasks.set(id, task)
+      void this.#submit(id)
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const id of [...this.#tasks.keys()]) this.#settle(id, 'ended')
+    const thread = this.#thread
+    if (thread === null) return
+    this.#drop(thread)
+    await thread.worker.terminate()
+  }
+
+  async #submit(id: number): Promise<void> {
+    const task = this.#tasks.get(id)
+    if (task === undefined) return
+    // A copy, because the caller goes on using the octets, which may be a view of a larger buffer.
+    const raw = await copyInSlices(task.raw)
+    if (!this.#tasks.has(id)) return
+    this.#thread ??= this.#start()
+    this.#thread.worker.ref()
+    this.#post({ kind: 'check', id, raw, nowMs: task.nowMs }, [raw.buffer])
+    if (task.isLate) this.#post({ kind: 'keys-late', id })
+  }
+
+  #settle(id: number, outcome: ThreadOutcome): void {
+    const task = this.#tasks.get(id)
+    if (task === undefined) return
+    for (const timer of task.timers) clearTimeout(timer)
+    this.#tasks.delete(id)
+    if (this.#tasks.size === 0) this.#thread?.worker.unref()
+    task.resolve(outcome)
+  }
+
+  #start(): Thread {
+    const atWork = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+    const worker = new Worker(new URL('./signature-worker.ts', import.meta.url), {
+      resourceLimits: {
+        maxOldGenerationSizeMb: SIGNATURE_HEAP_MIB_MAX,
+        maxYoungGenerationSizeMb: SIGNATURE_YOUNG_MIB_MAX,
+      },
+      workerData: { atWork } satisfies ThreadOptions,
+      // Flags of the process (a test runner's, `--input-type`) are not for its threads.
+      execArgv: [],
+    })
+    const watch = setInterval(() => this.#ping(thread), SIGNATURE_PING_MS)
+    watch.unref()
+    const thread: Thread = {
+      worker,
+      atWork: new Int32Array(atWork),
+      isReady: false,
+      unanswered: 0,
+      watch,
+    }
+    worker.unref()
+    worker.on('message', (message: FromThread) => this.#receive(thread, message))
+    worker.on('error', (cause) => this.#end(thread, cause))
+    worker.on('exit', (code) => this.#end(thread, `exit ${code}`))
+    return thread
+  }
+
+  /** Counts pings, not time: a machine that was suspended does not make the thread stuck. */
+  #ping(thread: Thread): void {
+    if (thread !== this.#thread || this.#tasks.size === 0) return
+    const silentMs = thread.unanswered * SIGNATURE_PING_MS
+    const limitMs = thread.isReady ? SIGNATURE_SILENT_MS_MAX : SIGNATURE_LOAD_MS_MAX
+    if (silentMs >= limitMs) {
+      this.#end(thread, 'silent')
+      return
+    }
+    thread.unanswered += 1
+    this.#post({ kind: 'ping' })
+  }
+
+  #receive(thread: Thread, message: FromThread): void {
+    if (thread !== this.#thread) return
+    thread.unanswered = 0
+    switch (message.kind) {
+      case 'pong':
+        break
+      case 'ready':
+        thread.isReady = true
+        break
+      case 'question':
+        void this.#answer(thread, message.name)
+        break
+      case 'checked':
+        this.#settle(message.id, message.results ?? 'threw')
+    }
+  }
+
+  async #answer(thread: Thread, name: string): Promise<void> {
+    const answer = await this.#findKeys(name)
+    if (thread === this.#thread) this.#post({ kind: 'answer', name, answer })
+  }
+
+  #post(message: ToThread, moved: ArrayBuffer[] = []): void {
+    this.#thread?.worker.postMessage(message, moved)
+  }
+
+  #drop(thread: Thread): void {
+    clearInterval(thread.watch)
+    if (thread === this.#thread) this.#thread = null
+  }
+
+  #end(thread: Thread, cause: unknown): void {
+    if (thread !== this.#thread) return
+    this.#log.warn({ cause, messages: this.#tasks.size }, 'the signature checking thread stopped')
+    this.#drop(thread)
+    void thread.worker.terminate()
+    const atWork = Atomics.load(thread.atWork, 0)
+    // A thread that ends for another reason, such as memory, may owe it to many messages.
+    const isCulprit = cause === 'silent' || this.#tasks.get(atWork)?.isRetry === true
+    if (isCulprit) this.#settle(atWork, 'stuck')
+    for (const [id, task] of this.#tasks) {
+      if (task.isRetry) this.#settle(id, 'ended')
+      else void this.#submit(id)
+      task.isRetry = true
+    }
+  }
+}
+
+/** Copying 30 MiB at once takes up to 20 ms, in which no connection would be served. */
+async function copyInSlices(source: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const copy = Buffer.allocUnsafeSlow(source.length)
+  for (let start = 0; start < source.length; start += COPY_SLICE_BYTES) {
+    if (start > 0) await setImmediate()
+    copy.set(source.subarray(start, start + COPY_SLICE_BYTES), start)
+  }
+  return copy
+}
+
+const COPY_SLICE_BYTES = 1024 * 1024
+
+export type ThreadOptions = {
+  /** One integer: the id of the message whose step ran last. */
+  readonly atWork: SharedArrayBuffer
+}
+
+export type ToThread =
+  | {
+      readonly kind: 'check'
+      readonly id: number
+      readonly raw: Uint8Array
+      readonly nowMs: number
+    }
+  /** The time for this message's keys is over. */
+  | { readonly kind: 'keys-late'; readonly id: number }
+  /** The time for this message is over. */
+  | { readonly kind: 'drop'; readonly id: number }
+  | { readonly kind: 'ping' }
+  | { readonly kind: 'answer'; readonly name: string; readonly answer: KeyAnswer }
+
+export type FromThread =
+  /** Sent once, when the thread has loaded. */
+  | { readonly kind: 'ready' }
+  /** The answer to `ping`. */
+  | { readonly kind: 'pong' }
+  | { readonly kind: 'question'; readonly name: string }
+  /** Null where the verifier threw an exception. */
+  | { readonly kind: 'checked'; readonly id: number; readonly results: SignatureResults | null }

@@ -1,15 +1,13 @@
-// Entry of the thread that checks signatures. It asks the main thread for keys, and has no limits of
-// its own: who started it ends it.
+// Entry of the thread that checks signatures. It asks the main thread for keys. The main thread enforces all
+// limits.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { Cache } from '#platform/cache.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { checkSignatures } from './check-signatures.ts'
-import type { KeyAnswer } from './signature-keys.ts'
-import { SIGNATURE_KEYS_KEPT_MAX } from './signature-keys.ts'
-import type { FromThread, ThreadOptions, ToThread } from './signature-port.ts'
+import { checkSignatures, type KeyAnswer, SIGNATURE_KEYS_KEPT_MAX } from './check-signatures.ts'
+import type { FromThread, ThreadOptions, ToThread } from './signature-checker.ts'
 
-/** Answers with keys that the thread keeps, in characters. */
+/** Characters of the answers that the thread keeps. */
 const SIGNATURE_KEYS_CHARACTERS_MAX = 1024 * 1024
 const SIGNATURE_KEY_KEPT_MS_MAX = 5 * SECOND_MS
 
@@ -18,20 +16,20 @@ if (port === null) throw new Error('signature-worker.ts is the entry of a worker
 
 const atWork = new Int32Array((workerData as ThreadOptions).atWork)
 
-// For moments only: what the main thread remembers is asked there again.
+// For moments only: the main thread has the resolver's cache.
 const kept = new Cache<KeyAnswer>({
   entriesMax: SIGNATURE_KEYS_KEPT_MAX,
   sizeMax: SIGNATURE_KEYS_CHARACTERS_MAX,
 })
 const asked = new Map<string, PromiseWithResolvers<KeyAnswer>>()
-/** Of the messages in hand: what counts in place of keys that come too late. */
+/** By message: resolves when the time for its keys is over. */
 const late = new Map<number, PromiseWithResolvers<KeyAnswer>>()
 const dropped = new Set<number>()
 
 port.on('message', (message: ToThread) => {
   switch (message.kind) {
     case 'answer':
-      takeAnswer(message.name, message.answer)
+      keepAnswer(message.name, message.answer)
       break
     case 'keys-late':
       late.get(message.id)?.resolve({ kind: 'fault', text: 'no answer in time' })
@@ -39,20 +37,20 @@ port.on('message', (message: ToThread) => {
     case 'drop':
       if (late.has(message.id)) dropped.add(message.id)
       break
-    case 'look':
-      tell({ kind: 'alive' })
+    case 'ping':
+      post({ kind: 'pong' })
       break
     case 'check':
       void check(message)
   }
 })
-tell({ kind: 'ready' })
+post({ kind: 'ready' })
 
 async function check({ id, raw, nowMs }: Extract<ToThread, { kind: 'check' }>): Promise<void> {
   const tooLate = Promise.withResolvers<KeyAnswer>()
   late.set(id, tooLate)
   const onWork = () => {
-    if (dropped.has(id)) throw new Error('nobody waits for this message')
+    if (dropped.has(id)) throw new Error('The time for this message is over.')
     Atomics.store(atWork, 0, id)
   }
   onWork()
@@ -63,12 +61,12 @@ async function check({ id, raw, nowMs }: Extract<ToThread, { kind: 'check' }>): 
   }).catch(() => null)
   late.delete(id)
   dropped.delete(id)
-  // Given back at once: an idle thread collects no garbage, and this is as large as a message.
+  // Frees the memory at once: an idle thread collects no garbage, and this is as large as a message.
   ;(raw.buffer as ArrayBuffer).transfer(0)
-  tell({ kind: 'checked', id, results })
+  post({ kind: 'checked', id, results })
 }
 
-function takeAnswer(name: string, answer: KeyAnswer): void {
+function keepAnswer(name: string, answer: KeyAnswer): void {
   const ttlMs = answer.kind === 'fault' ? 0 : Math.min(answer.ttlMs, SIGNATURE_KEY_KEPT_MS_MAX)
   const characters = answer.kind === 'found' ? answer.records.join('').length : 0
   kept.set(name, answer, { ttlMs, size: name.length + characters })
@@ -83,10 +81,10 @@ function findKeys(name: string): Promise<KeyAnswer> {
   if (waiting !== undefined) return waiting.promise
   const question = Promise.withResolvers<KeyAnswer>()
   asked.set(name, question)
-  tell({ kind: 'question', name })
+  post({ kind: 'question', name })
   return question.promise
 }
 
-function tell(message: FromThread): void {
+function post(message: FromThread): void {
   port?.postMessage(message)
 }

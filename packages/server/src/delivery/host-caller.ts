@@ -1,17 +1,14 @@
-import { SMTP_FINAL_DOT_MS_MAX } from '@mailroom/smtp/client/client-timeouts.ts'
-import type {
-  ClientTls,
-  OutgoingMail,
-  RecipientOutcome,
-  Stage,
-} from '@mailroom/smtp/client/outgoing-mail.ts'
 import {
   type ClientTimeouts,
+  type ClientTls,
   type Credentials,
+  defaultClientTimeouts,
   type Failure,
-  openSmtpClient,
-  type SmtpClient,
-} from '@mailroom/smtp/client/smtp-client.ts'
+  type OutgoingMail,
+  type RecipientOutcome,
+  type Stage,
+} from '@mailroom/smtp/client/outgoing-mail.ts'
+import { openSmtpClient, type SmtpClient } from '@mailroom/smtp/client/smtp-client.ts'
 import { onAbort } from '#platform/abort.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -34,7 +31,7 @@ const SILENT_HOST_MS = 30 * SECOND_MS
 const SILENT_HOSTS_MAX = 10_000
 
 /** The longest wait for an answer. */
-const ANSWERED_LATELY_MS = SMTP_FINAL_DOT_MS_MAX
+const ANSWERED_LATELY_MS = defaultClientTimeouts.finalDotMs
 
 export type Place = {
   /** Its name, for people and for SNI. */

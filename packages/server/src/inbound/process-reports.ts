@@ -3,17 +3,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
-import {
-  RESPONSE_LENGTH_MAX,
-  type Report,
-  type ReportedRecipient,
-} from '@mailroom/mail-reading/report/report.ts'
-import type { AcceptedRecipient, MailRecipient } from '#inbound/find-recipient.ts'
-import {
-  type ReportedDelivery,
-  type ReportOutcome,
-  settleReport,
-} from '#inbound/settle-report-rows.ts'
+import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
 import { findReachedInbox } from '#inboxes/inbox-rows.ts'
 import type { SentMessage } from '#outbound/delivery-rows.ts'
 import { newSuppression } from '#outbound/suppressions.ts'
@@ -21,8 +12,10 @@ import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import type { Db } from '#schema/tables.ts'
+import type { AcceptedRecipient, MailRecipient } from './find-recipient.ts'
 import {
   type Complaint,
+  type CountedReport,
   complaintsOf,
   type Finding,
   findAtReturnPath,
@@ -30,7 +23,7 @@ import {
   findComplained,
   returnsMessage,
 } from './find-reported.ts'
-import type { CountedReport } from './report-outcome.ts'
+import { type ReportedDelivery, type ReportOutcome, settleReport } from './settle-report-rows.ts'
 
 /** Doubles with every look at a delivery whose own attempt is not recorded yet. */
 const REPORT_LOOK_MS = 50
@@ -94,7 +87,7 @@ async function processFor(
       // An answer that went to the reverse-path, as that of a program does, is for the inbox that sent.
       const { accountId, inboxId } = result.sent
       const inbox = await findReachedInbox(deps.db, accountId, inboxId)
-      if (inbox !== null) return { kind: 'inbox', inbox, address, takesReports: true }
+      if (inbox !== null) return { kind: 'inbox', inbox, address }
       deps.countReport('unknown_message')
       return DONE
     }
@@ -103,7 +96,7 @@ async function processFor(
       const result = await takeAtAbuse(deps, arrived)
       if (result !== null) return result
       if (inbox === null) return { kind: 'postmaster', address }
-      return { kind: 'inbox', inbox, address, takesReports: true }
+      return { kind: 'inbox', inbox, address }
     }
   }
 }

@@ -1,24 +1,26 @@
-// Return paths: the reverse-path of what is sent, an address that only the service can have made, so
-// that a report that comes to it is about the delivery that it names.
+// The two marks on mail that is sent, by which the service recognises what comes back: the return path, for
+// reports, and the hop mark, for loops. Only the service can make them.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { idTimeMs, isIdOf } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
 
-/** How long a return path takes reports: later than that no server tells of a message. */
+/** How long a return path takes reports; no server reports later. */
 export const RETURN_PATH_MS = 30 * DAY_MS
+
+export type DeriveKey = { deriveKey: (purpose: string) => Uint8Array }
 
 export type ReturnPath =
   | { kind: 'delivery'; deliveryId: string }
-  /** Ours, and too old. */
+  /** Made here, but too old. */
   | { kind: 'expired' }
-  /** Of the form, and not made here. */
+  /** Has the form of a return path, but was not made here. */
   | { kind: 'forged' }
 
-/** With the tag's plus sign; an inbox's name is longer than this one. */
+/** No inbox has a name as short as the one before the plus sign. */
 const PREFIX = 'b+'
 const MAC_LENGTH = 10
-/** RFC 4648 gives case no meaning either, but has letters that are taken for digits. */
+/** The alphabet of RFC 4648 has letters that people take for digits. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const ID_PREFIX = 'dlv_'
 
@@ -34,7 +36,7 @@ export function makeReturnPath(
   return `${PREFIX}${id}.${macOf(key, id)}@${domain.toLowerCase()}`
 }
 
-/** What a local part says as a return path; null when it has not the form of one. Case is nothing. */
+/** Null when the local part does not have the form of a return path. Case has no meaning. */
 export function readReturnPath(
   key: Uint8Array,
   { localPart, nowMs }: { localPart: string; nowMs: number },
@@ -51,12 +53,12 @@ export function readReturnPath(
   return { kind: 'delivery', deliveryId }
 }
 
-/** Whether a local part is one of the service's for return paths, whoever made it. */
+/** Whether a local part has the form of a return path, genuine or forged. */
 export function isReturnPath(localPart: string): boolean {
   return localPart.slice(0, PREFIX.length).toLowerCase() === PREFIX
 }
 
-/** 50 bits: the address is on every message sent, and whoever guesses has to guess it by SMTP. */
+/** 50 bits are enough: every guess costs an SMTP transaction. */
 function macOf(key: Uint8Array, id: string): string {
   const digest = createHmac('sha256', key).update(id, 'ascii').digest()
   let bits = digest.readUIntBE(0, 6) * 4 + (digest.readUInt8(6) >>> 6)
@@ -72,3 +74,18 @@ function isEqual(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
+
+/**
+ * The mark on mail that an inbox sends (`X-Loop`), by which the inbox recognises its own mail when it comes
+ * back: 26 lower-case letters and digits, a MAC of 128 bits. Nobody can make the mark of an inbox, and so
+ * have other mail to it refused, without mail from it.
+ */
+export function hopMarkOf({ deriveKey }: DeriveKey, inboxId: string): string {
+  const mac = createHmac('sha256', deriveKey('hop-mark')).update(inboxId).digest()
+  return BigInt(`0x${mac.subarray(0, HOP_MARK_BYTES).toString('hex')}`)
+    .toString(32)
+    .padStart(HOP_MARK_LENGTH, '0')
+}
+
+const HOP_MARK_BYTES = 16
+const HOP_MARK_LENGTH = 26

@@ -4,19 +4,19 @@ import { escapeHtml } from '#http/escape-html.ts'
 import type { BinaryResponse, Context, Handlers } from '#http/handler.ts'
 import { rateLimited } from '#http/problems.ts'
 import type { Clock } from '#platform/clock.ts'
+import { addressKey } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Budgets } from '#rate-limits/budgets.ts'
 import type { Db } from '#schema/tables.ts'
-import { unsubscribe } from './suppressions.ts'
-import { readUnsubscribeToken } from './unsubscribe-link.ts'
+import { findSuppressed, insertSuppression } from './suppression-rows.ts'
+import { newSuppression } from './suppressions.ts'
 
-/** Uses of such links from one address in a minute: a large provider posts for all its users. */
+/** Uses of links from one address in a minute: a large provider posts for all its users. */
 const UNSUBSCRIBES_PER_MINUTE_MAX = 600
 
-/** They share one bound on the uses of links from one address. */
 export function unsubscribeHandlers(deps: {
   db: Db
   clock: Clock
@@ -47,13 +47,31 @@ export function unsubscribeHandlers(deps: {
   }
 }
 
-/** People get a page, programs the error in the form of all others. */
+/**
+ * Puts the address on the account's list; an earlier entry stays as it is. Null when this service made no
+ * such link.
+ */
+async function unsubscribe(
+  deps: { db: Db; clock: Clock; makeId: MakeId; sealer: Sealer },
+  token: string,
+): Promise<Unsubscription | null> {
+  const found = readUnsubscribeToken(deps.sealer, token)
+  if (found === null) return null
+  const { accountId, address, messageId } = found
+  // Links are often used again, and a read does not wait for the writer.
+  if ((await findSuppressed(deps.db, accountId, [addressKey(address)])) !== null) return found
+  const reason = `Unsubscribed by the link in ${messageId}.`
+  const why = { accountId, address, type: 'unsub', reason } as const
+  await deps.db.write(insertSuppression, newSuppression(deps, why))
+  return found
+}
+
+/** Browsers get a page, programs the usual problem. */
 function unknown({ headers }: Context): BinaryResponse {
   if (headers.accept?.includes('text/html')) return unknownPage()
   throw notFound()
 }
 
-/** Asks; its button posts to the same address. */
 function askPage(address: string): BinaryResponse {
   return page(
     200,
@@ -63,7 +81,6 @@ function askPage(address: string): BinaryResponse {
   )
 }
 
-/** Also where the address was on the list before. */
 function donePage(address: string): BinaryResponse {
   return page(
     200,
@@ -73,7 +90,6 @@ function donePage(address: string): BinaryResponse {
   )
 }
 
-/** With 404. */
 function unknownPage(): BinaryResponse {
   return page(
     404,
@@ -122,4 +138,41 @@ ${body}
 </html>
 `,
   }
+}
+
+/** In characters; the token for the longest address has some 600. */
+const UNSUBSCRIBE_TOKEN_LENGTH_MAX = 1_000
+
+type Unsubscription = {
+  accountId: string
+  /** The recipient, as the request to send wrote it. */
+  address: string
+  messageId: string
+}
+
+const CONTEXT = 'unsubscribe'
+
+/**
+ * An absolute URL with a new token each time. Whoever has it may put the recipient of the message on the
+ * suppression list of the account. The token is sealed: it discloses nothing and cannot be forged. It never
+ * expires, because mail is read years later.
+ */
+export function unsubscribeUrl(
+  { publicUrl, sealer }: { publicUrl: string; sealer: Sealer },
+  { accountId, address, messageId }: Unsubscription,
+): string {
+  const plain = Buffer.from(JSON.stringify({ accountId, address, messageId }))
+  const token = Buffer.from(sealer.seal(plain, CONTEXT)).toString('base64url')
+  return `${publicUrl}/unsubscribe/${token}`
+}
+
+/** Null for a token that this service did not make, or that was changed. */
+export function readUnsubscribeToken(sealer: Sealer, token: string): Unsubscription | null {
+  if (token.length > UNSUBSCRIBE_TOKEN_LENGTH_MAX) return null
+  const sealed = Buffer.from(token, 'base64url')
+  // Decoding skips characters that are no base64url.
+  if (sealed.toString('base64url') !== token) return null
+  const plain = sealer.open(sealed, CONTEXT)
+  if (plain === null) return null
+  return JSON.parse(Buffer.from(plain).toString()) as Unsubscription
 }

@@ -1,18 +1,26 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
-import type { ClientTls, RecipientOutcome, Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
-import type { ClientReply, Credentials } from '@mailroom/smtp/client/smtp-client.ts'
+import type {
+  ClientReply,
+  ClientTls,
+  Credentials,
+  RecipientOutcome,
+  Stage,
+} from '@mailroom/smtp/client/outgoing-mail.ts'
 import { isLoopback } from '@mailroom/smtp/client-address.ts'
-import type { Router } from '#delivery/route/find-route.ts'
+import type { Settings } from '#config/settings.ts'
+import { raceAbort } from '#platform/abort.ts'
+import type { Chance } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { Resolver } from '#platform/dns/resolver.ts'
+import type { Router } from './find-route.ts'
 import {
+  openRouter,
   ROUTE_ADDRESSES_MAX,
   ROUTE_FAULT_MS,
   ROUTE_VALID_MS_MIN,
-} from '#delivery/route/find-route.ts'
-import { raceAbort } from '#platform/abort.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { Resolver } from '#platform/dns/resolver.ts'
+} from './find-route.ts'
 import {
   type Crowded,
   HostCaller,
@@ -250,4 +258,58 @@ function carriedNowhere(
 const GIVEN_UP: CarryOutcome = {
   kind: 'no-route',
   text: 'Attempt cancelled by this service',
+}
+
+export type Delivery = { carrier: Carrier | null; laneOf: (domain: string) => string } & {
+  close(): Promise<void>
+}
+
+export type DeliverySettings = Pick<
+  Settings,
+  | 'delivery'
+  | 'relayUrl'
+  | 'dnsServers'
+  | 'mxPort'
+  | 'allowPrivateEgress'
+  | 'inboxDomain'
+  | 'smtpHostname'
+>
+
+export type DeliverySeams = { clock: Clock; chance: Chance; resolver: Resolver }
+
+/** The carrier of the mode in force, null in the sandbox; nothing is connected to yet. */
+export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): Delivery {
+  const { carrier, close } = openCarrier(settings, seams)
+  return {
+    carrier,
+    laneOf: (domain) =>
+      domain === settings.inboxDomain || settings.delivery === 'direct'
+        ? domain
+        : settings.delivery,
+    async close() {
+      await carrier?.close()
+      close()
+    },
+  }
+}
+
+function openCarrier(
+  settings: DeliverySettings,
+  { clock, chance, resolver }: DeliverySeams,
+): { carrier: Carrier | null; close(): void } {
+  const { delivery, relayUrl: url, smtpHostname: hostname, mxPort: port } = settings
+  if (delivery === 'direct') {
+    const allowPrivate = settings.allowPrivateEgress
+    const router = openRouter({ resolver, allowPrivate, chance, clock, port })
+    return {
+      carrier: openDirectCarrier({ router, port, hostname, clock }),
+      close: () => router.close(),
+    }
+  }
+  if (delivery === 'relay' && url !== null) {
+    // A relay may stand in the machine's own hosts file, which only the platform reads.
+    const own = settings.dnsServers.length === 0 ? null : resolver
+    return { carrier: openRelayCarrier({ url, resolver: own, hostname, clock }), close: () => {} }
+  }
+  return { carrier: null, close: () => {} }
 }

@@ -5,17 +5,15 @@
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
-import { findRecipient } from '#inbound/find-recipient.ts'
 import { domainOf } from '#inboxes/inbox.ts'
 import { findSent, findSentByDelivery, type SentMessage } from '#outbound/delivery-rows.ts'
-import { hopMarkKey, hopMarkOf } from '#outbound/hop-mark.ts'
-import { isReturnPath, RETURN_PATH_MS, readReturnPath } from '#outbound/return-path.ts'
+import { hopMarkOf, isReturnPath, RETURN_PATH_MS, readReturnPath } from '#outbound/sent-marks.ts'
 import type { Clock } from '#platform/clock.ts'
 import { isPublicSuffix } from '#platform/domain-name.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { idTimeMs, isIdOf } from '#platform/ids.ts'
 import type { Db } from '#schema/tables.ts'
-import type { CountedReport } from './report-outcome.ts'
+import { findRecipient } from './find-recipient.ts'
 
 export type Named = { readonly id: string; readonly recipient: string }
 
@@ -159,7 +157,7 @@ async function findMarked(
   const messageId = messageIdOf(originalMessageId)
   const sent = messageId === null ? null : await findSent(deps.db, messageId)
   if (sent === null) return 'unknown_message'
-  if (!returnedLoopMarks.includes(hopMarkOf(hopMarkKey(deps), sent.inboxId))) return 'unproven'
+  if (!returnedLoopMarks.includes(hopMarkOf(deps, sent.inboxId))) return 'unproven'
   return deps.clock.now() - idTimeMs(sent.messageId) > RETURN_PATH_MS ? 'expired' : sent
 }
 
@@ -172,7 +170,7 @@ export function returnsMessage(
 ): boolean {
   return (
     messageIdOf(originalMessageId) === sent.messageId ||
-    returnedLoopMarks.includes(hopMarkOf(hopMarkKey(deps), sent.inboxId)) ||
+    returnedLoopMarks.includes(hopMarkOf(deps, sent.inboxId)) ||
     localPartOf(reportedReturnPath).toLowerCase() === returnPath.toLowerCase()
   )
 }
@@ -281,3 +279,25 @@ function spellingsOf(name: string): string[] {
   )
   return [bare, address, decoded]
 }
+
+/**
+ * `bounced` and `complained` changed a delivery, `repeated` one that was settled so before. Nothing
+ * changes where the return path is `forged`, `expired` or of an `unknown_message`, where the report
+ * names an `unknown_recipient`, is `not_final`, or `ignored` for its kind or since it tells of an inbox
+ * here; nor where it is of a delivery that is `deferred`, and one that is tried again is told of again.
+ * A complaint is `unproven` that whoever only knows the Message-ID could have written, and left to
+ * people. `too_early` is refused for now and told again.
+ */
+export type CountedReport =
+  | 'bounced'
+  | 'complained'
+  | 'repeated'
+  | 'forged'
+  | 'expired'
+  | 'unknown_message'
+  | 'unknown_recipient'
+  | 'not_final'
+  | 'ignored'
+  | 'deferred'
+  | 'unproven'
+  | 'too_early'
