@@ -3,12 +3,12 @@
 
 import { listEvents, readLog } from '@mailroom/server/events/event-rows.ts'
 import { storeReceived } from '@mailroom/server/inbound/receive-message-rows.ts'
-import { CUT_READ_LENGTH } from '@mailroom/server/mailbox/cut-bodies.ts'
 import {
   findMessage,
   listMessages,
   listThreadMessages,
 } from '@mailroom/server/mailbox/message-rows.ts'
+import { CUT_READ_LENGTH } from '@mailroom/server/mailbox/present-message.ts'
 import { findThread, listThreads } from '@mailroom/server/mailbox/thread-rows.ts'
 import { deliveryQueue } from '@mailroom/server/outbound/delivery-claim-rows.ts'
 import { insertSend } from '@mailroom/server/outbound/send-message-rows.ts'

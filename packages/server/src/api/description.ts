@@ -3,7 +3,7 @@
 
 import { llmsFullText, llmsText } from '@mailroom/contract/llms.ts'
 import { openApiDocument } from '@mailroom/contract/openapi.ts'
-import { precompressed } from '#http/compression.ts'
+import { precompressed } from '#http/answer.ts'
 import type { Context, DoorOperationId } from '#http/handler.ts'
 import { docsPage, docsPolicy } from './docs-page.ts'
 import type { AnyHandler } from './route.ts'

@@ -20,7 +20,7 @@ import {
 } from '@mailroom/contract/operations.ts'
 import { errorExample } from '@mailroom/contract/shapes/error.ts'
 import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
-import { escapeHtml } from '#http/escape-html.ts'
+import { escapeHtml } from '#http/answer.ts'
 import { curlSample, typeScriptSample } from './docs-samples.ts'
 
 type Entry = { readonly id: OperationId; readonly operation: Operation }

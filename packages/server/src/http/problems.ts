@@ -10,6 +10,7 @@ import {
   RETRY_AFTER_SECONDS,
   withStorageTold,
 } from '#platform/problem.ts'
+import type { RateWindow } from '#rate-limits/budgets.ts'
 
 export type Problem = {
   readonly status: number
@@ -117,4 +118,21 @@ function frameworkRefusal(thrown: unknown): Refusal | null {
 function errorCodeOf(thrown: unknown): string | null {
   if (typeof thrown !== 'object' || thrown === null || !('code' in thrown)) return null
   return typeof thrown.code === 'string' ? thrown.code : null
+}
+
+/**
+ * Tells each header of the rate limit, refused or not; rejects with `rate_limit_exceeded`, and with
+ * `service_unavailable` where nobody can say how many there were.
+ */
+export async function takeRequest(
+  requests: RateWindow,
+  accountId: string,
+  tell: (name: string, value: string) => void,
+): Promise<void> {
+  const { isAllowed, limit, remaining, resetSeconds } = await requests.take(accountId)
+  tell('ratelimit-limit', String(limit))
+  tell('ratelimit-remaining', String(remaining))
+  tell('ratelimit-reset', String(resetSeconds))
+  if (isAllowed) return
+  throw rateLimited(`The account may make ${limit} requests a minute.`, resetSeconds)
 }

@@ -6,11 +6,12 @@ import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { BodyMediaType, Operation } from '@mailroom/contract/operations/operation.ts'
 import { isBodyOptional } from '@mailroom/contract/operations.ts'
+import type { TObject } from '@mailroom/contract/schema.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '#platform/problem.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
 import { type BodyHold, collectBody, freeMemory, JSON_BODY_BYTES_MAX } from './collect-body.ts'
-import { readForm } from './read-form.ts'
+import { explainViolations } from './explain-violations.ts'
 
 /** A body that carries files: 25 MiB of them in base64, and texts. */
 export const LARGE_BODY_BYTES_MAX = 36 * 1024 * 1024
@@ -99,4 +100,298 @@ function wrongMediaType(operation: Operation): AppError {
 
 function unsupportedMediaType(message: string): AppError {
   return new AppError('unsupported_media_type', message)
+}
+
+/** 100 files, 50 copied recipients and the fields that come once. */
+export const FORM_PARTS_MAX = 200
+export const FORM_PART_HEAD_BYTES_MAX = 16 * 1024
+
+export type Form = {
+  /** Fields as in JSON, without a prototype; the `data` of an attachment is empty. */
+  readonly value: Record<string, unknown>
+  /** Of the attachments, in order; they share the memory of `bytes`. */
+  readonly contents: readonly Uint8Array[]
+}
+
+/** Rejects with `bad_request`. `body` says which fields there are and of what type. */
+export async function readForm(bytes: Buffer, contentType: string, body: TObject): Promise<Form> {
+  const parts = partsOf(bytes, boundaryOf(contentType))
+  const value: Record<string, unknown> = Object.create(null)
+  const attachments: { filename: string; contentType: string; data: string }[] = []
+  const contents: Uint8Array[] = []
+  for (const { head, content } of parts) {
+    const { name, filename } = head
+    const type = fieldType(body, name)
+    if (type === 'files') {
+      // A browser sends this where no file was chosen.
+      if (!filename && content.length === 0) continue
+      if (filename === null) throw wrongField(name, 'must be a file, with a filename')
+      attachments.push({ filename, contentType: head.contentType ?? FILE_TYPE, data: '' })
+      contents.push(content)
+      continue
+    }
+    if (filename !== null) throw wrongField(name, 'must be text, not a file')
+    const text = textOf(content, head)
+    // In a form whose fields are all there, an empty one is one that was not filled in.
+    if (text === '' && !(body.required ?? []).includes(name)) continue
+    if (type === 'texts') {
+      const earlier = value[name]
+      value[name] = Array.isArray(earlier) ? [...earlier, text] : [text]
+      continue
+    }
+    if (Object.hasOwn(value, name)) throw wrongField(name, 'must occur only once')
+    value[name] =
+      type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text
+  }
+  if (attachments.length > 0) value.attachments = attachments
+  return { value, contents }
+}
+
+const FILE_TYPE = 'application/octet-stream'
+
+type FieldType = 'text' | 'boolean' | 'texts' | 'files'
+
+function fieldType(body: TObject, name: string): FieldType {
+  if (!Object.hasOwn(body.properties, name)) {
+    const params = { additionalProperty: name }
+    const violation = { keyword: 'additionalProperties', instancePath: '', params }
+    throw explainViolations([violation], 'body')
+  }
+  const schema: { type?: unknown; items?: { type?: unknown } } = body.properties[name] ?? {}
+  if (schema.type === 'boolean') return 'boolean'
+  if (schema.type !== 'array') return 'text'
+  return schema.items?.type === 'string' ? 'texts' : 'files'
+}
+
+function wrongField(name: string, message: string): AppError {
+  return explainViolations([{ keyword: '', instancePath: `/${name}`, params: {}, message }], 'body')
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const TEXT_CHARSETS = new Set([null, 'utf-8', 'utf8', 'us-ascii'])
+/** What the web means by this name is windows-1252 (Encoding Standard §4.2). */
+const latinDecoder = new TextDecoder('iso-8859-1')
+const LATIN_CHARSETS = new Set(['iso-8859-1', 'latin1', 'windows-1252'])
+
+function textOf(content: Uint8Array, { name, charset }: PartHead): string {
+  const isLatin = charset !== null && LATIN_CHARSETS.has(charset)
+  if (!isLatin && !TEXT_CHARSETS.has(charset)) throw wrongField(name, 'must be in UTF-8')
+  let text: string
+  try {
+    text = (isLatin ? latinDecoder : decoder).decode(content)
+  } catch {
+    throw wrongField(name, 'must be in UTF-8')
+  }
+  if (text.includes('\0')) throw wrongField(name, 'must not contain the character U+0000')
+  // Forms have CRLF whatever was put into them (HTML, multipart/form-data); JSON says what it means.
+  return text.replaceAll('\r\n', '\n')
+}
+
+// RFC 2046 §5.1.1.
+const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
+
+function boundaryOf(contentType: string): string {
+  const found = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"]*))/i.exec(contentType)
+  const boundary = found?.[1] ?? found?.[2] ?? ''
+  if (!BOUNDARY.test(boundary)) throw malformed('the Content-Type has no valid boundary')
+  return boundary
+}
+
+function malformed(why: string): AppError {
+  const message = `The form is malformed: ${why}`
+  return new AppError('bad_request', `${message}.`, { details: [{ path: '', message }] })
+}
+
+type Part = { readonly head: PartHead; readonly content: Buffer }
+
+function partsOf(bytes: Buffer, boundary: string): Part[] {
+  const parts = splitParts(bytes, boundary)
+  if (typeof parts === 'string') throw malformed(parts)
+  return parts.map(({ header, content }, index) => {
+    const head = typeof header === 'string' ? header : readPartHead(header)
+    if (typeof head === 'string') throw malformed(`part ${index + 1} ${head}`)
+    return { head, content }
+  })
+}
+
+type PartHead = {
+  readonly name: string
+  /** Null where the part is a text. */
+  readonly filename: string | null
+  readonly contentType: string | null
+  /** Lower case; null where none is named. */
+  readonly charset: string | null
+}
+
+/**
+ * `header` has lower-case names with the values of each, every character an octet. A text tells what
+ * is wrong, to follow "the part": no name, a parameter twice, text that is not UTF-8, an encoding.
+ */
+function readPartHead(header: ReadonlyMap<string, readonly string[]>): PartHead | string {
+  for (const [name, label] of singleFields) {
+    if ((header.get(name)?.length ?? 0) > 1) return `has ${label} twice`
+  }
+  const disposition = header.get('content-disposition')?.[0]
+  const type = header.get('content-type')?.[0]
+  const encoding = header.get('content-transfer-encoding')?.[0]
+  if (disposition === undefined) return 'has no Content-Disposition'
+  // RFC 7578 §4.7: deprecated, and what says nothing does no harm.
+  if (encoding !== undefined && !/^(?:7bit|8bit|binary)$/i.test(encoding)) {
+    return `is encoded (${shown(encoding)}); send its bytes unencoded`
+  }
+  const parameters = /^form-data\s*(;.*)?$/is.exec(disposition)
+  if (parameters === null) return 'has a Content-Disposition other than form-data'
+  const named = readParameters(parameters[1] ?? '')
+  if (typeof named === 'string') return named
+  const name = named.get('name')
+  if (name === undefined) return 'has no field name in its Content-Disposition'
+  const contentType = type === undefined ? null : utf8(type)
+  return {
+    name,
+    filename: named.get('filename*') ?? named.get('filename') ?? null,
+    contentType,
+    charset: /;\s*charset="?([^\s;"]*)/i.exec(contentType ?? '')?.[1]?.toLowerCase() ?? null,
+  }
+}
+
+const singleFields = [
+  ['content-disposition', 'Content-Disposition'],
+  ['content-type', 'Content-Type'],
+  ['content-transfer-encoding', 'Content-Transfer-Encoding'],
+] as const
+
+const SHOWN_LENGTH = 40
+
+function shown(text: string): string {
+  return text.slice(0, SHOWN_LENGTH).replace(/[^\x20-\x7e]/g, '?')
+}
+
+const PARAMETER = /\s*;\s*([\w-]+\*?)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/y
+
+function readParameters(text: string): Map<string, string> | string {
+  const parameters = new Map<string, string>()
+  PARAMETER.lastIndex = 0
+  let end = 0
+  for (let found = PARAMETER.exec(text); found !== null; found = PARAMETER.exec(text)) {
+    end = PARAMETER.lastIndex
+    const [, key = '', quoted, plain = ''] = found
+    const name = key.toLowerCase()
+    const value = name.endsWith('*') ? readExtended(plain) : utf8(unescaped(quoted ?? plain))
+    if (value === null) return `has a ${shown(name)} that is not in UTF-8`
+    if (parameters.has(name)) return `has a ${shown(name)} twice in its Content-Disposition`
+    parameters.set(name, value)
+  }
+  return /^\s*;?\s*$/.test(text.slice(end)) ? parameters : 'has a malformed Content-Disposition'
+}
+
+/**
+ * Browsers write a quotation mark as %22, curl with a backslash; both leave other backslashes. The
+ * line ends of a name, which browsers write as %0D and %0A, are dropped.
+ */
+function unescaped(quoted: string): string {
+  return quoted
+    .replace(/\\(["\\])/g, '$1')
+    .replaceAll('%22', '"')
+    .replace(/%0[da]/gi, '')
+}
+
+/** RFC 8187 §3.2, which some clients use although RFC 7578 tells them not to. */
+function readExtended(text: string): string | null {
+  const encoded = /^utf-8'[^']*'(.*)$/i.exec(text)?.[1]
+  if (encoded === undefined) return null
+  try {
+    return decodeURIComponent(encoded)
+  } catch {
+    return null
+  }
+}
+
+function utf8(octets: string): string | null {
+  try {
+    return decoder.decode(Buffer.from(octets, 'latin1'))
+  } catch {
+    return null
+  }
+}
+
+type RawPart = {
+  /** Lower-case names with the values of each, every character an octet; a text tells what is wrong. */
+  readonly header: ReadonlyMap<string, readonly string[]> | string
+  /** Shares the memory of the whole. */
+  readonly content: Buffer
+}
+
+/**
+ * The header and the content of each part between the boundaries (RFC 2046 §5.1.1). A text tells what is
+ * wrong, to follow "the form is malformed".
+ */
+function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
+  const parts: RawPart[] = []
+  let delimiter = findDelimiter(bytes, boundary, 0)
+  while (delimiter !== null) {
+    const { end } = delimiter
+    if (end === 'close') return parts
+    if (end === 'wrong') return 'a line begins with the boundary but has other text after it'
+    if (parts.length === FORM_PARTS_MAX) return `it has more than ${FORM_PARTS_MAX} parts`
+    // The line end before a delimiter belongs to it, and may be the one that ends the last.
+    delimiter = findDelimiter(bytes, boundary, end - CRLF.length)
+    if (delimiter !== null) parts.push(readPart(bytes.subarray(end, Math.max(end, delimiter.at))))
+  }
+  return 'it ends too early'
+}
+
+const CRLF = '\r\n'
+
+/** `at` is where the line end before it begins; `end` where what follows it does. */
+type Delimiter = { readonly at: number; readonly end: number | 'close' | 'wrong' }
+
+/** Null where there is none, or it is not whole. */
+function findDelimiter(bytes: Buffer, boundary: string, from: number): Delimiter | null {
+  const first = `--${boundary}`
+  const isFirst = from === 0 && bytes.toString('latin1', 0, first.length) === first
+  const at = isFirst ? 0 : bytes.indexOf(CRLF + first, from, 'latin1')
+  if (at === -1) return null
+  let end = at + (isFirst ? 0 : CRLF.length) + first.length
+  if (bytes.toString('latin1', end, end + 2) === '--') return { at, end: 'close' }
+  // Blanks that somebody on the way may have added.
+  while (bytes[end] === 0x20 || bytes[end] === 0x09) end += 1
+  const rest = bytes.toString('latin1', end, end + CRLF.length)
+  if (rest === CRLF) return { at, end: end + CRLF.length }
+  return CRLF.startsWith(rest) ? null : { at, end: 'wrong' }
+}
+
+function readPart(part: Buffer): RawPart {
+  if (part.toString('latin1', 0, CRLF.length) === CRLF) {
+    return { header: new Map(), content: part.subarray(CRLF.length) }
+  }
+  const bounded = part.subarray(0, FORM_PART_HEAD_BYTES_MAX)
+  const end = bounded.indexOf(CRLF + CRLF)
+  if (end !== -1) {
+    const header = readHeader(part.toString('latin1', 0, end))
+    return { header, content: part.subarray(end + 2 * CRLF.length) }
+  }
+  // Without content the line end after the header may be the delimiter's.
+  const isAllHeader = bounded.length === part.length && part.toString('latin1').endsWith(CRLF)
+  if (isAllHeader) {
+    const header = readHeader(part.toString('latin1', 0, part.length - CRLF.length))
+    return { header, content: part.subarray(part.length) }
+  }
+  const header =
+    bounded.length < part.length
+      ? `has a header of more than ${FORM_PART_HEAD_BYTES_MAX} bytes`
+      : 'has no empty line after its header'
+  return { header, content: part }
+}
+
+function readHeader(text: string): Map<string, string[]> | string {
+  const unfolded = text.replace(/\r\n(?=[ \t])/g, '')
+  const header = new Map<string, string[]>()
+  for (const line of unfolded.split(CRLF)) {
+    if (/[\r\n\0]/.test(line)) return 'has a line break within a line of its header'
+    const colon = line.indexOf(':')
+    if (colon < 1) return 'has a header line without a name and a colon'
+    const name = line.slice(0, colon).trim().toLowerCase()
+    header.set(name, [...(header.get(name) ?? []), line.slice(colon + 1).trim()])
+  }
+  return header
 }

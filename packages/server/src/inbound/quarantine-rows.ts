@@ -1,5 +1,5 @@
 import type { Authentication } from '@mailroom/mail/authentication.ts'
-import type { DeliveryRole } from '#mailbox/message.ts'
+import type { DeliveryRole } from '#mailbox/message-rows.ts'
 import type { MessageContent } from '#mailbox/message-statements.ts'
 import { dropRawReferences } from '#mailbox/raw-message-rows.ts'
 import { transaction } from '#platform/db/db.ts'

@@ -1,10 +1,12 @@
 // The transaction behind every 250: writes arriving messages for each of their recipients with threads, counters
 // and events, keeps them in quarantine, or recognises them as duplicates.
 
-import { bodiesForRow, insertLongBodies, longBodyOf } from '#mailbox/long-body-rows.ts'
 import {
+  bodiesForRow,
   changeInboxes,
+  insertLongBodies,
   insertMessages,
+  longBodyOf,
   PARENT_COLUMNS,
   type ParentThread,
 } from '#mailbox/message-statements.ts'

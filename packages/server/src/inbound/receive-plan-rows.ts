@@ -1,8 +1,8 @@
 // The plan of receiving: the rows to write for arriving messages, one or a group, as if each had come after the
 // one before it. Pure: decides from rows that were read, and knows no database.
 
-import { bodiesForRow } from '#mailbox/long-body-rows.ts'
 import {
+  bodiesForRow,
   type CounterChange,
   type MessageContent,
   type NewMessages,

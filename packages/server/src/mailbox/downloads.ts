@@ -1,41 +1,40 @@
-// Contents on their way to those who download them: each is read once for all who ask meanwhile, a
-// few at a time, and all of them together are bounded. Knows keys and bytes, not what they are of.
+// Content for downloads: concurrent requests for one content share a read, few reads run at once, and the memory of
+// all together is bounded.
 
 import { type AppError, problem } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 
-/** Attachments read out of their messages at once: fewer than PARSE_WORKERS_MAX, so that mail goes on. */
+/** Fewer than PARSE_WORKERS_MAX, so that mail is still received. */
 const ATTACHMENT_READS_AT_ONCE = 1
-/** Each may hold MESSAGE_BYTES_MAX before it is counted among DOWNLOAD_BYTES_MAX. */
+/** Each may take MESSAGE_BYTES_MAX before it counts in DOWNLOAD_BYTES_MAX. */
 const RAW_READS_AT_ONCE = 4
-/** Downloads that wait for their turn, of either kind; they hold no content yet. */
+/** Downloads of one kind that wait for a slot; they hold no content yet. */
 const DOWNLOADS_WAITING_MAX = 100
-/** Content held for clients that read it; past it further downloads are refused as unavailable. */
+/** Content held for clients that read it; above this, further downloads are refused. */
 const DOWNLOAD_BYTES_MAX = 256 * 1024 * 1024
 /** Content kept for a client that asks for it range by range. */
 const DOWNLOAD_BYTES_KEPT = 64 * 1024 * 1024
 
-/** `release` is owed once the content is sent or given up; called twice it is one. */
+/** The caller calls `release` once the content is sent or given up; a second call does nothing. */
 export type HeldContent = { readonly content: Uint8Array; release(): void }
 
 export type DownloadKind = 'raw' | 'attachment'
 
 export type Downloads = {
   /**
-   * The content under `key`, which never changes. `read` is called when its turn comes, and not at
-   * all where the content is at hand or on its way. Rejects as `read` does, or with
-   * `service_unavailable` when too many wait or too much is held already.
+   * The content of `key`, which never changes. `read` is called when a slot is free, unless the content is kept
+   * or being read. Rejects as `read` does, or with `service_unavailable` when too many wait or too much is held.
    */
   hold(kind: DownloadKind, key: string, read: () => Promise<Uint8Array>): Promise<HeldContent>
 }
 
 export type DownloadLimits = {
   readonly atOnce: Readonly<Record<DownloadKind, number>>
-  /** Reads of a kind that wait for their turn. */
+  /** Reads of one kind that wait for a slot. */
   readonly waitingMax: number
-  /** Bytes being sent, past which nothing more is read. */
+  /** Above this many bytes being sent, nothing more is read. */
   readonly bytesMax: number
-  /** Bytes kept for those who ask again, the ones being sent included. */
+  /** Bytes kept for repeated requests, those being sent included. */
   readonly bytesKept: number
 }
 
@@ -46,7 +45,7 @@ const LIMITS: DownloadLimits = {
   bytesKept: DOWNLOAD_BYTES_KEPT,
 }
 
-/** One for a process: its bounds are on the memory of all downloads together. */
+/** One for a process. */
 export function openDownloads(limits: Partial<DownloadLimits> = {}): Downloads {
   return new SharedDownloads({ ...LIMITS, ...limits })
 }
@@ -61,7 +60,7 @@ type Entry = {
 class SharedDownloads implements Downloads {
   readonly #limits: DownloadLimits
   readonly #reads: Readonly<Record<DownloadKind, Semaphore>>
-  /** The one asked for last stands last. */
+  /** The most recently used stands last. */
   readonly #entries = new Map<string, Entry>()
   #heldBytes = 0
 
@@ -98,7 +97,7 @@ class SharedDownloads implements Downloads {
   }
 
   #start(kind: DownloadKind, name: string, read: () => Promise<Uint8Array>): Entry {
-    // What nobody uses is forgotten long before this bound.
+    // Unused content is dropped long before this bound.
     if (this.#heldBytes >= this.#limits.bytesMax) throw tooMany()
     const entry: Entry = { content: this.#reads[kind].run({}, read), sizeBytes: 0, users: 0 }
     entry.content.then(

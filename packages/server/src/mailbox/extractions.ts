@@ -1,22 +1,20 @@
-// What was found in messages, kept for a while for whoever reads them again. A message never changes,
-// so what was found in it once holds.
+// Codes and links of messages, cached for later reads: a message never changes.
 
 import { setImmediate } from 'node:timers/promises'
 import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { ParserPool } from '#platform/workers/parser-pool.ts'
-import type { Message } from './message.ts'
+import type { Message } from './message-rows.ts'
 
-/** Of what was found in messages lately, kept for those who read them again. */
 const EXTRACTED_BYTES_KEPT = 4 * 1024 * 1024
-/** Codes and links of several messages are looked for as long as this before others have their turn. */
-const EXTRACTING_TURN_MS = 8
+/** After extracting for so long, this thread serves other requests first. */
+const EXTRACTING_SLICE_MS = 8
 
 export type Extractions = {
   /**
-   * Codes and links of an inbound message, found now or before; null of an outbound one. Where finding
-   * has taken EXTRACTING_TURN_MS since others had their turn, they have it first.
+   * Codes and links of an inbound message; null for an outbound one. Yields to other requests after
+   * EXTRACTING_SLICE_MS of work.
    */
   of(
     message: Pick<Message, 'id' | 'direction' | 'subject' | 'bodyText' | 'bodyHtml'>,
@@ -24,8 +22,8 @@ export type Extractions = {
 }
 
 /**
- * One for a process; `bytesKept` bounds about how much memory it holds on to. What takes long is found by a
- * thread of the `parser`; without one, and while its queue is full, where it was asked for.
+ * One for a process; `bytesKept` roughly bounds its memory. A thread of the `parser` reads long messages; this
+ * thread does without a parser and while the parser's queue is full.
  */
 export function openExtractions(
   bytesKept: number = EXTRACTED_BYTES_KEPT,
@@ -40,10 +38,10 @@ export function openExtractions(
       try {
         return await parser.extract(source)
       } catch {
-        // Many messages wait for a thread: this one has bounds of its own.
+        // The parser's queue is full; extraction has bounds of its own.
       }
     }
-    // Its words of thirty languages are for services with readers.
+    // Loaded with the first use: it has words of thirty languages.
     const { extractFrom } = await import('@mailroom/mail-reading/extract/extract.ts')
     const startMs = clock.monotonic()
     const extracted = extractFrom(source)
@@ -56,12 +54,12 @@ export function openExtractions(
       if (direction !== 'inbound') return null
       const known = kept.get(id)
       if (known !== null) return known
-      if (spentMs >= EXTRACTING_TURN_MS) {
+      if (spentMs >= EXTRACTING_SLICE_MS) {
         await setImmediate()
         spentMs = 0
       }
       const extracted = await find({ subject, text: bodyText, html: bodyHtml })
-      // Somebody else may have asked for the same meanwhile.
+      // Another request may have read the same message meanwhile.
       const found = kept.get(id)
       if (found !== null) return found
       kept.set(id, extracted, { size: sizeOf(extracted) })
@@ -70,15 +68,15 @@ export function openExtractions(
   }
 }
 
-/** In characters: it takes a millisecond or two. */
+/** In characters: such a message takes a millisecond or two. */
 const QUICK_LENGTH_MAX = 8 * 1024
 
-/** Styles need the tables of CSS, which are for the threads. */
+/** Styles need the tables of CSS, which only the parser's threads load. */
 function isQuick({ text, html }: ExtractedFrom): boolean {
   return text.length + html.length <= QUICK_LENGTH_MAX && !/style/i.test(html)
 }
 
-/** What an entry takes beside its text, and what an object with its strings does. */
+/** Memory of an entry, and of an object with its strings, beside the text. */
 const ENTRY_BYTES = 300
 const ITEM_BYTES = 120
 

@@ -1,25 +1,40 @@
+// Handlers of threads, messages and attachments.
+
+import type { ViewQuery } from '@mailroom/contract/shapes/message.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
 import type { UpdateThread } from '@mailroom/contract/shapes/thread.ts'
+import type { ViewPage } from '@mailroom/mail-reading/view/view-page.ts'
 import { fileHeaders, planDownload } from '#http/download.ts'
 import type { BinaryResponse, HandlersOf, SignedContext } from '#http/handler.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
+import type { Chance } from '#platform/chance.ts'
+import { type Clock, presentTimes } from '#platform/clock.ts'
+import type { HttpGet } from '#platform/egress/http-get.ts'
 import type { Log } from '#platform/log.ts'
 import { problem } from '#platform/problem.ts'
+import type { Semaphore } from '#platform/semaphore.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
-import { isAttachmentUrlGood } from './attachment-url.ts'
 import type { Downloads } from './downloads.ts'
 import type { Extractions } from './extractions.ts'
-import { presentListed, presentMessage, presentThread } from './present-message.ts'
+import { presentListed, presentMessage } from './present-message.ts'
 import { findAttachment, readAttachment, readRaw } from './read-content.ts'
-import { getMessage, listMessages } from './read-messages.ts'
-import { getThread, listThreads, markThread, readThread } from './threads.ts'
+import {
+  getMessage,
+  getThread,
+  listMessages,
+  listThreads,
+  markThread,
+  readThread,
+} from './read-mail.ts'
+import { fetchImage, showMessage } from './show-message.ts'
+import { isSignatureGood } from './signed-url.ts'
+import type { ViewOptions } from './view-mail.ts'
 
-/** What the functions below work with. */
-type Needs = {
+type Deps = {
   db: Db
   clock: Clock
+  chance: Chance
   log: Log
   parser: Parser
   downloads: Downloads
@@ -29,25 +44,21 @@ type Needs = {
   smtpHostname: string
   publicUrl: string
   urlKey: Uint8Array
+  deriveKey: (purpose: string) => Uint8Array
+  getImage: HttpGet
+  imageFetches: Semaphore
 }
 
-/** Those of searches, deliveries, views and what a person is shown are elsewhere. */
-type MailHandlersOf<Tag extends string> = Omit<
-  HandlersOf<Tag>,
-  | 'messages.search'
-  | 'messages.deliveries'
-  | 'messages.view'
-  | 'threads.view'
-  | 'messages.html'
-  | 'messages.image'
->
+/** Search and deliveries have handlers of their own. */
+type MessageHandlers = Omit<HandlersOf<'messages'>, 'messages.search' | 'messages.deliveries'>
 
-/** One handler for each operation on mail. */
-export function mailHandlers(deps: Needs): MailHandlersOf<'threads' | 'messages' | 'attachments'> {
-  return { ...threadHandlers(deps), ...messageHandlers(deps) }
+export function mailHandlers(
+  deps: Deps,
+): HandlersOf<'threads'> & MessageHandlers & HandlersOf<'attachments'> {
+  return { ...threadHandlers(deps), ...messageHandlers(deps), ...attachmentHandlers(deps) }
 }
 
-function threadHandlers(deps: Needs): MailHandlersOf<'threads'> {
+function threadHandlers(deps: Deps): HandlersOf<'threads'> {
   return {
     'threads.list': async ({ path, query }, { accountId }) => {
       const { is_read: isRead = null, ...page } = query
@@ -57,13 +68,13 @@ function threadHandlers(deps: Needs): MailHandlersOf<'threads'> {
         isRead,
         ...page,
       })
-      return { data: threads.map(presentThread), total }
+      return { data: threads.map(presentTimes), total }
     },
     'threads.get': async ({ path }, { accountId }) =>
-      presentThread(await getThread(deps, { accountId, threadId: path.id })),
+      presentTimes(await getThread(deps, { accountId, threadId: path.id })),
     'threads.update': async ({ path, body }, { accountId }) => {
       const change = { accountId, threadId: path.id, isRead: readStateOf(body) }
-      return presentThread(await markThread(deps, change))
+      return presentTimes(await markThread(deps, change))
     },
     'threads.messages': async ({ path, query }, { accountId, takeSlot }) => {
       const { limit = null, offset = 0 } = query
@@ -79,10 +90,16 @@ function threadHandlers(deps: Needs): MailHandlersOf<'threads'> {
         data: count > PAGE_SIZE_MAX ? shown : await Array.fromAsync(shown),
       }
     },
+    'threads.view': async ({ path, query }, { accountId, takeSlot }) => {
+      await takeSlot('view')
+      const { viewThread } = await import('./view-mail.ts')
+      const asked = { ...viewOptions(query, accountId), threadId: path.id }
+      return presentView(await viewThread(deps, asked))
+    },
   }
 }
 
-/** Newer clients spell the field as answers do. */
+/** Newer clients spell the field as responses do. */
 function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean {
   const wanted = isRead ?? alias
   if (wanted === undefined) {
@@ -96,7 +113,7 @@ function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean 
   })
 }
 
-function messageHandlers(deps: Needs): MailHandlersOf<'messages' | 'attachments'> {
+function messageHandlers(deps: Deps): MessageHandlers {
   return {
     'messages.list': async ({ path, query }, { accountId, takeSlot }) => {
       const { direction = null, ...page } = query
@@ -119,15 +136,46 @@ function messageHandlers(deps: Needs): MailHandlersOf<'messages' | 'attachments'
       headers: fileHeaders('message/rfc822', 'message.eml'),
       ...(await readRaw(deps, { accountId, messageId: path.id })),
     }),
+    // The code of views is loaded with the first one.
+    'messages.view': async ({ path, query }, { accountId, takeSlot }) => {
+      await takeSlot('view')
+      const { viewMessage } = await import('./view-mail.ts')
+      const asked = { ...viewOptions(query, accountId), messageId: path.id }
+      return presentView(await viewMessage(deps, asked))
+    },
+    'messages.html': async ({ path, query }, { accountId, takeSlot }) => {
+      const showsRemote = query.images === 'show'
+      const asked = { accountId, messageId: path.id, showsRemote, beforeLong: takeSlot }
+      const { document, blockedCount } = await showMessage(deps, asked)
+      return {
+        headers: { ...PAGE_HEADERS, 'x-blocked-images': String(blockedCount) },
+        content: document,
+      }
+    },
+    'messages.image': async ({ path, query }) => {
+      const { url = '', expires, signature } = query
+      const image = { messageId: path.id, url, expires, signature }
+      const { content, contentType } = await fetchImage(deps, image)
+      return {
+        headers: {
+          ...IMAGE_HEADERS,
+          'content-type': contentType,
+          'content-length': String(content.length),
+        },
+        content,
+      }
+    },
+  }
+}
 
+function attachmentHandlers(deps: Deps): HandlersOf<'attachments'> {
+  return {
     'attachments.get': async ({ path, query }, context) => {
       if (context.isSigned) {
-        const isGood = isAttachmentUrlGood(deps.urlKey, {
-          ...path,
-          expires: query.expires,
-          signature: query.signature,
-          nowMs: deps.clock.now(),
-        })
+        const { expires, signature } = query
+        const { messageId, filename: name } = path
+        const signed = { messageId, name, nowMs: deps.clock.now() }
+        const isGood = isSignatureGood(deps.urlKey, { expires, signature }, signed)
         if (!isGood) throw problem('invalid_signature')
       }
       const answer = await download(deps, path, context)
@@ -136,13 +184,13 @@ function messageHandlers(deps: Needs): MailHandlersOf<'messages' | 'attachments'
   }
 }
 
-/** The page that shows a message is of no origin, being sandboxed, and has only the signed address. */
+/** The page of a message is sandboxed, so it has no origin. */
 function embeddable(headers: BinaryResponse['headers']): BinaryResponse['headers'] {
   return { ...headers, 'cross-origin-resource-policy': 'cross-origin' }
 }
 
 async function download(
-  deps: Needs,
+  deps: Deps,
   path: { messageId: string; filename: string },
   context: SignedContext,
 ): Promise<BinaryResponse> {
@@ -153,8 +201,56 @@ async function download(
   if (plan.part === null || !context.wantsContent) return { ...plan, content: null }
   const { content, release } = await readAttachment(deps, found)
   if (content.length !== attachment.sizeBytes) {
-    // Read otherwise than when it was listed; whoever asked for a range may get the whole.
+    // The parser has changed since the attachment was listed; the answer to a range may be the whole.
     plan = planDownload({ ...attachment, messageId, sizeBytes: content.length }, {})
   }
   return { ...plan, content: content.subarray(plan.part?.start, plan.part?.end), release }
+}
+
+/**
+ * The sandbox holds wherever the page is opened: links open new windows, and nothing else is allowed. A frame may
+ * restrict the page further.
+ */
+const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy':
+    "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+  'cache-control': 'private, no-store',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'x-dns-prefetch-control': 'off',
+  'x-robots-tag': 'noindex, nofollow',
+}
+
+const IMAGE_HEADERS = {
+  'content-security-policy': "sandbox; default-src 'none'",
+  'content-disposition': 'inline',
+  'cache-control': 'private, max-age=900',
+  'referrer-policy': 'no-referrer',
+  // The page that shows the image is sandboxed, so it has no origin.
+  'cross-origin-resource-policy': 'cross-origin',
+}
+
+function viewOptions(query: ViewQuery, accountId: string): ViewOptions {
+  const { max_chars: maxChars, offset, links, unfold } = query
+  return {
+    accountId,
+    maxChars,
+    offset,
+    hasFullLinks: links === 'full',
+    isUnfolded: unfold === true,
+  }
+}
+
+function presentView({ text, totalChars, nextOffset }: ViewPage): BinaryResponse {
+  return {
+    headers: {
+      'content-type': 'text/markdown; charset=utf-8',
+      'cache-control': 'private, no-store',
+      'x-content-type-options': 'nosniff',
+      'x-view-total-chars': String(totalChars),
+      ...(nextOffset === null ? {} : { 'x-view-next-offset': String(nextOffset) }),
+    },
+    content: text,
+  }
 }

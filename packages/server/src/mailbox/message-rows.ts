@@ -4,20 +4,51 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
+import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import type { DeliveryRole, Direction, Message, MessageStatus } from './message.ts'
 
-/** How much of a body that is too long for a row is read, and what is waited for before it is. */
+export type Direction = 'inbound' | 'outbound'
+export type MessageStatus = 'pending' | 'sent' | 'received' | 'failed'
+export type DeliveryRole = 'to' | 'cc'
+
+export type Message = {
+  id: string
+  threadId: string
+  inboxId: string
+  rawId: string
+  direction: Direction
+  status: MessageStatus
+  rfcMessageId: string | null
+  fromAddr: string
+  toAddr: string
+  headerTo: string | null
+  deliveryRole: DeliveryRole | null
+  cc: string[]
+  replyTo: string | null
+  references: string[]
+  subject: string
+  bodyText: string
+  bodyHtml: string
+  extractedText: string
+  attachments: ParsedAttachment[]
+  authentication: unknown
+  automaticReason: string | null
+  failureReason: string | null
+  defects: string[]
+  createdAtMs: number
+}
+
+/** How bodies that are too long for a row are read. */
 export type LongBodies = {
-  /** In characters; all of it when left out. */
+  /** Characters of each body; all of it when left out. */
   readonly lengthMax?: number
-  /** Called before a long body is read; what it rejects with is passed on. */
+  /** Awaited before a long body is read. */
   readonly before?: () => Promise<void>
 }
 
 /**
- * Messages of an inbox, newest first, long bodies read one by one as they are asked for; null when the
- * account has no such inbox.
+ * Messages of an inbox, newest first; long bodies are read one by one while the messages are iterated. Null when
+ * the account has no such inbox.
  */
 export async function listMessages(
   db: ReadDb,
@@ -54,41 +85,46 @@ export async function listMessages(
   return { messages: completed(db, rows, input.bodyLengthMax), total }
 }
 
-/** A message of the account, or null; also null once its inbox is deleted. */
+/** Null also once its inbox is deleted. */
 export async function findMessage(
   db: ReadDb,
   accountId: string,
   messageId: string,
   longBodies: LongBodies = {},
 ): Promise<Message | null> {
-  const row = await db.read
-    .selectFrom('messages')
-    .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
+  const row = await selectMessage(db, messageId)
     .selectAll('messages')
-    .where('messages.id', '=', messageId)
     .where('messages.account_id', '=', accountId)
     .executeTakeFirst()
   return row === undefined ? null : complete(db, row, longBodies)
 }
 
-/** A message of whichever account, for a caller who proved the right to it by a signature. */
+/** A message of whichever account, for a caller with a valid signature. */
 export async function findSignedMessage(
   db: ReadDb,
   messageId: string,
   longBodies: LongBodies = {},
 ): Promise<Message | null> {
-  const row = await db.read
-    .selectFrom('messages')
-    .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
-    .selectAll('messages')
-    .where('messages.id', '=', messageId)
-    .executeTakeFirst()
+  const row = await selectMessage(db, messageId).selectAll('messages').executeTakeFirst()
   return row === undefined ? null : complete(db, row, longBodies)
 }
 
+/** The account of a message, for a caller with a valid signature. Null also once its inbox is deleted. */
+export async function findMessageAccount(db: ReadDb, messageId: string): Promise<string | null> {
+  const row = await selectMessage(db, messageId).select('messages.account_id').executeTakeFirst()
+  return row?.account_id ?? null
+}
+
+function selectMessage(db: ReadDb, messageId: string) {
+  return db.read
+    .selectFrom('messages')
+    .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
+    .where('messages.id', '=', messageId)
+}
+
 /**
- * Those of the messages that exist, each with its place in its inbox, in no order. Of bodies too long
- * for a row the first `bodyLengthMax` characters are read, of one message at a time.
+ * Those of the messages that exist, each with its position in its inbox, in no order. Long bodies are read one
+ * message at a time, up to `bodyLengthMax` characters.
  */
 export async function* findMessagesCut(
   db: ReadDb,
@@ -108,7 +144,7 @@ export async function* findMessagesCut(
   }
 }
 
-/** What a search goes by, without the bodies. */
+/** The fields that search and waits compare, without the bodies. */
 export type MessageHead = {
   id: string
   position: number
@@ -126,7 +162,7 @@ type HeadsAfter = {
   limit: number
 }
 
-/** Messages of an inbox behind a position, in order: what was received, or sent with a known outcome. */
+/** Messages of an inbox after a position, in order; pending ones are left out. */
 export async function listMessageHeads(db: ReadDb, input: HeadsAfter): Promise<MessageHead[]> {
   return (await selectHeadsAfter(db.reading, input)).map(toHead)
 }
@@ -142,7 +178,7 @@ const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =
     .limit(place('limit')),
 )
 
-/** Of these messages of an inbox, those that exist, in no order. */
+/** The existing ones among these messages of an inbox, in no order. */
 export async function findMessageHeads(
   db: ReadDb,
   input: { accountId: string; inboxId: string; messageIds: readonly string[] },
@@ -178,17 +214,17 @@ function toHead(row: HeadRow): MessageHead {
   }
 }
 
-/** Messages of one page, whose rows are read at once. */
+/** A thread of up to so many messages is read by one query. */
 const PAGE_MESSAGES = 100
 /**
- * Messages of a longer thread that are read at once: so many rows, of up to 192 KiB each, are in memory while
- * a client takes its time.
+ * Messages of a longer thread that are read by one query: rows of up to 192 KiB each are in memory while a slow
+ * client reads them.
  */
 const THREAD_STEP_MESSAGES = 20
 
 /**
- * Messages of a thread, oldest first, read step by step as they are asked for. The caller has found the
- * thread in its account.
+ * Messages of a thread, oldest first, read step by step while they are iterated. The caller has found the thread
+ * in its account.
  */
 export async function* listThreadMessages(
   db: ReadDb,
@@ -216,20 +252,20 @@ export async function* listThreadMessages(
   }
 }
 
-/** Rows as messages; the bodies of long ones are read when their turn comes. */
+/** Long bodies are read while the messages are iterated. */
 async function* completed(
   db: ReadDb,
   rows: Row<'messages'>[],
   lengthMax: number,
 ): AsyncGenerator<Message> {
   for (const row of rows) {
-    // Each takes some 10 ms of SQLite, which runs in this thread: others have their turn in between.
+    // SQLite takes some 10 ms for each in this thread: other requests are served in between.
     const message = await complete(db, row, { lengthMax, before: nextTurn })
     if (message !== null) yield message
   }
 }
 
-/** By what the row holds, not by today's limit: it was written under whatever limit stood then. */
+/** By the row and not by the current limit, which may differ from the limit when the row was written. */
 function isLong(row: Row<'messages'>): boolean {
   return row.body_length > row.body_text.length + row.body_html.length
 }
@@ -256,7 +292,7 @@ async function complete(
   return bodies === undefined ? null : toMessage({ ...row, ...bodies })
 }
 
-/** An inbox's totals, or null when the account has no such inbox. */
+/** Null when the account has no such inbox. */
 export async function readCounters(
   db: ReadDb,
   accountId: string,
@@ -305,5 +341,132 @@ function toMessage(row: Row<'messages'>): Message {
     failureReason: row.failure_reason,
     defects: JSON.parse(row.defects) as string[],
     createdAtMs: row.created_at,
+  }
+}
+
+export type StoredView = {
+  readonly message: Message
+  readonly inboxAddress: string
+  /** Null when unknown: the message has no address, or came before first contacts were noted. */
+  readonly isFirstContact: boolean | null
+}
+
+/** A message as a view reads it. Null also once its inbox is deleted. */
+export async function findViewedMessage(
+  db: ReadDb,
+  input: { accountId: string; messageId: string; bodyLengthMax: number },
+): Promise<StoredView | null> {
+  const [view] = await readViews(db, { ...input, messageIds: [input.messageId] })
+  return view ?? null
+}
+
+/** Short bodies lie in the rows, so only a few rows are read by one query. */
+const VIEW_STEP_MESSAGES = 10
+
+/**
+ * Up to `limit` messages of a thread after the first `after`, oldest first. `readLength` is called before each
+ * step and bounds the characters of its bodies. The caller has found the thread in its account.
+ */
+export async function* listViewedMessages(
+  db: ReadDb,
+  input: {
+    readonly accountId: string
+    readonly threadId: string
+    readonly after: number
+    readonly limit: number
+    readLength(): number
+  },
+): AsyncGenerator<StoredView> {
+  const { accountId } = input
+  const rows = await db.read
+    .selectFrom('messages')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', input.threadId)
+    .where('thread_position', '>', input.after)
+    .where('thread_position', '<=', input.after + input.limit)
+    .orderBy('thread_position')
+    .execute()
+  for (let at = 0; at < rows.length; at += VIEW_STEP_MESSAGES) {
+    const messageIds = rows.slice(at, at + VIEW_STEP_MESSAGES).map(({ id }) => id)
+    const bodyLengthMax = Math.max(1, input.readLength())
+    yield* await readViews(db, { accountId, messageIds, bodyLengthMax })
+  }
+}
+
+/** The `limit` messages of the thread directly before this one, oldest first. */
+export async function listEarlierMessages(
+  db: ReadDb,
+  input: {
+    readonly accountId: string
+    readonly threadId: string
+    readonly messageId: string
+    readonly limit: number
+    readonly bodyLengthMax: number
+  },
+): Promise<Message[]> {
+  const { accountId, threadId, bodyLengthMax } = input
+  const rows = await db.read
+    .selectFrom('messages')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+    .where('thread_position', '<', (query) =>
+      query
+        .selectFrom('messages')
+        .select('thread_position')
+        .where('account_id', '=', accountId)
+        .where('id', '=', input.messageId),
+    )
+    .orderBy('thread_position', 'desc')
+    .limit(input.limit)
+    .execute()
+  const messageIds = rows.map(({ id }) => id).reverse()
+  return findInOrder(db, { accountId, messageIds, bodyLengthMax })
+}
+
+type Named = { accountId: string; messageIds: readonly string[]; bodyLengthMax: number }
+
+async function readViews(db: ReadDb, named: Named): Promise<StoredView[]> {
+  const views: StoredView[] = []
+  for (const message of await findInOrder(db, named)) {
+    views.push({ message, ...(await findContact(db, named.accountId, message)) })
+  }
+  return views
+}
+
+/** The messages that exist, in the order of the ids. */
+async function findInOrder(
+  db: ReadDb,
+  { accountId, messageIds, bodyLengthMax }: Named,
+): Promise<Message[]> {
+  if (messageIds.length === 0) return []
+  const found = new Map<string, Message>()
+  const cut = findMessagesCut(db, { accountIds: [accountId], messageIds, bodyLengthMax })
+  for await (const { message } of cut) found.set(message.id, message)
+  return messageIds.map((id) => found.get(id)).filter((message) => message !== undefined)
+}
+
+async function findContact(
+  db: ReadDb,
+  accountId: string,
+  { id, inboxId, fromAddr, direction }: Message,
+): Promise<Omit<StoredView, 'message'>> {
+  const key = addressKey(/<([^<>]*)>$/.exec(fromAddr)?.[1] ?? fromAddr)
+  const row = await db.read
+    .selectFrom('inboxes')
+    .leftJoin('correspondents', (join) =>
+      join
+        .onRef('correspondents.inbox_id', '=', 'inboxes.id')
+        .on('correspondents.address_key', '=', key),
+    )
+    .select(['inboxes.address', 'correspondents.first_message_id'])
+    .where('inboxes.id', '=', inboxId)
+    .where('inboxes.account_id', '=', accountId)
+    .executeTakeFirst()
+  const first = row?.first_message_id ?? null
+  return {
+    inboxAddress: row?.address ?? '',
+    isFirstContact: direction === 'outbound' || first === null ? null : first === id,
   }
 }

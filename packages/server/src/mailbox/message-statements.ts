@@ -1,4 +1,4 @@
-// The rows that messages consist of, received or sent, and the statements that write them.
+// The rows of received and sent messages, and the statements that write them.
 
 import { type RawBuilder, sql } from 'kysely'
 import { EVENTS, type TracedEvent } from '#events/event-rows.ts'
@@ -7,7 +7,7 @@ import { rowInsert, rowUpdate, together } from '#platform/db/statement.ts'
 import type { NewRow, Row, Tables, Tx } from '#schema/tables.ts'
 import { RANGES, type RangeChange, sumChanges } from './thread-range-rows.ts'
 
-/** What the message says, alike for everybody who has it. */
+/** The columns that are the same for every inbox that has the message. */
 export type MessageContent = Pick<
   NewRow<'messages'>,
   | 'rfc_message_id'
@@ -50,7 +50,7 @@ export const PARENT_COLUMNS = [
   'threads.read_count',
 ] as const
 
-/** What is kept for lists of threads: see thread-summary.ts. */
+/** See thread-summary-rows.ts. */
 export type SummaryColumns = Required<
   Pick<NewRow<'threads'>, 'participants' | 'snippet' | 'summary_count' | 'read_count'>
 >
@@ -79,7 +79,7 @@ export type NewMessage = MessageContent &
     | 'created_at'
   >
 
-/** What is added to the totals of an inbox; `stored_bytes` are of the messages that are added. */
+/** Numbers to add to the totals of an inbox; `stored_bytes` counts the added messages. */
 export type CounterChange = Omit<Row<'inbox_counters'>, 'counted_position'>
 
 export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
@@ -92,11 +92,11 @@ export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
   stored_bytes: 0,
 }
 
-/** A thread as the messages leave it that are added to it, `message_count` of them. */
+/** A thread after `message_count` messages are added to it. */
 export type ThreadChange = SummaryColumns &
   Pick<NewThread, 'id' | 'is_read' | 'message_count' | 'last_message_at' | 'last_position'>
 
-/** Adds to inboxes and threads. The counters have to be locked before anything is looked up. */
+/** The caller has locked the counters before it read anything. */
 export const changeInboxes = together<Tables, { counters: CounterChange; threads: ThreadChange }>({
   counters: rowUpdate<Tables, CounterChange>('inbox_counters', (query, given) =>
     query
@@ -104,7 +104,7 @@ export const changeInboxes = together<Tables, { counters: CounterChange; threads
       .set(({ eb, ref }) => {
         const plus = (column: Exclude<keyof CounterChange, 'inbox_id'>) =>
           eb(ref(`counters.${column}`), '+', given(column))
-        // Where older messages are still to be counted these are counted with them.
+        // When older messages are not counted yet, these are counted later with them.
         const ifCounted = (change: RawBuilder<number>) =>
           sql<number>`case when counters.counted_position = counters.inbound_count + counters.outbound_count
             then ${change} else 0 end`
@@ -142,7 +142,7 @@ export const changeInboxes = together<Tables, { counters: CounterChange; threads
   ),
 })
 
-/** Rows of new messages, and what they bring with them. */
+/** Rows of new messages, and the other rows that they need. */
 export type NewMessages = {
   threads: NewThread[]
   ranges: RangeChange[]
@@ -202,7 +202,7 @@ const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[
     'defects',
     'created_at',
   ]),
-  // Of several messages that an address has written to an inbox the first stays noted.
+  // The first message of an address to an inbox stays noted.
   correspondents: rowInsert(
     'correspondents',
     ['inbox_id', 'address_key', 'first_message_id'],
@@ -242,7 +242,7 @@ const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[
   ]),
 })
 
-/** Raw bytes that no blob store took go as they are: as JSON they would be three times as long. */
+/** Large raw bytes without a blob store are inserted one by one: as JSON they would be three times as long. */
 export async function insertMessages(
   tx: Tx,
   { raws = [], ranges = [], ...rows }: Partial<NewMessages>,
@@ -257,4 +257,39 @@ export async function insertMessages(
     ranges: sumChanges(ranges),
     raws: raws.filter((raw) => !isLarge(raw)),
   })
+}
+
+/** Text and HTML longer than this, in UTF-16 units, are stored once for the raw message, not in each recipient's row. */
+export const ROW_BODY_LENGTH_MAX = 64 * 1024
+
+/** The content for a message's row, without long bodies. */
+export function bodiesForRow(content: MessageContent): MessageContent {
+  if (!isLong(content)) return content
+  return { ...content, body_text: '', body_html: '', extracted_text: null }
+}
+
+/** Stores the bodies of a raw message if they are long and not stored yet. */
+export async function insertLongBodies(
+  tx: Tx,
+  rawId: string,
+  content: MessageContent,
+): Promise<void> {
+  const row = longBodyOf(rawId, content)
+  if (row === null) return
+  await tx.query
+    .insertInto('long_bodies')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Null when the bodies are short. */
+export function longBodyOf(rawId: string, content: MessageContent): NewRow<'long_bodies'> | null {
+  if (!isLong(content)) return null
+  const { body_text, body_html, extracted_text } = content
+  return { raw_id: rawId, body_text, body_html, extracted_text }
+}
+
+function isLong(content: MessageContent): boolean {
+  return content.body_length > ROW_BODY_LENGTH_MAX
 }

@@ -1,26 +1,18 @@
-import type { Authentication, Message as MessageShape } from '@mailroom/contract/shapes/message.ts'
-import type { Thread as ThreadShape } from '@mailroom/contract/shapes/thread.ts'
-import { presentTime } from '#platform/clock.ts'
-import { attachmentUrl, type UrlSigner } from './attachment-url.ts'
-import { cutBodies } from './cut-bodies.ts'
+// Messages as the API shows them: whole, or cut for lists and events.
+
+import {
+  type Authentication,
+  type Message as MessageShape,
+  SHOWN_BODY_BYTES_MAX,
+} from '@mailroom/contract/shapes/message.ts'
+import { presentTimes } from '#platform/clock.ts'
 import type { Extractions } from './extractions.ts'
-import type { Message } from './message.ts'
-import type { ShownThread } from './thread.ts'
+import type { Message } from './message-rows.ts'
+import { attachmentUrl, type UrlSigner } from './signed-url.ts'
 
-/** A thread without its messages. */
-export function presentThread(thread: ShownThread): ThreadShape {
-  const { lastMessageAtMs, createdAtMs, ...rest } = thread
-  return {
-    ...rest,
-    lastMessageAt: presentTime(lastMessageAtMs),
-    createdAt: presentTime(createdAtMs),
-  }
-}
+type MessagePresenter = UrlSigner & { readonly extractions: Extractions }
 
-/** What messages are presented with. */
-export type MessagePresenter = UrlSigner & { readonly extractions: Extractions }
-
-/** A whole message; its attachments' addresses are signed afresh each time. */
+/** A whole message; the URLs of its attachments are signed anew each time. */
 export function presentMessage(
   message: Message,
   presenter: MessagePresenter,
@@ -29,27 +21,36 @@ export function presentMessage(
   return presentBodies(message, { message, isTruncated: false }, presenter, nowMs)
 }
 
-/** `extracted` is of the message before its bodies were cut, so that it is the same in lists. */
+/** Messages as lists show them, with bodies of SHOWN_BODY_BYTES_MAX at most. */
+export async function* presentListed(
+  messages: Iterable<Message> | AsyncIterable<Message>,
+  presenter: MessagePresenter,
+  nowMs: number,
+): AsyncGenerator<MessageShape> {
+  for await (const message of messages) {
+    yield await presentBodies(message, cutBodies(message), presenter, nowMs)
+  }
+}
+
+/** `extracted` is found in the uncut message, so that lists and the message itself agree. */
 async function presentBodies(
   read: Message,
   { message, isTruncated }: ReturnType<typeof cutBodies>,
   presenter: MessagePresenter,
   nowMs: number,
 ): Promise<MessageShape> {
-  const { authentication, automaticReason, createdAtMs, rawId: _, ...rest } = message
+  const { authentication, rawId: _, ...rest } = message
   return {
-    ...rest,
+    ...presentTimes(rest),
     isTruncated,
     attachments: presentAttachments(message, presenter, nowMs),
     extracted: await presenter.extractions.of(read),
     authentication: authentication as Authentication | null,
-    automatic: automaticReason !== null,
-    automaticReason,
-    createdAt: presentTime(createdAtMs),
+    automatic: rest.automaticReason !== null,
   }
 }
 
-/** The entries of a message's attachments; their addresses are signed afresh each time. */
+/** The URLs are signed anew each time. */
 export function presentAttachments(
   { id: messageId, attachments }: Pick<Message, 'id' | 'attachments'>,
   signer: UrlSigner,
@@ -65,13 +66,31 @@ export function presentAttachments(
   }))
 }
 
-/** Messages as lists show them, with bodies of SHOWN_BODY_BYTES_MAX at most. */
-export async function* presentListed(
-  messages: Iterable<Message> | AsyncIterable<Message>,
-  presenter: MessagePresenter,
-  nowMs: number,
-): AsyncGenerator<MessageShape> {
-  for await (const message of messages) {
-    yield await presentBodies(message, cutBodies(message), presenter, nowMs)
-  }
+/**
+ * Characters of a long body that are read to show its beginning: one more than is shown, so that a longer body
+ * is recognised, and enough to find the codes and links of the whole message.
+ */
+export const CUT_READ_LENGTH = SHOWN_BODY_BYTES_MAX + 1
+
+/** At most SHOWN_BODY_BYTES_MAX octets of UTF-8 of each body, and no half of a character. */
+export function cutBodies(message: Message): { message: Message; isTruncated: boolean } {
+  const bodyText = cut(message.bodyText)
+  const bodyHtml = cut(message.bodyHtml)
+  const extractedText = cut(message.extractedText)
+  const isTruncated =
+    bodyText.length < message.bodyText.length ||
+    bodyHtml.length < message.bodyHtml.length ||
+    extractedText.length < message.extractedText.length
+  return isTruncated
+    ? { message: { ...message, bodyText, bodyHtml, extractedText }, isTruncated }
+    : { message, isTruncated }
+}
+
+function cut(text: string): string {
+  const bytesMax = SHOWN_BODY_BYTES_MAX
+  // A UTF-16 unit has three octets at most.
+  if (text.length * 3 <= bytesMax || Buffer.byteLength(text, 'utf8') <= bytesMax) return text
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytesMax))
+  // Not a slice of the long text, which would keep all of it in memory.
+  return Buffer.from(text.slice(0, read), 'utf8').toString('utf8')
 }

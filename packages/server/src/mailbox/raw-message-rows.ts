@@ -1,42 +1,31 @@
-// Raw messages: the bytes as they came, kept while anything refers to them.
+// Raw messages: the bytes as they arrived, kept while a row refers to them.
 
 import { statement } from '#platform/db/statement.ts'
-import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
 
 export type RawMessage = {
   id: string
   sizeBytes: number
   sha256: Uint8Array
   reversePath: string
-  /** Null when the bytes lie in the blob store, under the raw message's id. */
+  /** Null when the bytes are in the blob store, under the raw message's id. */
   content: Uint8Array | null
 }
 
-/** The raw message with this id, or null. Ids come from rows of an account, never from a caller. */
+/** Ids must come from rows of an account, never from a caller. */
 export async function findRawMessage(db: ReadDb, rawId: string): Promise<RawMessage | null> {
-  const [row] = await selectRaw(db.reading, { id: rawId })
-  if (row === undefined) return null
-  return {
-    id: row.id,
-    sizeBytes: row.size_bytes,
-    sha256: row.sha256,
-    reversePath: row.reverse_path,
-    content: row.content,
-  }
+  const [raw = null] = await selectRaw(db.reading, { id: rawId })
+  return raw
 }
 
-const selectRaw = statement<
-  Tables,
-  { id: string },
-  Pick<Row<'raw_messages'>, 'id' | 'size_bytes' | 'sha256' | 'reverse_path' | 'content'>
->((query, place) =>
+const selectRaw = statement<Tables, { id: string }, RawMessage>((query, place) =>
   query
     .selectFrom('raw_messages')
-    .select(['id', 'size_bytes', 'sha256', 'reverse_path', 'content'])
+    .select(['id', 'size_bytes as sizeBytes', 'sha256', 'reverse_path as reversePath', 'content'])
     .where('id', '=', place('id')),
 )
 
-/** Of these ids, the ones that a raw message still has: the others are orphans of the blob store. */
+/** The ids among these that raw messages have; the others are orphans of the blob store. */
 export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db.read
@@ -48,9 +37,8 @@ export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<str
 }
 
 /**
- * Takes one reference from each of these raw messages, from one that is named twice two, and removes
- * those that nobody refers to any more. Returns the ids of the removed ones whose bytes lie in the
- * blob store.
+ * Subtracts a reference of a raw message for each time that its id is listed, and removes raw messages without
+ * references. Returns the removed ids whose bytes are in the blob store.
  */
 export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<string[]> {
   if (rawIds.length === 0) return []
@@ -72,7 +60,7 @@ export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<strin
   return removed.filter((row) => Boolean(row.is_blob)).map((row) => row.id)
 }
 
-/** The same without the first of each. */
+/** The ids without the first occurrence of each. */
 function repeatedOf(ids: string[]): string[] {
   const seen = new Set<string>()
   return ids.filter((id) => seen.size === seen.add(id).size)

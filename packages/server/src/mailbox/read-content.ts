@@ -1,4 +1,4 @@
-// The bytes behind a message: its raw form and its attachments.
+// Reading the bytes of a message: its raw form and its attachments.
 
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { withoutClaimedResults } from '@mailroom/mail/authentication.ts'
@@ -9,13 +9,12 @@ import { notFound } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 import type { Downloads, HeldContent } from './downloads.ts'
-import type { Message } from './message.ts'
-import { findMessage, findSignedMessage } from './message-rows.ts'
+import { findMessage, findSignedMessage, type Message } from './message-rows.ts'
 import { findRawMessage } from './raw-message-rows.ts'
 
 /**
- * The message of the account as it came over the wire; one that was received without the results of
- * authentication that it claims to have from this service, which writes none into mail.
+ * The raw message. A received one comes without Authentication-Results that name this service, which never writes
+ * any.
  */
 export async function readRaw(
   deps: {
@@ -36,7 +35,7 @@ export async function readRaw(
   return readReceivedRaw(deps, message)
 }
 
-/** The same of what an inbox received, or would have, by its address. */
+/** The raw form of a message that was received for `toAddr`, also of one in quarantine. */
 export function readReceivedRaw(
   deps: {
     db: Db
@@ -47,7 +46,7 @@ export function readReceivedRaw(
   },
   { rawId, toAddr }: { rawId: string; toAddr: string },
 ): Promise<HeldContent> {
-  // The same octets may have gone to inboxes of other domains.
+  // Inboxes of other domains may have the same octets.
   const ownDomain = domainOf(toAddr)
   const ours = new Set([deps.smtpHostname, deps.inboxDomain, ownDomain])
   return deps.downloads.hold('raw', `${rawId} ${ownDomain}`, async () => {
@@ -63,8 +62,8 @@ export type FoundAttachment = {
 }
 
 /**
- * An attachment of a message of the account, or of any message when `accountId` is null, which is
- * for callers who have verified a signature. `not_found` when there is none of this name.
+ * An attachment of a message of the account, or of any account when `accountId` is null: the caller has then
+ * verified a signature. `not_found` when there is none of this name.
  */
 export async function findAttachment(
   deps: { db: Db },
@@ -76,7 +75,6 @@ export async function findAttachment(
   return { messageId: message.id, rawId: message.rawId, attachment }
 }
 
-/** The content of an attachment, which its message's bytes are read for when its turn comes. */
 export async function readAttachment(
   deps: { db: Db; blobs: BlobStore | null; parser: Parser; downloads: Downloads },
   { messageId, rawId, attachment }: FoundAttachment,
@@ -91,8 +89,7 @@ export async function readAttachment(
 }
 
 /**
- * The bytes of a raw message; ids come from rows of an account or of the operator. `not_found` when
- * it was deleted, be it while it was being read.
+ * The bytes of a raw message; ids must come from rows. `not_found` when it was deleted, also during the read.
  */
 export async function readRawBytes(
   deps: { db: Db; blobs: BlobStore | null },
@@ -102,12 +99,12 @@ export async function readRawBytes(
   if (raw === null) throw notFound()
   const content = raw.content ?? (await deps.blobs?.get(rawId)) ?? null
   if (content !== null) return content
-  // A deletion takes the row first and the bytes after it.
+  // A deletion removes the row before the bytes.
   if ((await findRawMessage(deps.db, rawId)) === null) throw notFound()
   throw new Error(`The bytes of ${rawId} are not in the blob store.`)
 }
 
-/** Long bodies need not be read to find a message or an attachment. */
+/** Long bodies are not needed to find a message or an attachment. */
 const WITHOUT_BODIES = { lengthMax: 0 }
 
 function findOwned(

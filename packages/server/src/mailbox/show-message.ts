@@ -1,41 +1,39 @@
-// A message as a page for people. Images of its own come through the signed addresses of attachments,
-// those of other hosts, where they are wanted, through ours.
+// A message as a page for people. Its own images come through the signed URLs of attachments; images of other
+// hosts, where the reader wants them, are fetched by the service, so that the hosts learn nothing of the reader.
 
+import { imageType } from '@mailroom/mail-reading/display/images.ts'
 import type { AddressOf } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { Clock } from '#platform/clock.ts'
+import type { HttpGet } from '#platform/egress/http-get.ts'
+import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
+import { Semaphore } from '#platform/semaphore.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
-import { attachmentUrl } from './attachment-url.ts'
-import { encodeAll, imageUrl } from './image-url.ts'
-import type { Message } from './message.ts'
-import { getMessage } from './read-messages.ts'
+import { findMessageAccount, type Message } from './message-rows.ts'
+import { getMessage } from './read-mail.ts'
+import {
+  attachmentUrl,
+  encodeAll,
+  imageUrl,
+  isSignatureGood,
+  type Signature,
+} from './signed-url.ts'
 
-export type ShownMessage = {
-  readonly document: string
-  /** Images of other hosts that were left out. */
-  readonly blockedCount: number
-}
+type DeriveKey = (purpose: string) => Uint8Array
 
-/** What the key of signatures on images of other hosts is derived for. */
-export const IMAGE_KEY_PURPOSE = 'message-images'
+const IMAGE_KEY_PURPOSE = 'message-images'
 
-/** `not_found` where the account has no such message. */
+/** `blockedCount` counts the images of other hosts that were left out. */
 export async function showMessage(
-  deps: {
-    db: Db
-    parser: Parser
-    clock: Clock
-    urlKey: Uint8Array
-    deriveKey: (purpose: string) => Uint8Array
-  },
+  deps: { db: Db; parser: Parser; clock: Clock; urlKey: Uint8Array; deriveKey: DeriveKey },
   input: {
     accountId: string
     messageId: string
     showsRemote: boolean
-    /** Waited for before a long body is read. */
+    /** Awaited before a long body is read. */
     beforeLong?: () => Promise<void>
   },
-): Promise<ShownMessage> {
+): Promise<{ document: string; blockedCount: number }> {
   const message = await getMessage(deps, input)
   const { bodyHtml: html, bodyText } = message
   // Loaded with the first message that is shown.
@@ -49,11 +47,7 @@ export async function showMessage(
 }
 
 function addresses(
-  {
-    clock,
-    urlKey,
-    deriveKey,
-  }: { clock: Clock; urlKey: Uint8Array; deriveKey: (purpose: string) => Uint8Array },
+  { clock, urlKey, deriveKey }: { clock: Clock; urlKey: Uint8Array; deriveKey: DeriveKey },
   { id: messageId, attachments }: Message,
 ): AddressOf {
   const nowMs = clock.now()
@@ -63,8 +57,58 @@ function addresses(
     if (image.kind === 'remote') return imageUrl(imageKey, { messageId, url: image.url, nowMs })
     const part = parts.get(image.contentId)
     if (part === undefined) return null
-    // Without a host: the page is under the name that its reader knows the service by.
+    // Without a host, because readers may reach the service under several names.
     const url = attachmentUrl({ publicUrl: '', urlKey }, { ...part, messageId, nowMs })
     return url.replace(/[!'()*]/g, encodeAll)
   }
 }
+
+/** Images that a process fetches at once, and those of one account: each may hold IMAGE_BYTES_MAX. */
+const IMAGES_AT_ONCE = 16
+const IMAGES_PER_ACCOUNT_AT_ONCE = 8
+/** More than a newsletter has. */
+const IMAGES_WAITING_MAX = 200
+
+/** One for a process. */
+export function openImageFetches(): Semaphore {
+  const text = `${IMAGES_WAITING_MAX} images of the account are already waiting to be fetched.`
+  return new Semaphore({
+    limit: IMAGES_AT_ONCE,
+    limitPerKey: IMAGES_PER_ACCOUNT_AT_ONCE,
+    waitingPerKeyMax: IMAGES_WAITING_MAX,
+    refuse: () => problem('rate_limit_exceeded', text, { retryAfterSeconds: RETRY_AFTER_SECONDS }),
+  })
+}
+
+/**
+ * An image of another host. `invalid_signature` for a URL that the service did not sign or that expired,
+ * `not_found` once the message is deleted, `image_unavailable` when the host returns no image.
+ */
+export async function fetchImage(
+  deps: { db: Db; clock: Clock; deriveKey: DeriveKey; getImage: HttpGet; imageFetches: Semaphore },
+  { messageId, url, ...signature }: { messageId: string; url: string } & Signature,
+): Promise<{ contentType: string; content: Uint8Array }> {
+  const key = deps.deriveKey(IMAGE_KEY_PURPOSE)
+  const signed = { messageId, name: url, nowMs: deps.clock.now() }
+  if (!isSignatureGood(key, signature, signed)) throw problem('invalid_signature')
+  const accountId = await findMessageAccount(deps.db, messageId)
+  if (accountId === null) throw notFound()
+  const outcome = await deps.imageFetches.run({ key: accountId }, () => deps.getImage(url))
+  if (outcome.kind === 'failed') throw problem('image_unavailable', FAILURE_TEXTS[outcome.error])
+  const contentType = imageType(outcome.content)
+  if (contentType === null) throw problem('image_unavailable', 'The host did not return an image.')
+  return { contentType, content: outcome.content }
+}
+
+const FAILURE_TEXTS = {
+  timeout: 'The image did not arrive in time.',
+  forbidden_address: 'The address of the image is not public.',
+  dns_failed: 'DNS has no address for the host of the image.',
+  connection_failed: 'The host of the image could not be reached.',
+  tls_failed: 'The host of the image has no trusted certificate.',
+  status: 'The host of the image refused the request.',
+  redirect: 'The URL of the image redirects too often, or to a URL that cannot be fetched.',
+  too_large: 'The image is too large.',
+  protocol_error: 'The host of the image did not respond with valid HTTP.',
+  cut: 'The service is shutting down.',
+} as const

@@ -1,5 +1,5 @@
-// How much an account may store: mail that strangers send it is refused once it has more. What it sends
-// itself counts, and is not refused.
+// The storage quota of accounts. Mail to an account over its quota is refused; mail that it sends counts, but is
+// not refused.
 
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -9,22 +9,21 @@ import type { Db } from '#schema/tables.ts'
 import { noteQuota, readStored } from './stored-bytes-rows.ts'
 
 /**
- * An account with more octets than this left is asked about once in FAR_MS, not for each recipient: more does not
- * come in meanwhile.
+ * An account with more octets left than this is read once in FAR_MS, not for each recipient: less mail arrives
+ * within that time.
  */
 const FAR_BYTES = 512 * 1024 * 1024
 const FAR_MS = 1_000
-/** Accounts that are remembered to have so much left. */
 const FAR_ACCOUNTS_MAX = 10_000
 
 export type StorageQuota = {
-  /** Octets; null where accounts have none. */
+  /** Octets; null for no quota. */
   readonly limitBytes: number | null
-  /** Whether mail to this account is refused now. That it is so from now on is told by an event, once. */
+  /** Whether mail to this account is refused. The change to a refusal adds one event. */
   isExceeded(accountId: string): Promise<boolean>
 }
 
-/** `limitBytes` of 0 is no quota. */
+/** `limit.bytes` of 0 means no quota. */
 export function openStorageQuota(
   { db, clock, makeId, log }: { db: Db; clock: Clock; makeId: MakeId; log: Log },
   limit: { bytes: number; wakeEvents(): void },

@@ -1,5 +1,5 @@
-// How much an account stores: octets of its messages as they came, kept or in quarantine, each once for
-// every inbox that has it. Inboxes count them, so what is deleted with an inbox is free at once.
+// The storage of an account: octets of its raw messages, stored or in quarantine, each once for every inbox that
+// has it. Inboxes count them, so the deletion of an inbox frees its share at once.
 
 import { insertEvent } from '#events/event-rows.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -10,11 +10,11 @@ import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
 
 export type Stored = {
   storedBytes: number
-  /** Since when its mail is refused, as was told; null while it is not. */
+  /** Since when mail to the account is refused, as its event says; null while it is not. */
   exceededAtMs: number | null
 }
 
-/** By the counters of its inboxes, of which a plan allows some hundred. */
+/** Adds up the counters of the account's inboxes; a plan allows some hundred. */
 export async function readStored(db: ReadDb, accountId: string): Promise<Stored> {
   const [row] = await selectStored(db.reading, { accountId })
   return { storedBytes: Number(row?.stored ?? 0), exceededAtMs: row?.exceeded_at ?? null }
@@ -42,8 +42,8 @@ const selectStored = statement<
 )
 
 /**
- * The first inbox by id, from `from` on, with messages that are not counted: of before, or of a program of
- * before. Null for none. Who goes on from the one that was found looks at each inbox once.
+ * The first inbox by id, starting at `from`, with messages that an older program did not count. Null for none.
+ * A caller that continues from the returned id reads each inbox once.
  */
 export async function findUncountedInbox(db: ReadDb, from: string): Promise<string | null> {
   const inbox = await db.read
@@ -71,7 +71,7 @@ export async function findUncountedInbox(db: ReadDb, from: string): Promise<stri
   return inbox?.inbox_id ?? null
 }
 
-/** Counts the next PURGE_STEP_ROWS messages of the inbox that are not, and as many in its quarantine. */
+/** Counts up to PURGE_STEP_ROWS uncounted messages of the inbox, and as many in its quarantine. */
 export const countStoredStep = transaction({
   name: 'countStoredStep',
   accountOf: () => null,
@@ -123,8 +123,8 @@ export const countStoredStep = transaction({
 })
 
 /**
- * Notes that mail to the account is refused from now on, or no longer. True when that is new; the first is
- * told by an event.
+ * Notes that mail to the account is refused from now on, or no longer. True when that is new; a refusal adds an
+ * event.
  */
 export const noteQuota = transaction({
   name: 'noteQuota',

@@ -1,20 +1,20 @@
-// How threads lie over an inbox's positions: totals for each range of last positions, kept by every
-// transaction that adds, moves or marks a thread, so that a page anywhere in the list is found by
-// adding up a few totals instead of walking over all the threads before it.
+// Totals of threads for each range of an inbox's positions, by the position of the thread's last message. Every
+// transaction that adds, moves or marks a thread keeps them, so that a page anywhere in the list is found by adding
+// up a few totals instead of skipping all threads before it.
 
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 
-/** Positions in a range: about as many totals to add up at 300,000 threads as entries to pass over. */
+/** At 300,000 threads about as many totals are added up as entries are skipped. */
 const RANGE_POSITIONS = 2_048
 
-/** Up to here a page is reached quicker by passing over the entries before it. */
+/** Up to this offset, skipping entries is quicker. */
 const NEAR_OFFSET = RANGE_POSITIONS
 
-/** What is added to the totals of one range. */
+/** Numbers to add to the totals of one range. */
 export type RangeChange = Row<'thread_ranges'>
 
-/** Of threads whose last message is at this position. */
+/** The change for threads whose last message is at this position. */
 export function changeAt(
   inboxId: string,
   { position, threads, unread }: { position: number; threads: number; unread: number },
@@ -23,7 +23,7 @@ export function changeAt(
   return { inbox_id: inboxId, position_range, thread_count: threads, unread_count: unread }
 }
 
-/** Of a thread that a new message moves. */
+/** The changes for a thread that a new message moves. */
 export function changesOfMove(
   inboxId: string,
   {
@@ -39,7 +39,7 @@ export function changesOfMove(
   ]
 }
 
-/** The same changes, at most one of each range. */
+/** Adds up the changes of each range. */
 export function sumChanges(changes: readonly RangeChange[]): RangeChange[] {
   const sums = new Map<string, RangeChange>()
   for (const change of changes) {
@@ -53,8 +53,8 @@ export function sumChanges(changes: readonly RangeChange[]): RangeChange[] {
 }
 
 /**
- * Where to start reading for the thread at `offset`, newest first: a position that no earlier thread
- * of the page lies above, and how many entries at and below it still have to be passed over.
+ * Where to start reading for the thread at `offset`, newest first: the highest position, and how many entries from
+ * there on to skip.
  */
 export async function findPageStart(
   db: ReadDb,
@@ -99,5 +99,5 @@ export const RANGES = rowInsert<Tables, RangeChange>(
     unread_count = thread_ranges.unread_count + excluded.unread_count`,
 )
 
-/** `changes` are those of different ranges. */
+/** `changes` must be of different ranges. */
 export const changeRanges = forEachRow(RANGES)

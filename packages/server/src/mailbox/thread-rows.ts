@@ -1,18 +1,36 @@
-// Threads, to and from rows.
+// Threads, to and from rows: the messages of one inbox that answer each other, with a read flag.
 
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
-import { readCounters } from './message-rows.ts'
-import type { ShownThread, Thread } from './thread.ts'
+import { findMessage, type Message, readCounters } from './message-rows.ts'
 import { changeAt, changeRanges, findPageStart } from './thread-range-rows.ts'
-import type { Participant } from './thread-summary.ts'
-import { sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
+import { type Participant, sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
 
-/** `found` are summaries that were missing: whoever shows the threads keeps them for the next time. */
-export type ShownThreads = { threads: ShownThread[]; found: ThreadSummary[] }
+export type Thread = {
+  id: string
+  inboxId: string
+  subject: string
+  isRead: boolean
+  messageCount: number
+  lastMessageAtMs: number
+  createdAtMs: number
+}
 
-/** Threads of an inbox by their last message, newest first; null when there is no such inbox. */
+export type ShownThread = Thread & {
+  /** The last writer stands first. */
+  participants: Participant[]
+  snippet: string
+  unreadCount: number
+}
+
+export type ShownThreads = {
+  threads: ShownThread[]
+  /** Summaries that the rows lacked, for `keepThreadSummaries`. */
+  found: ThreadSummary[]
+}
+
+/** By their last message, newest first; null when the account has no such inbox. */
 export async function listThreads(
   db: ReadDb,
   input: {
@@ -49,7 +67,7 @@ export async function listThreads(
   return { ...(await toShown(db, rows)), total }
 }
 
-/** A thread of the account, or null; also null once its inbox is deleted. */
+/** Null also once the inbox is deleted. */
 export async function findThread(
   db: ReadDb,
   accountId: string,
@@ -59,7 +77,7 @@ export async function findThread(
   return row === undefined ? null : toThread(row)
 }
 
-/** The same with what a list shows of it, for one thread. */
+/** One thread or, where there is no such thread, none. */
 export async function findShownThread(
   db: ReadDb,
   accountId: string,
@@ -83,7 +101,7 @@ function findRow(
     .executeTakeFirst()
 }
 
-/** Sets the read flag and keeps the inbox's total of unread threads. Setting it twice is one. */
+/** Sets the read flag and keeps the inbox's total of unread threads. */
 export const setThreadRead = transaction({
   name: 'setThreadRead',
   accountOf: ({ accountId }) => accountId,
@@ -98,7 +116,7 @@ export const setThreadRead = transaction({
       .where('account_id', '=', input.accountId)
       .executeTakeFirst()
     if (inbox === undefined) return null
-    // The inbox's totals are locked first, as arriving mail does.
+    // The inbox's totals are locked first, as by arriving mail.
     const totals = tx.query
       .selectFrom('inbox_counters')
       .select('inbox_id')
@@ -135,7 +153,7 @@ async function toShown(db: ReadDb, rows: Row<'threads'>[]): Promise<ShownThreads
       ...toThread(row),
       participants: JSON.parse(participants ?? '[]') as Participant[],
       snippet: snippet ?? '',
-      // What follows the last message that was read has come in: an answer marks the thread as read.
+      // Every message after the last read one is inbound, because a reply marks the thread as read.
       unreadCount: row.is_read === 1 ? 0 : Math.max(1, row.message_count - readCount),
     }
   })
@@ -152,4 +170,85 @@ function toThread(row: Row<'threads'>): Thread {
     lastMessageAtMs: row.last_message_at,
     createdAtMs: row.created_at,
   }
+}
+
+/** Messages at the beginning of a thread that `findCopiedFrom` searches. */
+const THREAD_COPIES_LOOKED_AT_MAX = 1_000
+
+type Place = { accountId: string; threadId: string }
+
+/** The newest message of the thread; null when it was deleted. */
+export async function findLastMessage(
+  db: ReadDb,
+  { accountId, threadId }: Place,
+): Promise<Message | null> {
+  const row = await db.read
+    .selectFrom('messages')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+    .orderBy('thread_position', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row === undefined ? null : findMessage(db, accountId, row.id)
+}
+
+/**
+ * Message-IDs of the thread, oldest first: one for each message, so that the last is the newest message's even
+ * when an earlier message has the same. Of more than `octetsMax` octets only the first and the newest are returned.
+ */
+export async function listThreadIds(
+  db: ReadDb,
+  { accountId, threadId, octetsMax }: Place & { readonly octetsMax: number },
+): Promise<string[]> {
+  const inThread = db.read
+    .selectFrom('messages')
+    .select(['rfc_message_id', 'thread_position'])
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+  const ids: (string | null)[] = []
+  let octets = 0
+  let before = Number.MAX_SAFE_INTEGER
+  for (let page = 0; page < PAGES_MAX && octets <= octetsMax && before !== 1; page++) {
+    const rows = await inThread
+      .where('thread_position', '<', before)
+      .orderBy('thread_position', 'desc')
+      .limit(PAGE_MESSAGES)
+      .execute()
+    for (const { rfc_message_id: id } of rows) {
+      ids.push(id)
+      octets += id?.length ?? 0
+    }
+    before = rows.length < PAGE_MESSAGES ? 1 : (rows.at(-1)?.thread_position ?? 1)
+  }
+  if (before !== 1) {
+    const first = await inThread.where('thread_position', '=', 1).executeTakeFirst()
+    ids.push(first?.rfc_message_id ?? null)
+  }
+  return ids.reverse().filter((id) => id !== null)
+}
+
+/** Most threads fit on the first page; all pages together hold about as many as a header can. */
+const PAGE_MESSAGES = 500
+const PAGES_MAX = 20
+
+/**
+ * The From of the first message that has the inbox in Cc; null for none. Only the beginning of a very long thread
+ * is searched.
+ */
+export async function findCopiedFrom(
+  db: ReadDb,
+  { accountId, threadId }: Place,
+): Promise<string | null> {
+  const row = await db.read
+    .selectFrom('messages')
+    .select('from_addr')
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+    .where('thread_position', '<=', THREAD_COPIES_LOOKED_AT_MAX)
+    .where('delivery_role', '=', 'cc')
+    .orderBy('thread_position')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.from_addr ?? null
 }

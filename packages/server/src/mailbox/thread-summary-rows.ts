@@ -1,26 +1,22 @@
-// The summaries of threads, kept in their rows by whatever adds a message. A thread that another program
-// added to without them is summed up from its messages when it is listed.
+// Summaries of threads for lists: the participants, and how the newest message begins. Every transaction that adds
+// a message keeps them in the thread's row. A thread that an older program changed without them is summed up from
+// its messages when it is listed; both give the same result.
 
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import { RemovalTally, stripInvisible } from '@mailroom/mail-reading/view/removal.ts'
 import { sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
+import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import type { MessageContent, ParentThread, SummaryColumns } from './message-statements.ts'
-import {
-  addParticipants,
-  type Correspondence,
-  type Participant,
-  SNIPPET_SOURCE_LENGTH,
-  snippetOf,
-} from './thread-summary.ts'
 
-/** The newest messages of a thread that are read to sum it up anew. */
+/** Only the newest messages of a thread are read to sum it up. */
 const SUMMED_UP_MESSAGES_MAX = 100
 
-/** What a summary reads of a message that is about to be written. */
 export type AddedMessage = Correspondence & Pick<MessageContent, 'body_text' | 'extracted_text'>
 
-/** Of a thread that begins with this message. */
+/** The summary of a thread that begins with this message. */
 export function firstSummary(message: AddedMessage): SummaryColumns {
   return {
     ...summaryAfter([], message),
@@ -29,7 +25,7 @@ export function firstSummary(message: AddedMessage): SummaryColumns {
   }
 }
 
-/** Of a thread that this message is added to; without a summary where the thread had none that holds. */
+/** The summary after adding this message; it stays missing or stale where it was. */
 export function nextSummary(thread: ParentThread, message: AddedMessage): SummaryColumns {
   const count = thread.message_count + 1
   const wasReadAt = thread.is_read === 1 ? thread.message_count : thread.read_count
@@ -53,7 +49,7 @@ function isSummedUp(
   return thread.participants !== null && thread.summary_count === thread.message_count
 }
 
-/** What was found out by reading a thread; `messageCount` is how many messages it had then. */
+/** `messageCount` is the number of messages when the thread was read. */
 export type ThreadSummary = {
   threadId: string
   messageCount: number
@@ -62,7 +58,7 @@ export type ThreadSummary = {
   readCount: number
 }
 
-/** Summaries of those of the threads that have none that holds: two queries, and none if all have. */
+/** Summaries of the threads that have none or a stale one, by two queries. */
 export async function sumUpThreads(
   db: ReadDb,
   threads: readonly Row<'threads'>[],
@@ -104,7 +100,7 @@ function selectCorrespondence(db: ReadDb, threadIds: readonly string[]) {
       'messages.direction',
       'messages.from_addr',
       'messages.to_addr',
-      // Of received mail nobody looks at it, and strangers choose its length.
+      // Only sent messages need their Cc; strangers choose the length of received ones.
       sql<string>`case when messages.direction = 'outbound' then messages.cc else '[]' end`.as(
         'cc',
       ),
@@ -138,7 +134,7 @@ function selectNewestTexts(db: ReadDb, threadIds: readonly string[]) {
     .execute()
 }
 
-/** Keeps what was found out about threads of one inbox, unless a message came meanwhile. */
+/** Keeps summaries of threads of one inbox, unless a message was added meanwhile. */
 export const keepThreadSummaries = transaction({
   name: 'keepThreadSummaries',
   accountOf: ({ accountId }) => accountId,
@@ -146,7 +142,7 @@ export const keepThreadSummaries = transaction({
     tx: Tx,
     input: { accountId: string; inboxId: string; summaries: readonly ThreadSummary[] },
   ): Promise<void> {
-    // As whatever changes threads does, before it touches their rows.
+    // Locked first, as by all transactions that change threads.
     const totals = tx.query
       .selectFrom('inbox_counters')
       .select('inbox_id')
@@ -159,7 +155,7 @@ export const keepThreadSummaries = transaction({
           participants,
           snippet,
           summary_count: messageCount,
-          // The thread may have been marked as read since.
+          // The thread may have been marked as read meanwhile.
           read_count: sql`case when read_count < ${readCount} then ${readCount} else read_count end`,
         })
         .where('id', '=', threadId)
@@ -170,3 +166,85 @@ export const keepThreadSummaries = transaction({
     }
   },
 })
+
+/** `name` is null when no message names them. */
+export type Participant = { name: string | null; address: string }
+
+/** The columns of a message that name its participants. */
+export type Correspondence = {
+  direction: string
+  from_addr: string
+  to_addr: string
+  /** A JSON list. */
+  cc: string
+}
+
+/** Part of the API. */
+export const PARTICIPANTS_MAX = 10
+/** In code points. Part of the API. */
+export const THREAD_SNIPPET_LENGTH = 160
+/** In UTF-16 units: a snippet is made from so much of a text, invisible characters included. */
+export const SNIPPET_SOURCE_LENGTH = 8_192
+
+/** In code points; strangers choose the names, and every list shows them. */
+const NAME_LENGTH_MAX = 100
+/** In code points; RFC 5321 §4.5.3.1 allows 64 octets before the @ and 255 after it. */
+const ADDRESS_LENGTH_MAX = 320
+
+/**
+ * The participants of a thread after this message: its sender or, for a sent message, its recipients (to, then cc)
+ * stand first, each address once, at most PARTICIPANTS_MAX. The inbox itself is a participant only while there is
+ * no other.
+ */
+export function addParticipants(
+  known: readonly Participant[],
+  message: Correspondence,
+): Participant[] {
+  const own = addressKey(ownAddressOf(message))
+  const byKey = new Map<string, Participant>()
+  for (const participant of [...namedIn(message), ...known]) {
+    const key = addressKey(participant.address)
+    const newer = byKey.get(key)
+    if (newer === undefined) byKey.set(key, { ...participant })
+    // A later message without the name does not remove it.
+    else newer.name ??= participant.name
+  }
+  if (byKey.size > 1) byKey.delete(own)
+  return [...byKey.values()].slice(0, PARTICIPANTS_MAX)
+}
+
+/**
+ * The beginning of a message's extracted text, on one line and without invisible characters; of the whole text when
+ * nothing was extracted.
+ */
+export function snippetOf(text: { body_text: string; extracted_text?: string | null }): string {
+  const { body_text: whole, extracted_text: own } = text
+  return onOneLine(own ?? whole, THREAD_SNIPPET_LENGTH) || onOneLine(whole, THREAD_SNIPPET_LENGTH)
+}
+
+function ownAddressOf({ direction, from_addr, to_addr }: Correspondence): string {
+  return direction === 'inbound' ? to_addr : (parseAddressList(from_addr)[0]?.address ?? from_addr)
+}
+
+function namedIn({ direction, from_addr, to_addr, cc }: Correspondence): Participant[] {
+  const fields = direction === 'inbound' ? [from_addr] : [to_addr, ...(JSON.parse(cc) as string[])]
+  return fields.map(readParticipant).filter(({ address }) => address !== '')
+}
+
+function readParticipant(field: string): Participant {
+  // A text that is no mailbox, such as a reverse-path, is taken as the address.
+  const { name, address } = parseAddressList(field)[0] ?? { name: '', address: field }
+  return {
+    name: onOneLine(name, NAME_LENGTH_MAX) || null,
+    address: onOneLine(address, ADDRESS_LENGTH_MAX),
+  }
+}
+
+function onOneLine(text: string, lengthMax: number): string {
+  const source = text.slice(0, SNIPPET_SOURCE_LENGTH).replace(/[\ud800-\udbff]$/, '')
+  const seen = stripInvisible(source, new RemovalTally()).toWellFormed()
+  const line = seen.replace(/\s+/g, ' ').trim()
+  if (line.length <= lengthMax) return line
+  const points = Array.from(line.slice(0, 2 * lengthMax))
+  return points.slice(0, lengthMax).join('').trimEnd()
+}

@@ -1,5 +1,5 @@
-// The view that a model reads: of one message, or of a thread. What it says is put together by `mail`;
-// here it is read, within bounds over all messages of a view.
+// Views of messages and threads for models. `mail-reading` composes the text; this file reads the messages, within
+// bounds for a whole view.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { EarlierText } from '@mailroom/mail-reading/view/fold-quotes.ts'
@@ -10,18 +10,18 @@ import type { Chance } from '#platform/chance.ts'
 import { notFound } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
-import type { Message } from './message.ts'
-import { findThread } from './thread-rows.ts'
 import {
   findViewedMessage,
   listEarlierMessages,
   listViewedMessages,
+  type Message,
   type StoredView,
-} from './viewed-message-rows.ts'
+} from './message-rows.ts'
+import { findThread } from './thread-rows.ts'
 
-/** Of all messages of a view, text and HTML together; more than one message has. Past it they are cut. */
+/** Text and HTML of all messages of a view; more than one message has. Above it they are cut. */
 const VIEW_THREAD_LENGTH_MAX = 6_000_000
-/** Messages of a thread in one view: the newest, in steps, so that offsets stay good between them. */
+/** The newest messages of a thread are in a view; the first one moves in steps, so that offsets stay valid between them. */
 const VIEW_MESSAGES_MAX = 100
 const VIEW_MESSAGES_STEP = 50
 
@@ -29,16 +29,15 @@ type ViewDeps = { db: Db; parser: Parser; chance: Chance }
 
 export type ViewOptions = {
   readonly accountId: string
-  /** Of the answer, in code points. */
+  /** Length of the response, in code points. */
   readonly maxChars: number
-  /** In the text that stands between the marks, in code points. */
+  /** In the text between the marks, in code points. */
   readonly offset: number
   readonly hasFullLinks: boolean
-  /** Whether quotes stay that earlier messages hold. */
+  /** Whether quotes of earlier messages stay. */
   readonly isUnfolded: boolean
 }
 
-/** `not_found` when the account has no such message. */
 export async function viewMessage(
   deps: ViewDeps,
   { messageId, ...options }: ViewOptions & { readonly messageId: string },
@@ -53,7 +52,7 @@ export async function viewMessage(
   return viewPage({ title, notes: [], messages: [shown], chance: deps.chance, ...options })
 }
 
-/** Oldest message first. `not_found` when the account has no such thread. */
+/** Oldest message first. */
 export async function viewThread(
   deps: ViewDeps,
   { threadId, ...options }: ViewOptions & { readonly threadId: string },
@@ -79,12 +78,12 @@ export async function viewThread(
   return viewPage({ title, notes, messages, chance: deps.chance, ...options })
 }
 
-/** A quote stands in the message before, mostly, with all that this one quotes. */
+/** Most quotes are found in the message directly before. */
 const EARLIER_MESSAGES_MAX = 20
-/** Of all of them, in UTF-16 units: what a view compares with is read for each message anew. */
+/** Of all of them, in UTF-16 units: they are read anew for each message. */
 const EARLIER_LENGTH_MAX = 256 * 1024
 
-/** What the messages before it say, the oldest first. */
+/** The texts of the messages before this one, oldest first. */
 async function earlierOf(
   { db }: ViewDeps,
   { id, threadId }: Message,
@@ -95,7 +94,7 @@ async function earlierOf(
   return nearest(earlier.map(({ bodyText, bodyHtml }) => ({ text: bodyText, html: bodyHtml })))
 }
 
-/** Of texts in order as many of the last as there is room for; of the first of those the beginning. */
+/** The last texts that fit into EARLIER_LENGTH_MAX; the first of them may be cut. */
 function nearest(earlier: readonly EarlierText[]): EarlierText[] {
   const kept: EarlierText[] = []
   let room = EARLIER_LENGTH_MAX
@@ -113,7 +112,7 @@ function lengthOf({ bodyText, bodyHtml }: Message): number {
   return bodyText.length + bodyHtml.length
 }
 
-/** In steps: between two of them a message that comes in changes no offset. */
+/** In steps: until the next step, a new message changes no offset. */
 function firstShown(count: number): number {
   if (count <= VIEW_MESSAGES_MAX) return 0
   return Math.ceil((count - VIEW_MESSAGES_MAX) / VIEW_MESSAGES_STEP) * VIEW_MESSAGES_STEP
@@ -131,7 +130,7 @@ function notesOf(view: {
   return [...(after > 0 ? [older] : []), ...(messages.length > 1 ? [last] : [])]
 }
 
-/** `room`: how much text and HTML may still be read for the view, in UTF-16 units. */
+/** `room`: text and HTML that may still be read for the view, in UTF-16 units. */
 async function shownOf(
   { parser }: ViewDeps,
   { message, inboxAddress, isFirstContact }: StoredView,

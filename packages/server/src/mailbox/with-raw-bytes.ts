@@ -1,5 +1,5 @@
-// Storing the bytes of a message with the rows that refer to them: in the same transaction where they
-// are few, else in the blob store before it, from where they go again when nothing came of it.
+// Storing the bytes of a message with the rows that refer to them: small ones in the same transaction, large ones
+// in the blob store before it. The blob is removed again when the transaction fails.
 
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -12,14 +12,14 @@ import { storageTrouble } from '#platform/problem.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import type { NewRow } from '#schema/tables.ts'
 
-/** From storing bytes to the commit that refers to them. Far below ORPHAN_MS; past it they are given up. */
+/** Time from storing a blob to the commit that refers to it. Far below ORPHAN_MS, at which a sweep removes it. */
 export const BLOB_COMMIT_MS_MAX = HOUR_MS
 
 export type RawRow = Pick<NewRow<'raw_messages'>, 'id' | 'sha256' | 'size_bytes' | 'content'>
 
 /**
- * Runs `write` with what the row of these bytes needs; `isKept` says of its outcome whether the row
- * was written. Rejects as `write` and the blob store do.
+ * Runs `write` with the columns of these bytes; `isKept` returns whether its outcome means that the row was written.
+ * Rejects as `write` and the blob store do.
  */
 export async function withRawBytes<Outcome>(
   deps: { blobs: BlobStore | null; clock: Clock; makeId: MakeId },
@@ -32,7 +32,7 @@ export async function withRawBytes<Outcome>(
   const isInTime = deadline(deps.clock)
   if (isBlob) await deps.blobs?.put(id, raw)
   try {
-    // A process that slept for a day may find its bytes swept.
+    // The machine may have slept for a day, and the sweep may have removed the blob.
     if (isBlob && !isInTime()) throw new StorageError('busy', 'The bytes were stored too long ago.')
     const outcome = await steps.write({
       id,
@@ -43,20 +43,20 @@ export async function withRawBytes<Outcome>(
     if (isBlob && !steps.isKept(outcome)) await removeBlobs(deps, [id])
     return outcome
   } catch (error) {
-    // A connection lost at the commit leaves open whether it happened: then the bytes stay, and the
-    // sweep of orphans removes them should nothing refer to them.
+    // After a connection is lost at the commit, it is unknown whether the row exists: the blob stays, and the sweep
+    // removes it if no row refers to it.
     if (isBlob && storageTrouble(error) !== 'unavailable') await removeBlobs(deps, [id])
     throw error
   }
 }
 
-/** By either clock: the one that can be set counts also while the machine sleeps. */
+/** By either clock: the wall clock also counts while the machine sleeps. */
 function deadline(clock: Clock): () => boolean {
   const [startMs, startSteadyMs] = [clock.now(), clock.steady()]
   return () => Math.max(clock.now() - startMs, clock.steady() - startSteadyMs) < BLOB_COMMIT_MS_MAX
 }
 
-/** In steps: of 25 MiB at once it takes up to 60 ms, in which no connection would be served. */
+/** In steps: 25 MiB at once take up to 60 ms, in which no connection would be served. */
 async function digest(raw: Uint8Array): Promise<Uint8Array> {
   const hash = createHash('sha256')
   for (let start = 0; start < raw.length; start += COMPOSE_STEP_BYTES) {
@@ -67,8 +67,8 @@ async function digest(raw: Uint8Array): Promise<Uint8Array> {
 }
 
 /**
- * The same bytes in memory of their own: a view is sent to the writer with all of the memory behind
- * it, and these are slices of what a socket read or of a shared pool.
+ * The same bytes in memory of their own. A slice of a socket's buffer or of a shared pool would be sent to the
+ * writer thread with all of that memory.
  */
 export function ownBytes(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)

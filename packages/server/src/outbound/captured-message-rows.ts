@@ -1,5 +1,5 @@
 import { changeAccountCounters, readAccountCounters } from '#accounts/account-rows.ts'
-import type { Message } from '#mailbox/message.ts'
+import type { Message } from '#mailbox/message-rows.ts'
 import { findMessage } from '#mailbox/message-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'

@@ -6,10 +6,14 @@ import {
   trimReferences,
 } from '@mailroom/mail/compose/header-text.ts'
 import type { Inbox } from '#inboxes/inbox.ts'
-import type { Message } from '#mailbox/message.ts'
-import type { Thread } from '#mailbox/thread.ts'
-import { findCopiedFrom, findLastMessage, listThreadIds } from '#mailbox/thread-chain-rows.ts'
-import { findThread } from '#mailbox/thread-rows.ts'
+import type { Message } from '#mailbox/message-rows.ts'
+import {
+  findCopiedFrom,
+  findLastMessage,
+  findThread,
+  listThreadIds,
+  type Thread,
+} from '#mailbox/thread-rows.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'

@@ -1,7 +1,8 @@
 import { findReplay, keepAnswer, type SendAnswer } from '#accounts/idempotency-key-rows.ts'
-import { bodiesForRow, insertLongBodies } from '#mailbox/long-body-rows.ts'
 import {
+  bodiesForRow,
   changeInboxes,
+  insertLongBodies,
   insertMessages,
   type MessageContent,
   NO_CHANGE,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
-import { escapeHtml } from '#http/escape-html.ts'
+import { escapeHtml } from '#http/answer.ts'
 import type { BinaryResponse, Context, Handlers } from '#http/handler.ts'
 import { rateLimited } from '#http/problems.ts'
 import type { Clock } from '#platform/clock.ts'

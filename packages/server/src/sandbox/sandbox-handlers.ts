@@ -14,12 +14,16 @@ import type { Loop } from '#inbound/receive-mail.ts'
 import { type ReceiveDeps, receiveMail } from '#inbound/receive-mail.ts'
 import { domainOf } from '#inboxes/inbox.ts'
 import { findOwnInbox } from '#inboxes/inbox-rows.ts'
-import type { UrlSigner } from '#mailbox/attachment-url.ts'
-import { CUT_READ_LENGTH, cutBodies } from '#mailbox/cut-bodies.ts'
 import type { Extractions } from '#mailbox/extractions.ts'
-import type { Message } from '#mailbox/message.ts'
+import type { Message } from '#mailbox/message-rows.ts'
 import { findMessage } from '#mailbox/message-rows.ts'
-import { presentAttachments, presentListed } from '#mailbox/present-message.ts'
+import {
+  CUT_READ_LENGTH,
+  cutBodies,
+  presentAttachments,
+  presentListed,
+} from '#mailbox/present-message.ts'
+import type { UrlSigner } from '#mailbox/signed-url.ts'
 import type { Captured } from '#outbound/captured-message-rows.ts'
 import * as store from '#outbound/captured-message-rows.ts'
 import { removeCaptured } from '#outbound/captured-message-rows.ts'

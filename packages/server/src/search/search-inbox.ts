@@ -3,7 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findPod } from '#accounts/pod-rows.ts'
-import type { Direction } from '#mailbox/message.ts'
+import type { Direction } from '#mailbox/message-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'

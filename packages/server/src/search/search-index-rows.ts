@@ -3,7 +3,7 @@
 // entries: nothing is left out, and nothing is there twice, whoever indexes and whenever it ends.
 
 import { sql } from 'kysely'
-import type { Direction } from '#mailbox/message.ts'
+import type { Direction } from '#mailbox/message-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import {

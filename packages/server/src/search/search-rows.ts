@@ -1,7 +1,7 @@
 // What a search reads: how far an inbox is indexed, which of its messages have the words, and what is
 // shown of them. Reads blocks of positions, the newest first, so that no look takes long.
 
-import type { Direction } from '#mailbox/message.ts'
+import type { Direction } from '#mailbox/message-rows.ts'
 import {
   findTextEntries,
   rankTextEntries,

@@ -1,7 +1,7 @@
 // The words of a text as a search compares them, with their places in it. The same for mail and for
 // queries, and for both databases, which are given nothing but these words.
 
-import type { Message } from '#mailbox/message.ts'
+import type { Message } from '#mailbox/message-rows.ts'
 
 /** Of a message's text what can be found, in UTF-16 units: what comes later is quoted history or data. */
 export const SEARCH_BODY_LENGTH_MAX = 64 * 1024

@@ -9,7 +9,7 @@ import {
 } from '#events/event.ts'
 import { lookInLog, readLogHeadOf } from '#events/event-rows.ts'
 import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
-import type { Direction, Message } from '#mailbox/message.ts'
+import type { Direction, Message } from '#mailbox/message-rows.ts'
 import {
   findMessage,
   findMessageHeads,

@@ -8,8 +8,6 @@ import { quarantineHandlers } from '#inbound/quarantine.ts'
 import { senderRuleHandlers } from '#inbound/sender-rules.ts'
 import { inboxHandlers } from '#inboxes/inbox-handlers.ts'
 import { mailHandlers } from '#mailbox/mail-handlers.ts'
-import { shownHandlers } from '#mailbox/shown-handlers.ts'
-import { viewHandlers } from '#mailbox/view-handlers.ts'
 import { type ServicePorts, serviceHandlers } from '#operating/service-handlers.ts'
 import { presentSent, sendHandlers } from '#outbound/send-handlers.ts'
 import { findReplay } from '#outbound/send-message.ts'
@@ -33,9 +31,7 @@ export function allHandlers(deps: Deps, ports: ServicePorts, readers: EventReade
     ...inboxHandlers(deps),
     ...removalHandlers(deps),
     ...mailHandlers(deps),
-    ...shownHandlers(deps),
     ...searchHandlers(deps),
-    ...viewHandlers(deps),
     ...sendHandlers(deps),
     ...suppressionHandlers(deps),
     ...sandboxHandlers(deps),

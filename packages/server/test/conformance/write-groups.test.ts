@@ -9,7 +9,7 @@ import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.
 import { SAME_ID_COMPARED_MAX } from '#inbound/receive-plan-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
-import { ROW_BODY_LENGTH_MAX } from '#mailbox/long-body-rows.ts'
+import { ROW_BODY_LENGTH_MAX } from '#mailbox/message-statements.ts'
 import { type SettleInput, settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { AnyTransaction } from '#platform/db/db.ts'

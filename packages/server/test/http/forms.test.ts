@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { FORM_PART_HEAD_BYTES_MAX, FORM_PARTS_MAX } from '#http/read-form.ts'
+import { FORM_PART_HEAD_BYTES_MAX, FORM_PARTS_MAX } from '#http/read-body.ts'
 import { type Door, errorOf, openDoor } from '#test/http/door.ts'
 
 let door: Door

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addParticipants, type Participant, snippetOf } from '#mailbox/thread-summary.ts'
+import { addParticipants, type Participant, snippetOf } from '#mailbox/thread-summary-rows.ts'
 
 const OWN = 'agent@mailroom.localhost'
 

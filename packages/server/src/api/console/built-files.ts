@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto'
 import { constants, open } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import type { Encoding } from '#http/compression.ts'
+import type { Encoding } from '#http/answer.ts'
 import { Cache } from '#platform/cache.ts'
 
 export type BuiltFile = {

@@ -2,7 +2,7 @@
 // which finds out by itself what is meant. It holds no secret; who sees what is the API's affair.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { acceptedEncodings } from '#http/compression.ts'
+import { acceptedEncodings } from '#http/answer.ts'
 import { problem } from '#platform/problem.ts'
 import type { BuiltFile, BuiltFiles } from './built-files.ts'
 

@@ -1,0 +1,105 @@
+// Reading messages and threads, and setting the read flag of threads.
+
+import type { Log } from '#platform/log.ts'
+import { notFound } from '#platform/problem.ts'
+import type { Db, Page } from '#schema/tables.ts'
+import {
+  type Direction,
+  findMessage,
+  listMessages as listMessageRows,
+  listThreadMessages,
+  type Message,
+} from './message-rows.ts'
+import { CUT_READ_LENGTH } from './present-message.ts'
+import {
+  findShownThread,
+  findThread,
+  listThreads as listThreadRows,
+  type ShownThread,
+  type ShownThreads,
+  setThreadRead,
+  type Thread,
+} from './thread-rows.ts'
+import { keepThreadSummaries } from './thread-summary-rows.ts'
+
+type ThreadDeps = { db: Db; log: Log }
+
+/** Newest first, over all threads of the inbox; long bodies are read as far as CUT_READ_LENGTH. */
+export async function listMessages(
+  { db }: { db: Db },
+  input: { accountId: string; inboxId: string; direction: Direction | null } & Page,
+): Promise<{ messages: AsyncIterable<Message>; total: number }> {
+  const page = await listMessageRows(db, { ...input, bodyLengthMax: CUT_READ_LENGTH })
+  if (page === null) throw notFound()
+  return page
+}
+
+/** `beforeLong` is awaited before a long body is read. */
+export async function getMessage(
+  { db }: { db: Db },
+  input: { accountId: string; messageId: string; beforeLong?: () => Promise<void> },
+): Promise<Message> {
+  const { accountId, messageId, beforeLong: before } = input
+  const message = await findMessage(db, accountId, messageId, { before })
+  if (message === null) throw notFound()
+  return message
+}
+
+/** By their last message, newest first. */
+export async function listThreads(
+  deps: ThreadDeps,
+  input: { accountId: string; inboxId: string; isRead: boolean | null } & Page,
+): Promise<{ threads: ShownThread[]; total: number }> {
+  const page = await listThreadRows(deps.db, input)
+  if (page === null) throw notFound()
+  keepSummaries(deps, input.accountId, page)
+  return page
+}
+
+export async function getThread(
+  deps: ThreadDeps,
+  { accountId, threadId }: { accountId: string; threadId: string },
+): Promise<ShownThread> {
+  const shown = await findShownThread(deps.db, accountId, threadId)
+  const [thread] = shown.threads
+  if (thread === undefined) throw notFound()
+  keepSummaries(deps, accountId, shown)
+  return thread
+}
+
+/** Nobody waits for the write: a summary that is lost is made again when the thread is next shown. */
+function keepSummaries(
+  { db, log }: ThreadDeps,
+  accountId: string,
+  { found: summaries, threads }: ShownThreads,
+): void {
+  const [thread] = threads
+  if (thread === undefined || summaries.length === 0) return
+  db.write(keepThreadSummaries, { accountId, inboxId: thread.inboxId, summaries }).catch((error) =>
+    log.debug({ error }, 'summaries of threads were not kept'),
+  )
+}
+
+/**
+ * A thread with its messages, oldest first; all of them when `limit` is null. Long bodies are read as far as
+ * CUT_READ_LENGTH.
+ */
+export async function readThread(
+  { db }: { db: Db },
+  input: { accountId: string; threadId: string; limit: number | null; offset: number },
+): Promise<{ thread: Thread; count: number; messages: AsyncIterable<Message> }> {
+  const thread = await findThread(db, input.accountId, input.threadId)
+  if (thread === null) throw notFound()
+  const limit = Math.min(input.limit ?? thread.messageCount, thread.messageCount)
+  const read = { ...input, limit, bodyLengthMax: CUT_READ_LENGTH }
+  return { thread, count: limit, messages: listThreadMessages(db, read) }
+}
+
+/** Setting the read flag twice changes nothing. */
+export async function markThread(
+  deps: ThreadDeps,
+  input: { accountId: string; threadId: string; isRead: boolean },
+): Promise<ShownThread> {
+  if ((await deps.db.write(setThreadRead, input)) === null) throw notFound()
+  return getThread(deps, input)
+}

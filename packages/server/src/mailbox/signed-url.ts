@@ -1,0 +1,66 @@
+// Signed URLs of attachments, and of images that a message shows from other hosts: whoever has one may download
+// until it expires, and only the service can make one.
+
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { MINUTE_MS } from '#platform/units.ts'
+
+const SIGNED_URL_MS = 15 * MINUTE_MS
+
+export type UrlSigner = { publicUrl: string; urlKey: Uint8Array }
+
+/** The query of a signed URL as it was received. */
+export type Signature = { expires: string | undefined; signature: string | undefined }
+
+/** The absolute URL of an attachment, valid for fifteen minutes from `nowMs`. */
+export function attachmentUrl(
+  { publicUrl, urlKey }: UrlSigner,
+  { messageId, filename, nowMs }: { messageId: string; filename: string; nowMs: number },
+): string {
+  const query = signedQuery(urlKey, { messageId, name: filename, nowMs })
+  return `${publicUrl}/v1/attachments/${messageId}/${encodeURIComponent(filename)}?${query}`
+}
+
+/**
+ * Path and query of an image of another host, valid for fifteen minutes from `nowMs`. Holds no character that
+ * would end an attribute of HTML or a string of CSS.
+ */
+export function imageUrl(
+  imageKey: Uint8Array,
+  { messageId, url, nowMs }: { messageId: string; url: string; nowMs: number },
+): string {
+  const query = signedQuery(imageKey, { messageId, name: url, nowMs })
+  return `/v1/messages/${messageId}/image?url=${encodeAll(url)}&${query}`
+}
+
+/** As `encodeURIComponent`, and also the punctuation that it leaves. */
+export function encodeAll(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+}
+
+/** Whether the service made this signature for the name and its time is not over; in constant time. */
+export function isSignatureGood(
+  key: Uint8Array,
+  { expires = '', signature = '' }: Signature,
+  { messageId, name, nowMs }: Signed & { nowMs: number },
+): boolean {
+  const expected = Buffer.from(sign(key, expires, { messageId, name }))
+  const received = Buffer.from(signature)
+  if (received.length !== expected.length || !timingSafeEqual(received, expected)) return false
+  return /^\d{1,12}$/.test(expires) && Number(expires) * 1000 >= nowMs
+}
+
+/** `name` is a file name or URL. */
+type Signed = { messageId: string; name: string }
+
+function signedQuery(key: Uint8Array, { nowMs, ...signed }: Signed & { nowMs: number }): string {
+  const expires = String(Math.ceil((nowMs + SIGNED_URL_MS) / 1000))
+  return `expires=${expires}&signature=${sign(key, expires, signed)}`
+}
+
+function sign(key: Uint8Array, expires: string, { messageId, name }: Signed): string {
+  // The name stands last: it is the only part that may hold a line break.
+  return createHmac('sha256', key).update(`${messageId}\n${expires}\n${name}`).digest('base64url')
+}
