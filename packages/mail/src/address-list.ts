@@ -2,7 +2,7 @@ import type { Mailbox } from '#mime/parsed-message.ts'
 import { cleanLine } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
 
-/** In characters; an address beyond it is rubbish, and is not searched for quoted white space. */
+/** Characters of an address; a longer text is none, and is not searched for quoted white space. */
 export const ADDRESS_TEXT_LENGTH_MAX = 1_000
 
 /**
@@ -148,7 +148,7 @@ class AddressReader {
     }
     const mayClose = this.#hasComments
     const exact = this.#isExact ? readAngle(this.#field, { start, close, mayClose }) : null
-    // Looked for no more once it was in vain: the end may be far each time.
+    // After one failed search none is tried again: each may go to the end of the field.
     this.#isExact = exact !== null
     if (exact?.hasOpenComment) this.#hasComments = false
     const angle =
@@ -238,7 +238,7 @@ function quote(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
 
-export type Angle = {
+type Angle = {
   /** The address, as `cleanAddress` leaves it; any text where it is none. */
   readonly text: string
   /** Where the bracket is that closes it. */
@@ -248,7 +248,7 @@ export type Angle = {
 }
 
 /**
- * What follows an opening bracket: `start` is after it, `close` is the first bracket that could close it.
+ * Reads the text after an opening bracket: `start` is after it, `close` is the first bracket that could close it.
  * Null where that one stands in a quoted string or comment and nothing like an address comes of it.
  * `mayClose`: false where it is known that comments are not closed, so that none is looked for again.
  * What is not closed is text; a comment behind an address that is not closed ends with it.
@@ -274,7 +274,7 @@ function readAngle(
       at = first
     } else {
       if (sign === '(') hasComments = false
-      // Of the next mailbox.
+      // This bracket belongs to the next mailbox.
       if (sign === '<' && at > first) return null
       // `Name < <a@b>`: the innermost bracket holds the address.
       if (sign === '<') pieces = []
@@ -298,7 +298,7 @@ function cleanAddress(angle: string): string {
   return address.toLowerCase().startsWith('mailto:') ? address.slice(7) : address
 }
 
-/** Of the quoted string whose content begins at `from`; -1 where it has no end. */
+/** The end of the quoted string whose content begins at `from`; -1 where it has none. */
 function closingQuote(field: string, from: number): number {
   for (let position = from; position < field.length; position += 1) {
     const code = field.charCodeAt(position)
@@ -308,7 +308,7 @@ function closingQuote(field: string, from: number): number {
   return -1
 }
 
-/** Of the comment that begins at `from`, with those within it; -1 where it has no end. */
+/** The end of the comment that begins at `from`, with the comments within it; -1 where it has none. */
 function closingComment(field: string, from: number): number {
   let depth = 0
   for (let position = from; position < field.length; position += 1) {

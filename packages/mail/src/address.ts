@@ -27,7 +27,7 @@ export type MailboxDefect =
   | 'local-part-too-long'
   | 'domain-too-long'
 
-export type ParsedMailbox =
+type ParsedMailbox =
   | Mailbox
   | { readonly kind: 'defect'; readonly defect: MailboxDefect; readonly isInternational: boolean }
 
@@ -41,7 +41,7 @@ const LABEL = /^[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?$/
 // Letters, marks and digits of any script, the middle dot and the joiners (RFC 5892, roughly): not
 // the full-width dots that IDNA would read as label separators.
 const UTF8_LABEL = /^(?!-)[\p{L}\p{M}\p{N}\p{Join_C}\u00b7-]+(?<!-)$/u
-// What must never travel on into a header, a log line or a page although UTF-8 can write it.
+// Characters that must never reach a header, a log line or a page although UTF-8 can write them.
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\u00a0\u200b\u2060\ufeff\ufffd]/u
 const NON_ASCII = /[^\x00-\x7f]/
 
@@ -149,7 +149,7 @@ export function readDomainName(written: string): string | null {
 const NAME_LENGTH_MAX = 253
 const TOO_LONG_LABEL = /[^.]{64}/
 
-export type WireAddress = {
+type WireAddress = {
   readonly address: string
   /** The local part is outside ASCII: the transaction needs SMTPUTF8. */
   readonly isInternational: boolean
@@ -157,8 +157,8 @@ export type WireAddress = {
 
 /**
  * A mailbox as it is written between `<` and `>`, its domain in A-labels; null when it is none.
- * Angle brackets are refused also within quotes, where RFC 5321 allows them: servers that cut the line
- * at the wrong one would deliver to somebody else.
+ * Angle brackets are refused even within quotes, where RFC 5321 allows them: servers that end the path at the
+ * wrong bracket would deliver to somebody else.
  */
 export function writeAddress(text: string): WireAddress | null {
   if (/[<>]/.test(text)) return null
@@ -176,7 +176,7 @@ export function writeAddress(text: string): WireAddress | null {
 function writeDomain(domain: string): string | null {
   if (isAscii(domain)) return domain
   const ascii = domainToASCII(domain.toLowerCase())
-  // Digits of other scripts would become an IPv4 address, as in a URL.
+  // Digits of other scripts would become an IPv4 address, as they do in a URL.
   return isDomainName(ascii) && !/^[\d.]+$/.test(ascii) ? ascii : null
 }
 

@@ -1,4 +1,5 @@
-// What SPF, DKIM and DMARC say about an arriving message, in the words of RFC 8601 §2.7.
+// The results of SPF, DKIM and DMARC for an arriving message (RFC 8601 §2.7), and the header fields that
+// they depend on.
 
 import { ADDRESS_TEXT_LENGTH_MAX } from './address-list.ts'
 import { cleanLine } from './charset.ts'
@@ -18,7 +19,7 @@ export type AuthenticationResult =
 
 export type SpfResult = {
   readonly result: AuthenticationResult
-  /** Of the reverse-path, or of EHLO where that is null (RFC 7208 §2.4). */
+  /** The domain of the reverse-path, or of EHLO where that is null (RFC 7208 §2.4). */
   readonly domain: string | null
 }
 
@@ -30,9 +31,9 @@ export type DkimResult = {
 
 export type DmarcResult = {
   readonly result: AuthenticationResult
-  /** What the domain asks for; null without a record. */
+  /** The policy that the domain publishes; null without a record. */
   readonly policy: 'none' | 'quarantine' | 'reject' | null
-  /** Of the From address. */
+  /** The domain of the From address. */
   readonly domain: string | null
 }
 
@@ -47,9 +48,9 @@ export type Authentication = {
   readonly verifiedFrom: boolean
 }
 
-/** Shown of a message's signatures; those past it are not told of. */
+/** Signatures of a message that are shown. */
 export const SIGNATURES_SHOWN_MAX = 30
-/** Read of the value of an identifier of a sender, in characters: a domain, or a selector before one. */
+/** Characters of a sender's domain or selector that are read. */
 export const IDENTIFIER_LENGTH_MAX = 253
 /**
  * What signatures are checked in; beyond it their verifier takes time that grows with the square. Lines of
@@ -65,15 +66,15 @@ const SIGNATURE_FROM_LENGTH_MAX = 16 * 1024
 export type SignatureFields = {
   /** DKIM-Signature fields, however many. */
   readonly count: number
-  /** Who says to have signed, of the first SIGNATURES_SHOWN_MAX. */
+  /** The claimed signers of the first SIGNATURES_SHOWN_MAX signatures. */
   readonly signers: readonly { readonly domain: string | null; readonly selector: string | null }[]
   /** Whether there are fields of RFC 8617. */
   readonly hasArc: boolean
-  /** What any reader could take for a From field, malformed ones included. */
+  /** Fields that any reader could take for From, malformed ones included. */
   readonly fromCount: number
   /** Whether the header section is within HEADER_BYTES_MAX and HEADER_FIELDS_MAX, so that all of it is read. */
   readonly isReadable: boolean
-  /** Whether that, and nothing in it keeps who checks signatures busy (the bounds of SIGNATURE_…_MAX). */
+  /** Whether it is readable, and within the bounds of SIGNATURE_…_MAX, so that checking signatures takes little time. */
   readonly isCheckable: boolean
 }
 
@@ -108,7 +109,7 @@ export function readSignatureFields(raw: Uint8Array): SignatureFields {
   return { count, signers, hasArc, fromCount, isReadable, isCheckable }
 }
 
-/** For display: lower case, bounded, null where there is nothing to show. */
+/** An identifier for display: lower case, bounded, null where it is empty. */
 export function cleanIdentifier(text: string | null | undefined): string | null {
   const clean = cleanLine(text ?? '')
     .toLowerCase()
@@ -222,7 +223,7 @@ export function readAuthservIds(value: string): string[] {
   return [...ids]
 }
 
-/** Of one field that are looked at. */
+/** Words of one field that are read. */
 const WORDS_MAX = 50
 
 function wordsOf(text: string, count: number): string[] {
@@ -235,10 +236,10 @@ function wordsOf(text: string, count: number): string[] {
     .slice(0, count)
 }
 
-/** In characters, past comments: more than any name has. */
+/** Characters read after comments: more than any name has. */
 const TEXT_READ = ADDRESS_TEXT_LENGTH_MAX
 
-/** RFC 5322 §3.2.2; of a comment that is not closed the content stays. */
+/** `value` without the comments of RFC 5322 §3.2.2; the content of a comment that is not closed stays. */
 function withoutComments(value: string): { text: string; isClosed: boolean } {
   const pieces: string[] = []
   let depth = 0

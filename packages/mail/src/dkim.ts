@@ -9,7 +9,7 @@ import {
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-/** Of a body, hashed before other work has its turn: 4 ms. */
+/** Octets of a body that are hashed before other work may run: 4 ms. */
 const DKIM_BODY_STEP_BYTES = 1024 * 1024
 /** As many as Node's thread pool has threads. */
 const SIGNATURES_AT_ONCE = 4
@@ -33,9 +33,9 @@ type SignerOptions = {
   privateKey: KeyObject
 }
 
-// Signed once more than they occur, so that nobody can add one above (RFC 6376 §5.4.2, §8.15).
+// Fields signed once more than they occur, so that nobody can add another above (RFC 6376 §5.4.2, §8.15).
 const OVERSIGNED = ['From', 'To', 'Cc', 'Subject', 'Date', 'Message-ID', 'Reply-To']
-/** The same where there is one: a second beside it would let others say where to unsubscribe. */
+/** Oversigned where present: a second field would let others say where to unsubscribe. */
 const OVERSIGNED_IF_PRESENT = ['List-Unsubscribe', 'List-Unsubscribe-Post']
 const SIGNED = [
   ...OVERSIGNED,
@@ -47,15 +47,15 @@ const SIGNED = [
   ...OVERSIGNED_IF_PRESENT,
 ]
 
-// With a callback it works in the thread pool: 0.3 ms that other connections do not wait for.
+// With a callback the signature is made in the thread pool: 0.3 ms that other connections do not wait for.
 const signInPool = promisify(
   (data: Uint8Array, key: KeyObject, done: (error: Error | null, signature: Buffer) => void) =>
     signWithCallback('sha256', data, key, done),
 )
 
 /**
- * Each signature under way has a copy of the key: a key is locked while it signs, and even to begin
- * another signature with it the main thread would wait for that.
+ * One copy of the key for each signature under way: a key is locked while it signs, and the main thread would
+ * wait for that lock to begin another signature.
  */
 class KeyCopies {
   readonly #free: KeyObject[]
@@ -159,7 +159,7 @@ type RawField = {
   readonly text: string
 }
 
-export type RawMessage = {
+type RawMessage = {
   readonly fields: readonly RawField[]
   /** A view of the message; empty when no empty line ends the header section. */
   readonly body: Uint8Array
@@ -191,13 +191,13 @@ function relaxField(text: string): string {
 
 /**
  * The SHA-256 of a body in the form of RFC 6376 §3.4.4, in base64. Lines end in CRLF; a CR or LF
- * alone is content. Lets other work have its turn after every DKIM_BODY_STEP_BYTES.
+ * alone is content. Yields to other work after every DKIM_BODY_STEP_BYTES.
  */
 async function hashRelaxedBody(body: Uint8Array): Promise<string> {
   const hash = createHash('sha256')
   const end = contentEnd(body)
   const step = Math.min(end, DKIM_BODY_STEP_BYTES)
-  // One more: white space at the end of a step is written in the next.
+  // One octet more: white space at the end of a step is written in the next.
   const relaxed = new Uint8Array(step + 1)
   for (let start = 0; start < end; start += step) {
     if (start > 0) await setImmediate()
@@ -218,7 +218,7 @@ function relaxOctets(
   let isSpaceDue = start > 0 && isSpace(body[start - 1])
   for (let at = start; at < end; at += 1) {
     const octet = body[at] as number
-    // Most octets are above all that decide; asked first, it saves a third of the time.
+    // Most octets are greater than SPACE; this test saves a third of the time.
     if (octet <= SPACE && isSpace(octet)) {
       isSpaceDue = true
       continue
@@ -256,7 +256,7 @@ function readFields(section: string): RawField[] {
   return fields
 }
 
-/** Of what was collapsed: there is at most one space at either end. */
+/** `text` is collapsed: it has at most one space at either end. */
 function trimSpace(text: string): string {
   return text.slice(text.startsWith(' ') ? 1 : 0, text.endsWith(' ') ? -1 : undefined)
 }
@@ -290,7 +290,7 @@ export function recordsHoldKey(texts: readonly string[], publicKey: string): boo
   return texts.length > 0 && texts.every((text) => findKeyDefect(text, publicKey) === null)
 }
 
-/** `key`: another key, or none; `test`: the key, only tried out; `tags`: the key, for something else. */
+/** `key`: another key, or none; `test`: the key in test mode; `tags`: the key for another purpose. */
 export type KeyDefect = 'key' | 'test' | 'tags'
 
 /** Why a verifier that finds this record believes no such signature; null when it does. */
@@ -311,7 +311,7 @@ export function findKeyDefect(text: string, publicKey: string): KeyDefect | null
   return isTest ? 'test' : null
 }
 
-/** RFC 6376 §3.2, without the white space, which stands for nothing in the values of a key record. */
+/** The tags of RFC 6376 §3.2, without white space, which has no meaning in the values of a key record. */
 function readTags(text: string): ReadonlyMap<string, string> {
   const tags = new Map<string, string>()
   for (const part of text.split(';')) {

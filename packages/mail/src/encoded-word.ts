@@ -81,7 +81,7 @@ function decodeMixed(run: readonly Word[]): string {
     .join('')
 }
 
-/** RFC 2047 §4.2. */
+/** The Q encoding of RFC 2047 §4.2. */
 const Q_ENCODING: EscapeMarks = { escape: 0x3d, space: 0x5f }
 
 export type EscapeMarks = {

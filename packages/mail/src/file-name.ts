@@ -5,7 +5,7 @@ export const FILENAME_LENGTH_MAX = 200
 
 type NamedPart = { readonly filename: string | null; readonly contentType: string }
 
-/** For parts without a usable name; any other type gets no extension. */
+/** Extensions for parts without a usable name; any other type gets none. */
 const EXTENSIONS = new Map([
   ['application/gzip', '.gz'],
   ['application/json', '.json'],

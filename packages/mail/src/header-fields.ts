@@ -58,21 +58,13 @@ export function firstField(fields: readonly HeaderField[], name: string): string
   return null
 }
 
-/** Which of the fields that must be unique (RFC 5322 §3.6) are there more than once. */
+/** The fields that must be unique (RFC 5322 §3.6) and occur more than once. */
 export function duplicateDefects(fields: readonly HeaderField[]): Defect[] {
-  const defects: Defect[] = []
-  const counts = { from: 0, subject: 0, 'message-id': 0, 'content-type': 0 }
-  for (const { name } of fields) {
-    if (name === 'from' || name === 'subject' || name === 'message-id' || name === 'content-type') {
-      counts[name] += 1
-    }
-  }
-  if (counts.from > 1) defects.push('duplicate-from')
-  if (counts.subject > 1) defects.push('duplicate-subject')
-  if (counts['message-id'] > 1) defects.push('duplicate-message-id')
-  if (counts['content-type'] > 1) defects.push('duplicate-content-type')
-  return defects
+  const isRepeated = (name: string) => fields.filter((field) => field.name === name).length > 1
+  return UNIQUE_FIELDS.filter(isRepeated).map((name): Defect => `duplicate-${name}`)
 }
+
+const UNIQUE_FIELDS = ['from', 'subject', 'message-id', 'content-type'] as const
 
 type SectionEnd = {
   readonly fieldsEnd: number
@@ -95,7 +87,7 @@ function findSectionEnd(raw: Uint8Array, start: number, limit: number): SectionE
   return { fieldsEnd: limit, bodyStart: limit, isComplete: false }
 }
 
-/** Collects fields out of the section's lines; offsets are relative to the section. */
+/** Collects the fields of a section's lines; offsets are relative to the section. */
 class FieldLines {
   readonly fields: HeaderField[] = []
   /** First line of the rubbish after the last field, null when a field ends the section. */

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { Mailbox, ParsedHeaders } from '#mime/parsed-message.ts'
+import type { ParsedHeaders } from '#mime/parsed-message.ts'
 import { parseAddressList } from './address-list.ts'
 import { cleanLine } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
 import { firstField, type HeaderField } from './header-fields.ts'
 
-/** X-Loop fields that are read: more than the hops that may each have added one. */
+/** X-Loop fields that are read: more than a message has hops, each of which may add one. */
 const LOOP_MARKS_MAX = 100
-/** In characters; the service's own have 26. */
+/** Characters of a mark; the service's own have 26. */
 const LOOP_MARK_LENGTH_MAX = 100
 
 /** The first field of a name counts, those after it are not read. Never throws. */
@@ -22,24 +22,24 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
     else if (!first.has(name)) first.set(name, value)
     if (name === 'from') fromCount += 1
   }
-  const authors = mailboxesOf(first.get('from'))
+  const field = (name: string) => first.get(name) ?? ''
+  const authors = parseAddressList(field('from'))
   const from = authors[0] ?? null
-  const date = first.get('date')
   return {
-    messageId: idOf(first.get('message-id')),
-    inReplyTo: idsOf(first.get('in-reply-to')),
-    references: idsOf(first.get('references')),
-    subject: cleanLine(decodeWords(first.get('subject') ?? '')),
+    messageId: parseMessageId(field('message-id')),
+    inReplyTo: parseMessageIds(field('in-reply-to')),
+    references: parseMessageIds(field('references')),
+    subject: cleanLine(decodeWords(field('subject'))),
     from,
     authorCount: authors.length + Math.max(0, fromCount - 1),
-    to: mailboxesOf(first.get('to')),
-    cc: mailboxesOf(first.get('cc')),
-    replyTo: mailboxesOf(first.get('reply-to')),
-    date: date === undefined ? null : parseDateTime(date),
+    to: parseAddressList(field('to')),
+    cc: parseAddressList(field('cc')),
+    replyTo: parseAddressList(field('reply-to')),
+    date: parseDateTime(field('date')),
     automaticReason: automaticReason(fields, from?.address ?? null),
     receivedCount,
     loopMarks,
-    hasListId: (first.get('list-id') ?? '') !== '',
+    hasListId: field('list-id') !== '',
   }
 }
 
@@ -49,21 +49,9 @@ function addLoopMark(marks: string[], value: string): void {
   if (mark !== '') marks.push(mark)
 }
 
-function mailboxesOf(field: string | undefined): Mailbox[] {
-  return field === undefined ? [] : parseAddressList(field)
-}
-
-function idOf(field: string | undefined): string | null {
-  return field === undefined ? null : parseMessageId(field)
-}
-
-function idsOf(field: string | undefined): string[] {
-  return field === undefined ? [] : parseMessageIds(field)
-}
-
 type Reason = ParsedHeaders['automaticReason']
 
-/** Rank: the plainest statement wins when several fields say it. */
+/** In order of rank: the plainest statement wins when several fields say it. */
 const RANKS: readonly NonNullable<Reason>[] = [
   'auto-submitted',
   'precedence',
@@ -169,7 +157,7 @@ function fullYear(text: string): number {
 
 /** Longer identifiers are compared by their SHA-256: PostgreSQL indexes at most 2,704 bytes. */
 const MESSAGE_ID_KEY_LENGTH_MAX = 250
-/** Read of one field: as many as a header of 64 KiB holds, as replies of this service have it. */
+/** Identifiers read in one field: as many as a header of 64 KiB holds, the maximum of this service's replies. */
 export const REFERENCES_MAX = 10_000
 
 /**
@@ -195,8 +183,8 @@ export function parseMessageIds(field: string): string[] {
 }
 
 /**
- * What two identifiers are compared by: exact text after trimming brackets and white space. One of
- * more than 250 characters is represented by its SHA-256, so that a key fits any index.
+ * The key by which identifiers are compared: the text without brackets and white space, or the SHA-256 of more
+ * than 250 characters, so that a key fits any index.
  */
 export function messageIdKey(messageId: string): string {
   const id = messageId.replace(/\s+/g, '').replace(/^</, '').replace(/>$/, '')
@@ -208,7 +196,7 @@ function bracketedIds(field: string): string[] {
   const found: string[] = []
   let close = -1
   for (let open = field.indexOf('<'); open >= 0; ) {
-    // Looked for only once it is passed, or a field of opening brackets would be read again and again.
+    // Searched again only after it is passed: else a field of opening brackets would take quadratic time.
     if (close < open) close = indexOrEnd(field, '>', open)
     const next = indexOrEnd(field, '<', open + 1)
     // `<a@b <c@d>`: an identifier holds no bracket, so the first one was cut off.

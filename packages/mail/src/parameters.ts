@@ -1,7 +1,7 @@
 import { decodeCharset } from './charset.ts'
 import { decodeEscapes, decodeWords, type EscapeMarks } from './encoded-word.ts'
 
-/** RFC 2231 §4. */
+/** The percent encoding of RFC 2231 §4. */
 const PERCENT_ENCODING: EscapeMarks = { escape: 0x25, space: null }
 
 export type StructuredValue = {

@@ -1,19 +1,19 @@
 // Where an image of a mail is: within the mail, elsewhere, or in the address itself.
 
-/** An image that its reader has to be given an address for. */
+/** An image whose address the reader of the mail needs. */
 export type ImageReference =
   | { readonly kind: 'part'; readonly contentId: string }
   /** `url` is absolute, http or https. */
   | { readonly kind: 'remote'; readonly url: string }
 
-export type ImageAddress = ImageReference | { readonly kind: 'data'; readonly url: string }
+type ImageAddress = ImageReference | { readonly kind: 'data'; readonly url: string }
 
 const URL_LENGTH_MAX = 2_000
 /** Formats without a script or a link in them. */
 const DATA =
   /^data:image\/(?:png|jpe?g|gif|webp|avif|bmp|x-icon|vnd\.microsoft\.icon);base64,[A-Za-z0-9+/=%]*$/i
 
-/** Null for an address that is none of an image which can be shown; RFC 2392 §2 for `cid:`. */
+/** Null for an address of no image that can be shown; RFC 2392 §2 for `cid:`. */
 export function readImageAddress(text: string): ImageAddress | null {
   // As browsers do (WHATWG URL §4.4).
   const address = text.replace(/[\t\r\n]/g, '').trim()

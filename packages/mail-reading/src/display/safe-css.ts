@@ -1,18 +1,18 @@
 // Style sheets and style attributes of a mail without anything that is fetched: read token by token
-// (CSS Syntax Level 3 §4), in time that grows with their length. What holds a token that is not known
-// to be harmless is left out up to the next `;`, `{` or `}`, so that none is in the result whatever a
-// browser makes of the rest.
+// (CSS Syntax Level 3 §4), in time that grows with their length. A token that is not known to be harmless
+// removes its segment, up to the next `;`, `{` or `}`, so that the result holds none, however a browser
+// parses it.
 
 import { createRequire } from 'node:module'
 import type { Piece } from '@mailroom/mail/html/safe-html.ts'
 import { type ImageReference, readImageAddress } from './images.ts'
 
-/** What becomes of an image: its mark, or null where the declaration goes. */
+/** The mark that stands for an image, or null to remove its declaration. */
 export type PlaceImage = (image: ImageReference) => ImageReference | null
 
-/** Of a style element or attribute; its strings are in single quotes where they hold addresses. */
+/** The safe pieces of a style element or attribute; addresses are in single quotes. */
 export function safeCss(css: string, place: PlaceImage): Piece<ImageReference>[] {
-  // Most have no way to fetch anything, nor to end the element that they stand in.
+  // Most styles can neither fetch anything nor end the element that they stand in.
   if (PLAIN.test(css)) return [css]
   const { tokenize, tokenTypes } = load('css-tree/tokenizer') as typeof import('css-tree/tokenizer')
   const names = Object.fromEntries(Object.entries(tokenTypes).map(([name, type]) => [type, name]))
@@ -43,10 +43,10 @@ const OPENING = new Set(['LeftParenthesis', 'LeftSquareBracket'])
 const CLOSING = new Set(['RightParenthesis', 'RightSquareBracket'])
 const BLANK = new Set(['WhiteSpace', 'Comment', 'CDO', 'CDC'])
 const BAD = new Set(['BadString', 'BadUrl'])
-/** Those of IE and of old Geckos ran scripts. */
+/** Properties that ran scripts in Internet Explorer and old versions of Gecko. */
 const PROPERTY = /^(?:behaviou?r|-moz-binding)$/i
 
-/** Pseudo-classes that a place in the document decides, and parts of elements. */
+/** Pseudo-classes that depend on the place in the document alone, and parts of elements. */
 const LASTING =
   /:(?:first|last|only|nth|nth-last)-(?:child|of-type)|:{1,2}(?:before|after|first-line|first-letter|placeholder|marker)|:(?:root|link|any-link|empty|not|is|where|has|lang)/g
 
@@ -62,15 +62,14 @@ class CssWriter {
   readonly #written: CssPiece[] = []
   #segment: CssPiece[] = []
   #isBad = false
-  /** Of each block that is open, whether its rules hold only sometimes. */
+  /** For each open block, whether its rules hold only under a condition. */
   readonly #blocks: boolean[] = []
   /** Whether the segment begins with the name of a variable; null before it begins. */
   #isVariable: boolean | null = null
-  /** Brackets that are open in the segment. */
   #brackets = 0
   /** Since a block began within brackets, browsers may see other blocks than these. */
   #isUnsure = false
-  /** After `url(` its string is awaited, and after that its end. */
+  /** The token that `url(` needs next: its string, then its end. */
   #url: 'none' | 'string' | 'end' = 'none'
 
   constructor(place: PlaceImage) {
@@ -83,8 +82,8 @@ class CssWriter {
     if (!BLANK.has(name)) this.#isVariable ??= /^(?:--|.*\\)/.test(text)
     if (ENDS.has(name)) this.#end(text)
     else if (this.#url !== 'none') this.#takeOfUrl(name, text)
-    // With the comments of HTML that hid style sheets from browsers without them. A blank in their place
-    // would end an escape before it and join what follows to its name.
+    // Comments of HTML hid style sheets from old browsers. A blank in their place would end an escape before it
+    // and join the text after it to that name.
     else if (['Comment', 'CDO', 'CDC'].includes(name)) this.#segment.push('/**/')
     else if (name === 'Url') this.#takeAddress(text.replace(/^url\(|\)$/gi, ''))
     else if (name === 'Function') this.#takeFunction(text)
@@ -121,7 +120,7 @@ class CssWriter {
     }
   }
 
-  /** Addresses with escapes are not worth reading. */
+  /** Addresses with escapes are refused. */
   #takeAddress(text: string): void {
     const read = text.includes('\\') ? null : readImageAddress(text)
     const address = read?.kind === 'remote' && this.#isConditional() ? null : read
@@ -130,7 +129,7 @@ class CssWriter {
     else this.#segment.push("url('", placed, "')")
   }
 
-  /** Whether fetching it would tell how wide the screen is, what the pointer is on, or the like. */
+  /** Whether a fetch would reveal the width of the screen, the place of the pointer or the like. */
   #isConditional(): boolean | null {
     // A variable may be used under any condition.
     return this.#isUnsure || this.#blocks.at(-1) === true || this.#isVariable
@@ -154,10 +153,10 @@ class CssWriter {
     this.#countBlocks(text)
     if (text !== ';') this.#brackets = 0
     this.#isVariable = null
-    // A rule without its head is none; the block stays, and what is in it is looked at.
+    // Without its head a rule selects nothing; its block stays and is checked.
     const isHead = text === '{'
     const isKept = !this.#isBad && this.#url === 'none'
-    // One by one: there may be more of them than a call takes.
+    // One by one: there may be more pieces than a call takes arguments.
     for (const piece of isKept ? this.#segment : []) this.#written.push(piece)
     if (isKept || text === '}') this.#written.push(text)
     // Alone at the top of a sheet a `;` would be taken for the beginning of the next rule.

@@ -1,5 +1,5 @@
-// A mail's HTML as a person is shown it, in a frame of its own: with its styles and layout, without
-// anything that runs, asks or fetches. Images are left to whoever shows it, marked in their places.
+// A mail's HTML as a person sees it, in a frame of its own: with its styles and layout, without anything that
+// runs, asks or fetches. Marks stand for the addresses of images, which the caller inserts.
 
 import {
   escapeHtml,
@@ -12,24 +12,24 @@ import { HTML_TAGS_MAX } from '@mailroom/mail/html/tree.ts'
 import { type ImageReference, readImageAddress } from './images.ts'
 import { type PlaceImage, safeCss } from './safe-css.ts'
 
-/** Of a mail's HTML as it is shown, in characters: of HTML_LENGTH_MAX, with what is added to it. */
+/** Characters of the HTML that is shown: HTML_LENGTH_MAX, and room for what is added. */
 const SHOWN_HTML_LENGTH_MAX = 4_000_000
 
+export type ShownSource = { readonly html: string; readonly showsRemote: boolean }
+
 export type ShownHtml = {
-  /** What goes into a body; a mark stands where an address of the image is to stand. */
+  /** The content of a body; a mark stands for the address of an image. */
   readonly pieces: readonly Piece<ImageReference>[]
-  /** Images elsewhere that are left out, each as often as it is there. */
+  /** Remote images that are left out, each as often as it occurs. */
   readonly blockedCount: number
 }
 
 /**
- * `showsRemote`: images that are elsewhere are marked, too, instead of being left out. Null for HTML
- * with too many tags; long HTML is cut. Takes up to a second: not on the main thread.
+ * `showsRemote`: remote images are marked, too, instead of being left out. Null for no HTML, and for HTML with
+ * too many tags or too deep; long HTML is cut. Takes up to a second: not on the main thread.
  */
-export function shownHtml(
-  html: string,
-  { showsRemote }: { showsRemote: boolean },
-): ShownHtml | null {
+export function showSource({ html, showsRemote }: ShownSource): ShownHtml | null {
+  if (html === '') return null
   let blockedCount = 0
   const place: PlaceImage = (image) => {
     if (image.kind === 'part' || showsRemote) return image
@@ -70,7 +70,7 @@ const ATTRIBUTES = words(`
 
 type Pieces = Piece<ImageReference>[]
 
-/** An image without an address stays, as the place that it has and its words. */
+/** An image without an address stays with its place and its description. */
 function startTag(
   name: string,
   attributes: Readonly<Record<string, string>>,
@@ -131,14 +131,14 @@ const LINK_LENGTH_MAX = 8_000
 
 function styleSheet(css: string, place: PlaceImage): Pieces {
   const pieces = joined(safeCss(css, place))
-  // As CSS reads it the same in strings, and nothing else needs it: however a browser comes to read the
-  // sheet as markup, there is no tag in it. Comparisons of @media have space or `=` behind theirs.
+  // CSS reads the escape in a string as `<`, and has no other need of one: even a browser that read the sheet as
+  // markup would find no tag in it. Comparisons of @media have a space or `=` after theirs.
   return pieces.map((piece) =>
     typeof piece === 'string' ? piece.replace(/<(?![\s=])/g, '\\3c ') : piece,
   )
 }
 
-/** Strings next to each other as one, so that few things travel between threads. */
+/** Joins adjacent strings, so that fewer values are copied between threads. */
 function joined(pieces: Pieces): Pieces {
   const result: Pieces = []
   let texts: string[] = []
@@ -153,38 +153,28 @@ function joined(pieces: Pieces): Pieces {
   return [...result, texts.join('')]
 }
 
-export type ShownSource = { readonly html: string; readonly showsRemote: boolean }
-
-/** Null for HTML that cannot be shown. */
-export function showSource({ html, showsRemote }: ShownSource): ShownHtml | null {
-  return html === '' ? null : shownHtml(html, { showsRemote })
-}
-
-/** The page: of the HTML or, without any that can be shown, of the text. */
+/** The page of the HTML or, where none can be shown, of the text. */
 export function shownBody(shown: ShownHtml | null, text: string, addressOf: AddressOf): string {
   return shown === null ? shownText(text) : shownDocument(shown.pieces, addressOf)
 }
 
-/** Its address must hold nothing but letters, digits and `/ ? & = % . ~ _ -`; null leaves it empty. */
+/** An address of letters, digits and `/ ? & = % . ~ _ -` alone; null for an empty image. */
 export type AddressOf = (image: ImageReference) => string | null
 
-/** The whole page; light, for that is what mail is made for. */
-export function shownDocument(
-  pieces: readonly Piece<ImageReference>[],
-  addressOf: AddressOf,
-): string {
+/** The whole page; light, because mail is made for light pages. */
+function shownDocument(pieces: readonly Piece<ImageReference>[], addressOf: AddressOf): string {
   const body = pieces.map((piece) =>
     typeof piece === 'string' ? piece : (addressOf(piece) ?? EMPTY_IMAGE),
   )
   return `${head('')}<body>${body.join('')}</body></html>\n`
 }
 
-/** A mail without HTML, as it was typed; what looks like an address on the web is a link. */
-export function shownText(text: string): string {
+/** A mail without HTML, as it was typed, with its web addresses as links. */
+function shownText(text: string): string {
   return `${head(TEXT_STYLE)}<body><pre>${linked(text)}</pre></body></html>\n`
 }
 
-/** An image of nothing, where an element must have one. */
+/** An empty image, where an element must have one. */
 const EMPTY_IMAGE = 'data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=='
 
 const STYLE = `:root{color-scheme:light;background:#fff;color:#1a1a1a;overflow:auto}

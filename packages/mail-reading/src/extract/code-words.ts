@@ -1,6 +1,6 @@
 // Phrases by language, between commas; one that ends with `*` may go on with any letters.
 
-/** Each names a code that proves who somebody is, and nothing else. */
+/** Words that name a code for signing in or verifying, and nothing else. */
 export const STRONG_WORDS: Readonly<Record<string, string>> = {
   en: `verification code*, verification number, verify code, verification pin, verification token, verification passcode,
     security code*, authentication code*, authenticator code, auth code, login code*, log-in code*,
@@ -109,7 +109,7 @@ export const STRONG_WORDS: Readonly<Record<string, string>> = {
   fa: `کد تأیید, کد تایید, رمز یکبار مصرف, کد ورود, کد فعال‌سازی, رمز یک‌بار مصرف`,
 }
 
-/** Each may name a code of any kind; counts where the mail is about signing in or verifying. */
+/** Words for a code of any kind; they count where the mail is about signing in or verifying. */
 export const CODE_WORDS: Readonly<Record<string, string>> = {
   en: `code, codes, pin, pin code, passcode, access code, confirmation code, authorization code,
     authorisation code, secret code, confirmation number, token, entry code`,

@@ -20,7 +20,7 @@ import {
 import { CELL_MARK, ReadLine, readLines } from './lines.ts'
 import { visibleText } from './word-tables.ts'
 
-/** Of the text and of the HTML as far as they are looked at, in characters; less than an event tells. */
+/** Characters of text and HTML that are read; less than an event holds. */
 export const EXTRACTED_TEXT_LENGTH_MAX = 32 * 1024
 export const EXTRACTED_HTML_LENGTH_MAX = 128 * 1024
 
@@ -36,9 +36,9 @@ const SUBJECT_LENGTH_MAX = 1_000
 const NOTHING: HtmlLayout = { lines: [], links: [], unseenHrefs: new Set(), hidden: '' }
 
 /**
- * Of the text the first EXTRACTED_TEXT_LENGTH_MAX characters are looked at, of the HTML the first
- * EXTRACTED_HTML_LENGTH_MAX. What is quoted from earlier messages, and what is hidden, counts for
- * nothing. Never throws; time is linear in what is looked at.
+ * The codes and links of a message, read in the first EXTRACTED_TEXT_LENGTH_MAX characters of its text and the
+ * first EXTRACTED_HTML_LENGTH_MAX of its HTML. Quotes of earlier messages and hidden text do not count. Never
+ * throws; time is linear.
  */
 export function extractFrom(message: ExtractedFrom): Extracted {
   const subject = visibleText(message.subject.slice(0, SUBJECT_LENGTH_MAX))
@@ -59,34 +59,34 @@ function layOut(html: string): HtmlLayout {
   }
 }
 
-/** A text part may say what the HTML hides: then it is no code there either. */
+/** A code that the HTML hides is none in the text part either. */
 function isSeen({ value }: FoundCode, { lines, hidden }: HtmlLayout, subject: string): boolean {
   if (hidden === '' || !hidden.includes(value)) return true
   return subject.includes(value) || lines.some((line) => line.includes(value))
 }
 
-/** Of laid-out HTML; those of real mail are fewer. */
+/** Lines of laid-out HTML; real mail has fewer. */
 const EXTRACTED_HTML_LINES_MAX = 5_000
 const HIDDEN_LENGTH_MAX = 20_000
 const LINK_TEXT_LENGTH_MAX = 300
 const LINE_LENGTH_MAX = 4_000
 
-export type HtmlLayout = {
-  /** Each without blanks around it; lines of quoted history begin with `>`. */
+type HtmlLayout = {
+  /** Trimmed lines; lines of quoted history begin with `>`. */
   readonly lines: readonly string[]
-  /** With what stands in each, or before it on its line where that is nothing. */
+  /** Links with the text in them or, where that is empty, the text before them on their line. */
   readonly links: readonly SeenLink[]
   /** Addresses of links that are hidden or in quoted history. */
   readonly unseenHrefs: ReadonlySet<string>
-  /** What is there and not seen, as far as it is kept. */
+  /** Hidden text, up to HIDDEN_LENGTH_MAX. */
   readonly hidden: string
 }
 
 /**
- * HTML as the lines and links that a reader sees. What is beyond EXTRACTED_HTML_LINES_MAX lines or
- * EXTRACTED_LINKS_SEEN_MAX links is left out; HTML that is not parsed has none. Never throws.
+ * HTML as the lines and links that a reader sees, at most EXTRACTED_HTML_LINES_MAX lines and
+ * EXTRACTED_LINKS_SEEN_MAX links; HTML that is not parsed has none. Never throws.
  */
-export function layOutHtml(html: string): HtmlLayout {
+function layOutHtml(html: string): HtmlLayout {
   const layout = new Layout()
   const tree = readHtml(html)
   if (tree !== null) {
@@ -110,13 +110,13 @@ class Layout {
   readonly #lines: string[] = []
   readonly #links: SeenLink[] = []
   readonly #unseenHrefs = new Set<string>()
-  /** Links of which some text is not seen. */
+  /** Links with hidden text. */
   readonly #faded = new Set<HtmlElement>()
   #line = ''
   #hidden = ''
   #link: Link | null = null
 
-  /** A node that is not seen. */
+  /** Records a hidden node. */
   hide(node: HtmlNode): void {
     const link = linkAround(node)
     if (link !== null) this.#faded.add(link)
@@ -191,7 +191,7 @@ class Layout {
     this.#link = null
     if (link === null || this.#links.length >= EXTRACTED_LINKS_SEEN_MAX) return
     const isEmpty = link.text.trim() === ''
-    // A link without text is one of its picture; a link of letters that nobody sees is none.
+    // A link without text may have a picture; a link of hidden letters alone is not seen.
     if (isEmpty && !link.hasPicture && this.#faded.has(element)) this.#addUnseen(link.href)
     else {
       const text = isEmpty ? link.before.slice(-LINK_TEXT_LENGTH_MAX) : link.text
@@ -220,7 +220,7 @@ function linkAround(node: HtmlNode): HtmlElement | null {
 
 const QUOTE_CLASS = /^(?:gmail_quote|moz-cite|yahoo_quoted|protonmail_quote)$/i
 
-/** Quoted history as mail programs mark it; a plain block quotation may be the message itself. */
+/** Whether mail programs mark the element as history; a plain block quotation may be the message itself. */
 function isHistory(element: HtmlElement): boolean {
   if (element.tagName !== 'blockquote') return false
   const isCited = attributeOf(element, 'type')?.toLowerCase() === 'cite'

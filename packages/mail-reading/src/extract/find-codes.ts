@@ -9,7 +9,7 @@ import {
 } from './word-tables.ts'
 
 const EXTRACTED_CODES_MAX = 10
-/** Of the line that a code stands in, in code points. */
+/** Code points of a code's source line. */
 const EXTRACTED_SOURCE_LENGTH_MAX = 200
 
 export type FoundCode = {
@@ -17,33 +17,31 @@ export type FoundCode = {
   readonly value: string
   /** From 0 to 1, two decimals. */
   readonly confidence: number
-  /** The line that it stands in, or as much around it as EXTRACTED_SOURCE_LENGTH_MAX allows. */
+  /** The line of the code, or as much around the code as EXTRACTED_SOURCE_LENGTH_MAX allows. */
   readonly source: string
 }
 
-/** Texts of one message in the order in which they count; the first is its subject. */
 type CodeTexts = {
   readonly subject: readonly ReadLine[]
   readonly bodies: readonly (readonly ReadLine[])[]
 }
 
-/** A surer code makes one that is so much less sure improbable. */
+/** A code that is less sure than the best one by more than this is improbable. */
 const CONFIDENCE_GAP_MAX = 0.22
 const CONFIDENCE_MIN = 0.6
 const CONFIDENCE_MAX = 0.99
-/** What it adds that the same code stands in the subject and in the body. */
+/** Added where the same code stands in the subject and in the body. */
 const AGREEMENT = 0.02
-/** Lines with something like a code that are looked at; no mail with a code has as many. */
+/** Lines with a candidate that are judged; no mail with a code has as many. */
 const CANDIDATE_LINES_MAX = 200
 
-/** Where a value stands; the line around it is shown of the few that are told. */
 type Met = { readonly value: string; readonly confidence: number; readonly in: Judged }
 type Finding = { met: Met; place: number; texts: Set<number> }
 
 /**
- * A candidate counts when a word for a code stands by it, in its line, above it, below it or in the
- * subject, and no word for another number stands nearer. Best first, at most EXTRACTED_CODES_MAX, each once however often it is shown. A value is a part of a
- * line, character for character.
+ * The codes of a message, best first, at most EXTRACTED_CODES_MAX, each once. A candidate counts when a word for a
+ * code stands near it, in its line, above it, below it or in the subject, and no word for another number stands
+ * nearer. A value is a part of a line, character for character.
  */
 export function findCodes({ subject, bodies }: CodeTexts): FoundCode[] {
   const findings = new Map<string, Finding>()
@@ -62,21 +60,28 @@ export function findCodes({ subject, bodies }: CodeTexts): FoundCode[] {
   return rank([...findings.values()])
 }
 
+/** A candidate, the line that holds it, and the index of the line in its text. */
+type Place = {
+  readonly context: MessageContext
+  readonly at: number
+  readonly line: ReadLine
+  readonly candidate: Candidate
+}
+
 type Judged = { line: ReadLine; candidate: Candidate; confidence: number }
 
-/** Where no word names a code, digits alone are one: "Use 482913 to sign in". */
+/** Digits, which alone can be a code where no word names one: "Use 482913 to sign in". */
 const DIGITS = /\d(?:[ ·‐‑–-]?\d){3}/
 
 function* judgeLines(context: MessageContext, isNamed: boolean): Generator<Judged> {
-  let looked = 0
+  let judgedLines = 0
   for (const [at, line] of context.lines.entries()) {
     if (!isNamed && !DIGITS.test(line.folded)) continue
     if (line.candidates.length === 0) continue
-    if (++looked > CANDIDATE_LINES_MAX) return
+    if (++judgedLines > CANDIDATE_LINES_MAX) return
     for (const candidate of line.candidates) {
-      const confidence =
-        judgeInLine(context, at, candidate) ??
-        (line.isAlone(candidate) ? judgeAlone(context, at, candidate) : 0)
+      const place = { context, at, line, candidate }
+      const confidence = judgeInLine(place) ?? (line.isAlone(candidate) ? judgeAlone(place) : 0)
       if (confidence < CONFIDENCE_MIN) continue
       context.accept(at, candidate)
       yield { line, candidate, confidence }
@@ -116,7 +121,7 @@ function rank(findings: readonly Finding[]): FoundCode[] {
     }))
 }
 
-/** The line without the blanks around it; of a long one as much as may be shown, the code within. */
+/** The trimmed line; of a long one a part that holds the code. */
 function sourceOf(line: string, { start, end }: Candidate): string {
   const trimmed = line.trim()
   const points = [...trimmed]
@@ -130,7 +135,7 @@ function sourceOf(line: string, { start, end }: Candidate): string {
 
 const BEFORE_LENGTH_MAX = 240
 const GAP_STRONG_MAX = 70
-/** Where "is" or a colon leads on to the value. */
+/** The maximum where "is" or a colon leads on to the value. */
 const GAP_LINKED_MAX = 110
 const GAP_CODE_MAX = 60
 /** "Account 4821", where "account: 4821" may end a sentence about a code. */
@@ -142,24 +147,14 @@ const BLANK_GAP = /^[\s:=\-"'“”„«»‹›[\]【】「」『』()*_`|<>#]*
  * 482913", "482913 is your code", "Enter 482913 to sign in". Null where none names it, 0 where one names it
  * as something else. A line that was wrapped goes on in the next.
  */
-export function judgeInLine(
-  context: MessageContext,
-  at: number,
-  candidate: Candidate,
-): number | null {
-  const line = context.lineAt(at)
-  if (line === null) return 0
-  const before = judgeBefore(context, at, line, candidate)
-  if (before !== null) return before
-  const after = judgeAfter(context, at, line, candidate)
-  if (after !== null) return after
-  return judgeEntering(context, at, line, candidate)
+function judgeInLine(place: Place): number | null {
+  return judgeBefore(place) ?? judgeAfter(place) ?? judgeEntering(place)
 }
 
 type Before = { text: string; labels: readonly Label[]; taken: number }
 
 /** The text before the candidate, with the end of the line above where that was wrapped. */
-function textBefore(context: MessageContext, at: number, { start }: Candidate): Before {
+function textBefore({ context, at, candidate: { start } }: Place): Before {
   const cut = Math.max(0, start - BEFORE_LENGTH_MAX)
   const own = stretchOf(context, at, cut, start)
   const above = context.lineAt(at - 1)
@@ -180,7 +175,7 @@ function textBefore(context: MessageContext, at: number, { start }: Candidate): 
   }
 }
 
-/** A part of a line with its labels, and where in it the last code ends that was found already. */
+/** A part of a line with its labels, and the end of the last code found in it. */
 function stretchOf(context: MessageContext, at: number, from: number, to: number): Before {
   const line = context.lineAt(at)
   if (line === null) return { text: '', labels: [], taken: 0 }
@@ -191,53 +186,37 @@ function stretchOf(context: MessageContext, at: number, from: number, to: number
   return { text: line.folded.slice(from, to), labels, taken }
 }
 
-function judgeBefore(
-  context: MessageContext,
-  at: number,
-  line: ReadLine,
-  candidate: Candidate,
-): number | null {
-  const { text, labels, taken } = textBefore(context, at, candidate)
+function judgeBefore(place: Place): number | null {
+  const { text, labels, taken } = textBefore(place)
   const open = withoutServed(text, withoutClosedParentheses(text, labels))
   const label = open.at(-1)
   if (label === undefined) return null
   const gap = text.slice(label.end)
   if (label.kind === 'title') {
     if (TITLE_GAP.test(gap)) return 0
-    return judgeLabelBefore(context, at, line, candidate, {
-      text,
-      labels: open.slice(0, -1),
-      taken,
-    })
+    return judgeLabelBefore(place, { text, labels: open.slice(0, -1), taken })
   }
-  return judgeLabelBefore(context, at, line, candidate, { text, labels: open, taken })
+  return judgeLabelBefore(place, { text, labels: open, taken })
 }
 
-function judgeLabelBefore(
-  context: MessageContext,
-  at: number,
-  line: ReadLine,
-  candidate: Candidate,
-  { text, labels, taken }: Before,
-): number | null {
+function judgeLabelBefore(place: Place, { text, labels, taken }: Before): number | null {
+  const { line, candidate } = place
   const label = labels.findLast(({ kind }) => kind !== 'title')
   if (label === undefined) return null
   const gap = text.slice(label.end)
   if (crossesSentence(gap, line, candidate)) return null
-  if (taken > label.end) return isListGap(text.slice(taken)) ? 0.9 : null
+  if (taken > label.end) return LIST_GAP.test(text.slice(taken)) ? 0.9 : null
   if (label.kind === 'number') return judgeBehindNumber(text, labels, label, candidate)
   const isDirect = BLANK_GAP.test(gap)
   const isLinked = isDirect || leadsToValue(text)
-  if (label.kind === 'strong') return judgeStrong(candidate, gap, isDirect, isLinked)
-  return judgeCode(context, at, line, candidate, gap, isDirect, isLinked)
+  if (label.kind === 'strong') return judgeStrong(candidate, { gap, isDirect, isLinked })
+  return judgeCode(place, { gap, isDirect, isLinked })
 }
 
-function judgeStrong(
-  { form }: Candidate,
-  gap: string,
-  isDirect: boolean,
-  isLinked: boolean,
-): number | null {
+/** The text between a label and the candidate: `isDirect`: blanks and marks only; `isLinked`: it leads on to a value. */
+type Gap = { readonly gap: string; readonly isDirect: boolean; readonly isLinked: boolean }
+
+function judgeStrong({ form }: Candidate, { gap, isDirect, isLinked }: Gap): number | null {
   if (gap.length > (isLinked ? GAP_LINKED_MAX : GAP_STRONG_MAX)) return null
   if (form === 'word') return isLinked && gap.length <= 20 ? 0.85 : null
   if (form === 'year' || form === 'odd') return isLinked ? 0.9 : null
@@ -247,20 +226,16 @@ function judgeStrong(
 }
 
 function judgeCode(
-  context: MessageContext,
-  at: number,
-  line: ReadLine,
-  candidate: Candidate,
-  gap: string,
-  isDirect: boolean,
-  isLinked: boolean,
+  { context, at, line, candidate }: Place,
+  { gap, isDirect, isLinked }: Gap,
 ): number | null {
   const { form } = candidate
   if (!isLinked || gap.length > GAP_CODE_MAX) return null
   const { isVerifying, isElsewhere } = context.aboutAt(at)
   if (isElsewhere || TECHNICAL.test(line.folded)) return 0
   if (isVerifying) {
-    if (form === 'word') return isDirect && /[\d-]/.test(shownAs(line, candidate)) ? 0.75 : null
+    if (form === 'word')
+      return isDirect && /[\d-]/.test(line.text.slice(candidate.start, candidate.end)) ? 0.75 : null
     if (form === 'year') return gap.length <= 20 ? 0.75 : null
     return isDirect ? 0.92 : 0.9
   }
@@ -286,7 +261,7 @@ function judgeBehindNumber(
   return /\p{L}/u.test(gap) && leadsToValue(text) ? 0.85 : 0
 }
 
-/** Past the end of a sentence only what stands in a sentence of its own. */
+/** Whether a sentence ends in the gap, unless the candidate is a sentence of its own. */
 function crossesSentence(gap: string, line: ReadLine, { end }: Candidate): boolean {
   const match = /^([\s\S]*)(?:[.!?…]\s|[。！？；])([\s\S]*)$/.exec(gap)
   if (match === null) return false
@@ -299,12 +274,9 @@ function crossesSentence(gap: string, line: ReadLine, { end }: Candidate): boole
   )
 }
 
+/** The text between codes in a list. */
 const LIST_GAP =
   /^[\s,;/|&、，·-]{1,6}$|^\s?,?\s?(?:and|or|und|oder|et|ou|y|o|e|i|и|ve|と|和|및|و)\s$/
-
-function isListGap(between: string): boolean {
-  return LIST_GAP.test(between)
-}
 
 function withoutClosedParentheses(text: string, labels: readonly Label[]): readonly Label[] {
   if (!text.includes(')') && !text.includes('）')) return labels
@@ -315,7 +287,7 @@ function withoutClosedParentheses(text: string, labels: readonly Label[]): reado
   })
 }
 
-/** Labels of other numbers that have their own: "TAN for no. 3, amount 1482,90 PLN: 66014". */
+/** Without labels of other numbers that are followed by their number: "TAN for no. 3, amount 1482,90 PLN: 66014". */
 function withoutServed(text: string, labels: readonly Label[]): readonly Label[] {
   return labels.filter(({ kind, end }, index) => {
     if (kind !== 'number' && kind !== 'title') return true
@@ -324,23 +296,15 @@ function withoutServed(text: string, labels: readonly Label[]): readonly Label[]
   })
 }
 
-/** Lines of logs and of programmers, whose codes are of errors. */
+/** Words of logs and programmers, whose codes name errors. */
 const TECHNICAL =
   /error|errno|exception|refused|return(?:ed|s)|failure|fehler|erreur|ошибк|エラー|错误|錯誤|오류|\b(?:exit|failed|status|http)\b/
-
-function shownAs(line: ReadLine, { start, end }: Candidate): string {
-  return line.text.slice(start, end)
-}
 
 const ENTER_GAP_MAX = 16
 
 /** "Use 482913 to sign in": no word for a code at all. */
-function judgeEntering(
-  context: MessageContext,
-  at: number,
-  line: ReadLine,
-  { start, end, form }: Candidate,
-): number | null {
+function judgeEntering({ context, at, line, candidate }: Place): number | null {
+  const { start, end, form } = candidate
   if (form !== 'digits') return null
   const nearBefore = line.folded.slice(Math.max(0, start - ENTER_GAP_MAX), start)
   const nearAfter = line.folded.slice(end, end + ENTER_GAP_MAX)
@@ -356,13 +320,9 @@ const GAP_AFTER_MAX = 45
 const PLAIN_GAP = /^[\p{L}\p{M}\p{N}\s"'“”„«»‹›[\]【】「」『』()（）*_`,，、&-]*$/u
 const PLURAL = /(?:codes|codici|codigos|passwords|passcodes|pins|koder|kody)$/
 
-/** By the words behind it: "482913 is your code". */
-function judgeAfter(
-  context: MessageContext,
-  at: number,
-  line: ReadLine,
-  candidate: Candidate,
-): number | null {
+/** Judges by the words after the candidate: "482913 is your code". */
+function judgeAfter(place: Place): number | null {
+  const { context, at, line, candidate } = place
   const { end, form } = candidate
   if (form === 'word') return null
   const below = context.lineAt(at + 1)
@@ -371,7 +331,7 @@ function judgeAfter(
     below !== null && line.text.length >= WRAPPED_LENGTH_MIN && !SENTENCE_END.test(own)
   const label = line.labels.find((one) => one.start >= end && one.kind !== 'title')
   if (label === undefined && isWrapped) {
-    return judgeWrappedAfter(context, at, own, below)
+    return judgeWrappedAfter(place, own, below)
   }
   if (label === undefined) return null
   const gap = line.folded.slice(end, label.start)
@@ -384,13 +344,11 @@ function judgeAfter(
   const named = /^\S*/.exec(line.folded.slice(label.end))?.[0] ?? ''
   if (gap.trim() === '' && PLURAL.test(line.folded.slice(label.start, label.end) + named)) return 0
   if (namesAnother(line, label)) return null
-  return judgeLabelAfter(context, at, candidate, label, gap)
+  return judgeLabelAfter(place, label, gap)
 }
 
 function judgeLabelAfter(
-  context: MessageContext,
-  at: number,
-  { form }: Candidate,
+  { context, at, candidate: { form } }: Place,
   { kind }: Label,
   gap: string,
 ): number | null {
@@ -402,12 +360,7 @@ function judgeLabelAfter(
   return form === 'digits' && gap.length <= 25 ? 0.65 : null
 }
 
-function judgeWrappedAfter(
-  context: MessageContext,
-  at: number,
-  own: string,
-  below: ReadLine,
-): number | null {
+function judgeWrappedAfter({ context, at }: Place, own: string, below: ReadLine): number | null {
   const label = below.labels.find(({ kind }) => kind !== 'title')
   if (label === undefined || label.kind === 'number') return null
   const gap = `${own.trimEnd()} ${below.folded.slice(0, label.start)}`
@@ -420,7 +373,6 @@ function isPlainGap(gap: string): boolean {
   return gap.length <= GAP_AFTER_MAX && PLAIN_GAP.test(gap)
 }
 
-/** Whether the label leads on to a value of its own. */
 function namesAnother(line: ReadLine, { end }: Label): boolean {
   const next = line.candidates.find(({ start }) => start >= end)
   const rest = line.folded.slice(end)
@@ -430,53 +382,43 @@ function namesAnother(line: ReadLine, { end }: Label): boolean {
   )
 }
 
-/** Lines with text above and below in which a word is looked for. */
+/** Lines with text above and below that may name a candidate. */
 const LINES_ABOVE = 5
 const LINES_BELOW = 2
-/** Blank lines and all. */
+/** The same with blank lines. */
 const DISTANCE_MAX = 16
-/** A line that names one thing, as "Order number:" does; longer ones are sentences. */
+/** A caption such as "Order number:"; longer lines are sentences. */
 const CAPTION_LENGTH_MAX = 45
 
 /**
- * The same, from 0 to 1, for a candidate that stands alone on its line or in its cell: by the nearest line
+ * How sure it is, from 0 to 1, that a candidate alone on its line or in its cell is a code: by the nearest line
  * above that names one, the line below, or the subject.
  */
-export function judgeAlone(context: MessageContext, at: number, candidate: Candidate): number {
-  const line = context.lineAt(at)
-  if (line === null || context.isSubject) return 0
-  const column = judgeColumn(context, at, line, candidate)
-  if (column !== null) return column
-  const above = judgeAbove(context, at, candidate)
-  if (above !== null) return above
-  const below = judgeBelow(context, at, candidate)
-  if (below !== null) return below
-  return judgeBySubject(context, at, candidate)
+function judgeAlone(place: Place): number {
+  if (place.context.isSubject) return 0
+  return judgeColumn(place) ?? judgeAbove(place) ?? judgeBelow(place) ?? judgeBySubject(place)
 }
 
-/** In a row of cells the head of the same column says what it is, and nothing else does. */
-function judgeColumn(
-  context: MessageContext,
-  at: number,
-  line: ReadLine,
-  candidate: Candidate,
-): number | null {
+/** Judges a candidate in a row of cells by the head of its column alone. */
+function judgeColumn(place: Place): number | null {
+  const { context, at, line, candidate } = place
   const { cells } = line
   if (cells.length < 2) return null
   for (let above = at - 1; above >= 0 && at - above <= DISTANCE_MAX; above--) {
     const head = context.lineAt(above)
     if (head === null || head.isBlank) continue
     if (head.cells.length !== cells.length) return 0
-    const place = line.cellAt(candidate.start).index
-    const own = head.labels.filter((label) => head.cellAt(label.start).index === place)
+    const column = line.cellAt(candidate.start).index
+    const own = head.labels.filter((label) => head.cellAt(label.start).index === column)
     const label = own.findLast(({ kind }) => kind !== 'title')
     if (label?.kind !== 'strong' && label?.kind !== 'code') return 0
-    return confidenceOf(context, at, candidate, label.kind, 1)
+    return confidenceOf(place, label.kind, 1)
   }
   return 0
 }
 
-function judgeAbove(context: MessageContext, at: number, candidate: Candidate): number | null {
+function judgeAbove(place: Place): number | null {
+  const { context, at, candidate } = place
   let distance = 0
   let isAfterText = false
   for (let above = at - 1; above >= 0 && at - above <= DISTANCE_MAX; above--) {
@@ -492,20 +434,14 @@ function judgeAbove(context: MessageContext, at: number, candidate: Candidate): 
     }
     isAfterText = true
     if (++distance > LINES_ABOVE) return null
-    const found = judgeCaption(context, at, candidate, line, distance)
+    const found = judgeCaption(place, line, distance)
     if (found !== null) return found
   }
   return null
 }
 
-/** What a line above says of the candidate; null when it says nothing. */
-function judgeCaption(
-  context: MessageContext,
-  at: number,
-  candidate: Candidate,
-  line: ReadLine,
-  distance: number,
-): number | null {
+/** Judges by a line above; null when it does not name the candidate. */
+function judgeCaption(place: Place, line: ReadLine, distance: number): number | null {
   const labels = line.labels.filter(({ kind }) => kind !== 'title')
   const last = labels.at(-1)
   if (last === undefined) return null
@@ -519,10 +455,11 @@ function judgeCaption(
     labels.findLast(({ kind }) => kind === 'strong') ??
     labels.findLast(({ kind }) => kind === 'code')
   if (named === undefined || named.kind === 'number' || named.kind === 'title') return null
-  return confidenceOf(context, at, candidate, named.kind, distance)
+  return confidenceOf(place, named.kind, distance)
 }
 
-function judgeBelow(context: MessageContext, at: number, candidate: Candidate): number | null {
+function judgeBelow(place: Place): number | null {
+  const { context, at } = place
   let distance = 0
   for (let below = at + 1; distance < LINES_BELOW && below - at <= DISTANCE_MAX; below++) {
     const line = context.lineAt(below)
@@ -537,12 +474,12 @@ function judgeBelow(context: MessageContext, at: number, candidate: Candidate): 
     const isAbout = line.isVerifying || asksToEnter(line.folded, line.folded)
     if (label.kind === 'code' && !isAbout) return null
     if (line.candidates.some(({ start }) => start >= label.end)) return null
-    return 0.97 * confidenceOf(context, at, candidate, label.kind, distance)
+    return 0.97 * confidenceOf(place, label.kind, distance)
   }
   return null
 }
 
-function judgeBySubject(context: MessageContext, at: number, candidate: Candidate): number {
+function judgeBySubject({ context, at, candidate }: Place): number {
   if (candidate.form !== 'digits' && candidate.form !== 'mixed') return 0
   const labels = context.other.flatMap((line) => line.labels)
   if (labels.some(({ kind }) => kind === 'strong')) return 0.8
@@ -552,9 +489,7 @@ function judgeBySubject(context: MessageContext, at: number, candidate: Candidat
 }
 
 function confidenceOf(
-  context: MessageContext,
-  at: number,
-  { form }: Candidate,
+  { context, at, candidate: { form } }: Place,
   kind: 'strong' | 'code',
   distance: number,
 ): number {

@@ -1,31 +1,31 @@
 import { foldLine, WordTable } from './word-tables.ts'
 
-/** Links that are looked at, and those that are told. */
+/** Links that are read, and links that are reported. */
 export const EXTRACTED_LINKS_SEEN_MAX = 1_000
 const EXTRACTED_LINKS_MAX = 50
-/** In characters; signed links of today have a thousand. */
+/** Characters of a URL; signed links of today have a thousand. */
 const EXTRACTED_URL_LENGTH_MAX = 4_000
 
 export type LinkKind = 'verify' | 'magic' | 'reset' | 'unsubscribe' | 'other'
 export type FoundLink = { readonly url: string; readonly kind: LinkKind }
 
-/** An address as it was met, with the words that stand in it or before it. */
+/** A link's address as written, with the words in the link or before it. */
 export type SeenLink = { readonly href: string; readonly text: string }
 
-/** Of each kind but `other`, links that no number of others can crowd out. */
+/** Links of each kind but `other` that are reported however many other links there are. */
 const KEPT_OF_A_KIND = 10
 
 /**
- * What a link does is told by its words alone; addresses are kept as they are written and never
- * followed. In order of appearance, each URL once, at most EXTRACTED_LINKS_MAX: those of a kind before others
- * where there are more. Only http and https; an address longer than EXTRACTED_URL_LENGTH_MAX is left out.
+ * The http and https links of a message in order of appearance, each URL once, at most EXTRACTED_LINKS_MAX; where
+ * there are more, links with a kind go first. The words of a link decide its kind. Addresses are kept as written
+ * and never followed; one longer than EXTRACTED_URL_LENGTH_MAX is left out.
  */
 export function findLinks(
   html: { readonly links: readonly SeenLink[]; readonly unseenHrefs: ReadonlySet<string> },
   fromText: readonly SeenLink[],
 ): FoundLink[] {
   const found = new Map<string, FoundLink>()
-  // A text that was made of the HTML repeats its links, with what stood behind them.
+  // A text made from the HTML repeats its links, with the punctuation after them.
   const known = new Set([...html.unseenHrefs].map((href) => bareUrl(urlOf(href) ?? href)))
   for (const [links, isText] of [
     [html.links, false],
@@ -45,13 +45,13 @@ export function findLinks(
   return bounded([...found.values()])
 }
 
-/** Nobody sees these in an address; browsers ask for them in this form. */
+/** Invisible characters of an address, which browsers send percent-encoded. */
 const UNSEEN = /\p{Default_Ignorable_Code_Point}|[\u2028\u2029\ufff9-\ufffb]/gu
 
 const HTTP_URL = /^https?:\/\/[^\s<>"\\^`{|}]+$/i
 
 function urlOf(href: string): string | null {
-  // As browsers do: line breaks within an address are no part of it.
+  // Like browsers: line breaks within an address are no part of it.
   const url = href
     .trim()
     .replace(/[\t\r\n]+/g, '')
@@ -65,10 +65,10 @@ function bareUrl(url: string): string {
   return url.replace(/[).,;:!?'"\]>/]{1,20}$/, '')
 }
 
-/** Pages that tell how something is done, where it is not done. */
+/** Pages that explain how something is done. */
 const ABOUT_PAGES =
   /(?:^|[./])(?:help|support|faq|docs?|blog|article|articles|hc|kb|learn|guide)[./]/
-/** What only one recipient has: a long word of letters and digits, or a parameter for one. */
+/** A token of one recipient: a long word of letters and digits, or a parameter for one. */
 const TOKEN =
   /[?&#](?:[a-z_]*token|code|key|otp|ticket|sig|signature|hash|k|t|jwt|nonce|oobcode|secret)=[^&]{4,}|[/=](?=[a-z_-]*\d)[a-z\d_.-]{16,}/
 
@@ -81,7 +81,7 @@ function kindOf(url: string, text: string): LinkKind {
   if (!hasToken && ABOUT_PAGES.test(lower)) {
     return named.has('unsubscribe') ? 'unsubscribe' : 'other'
   }
-  // What the text says counts before the address, which may name all that a service does.
+  // The text counts before the address, which may name everything that a service does.
   for (const kind of LINK_KINDS) {
     if (kind === 'unsubscribe' && urlNames(kind, path)) return kind
     if (!named.has(kind)) continue
@@ -106,12 +106,12 @@ function bounded(links: FoundLink[]): FoundLink[] {
   return links.filter((link) => kept.has(link))
 }
 
-/** Scripts without spaces, and the punctuation of wide characters, end an address. */
+/** Characters of scripts without spaces, and wide punctuation, end an address. */
 const TEXT_URL =
   /https?:\/\/[^\s<>"\\^`{|}\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]{1,8000}/gi
 const BEFORE_LENGTH_MAX = 120
 
-/** The addresses in lines of text, those of quoted lines left out. */
+/** The addresses in lines of text; quoted lines are left out. */
 export function linksOfText(lines: readonly string[]): SeenLink[] {
   const links: SeenLink[] = []
   let above = ''
@@ -129,7 +129,7 @@ export function linksOfText(lines: readonly string[]): SeenLink[] {
   return links
 }
 
-/** Without the punctuation of the sentence, and a closing bracket that nothing in the URL opens. */
+/** Without the punctuation of the sentence, and without a closing bracket that the URL does not open. */
 function withoutEnd(url: string): string {
   let end = url.length
   let closing = url.split(')').length - url.split('(').length
@@ -144,7 +144,7 @@ function withoutEnd(url: string): string {
 
 type NamedKind = Exclude<LinkKind, 'other'>
 
-/** In the path and query of a URL, lower case. */
+/** Words in the path and query of a URL, in lower case. */
 const URL_WORDS: Readonly<Record<NamedKind, RegExp>> = {
   unsubscribe:
     /unsub|opt[-_]?out|abmelde|abbestell|austragen|desabonn|desinscri|darse-?de-?baja|cancelar-suscrip|annulla-?iscrizione|disiscri|cancella-iscrizione|descadastr|cancelar-(?:inscri|subscri)|afmelde|uitschrijv|wypisz|otpis|abonelikten|haishin-?teishi|tuiding|remove[-_]?me|list[-_]?manage\/?unsub|stop-?mail/,
@@ -156,7 +156,7 @@ const URL_WORDS: Readonly<Record<NamedKind, RegExp>> = {
     /verif|confirm|activat|validat|bestaetig|bestatig|aktivier|double[-_]?opt[-_]?in|\bdoi\b|opt[-_]?in|activer|ativar|attiva|potwierd|aktywuj|bevestig|activeer|dogrula|etkinlestir|onayla|podtverd|aktivac/,
 }
 
-/** In the text of a link. */
+/** Words in the text of a link. */
 const TEXT_WORDS: Readonly<Record<NamedKind, string>> = {
   unsubscribe: `unsubscribe, opt out, opt-out, stop receiving, remove me, abmelden, abbestellen, austragen, newsletter abbestellen,
     se désabonner, désabonner, désabonnement, se désinscrire, désinscription, désinscrire, darse de baja, darme de baja, cancelar suscripción, cancelar la suscripción,

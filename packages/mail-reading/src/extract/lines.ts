@@ -9,9 +9,9 @@ import {
   plainForm,
 } from './word-tables.ts'
 
-/** Between the cells of a row. */
+/** Separates the cells of a row. */
 export const CELL_MARK = ' | '
-/** A longer line, in characters, is taken for several: no sentence is as long. */
+/** Characters of a line; a longer one is split, because no sentence is as long. */
 const LINE_LENGTH_MAX = 1_000
 
 export class ReadLine {
@@ -30,7 +30,7 @@ export class ReadLine {
     return this.text === '' || this.text.trim() === ''
   }
 
-  /** Of the same length as the text. */
+  /** The text in the form in which words are compared; of the same length. */
   get folded(): string {
     this.#folded ??= foldLine(this.text)
     return this.#folded
@@ -41,13 +41,11 @@ export class ReadLine {
     return this.#labels
   }
 
-  /** Whether it speaks of signing in, verifying and the like. */
   get isVerifying(): boolean {
     this.#isVerifying ??= isAboutVerifying(this.folded)
     return this.#isVerifying
   }
 
-  /** Whether it speaks of meetings, bookings, coupons. */
   get isElsewhere(): boolean {
     this.#isElsewhere ??= isAboutElsewhere(this.folded)
     return this.#isElsewhere
@@ -58,7 +56,7 @@ export class ReadLine {
     return this.#candidates
   }
 
-  /** Whether the candidate is all that stands in the line, or in its cell, but for marks around it. */
+  /** Whether the line, or the cell, holds only the candidate and marks around it. */
   isAlone({ start, end }: Candidate): boolean {
     const cell = this.cellAt(start)
     const rest = this.text.slice(cell.start, start) + this.text.slice(end, cell.end)
@@ -84,10 +82,10 @@ export class ReadLine {
   }
 }
 
-/** Quotation marks, brackets, stars around a value. */
+/** Characters of quotation marks, brackets and stars around a value. */
 const MARKS_MAX = 8
 
-/** Lines of a text, however they end; very long ones in parts that end with a word. */
+/** The lines of a text; very long ones in parts that end with a word. */
 export function readLines(text: string): ReadLine[] {
   return text
     .split(/\r\n|\r|\n/)
@@ -107,18 +105,18 @@ function partsOf(line: string): string[] {
   return parts
 }
 
-/** Lines with text, before and after, that tell what a line is about; blank ones between them. */
+/** Lines with text before and after a line that decide what it is about; the second bound counts blank ones. */
 const NEAR_LINES = 6
 const NEAR_LINES_WITH_BLANKS = 4 * NEAR_LINES
-/** Of the other text of the message, lines that tell it. */
+/** Lines of the message's other text that decide it. */
 const OTHER_LINES = 12
 
-/** What the lines around a line and the subject speak of. */
+/** The topics of a line, the lines around it and the subject. */
 type About = { readonly isVerifying: boolean; readonly isElsewhere: boolean }
 
 export class MessageContext {
   readonly lines: readonly ReadLine[]
-  /** Of a body the subject, of a subject the body. */
+  /** The subject for a body, the body for a subject. */
   readonly other: readonly ReadLine[]
   readonly isSubject: boolean
   readonly #accepted = new Map<number, Candidate[]>()
@@ -130,7 +128,7 @@ export class MessageContext {
     this.isSubject = isSubject
   }
 
-  /** To be told of each candidate that counts as a code, in order. */
+  /** Records a candidate that counts as a code; called in order. */
   accept(at: number, candidate: Candidate): void {
     const known = this.#accepted.get(at)
     if (known === undefined) this.#accepted.set(at, [candidate])
@@ -174,8 +172,8 @@ export class MessageContext {
 }
 
 /**
- * What in a line could be typed as a code, by its form and the characters around it alone: dates, amounts,
- * times, phone numbers and addresses have other forms or other neighbours. `digits`: 4 to 8 of them, in
+ * The form of a text that could be typed as a code: dates, amounts, times, phone numbers and addresses have other
+ * forms or other neighbours. `digits`: 4 to 8 of them, in
  * one or equal groups; `year`: four that may be one; `odd`: digits in other numbers and groups; `mixed`:
  * letters and digits in upper case; `word`: anything that only a word right before it makes a code.
  */
@@ -187,7 +185,7 @@ export type Candidate = {
   readonly end: number
 }
 
-/** Addresses hold many numbers, and none that is to be typed. */
+/** Addresses, whose numbers nobody types. */
 const ADDRESSES = /(?:https?:\/\/|www\.)[^\s<>"]{1,4000}|[^\s@<>()]{1,64}@[^\s@<>()]{1,255}/gi
 const HAS_DIGIT = /\d/
 const HAS_CAPITALS = /[A-Z]{4}/
@@ -195,7 +193,7 @@ const SPACED_GROUPS = /(?<![\p{L}\p{N}])\d{1,5}(?:[ ·]\d{1,5}){1,9}(?![\p{L}\p{
 const TOKEN = /[A-Za-z0-9]+(?:[-‐‑–][A-Za-z0-9]+)*/g
 const LATIN_OR_DIGIT =
   /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Arabic}\p{N}]/u
-/** Of one line. */
+/** Candidates of one line. */
 const CANDIDATES_MAX = 20
 
 /** In order. */
@@ -225,7 +223,6 @@ function candidatesOf(line: string, folded: string): Candidate[] {
   return found.sort((one, other) => one.start - other.start)
 }
 
-/** Digits in groups, as they are set apart for reading. */
 function formOfGroups(groups: readonly string[]): CandidateForm | null {
   const lengths = groups.map((group) => group.length)
   const total = lengths.reduce((sum, length) => sum + length, 0)
@@ -238,7 +235,7 @@ function formOfGroups(groups: readonly string[]): CandidateForm | null {
   return isPair && total <= 8 ? 'odd' : null
 }
 
-/** Of days and months, in either order. */
+/** A date with days and months in either order. */
 const DATE =
   /^(?:(?:19|20)\d\d-\d{1,2}-\d{1,2}|(?:(?:0?[1-9]|[12]\d|3[01])-(?:0?[1-9]|1[0-2])|(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12]\d|3[01]))-(?:19|20)?\d\d)$/
 const YEAR = /^(?:19|20)\d\d$/
@@ -282,7 +279,7 @@ function formOfLetters(token: string, groups: readonly string[]): CandidateForm 
   return groups.every((group) => group.length === 4) ? 'word' : null
 }
 
-/** Whether nothing beside it says that it is a part of something else, or an amount. */
+/** Whether its neighbours do not make it a part of something else, or an amount. */
 function isFree(
   plain: string,
   folded: string,
@@ -307,8 +304,8 @@ function isFree(
 const EAST_ASIAN = /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}，。：:]/u
 
 /**
- * "验证码305871,5分钟内有效": there a comma parts thousands or clauses and never decimals, and before
- * more than three digits it parts clauses.
+ * Whether the comma after the digits ends a clause, as in "验证码305871,5分钟内有效": in East Asian text a comma
+ * separates thousands or clauses, never decimals; after more than three digits it separates clauses.
  */
 function isEastAsianClause(plain: string, start: number, end: number): boolean {
   if (end - start <= 3) return false
@@ -316,7 +313,7 @@ function isEastAsianClause(plain: string, start: number, end: number): boolean {
   return EAST_ASIAN.test(plain.charAt(start - 1)) && EAST_ASIAN.test(next)
 }
 
-/** The last digits of a card or phone: "**** 4821", unless the marks close behind it, too. */
+/** Whether they are the last digits of a card or phone: "**** 4821", but not "**4821**". */
 function isMasked(plain: string, start: number, end: number): boolean {
   const before = plain.slice(Math.max(0, start - 6), start)
   if (/[•·…xX]{2,}[ -]?$|\.{3}[ ]?$/.test(before)) return true

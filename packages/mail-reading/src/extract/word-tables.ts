@@ -27,7 +27,7 @@ export function labelsOf(line: string): Label[] {
   return found
 }
 
-/** Whether a folded text may hold a word for a code at all: false is sure, true is not. */
+/** Whether a folded text may hold a word for a code; `false` is certain. */
 export function mayNameCode(text: string): boolean {
   return tablesOf().codeStems.test(text)
 }
@@ -37,12 +37,12 @@ export function isAboutVerifying(text: string): boolean {
   return tablesOf().verifying.hasAny(text)
 }
 
-/** Whether a folded text speaks of meetings, bookings, coupons: of codes of another kind. */
+/** Whether a folded text speaks of meetings, bookings or coupons, which have other codes. */
 export function isAboutElsewhere(text: string): boolean {
   return tablesOf().elsewhere.hasAny(text)
 }
 
-/** Whether the folded text before a value asks to enter it, or the one behind it does. */
+/** Whether the folded text before or after a value asks to enter it. */
 export function asksToEnter(before: string, after: string): boolean {
   const { enter, enterAfter } = tablesOf()
   return enter.hasAny(before) || enterAfter.hasAny(after)
@@ -59,7 +59,7 @@ export function leadsToValue(text: string): boolean {
   })
 }
 
-/** Whether a folded text begins with a unit, as what stands behind an amount does. */
+/** Whether a folded text, which follows a number, begins with a unit. */
 export function beginsWithUnit(text: string): boolean {
   const start = text.startsWith(' ') || text.startsWith('-') ? 1 : 0
   return tablesOf().units.matchAt(text, start) !== null
@@ -73,11 +73,11 @@ type Tables = {
   readonly enterAfter: WordTable<true>
   readonly units: WordTable<true>
   readonly linking: readonly string[]
-  /** Something of each word for a code. */
+  /** Matches a part of every word for a code. */
   readonly codeStems: RegExp
 }
 
-// Made with the first mail that is looked at.
+// Made with the first mail that is read.
 let tables: Tables | null = null
 
 function tablesOf(): Tables {
@@ -103,7 +103,7 @@ function phrasesOf(list: string): string[] {
   return list.split(',').map((word) => foldLine(word.trim().replace(/\s+/g, ' ')))
 }
 
-/** Stand in most words for a code, and seldom in other text. */
+/** Parts of most words for a code, rare in other text. */
 const STEMS =
   'code kod cod[iu] passw \\bpin\\b \\btan\\b \\botp \\u7801 \\u78bc コード 코드 رمز كود код'.split(
     ' ',
@@ -120,10 +120,10 @@ function stemsOf(lists: readonly string[]): RegExp {
 }
 
 const LINKING_LENGTH_MAX = 30
-/** What may stand around a value. */
+/** Marks that may stand around a value. */
 const OPENING_MARKS = /[\s"'“”„«»‹›[\]【】「」『』()（）*_`|<>#]+$/
 
-/** In languages that join words, a code or number of some other kind. */
+/** The end of a compound word that names another code or number. */
 const COMPOUND_END = /(?:codes?|kode|koden|koodi|nummern?|nummeret|numret)$/
 const COMPOUND_LENGTH_MIN = 7
 const COMPOUND_LENGTH_MAX = 40
@@ -137,7 +137,7 @@ function compoundAt(line: string, at: number): Label | null {
 }
 
 type Phrase<Kind> = { readonly text: string; readonly isOpen: boolean; readonly kind: Kind }
-export type Found<Kind> = { readonly kind: Kind; readonly start: number; readonly end: number }
+type Found<Kind> = { readonly kind: Kind; readonly start: number; readonly end: number }
 
 /**
  * Finds phrases of folded text, the longest at each place, in time linear in the text whatever the
@@ -147,7 +147,7 @@ export class WordTable<Kind> {
   /** By their first two characters, the longest first. */
   readonly #phrases = new Map<string, Phrase<Kind>[]>()
 
-  /** Of a phrase that is in several lists the first counts. */
+  /** The first list that holds a phrase counts. */
   constructor(lists: readonly (readonly [Kind, readonly string[]])[]) {
     const known = new Set<string>()
     for (const [kind, words] of lists) {
@@ -182,7 +182,7 @@ export class WordTable<Kind> {
     return false
   }
 
-  /** The longest phrase that begins right there, as a word of its own in scripts that set spaces. */
+  /** The longest phrase that begins at `at`, as a word of its own in scripts with spaces. */
   matchAt(text: string, at: number): Found<Kind> | null {
     if (text.charCodeAt(at) === SPACE) return null
     const isInWord = at > 0 && isSpacedLetter(text, at) && isSpacedLetter(text, at - 1)
@@ -220,7 +220,7 @@ export class WordTable<Kind> {
 const SPACE = 0x20
 const SPACED = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}]/u
 
-/** Whether the character is part of words that spaces keep apart, and that take few endings. */
+/** Whether the character belongs to a script that separates words by spaces. */
 function isSpacedLetter(text: string, at: number): boolean {
   const code = text.charCodeAt(at)
   if (Number.isNaN(code)) return false
@@ -241,7 +241,7 @@ const ODD_SPACE = /[\t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/g
 const BEYOND_ASCII = /[^\x00-\x7f]/g
 const BEYOND_ASCII_ONCE = /[^\x00-\x7f]/
 
-/** Without characters that nobody sees, and with every blank but line breaks as a space. */
+/** Without invisible characters, and with every blank but line breaks as a space. */
 export function visibleText(text: string): string {
   const spaced = text.includes('\t') ? text.replaceAll('\t', ' ') : text
   return BEYOND_ASCII_ONCE.test(spaced)
@@ -249,14 +249,14 @@ export function visibleText(text: string): string {
     : spaced
 }
 
-/** Digits of all scripts and full-width letters as ASCII, of the same length; case is kept. */
+/** Digits of all scripts and full-width letters as ASCII; of the same length and case. */
 export function plainForm(line: string): string {
   return BEYOND_ASCII_ONCE.test(line) ? line.replace(BEYOND_ASCII, plainChar) : line
 }
 
 /**
- * As words are compared: lower case, no marks on letters. One character for one, so that a place in the
- * folded line is the same place in the line.
+ * The form in which words are compared: lower case, no marks on letters. Each character becomes one character, so
+ * that offsets stay the same.
  */
 export function foldLine(line: string): string {
   if (!BEYOND_ASCII_ONCE.test(line)) return line.toLowerCase()
@@ -274,7 +274,7 @@ function plainChar(char: string): string {
   return code >= 0xff01 && code <= 0xff5e ? String.fromCharCode(code - FULL_WIDTH_OFFSET) : char
 }
 
-/** Letters whose mark Unicode does not take apart, and other forms of one character. */
+/** Letters that Unicode does not decompose, and other forms of one character. */
 const SAME_AS: ReadonlyMap<string, string> = new Map(
   "ıi İi łl Łl øo Øo đd Đd ’' ‘' ‐- ‑- –- —- −- أا إا آا"
     .split(' ')

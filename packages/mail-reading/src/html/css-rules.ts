@@ -13,7 +13,7 @@ import { isValid } from './css-values.ts'
 
 export type Declaration = {
   readonly property: string
-  /** Lower case, without `!important` and blanks around it. */
+  /** In lower case, without `!important` and surrounding blanks. */
   readonly value: string
   readonly isImportant: boolean
 }
@@ -26,13 +26,13 @@ const RELEVANT = new Set(
     .trim()
     .split(/\s+/),
 )
-/** A longer one is taken for invalid: the lexer's time grows with it. */
+/** A longer value counts as invalid: the lexer's time grows with its length. */
 const VALUE_LENGTH_MAX = 2_000
 
 // Loaded with the first style.
 const load = createRequire(import.meta.url)
 
-/** The relevant ones of a style attribute, in order. Never throws. */
+/** The declarations of a style attribute that may hide text, in order. Never throws. */
 export function readDeclarations(style: string): Declaration[] {
   const { parse } = load('css-tree') as typeof import('css-tree')
   try {
@@ -44,8 +44,7 @@ export function readDeclarations(style: string): Declaration[] {
   }
 }
 
-/** Of the children of a block or of a list. */
-export function declarationsOf(nodes: Iterable<CssNode>): Declaration[] {
+function declarationsOf(nodes: Iterable<CssNode>): Declaration[] {
   const found: Declaration[] = []
   for (const node of nodes) {
     const declaration = node.type === 'Declaration' ? makeDeclaration(node) : null
@@ -54,7 +53,7 @@ export function declarationsOf(nodes: Iterable<CssNode>): Declaration[] {
   return found
 }
 
-/** Null for a property that hides nothing, and for what a browser drops. */
+/** Null for a property that hides nothing, and for a declaration that a browser drops. */
 function makeDeclaration({ property, value, important }: DeclarationNode): Declaration | null {
   const name = unescapeCss(property).toLowerCase()
   const isImportant = String(important).toLowerCase()
@@ -63,13 +62,13 @@ function makeDeclaration({ property, value, important }: DeclarationNode): Decla
   const plain = trimBlanks(unescapeCss(withoutComments(value.value)).toLowerCase())
   const filled = plain.length > VALUE_LENGTH_MAX ? null : substituted(plain)
   if (filled === null || filled === '') return null
-  // What is found wrong only when it is computed was taken, and counts as this (CSS Variables 1 §3.1).
+  // A value that is invalid only when computed counts as `unset` (CSS Variables 1 §3.1).
   const computed = filled !== plain && !isValid(name, filled) ? 'unset' : filled
   if (!isValid(name, computed)) return null
   return { property: name, value: computed, isImportant: isImportant !== 'false' }
 }
 
-/** A comment parts tokens; within quotes and addresses there are none. */
+/** A comment separates tokens. Within quotes and addresses there are no comments. */
 function withoutComments(text: string): string {
   if (!text.includes('/*') || /["']|url\(/i.test(text)) return text
   return text.replace(/\/\*.*?(?:\*\/|$)/gs, ' ')
@@ -81,8 +80,8 @@ function trimBlanks(text: string): string {
 }
 
 /**
- * CSS Syntax 3 §4.3.7: `\64 isplay` is `display`. An escape is part of a name: what could be no letter of
- * one, or would make a number of it, becomes a character that no keyword has.
+ * CSS Syntax 3 §4.3.7: `\64 isplay` is `display`. An escape is part of a name: one that stands for no letter, or
+ * would make the name a number, becomes a character that no keyword has.
  */
 function unescapeCss(text: string): string {
   if (!text.includes('\\')) return text
@@ -96,8 +95,8 @@ function unescapeCss(text: string): string {
 }
 
 /**
- * Variables are not followed: `var()` counts as if its variable were not set, and so does `env()` but for the
- * insets of a screen, which a desktop has none of. Null where it cannot be told.
+ * The value with `var()` and `env()` replaced as if their variables were not set; the insets of a screen are zero,
+ * as on a desktop. Null where a call cannot be read.
  */
 function substituted(value: string): string | null {
   if (!/(?<![\w-])(?:var|env)\(/.test(value)) return value
@@ -109,7 +108,7 @@ function substituted(value: string): string | null {
   return /(?<![\w-])(?:var|env)\(/.test(filled) ? null : trimBlanks(filled)
 }
 
-/** No value has it. */
+/** A character that no value has. */
 const NOTHING = '\ufffd'
 const WIDTH_PX = 1_024
 const HEIGHT_PX = 768
@@ -121,7 +120,7 @@ function holdsOutside(name: string, prelude: string): boolean {
   return name === 'media' ? holdsOnScreen(prelude) : name === 'supports' || name === 'layer'
 }
 
-/** Of a list one query is enough. An unknown feature does not hold. */
+/** Whether one query of the list holds; an unknown feature does not. */
 function holdsOnScreen(list: string): boolean {
   if (list.length > QUERY_LENGTH_MAX) return false
   return list
@@ -156,7 +155,7 @@ function holdsPart(part: string): boolean {
   return PLAIN.has(`${feature}:${value}`)
 }
 
-/** What a desktop answers to features without a length. */
+/** Features without a length that hold on a desktop. */
 const PLAIN = new Set([
   'prefers-color-scheme:light',
   'prefers-reduced-motion:no-preference',
@@ -195,10 +194,10 @@ function inRange(axis: string, relation: string, length: number): boolean {
       return own === length
   }
 }
-/** Of the style sheets of a message, in characters; real ones stay under 60,000. */
+/** Characters of the style sheets of a message; real ones stay under 60,000. */
 const STYLE_LENGTH_MAX = 256 * 1024
 const RULES_MAX = 5_000
-/** Comparisons of selectors with elements; past it no further element meets a rule. */
+/** Comparisons of selectors with elements; beyond it no further element matches a rule. */
 const COMPARISONS_MAX = 500_000
 const AT_RULES_DEPTH_MAX = 10
 
@@ -209,7 +208,7 @@ type StyleRule = {
   readonly selector: ComplexSelector
 }
 
-/** Of the style elements of a message the rules that can hide or show text. */
+/** The rules of a message's style elements that can hide or show text. */
 export class StyleSheet {
   readonly #byKey = new Map<string, StyleRule[]>()
   readonly #matcher = new Matcher()
@@ -224,7 +223,7 @@ export class StyleSheet {
     }
   }
 
-  /** Declarations of the rules that meet the element, the ones that win last. */
+  /** Declarations of the rules that match the element; the last ones win. */
   declarationsFor(element: HtmlElement): readonly Declaration[] {
     if (this.#order === 0) return NO_DECLARATIONS
     const met: StyleRule[] = []
@@ -277,7 +276,7 @@ const NO_DECLARATIONS: readonly Declaration[] = []
 
 type Test = (element: HtmlElement, matcher: Matcher) => boolean
 
-/** What one element has to be; `combinator` says how it stands to the part on its left. */
+/** Conditions on one element; `combinator` is its relation to the part on its left. */
 type Compound = {
   readonly combinator: string
   readonly tag: string | null
@@ -290,7 +289,7 @@ type Compound = {
 type ComplexSelector = readonly Compound[]
 
 const PARTS_MAX = 20
-/** Selectors within `:not()` and the like, and how deep. */
+/** Selectors listed within `:not()` and the like, and the depth of such lists. */
 const LISTED_MAX = 5
 const LISTS_DEPTH_MAX = 3
 
@@ -304,7 +303,7 @@ function specificityOf(selector: Selector): number {
   return sum
 }
 
-/** Null for what only a state or a part of an element meets, and for what is not known. */
+/** Null for a selector of a state or of a part of an element, and for an unknown one. */
 function compileSelector(selector: Selector, depth: number): ComplexSelector | null {
   if (selector.children.size > PARTS_MAX || depth > LISTS_DEPTH_MAX) return null
   const parts: Compound[] = []
@@ -363,18 +362,18 @@ function attributeTest({ name, matcher, value }: AttributeSelector): Test | null
   const isMet = ATTRIBUTE_MATCHERS[matcher]
   if (isMet === undefined) return null
   return (element) => {
-    const given = attributeOf(element, attribute)
-    return given !== undefined && isMet(given, wanted)
+    const own = attributeOf(element, attribute)
+    return own !== undefined && isMet(own, wanted)
   }
 }
 
-const ATTRIBUTE_MATCHERS: Readonly<Record<string, (given: string, wanted: string) => boolean>> = {
-  '=': (given, wanted) => given === wanted,
-  '~=': (given, wanted) => given.split(/\s+/).includes(wanted),
-  '|=': (given, wanted) => given === wanted || given.startsWith(`${wanted}-`),
-  '^=': (given, wanted) => wanted !== '' && given.startsWith(wanted),
-  '$=': (given, wanted) => wanted !== '' && given.endsWith(wanted),
-  '*=': (given, wanted) => wanted !== '' && given.includes(wanted),
+const ATTRIBUTE_MATCHERS: Readonly<Record<string, (value: string, wanted: string) => boolean>> = {
+  '=': (value, wanted) => value === wanted,
+  '~=': (value, wanted) => value.split(/\s+/).includes(wanted),
+  '|=': (value, wanted) => value === wanted || value.startsWith(`${wanted}-`),
+  '^=': (value, wanted) => wanted !== '' && value.startsWith(wanted),
+  '$=': (value, wanted) => wanted !== '' && value.endsWith(wanted),
+  '*=': (value, wanted) => wanted !== '' && value.includes(wanted),
 }
 
 function pseudoClassTest({ name, children }: PseudoClassSelector, depth: number): Test | null {
@@ -451,14 +450,14 @@ class Matcher {
     if (next === undefined) return true
     for (const other of this.#related(element, compound.combinator)) {
       if (this.meets(selector, other, at + 1)) return true
-      // What stands above the nearest that fits stands above all others.
+      // The ancestors of the nearest match are ancestors of all others.
       const isAbove = compound.combinator === ' ' && next.combinator === ' '
       if (isAbove && this.#fits(next, other)) return false
     }
     return false
   }
 
-  /** Known once for all children of its parent. */
+  /** Computed once for all children of its parent. */
   readonly placeOf = (element: HtmlElement): Place => {
     const known = this.#places.get(element)
     if (known !== undefined) return known
@@ -519,14 +518,14 @@ function classesOf(element: HtmlElement): readonly string[] {
   return attributeOf(element, 'class')?.split(/\s+/, CLASSES_MAX) ?? []
 }
 
-/** By which rules are looked up: the id, a class or the tag of the element itself, else `*`. */
+/** The key of a rule: the id, a class or the tag of the element itself, else `*`. */
 function keyOf([own]: ComplexSelector): string {
   if (own?.id != null) return `#${own.id}`
   const name = own?.classes[0]
   return name === undefined ? (own?.tag ?? '*') : `.${name}`
 }
 
-/** All that `keyOf` may say of a selector that meets the element. */
+/** Every key that `keyOf` may give for a selector that matches the element. */
 function keysOf(element: HtmlElement): string[] {
   const id = attributeOf(element, 'id')
   const classes = new Set(classesOf(element).map((name) => `.${name}`))

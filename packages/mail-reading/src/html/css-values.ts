@@ -14,7 +14,7 @@ const COLOUR = `<color> | activeborder | activecaption | appworkspace | backgrou
   | scrollbar | threeddarkshadow | threedface | threedhighlight | threedlightshadow | threedshadow | window
   | windowframe | windowtext`
 
-/** What Chromium takes, in the grammar of CSS Values 4. */
+/** The values that Chromium accepts, in the grammar of CSS Values 4. */
 const SYNTAX: Readonly<Record<string, string>> = {
   display: `none | contents | inline-block | inline-table | inline-flex | inline-grid | -webkit-box | -webkit-inline-box
     | -webkit-flex | -webkit-inline-flex | table-row-group | table-header-group | table-footer-group | table-row
@@ -48,11 +48,11 @@ const SYNTAX: Readonly<Record<string, string>> = {
   'text-indent': `${LENGTH} && hanging?`,
   filter: 'none | <filter-value-list>',
   all: 'inherit | initial | unset | revert | revert-layer',
-  // Of Word and Outlook alone.
+  // A property of Word and Outlook alone.
   'mso-hide': 'all | none | screen | no',
 }
 
-/** Each property takes them (CSS Cascade 5 §7). */
+/** The keywords of every property (CSS Cascade 5 §7). */
 export const WIDE_KEYWORD = /^(?:inherit|initial|unset|revert|revert-layer)$/
 
 /** `value`: lower case, without comments, blanks around it and `!important`. */
@@ -71,7 +71,7 @@ export function isValid(property: string, value: string): boolean {
 const known = new Map<string, boolean>()
 const KNOWN_MAX = 5_000
 
-/** Of other engines, of colours that no screen has, or functions that are not evaluated. */
+/** Values of other engines, colours that no screen has, and functions that are not evaluated. */
 const FOREIGN =
   /(?:^|[\s,(])-(?:moz|ms|o|khtml)-(?!\s)|-webkit-(?:text|link|activelink|calc|focus)|\b(?:device-cmyk|element|paint|cross-fade|attr|if|random|anchor|anchor-size|toggle|src)\(|\bpath\(|\bellipse\(\s*[^\s),]+\s*\)|\bopacity\(\s*-/
 
@@ -90,8 +90,8 @@ function matches(property: string, value: string): boolean {
 }
 
 /**
- * Numbers without a unit are pixels where a document has no doctype, and nothing where it has one. Mail
- * is read in both: such a number counts where it hides, and else an earlier declaration does.
+ * Numbers without a unit are pixels in a document without a doctype, and invalid in one with it. Mail is read in
+ * both: such a number counts where it hides; else an earlier declaration counts.
  */
 const QUIRKY = new Set(
   'font-size width height max-width max-height left top right bottom text-indent margin-top margin-left'.split(
@@ -105,7 +105,7 @@ function hides(property: string, number: number): boolean {
     : number <= -500 || number >= 3_000
 }
 
-/** A browser closes what the end of a style leaves open, and nothing else. */
+/** Whether all brackets are closed: a browser closes open ones only at the end of a style. */
 function hasClosedBrackets(value: string): boolean {
   if (!/["'()[\]{}]/.test(value)) return true
   const open: string[] = []
@@ -125,7 +125,7 @@ function hasClosedBrackets(value: string): boolean {
 
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' }
 
-/** With a value of its kind in the place of each calculation; null where one is none. */
+/** The value with each calculation replaced by a value of its kind; null where a calculation is invalid. */
 function withoutMath(value: string): string | null {
   let plain = ''
   let rest = value
@@ -143,7 +143,7 @@ function withoutMath(value: string): string | null {
 
 const MATH = /(?<![\w-])(?:calc|min|max|clamp|round|mod|rem|abs|sign|hypot|sqrt|pow|exp|log)\(/
 
-/** The index behind the bracket that closes the call; `at` is behind the one that opens it. */
+/** The index after the bracket that closes the call; `at` is after the opening one. */
 function endOfCall(text: string, at: number): number {
   let depth = 1
   let end = at
@@ -169,7 +169,7 @@ const PX_PER_UNIT: Readonly<Record<string, number>> = {
   rlh: 20,
   rcap: 12,
 }
-/** Of the font of the element. */
+/** Multiples of the element's font size. */
 const EM_PER_UNIT: Readonly<Record<string, number>> = {
   em: 1,
   ex: 0.5,
@@ -180,14 +180,14 @@ const EM_PER_UNIT: Readonly<Record<string, number>> = {
 }
 /** A hundredth of the window, in all its forms. */
 const VIEWPORT_UNIT = /^(?:[sld]?v|cq)(w|h|i|b|min|max)$/
-/** What a percentage is of, where nothing says it: the width of a window. */
+/** The whole of a percentage where nothing else is known: the width of a window. */
 const WHOLE_PX = 1_024
 const VIEWPORT_PX: Readonly<Record<string, number>> = { w: 10.24, i: 10.24, max: 10.24 }
 const VIEWPORT_HEIGHT_PX = 7.68
 
 /**
- * Null for what is no length. `fontPx`: what `em` stands for; `wholePx`: what a percentage is of. A
- * number without a unit counts as pixels, as browsers read it in mail without a doctype.
+ * Null for a text that is no length. `fontPx`: one `em`; `wholePx`: 100 %. A number without a unit counts as
+ * pixels, as browsers read it in mail without a doctype.
  */
 export function lengthPx(
   text: string | undefined,
@@ -340,14 +340,14 @@ export type Colour = {
 
 export const BLACK: Colour = { red: 0, green: 0, blue: 0, alpha: 1 }
 export const WHITE: Colour = { red: 255, green: 255, blue: 255, alpha: 1 }
-/** Of a link that nothing else is said about. */
+/** The colour of a link without a style. */
 export const LINK_BLUE: Colour = { red: 0, green: 0, blue: 238, alpha: 1 }
 
-/** Below it nobody reads a text; light grey fine print on white has 1.3 and more. */
+/** Text of less contrast cannot be read; light grey fine print on white has 1.3 and more. */
 const CONTRAST_MIN = 1.2
 const ALPHA_MIN = 0.1
 
-/** A colour as CSS writes it, lower case, without blanks around it; null for what is none or unknown. */
+/** A colour of CSS in lower case, without surrounding blanks; null for an unknown one. */
 export function readColour(text: string): Colour | null {
   if (text.startsWith('#')) return fromHex(text.slice(1))
   const call = /^(rgb|hsl)a?\(([^()]{1,80})\)$/.exec(text)
@@ -357,13 +357,13 @@ export function readColour(text: string): Colour | null {
   return named === undefined ? null : fromHex(named)
 }
 
-/** The colour of an attribute such as `bgcolor`, where the mark before a number may be missing. */
+/** The colour of an attribute such as `bgcolor`, where the `#` may be missing. */
 export function readAttributeColour(text: string): Colour | null {
   const plain = text.trim().toLowerCase()
   return readColour(plain) ?? fromHex(plain.replace(/^#/, ''))
 }
 
-/** Whether text of this colour, however see-through, cannot be seen at all. */
+/** Whether text of this colour is too transparent to be seen. */
 export function isTransparent({ alpha }: Colour): boolean {
   return alpha < ALPHA_MIN
 }

@@ -22,7 +22,7 @@ import {
   WIDE_KEYWORD,
 } from './css-values.ts'
 
-/** Elements whose content is no text of the mail for anybody. */
+/** Elements whose content nobody reads as text of the mail. */
 const NO_TEXT: ReadonlySet<string> = new Set(
   `head title style script template object embed applet iframe svg math canvas audio video map datalist
   noframes noembed frameset select meter progress rp base link meta param`
@@ -30,29 +30,29 @@ const NO_TEXT: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/** Told of a node that goes, before it goes. */
-export type TellRemoved = (kind: RemovalKind, node: HtmlNode) => void
+/** Called with each node before it is removed. */
+type OnRemoved = (kind: RemovalKind, node: HtmlNode) => void
 
 /**
- * Takes out of the tree of a document what a person who looks at it does not see. Pictures stay where
- * they are only surrounded by what is not seen.
+ * Removes from the tree of a document the nodes that a person does not see. A visible picture within an element
+ * whose text is unseen stays.
  */
-export function removeHidden(tree: HtmlParent, tell: TellRemoved): void {
-  removeWithin(tree, OUTERMOST_BOX, { sheet: new StyleSheet(styleTexts(tree)), tell })
+export function removeHidden(tree: HtmlParent, onRemoved: OnRemoved): void {
+  removeWithin(tree, OUTERMOST_BOX, { sheet: new StyleSheet(styleTexts(tree)), onRemoved })
 }
 
-type Walk = { readonly sheet: StyleSheet; readonly tell: TellRemoved }
+type Walk = { readonly sheet: StyleSheet; readonly onRemoved: OnRemoved }
 
 function removeWithin(parent: HtmlParent, box: Box, walk: Walk): void {
   const unseen = unseenKind(box)
   parent.childNodes = parent.childNodes.filter((node) => {
     if (isText(node)) {
       if (unseen === null || node.value.trim() === '') return true
-      walk.tell(unseen, node)
+      walk.onRemoved(unseen, node)
       return false
     }
     if (isElement(node)) return isKept(node, box, walk)
-    if (node.nodeName === '#comment') walk.tell('comment', node)
+    if (node.nodeName === '#comment') walk.onRemoved('comment', node)
     return false
   })
 }
@@ -61,7 +61,7 @@ function isKept(element: HtmlElement, outer: Box, walk: Walk): boolean {
   const { tagName } = element
   if (NO_TEXT.has(tagName)) return false
   const kind = removalKindOf(element, outer, walk)
-  if (kind !== null) walk.tell(kind, element)
+  if (kind !== null) walk.onRemoved(kind, element)
   return kind === null
 }
 
@@ -73,7 +73,7 @@ function removalKindOf(element: HtmlElement, outer: Box, walk: Walk): RemovalKin
   const box = boxOf(element, styles, outer)
   const kind = hidingKind(element, styles, box.fontPx)
   if (kind !== null) return kind
-  // The description takes the place of the picture only in what a person sees of it.
+  // The description of a picture that is not seen is no text of the mail.
   if (tagName === 'img' && !box.isVisible) return 'visibility'
   removeWithin(element, box, walk)
   return null
@@ -92,7 +92,7 @@ function styleTexts(tree: HtmlParent): string[] {
   return texts
 }
 
-/** Of what a node holds for a reader, in code points; without the fillers that pad a preview. */
+/** Code points of a node's text for a reader, without the fillers that pad a preview. */
 export function hiddenLength(node: HtmlNode): number {
   if (isText(node)) return visibleLength(node.value)
   if (node.nodeName === '#comment' && 'data' in node) return visibleLength(node.data)
@@ -110,11 +110,11 @@ function visibleLength(text: string): number {
 
 const PADDING = /(?:[\s\u00ad\u200b-\u200f\u2000-\u200a\u2060-\u2064\ufeff\u00a0]|\u034f)+/g
 
-/** What the text of an element is shown with, and what its children inherit. */
-export type Box = {
+/** The computed style of an element's text, which its children inherit. */
+type Box = {
   /** Null where it is not known. */
   readonly colour: Colour | null
-  /** What letters are filled with in place of the colour; undefined for the colour, null where it is not known. */
+  /** The fill of letters; undefined where it is the colour, null where it is not known. */
   readonly fill: Colour | null | undefined
   /** Null on a picture. */
   readonly background: Colour | null
@@ -123,7 +123,7 @@ export type Box = {
   readonly isIndentedAway: boolean
 }
 
-export const OUTERMOST_BOX: Box = {
+const OUTERMOST_BOX: Box = {
   colour: BLACK,
   fill: undefined,
   background: WHITE,
@@ -132,9 +132,9 @@ export const OUTERMOST_BOX: Box = {
   isIndentedAway: false,
 }
 
-export type Styles = ReadonlyMap<string, string>
+type Styles = ReadonlyMap<string, string>
 
-/** In the order of the cascade: rules, the style attribute, what is important of either. */
+/** In the order of the cascade: rules, the style attribute, important declarations of either. */
 function cascade(rules: readonly Declaration[], inline: readonly Declaration[]): Styles {
   const styles = new Map<string, string>()
   for (const isImportant of [false, true]) {
@@ -145,7 +145,7 @@ function cascade(rules: readonly Declaration[], inline: readonly Declaration[]):
   return styles
 }
 
-/** What a style attribute comes to by itself. */
+/** A style attribute by itself. */
 type OwnStyle = { readonly declarations: readonly Declaration[]; readonly styles: Styles }
 
 const NO_STYLE: OwnStyle = { declarations: [], styles: new Map() }
@@ -154,8 +154,8 @@ const known = new Map<string, OwnStyle>()
 const KNOWN_MAX = 2_000
 const KNOWN_LENGTH_MAX = 300
 
-/** What the rules and its own style attribute say of an element. */
-export function stylesOf(element: HtmlElement, sheet: StyleSheet): Styles {
+/** The declared styles of an element, from the rules and its style attribute. */
+function stylesOf(element: HtmlElement, sheet: StyleSheet): Styles {
   const rules = sheet.declarationsFor(element)
   const own = ownStyle(attributeOf(element, 'style') ?? '')
   return rules.length === 0 ? own.styles : cascade(rules, own.declarations)
@@ -169,12 +169,12 @@ function ownStyle(style: string): OwnStyle {
   const own = { declarations, styles: cascade([], declarations) }
   if (style.length > KNOWN_LENGTH_MAX) return own
   if (known.size >= KNOWN_MAX) known.clear()
-  // A copy: a part of a text would keep the whole of it.
+  // A copy: a slice would keep the whole HTML in memory.
   known.set(Buffer.from(style).toString(), own)
   return own
 }
 
-/** A shorthand takes the place of what it sums up. */
+/** A shorthand replaces the properties that it stands for. */
 function put(styles: Map<string, string>, { property, value }: Declaration): void {
   if (property === 'all') {
     styles.clear()
@@ -207,7 +207,7 @@ const SUMMED_UP: Readonly<Record<string, readonly string[]>> = {
 }
 const INHERITED = ['visibility', 'font-size', 'color', '-webkit-text-fill-color', 'text-indent']
 
-/** The first length of a valid `font`, or a word for one: what stands before it are weights and angles. */
+/** The first length of a valid `font`, or a word for one: weights and angles stand before it. */
 const FONT_SIZE =
   /(?:^|\s)(0|[+-]?[\d.]+(?:e[+-]?\d+)?(?!deg|grad|rad|turn)(?:[a-z]+|%)|(?:calc|min|max|clamp)\(.*\)|(?:xx?x?-)?(?:small|large)|medium|smaller|larger)(?:\s|\/)/
 
@@ -221,12 +221,8 @@ function isPicture(value: string): boolean {
   return value.includes('url(') || value.includes('gradient(') || value.includes('image-set(')
 }
 
-/** Why everything within the element is unseen whatever its children say, or null. */
-export function hidingKind(
-  element: HtmlElement,
-  styles: Styles,
-  fontPx: number,
-): RemovalKind | null {
+/** Why everything within the element is unseen, whatever its children declare; or null. */
+function hidingKind(element: HtmlElement, styles: Styles, fontPx: number): RemovalKind | null {
   const display = styles.get('display')
   const isOwn = display === undefined || display.startsWith('revert')
   if (display === 'none') return 'display-none'
@@ -261,7 +257,7 @@ function isClipped(styles: Styles): boolean {
   return /^circle\( ?0(?:px|%)? ?[a)]|^polygon\((?: ?0(?:px|%)? ?,?)+\)/.test(path)
 }
 
-/** Boxes without room for a letter that let nothing stand out of them. */
+/** Whether the box has no room for a letter and lets nothing overflow. */
 function hasNoSize(styles: Styles, fontPx: number): boolean {
   const isNothing = (property: string) => {
     const length = lengthPx(styles.get(property), fontPx)
@@ -276,7 +272,7 @@ function hasNoSize(styles: Styles, fontPx: number): boolean {
   return /scale[xy3d]*\( ?0?\.?0+(?: ?,[^)]*)?\)/.test(styles.get('transform') ?? '')
 }
 
-/** Farther out than any box of a mail is wide. */
+/** More than the width of any box of a mail. */
 const AWAY_PX = 500
 
 function isAway(styles: Styles, fontPx: number): boolean {
@@ -291,11 +287,11 @@ function isAway(styles: Styles, fontPx: number): boolean {
   return isFar('left') || isFar('right')
 }
 
-/** To the right or below there may be room to scroll to, within bounds. */
+/** Text to the right or below can be scrolled to, unless it is this far away. */
 const FAR_PX = 3_000
 
-/** What an element in `outer` is shown with. */
-export function boxOf(element: HtmlElement, styles: Styles, outer: Box): Box {
+/** The box of an element within `outer`. */
+function boxOf(element: HtmlElement, styles: Styles, outer: Box): Box {
   if (styles.size === 0 && !mayHaveOwnBox(element)) return outer
   const visibility = styles.get('visibility')
   const fontPx = fontOf(element, styles, outer.fontPx)
@@ -315,13 +311,13 @@ export function boxOf(element: HtmlElement, styles: Styles, outer: Box): Box {
   }
 }
 
-/** Whether an element may be shown in another way than what is around it without any style. */
+/** Whether an element without declared styles may differ from its parent. */
 function mayHaveOwnBox({ tagName, attrs }: HtmlElement): boolean {
   if (tagName === 'a' || tagName === 'font' || tagName === 'body') return true
   return attrs.some(({ name }) => name === 'bgcolor' || name === 'background')
 }
 
-/** Of a property that is inherited where nothing is said of it. */
+/** Whether a property that inherits by default takes the value of the parent. */
 function isInherited(value: string | undefined): boolean {
   return value === undefined || (WIDE_KEYWORD.test(value) && value !== 'initial')
 }
@@ -377,7 +373,7 @@ function backgroundOf(element: HtmlElement, styles: Styles, outer: Colour | null
 }
 
 /** Why text that stands in the box itself is unseen, or null. */
-export function unseenKind({ background, ...box }: Box): RemovalKind | null {
+function unseenKind({ background, ...box }: Box): RemovalKind | null {
   const colour = box.fill === undefined ? box.colour : box.fill
   if (!box.isVisible) return 'visibility'
   if (box.fontPx <= TINY_PX) return 'tiny-font'

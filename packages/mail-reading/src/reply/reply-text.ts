@@ -24,10 +24,10 @@ const SIGNATURE_LINES_MAX = 10
 const SIGNATURE_LINE_LENGTH_MAX = 120
 
 /**
- * Text without a quote, and a forward with all that it carries, is returned whole but for blanks at
- * its end; so is text that would be left empty by a quote which is not marked line by line. A
- * signature is left out when a line of its own opens it. When anything is cut, line ends become LF
- * and blanks before them go. '' for a message of nothing but marked quotes.
+ * The new text of a reply, without quotes, and without a signature that a line of its own opens. Text without a
+ * quote, and a forward with its content, stays whole but for blanks at its end; so does text that would be empty
+ * without a quote which is not marked line by line. When anything is cut, line ends become LF and blanks before
+ * them go. '' for a message of marked quotes alone.
  */
 export function extractReply(text: string): string {
   const stretches = splitReply(text)
@@ -44,16 +44,16 @@ export function extractReply(text: string): string {
   return kept.join('\n').replace(/^\n+/, '').trimEnd()
 }
 
-export type Stretch = {
+type Stretch = {
   /** Lines that the author wrote. */
   own: string[]
-  /** How many lines of quote, with their head, follow them. */
+  /** Lines of quote, with their head, that follow. */
   quotedLines: number
-  /** Those lines and the blank ones between them, as they stand. */
+  /** The unchanged quote with its blank lines. */
   quote: string[]
 }
 
-/** What the author wrote between the quotes, with its signature; null for text that is to be left whole. */
+/** The author's text between the quotes, with its signature; null for text that has to stay whole. */
 export function splitReply(text: string): Stretch[] | null {
   return hasMarks(text) ? newStretches(text.split(LINE_END)) : null
 }
@@ -65,7 +65,7 @@ const LINE_END = /\r\n|\r|\n/
 
 /** False for most mail that quotes nothing, without taking it apart. */
 function hasMarks(text: string): boolean {
-  // Of a message's usual line ends the CR does not matter here; alone it ends a line.
+  // The CR of CRLF does not matter here; a CR alone ends a line.
   if (text.includes('\r') && /\r(?!\n)/.test(text)) return true
   let start = 0
   let [previous, beforePrevious] = [0, 0]
@@ -86,15 +86,15 @@ function isMark(line: string): boolean {
   return isQuoted(line) || isSeparator(line) || quotedFieldOf(line) !== null || opensSignature(line)
 }
 
-/** Whether a number or an address stands near enough before `end`, or dashes stand at it. */
+/** Whether a number or an address stands near before `end`, or dashes stand at it. */
 function mayTellWhen(text: string, start: number, end: number): boolean {
   const from = Math.max(start, end - ATTRIBUTION_LENGTH_MAX)
   return text.charAt(end - 1) === '-' || /[\d@]/.test(text.slice(from, end))
 }
 
 /**
- * What the author wrote between the quotes, in order; null when the text is to be left whole. A
- * blank line before an attribution stays with the text, one around a bare quote goes with the quote.
+ * The author's text between the quotes, in order; null when the text has to stay whole. A blank line before an
+ * attribution stays with the text; one around a bare quote goes with the quote.
  */
 function newStretches(lines: readonly string[]): Stretch[] | null {
   const fields = lines.map(quotedFieldOf)
@@ -125,7 +125,7 @@ function newStretches(lines: readonly string[]): Stretch[] | null {
     if (head.textBefore !== '') current.push(head.textBefore)
     const start = at - head.linesBefore
     at = skipBlank(lines, head.end)
-    // A quote that is not marked line by line has no end: all the rest is taken for it.
+    // A quote that is not marked line by line has no end: it takes the rest of the text.
     const isMarked = isQuoted(lines[at] ?? '')
     const end = isMarked ? endOfQuote(lines, at) : lines.length
     finished.push({
@@ -141,7 +141,7 @@ function newStretches(lines: readonly string[]): Stretch[] | null {
   return finished
 }
 
-/** What of the line goes on behind a text that it begins with. */
+/** The rest of the line after a text that it begins with. */
 function afterText(line: string, textBefore: string): string {
   const at = textBefore === '' ? -1 : line.indexOf(textBefore)
   return at === -1 ? line : line.slice(at + textBefore.length).trimStart()
@@ -178,7 +178,7 @@ function headAt(
   return attribution === null ? null : { end: at + 1, ...attribution }
 }
 
-/** A line of the program's own: it begins and mostly ends with dashes or the like. */
+/** Whether a mail program wrote the line as a separator: it begins and mostly ends with dashes or the like. */
 function isSeparator(line: string): boolean {
   if (line.length > SEPARATOR_LENGTH_MAX || !startsWithRule(line)) return false
   return ORIGINAL_PATTERN.test(line) || ANSWER_ABOVE_PATTERN.test(line)
@@ -196,7 +196,7 @@ function isForward(line: string): boolean {
   return line.length <= SEPARATOR_LENGTH_MAX && FORWARD_PATTERN.test(line)
 }
 
-/** An address broken before its bracket leaves a line that looks quoted: `>:`. */
+/** Whether the line `>:`, which looks quoted, ends an address that was broken before its bracket. */
 function closesAddress(line: string, previous: string | undefined): boolean {
   if (previous === undefined || line.length > 40) return false
   return previous.lastIndexOf('<') > previous.lastIndexOf('>')
@@ -216,7 +216,7 @@ function isQuoted(line: string): boolean {
   return line.trimStart().startsWith('>') && !line.startsWith('>From ')
 }
 
-/** A prompt of an interpreter, or an ornament, unless other quoted lines stand above it. */
+/** Whether the line is a prompt of an interpreter, or an ornament. */
 function isPrompt(line: string): boolean {
   return line.startsWith('>>> ')
 }
@@ -235,7 +235,7 @@ function endOfQuote(lines: readonly string[], start: number): number {
   return end
 }
 
-/** A link too long for its quoted line, which went on without the mark of a quote. */
+/** Whether the line is the rest of a link that was wrapped out of its quoted line. */
 function isWrappedLink(lines: readonly string[], at: number): boolean {
   const line = (lines[at] ?? '').trim()
   if (line === '' || !isQuoted(lines[at + 1] ?? '')) return false
@@ -267,7 +267,7 @@ function hasText(lines: readonly string[]): boolean {
   return lines.some((line) => line.trim() !== '')
 }
 
-/** Whether a signature may begin with the line; cheap, to be asked of every line. */
+/** Whether a signature may begin with the line; cheap, because it is called for every line. */
 function opensSignature(line: string): boolean {
   if (line.length > SIGNATURE_LINE_LENGTH_MAX) return false
   const words = line.trim()
@@ -279,8 +279,8 @@ const CLOSING_LENGTH_MAX = 60
 const SIGNATURE_MARK_LENGTH = 2
 
 /**
- * The lines without the signature. One that no text stands above, here or (`isAfterText`) before the
- * lines, is no signature; but the line that names a device is left out even then.
+ * The lines without the signature. Lines are no signature without text above them, here or (`isAfterText`) before
+ * the lines; but a line that names a device is left out even then.
  */
 function withoutSignature(lines: readonly string[], isAfterText: boolean): string[] {
   const start = lines.findIndex((line) => line.trim() !== '')
@@ -308,7 +308,7 @@ function isShortEnd(lines: readonly string[], at: number): boolean {
     const line = lines[end] ?? ''
     if (line.trim() === '') continue
     if (++count > SIGNATURE_LINES_MAX || line.length > SIGNATURE_LINE_LENGTH_MAX) return false
-    // A question or a postscript is part of what the author has to say.
+    // A question or a postscript belongs to the text.
     if (/\?\s*$|^\s*P\.?\s?S\.?[\s:.,]/i.test(line)) return false
   }
   return true
@@ -341,7 +341,7 @@ const YEAR_AND_DAY =
   /(?:19|20)\d\d\D{1,20}\d|\d\D{1,20}(?:19|20)\d\d|\d{1,2}[./-]\s?\d{1,2}[./-]\s?\d{2}/
 const TIME_OF_DAY = /\d{1,2}[:.h]\d\d/
 
-/** Whether the line may be the last of an attribution; cheap, to be asked of every line. */
+/** Whether the line may be the last of an attribution; cheap, because it is called for every line. */
 export function endsLikeAttribution(line: string): boolean {
   const ending = line.length > ATTRIBUTION_LENGTH_MAX ? '' : line.trimEnd()
   if (ending === '') return false
@@ -350,8 +350,8 @@ export function endsLikeAttribution(line: string): boolean {
 }
 
 /**
- * The attribution that ends with line `end`, or null. `isQuoteNext` says that quoted lines follow:
- * then less is asked of it.
+ * The attribution that ends with line `end`, or null. `isQuoteNext`: quoted lines follow, so that weaker signs
+ * suffice.
  */
 export function findAttribution(
   lines: readonly string[],
@@ -434,7 +434,7 @@ function withoutDate(candidates: readonly string[], isQuoteNext: boolean): Attri
   return null
 }
 
-/** Colon of East Asian scripts, marks of direction, dashes of word processors. */
+/** The colon of East Asian scripts, marks of direction, dashes of word processors. */
 function isOddEnding(code: number): boolean {
   return code === 0xff1a || (code >= 0x200e && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069)
 }

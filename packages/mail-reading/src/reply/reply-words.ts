@@ -14,7 +14,7 @@ const WROTE = words(`
   rašė, rakstīja, va escriure, ha escrit, escribiu, idatzi du, quoting, zitat von, citando,
   menulis, tulis, đã viết, viết, כתב, כתבה, כתב/ה, كتب, كتبت, نوشت
 `)
-/** The same in scripts that set no spaces between words. */
+/** "wrote" in scripts without spaces between words. */
 const WROTE_UNSPACED = words(`
   写道, 寫道, 编写, 來信, のメール, のメッセージ, さんは書きました, 書きました, が書いた, 작성, 썼습니다, เขียน, ने लिखा
 `)
@@ -25,7 +25,7 @@ const OPENERS = words(`
   Vào lúc, În, Pe, Στις, На, В, Pada, Tarihinde, Í, Ar, בתאריך, في, 在, 於, 于
 `)
 
-/** Names of the fields that mail programs copy above a quoted message, by what they say. */
+/** Names of the fields that mail programs copy above a quoted message, by field. */
 const FIELD_NAMES = {
   from: words(`
     from, von, de, da, van, fra, från, lähettäjä, od, feladó, de la, από, от, від, від кого,
@@ -86,7 +86,7 @@ const FORWARDED = words(`
   pesan yang diteruskan, thư được chuyển tiếp, tin nhắn đã chuyển tiếp, 转发的邮件, 轉寄郵件, 轉寄的郵件, 转发邮件,
   转发的信件, 転送されたメッセージ, 転送メッセージ, 전달된 메시지, 전달된 메일, הודעה שהועברה, رسالة معاد توجيهها
 `)
-/** Openings of the line "Begin forwarded message:", which stands without dashes. */
+/** Openings of the line "Begin forwarded message:", which has no dashes. */
 const FORWARD_OPENINGS = words(`
   begin forwarded message, anfang der weitergeleiteten, début du message,
   inizio messaggio inoltrato, inizio del messaggio inoltrato, inicio del mensaje reenviado,
@@ -96,7 +96,7 @@ const FORWARD_OPENINGS = words(`
   начало пересылаемого, iletilen ileti başlangıcı
 `)
 
-/** What a phone or mail program adds below the text. */
+/** Openings of the line that a phone or mail program adds below the text. */
 const SENT_FROM = words(`
   sent from, sent via, sent with, sent using, get outlook for, gesendet von, gesendet mit,
   von meinem iphone gesendet, von meinem ipad gesendet, envoyé de, envoyé depuis, envoyé à partir,
@@ -117,7 +117,7 @@ const SENT_FROM_ENDINGS = words(`
   gesendet, ımdan gönderildi, gönderildi, から送信, 에서 보냄, lähetetty
 `)
 
-/** Names that tell a device or a program from a place that something was "sent from". */
+/** Names of devices and programs, as opposed to a place that something was "sent from". */
 export const DEVICE_PATTERN =
   /outlook|iphone|ipad|ipod|android|samsung|galaxy|huawei|xiaomi|pixel|blackberry|nokia|windows|gmail|yahoo|proton|mail\b|mobil|smartphone|tablet/i
 

@@ -1,12 +1,12 @@
-/** hard: the address is dead; full: its mailbox is; policy: the sender or the mail is unwanted. */
+/** hard: the address is dead; full: its mailbox is full; policy: the sender or the mail is unwanted. */
 export type BounceClass = 'hard' | 'soft' | 'policy' | 'full'
 
 export type Failure = {
   readonly enhancedCode: string | null
   readonly replyCode: number | null
-  /** What the other server said, or the report in its place. */
+  /** The other server's words or, without them, the report's. */
   readonly text: string
-  /** `data`: refused after the recipient had been taken. */
+  /** `data`: refused after the recipient was accepted. */
   readonly stage: 'data' | 'other'
 }
 
@@ -41,7 +41,7 @@ export function classifyBounce(failure: Failure): BounceClass {
   return enhancedCode !== null && DEAD_CODES.has(enhancedCode) ? 'hard' : 'soft'
 }
 
-/** A program that could not write, whatever code and words it or the system that ran it gave that. */
+/** The words of a program that could not write, whatever codes stand beside them. */
 const AGENT_TROUBLE =
   /\b(?:couldn[’']t|could not|can[’']t|cannot|can not|unable to) (?:create|open|write|lock|append)\b/i
 
@@ -53,12 +53,12 @@ function isDeadBeyondPolicy({ enhancedCode, text }: Failure): boolean {
   return enhancedCode === '5.4.1' && /\brecipient address rejected: access denied/i.test(text)
 }
 
-/** By what servers say of a recipient, and by what is said of its domain where a report is about it. */
+/** Whether the words are about a dead recipient or a dead domain of it. */
 function saysDead(text: string): boolean {
   return saysDeadAddress(text) || (saysAny(DEAD_DOMAIN, text) && !ABOUT_CLIENT.test(text))
 }
 
-/** What 5.1.2 and 5.1.10 stand for, and the words of systems that know their users by a directory. */
+/** The words for 5.1.2 and 5.1.10, and those of systems that know their users by a directory. */
 const DEAD_DOMAIN = [
   /\bno ?such ?(?:user|domain|host)\b/i,
   /\b(?:unknown|invalid|illegal) (?:host|domain|e-?mail address|final delivery userid)\b|\b(?:host|domain) (?:name )?(?:is )?(?:unknown|not found)\b/i,
@@ -72,7 +72,7 @@ const DEAD_DOMAIN = [
   /\bnot our user\b/i,
 ]
 
-/** Those words may as well be about who sends: its address, its name, the domain of its mail. */
+/** Words which show that DEAD_DOMAIN may be about the client: its address, its name, the domain of its mail. */
 const ABOUT_CLIENT =
   /\b(?:unknown|invalid|illegal) (?:host|domain)(?: name)?:? \[?\d|\breverse\b|\bhelo\b|\behlo\b|\bdynamic\b|\bclient\b|\b(?:for|of) (?:the |your )?(?:domain of|sender)\b|\bdomain of\b|\bsender(?:'s)? (?:domain|address|host)\b|\byour (?:domain|host|address|server)\b/i
 
@@ -83,7 +83,7 @@ const ABOUT_CLIENT =
  */
 function isRefusedAsContent({ stage, enhancedCode, text }: Failure): boolean {
   if (enhancedCode !== null && DEAD_CODES.has(enhancedCode)) return false
-  // At the start, or where the server between quotes the other.
+  // At the start, or where a server in between quotes the other.
   if (/(?:^|->)\s{0,4}\d{3} ?: ?user unknown/i.test(text)) return true
   return stage === 'data' && /\b(?:unknown user|user unknown|no such user)\b/i.test(text)
 }
@@ -126,7 +126,7 @@ const COME_AGAIN = [
 
 const PASSING = [/\b(?:deferred|timed? ?out|expired|connection refused|not responding)\b/i]
 
-export type Refusal = {
+type Refusal = {
   readonly code: number
   /** RFC 3463, where the server gave one. */
   readonly enhanced: string | null
@@ -155,13 +155,13 @@ const DEAD_WORDINGS = [
 ]
 
 /**
- * What is said beside those words when the address is good and the sender is not, or space is short.
- * Whoever is addressed as "you" is the client that sends.
+ * Words which show that the address is good and the sender is refused, or that space is short: "your" addresses
+ * the client that sends.
  */
 const OTHER_WORDINGS =
   /\b(?:full|quota|spam|blocked|blacklist|blocklist|denied|policy|reputation|rejected due|too many|try again|temporar|authenticat|(?:your|sender|helo|ehlo)\b)/i
 
-/** For a reply to RCPT: whether nothing more is to be sent there. */
+/** Whether a reply to RCPT says that the address is dead. */
 export function isDeadAddress({ code, enhanced, text }: Refusal): boolean {
   if (code < 500 || code > 599) return false
   if (enhanced !== null && !VAGUE.has(enhanced)) return DEAD_CODES.has(enhanced)
@@ -169,7 +169,7 @@ export function isDeadAddress({ code, enhanced, text }: Refusal): boolean {
   return saysDeadAddress(text)
 }
 
-/** Whether the words are those of a dead address, which nobody says of the sender; whatever else they say. */
+/** Whether the words are those of a dead address, which no server says of the sender. */
 export function saysDeadAddress(text: string): boolean {
   return DEAD_WORDINGS.some((wording) => wording.test(text))
 }

@@ -9,13 +9,13 @@ import {
   saysDelayed,
 } from './report-words.ts'
 
-/** Words in which codes and reasons are looked for, in characters; for each recipient anew. */
+/** Characters of the words in which codes and reasons are searched, for each recipient. */
 const REPORT_WORDS_LENGTH_MAX = 8_000
-/** Lines of a report that may belong to what is said of one recipient. */
+/** Lines of a report that may be about one recipient. */
 const REPORT_REASON_LINES_MAX = 40
 
 type NoticeContext = {
-  /** Lower-case addresses that are no recipients: who sent the message, who reports. */
+  /** Lower-case addresses of the sender and the reporter, which are no recipients. */
   readonly strangers: ReadonlySet<string>
   readonly subject: string
 }
@@ -38,8 +38,8 @@ export function readNotice(lines: readonly string[], context: NoticeContext): Re
       isOwn: own !== '' && (hasCode || isFailurePhrase(own) || !isAlone),
     }
   })
-  // What is said once, apart from the list of recipients, is said of them all; what a server said of one is
-  // said of nobody else.
+  // A statement apart from the list of recipients is about all of them; a server's reply to one recipient is about
+  // no other.
   const isOfOne = read.some(({ isOwn, hasCode }) => isOwn && hasCode)
   const ofOthers = isOfOne && common.bounceClass === 'hard' ? SOFT : null
   return read.map(({ address, own, isOwn }) => ({
@@ -50,7 +50,7 @@ export function readNotice(lines: readonly string[], context: NoticeContext): Re
 
 const SOFT = { bounceClass: 'soft' } as const
 
-/** What all the words say, looked at once for all recipients. */
+/** All words of the report, analysed once for all recipients. */
 type Whole = {
   readonly words: string
   readonly subject: string
@@ -71,7 +71,7 @@ function wholeOf(words: string, subject: string): Whole {
   }
 }
 
-/** The lines as one, as far as they are looked at. */
+/** The lines joined, up to REPORT_WORDS_LENGTH_MAX. */
 export function wordsOf(lines: readonly string[]): string {
   const words: string[] = []
   let length = 0
@@ -85,7 +85,7 @@ export function wordsOf(lines: readonly string[]): string {
   return words.join(' ').slice(0, REPORT_WORDS_LENGTH_MAX)
 }
 
-/** `own` is what is said of the recipient, '' where that is what the whole report says. */
+/** `own`: the words about the recipient; '' where the whole report is about it. */
 function failureOf(own: string, whole: Whole): ReportedRecipient {
   const said = own === '' ? whole.words : own
   const codes = own === '' ? whole.codes : findCodes(own)
@@ -118,7 +118,7 @@ function isTemporary(text: string): boolean {
   )
 }
 
-/** From the first reply or failure on: what stands before it is the report's greeting. */
+/** The words from the first reply or failure on, without the greeting before it. */
 function diagnosticOf(words: string): string {
   const reply = /(?:^|\s)[45]\d\d[ -]/.exec(words)
   if (reply !== null) return words.slice(reply.index)
@@ -127,7 +127,7 @@ function diagnosticOf(words: string): string {
   return first <= 0 ? words : sentences.slice(first).join(' ')
 }
 
-/** A recipient as named in the words, and the lines that may speak of it. */
+/** A recipient that the words name, and the lines that may be about it. */
 type NamedRecipient = { readonly address: string; readonly reason: readonly string[] }
 
 /** Every recipient that the lines name, once each, in order. */
@@ -152,11 +152,11 @@ export function namedRecipients(
       found.set(key, current)
       if (naming.rest !== '') current.add(naming.rest)
     } else if (current !== null && isRule(text) && current.hasReply()) {
-      // What follows is the transcript of the whole session.
+      // The transcript of the whole session follows.
       current = null
     } else current?.add(text)
   }
-  // The To of a message that the report describes is whom it was for, not who failed.
+  // The To of a described message names its recipients, not those that failed.
   const all = [...found.values()]
   const strong = all.filter(({ isWeak }) => !isWeak)
   return strong.length > 0 ? strong : all
@@ -181,7 +181,7 @@ class Collected implements NamedRecipient {
     if (this.reason.length < REPORT_REASON_LINES_MAX) this.reason.push(text)
   }
 
-  /** Looks at each line once, however often it is asked. */
+  /** Reads each line once, however often it is called. */
   hasReply(): boolean {
     while (this.#replyAt === null && this.#searched < this.reason.length) {
       const { replyCode } = findCodes(this.reason[this.#searched] ?? '')
@@ -192,13 +192,13 @@ class Collected implements NamedRecipient {
   }
 }
 
-/** A line is about one of its first addresses, and says so just before it. */
+/** Addresses of a line that it may be about, and characters before one that may say so. */
 const ADDRESSES_OF_LINE = 4
 const LABEL_LENGTH = 160
 
 type Naming = { readonly address: string; readonly rest: string }
 
-/** Whom the line is about, if it is about anyone. */
+/** The recipient that the line is about; null for none. */
 function nameIn(text: string, isListed: boolean): Naming | null {
   for (const { address, start, end } of findAddresses(text).slice(0, ADDRESSES_OF_LINE)) {
     const label = text.slice(Math.max(0, start - LABEL_LENGTH), start)
@@ -229,7 +229,7 @@ function cutTail(text: string, set: string): string {
   return text.slice(0, end)
 }
 
-/** What follows an address that a line begins with, where the line is about it. */
+/** Whether a line that begins with an address and goes on with `rest` is about it. */
 function leads(rest: string): boolean {
   return (
     rest === '' ||
@@ -239,7 +239,7 @@ function leads(rest: string): boolean {
   )
 }
 
-/** How far before the word that leads to an address another may say that it is a recipient's. */
+/** Characters before the word that leads to an address in which another word may name a recipient. */
 const LABEL_WORDS_LENGTH = 64
 
 /** `before` has single spaces. */

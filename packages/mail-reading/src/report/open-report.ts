@@ -10,32 +10,32 @@ import {
   scanMime,
 } from '@mailroom/mail/mime/mime-parts.ts'
 
-/** Read of a delivery report, in octets; what it says comes before the message that it returns. */
+/** Octets of a report that are read; its words come before the message that it returns. */
 export const REPORT_BYTES_MAX = 1 * 1024 * 1024
-/** A field of a report's header as far as it is read, in characters. */
+/** Characters of a header field of a report that are read. */
 const REPORT_FIELD_LENGTH_MAX = 8_000
-/** Of the words of a report; what a person is to read is shorter. */
+/** Lines of a report's words; words for people are shorter. */
 const REPORT_LINES_MAX = 5_000
-/** A line of a report as far as it is read, in characters; one reply of a server is shorter. */
+/** Characters of a line of a report that are read; one reply of a server is shorter. */
 export const REPORT_LINE_LENGTH_MAX = 2_000
 
 export type OpenedReport = {
-  /** These and the next fields as far as REPORT_FIELD_LENGTH_MAX. */
+  /** Here and below, values are cut at REPORT_FIELD_LENGTH_MAX. */
   readonly fields: readonly HeaderField[]
   /** `type/subtype` of the report itself, lower-case. */
   readonly contentType: string
-  /** What is written for people, without the returned message; each line trimmed at its end. */
+  /** The text for people, without the returned message; each line is trimmed at its end. */
   readonly lines: readonly string[]
   /** RFC 3464 §2.1: the contents of message/delivery-status parts, in lines. */
   readonly statusParts: readonly (readonly string[])[]
   /** RFC 5965 §3: the fields of message/feedback-report, null where there is no such part. */
   readonly feedback: readonly HeaderField[] | null
-  /** The header of the returned message, as far as it is there. */
+  /** The header of the returned message, as far as it is present. */
   readonly returned: readonly HeaderField[]
   readonly hasReturned: boolean
   /** Whether it is returned in a part of its own, not among the words. */
   readonly hasReturnedPart: boolean
-  /** The returned message as far as it is there; may be a report itself, passed on. */
+  /** The returned message as far as it is present; it may be a report that was passed on. */
   readonly returnedOctets: Uint8Array
 }
 
@@ -54,7 +54,7 @@ export function openReport(raw: Uint8Array): OpenedReport {
   }
 }
 
-/** Decoded. */
+/** The decoded subject. */
 export function subjectOf({ fields }: Pick<OpenedReport, 'fields'>): string {
   return decodeWords(firstField(fields, 'subject') ?? '').slice(0, REPORT_LINE_LENGTH_MAX)
 }
@@ -150,7 +150,6 @@ class PartCollector {
       this.#addGuessed(boundary, content)
       return
     }
-    // Whoever reports a message signed as base64 sends its header as it is.
     const octets = decodeTransfer(content, part.encoding)
     if (STATUS_TYPE.test(type)) this.#status.push(linesOf([textOf(part, octets)]))
     else if (FEEDBACK_TYPE.test(type))
@@ -161,7 +160,7 @@ class PartCollector {
       this.#plain.push(textOf(part, octets))
   }
 
-  /** The parts of a multipart whose boundary is lost, by the one that its lines show. */
+  /** Adds the parts of a multipart that lost its boundary parameter, by the boundary that its lines show. */
   #addGuessed(boundary: string, content: Buffer): void {
     const head = `content-type: multipart/mixed; boundary="${boundary}"\n\n`
     const octets = Buffer.concat([Buffer.from(head, 'latin1'), content])
@@ -188,7 +187,7 @@ function guessBoundary(octets: Buffer): string | null {
   return /^--([^\n"\\]{1,100}?)[ \t]*\ncontent-[a-z-]{4,30}:/im.exec(text)?.[1] ?? null
 }
 
-/** How far into a multipart its first part is looked for. */
+/** Octets of a multipart in which its first part is searched. */
 const BOUNDARY_BYTES = 4_096
 
 function textOf(part: Pick<PartHead, 'contentType'>, octets: Buffer): string {
@@ -250,7 +249,7 @@ const ANNOUNCED = [
   /\bmessage (?:header|text|content)s?\b/i,
 ]
 
-/** A rule or a short sentence that ends what the report says. */
+/** Whether the line is a rule or a short sentence that ends the words of the report. */
 function isAnnouncement(line: string): boolean {
   const text = line.trim()
   if (text.length > 120 || text.length < 8) return false
@@ -265,7 +264,7 @@ const MESSAGE_FIELD =
   /^(?:return-path|received|message-id|from|date|mime-version|dkim-signature)\s*:/i
 const LOOK_AHEAD_LINES = 60
 
-/** Whether from there on stand at least `fieldsMin` fields, one of them such as only a message has. */
+/** Whether at least `fieldsMin` fields begin at `from`, among them one that only a message has. */
 function startsHeader(lines: readonly string[], from: number, fieldsMin: number): boolean {
   let fields = 0
   let isMessage = false

@@ -26,8 +26,8 @@ import {
 } from './report-words.ts'
 
 /**
- * What the message reports; `none` for ordinary mail and for replies of absent people. Never throws;
- * reads at most REPORT_BYTES_MAX octets, in time that grows with their number only.
+ * The report that the message makes; `none` for ordinary mail and for replies of absent people. Never throws;
+ * reads at most REPORT_BYTES_MAX octets, in linear time.
  */
 export function readReport(raw: Uint8Array, envelope: ReportEnvelope): Report {
   const report = openReport(raw)
@@ -38,7 +38,7 @@ export function readReport(raw: Uint8Array, envelope: ReportEnvelope): Report {
     namedBy(report).length === 0 &&
     !hasFailedField(report)
   if (isNameless && isFromMailSystem(report.returned)) {
-    // Some systems pass on another's report, under a notice that names nobody.
+    // Some systems pass on the report of another system, under a notice that names nobody.
     const inner = readOpened(openReport(report.returnedOctets), envelope)
     if (inner?.kind === 'bounce') return inner
   }
@@ -82,7 +82,7 @@ function readStandard(report: OpenedReport, envelope: ReportEnvelope): Report | 
   return bounceOf(report, recipients, isStandard)
 }
 
-/** What the words say of the group's recipient; the first group that names it has them. */
+/** The words about the group's recipient; the first group that names it gets them. */
 function takeReason(
   reasons: Map<string, readonly string[]>,
   group: RecipientFields,
@@ -96,7 +96,7 @@ function takeReason(
   return []
 }
 
-/** Fields of a status report that stand among the words, its structure being broken. */
+/** Fields of a status report among the words of a report with broken structure. */
 function looseGroups(report: OpenedReport, { hasNullSender }: ReportEnvelope): RecipientFields[] {
   const isLikely = report.lines.some((line) => /^(?:final|original)-recipient\s*:/i.test(line))
   if (!isLikely || !(hasNullSender || isFromMailSystem(report.fields))) return []
@@ -133,9 +133,9 @@ function listedIn(field: string): string[] {
 }
 
 /**
- * A mail system must speak, and say by subject or words that something did not arrive. Programs that
- * answer for people use the null reverse-path as well, so beside it alone the message or a server's
- * reply has to be shown; and so it has in whatever calls itself an answer.
+ * Whether a mail system says by subject or words that a message did not arrive. Automatic replies use the null
+ * reverse-path, too: beside it alone, and in automatic answers, the report must show the message or a server's
+ * reply.
  */
 function isNotice(
   report: OpenedReport,
@@ -158,7 +158,7 @@ function hasSubstance(report: OpenedReport, recipients: readonly ReportedRecipie
   return findCodes(wordsOf(report.lines)).replyCode !== null || report.lines.some(isFailurePhrase)
 }
 
-/** To whom the returned message went, where that is one address. */
+/** The recipient of the returned message, where that is one address. */
 function onlyAddressee({ returned }: OpenedReport): string | null {
   const fields = returned.filter(({ name }) => name === 'to' || name === 'cc')
   const boxes = parseAddressList(fields.map(({ value }) => value).join(', '))
@@ -169,7 +169,7 @@ function onlyAddressee({ returned }: OpenedReport): string | null {
   return addresses.size === 1 && only !== undefined ? only : null
 }
 
-/** Who sent the message and who reports; never the recipient, unless the report lists it as such. */
+/** Addresses of the sender and of the reporter, which are no recipients unless the report lists them as such. */
 function strangersOf(report: OpenedReport, listed: readonly string[] = []): ReadonlySet<string> {
   const strangers = new Set<string>()
   for (const { name, value } of report.fields) {
@@ -200,7 +200,7 @@ function bounceOf(
 
 type Complaint = Extract<Report, { kind: 'complaint' }>
 
-/** Null where the message is no complaint: words alone are none, whatever they say. */
+/** Null where the message is no complaint; words alone make none. */
 export function readComplaint(report: OpenedReport): Complaint | null {
   const { feedback, returned } = report
   if (feedback !== null) {
@@ -232,7 +232,7 @@ function complaintOf(
   }
 }
 
-/** Whom the reports name, most reliable first; the To of the message where they name nobody. */
+/** Recipients that the report names, most reliable first; without them the To of the returned message. */
 function recipientsOf(
   fields: readonly HeaderField[],
   feedback: readonly HeaderField[],
@@ -257,8 +257,9 @@ function valuesOf(fields: readonly HeaderField[], names: readonly string[]): str
 }
 
 /**
- * Of providers that return the message as it is, marked by fields of their own or their sender. It must
- * show where it came from, for a complaint may be about other mail; and an answer is none.
+ * Whether it is a complaint of a provider that returns the message unchanged, marked by its own fields or its
+ * sender. The message must show where it came from, because a complaint may be about other mail. An automatic
+ * answer is no complaint.
  */
 function isProviderComplaint(report: OpenedReport): boolean {
   const { fields, returned, hasReturnedPart } = report
@@ -273,7 +274,7 @@ function isProviderComplaint(report: OpenedReport): boolean {
 
 const IDENTIFYING = new Set(['message-id', 'return-path', 'x-loop'])
 
-/** By its type (RFC 5965 §2), though the part that the type asks for is missing. */
+/** Whether its type (RFC 5965 §2) says so, although the feedback part is missing. */
 function isFeedbackReport({ fields, contentType }: OpenedReport): boolean {
   const type = firstField(fields, 'content-type') ?? ''
   return contentType === 'multipart/report' && /report-type ?= ?"?feedback-report/i.test(type)
@@ -285,7 +286,7 @@ function pathOf(value: string): string {
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Null where the words are not such a notification. */
+/** Reads a notification in JSON, as Amazon SES sends them; null where the words are none. */
 export function readServiceNotice({ lines }: OpenedReport): Report | null {
   const notice = jsonOf(lines)
   if (notice === null) return null
@@ -364,7 +365,7 @@ function messageIdOf(mail: Json): string | null {
   return value === '' ? null : parseMessageId(value)
 }
 
-/** Mail programs break the line of JSON as they like. */
+/** The lines are joined: mail programs wrap the line of JSON. */
 function jsonOf(lines: readonly string[]): Json | null {
   const start = lines.findIndex((line) => line.trim() !== '')
   if (start < 0 || !(lines[start] ?? '').trimStart().startsWith('{')) return null

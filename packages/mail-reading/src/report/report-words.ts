@@ -2,8 +2,8 @@ import { ADDRESS_TEXT_LENGTH_MAX, parseAddressList } from '@mailroom/mail/addres
 import { firstField, type HeaderField } from '@mailroom/mail/header-fields.ts'
 
 /**
- * Whether a mail system signs as the sender: by its mailbox, or by exactly one of the names that mail
- * systems go by. A Return-Path field tells nothing, for whoever writes a message may write that too.
+ * Whether the sender is a mail system, by its mailbox or by exactly one of the usual names. A Return-Path field
+ * proves nothing: any writer of a message may write it.
  */
 export function isFromMailSystem(fields: readonly HeaderField[]): boolean {
   const field = firstField(fields, 'from') ?? ''
@@ -23,7 +23,7 @@ const SYSTEM_MAILBOX =
 const SYSTEM_NAME =
   /^(?:mailer[- ]?daemon|postmaster|mail delivery (?:sub)?system|(?:mail )?system administrator|mail administrator)$/i
 
-/** Whether a program answers somebody, and does not report of its own (RFC 3834 §5). */
+/** Whether a program answers a message for somebody (RFC 3834 §5). */
 export function isAutomaticAnswer(fields: readonly HeaderField[]): boolean {
   return fields.some(
     ({ name, value }) => name === 'auto-submitted' && /^auto-replied\b/i.test(value),
@@ -48,7 +48,7 @@ const NOTICE_SUBJECTS = [
   /unzustellbar|nicht zugestellt|zustellung|non remis|non distribu|[ée]chec|onbestelbaar|no se (?:ha )?pud|no entregad|devolvid|mancato recapito|mancata consegna|n[aã]o entregue|не\s?доставлен|недоставлен|не удалось доставить|配信|送信できません|エラーメール|不達|退信|投递失败|无法送达/i,
 ]
 
-/** Whether somebody's program says that nobody is there; such a message tells of no failure. */
+/** Whether it is a notice of absence, which reports no failure. */
 export function isAbsence(fields: readonly HeaderField[], subject: string): boolean {
   if (ABSENT.test(subject)) return true
   return fields.some(
@@ -104,8 +104,8 @@ const NOT_LOCAL = /[\s<>()[\]{}:;,"'`@\\|]/
 const NOT_DOMAIN = /[^\p{L}\p{N}.\-_]/u
 
 /**
- * In order; of those without a dot in the domain only the ones in angle brackets. Goes from every `@`
- * outwards, so that no line costs more than its length.
+ * The addresses of a line in order; one without a dot in its domain counts in angle brackets only. Goes from every
+ * `@` outwards, so that the time is linear.
  */
 export function findAddresses(line: string): FoundAddress[] {
   const found: FoundAddress[] = []
@@ -158,12 +158,12 @@ export type FoundCodes = { readonly enhancedCode: string | null; readonly replyC
 
 const REPLY = /(?:^|[\s:;>'"([#=,|-])([245][0-5]\d)(?=[\s:;,)\]>'"-]|$)/g
 const ENHANCED = /(?<![\w.])([245]\.\d{1,3}\.\d{1,3})(?![\w]|\.\d)/g
-/** Rather the amount of something, a port or a year than a reply. */
+/** Words around an amount, a port or a year, which is no reply code. */
 const NOT_REPLY_BEFORE = /\b(?:port|id|size|limit|line|after|code page|attempts?)[:= ]*$/i
 const NOT_REPLY_AFTER =
   /^\s*(?:k?bytes?|octets|[km]b\b|seconds?|minutes?|hours?|days?|messages?|recipients|times|lines|characters)/i
 
-/** The first of each that is none of a success; an enhanced code beside its reply code is preferred. */
+/** The first failure code of each kind; an enhanced code of the reply code's class is preferred. */
 export function findCodes(text: string): FoundCodes {
   const replyCode = findReply(text)
   const codes = [...text.matchAll(ENHANCED)].map(([, code = '']) => code)
@@ -176,7 +176,7 @@ export function findCodes(text: string): FoundCodes {
   return { enhancedCode, replyCode }
 }
 
-/** Codes that say no more than their class: RFC 3463 §3.1 and what servers put in its place. */
+/** Whether the code says no more than its class: RFC 3463 §3.1 and the codes that servers use in its place. */
 export function isVague(code: string): boolean {
   return /^\d\.(?:0\.0|[13567]\.0)$/.test(code)
 }

@@ -4,28 +4,28 @@ import { type BounceClass, classifyBounce, stageOf } from './bounce-class.ts'
 import { findCodes, firstAddress, isVague } from './report-words.ts'
 
 /** RFC 3464 §2.3.3. */
-export type ReportedAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
+type ReportedAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
 export type ReportedRecipient = {
   /** Bare, as the report writes it; null where it names none. */
   readonly recipient: string | null
-  /** As the sender wrote it (RFC 3461 ORCPT), bare; null where the report does not tell. */
+  /** The bare address as the sender wrote it (RFC 3461 ORCPT); null where the report does not name it. */
   readonly originalRecipient: string | null
   readonly action: ReportedAction
   /**
-   * RFC 3463. Where the report gives no more than a reply code or a plain failure it is the undefined
-   * code of that class (X.0.0), as RFC 3464 §2.3.4 has it; null when not even the class is known.
+   * RFC 3463. Where the report has only a reply code or a plain failure, the undefined code of that class (X.0.0,
+   * RFC 3464 §2.3.4); null when not even the class is known.
    */
   readonly enhancedCode: string | null
   /** SMTP reply code. */
   readonly replyCode: number | null
   /** The other server's words on one line, at most RESPONSE_LENGTH_MAX characters. */
   readonly diagnostic: string
-  /** Means something for the action `failed` only. */
+  /** Meaningful for the action `failed` only. */
   readonly bounceClass: BounceClass
 }
 
-/** What the envelope of a report tells; its fields may say anything. */
+/** The envelope of a report, which is known for certain; its fields may say anything. */
 export type ReportEnvelope = {
   /** Whether it came with the null reverse-path, as reports must (RFC 5321 §4.5.5). */
   readonly hasNullSender: boolean
@@ -38,15 +38,15 @@ export type Report =
       readonly recipients: ReportedRecipient[]
       /** `<id>` of the message that was sent, null where it is not returned. */
       readonly originalMessageId: string | null
-      /** Whether RFC 3464 fields said it, in a part of their own. */
+      /** Whether the report has RFC 3464 fields in a part of their own. */
       readonly isStandard: boolean
     }
   | {
       readonly kind: 'complaint'
       /**
-       * Whether a feedback part (RFC 5965) said it. Where none did, somebody returned a message under
-       * words of complaint, or a service's notice says it: to be believed only if that message, by what
-       * follows, is one that was sent from here, and about the recipients named alone.
+       * Whether the report has a feedback part (RFC 5965). Without it, somebody returned a message with words of
+       * complaint, or a service sent a notice: believe it only if the fields below show that the message was
+       * sent from here, and only about the recipients that it names.
        */
       readonly isStandard: boolean
       /** Lower-case; RFC 5965 §7.3. */
@@ -63,7 +63,7 @@ export type Report =
     }
   | { readonly kind: 'none' }
 
-/** Recipients that one report tells of; the service sends to no more at once. */
+/** Recipients that are read in one report; the service sends to no more at once. */
 export const REPORT_RECIPIENTS_MAX = 100
 /** A server's words, in characters, as kept with a delivery. */
 export const RESPONSE_LENGTH_MAX = 1_000
@@ -87,8 +87,8 @@ const OF_RECIPIENT = new Set([
 ])
 
 /**
- * The groups that speak of a recipient. An empty line ends a group, and so does a field that it has
- * already: senders leave out empty lines, and put some within groups.
+ * The groups of fields, one for each recipient. An empty line ends a group, and so does a repeated field: senders
+ * leave out empty lines, and put some within groups.
  */
 export function recipientGroups(lines: readonly string[]): RecipientFields[] {
   const groups: Map<string, string>[] = []
@@ -153,15 +153,15 @@ function isComplete(group: RecipientFields): boolean {
   )
 }
 
-/** By which names the report's fields call the recipient. */
+/** The names of the recipient in the group's fields. */
 export function recipientNames(group: RecipientFields): string[] {
   const names = [group.get('final-recipient'), group.get('original-recipient')].map(recipientOf)
   return names.filter((name) => name !== null)
 }
 
 /**
- * `words`: what the report says of the recipient for people, where its fields say little;
- * `transcript`: where it may tell at which command the server refused.
+ * `words`: the text for people about the recipient, used where the fields say little; `transcript`: text that may
+ * show at which command the server refused.
  */
 export function readRecipientGroup(
   group: RecipientFields,
@@ -196,15 +196,15 @@ export function readRecipientGroup(
   }
 }
 
-/** The reason of a delivery agent that refused of its own, whatever code stands for it. */
+/** The reason of a delivery agent that refused by its own rules, whatever its code. */
 function statedReason(words: string): string | null {
   return /\bwas automatically rejected:\s*(\S.{0,300})/i.exec(words)?.[1] ?? null
 }
 
-/** The first that says more than its class, of the class that the first of all has. */
+/** The first code that says more than its class, else the first. */
 function chooseCode(candidates: readonly (string | null)[]): string | null {
-  const given = candidates.filter((code) => code !== null)
-  return given.find((code) => !isVague(code)) ?? given[0] ?? null
+  const known = candidates.filter((code) => code !== null)
+  return known.find((code) => !isVague(code)) ?? known[0] ?? null
 }
 
 function statusOf(field: string): string | null {
@@ -220,7 +220,7 @@ function undefinedCode(replyCode: number | null, group: RecipientFields): string
   return action.includes('delay') ? '4.0.0' : action === '' ? '5.0.0' : null
 }
 
-/** RFC 3464 §2.3.1: `rfc822; address`, and what programs write in its place. */
+/** The recipient of RFC 3464 §2.3.1, `rfc822; address`, or of the forms that programs write instead. */
 function recipientOf(field: string | undefined): string | null {
   if (field === undefined) return null
   const value = cleanLine(field.replace(/^\s*[\w/-]{1,20}\s*;/, ''))

@@ -17,11 +17,11 @@ import { type RemovalTally, stripInvisible } from './removal.ts'
 export type Cleaning = {
   readonly links: LinkShortener
   readonly tally: RemovalTally
-  /** Pictures too small to be seen, which tell the sender that the mail is read. */
+  /** Tracking pixels: pictures too small to be seen. */
   pixels: number
-  /** Pictures that nothing describes. */
+  /** Pictures without a description. */
   pictures: number
-  /** Lists and quotes around what is looked at. */
+  /** Open lists and quotes. */
   indents: number
 }
 
@@ -39,7 +39,7 @@ const KEPT = new Set(
     .trim()
     .split(/\s+/),
 )
-/** Stand on lines of their own and are nothing else to a reader. */
+/** Elements that only stand on lines of their own. */
 const BLOCK_WRAPPERS = new Set(
   `address article aside body caption center details dir fieldset figcaption figure footer form header
   html legend main menu nav section summary`
@@ -49,7 +49,7 @@ const BLOCK_WRAPPERS = new Set(
 const EMPTY_WHEN_BLANK = new Set(
   'a b strong i em del s strike h1 h2 h3 h4 h5 h6 li q code'.split(' '),
 )
-/** Each adds to every line within it. */
+/** Elements that indent every line within them. */
 const INDENTS = new Set(['blockquote', 'ul', 'ol', 'dl'])
 const ALT_LENGTH_MAX = 300
 
@@ -72,7 +72,7 @@ function cleanText(text: string, { tally }: Cleaning, isPre: boolean): Text {
   return { type: 'text', value }
 }
 
-/** All that is a blank to a reader, but for the breaks that HTML makes of it. */
+/** Every character that a reader sees as a blank. */
 const BLANKS = /[ \t\n\f\r\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]+/g
 
 function cleanElement(element: HtmlElement, cleaning: Cleaning, isPre: boolean): ElementContent[] {
@@ -102,7 +102,7 @@ function isBlank(nodes: readonly ElementContent[]): boolean {
   return wordsOf(nodes) === ''
 }
 
-/** On one line; as much of it as matters. */
+/** The text on one line, up to TEXT_LENGTH_MAX. */
 function wordsOf(nodes: readonly ElementContent[]): string {
   let text = ''
   const visit = (node: ElementContent): void => {
@@ -181,7 +181,7 @@ function linkOf(
   return [{ ...made('a', shown), properties: { href: target } }]
 }
 
-/** As a browser would ask for it too, and no end of a link in Markdown. */
+/** Percent-encodes the characters that could end a link in Markdown. */
 function withoutBrackets(url: string): string {
   return url.replace(/[()<>[\]]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
@@ -210,8 +210,13 @@ function pictureOf(element: HtmlElement, cleaning: Cleaning): ElementContent[] {
   }
   if (data !== null) {
     const length = Number(/;base64,length=(\d{1,9})/.exec(src)?.[1] ?? src.length)
-    const told = describeData(data[1] ?? '', length)
-    return [{ type: 'text', value: described === '' ? told : `[image: ${described}] ${told}` }]
+    const description = describeData(data[1] ?? '', length)
+    return [
+      {
+        type: 'text',
+        value: described === '' ? description : `[image: ${described}] ${description}`,
+      },
+    ]
   }
   if (described !== '') return [{ type: 'text', value: `[image: ${described}]` }]
   cleaning.pictures += 1
@@ -230,7 +235,7 @@ const NODES_MAX = 40
  * A table of at least two rows and two columns, the same number in each row, whose cells hold short
  * texts without blocks and most of which hold some; never one that says it is there for its looks.
  */
-export function isDataTable(table: HtmlElement): boolean {
+function isDataTable(table: HtmlElement): boolean {
   const role = attributeOf(table, 'role')
   if (role === 'presentation' || role === 'none') return false
   const rows: HtmlElement[][] = []
@@ -260,12 +265,12 @@ function collectRows(element: HtmlElement, rows: HtmlElement[][]): boolean {
   return true
 }
 
-export function cellsOf(row: HtmlElement): HtmlElement[] {
+function cellsOf(row: HtmlElement): HtmlElement[] {
   return row.childNodes.filter(isElement).filter(({ tagName }) => /^t[dh]$/.test(tagName))
 }
 
 /** Whether the cells of a row read as one line. */
-export function isRowOfTexts(cells: readonly HtmlElement[]): boolean {
+function isRowOfTexts(cells: readonly HtmlElement[]): boolean {
   return cells.length > 1 && cells.every((cell) => isShortText(cell, LINE_CELL_LENGTH_MAX))
 }
 
@@ -281,8 +286,8 @@ function isShortText(cell: HtmlElement, lengthMax: number): boolean {
   return textOf(cell, lengthMax + 1).length <= lengthMax
 }
 
-/** Of an attribute such as `width`; infinite for none and for percentages. */
-export function cssPixels(value: string | undefined): number {
+/** The pixels of an attribute such as `width`; infinite for none and for percentages. */
+function cssPixels(value: string | undefined): number {
   if (value === undefined || value.includes('%')) return Number.POSITIVE_INFINITY
   const number = Number.parseFloat(value)
   return Number.isFinite(number) ? number : Number.POSITIVE_INFINITY

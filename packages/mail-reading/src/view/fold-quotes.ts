@@ -13,7 +13,7 @@ import {
 import { endOfQuotedHeader, endsLikeAttribution, findAttribution } from '#reply/reply-text.ts'
 import { FORWARD_PATTERN, ORIGINAL_PATTERN, quotedFieldOf } from '#reply/reply-words.ts'
 
-/** Around the number of lines where a quote was; characters that no text holds. */
+/** Enclose the number of folded lines; no text of a mail can hold these characters. */
 export const FOLD_OPENING = '\ufdd0'
 export const FOLD_CLOSING = '\ufdd1'
 
@@ -21,12 +21,12 @@ const QUOTE_CLASSES =
   /^(?:gmail_quote(?:_container)?|yahoo_quoted|protonmail_quote|tutanota_quote|zmail_extra|front-blockquote|moz-forward-container|x_gmail_quote|ms-outlook-mobile-reference-message|quoted-html)$/
 const QUOTE_IDS =
   /^(?:x_)?(?:yahoo_quoted_\w+|OLK_SRC_BODY_SECTION|mail-editor-reference-message-container|isReplyContent)$/
-/** What Outlook puts before the message it answers, which goes on to the end. */
+/** The elements before the quoted message of Outlook, which goes on to the end. */
 const REST_IDS = /^(?:x_)?(?:divRplyFwdMsg|appendonsend)$/
 const ATTRIBUTION_CLASSES = /^(?:moz-cite-prefix|gmail_attr|protonmail_quote_attribution)$/
 const HEADER_LINES_MAX = 20
 
-/** Folds what earlier messages hold; nothing when no other text would be left. */
+/** Folds quotes of earlier messages, unless no other text would be left. */
 export function foldQuotes(tree: HtmlParent, earlier: EarlierTexts): void {
   const found: Found[] = []
   findQuotes(tree, found, earlier)
@@ -42,7 +42,7 @@ export function foldQuotes(tree: HtmlParent, earlier: EarlierTexts): void {
   }
 }
 
-/** In the place of a quote. */
+/** The element that replaces a quote. */
 function foldOf(lines: number, quote: HtmlElement): HtmlElement {
   const value = `${FOLD_OPENING}${lines}${FOLD_CLOSING}`
   const fold: HtmlElement = { ...quote, nodeName: 'p', tagName: 'p', attrs: [], childNodes: [] }
@@ -131,16 +131,16 @@ function hasTextBeside(parent: HtmlParent, quotes: ReadonlySet<unknown>): boolea
 /** The bodies of a message; '' for none. */
 export type EarlierText = { readonly text: string; readonly html: string }
 
-/** Characters that all searches of a message may pass over; a quote that is looked for after is shown. */
+/** Characters that all searches of a message may read; quotes searched after that are shown. */
 const SEARCHED_MAX = 50_000_000
 
 /**
- * Whether a quote stands in an earlier message: only then nothing is lost when it is put away. Words are
- * compared, not marks of quotes, blanks, punctuation and addresses, which mail programs change.
+ * Tells whether a quote stands in an earlier message: only then folding it loses nothing. Words are compared, not
+ * quote marks, blanks, punctuation and addresses, which mail programs change.
  */
 export class EarlierTexts {
   readonly #earlier: readonly EarlierText[]
-  /** Of each body its letters and numbers alone; made with the first quote. */
+  /** The letters and numbers of each body; computed for the first quote. */
   #words: readonly string[] | null = null
   #searched = 0
 
@@ -148,7 +148,7 @@ export class EarlierTexts {
     this.#earlier = earlier
   }
 
-  /** Whether one body holds the lines of a quote in their order; who wrote it, and when, apart. */
+  /** Whether one body holds the lines of a quote in their order; the attribution does not count. */
   hold(quote: readonly string[]): boolean {
     if (this.#earlier.length === 0) return false
     const lines = withoutHead(quote)
@@ -200,7 +200,7 @@ function textOfHtml(html: string): string {
   return texts.join('')
 }
 
-/** Lines before the message itself in which a program may say who wrote it. */
+/** Lines before the quoted message in which a program may say who wrote it. */
 const HEAD_LINES_MAX = 12
 
 function withoutHead(quote: readonly string[]): readonly string[] {

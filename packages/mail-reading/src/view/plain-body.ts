@@ -1,5 +1,5 @@
-// The body of a mail that is text alone, as a model reads it: without what nobody sees, with quoted
-// history folded and long links shortened; and what was done to it.
+// The body of a plain text mail as a model reads it: without invisible characters, with quoted history folded and
+// long links shortened; and a record of these changes.
 
 import { INLINE_PARSE_BYTES_MAX } from '@mailroom/mail/mime/mime-message.ts'
 import { splitReply } from '#reply/reply-text.ts'
@@ -15,9 +15,9 @@ export type ViewSource = {
   readonly html: string
   /** Whether long links stay whole. */
   readonly hasFullLinks: boolean
-  /** Earlier messages of the thread: what they hold is folded where it is quoted. None without them. */
+  /** Earlier messages of the thread: quotes of their text are folded. */
   readonly earlier?: readonly EarlierText[]
-  /** Whether quotes stay whole all the same. */
+  /** Whether quotes stay whole. */
   readonly isUnfolded?: boolean
 }
 
@@ -34,7 +34,7 @@ export type ViewBody = {
   readonly isCut: boolean
 }
 
-/** Whether `plainBody` may make it on the main thread: there is no HTML, and little text. */
+/** Whether `plainBody` may run on the main thread: there is no HTML, and little text. */
 export function isQuickView({ text, html, earlier = [] }: ViewSource): boolean {
   if (html !== '') return false
   const lengths = earlier.map((one) => one.text.length + one.html.length)
@@ -65,11 +65,11 @@ export function plainBody({
   return isLong ? { ...body, isCut: true } : body
 }
 
-/** What was made, cut where it is too long. */
-export function finishBody(text: string, told: Omit<ViewBody, 'text' | 'isCut'>): ViewBody {
+/** The body, cut where it is too long. */
+export function finishBody(text: string, changes: Omit<ViewBody, 'text' | 'isCut'>): ViewBody {
   const isCut = text.length > VIEW_TEXT_LENGTH_MAX
   const kept = isCut ? text.slice(0, VIEW_TEXT_LENGTH_MAX) : text
-  return { text: kept.toWellFormed(), isCut, ...told }
+  return { text: kept.toWellFormed(), isCut, ...changes }
 }
 
 export type Folded = { readonly text: string; readonly lines: number }
@@ -79,7 +79,7 @@ export function foldLine(lines: number): string {
   return `[quoted history folded: ${lines} ${lines === 1 ? 'line' : 'lines'}]`
 }
 
-/** Stays whole when it is a forward, or nothing but a quote. */
+/** The text stays whole when it is a forward or a quote alone. */
 function foldText(text: string, earlier: EarlierTexts): Folded {
   const stretches = splitReply(text)
   if (stretches === null || !stretches.some(({ own }) => own.some((line) => line.trim() !== ''))) {
@@ -101,7 +101,7 @@ function foldText(text: string, earlier: EarlierTexts): Folded {
   return lines === 0 ? { text, lines } : { text: kept.join('\n'), lines }
 }
 
-/** A longer address is shortened, to about as many characters as are kept. */
+/** An address of more characters is shortened to about VIEW_LINK_KEPT. */
 const VIEW_LINK_LENGTH_MAX = 48
 const VIEW_LINK_KEPT = 20
 
@@ -133,7 +133,7 @@ export class LinkShortener {
     return `${beginningOf(url)}…[link ${this.#count}]`
   }
 
-  /** The same for every address in a text, with data: URIs told by size and type. Time is linear. */
+  /** Shortens every address in a text, and replaces data: URIs by their size and type. Time is linear. */
   shortenAll(text: string): string {
     const withoutData = text.includes('data:')
       ? text.replace(DATA_URI, (_, type: string, data: string) => {
@@ -157,14 +157,14 @@ function beginningOf(url: string): string {
   const found = /^([a-z][a-z0-9+.-]{0,20}:\/\/)([^/?#\s]*)(.*)$/is.exec(url)
   if (found === null) return url.slice(0, VIEW_LINK_KEPT)
   const [, , authority = '', rest = ''] = found
-  // What stands before an @ is a name, and only looks like the host.
+  // The part before an @ is a user name, which only looks like the host.
   const host = authority.slice(authority.lastIndexOf('@') + 1)
   const shown = host.length > HOST_LENGTH_MAX ? `…${host.slice(-HOST_LENGTH_MAX)}` : host
   const path = rest.replace(/[?#].*$/s, '')
   return `${shown}${path.slice(0, Math.max(0, VIEW_LINK_KEPT - shown.length))}`
 }
 
-/** With its scheme shorter than what is shortened, so that nothing is shortened twice. */
+/** With the scheme below VIEW_LINK_LENGTH_MAX, so that nothing is shortened twice. */
 const HOST_LENGTH_MAX = 36
 
 /** `[image, 12 kB, image/png]`; `length` counts the characters of its base64. */

@@ -23,16 +23,16 @@ const WORDS = {
 export type RemovalKind = keyof typeof WORDS
 export type Removal = { readonly kind: RemovalKind; readonly characters: number }
 
-/** Sums of what was left out. */
+/** Counts the characters that were left out. */
 export class RemovalTally {
   readonly #counts = new Map<RemovalKind, number>()
 
-  /** `characters`: code points; none is nothing. */
+  /** `characters`: code points. */
   add(kind: RemovalKind, characters: number): void {
     if (characters > 0) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + characters)
   }
 
-  /** In the order of the kinds, so that it is the same each time. */
+  /** In the order of the kinds, so that the result is stable. */
   list(): Removal[] {
     const kinds = Object.keys(WORDS) as RemovalKind[]
     return kinds.flatMap((kind) => {
@@ -42,7 +42,7 @@ export class RemovalTally {
   }
 }
 
-/** `412 characters hidden by display:none, 3 of no width`; holds nothing that the mail says. */
+/** `412 characters hidden by display:none, 3 of no width`; holds no text of the mail. */
 export function describeRemovals(removals: readonly Removal[]): string {
   return removals
     .map(({ kind, characters }, index) => {
@@ -89,11 +89,11 @@ export function stripInvisible(text: string, tally: RemovalTally): string {
   return kept.join('')
 }
 
-/** Everything that `kindOf` may name, some that it does not, and line ends other than LF. */
+/** Matches all characters that `kindOf` names, some others, and line ends other than LF. */
 const SUSPECT =
   /[^\t\n\x20-\x7e\xa0-\xac\xae-\u02ff\u0370-\u061b\u061d-\u115e\u1161-\u17b3\u1e00-\u200a\u2010-\u2027\u2070-\u20cf\u2100-\u3163\u3165-\ud7ff]/
 
-/** The black flag, which tags follow to name a region (UTS #51 §C.1). */
+/** The black flag; tags after it name a region (UTS #51 §C.1). */
 const FLAG = '\u{1f3f4}'
 const CANCEL_TAG = 0xe007f
 const FLAG_TAGS_MAX = 6
@@ -109,7 +109,7 @@ function endOfFlag(points: readonly string[], start: number): number {
   return start + 1
 }
 
-/** The kind of an invisible character; null for one that is seen, and for blanks and line ends. */
+/** The kind of an invisible character; null for a visible one, and for blanks and line ends. */
 function kindOf(point: string): RemovalKind | null {
   const code = point.codePointAt(0) ?? 0
   if (code < 0xad) {

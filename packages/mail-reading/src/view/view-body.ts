@@ -1,5 +1,5 @@
-// The body of one mail as a model reads it: HTML as Markdown, text as it is, without what a person
-// would not see, with quoted history folded and long links shortened; and what was done to it.
+// The body of one mail as a model reads it: HTML as Markdown, text as it is, without hidden text, with quoted
+// history folded and long links shortened; and a record of these changes.
 
 import { readHtml } from '@mailroom/mail/html/tree.ts'
 import type { Root } from 'hast'
@@ -19,9 +19,8 @@ import {
 import { type Removal, RemovalTally } from './removal.ts'
 
 /**
- * HTML goes before text, for it is what people are shown: a text part beside it may say anything. The
- * text stands in where the HTML holds none, or cannot be read within bounds. Never rejects. With HTML
- * not for the main thread.
+ * HTML goes before text, because people see the HTML: a text part beside it may say anything. The text is used
+ * where the HTML holds none, or cannot be read within bounds. Never rejects. With HTML not for the main thread.
  */
 export async function viewBody({ html, ...source }: ViewSource): Promise<ViewBody> {
   const { text, hasFullLinks } = source
@@ -33,7 +32,7 @@ export async function viewBody({ html, ...source }: ViewSource): Promise<ViewBod
   const { pixels, pictures } = markdown
   const folded = foldMarked(links.shortenAll(markdown.text))
   if (folded.text === '' && text.trim() !== '') {
-    // A stub of pictures: what a person sees of it is in them.
+    // The HTML shows pictures alone.
     const plain = plainBody({ ...source, isHtmlUnread: false })
     return { ...plain, removed: sum(tally.list(), plain.removed), pixels, pictures }
   }
@@ -53,10 +52,10 @@ function sum(one: readonly Removal[], other: readonly Removal[]): Removal[] {
   return tally.list()
 }
 
-/** A paragraph that a fold stands in; the number is ours, for no text holds the characters around it. */
+/** The paragraph of a fold; no text of a mail can hold the characters around the number. */
 const FOLD = new RegExp(`^${FOLD_OPENING}(\\d{1,9})${FOLD_CLOSING}$`)
 
-/** Puts words where quotes were, and the lines that say who wrote them away. */
+/** Replaces folded quotes by words, and removes their attributions. */
 function foldMarked(text: string): Folded {
   if (!text.includes(FOLD_OPENING)) return { text, lines: 0 }
   const kept: string[] = []
@@ -74,7 +73,7 @@ function foldMarked(text: string): Folded {
   return { text: kept.join('\n').trim(), lines }
 }
 
-/** Of the last paragraph of `lines`; returns how many lines went. */
+/** Removes an attribution at the end of `lines`; returns the number of removed lines. */
 function dropAttribution(lines: string[]): number {
   let end = lines.length - 1
   while (end >= 0 && lines[end]?.trim() === '') end--
@@ -99,7 +98,7 @@ export type Markdown = {
  * Null for HTML that is not parsed: beyond a bound of `readHtml` without its data: URIs. Never rejects.
  * Takes up to a second and much memory: not for the main thread.
  */
-export async function htmlToMarkdown(
+async function htmlToMarkdown(
   html: string,
   {
     links,
@@ -125,7 +124,7 @@ export async function htmlToMarkdown(
   }
 }
 
-/** The octets of data: URIs say nothing: their number stands for them. */
+/** Replaces the octets of data: URIs by their number. */
 function withoutData(html: string): string {
   if (!html.includes('base64,')) return html
   return html.replace(/(;base64,)([\w+/=%\s]{200,})/gi, (_, head: string, data: string) => {
@@ -145,7 +144,7 @@ type Libraries = Awaited<ReturnType<typeof load>> & { write(tree: Root): string 
 
 let loaded: Promise<Libraries> | null = null
 
-/** Loads what Markdown is made with, once; takes some 300 ms. */
+/** Loads the Markdown libraries once; takes some 300 ms. */
 export function loadViewLibraries(): Promise<Libraries> {
   loaded ??= load().then((libraries) => ({ ...libraries, write: (tree) => write(tree, libraries) }))
   return loaded
@@ -156,7 +155,7 @@ function write(
   { toMdast, toMarkdown, gfmToMarkdown }: Omit<Libraries, 'write'>,
 ): string {
   const extensions = gfmToMarkdown({ tablePipeAlign: false }).extensions ?? []
-  // Of GFM tables and deletions; bare addresses need no escapes here.
+  // Tables and deletions of GFM; bare addresses need no escapes here.
   const used = extensions.filter((one) => {
     return one.handlers != null && ('table' in one.handlers || 'delete' in one.handlers)
   })
@@ -165,7 +164,7 @@ function write(
     rule: '-',
     extensions: used,
     handlers: {
-      // Nothing is escaped: what is read is this text, never what another program makes of it.
+      // Nothing is escaped: a model reads this text itself, not its rendering.
       text: (node: { value: string }, _parent, state) =>
         state.stack.includes('tableCell') ? node.value.replaceAll('|', '\\|') : node.value,
       break: () => '\n',
@@ -179,7 +178,7 @@ function write(
   })
 }
 
-/** Blanks stay outside the marks, and marks do not stand within their own kind. */
+/** Blanks stay outside the marks, and a mark is never nested in itself. */
 function marked(mark: string, text: string): string {
   const content = text.trim()
   if (content === '' || content.includes(mark)) return text

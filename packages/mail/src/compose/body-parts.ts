@@ -7,13 +7,13 @@ import {
 import { HTML_LINK_LENGTH_MAX, stripTags, textFromHtml } from '#html/text.ts'
 import { singleLine } from './header-text.ts'
 
-/** Of a quoted message, in characters with the quote's marks; the rest is left out. */
+/** Quoted characters with the marks of the quote; the rest of the message is left out. */
 export const QUOTED_TEXT_LENGTH_MAX = 256 * 1024
 export const QUOTED_HTML_LENGTH_MAX = 512 * 1024
 const QUOTED_LINES_MAX = 10_000
-/** Of who is quoted, in characters. */
+/** Characters of the quoted sender's name. */
 const QUOTED_NAME_LENGTH_MAX = 200
-/** HTML of a send that is laid out or quoted on the main thread, in characters: 10 ms at worst. */
+/** Characters of HTML that are laid out or quoted on the main thread: 10 ms at worst. */
 export const INLINE_HTML_LENGTH_MAX = 8 * 1024
 
 export type BodySource = {
@@ -50,7 +50,7 @@ export function isQuick({ body, bodyHtml, quote }: BodySource): boolean {
   return ownLength + quotedLength <= INLINE_HTML_LENGTH_MAX
 }
 
-/** The same in little time, for what `bodyParts` could not finish: tags go, nothing is laid out. */
+/** A quick substitute for a source that `bodyParts` could not finish: HTML loses its tags and is not laid out. */
 export function plainBodyParts({ body, bodyHtml, quote }: BodySource): BodyParts {
   const plainQuote =
     quote === null ? null : { ...quote, text: quote.text || stripTags(quote.html), html: '' }
@@ -157,7 +157,7 @@ export type Original = {
   readonly html: string
 }
 
-/** Stands where the rest of a long quote would be. */
+/** Replaces the rest of a long quote. */
 const CUT = '[…]'
 
 /**
@@ -190,7 +190,7 @@ function attributionOf({ dateMs, fromName }: Original): string {
   const date = new Date(dateMs)
   const day = `${DAYS[date.getUTCDay()]}, ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`
   const time = `${twoDigits(date.getUTCHours())}:${twoDigits(date.getUTCMinutes())} UTC`
-  // Marks of direction would turn the line around.
+  // Marks of direction would reverse the line.
   const visible = singleLine(fromName).replace(/\p{Bidi_Control}/gu, '')
   const name = visible.slice(0, QUOTED_NAME_LENGTH_MAX).toWellFormed()
   return `On ${day} ${date.getUTCFullYear()} at ${time}, ${name} wrote:`
@@ -247,7 +247,7 @@ function textAsHtml(text: string): string {
   return (isWhole ? quoted : [...quoted, CUT]).join('<br>\n')
 }
 
-/** HTML of more is quoted as text: the parser moves all open elements with each new one. */
+/** HTML of more tags is quoted as text. */
 export const QUOTED_TAGS_MAX = 10_000
 
 /**
@@ -281,7 +281,7 @@ const ATTRIBUTES = words(`
   height href lang reversed rowspan scope size span src start style title type valign width
 `)
 
-/** Words for an image that has no address which its reader could load. */
+/** An image without an address that its reader could load becomes its description. */
 function startTag(name: string, attributes: Readonly<Record<string, string>>): string[] {
   let tag = `<${name}`
   for (const [attribute, value] of Object.entries(attributes)) {
@@ -311,8 +311,8 @@ const PROPERTY =
 /** Names, numbers, colours and lists of them; functions only for colours. No number below zero. */
 const VALUE = /^(?:[\w#%.,'" !]|(?<=[a-z])-(?=[a-z])|(?<=\brgba?)\(|\))*$/i
 
-/** '' when nothing is left, or when there is more of it than text needs. */
-export function sanitiseStyle(style: string): string {
+/** '' when no declaration is safe, or when the style is longer than text needs. */
+function sanitiseStyle(style: string): string {
   if (style.length > HTML_LINK_LENGTH_MAX) return ''
   const kept: string[] = []
   for (const declaration of style.split(';')) {

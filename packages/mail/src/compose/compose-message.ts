@@ -22,7 +22,7 @@ import {
 
 /** In characters; RFC 2392 gives no bound, and a field has to hold it on one line. */
 const CONTENT_ID_LENGTH_MAX = 250
-/** Of an attachment's content type; further ones, and longer ones, are left out. */
+/** Parameters of an attachment's content type; further and longer ones are left out. */
 const CONTENT_TYPE_PARAMETERS_MAX = 10
 const CONTENT_TYPE_PARAMETER_LENGTH_MAX = 100
 
@@ -51,9 +51,9 @@ export type OutgoingMessage = {
   readonly messageId: string
   readonly dateMs: number
   readonly attachments: readonly OutgoingAttachment[]
-  /** By which the sender knows the message should it come back: printable ASCII; null for none. */
+  /** X-Loop value that identifies the message if it comes back: printable ASCII; null for none. */
   readonly hopMark: string | null
-  /** Where its recipient unsubscribes with one POST (RFC 8058 §3.1), absolute; null for none. */
+  /** Absolute URL that unsubscribes its recipient with one POST (RFC 8058 §3.1); null for none. */
   readonly unsubscribeUrl: string | null
 }
 
@@ -71,7 +71,7 @@ type ComposedMessage = {
  * none, and those of messages and multiparts, which may not be encoded: application/octet-stream).
  * Names of attachments are made safe and unique as those of received mail are. Rejects with a
  * RangeError when an address, the Message-ID or the link to unsubscribe is longer than
- * HEADER_WORD_LENGTH_MAX. Lets other work have its turn after every COMPOSE_STEP_BYTES of an
+ * HEADER_WORD_LENGTH_MAX. Yields to other work after every COMPOSE_STEP_BYTES of an
  * attachment.
  */
 export async function composeMessage(outgoing: OutgoingMessage): Promise<ComposedMessage> {
@@ -79,17 +79,16 @@ export async function composeMessage(outgoing: OutgoingMessage): Promise<Compose
   const root = new composer(optionsOf(outgoing)).compile()
   const pieces: Piece[] = [Buffer.from(`${writeFields(outgoing).join('\r\n')}\r\n`)]
   render(root, pieces)
-  // Always one more: receivers take the last line end for the protocol's.
+  // One line end more than the content has: receivers take the last one for the protocol's.
   pieces.push(LINE_END)
   const { from, to, cc, replyTo } = outgoing
   const addresses = [from.address, ...to, ...cc, replyTo ?? '']
   return { raw: await joinPieces(pieces), needsSmtpUtf8: addresses.some(isInternational) }
 }
 
-/** Octets as they are sent, or those of an attachment that are yet to be encoded in their place. */
+/** Octets as they are sent, or an attachment's octets, which are encoded when the pieces are joined. */
 type Piece = Buffer | { readonly unencoded: Buffer }
 
-/** Each octet is written once, where it stays. */
 async function joinPieces(pieces: readonly Piece[]): Promise<Uint8Array> {
   const sizes = pieces.map((piece) =>
     Buffer.isBuffer(piece) ? piece.length : base64Length(piece.unencoded.length),
@@ -120,7 +119,7 @@ const CONTENT_ID = /^[\x21-\x7e]+$/
 const NO_CONTENT_ID = /[<>()[\]\\",;]/
 const PARAMETER_NAME = /^[a-z0-9][a-z0-9!#$&+.^_-]{0,39}$/
 const PARAMETER_TEXT = /^[\x20-\x7e]+$/
-/** What the composer writes itself: the file's name, and what would make parts of it. */
+/** Parameters that the composer writes itself. */
 const OWN_PARAMETERS = new Set(['name', 'boundary'])
 
 // Loaded with the first message that is sent: it takes some 35 ms.
@@ -138,20 +137,20 @@ function writeFields(outgoing: OutgoingMessage): string[] {
   pushIds(fields, 'References', references)
   if (hopMark !== null) fields.push(`X-Loop: ${writeUri(hopMark)}`)
   if (unsubscribeUrl !== null) {
-    // RFC 2369 §2: in angle brackets. On one line, for readers that do not unfold are many.
+    // RFC 2369 §2: in angle brackets. On one line, because many readers do not unfold.
     fields.push(`List-Unsubscribe: <${writeUri(unsubscribeUrl)}>`)
     fields.push('List-Unsubscribe-Post: List-Unsubscribe=One-Click')
   }
   return fields
 }
 
-/** What could end it goes. */
+/** Removes the characters that could end the value. */
 function writeUri(text: string): string {
   if (text.length > HEADER_WORD_LENGTH_MAX) throw new RangeError('Link or mark too long')
   return text.replace(UNBRACKETED, '')
 }
 
-/** Identifiers outside ASCII can not be sent; one that no line could hold is folded within. */
+/** Leaves out identifiers outside ASCII, and folds one that no line could hold. */
 function pushIds(fields: string[], name: string, ids: readonly string[]): void {
   const pieces = ids.flatMap((id) =>
     /[^\x00-\x7f]/.test(singleLine(id)) ? [] : pieceOf(writeId(id)),
@@ -164,7 +163,7 @@ function pieceOf(id: string): string[] {
   return [id.length > HEADER_WORD_LENGTH_MAX ? id.replace(LONG_RUN, '$&\r\n ') : id]
 }
 
-/** What cannot stand within angle brackets. */
+/** Characters that cannot stand within angle brackets. */
 const UNBRACKETED = /[^\x21-\x7e]|[<>]/g
 
 const LONG_RUN = new RegExp(`.{${HEADER_WORD_LENGTH_MAX}}(?=.)`, 'g')
@@ -203,7 +202,7 @@ function withoutEncodedWord({ filename, contentType }: OutgoingAttachment) {
 
 function textPart(text: string) {
   const contentTransferEncoding = transferOf(text)
-  // The composer calls 7bit only strings that it can see to be so, and takes '' for no part.
+  // The composer recognises 7bit only in strings, and takes '' for no part.
   if (contentTransferEncoding === '7bit') return { content: text, contentTransferEncoding }
   // Readers drop one line end after decoding; in base64 that would be the text's own.
   const needsEnd = contentTransferEncoding === 'base64' && text.endsWith('\n')
@@ -233,7 +232,7 @@ function attachmentPart(
   return part
 }
 
-/** Without brackets; null for one that could not be written as it is: a changed one names nothing. */
+/** Without brackets; null for an identifier that cannot be written unchanged. */
 function writeContentId(contentId: string): string | null {
   const id = /^<(.*)>$/s.exec(contentId)?.[1] ?? contentId
   if (id.length > CONTENT_ID_LENGTH_MAX || !CONTENT_ID.test(id) || NO_CONTENT_ID.test(id)) {
@@ -264,7 +263,7 @@ function quoted(text: string): string {
   return TOKEN_ONLY.test(text) ? text : `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
 
-/** At once, where the composer's own streams take five times as long for a short message. */
+/** Renders at once: the composer's own streams take five times as long for a short message. */
 function render(node: MimeNode, pieces: Piece[]): void {
   pieces.push(Buffer.from(`${node.buildHeaders()}\r\n\r\n`))
   if (node.boundary) {

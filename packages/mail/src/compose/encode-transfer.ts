@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 
-/** Of a message, encoded, hashed or copied before other work has its turn: some 5 ms. */
+/** Octets of a message that are encoded, hashed or copied before other work may run: some 5 ms. */
 export const COMPOSE_STEP_BYTES = 1024 * 1024
 
 export type TransferName = '7bit' | 'quoted-printable' | 'base64'
@@ -12,13 +12,13 @@ const BASE64_LINE_OCTETS = 57
 const HEX = '0123456789ABCDEF'
 const [CR, LF, SPACE, TAB, EQUALS] = [0x0d, 0x0a, 0x20, 0x09, 0x3d]
 
-/** What every mail server may do to text without asking: NUL goes, lines end with CRLF. */
+/** Normalises text as any mail server may: NUL goes, lines end with CRLF. */
 export function normaliseText(text: string): string {
   const clean = text.includes('\0') ? text.replaceAll('\0', '') : text
   return clean.toWellFormed().replace(/\r\n|\r|\n/g, '\r\n')
 }
 
-/** The shortest lawful one for text of `normaliseText`; quoted-printable for none. */
+/** The encoding that is shortest for text of `normaliseText`; quoted-printable for empty text. */
 export function transferOf(text: string): TransferName {
   if (text !== '' && isPlain(text)) return '7bit'
   let escaped = 0
@@ -37,13 +37,13 @@ export function encodeTransfer(
   return transfer === '7bit' ? bufferOf(content) : encodeQuotedPrintable(content)
 }
 
-/** Octets that `writeBase64` writes for so many. */
+/** Octets that `writeBase64` writes for `sizeBytes` octets. */
 export function base64Length(sizeBytes: number): number {
   const lines = Math.ceil(sizeBytes / BASE64_LINE_OCTETS)
   return Math.ceil(sizeBytes / 3) * 4 + Math.max(0, lines - 1) * 2
 }
 
-/** In lines as `encodeTransfer` has them, into `target` from `start`, COMPOSE_STEP_BYTES at a time. */
+/** Writes lines of base64 into `target` from `start`, and yields after every COMPOSE_STEP_BYTES. */
 export async function writeBase64(
   content: Uint8Array,
   target: Buffer,
@@ -54,7 +54,7 @@ export async function writeBase64(
   let stepEnd = COMPOSE_STEP_BYTES
   for (let at = 0; at < source.length; at += BASE64_LINE_OCTETS) {
     if (at > stepEnd) {
-      await nextTurn()
+      await setImmediate()
       stepEnd = at + COMPOSE_STEP_BYTES
     }
     if (at > 0) {
@@ -140,12 +140,12 @@ type LineEnds = {
   readonly bareCarriageReturns: number
 }
 
-/** What stands in the way of sending these octets; a pair of both is a line end. */
+/** Counts the octets that no client may send; a carriage return with a line feed is a line end. */
 export async function countLineEnds(raw: Uint8Array): Promise<LineEnds> {
   let bareLineFeeds = 0
   let bareCarriageReturns = 0
   for (let start = 0; start < raw.length; start += COMPOSE_STEP_BYTES) {
-    if (start > 0) await nextTurn()
+    if (start > 0) await setImmediate()
     const end = Math.min(start + COMPOSE_STEP_BYTES, raw.length)
     for (let at = start; at < end; at += 1) {
       const octet = raw[at]
@@ -165,7 +165,7 @@ export async function completeLineFeeds(
   const complete = Buffer.allocUnsafeSlow(raw.length + bareLineFeeds)
   let length = 0
   for (let start = 0; start < raw.length; start += COMPOSE_STEP_BYTES) {
-    if (start > 0) await nextTurn()
+    if (start > 0) await setImmediate()
     const end = Math.min(start + COMPOSE_STEP_BYTES, raw.length)
     for (let at = start; at < end; at += 1) {
       const octet = raw[at] as number

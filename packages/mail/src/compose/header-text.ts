@@ -1,19 +1,19 @@
 import { domainToASCII } from 'node:url'
 import { cleanText } from '#charset.ts'
 
-/** RFC 5322 §2.1.1 allows lines of 998; what cannot be folded leaves room for the field's name. */
+/** RFC 5322 §2.1.1 allows lines of 998; the rest is room for the field's name. */
 export const HEADER_WORD_LENGTH_MAX = 900
 
-/** RFC 5322 §2.1.1: what a line should stay within, without its CRLF. */
+/** RFC 5322 §2.1.1: the recommended maximum of a line, without its CRLF. */
 const LINE_LENGTH = 78
-/** Of one encoded word between its delimiters: with a field name of 12 it ends before column 76. */
+/** Characters of an encoded word between its delimiters: with a field name of 12 it ends before column 76. */
 const ENCODED_LENGTH_MAX = 52
 const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
 const SPACE_CONTROLS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g
 const PRINTABLE = /^[\x20-\x7e]*$/
 
 /**
- * `text` on one line: whatever some reader takes for a line end (CR, LF, VT, FF, U+0085, U+2028,
+ * `text` on one line: every character that some reader takes for a line end (CR, LF, VT, FF, U+0085, U+2028,
  * U+2029) becomes a space, other control characters and lone surrogates go; trimmed.
  */
 export function singleLine(text: string): string {
@@ -109,7 +109,7 @@ function qLengthOf(text: string): number {
   return length
 }
 
-/** A third too much at most: padding comes once a word, and there is room for it. */
+/** Without padding, which comes once a word and has room. */
 function base64LengthOf(character: string): number {
   return (Buffer.byteLength(character) * 4) / 3
 }
@@ -124,7 +124,7 @@ export type OutgoingMailbox = { readonly name: string | null; readonly address: 
 /**
  * `name: mailbox, mailbox`, folded, without its last CRLF; the display name quoted or encoded, the
  * address as `writeAddress` gives it. Throws a RangeError for an address that no line could hold,
- * which no door lets through.
+ * which the API refuses earlier.
  */
 export function addressField(name: string, mailboxes: readonly OutgoingMailbox[]): string {
   const last = mailboxes.length - 1
@@ -178,7 +178,7 @@ function writeLocalPart(localPart: string): string {
 
 function writeDomain(domain: string): string {
   if (/^\[[\x21-\x5a\x5e-\x7e]*\]$/.test(domain)) return domain
-  // Of ASCII names the URL parser would take some for IPv4 addresses.
+  // ASCII names are left as they are: the URL parser would take some for IPv4 addresses.
   const ascii = /[^\x00-\x7f]/.test(domain) ? domainToASCII(domain) : domain
   return ascii.replace(/[^A-Za-z0-9._:-]/g, '')
 }
@@ -199,17 +199,17 @@ export function replySubject(threadSubject: string): string {
   return subject.replace(/[\ud800-\udbff]$/, '').trimEnd()
 }
 
-/** Of a composed header section in octets: servers refuse larger ones (Postfix cuts at 100 KiB). */
+/** Octets of a composed header section: servers refuse larger ones (Postfix cuts at 100 KiB). */
 export const COMPOSED_HEADER_OCTETS_MAX = 64 * 1024
 
-/** For what is the same for all messages: date, identifier, MIME, List-Unsubscribe, signatures. */
+/** Reserved for the fields that every message has: date, identifier, MIME, List-Unsubscribe, signatures. */
 const OTHER_FIELDS_OCTETS = 6 * 1024
 
 /**
  * `ids`, oldest first, without repetitions and without those that no header can hold: longer than
  * HEADER_WORD_LENGTH_MAX or outside ASCII. The last one stays the last, for it names the parent. Where
- * the header would pass COMPOSED_HEADER_OCTETS_MAX with them, the first and the newest stay. `texts`: what
- * else the header says, of any length.
+ * the header would pass COMPOSED_HEADER_OCTETS_MAX with them, the first and the newest stay. `texts`: the
+ * other texts of the header, of any length.
  */
 export function trimReferences(ids: readonly string[], texts: readonly string[] = []): string[] {
   const parent = ids.at(-1)
@@ -228,10 +228,10 @@ export function trimReferences(ids: readonly string[], texts: readonly string[] 
   return [root, ...newest.reverse()]
 }
 
-/** An octet of text takes no more in encoded words, folds and marks included. */
+/** Octets that one octet of text takes at most in encoded words, with folds and marks. */
 const ENCODED_SIZE = 2
 
-/** With a line of its own. */
+/** The identifier on a line of its own. */
 function octetsOf(id: string): number {
   return id.length + 3
 }

@@ -101,7 +101,7 @@ class Block {
   }
 }
 
-/** Those of HTML, and one that nobody sees. */
+/** The white space of HTML, and the zero-width space. */
 const WHITE_SPACE = /[ \t\r\n\f\u200b]+/g
 
 class TextWriter {

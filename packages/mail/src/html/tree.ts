@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import type { DefaultTreeAdapterTypes as Tree } from 'parse5'
 
 export type HtmlElement = Tree.Element
-export type HtmlText = Tree.TextNode
+type HtmlText = Tree.TextNode
 export type HtmlNode = Tree.ChildNode
 export type HtmlParent = Tree.ParentNode
 

@@ -2,7 +2,7 @@ import { decodeCharset, decodeUtf7, isUtf7 } from '#charset.ts'
 import { hexValue } from '#encoded-word.ts'
 import { type StructuredValue, stripComments } from '#parameters.ts'
 
-/** Lines of text and structure; those of files are never read one by one. */
+/** Lines of text and structure; lines of files are never read one by one. */
 export const MIME_LINES_MAX = 50_000
 
 /**
@@ -34,7 +34,7 @@ function endLinesWithLineFeed(text: string): string {
   return normal.includes('\r\n') ? normal.replace(/(?<!\r)\r+\n/g, '\n') : normal
 }
 
-/** More than MIME_LINES_MAX, which encoded text may have: too many to take apart. */
+/** Whether a text, which may have been encoded, has more than MIME_LINES_MAX lines: too many to split. */
 export function hasTooManyLines(text: string): boolean {
   let lines = 0
   for (const lineEnd of ['\n', '\r']) {

@@ -58,8 +58,8 @@ export function readAttachment(
 }
 
 /**
- * What is left to say of a message that a parser could not finish: its header fields, and the whole
- * of it as one opaque attachment. Takes time bounded by HEADER_BYTES_MAX; never throws.
+ * A message that a parser could not finish: its header fields, and the whole message as one opaque
+ * attachment. Takes time bounded by HEADER_BYTES_MAX; never throws.
  */
 export function parseDefeatedMime(raw: Uint8Array, defect: Defect): MimeMessage {
   return messageOf(defeat(raw, defect))
@@ -86,13 +86,13 @@ export function parseMimeIfPlainAndSmall(raw: Uint8Array): MimeMessage | null {
 }
 
 type File = {
-  /** As the sender wrote it, decoded; not safe. */
+  /** Decoded, as the sender wrote it; not safe. */
   readonly filename: string | null
   /** Lower-case, without parameters. */
   readonly contentType: string
   readonly contentId: string | null
   readonly isInline: boolean
-  /** As they were sent, encoded. */
+  /** Encoded, as sent. */
   readonly octets: Buffer
   readonly encoding: TransferEncoding
 }

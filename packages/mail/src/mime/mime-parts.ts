@@ -6,27 +6,26 @@ import type { Defect } from './parsed-message.ts'
 export const MIME_PARTS_MAX = 1_000
 export const MIME_DEPTH_MAX = 50
 /**
- * Octets of all texts of a message together, as sent; a text beyond is a file. It takes up
- * to twenty times as much memory while it is worked on, and V8 ends the process, not the thread, when
- * one allocation is too large.
+ * Octets of all texts of a message together, as sent; a text beyond is a file. Parsing a text takes up to twenty
+ * times its memory, and V8 ends the process, not the thread, when one allocation is too large.
  */
 export const TEXT_BYTES_MAX = 4 * 1024 * 1024
 /** Shorter lines of base64 count among MIME_LINES_MAX; encoders of today write 60 to 76 octets. */
 const BASE64_LINE_BYTES_MIN = 40
 
 export type PartHead = {
-  /** That of the field, or the one that its absence means. */
+  /** The type of the field, or the type that its absence means. */
   readonly contentType: StructuredValue
   readonly encoding: TransferEncoding
   /** Null without the field. */
   readonly disposition: StructuredValue | null
-  /** As the field has it, with or without angle brackets; null without the field. */
+  /** The field's value, with or without angle brackets; null without the field. */
   readonly contentId: string | null
 }
 
 export type MimePart = PartHead & {
   readonly kind: 'multipart' | 'text' | 'file'
-  /** Of the closest multipart/alternative around it the index among the parts; null for none. */
+  /** Index of the closest multipart/alternative around it among the parts; null for none. */
   readonly alternative: number | null
   /** Whether it is within a multipart/related. */
   readonly isRelated: boolean
@@ -97,7 +96,7 @@ const LF = 0x0a
 const CR = 0x0d
 const DASH = 0x2d
 
-/** The only lines of a file that matter. */
+/** Starts the only lines of a file that matter. */
 const DASHED_LINE = Buffer.from('\n--')
 
 /** A multipart that is open. */
@@ -107,7 +106,7 @@ type Level = {
   readonly isDigest: boolean
   /** Within an enclosed message, whose octets are a file as they stand. */
   readonly isEnclosed: boolean
-  /** Of its parts. */
+  /** The `alternative` of its parts. */
   readonly alternative: number | null
   readonly isRelated: boolean
 }
@@ -122,7 +121,7 @@ class Scanner {
   readonly #levels: Level[] = []
   readonly #parts: OpenPart[] = []
   #position = 0
-  /** Those of enclosed messages too. */
+  /** Counts the parts of enclosed messages too. */
   #partCount = 1
   #lines = 0
   #textBytes = 0
@@ -305,7 +304,7 @@ function lineEndBefore(raw: Buffer, start: number): number {
   return raw[start - 2] === CR ? start - 2 : start - 1
 }
 
-/** After at least one line. */
+/** Whether an empty line ends at `end`, after at least one line. */
 function endsInEmptyLine(raw: Buffer, end: number): boolean {
   const before = lineEndBefore(raw, end)
   return before < end && raw[before - 1] === LF

@@ -1,5 +1,5 @@
-// What is read out of a message: the value between the parser and everything that stores or shows
-// mail. All text in it is free of NUL and lone surrogates, alike for every database.
+// The value between the parser and everything that stores or shows mail. Its texts are free of NUL and lone
+// surrogates, so that every database keeps them alike.
 
 export type Mailbox = {
   /** Display name, '' when there is none. */
@@ -27,12 +27,12 @@ type AutomaticReason =
   | 'auto-response-suppress'
   | 'system-sender'
 
-/** What was wrong with a message that is stored nevertheless. */
+/** A fault of a message that is stored nevertheless. */
 export type Defect =
   | 'too-many-parts'
   | 'too-deep'
   | 'too-many-lines'
-  /** More of it than is read as text: it is an attachment. */
+  /** A text was larger than texts may be, and became an attachment. */
   | 'text-too-large'
   | 'header-too-large'
   | 'too-many-header-fields'

@@ -166,7 +166,7 @@ function find(chunk: Buffer, octet: number, from: number): number {
   return index === -1 ? NONE : index
 }
 
-export type ContentFacts = {
+type ContentFacts = {
   /** No CR and no LF but in CRLF. Anything else reads differently to different servers. */
   readonly isCrlfOnly: boolean
   readonly isEightBit: boolean

@@ -46,9 +46,9 @@ export type PeerReply = {
   readonly lines: readonly string[]
 }
 
-export type ReplyDefect = 'syntax' | 'codes-differ' | 'line-too-long' | 'reply-too-long'
+type ReplyDefect = 'syntax' | 'codes-differ' | 'line-too-long' | 'reply-too-long'
 
-export type DecodedReply =
+type DecodedReply =
   | { readonly kind: 'reply'; readonly reply: PeerReply }
   | { readonly kind: 'malformed'; readonly defect: ReplyDefect }
 
