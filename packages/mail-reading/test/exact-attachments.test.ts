@@ -28,22 +28,7 @@ type Multipart = {
 }
 type Node = File | Text | Multipart
 
-const LINES = [
-  '',
-  'a,b',
-  '1,2',
-  ' ',
-  '-',
-  '--',
-  '--b',
-  '--b1',
-  '---b1--',
-  '.',
-  '=',
-  '=3D',
-  'é',
-  '+AOk-',
-]
+const LINES = [...`a,b 1,2 - -- --b --b1 ---b1-- . = =3D é +AOk-`.split(/\s+/), '', ' ']
 const LINE_ENDS = ['\r\n', '\n', '\r', '\r\r\n', '\n\n', '\r\n\r\n', '']
 
 const content = fc.oneof(

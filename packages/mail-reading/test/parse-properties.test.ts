@@ -8,6 +8,8 @@ import PostalMime from 'postal-mime'
 import { parseMessage } from '#parse-message.ts'
 
 const FRAGMENTS = [
+  ...`; : " ( < > = =? ?= --b --b-- --c text/plain message/rfc822 x''%FF application/pdf
+  <p>x</p> =E2=82 w7w=`.split(/\s+/),
   '\r\n',
   '\n',
   '\r\n\r\n',
@@ -15,38 +17,19 @@ const FRAGMENTS = [
   '\t',
   '\0',
   '\r',
-  ';',
-  ':',
-  '"',
-  '(',
-  '<',
-  '>',
-  '=',
-  '=?',
-  '?=',
-  '--b',
-  '--b--',
-  '--c',
   'From: a@b.example',
   'Subject: =?utf-8?Q?=C3?=',
   'To: ',
   'Content-Type: ',
   'multipart/mixed; boundary=b',
   'multipart/digest; boundary="c"',
-  'text/plain',
   'text/html; charset=utf-7',
   '; charset=utf-16',
   '; format=flowed',
-  'message/rfc822',
   'Content-Transfer-Encoding: base64',
   'Content-Transfer-Encoding: quoted-printable',
   'Content-Disposition: attachment; filename*0*=',
-  "x''%FF",
-  'application/pdf',
   '__proto__: x',
-  '<p>x</p>',
-  '=E2=82',
-  'w7w=',
 ]
 
 const hostile = fc

@@ -4,14 +4,10 @@ import fc from 'fast-check'
 import { extractFrom } from '#extract/extract.ts'
 
 const PIECES = [
+  ...`482913 ４８２９ ٤٨٢٩ KX7-29Q 验证码 認証コード： ( ) <p> </p> <td> <style>.a{display:none}</style>
+  &#52;`.split(/\s+/),
   'Your verification code is ',
   'code: ',
-  '482913',
-  '４８２９',
-  '٤٨٢٩',
-  'KX7-29Q',
-  '验证码',
-  '認証コード：',
   'رمز التحقق ',
   ' is your code',
   'order ',
@@ -19,19 +15,12 @@ const PIECES = [
   '\n\n',
   ' | ',
   '. ',
-  '(',
-  ')',
   '> ',
   'https://a.example/verify?code=482913 ',
   'On Fri, Nov 20, 2026 at 9:14 AM A <a@b.example> wrote:\n',
-  '<p>',
-  '</p>',
-  '<td>',
   '<b style="display:none">',
   '<blockquote type=cite>',
   '<a href="https://b.example/?a=1">',
-  '<style>.a{display:none}</style>',
-  '&#52;',
   '\u200b',
   '\ud83d',
 ]
