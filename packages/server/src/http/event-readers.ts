@@ -4,7 +4,7 @@
 import { Cache } from '#platform/cache.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Place, Places } from '#rate-limits/budgets.ts'
+import type { HeldSlot, KeyedSlots } from '#rate-limits/budgets.ts'
 
 /** Keys looked up by one query. */
 const KEY_CHECK_STEP = 1_000
@@ -21,7 +21,7 @@ export type EventReader = {
   readonly keyId: string
   readonly kind: 'socket' | 'stream' | 'wait'
   /** Sockets and streams have one each, apart; given back with the reader. */
-  readonly place: Place | null
+  readonly place: HeldSlot | null
   /** Null for a key alone. */
   readonly session?: ComingSession | null
   /** Called once at most, also by `add` itself; the reader is forgotten by then. */
@@ -30,7 +30,7 @@ export type EventReader = {
 
 export type EventReadersOptions = {
   /** How many an account has, over all processes. */
-  readonly places: Readonly<Record<'socket' | 'stream', Places>>
+  readonly places: Readonly<Record<'socket' | 'stream', KeyedSlots>>
   /** Those of the keys that are still good. */
   findGoodKeys(keyIds: readonly string[]): Promise<readonly string[]>
   /** Those of the sessions that were signed out of. */
@@ -62,7 +62,10 @@ export class EventReaders {
    * A place for a reader to come; null when the account has as many of the kind as it may. Rejects with
    * `service_unavailable` where nobody can say how many there are.
    */
-  takePlace(kind: 'socket' | 'stream', accountId: string): Place | null | Promise<Place | null> {
+  takePlace(
+    kind: 'socket' | 'stream',
+    accountId: string,
+  ): HeldSlot | null | Promise<HeldSlot | null> {
     return this.#options.places[kind].take(accountId)
   }
 

@@ -8,7 +8,7 @@ import {
   type AppErrorOptions,
   notFound,
   RETRY_AFTER_SECONDS,
-  withStorageTold,
+  withStorageProblem,
 } from '#platform/problem.ts'
 import type { RateWindow } from '#rate-limits/budgets.ts'
 
@@ -24,7 +24,7 @@ export type Problem = {
 export function problemOf(thrown: unknown, requestId: string): Problem {
   const refusal = frameworkRefusal(thrown)
   if (refusal) return problem(refusal.code, refusal.message, {}, requestId)
-  const told = withStorageTold(thrown)
+  const told = withStorageProblem(thrown)
   if (told instanceof AppError && isErrorCode(told.code)) {
     return problem(told.code, told.message, told.options, requestId)
   }

@@ -5,7 +5,7 @@ import type { CountOutcome, Envelope, MailReceiver } from '@mailroom/smtp/server
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
 import type { StorePressure } from '#platform/db/paced-db.ts'
 import type { Log } from '#platform/log.ts'
-import { storageTrouble } from '#platform/problem.ts'
+import { storageErrorKind } from '#platform/problem.ts'
 import type { Metrics } from '#platform/telemetry/metrics.ts'
 import type { Tracing } from '#platform/telemetry/tracing.ts'
 import { type AcceptedRecipient, findRecipient, type Recipient } from './find-recipient.ts'
@@ -114,7 +114,7 @@ function receiveTraced(
 }
 
 function troubledReply(log: Log, error: unknown): Reply {
-  const trouble = storageTrouble(error)
+  const trouble = storageErrorKind(error)
   if (trouble === 'full') return reply(452, '4.3.1', 'Out of storage, try again later')
   if (trouble === null) log.error({ error }, 'a message could not be accepted')
   else {

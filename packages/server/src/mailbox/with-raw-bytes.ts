@@ -8,7 +8,7 @@ import { type BlobStore, ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs
 import type { Clock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { storageTrouble } from '#platform/problem.ts'
+import { storageErrorKind } from '#platform/problem.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import type { NewRow } from '#schema/tables.ts'
 
@@ -45,7 +45,7 @@ export async function withRawBytes<Outcome>(
   } catch (error) {
     // After a connection is lost at the commit, it is unknown whether the row exists: the blob stays, and the sweep
     // removes it if no row refers to it.
-    if (isBlob && storageTrouble(error) !== 'unavailable') await removeBlobs(deps, [id])
+    if (isBlob && storageErrorKind(error) !== 'unavailable') await removeBlobs(deps, [id])
     throw error
   }
 }

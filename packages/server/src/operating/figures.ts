@@ -61,7 +61,9 @@ export function watchQueues(
   metrics.watch('webhookAttempts', () => webhooks?.active() ?? 0)
   metrics.watch('eventCatchUpsWaiting', () => deps.events.waiting)
   metrics.watch('databaseConnections', () => deps.db.connections?.() ?? {})
-  metrics.watch('duties', () => Object.fromEntries(background.tasks.led().map((task) => [task, 1])))
+  metrics.watch('periodicTasks', () =>
+    Object.fromEntries(background.tasks.led().map((task) => [task, 1])),
+  )
   // Of several processes the one that leads the task knows; what another last saw is of the past.
   const isIndexing = () =>
     deps.db.engine === 'sqlite' || background.tasks.led().includes('search index')

@@ -1,4 +1,4 @@
-/** Calls `listener` once `signal` is aborted, at once where it is already, until it is disposed of. */
+/** Calls `listener` when `signal` is aborted, immediately if it already is, until the result is disposed. */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): Disposable {
   if (signal?.aborted === true) listener()
   else signal?.addEventListener('abort', listener, { once: true })
@@ -6,8 +6,8 @@ export function onAbort(signal: AbortSignal | undefined, listener: () => void): 
 }
 
 /**
- * The value of `promise`, or null once `signal` is aborted or `timeoutMs` are over. The work behind the
- * promise goes on then, and its outcome is dropped.
+ * The value of `promise`, or null once `signal` is aborted or `timeoutMs` have passed. The work behind the
+ * promise continues, and its outcome is dropped.
  */
 export async function raceAbort<Value>(
   promise: Promise<Value>,

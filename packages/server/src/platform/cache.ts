@@ -2,17 +2,17 @@ import { systemClock } from './clock.ts'
 
 type CacheOptions = {
   readonly entriesMax?: number
-  /** Of the sizes of all entries together. */
+  /** The size of all entries together. */
   readonly sizeMax?: number
-  /** Milliseconds of a clock that never steps back; the system's without it. */
+  /** Monotonic time in milliseconds; the system's by default. */
   now?(): number
 }
 
 type Entry<Value> = { readonly value: Value; readonly untilMs: number; readonly size: number }
 
 /**
- * Values within bounds and, where they expire, for a time: the one used longest ago goes first. Our own,
- * because the age of entries follows the clock seam and their sizes have a bound.
+ * A cache with limits of number, size and age that evicts the least recently used entry. It is our own
+ * because ages follow the clock seam and sizes are limited.
  */
 export class Cache<Value> {
   readonly #entries = new Map<string, Entry<Value>>()
@@ -31,7 +31,7 @@ export class Cache<Value> {
     return this.find(key)?.value ?? null
   }
 
-  /** The value with the milliseconds until it expires. */
+  /** The value and the milliseconds until it expires. */
   find(key: string): { readonly value: Value; readonly leftMs: number } | null {
     const entry = this.#entries.get(key)
     if (entry === undefined) return null
@@ -45,7 +45,7 @@ export class Cache<Value> {
     return null
   }
 
-  /** Replaces what was kept under `key`, and keeps nothing for a `ttlMs` of 0 or past `sizeMax`. */
+  /** Replaces the entry of `key`; stores nothing when `ttlMs` is 0 or `size` exceeds `sizeMax`. */
   set(
     key: string,
     value: Value,

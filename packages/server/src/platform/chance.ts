@@ -1,4 +1,4 @@
-// The randomness seam: bytes from the operating system's generator, and text made of them.
+// The randomness seam.
 
 import { randomBytes } from 'node:crypto'
 
@@ -7,7 +7,7 @@ export type Chance = {
   bytes(length: number): Uint8Array
 }
 
-/** One call of the generator costs as much as 4 KiB from it, and every message needs a few bytes. */
+/** One call of the generator costs as much as reading 4 KiB, and every message needs a few bytes. */
 const POOL_BYTES = 4_096
 
 export const systemChance: Chance = pooledChance()
@@ -29,8 +29,8 @@ function pooledChance(): Chance {
 }
 
 /**
- * Random text of `length` characters drawn evenly from `alphabet` (2 to 256 distinct characters).
- * Bytes that would favour the first characters are thrown away, so no character is likelier.
+ * Random text of `length` characters from `alphabet` (2 to 256 distinct characters). Bytes that would favour
+ * the first characters are dropped, so all are equally likely.
  */
 export function randomText(chance: Chance, alphabet: string, length: number): string {
   const usable = 256 - (256 % alphabet.length)

@@ -1,9 +1,9 @@
-// The clock seam. Everything that asks for the time asks it here, so that a test's clock rules
-// timers, SQL and signatures alike.
+// The clock seam. All code reads the time here, so that a test's clock controls timers, SQL and signatures
+// alike.
 
 import { MINUTE_MS } from './units.ts'
 
-/** Clocks of several processes differ; a stamp further in the future was written by a wrong clock. */
+/** Clocks of processes differ by up to this; a later timestamp was written by a wrong clock. */
 export const CLOCK_SKEW_MS = 5 * MINUTE_MS
 
 export type Clock = {
@@ -12,8 +12,8 @@ export type Clock = {
   /** Monotonic time in milliseconds from an arbitrary origin; for durations and deadlines. */
   monotonic(): number
   /**
-   * Milliseconds since the Unix epoch as counted from the start of the process: a wall clock that is
-   * set meanwhile does not move it. For how long something has waited; not for telling the date.
+   * Milliseconds since the Unix epoch, counted from the start of the process: setting the wall clock does not
+   * move it. For measuring waits, not for telling the date.
    */
   steady(): number
 }

@@ -1,28 +1,27 @@
-// The name of a domain as callers of the API write it: brought into its one form, or refused with the
-// reason. What is somebody's to have is told by the public suffix list. (How mail writes domains, and
-// with less ado, is read by mail/address.ts.)
+// Domain names as callers of the API write them: normalized, or refused with a reason. The public suffix list
+// tells which names accounts may have. (mail/domain-name.ts reads domains in mail.)
 
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 
 /**
- * Of a domain's name: with the longest address on it, a return path, it makes up the 254 octets that a
- * path may have (RFC 5321 §4.5.3.1.3).
+ * The longest domain name: with the longest return path on it, it fills the 254 octets that a path may have
+ * (RFC 5321 §4.5.3.1.3).
  */
 export const CUSTOM_DOMAIN_LENGTH_MAX = 213
 
 type NamedDomain =
   | { readonly kind: 'domain'; readonly domain: string }
-  /** `reason` is a sentence without its dot. */
+  /** `reason` is a sentence without a full stop. */
   | { readonly kind: 'invalid'; readonly reason: string }
 
-/** It would be an address (RFC 3696 §2), and is none. */
+/** Such a name could be read as an IP address (RFC 3696 §2). */
 const NUMBER_AT_END = /[.。．｡](?:\d+|0x[\da-f]*)[.。．｡]?$/i
 const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
 
 /**
- * Lower-case A-labels without a dot at the end (RFC 5890 §2.3.2.1). Refuses what no mailbox can be on:
- * addresses, single labels, public suffixes, and `serviceDomain` with all below it.
+ * Returns lower-case A-labels without a dot at the end (RFC 5890 §2.3.2.1). Refuses names that cannot have
+ * mailboxes: addresses, single labels, public suffixes, and `serviceDomain` with its subdomains.
  */
 export async function readCustomDomain(text: string, serviceDomain: string): Promise<NamedDomain> {
   const named = readNamedDomain(text)
@@ -38,14 +37,14 @@ export async function readCustomDomain(text: string, serviceDomain: string): Pro
   return named
 }
 
-/** The same without knowing whose it may be. */
+/** The same without checks of public suffixes and of the service's domain. */
 export function readNamedDomain(text: string): NamedDomain {
   const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text
   if (text === '') return invalid('an empty text is not a domain name')
   if (isIP(text.replace(/^\[(?:ipv6:)?(.*)\]$/i, '$1')) !== 0) {
     return invalid(`${shown} is an IP address, not a domain name`)
   }
-  // Of what is ASCII only these; the function below would read percent signs and ports as a URL has them.
+  // The only ASCII characters allowed. `domainToASCII` would read percent signs and ports as in a URL.
   if (/[^a-zA-Z0-9.\-\u0080-\u{10ffff}]/u.test(text))
     return invalid(`${quote(shown)} is not a domain name`)
   const domain = domainToASCII(text.toLowerCase()).replace(/\.$/, '')
@@ -56,7 +55,7 @@ export function readNamedDomain(text: string): NamedDomain {
     return invalid(`${quote(shown)} ${reason}`)
   }
   const labels = domain.split('.')
-  // As URLs have them, `0x7f.1` and full-width digits are addresses, too.
+  // URLs accept `0x7f.1` and full-width digits as addresses.
   if (isIP(domain) !== 0) return invalid(`${shown} is an IP address, not a domain name`)
   if (domain.length > CUSTOM_DOMAIN_LENGTH_MAX) {
     return invalid(`the domain name is longer than ${CUSTOM_DOMAIN_LENGTH_MAX} characters`)
@@ -71,14 +70,14 @@ export function readNamedDomain(text: string): NamedDomain {
 }
 
 /**
- * Whether others have names under it: at a registry, such as co.uk, or, unless `ofRegistries` is set, at
+ * Whether others register names under it: at a registry, such as co.uk, or, unless `ofRegistries` is set, at
  * a company, such as github.io.
  */
 export async function isPublicSuffix(
   domain: string,
   options: { ofRegistries?: true } = {},
 ): Promise<boolean> {
-  // Loaded where it is used: the list takes memory that most services never need.
+  // Loaded on use, because the list takes memory that most services never need.
   const { getPublicSuffix } = await import('tldts')
   const allowPrivateDomains = options.ofRegistries !== true
   return getPublicSuffix(domain, { allowPrivateDomains, validateHostname: false }) === domain

@@ -1,4 +1,4 @@
-// Email addresses as callers give them: whether a text is exactly one, and how two are compared.
+// Email addresses as callers write them: validation and comparison.
 
 import {
   asciiDomain,
@@ -16,41 +16,44 @@ const expectations: Readonly<Record<MailboxDefect, string>> = {
   'domain-too-long': 'must have at most 255 octets after the @',
 }
 
-/** What keeps `text` from being one mailbox of RFC 5321 §4.1.2, to follow a field's name; or null. */
+/**
+ * Why `text` is not one mailbox of RFC 5321 §4.1.2, as the end of a sentence after a field's name; null when
+ * it is.
+ */
 export function checkEmailAddress(text: string): string | null {
   if (text === '') return 'must not be empty'
   if (text.length > ADDRESS_TEXT_LENGTH_MAX) return expectations.syntax
-  // With a colon it may be the route of RFC 5321 §4.1.2.
+  // With a colon it may be a route of RFC 5321 §4.1.2.
   if (/^@[^:]*$/.test(text)) return 'must have a name before the @'
   const parsed = parseMailbox(text)
   if (parsed.kind === 'defect') return expectations[parsed.defect]
-  // Lawful within quotes, and taken for the end of the address by whoever reads carelessly.
+  // Valid within quotes, but careless readers take it for the end of the address.
   if (/[<>]/.test(text)) return expectations.syntax
-  // What has no A-labels cannot be looked up (RFC 5891 §4.4).
+  // A domain without A-labels cannot be looked up (RFC 5891 §4.4).
   if (!parsed.isAddressLiteral && !isDomainName(asciiDomain(parsed.domain))) {
     return expectations.syntax
   }
   return null
 }
 
-// The phrase of RFC 5322 §3.2.5 with the dots of §4.1, any text outside ASCII, and what is not closed
-// by the bracket at the end; comments, groups, lists and control characters have no place in it.
+// A phrase of RFC 5322 §3.2.5 with the dots of §4.1 and any text outside ASCII. Comments, groups, lists and
+// control characters are not accepted.
 const NAMED_ADDRESS =
   /^(?:[^\p{Cc}\u2028\u2029()<>[\]:;@\\,"]|"(?:[^\p{Cc}\u2028\u2029"\\]|\\[^\p{Cc}\u2028\u2029])*")*<([^<>]*)> *$/u
 
-/** UTF-16 units of the name and the address together. */
+/** The longest name and address together, in UTF-16 units. */
 const NAMED_LENGTH_MAX = 10_000
 
-/** The address of `Name <address>`, as `fromAddr` has it; any other text as it is. */
+/** The address in `Name <address>`; any other text unchanged. */
 export function bareAddress(text: string): string {
   if (text.length > NAMED_LENGTH_MAX) return text
   return NAMED_ADDRESS.exec(text)?.[1] ?? text
 }
 
 /**
- * The form in which addresses are compared: lower case, the domain with A-labels, a local part
- * without the quotes of RFC 5321 §4.1.2. Equal for two spellings of one mailbox. What is no address
- * gets a key that no address has.
+ * The form for comparing addresses: lower case, the domain with A-labels, the local part without the quotes
+ * of RFC 5321 §4.1.2. Equal for two spellings of one mailbox. A text that is no address gets a key that no
+ * address has.
  */
 export function addressKey(text: string): string {
   const parsed = text.length > ADDRESS_TEXT_LENGTH_MAX ? null : parseMailbox(text)

@@ -1,5 +1,4 @@
-// Identifiers: TypeIDs, that is a prefix, an underscore and a UUIDv7 (RFC 9562 §5.7) in base32.
-// Knows how an identifier is made and recognised, not what it identifies.
+// Identifiers: TypeIDs, which are a prefix, an underscore and a UUIDv7 (RFC 9562 §5.7) in base32.
 
 import { TypeID } from 'typeid-js'
 import type { Chance } from './chance.ts'
@@ -27,9 +26,9 @@ type IdPrefix =
 export type MakeId = (prefix: IdPrefix) => string
 
 /**
- * A maker of time-ordered identifiers. Within one maker every identifier sorts after the ones made
- * before it, also within a millisecond and when the clock steps back (RFC 9562 §6.2, method 1:
- * a 12-bit counter in rand_a that borrows from the next millisecond when it is full).
+ * Returns a generator of time-ordered identifiers. Each sorts after all earlier ones of the same generator,
+ * also within a millisecond and when the clock steps back (RFC 9562 §6.2, method 1: a 12-bit counter in
+ * rand_a that borrows from the next millisecond when it is full).
  */
 export function idMaker(clock: Clock, chance: Chance): MakeId {
   let lastMs = 0
@@ -61,12 +60,12 @@ export function idMaker(clock: Clock, chance: Chance): MakeId {
 
 const ID_FORM = /^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 
-/** Whether `text` has the form of an identifier with this prefix; says nothing about existence. */
+/** Whether `text` has the form of an identifier with this prefix; it may not exist. */
 export function isIdOf(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && ID_FORM.test(text)
 }
 
-/** When an identifier was made, in milliseconds since the epoch. */
+/** The creation time of an identifier, in milliseconds since the epoch. */
 export function idTimeMs(id: string): number {
   const bytes = TypeID.fromString(id).toUUIDBytes()
   return bytes.subarray(0, 6).reduce((timeMs, byte) => timeMs * 256 + byte, 0)

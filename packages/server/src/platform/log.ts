@@ -1,18 +1,18 @@
-// The log: a small port for the other floors, and what stands behind it, JSON lines or, on a
-// terminal, readable ones. Secrets should never get here; should one, this is the second net.
+// The log: JSON lines or, on a terminal, readable ones. Secrets should never reach it; as a second protection
+// they are hidden here.
 
 import { type DestinationStream, destination, type Logger, pino, stdSerializers } from 'pino'
 import { type Clock, systemClock } from './clock.ts'
 
-/** Log lines that wait for a slow reader of standard output; past it lines are dropped. */
+/** Log lines that wait for a slow reader of standard output; further lines are dropped. */
 const LOG_BUFFER_BYTES_MAX = 8 * 1024 * 1024
-/** Of a secret that is hidden wherever it stands in a line: a shorter one is part of other words. */
+/** The shortest configured secret that is hidden anywhere in a line; a shorter one is part of other words. */
 const LOG_SECRET_LENGTH_MIN = 8
 
 /** An `error` field is written with its type, message, stack and causes. */
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** Whatever came from outside goes into a field; `text` is a constant of the program. */
+/** Values from outside go into fields; `text` is a constant of the program. */
 export type Log = {
   debug(fields: LogFields, text: string): void
   info(fields: LogFields, text: string): void
@@ -25,8 +25,8 @@ type LogOptions = {
   /** Readable lines instead of JSON. */
   isTerminal: boolean
   /**
-   * Texts that must not appear in any line, such as keys given by configuration. Shorter ones than
-   * LOG_SECRET_LENGTH_MIN are part of many words and are left where they stand.
+   * Secrets from the configuration that must not appear in any line. Those shorter than LOG_SECRET_LENGTH_MIN
+   * are not hidden.
    */
   secrets?: readonly string[]
   /** Standard output when absent. */
@@ -36,11 +36,11 @@ type LogOptions = {
 
 export type OpenedLog = {
   log: Log
-  /** Writes out what is buffered; for the moment before the process exits. */
+  /** Writes buffered lines; for the end of the process. */
   flush(): void
 }
 
-/** Opens the log. A reader of standard output that does not read costs lines, never memory. */
+/** Opens the log. A slow reader of standard output loses lines and costs no memory. */
 export async function openLog(options: LogOptions): Promise<OpenedLog> {
   const clock = options.clock ?? systemClock
   const output = options.isTerminal ? await openReadable(options) : openLines(options)
@@ -58,7 +58,7 @@ export async function openLog(options: LogOptions): Promise<OpenedLog> {
   return { log: toLog(logger), flush: output.flush }
 }
 
-/** A log that nobody reads. */
+/** A log that drops everything. */
 export const silentLog: Log = {
   debug: () => {},
   info: () => {},
@@ -80,7 +80,7 @@ type Output = { stream: DestinationStream; flush(): void }
 function openLines(options: LogOptions): Output {
   const { output } = options
   if (output !== undefined) return { stream: { write: (line) => void output.write(line) }, flush }
-  // Not synchronous: a pipe whose reader sleeps must not stop mail.
+  // Not synchronous, because a blocked pipe must not stop mail.
   const stream = destination({ dest: 1, sync: false, maxLength: LOG_BUFFER_BYTES_MAX })
   return {
     stream,
@@ -88,7 +88,7 @@ function openLines(options: LogOptions): Output {
       try {
         stream.flushSync()
       } catch {
-        // Standard output is not open yet or not any more: there is nobody to tell.
+        // Standard output is not open, so nothing can be written.
       }
     },
   }
@@ -107,7 +107,7 @@ async function openReadable(options: LogOptions): Promise<Output> {
   return { stream: { write: (line) => void output.write(format(line) ?? '') }, flush }
 }
 
-/** Of outputs that hold nothing back. */
+/** For outputs without a buffer. */
 function flush(): void {}
 
 const HIDDEN = '[hidden]'
@@ -126,9 +126,8 @@ const SECRET_FIELDS = [
 ]
 
 /**
- * What looks like a secret wherever it stands in a line: fields of these names with a text, our
- * keys, bearer credentials, tokens and passwords in URLs. On the finished line, where it costs
- * 2 µs; looking for the fields in objects costs 13.
+ * Matches secrets anywhere in a line: fields of these names with a text, our keys, bearer credentials, tokens
+ * and passwords in URLs. Matching the finished line costs 2 µs; searching objects costs 13.
  */
 const SECRET_FORMS = new RegExp(
   [
@@ -142,7 +141,7 @@ const SECRET_FORMS = new RegExp(
 )
 
 function hider(secrets: readonly string[]): (line: string) => string {
-  // As they stand inside a JSON string.
+  // Escaped as within a JSON string.
   const texts = secrets
     .filter((text) => text.length >= LOG_SECRET_LENGTH_MIN)
     .map((text) => JSON.stringify(text).slice(1, -1))
@@ -160,9 +159,9 @@ function hideMatch(...match: unknown[]): string {
 }
 
 /**
- * Remote text must not steer a terminal: control characters stay escaped when the readable form
- * decodes the JSON, and so do characters that break or reorder lines. An escaped backslash is
- * matched first, so that what follows it is not taken for an escape.
+ * Remote text must not control a terminal: control characters stay escaped when the readable form decodes the
+ * JSON, and so do characters that break or reorder lines. An escaped backslash is matched first, so that the
+ * text after it is not taken for an escape.
  */
 function escapeControls(line: string): string {
   return line

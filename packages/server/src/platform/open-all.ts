@@ -1,9 +1,7 @@
-// Opening several things of which one may fail, without leaving the others open.
-
 /**
- * What `open` resolves with, once it has deferred on the stack how each thing that it opened is closed. Should
- * it reject, they are closed, the last one first, and this rejects for its reason, whatever a closing
- * says. Otherwise the stack is the caller's: what was opened is closed by `disposeAsync`.
+ * Opens several resources. `open` defers the closing of each on the stack. If it rejects, they are closed in
+ * reverse order, and this rejects with its reason, whatever closing does. Otherwise the caller closes them
+ * with the stack's `disposeAsync`.
  */
 export async function openAll<Opened>(
   open: (opened: AsyncDisposableStack) => Promise<Opened>,

@@ -8,14 +8,14 @@ export const RETRY_AFTER_SECONDS = 2
 export type ErrorDetail = { path: string; message: string }
 
 export type AppErrorOptions = {
-  /** One sentence: what the caller can do next. */
+  /** A sentence that says what the caller can do next. */
   fix?: string
   details?: ErrorDetail[]
-  /** Whole seconds until a repeat may succeed. */
+  /** Whole seconds until a retry may succeed. */
   retryAfterSeconds?: number
-  /** Further headers of the answer, names in lower case. */
+  /** Further response headers, with names in lower case. */
   headers?: Record<string, string>
-  /** Further public fields of the error body. */
+  /** Further fields of the error body. */
   fields?: Record<string, string>
   cause?: unknown
 }
@@ -32,7 +32,7 @@ export class AppError extends Error {
   }
 }
 
-/** An error with a code of the contract; the text defaults to the code's own sentence. */
+/** An error with a code of the contract; the text defaults to the code's sentence. */
 export function problem(
   code: ErrorCode,
   message?: string,
@@ -41,18 +41,18 @@ export function problem(
   return new AppError(code, message ?? errorCodes[code].sentence, options)
 }
 
-/** The answer for whatever is missing or not the caller's, in the door's words for no such route. */
+/** The error for resources that are missing or another account's; the same as for an unknown route. */
 export function notFound(): AppError {
   return problem('not_found', 'The account has no such resource, or the API has no such route.')
 }
 
-/** How the store is in trouble, or null when `error` is something else. */
-export function storageTrouble(error: unknown): StorageErrorKind | null {
+/** The kind of a storage error; null for other errors. */
+export function storageErrorKind(error: unknown): StorageErrorKind | null {
   return asStorageError(error)?.kind ?? null
 }
 
-/** `service_unavailable` for a store in trouble; any other error as it is. */
-export function withStorageTold(error: unknown): unknown {
+/** Converts storage errors to `service_unavailable`; returns other errors unchanged. */
+export function withStorageProblem(error: unknown): unknown {
   const trouble = asStorageError(error)
   return trouble === null ? error : unavailable(trouble)
 }

@@ -1,8 +1,6 @@
-// Which version of the program this is.
-
 import { readFileSync } from 'node:fs'
 
-/** As its package says; read once, when first asked for. */
+/** The version of this program, from its package; read once. */
 export function programVersion(): string {
   version ??= JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),

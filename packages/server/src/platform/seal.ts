@@ -1,19 +1,17 @@
-// Sealing secrets that are kept at rest, so that a copy of the database opens nothing. Knows a key
-// and bytes, not what they are secrets of.
-//
-// The sealed form: one octet 1 (the version), a nonce of 12 octets, the ciphertext of AES-256-GCM as
-// long as the plain text, a tag of 16 octets. The context is authenticated with it and not kept.
+// Encrypts secrets at rest, so that a copy of the database reveals none. Knows a key and bytes, not their
+// meaning. The sealed form: one octet 1 (the version), a nonce of 12 octets, the ciphertext of AES-256-GCM,
+// which is as long as the plain text, and a tag of 16 octets. The context is authenticated and not stored.
 
 import { createCipheriv, createDecipheriv, createSecretKey } from 'node:crypto'
 import { type Chance, systemChance } from './chance.ts'
 
 export type Sealer = {
   /**
-   * `context` says where the secret belongs, such as `dkim:example.com`; sealed under one, it opens
-   * under no other. The same secret sealed twice gives different octets.
+   * `context` says where the secret belongs, such as `dkim:example.com`, and must be the same to open it.
+   * Sealing a secret twice gives different octets.
    */
   seal(plain: Uint8Array, context: string): Uint8Array
-  /** Null when it was sealed with another key or context, changed, or never sealed. */
+  /** Null when the octets were sealed with another key or context, changed, or never sealed. */
   open(sealed: Uint8Array, context: string): Uint8Array | null
 }
 
@@ -24,10 +22,10 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const CIPHER = 'aes-256-gcm'
 
-/** Throws when the key has another length than 32 octets. Good for 2^32 secrets (SP 800-38D §8.3). */
+/** Throws unless the key has 32 octets. Safe for 2^32 secrets (SP 800-38D §8.3). */
 export function sealer(key: Uint8Array, chance: Chance = systemChance): Sealer {
   if (key.length !== SEALING_KEY_BYTES) throw new RangeError('A sealing key has 32 octets.')
-  // Made once: it costs more than opening a secret.
+  // Created once, because it costs more than opening a secret.
   const secretKey = createSecretKey(key)
   return {
     seal(plain, context) {

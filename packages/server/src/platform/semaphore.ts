@@ -1,29 +1,29 @@
 export type SemaphoreOptions = {
-  /** Slots in all; unlimited without it. */
+  /** All slots; unlimited by default. */
   readonly limit?: number
-  /** Slots that one key may hold at a time, also while others are free. */
+  /** Slots that one key may hold at a time, even while others are free. */
   readonly limitPerKey?: number
-  /** Callers that may wait, in all and of one key. */
+  /** Callers that may wait, in all and for one key. */
   readonly waitingMax?: number
   readonly waitingPerKeyMax?: number
-  /** Null, the default: as long as it takes. */
+  /** The longest wait; null, the default, for no limit. */
   readonly waitMsMax?: number | null
-  /** A key that gets every second slot while it waits, whatever the others hold. */
+  /** A key that gets every second slot while it waits, whatever others hold. */
   readonly preferredKey?: string
-  /** The error of `run` for a caller that got no slot. */
+  /** The error of `run` when there is no slot. */
   refuse?(why: Refusal): Error
 }
 
-/** Too many wait already, the wait was too long, or the caller's signal was aborted. */
+/** Too many callers wait, the wait was too long, or the caller's signal was aborted. */
 export type Refusal = 'full' | 'timeout' | 'aborted'
 
-/** Frees the slot for the next caller; called twice it is one. */
+/** Frees the slot for the next caller. Idempotent. */
 export type Release = () => void
 
 export type Acquire = {
   /** The account, domain or host that the slot is for; callers without one share a key. */
   readonly key?: string
-  /** Slots to take; a caller that wants more than it may hold takes all that it may hold. */
+  /** Slots to take, limited to the most that the caller may hold. */
   readonly weight?: number
   readonly signal?: AbortSignal
 }
@@ -31,8 +31,8 @@ export type Acquire = {
 type Waiter = { readonly weight: number; admit(release: Release): void }
 
 /**
- * Callers of one key are served in the order in which they came. Among keys, those that hold nothing come
- * first, then each in rotation, so that no key can use up what others wait for.
+ * Callers of one key are served in order of arrival. Keys that hold nothing come first, then the others round
+ * robin, so that no key can block the others.
  */
 export class Semaphore {
   readonly #options: SemaphoreOptions
@@ -51,7 +51,7 @@ export class Semaphore {
     this.#limitPerKey = options.limitPerKey ?? Number.POSITIVE_INFINITY
   }
 
-  /** How many callers wait. */
+  /** The number of waiting callers. */
   get waiting(): number {
     return this.#waiting
   }
@@ -60,7 +60,7 @@ export class Semaphore {
     return this.#heldBy.get(key) ?? 0
   }
 
-  /** Null where the caller would have to wait. */
+  /** Null when the caller would have to wait. */
   tryAcquire({ key = '', weight = 1, signal }: Acquire = {}): Release | null {
     const slots = this.#bounded(weight)
     if (signal?.aborted === true || this.#queues.has(key)) return null
@@ -88,7 +88,7 @@ export class Semaphore {
     }
     const giveUp = (why: Refusal) => {
       settle(why)
-      // A heavy caller that leaves may have stood before a lighter one.
+      // A caller with a high weight that leaves may have blocked a lighter one.
       this.#admit()
     }
     const abort = () => giveUp('aborted')
@@ -101,9 +101,9 @@ export class Semaphore {
     return promise
   }
 
-  /** Runs `work` in a slot; rejects with `refuse`'s error where there is none. */
+  /** Runs `work` in a slot; rejects with the error of `refuse` when there is none. */
   async run<Value>(acquire: Acquire, work: () => Promise<Value>): Promise<Value> {
-    // Without a pause where there is room: the caller sees `work` started.
+    // Starts `work` synchronously when there is room.
     const slot = this.tryAcquire(acquire) ?? (await this.acquire(acquire))
     if (typeof slot === 'string') {
       throw this.#options.refuse?.(slot) ?? new Error(`no slot: ${slot}`)
@@ -154,7 +154,7 @@ export class Semaphore {
     }
   }
 
-  /** Passes over few keys: only as many as there are slots can hold one. */
+  /** Skips few keys, because no more keys than slots can hold one. */
   #nextKey(): string | null {
     if (this.#held >= this.#limit) return null
     const { preferredKey } = this.#options

@@ -1,8 +1,8 @@
-// JSON from bytes, stricter than JSON.parse: what two readers could understand differently, what a
-// database cannot store and what attacks a parser is a named fault, never a value (RFC 8259 §4, §8).
+// Parses JSON more strictly than JSON.parse: input that two readers could understand differently, that a
+// database cannot store or that attacks a parser is a named fault (RFC 8259 §4, §8).
 
 export const JSON_DEPTH_MAX = 64
-/** Values in one JSON body, so that neither they nor the list of what is wrong with them grow large. */
+/** Values in one body, which limits the memory for them and for the list of faults. */
 export const JSON_VALUES_MAX = 10_000
 
 export type JsonFaultRule =
@@ -24,17 +24,17 @@ type StrictJson =
       readonly kind: 'fault'
       readonly rule: JsonFaultRule
       readonly message: string
-      /** Where it is, such as `attachments[0].filename`; empty for the whole. */
+      /** The place of the fault, such as `attachments[0].filename`; empty for the whole body. */
       readonly path: string
     }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** Reads one JSON text. Takes time and memory in proportion to its length and never throws. */
+/** Parses one JSON text in linear time and memory. Never throws. */
 export function readStrictJson(bytes: Uint8Array): StrictJson {
   if (bytes.length === 0) return fault('empty')
-  // RFC 8259 §8.1: a parser may refuse a byte order mark, and readers differ in what they do with it.
+  // RFC 8259 §8.1: a parser may refuse a byte order mark, and parsers differ in whether they do.
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return fault('byte-order-mark')
   let text: string
   try {
@@ -90,23 +90,23 @@ const NUMBER = /-?[0-9][0-9.eE+-]*/y
 type StringEnd = {
   readonly end: number
   readonly isEscaped: boolean
-  /** Whether an escape names U+0000 or half of a surrogate pair. */
+  /** Whether an escape stands for U+0000 or half of a surrogate pair. */
   readonly isSuspect: boolean
 }
 
 type Level = {
-  /** Keys seen so far; null for an array. */
+  /** The keys so far; null for an array. */
   readonly keys: Set<string> | null
-  /** The key under which this object or array stands; '' in an array and at the top. */
+  /** The key of this object or array; '' within an array and at the top. */
   readonly under: string
-  /** Of the member or item that is being read. */
+  /** The key or index of the present member or item. */
   key: string
   index: number
 }
 
 /**
- * One pass over a text that need not be JSON: finds the faults that JSON.parse lets through. It is
- * exact on valid JSON; on anything else it ends, and JSON.parse refuses the rest.
+ * Finds the faults that JSON.parse accepts, in one pass over a text that need not be JSON. It is exact on
+ * valid JSON; on other text it ends, and JSON.parse refuses the text.
  */
 class Scanner {
   private readonly text: string
@@ -117,7 +117,7 @@ class Scanner {
   private strings = 0
   private readonly isLossy: boolean
 
-  /** In a lossy text U+FFFD stands for what was no UTF-8. */
+  /** In a lossy text U+FFFD stands for invalid UTF-8. */
   constructor(text: string, { isLossy = false } = {}) {
     this.text = text
     this.isLossy = isLossy
@@ -129,7 +129,7 @@ class Scanner {
       const code = text.charCodeAt(this.position)
       let found: Fault | null = null
       if (code === QUOTE) {
-        found = this.passString()
+        found = this.readString()
       } else if (code === 0x7b || code === 0x5b) {
         found = this.open(code === 0x7b)
       } else if (code === 0x7d || code === 0x5d) {
@@ -142,7 +142,7 @@ class Scanner {
         if (level) level.index += 1
         if (this.values > JSON_VALUES_MAX) found = fault('values')
       } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
-        found = this.passNumber()
+        found = this.readNumber()
       } else {
         this.position += 1
       }
@@ -162,7 +162,7 @@ class Scanner {
     return null
   }
 
-  /** Of the value that is being read; of the object around it where that is a key. */
+  /** The path of the present value or, for a key, of its object. */
   private path(isKey = false): string {
     const levels = isKey ? this.levels.slice(0, -1) : this.levels
     return levels.reduce(
@@ -171,11 +171,11 @@ class Scanner {
     )
   }
 
-  private passString(): Fault | null {
+  private readString(): Fault | null {
     const { text } = this
     const start = this.position
     this.strings += 1
-    // Each is a value or the key of one, so text with more is no JSON or has too many values.
+    // Each string is a value or a key, so a text with more has too many values or is not JSON.
     if (this.strings > 2 * JSON_VALUES_MAX) return fault('values')
     const { end, isEscaped, isSuspect } = this.endOfString(start + 1)
     if (end === -1) {
@@ -195,15 +195,15 @@ class Scanner {
     } catch {
       return null
     }
-    // Bytes that were valid UTF-8 hold no half surrogate; only an escape can name one.
+    // Valid UTF-8 contains no half of a surrogate pair; only an escape can.
     if (!content.isWellFormed()) return fault('lone-surrogate', this.path(isKey))
     if (content.includes('\0')) return fault('nul', this.path(isKey))
     return isKey ? this.noteKey(content) : null
   }
 
   /**
-   * Where the string ends, -1 for nowhere. Each quote and backslash is sought once, and a string with
-   * escapes is walked from the first of them, so the pass is linear.
+   * The end of the string, or -1. Each quote and backslash is searched once, and a string with escapes is
+   * scanned from the first, so the pass is linear.
    */
   private endOfString(from: number): StringEnd {
     const { text } = this
@@ -244,7 +244,7 @@ class Scanner {
     return null
   }
 
-  private passNumber(): Fault | null {
+  private readNumber(): Fault | null {
     NUMBER.lastIndex = this.position
     const digits = NUMBER.exec(this.text)?.[0]
     if (digits === undefined) {
@@ -266,7 +266,7 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
-/** Whether the four digits from `at` name U+0000 or one of U+D800 to U+DFFF. */
+/** Whether the four digits at `at` stand for U+0000 or for U+D800 to U+DFFF. */
 function isSuspectEscape(text: string, at: number): boolean {
   const first = text.charCodeAt(at)
   if (first === 0x30) return text.startsWith('0000', at)

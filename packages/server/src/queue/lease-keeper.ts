@@ -1,7 +1,7 @@
 // The leases of one worker, which are renewed until it drops them.
 
 import type { Log } from '#platform/log.ts'
-import { storageTrouble } from '#platform/problem.ts'
+import { storageErrorKind } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import type { Head, Share } from './dispatched-queue.ts'
@@ -137,7 +137,7 @@ export async function outlastStore<Value>(
     try {
       return await run()
     } catch (error) {
-      if (storageTrouble(error) === null || signal.aborted) throw error
+      if (storageErrorKind(error) === null || signal.aborted) throw error
       if (failures === 0) log.warn({ error, ...fields }, 'a delivery is waiting for the database')
       await new Promise((resolve) => setTimeout(resolve, SETTLE_RETRY_MS))
     }
@@ -160,7 +160,7 @@ export async function giveBack<Held extends Named>(
   try {
     await leases.giveBack(held, (run) => outlastStore(deps, { fields, signal }, run))
   } catch (error) {
-    if (storageTrouble(error) === null) throw error
+    if (storageErrorKind(error) === null) throw error
     deps.log.warn(
       { error, ...fields },
       'deliveries could not be released; their leases will expire',

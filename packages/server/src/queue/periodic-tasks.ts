@@ -3,7 +3,7 @@
 
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
-import { storageTrouble } from '#platform/problem.ts'
+import { storageErrorKind } from '#platform/problem.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import {
@@ -198,7 +198,7 @@ class SharedTasks implements PeriodicTasks {
     if (this.#isStopped) return Promise.resolve()
     this.#checking ??= this.#takeAndRenew()
       .catch((error) => {
-        if (storageTrouble(error) === null) throw error
+        if (storageErrorKind(error) === null) throw error
       })
       .finally(() => {
         this.#checking = null

@@ -1,61 +1,64 @@
-// The record of limits that processes share: a row for each limit and key, and one for each process that
-// leases some of them.
+// The records of limits that processes share: a row for each limit and key, and one for each process that
+// leases tokens.
 
 import { transaction } from '#platform/db/db.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
 import type { Tx } from '#schema/tables.ts'
 
-/** A used token rests this much longer where several processes count, for their clocks differ a little. */
+/** Used tokens expire this much later when several processes count, because their clocks differ a little. */
 const CLOCKS_APART_MS = 250
-/** So that a record stays small, more times of use than this are rounded up to whole steps. */
+/** Past this number, times of use are rounded up to whole steps, so that a record stays small. */
 const EXACT_TIMES_MAX = 200
 const TIME_STEP_MS = 100
-/** From the last exchange until a record may be removed; by then any lease was renewed and any window is over. */
+/**
+ * Time from the last exchange until a record may be removed: by then every lease was renewed and every window
+ * is over.
+ */
 export const BUDGET_RECORD_MS = 10 * MINUTE_MS
 
 export type BudgetState = {
-  /** Tokens that each process leases. `sinceMs` is for programs of the version before. */
+  /** Tokens leased by each process. `sinceMs` is for programs of the previous version. */
   shares: { holder: string; held: number; sinceMs: number }[]
-  /** When how many used tokens leave the window, the soonest first. */
+  /** When used tokens leave the window, and how many; the soonest first. */
   cooling: [atMs: number, count: number][]
-  /** The process that used and leases all of these; null for several. */
+  /** The only process that used and leases tokens; null when there are several. */
   user: string | null
 }
 
-/** A token of a window counts as used once it is granted; a place is held until it is returned. */
+/** A token of a window counts as used when it is granted; a slot is held until it is returned. */
 export type BudgetAsk = {
   limit: number
-  /** 0 for places. */
+  /** 0 for slots. */
   windowMs: number
-  /** Leased tokens that the process keeps; places in use there, which it has in any case. */
+  /** Leased tokens that the process keeps, or slots in use there, which it has in any case. */
   kept: number
-  /** Leased tokens that it returns. */
+  /** Leased tokens that it returns unused. */
   unused: number
-  /** How long ago it used each of the others. */
+  /** How long ago it used each of its other tokens. */
   usedAgoMs: readonly number[]
   need: number
-  /** Tokens to lease, if there are as many as needed. */
+  /** Further tokens to lease, if there are enough. */
   ahead: number
 }
 
 export type BudgetAnswer = {
   granted: number
-  /** Leased by the process from now on. */
+  /** Tokens that the process leases from now on. */
   held: number
-  /** Left for anybody. */
+  /** Tokens left for any process. */
   room: number
-  /** Until the next used token leaves the window; null when there is none. */
+  /** Time until the next used token leaves the window; null for none. */
   nextInMs: number | null
-  /** Others lease some, which they may return at any time. */
+  /** Other processes lease tokens, which they may return at any time. */
   isShared: boolean
 }
 
 export const UNUSED_BUDGET: BudgetState = { shares: [], cooling: [], user: null }
 
 /**
- * One exchange of a process with a record. Leased tokens that the process does not account for count as
- * used now, and so do those of processes that are not among the living.
+ * One exchange of a process with a record. Leased tokens that the process does not account for count as used
+ * now, and so do those of dead processes.
  */
 export function settleBudget(
   state: BudgetState,
@@ -68,10 +71,10 @@ export function settleBudget(
   const shares = others.filter((share) => living.has(share.holder))
   const own = sum(state.shares, ({ held }) => held) - sum(others, ({ held }) => held)
   const ofOthers = sum(shares, ({ held }) => held)
-  // A process that is not on record was taken for dead: its tokens count as used already.
+  // A process without a share was taken for dead; its tokens count as used already.
   const kept = isWindow ? Math.min(ask.kept, own) : ask.kept
-  const told = kept + ask.unused + ask.usedAgoMs.length
-  const unknown = sum(others, ({ held }) => held) - ofOthers + Math.max(0, own - told)
+  const accounted = kept + ask.unused + ask.usedAgoMs.length
+  const unknown = sum(others, ({ held }) => held) - ofOthers + Math.max(0, own - accounted)
 
   const recent = state.cooling.filter(([atMs]) => atMs + CLOCKS_APART_MS > nowMs)
   const isAlone = others.length === 0 && (state.user === holder || recent.length === 0)
@@ -97,7 +100,7 @@ export function settleBudget(
   }
 }
 
-/** The soonest first, and many of them rounded up to fewer. */
+/** Sorts times, the soonest first, and combines many into fewer. */
 function inOrder(times: BudgetState['cooling']): BudgetState['cooling'] {
   const stepMs = times.length > EXACT_TIMES_MAX ? TIME_STEP_MS : 1
   const counts = new Map<number, number>()
@@ -112,7 +115,10 @@ function sum<Each>(all: readonly Each[], numberOf: (each: Each) => number): numb
   return all.reduce((total, each) => total + numberOf(each), 0)
 }
 
-/** Notes that a process lives until then, under a name that it uses once; false when others took it for dead. */
+/**
+ * Records that a process lives until `untilMs`, under a unique name; false when others have taken it for
+ * dead.
+ */
 export const renewBudgetHolder = transaction({
   name: 'renewBudgetHolder',
   accountOf: () => null,
@@ -134,7 +140,7 @@ export const renewBudgetHolder = transaction({
 
 type Exchanges = { holder: string; nowMs: number; asks: readonly (BudgetAsk & { name: string })[] }
 
-/** One exchange with each of the records, whose names differ; answers in the order of the asks. */
+/** One exchange with each record; names must differ. Answers are in the order of `asks`. */
 export const exchangeBudgets = transaction({
   name: 'exchangeBudgets',
   accountOf: () => null,
@@ -162,15 +168,15 @@ export const exchangeBudgets = transaction({
   },
 })
 
-/** The records, locked, also those that this made. */
+/** Locks the records, and creates absent ones. */
 async function lockBudgets(tx: Tx, asks: Exchanges['asks']): Promise<Map<string, BudgetState>> {
   const state = JSON.stringify(UNUSED_BUDGET)
-  // All who lock several do so in one order, so that no two wait for each other.
+  // All transactions that lock several records use one order, so that no two wait for each other.
   const names = asks.map(({ name }) => name).sort()
   const rows = await tx.query
     .insertInto('budgets')
     .values(names.map((name) => ({ name, state, ends_at: 0 })))
-    // A conflict locks a row that is there.
+    // A conflict locks the existing row.
     .onConflict((conflict) =>
       conflict.column('name').doUpdateSet((row) => ({ ends_at: row.ref('budgets.ends_at') })),
     )
@@ -180,8 +186,8 @@ async function lockBudgets(tx: Tx, asks: Exchanges['asks']): Promise<Map<string,
 }
 
 /**
- * The processes that live. One that has not renewed in time is marked first: from then on it cannot renew,
- * and takes none of its leases for its own.
+ * The processes that live. One that has not renewed in time is marked first: from then on it cannot renew or
+ * use its leases.
  */
 async function findLiving(tx: Tx, holders: Set<string>, nowMs: number): Promise<Set<string>> {
   if (holders.size === 0) return holders
@@ -202,12 +208,12 @@ async function findLiving(tx: Tx, holders: Set<string>, nowMs: number): Promise<
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Removes records and processes that are not used any more, some at a time; true when there may be more. */
+/** Removes some unused records and processes; true when there may be more. */
 export const sweepBudgets = transaction({
   name: 'sweepBudgets',
   accountOf: () => null,
   async run(tx: Tx, { nowMs }: { nowMs: number }): Promise<boolean> {
-    // Later than `ends_at`: a program of the version before renews that of its leases once it has passed.
+    // Later than `ends_at`, because a program of the previous version renews its leases after it.
     const until = nowMs - BUDGET_RECORD_MS
     const holders = { key: ['id'], time: 'alive_until', until, returning: 'id' } as const
     const records = { key: ['name'], time: 'ends_at', until, returning: 'name' } as const

@@ -1,74 +1,71 @@
-// How limits are counted, by one process or by all that share a database. Knows names and keys, not what
-// is being limited.
+// Rate limits and concurrency limits, counted by one process or by all on one database. They know names and
+// keys, not what they limit.
 
 import type { Clock } from '#platform/clock.ts'
 
-/** The outcome of taking one from a limit. */
+/** The outcome of `take`. */
 export type Allowance = {
   readonly isAllowed: boolean
   readonly limit: number
   /**
-   * How many more would be let through now. Of several processes each counts as gone what others lease,
-   * and what was gone when it last asked the record.
+   * How many more requests would be allowed now. With several processes, tokens that others lease count as
+   * used, as of the last exchange with the record.
    */
   readonly remaining: number
-  /** Whole seconds until the oldest entry leaves the window; 0 when the window is empty. */
+  /** Whole seconds until the oldest use leaves the window; 0 when the window is empty. */
   readonly resetSeconds: number
 }
 
-/** For each key, lets no more than the limit through in any stretch of time as long as the window. */
+/** Allows each key at most `limit` uses in any period as long as the window. */
 export type RateWindow = {
   /**
-   * Counts one for `key` if it fits; a refusal is not counted. Rejects with `service_unavailable` where
-   * the record has to be asked and the store cannot answer.
+   * Counts one use for `key` if it is allowed; refusals are not counted. Rejects with `service_unavailable`
+   * when the record is needed and the store is down.
    */
   take(key: string): Allowance | Promise<Allowance>
 }
 
-/** One of the places that a key may have at once. */
-export type Place = {
-  /** The second call does nothing. */
+/** One of the slots that a key may hold at a time. */
+export type HeldSlot = {
+  /** Idempotent. */
   release(): void
 }
 
-/** A number of places for each key. */
-export type Places = {
-  /** Null when all are taken. Rejects with `service_unavailable` as `RateWindow` does. */
-  take(key: string): Place | null | Promise<Place | null>
+/** A number of slots for each key. */
+export type KeyedSlots = {
+  /** Null when all are held. Rejects like `RateWindow`. */
+  take(key: string): HeldSlot | null | Promise<HeldSlot | null>
 }
 
 export type WindowOptions = {
-  /** Names the limit among all of them. */
+  /** A unique name of the limit. */
   readonly name: string
   readonly limit: number
-  /** Much less than BUDGET_RECORD_MS. */
+  /** Must be much shorter than BUDGET_RECORD_MS. */
   readonly windowMs: number
 }
 
-export type PlacesOptions = Pick<WindowOptions, 'name' | 'limit'>
+export type SlotOptions = Pick<WindowOptions, 'name' | 'limit'>
 
 export type Budgets = {
   openWindow(options: WindowOptions): RateWindow
-  openPlaces(options: PlacesOptions): Places
-  /**
-   * Renews the leases of this process and returns those that it does not use; runs by itself every few
-   * seconds. Never fails.
-   */
-  tend(): Promise<void>
-  /** Returns all leases, as far as the store can be told. */
+  openSlots(options: SlotOptions): KeyedSlots
+  /** Renews the leases of this process and returns unused ones. Also runs every few seconds. Never fails. */
+  maintain(): Promise<void>
+  /** Returns all leases, if the store works. */
   close(): Promise<void>
 }
 
-/** Keys that a limit remembers; the one unused for longest is forgotten first. */
+/** Keys that a limit remembers; the least recently used is dropped first. */
 export const LIMITER_ENTRIES_MAX = 10_000
 
-/** They answer at once. */
+/** Limits of a process that is alone with its database, counted exactly in memory. */
 export function openOwnBudgets(clock: Pick<Clock, 'monotonic'>): Budgets {
   return {
     openWindow: ({ limit, windowMs }) =>
       slidingWindow({ limit, windowMs, entriesMax: LIMITER_ENTRIES_MAX, clock }),
-    openPlaces: ({ limit }) => countedPlaces(limit),
-    tend: () => Promise.resolve(),
+    openSlots: ({ limit }) => countedSlots(limit),
+    maintain: () => Promise.resolve(),
     close: () => Promise.resolve(),
   }
 }
@@ -78,9 +75,9 @@ type SlidingWindowOptions = Omit<WindowOptions, 'name'> & {
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
-/** A rate window that never has to ask. */
+/** A rate window that answers at once. */
 export function slidingWindow({ limit, windowMs, entriesMax, clock }: SlidingWindowOptions) {
-  /** When each that was let through was, by key; the keys in the order of their last use. */
+  /** Times of the uses of each key; keys in the order of their last use. */
   const uses = new Map<string, number[]>()
   return {
     take(key: string): Allowance {
@@ -99,14 +96,14 @@ export function slidingWindow({ limit, windowMs, entriesMax, clock }: SlidingWin
         isAllowed,
         limit,
         remaining: limit - times.length,
-        // Times have fractions, and the sum of three of them may be a hair over the window.
+        // Sums of fractional times may slightly exceed the window.
         resetSeconds: Math.ceil(Math.min(waitMs, windowMs) / 1000),
       }
     },
   }
 }
 
-function countedPlaces(limit: number): Places {
+function countedSlots(limit: number): KeyedSlots {
   const taken = new Map<string, number>()
   return {
     take(key) {
@@ -122,8 +119,8 @@ function countedPlaces(limit: number): Places {
   }
 }
 
-/** A place that is returned by the first of its releases. */
-export function releasedOnce(release: () => void): Place {
+/** A slot that only the first `release` returns. */
+export function releasedOnce(release: () => void): HeldSlot {
   let isReleased = false
   return {
     release() {

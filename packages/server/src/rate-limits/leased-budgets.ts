@@ -1,12 +1,12 @@
-// Limits over processes that share a database: a process leases slices of each window and counts with them
-// in its memory; each place that is taken is on record. The record decides, in one transaction for many.
+// Limits over processes that share a database. A process leases slices of each window and counts them in
+// memory; every held slot is on record. The record decides, in one transaction for many keys.
 
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
-import { withStorageTold } from '#platform/problem.ts'
+import { withStorageProblem } from '#platform/problem.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
@@ -21,43 +21,43 @@ import {
 import {
   type Allowance,
   type Budgets,
+  type HeldSlot,
   LIMITER_ENTRIES_MAX,
   openOwnBudgets,
-  type Place,
-  type PlacesOptions,
   releasedOnce,
+  type SlotOptions,
   type WindowOptions,
 } from './budgets.ts'
 
-/** Others may take a process for dead that has not renewed for so long. */
+/** A process that has not renewed for so long may be taken for dead. */
 export const BUDGET_LEASE_MS = 30 * SECOND_MS
 export const BUDGET_RENEW_MS = 10 * SECOND_MS
-/** A process stops using its leases a little earlier, for clocks do not run quite alike. */
+/** A process stops using its leases a little earlier, because clocks differ. */
 const USE_MS = BUDGET_LEASE_MS - 2 * SECOND_MS
-/** A window has so many slices. A process leases one in advance, so that few requests ask the record. */
+/** Slices of a window. A process leases one in advance, so that few requests need the record. */
 export const BUDGET_SLICES = 20
-/** A lease is returned when nobody here has asked for its key for so long. */
+/** A lease is returned when its key was not used here for so long. */
 export const BUDGET_IDLE_MS = 10 * SECOND_MS
-/** A record in use is written at least this often, for it is removed after BUDGET_RECORD_MS. */
+/** A record in use is written at least this often, because it is removed after BUDGET_RECORD_MS. */
 const REFRESH_MS = BUDGET_RECORD_MS / 2
-/** A process that was refused asks again so soon where others may return some. */
+/** A refused process asks again after this time when others may return tokens. */
 const RETRY_MS = SECOND_MS
-/** A place that was released elsewhere a moment ago may not be on record as free yet. */
-const PLACE_WAIT_MS = 200
-/** In one transaction, so that each ends soon however many keys there are. */
+/** A slot that another process has just released may not be on record as free yet. */
+const SLOT_WAIT_MS = 200
+/** Keys in one transaction, so that each ends soon. */
 const KEYS_PER_EXCHANGE = 100
 const SWEEP_MS = MINUTE_MS
-/** For returning leases at the end. */
+/** Time to return leases when closing. */
 const CLOSE_MS_MAX = SECOND_MS
 
 type LeaseDeps = { db: Db; clock: Clock; queueClock: QueueClock; makeId: MakeId; log: Log }
 
-/** One for a process; close it before the database. */
+/** One for each process; close it before the database. */
 export function openBudgets(deps: LeaseDeps): Budgets {
   return deps.db.engine === 'sqlite' ? openOwnBudgets(deps.clock) : openLeasedBudgets(deps)
 }
 
-/** Asks nothing of the store until something is taken. */
+/** Uses the store only once something is taken. */
 export function openLeasedBudgets(deps: LeaseDeps): Budgets {
   const { db, clock, queueClock, log } = deps
   const leases: Leases[] = []
@@ -65,7 +65,7 @@ export function openLeasedBudgets(deps: LeaseDeps): Budgets {
     for (const each of leases) each.lose()
   })
   let sweptMs = clock.monotonic()
-  async function tend(): Promise<void> {
+  async function maintain(): Promise<void> {
     try {
       if (leases.some((each) => each.isInUse())) await holder.renew(BUDGET_RENEW_MS)
       await Promise.all(leases.map((each) => each.settle()))
@@ -74,10 +74,10 @@ export function openLeasedBudgets(deps: LeaseDeps): Budgets {
       if (isMore) sweptMs = nowMs
       while (isMore) isMore = await db.write(sweepBudgets, { nowMs: queueClock.now() })
     } catch (error) {
-      log.debug({ error }, 'shared limits could not be tended')
+      log.debug({ error }, 'shared limits could not be maintained')
     }
   }
-  const timer = setInterval(() => void tend(), BUDGET_RENEW_MS / 2).unref()
+  const timer = setInterval(() => void maintain(), BUDGET_RENEW_MS / 2).unref()
   return {
     openWindow(options) {
       const window = { ...options, clock }
@@ -92,10 +92,10 @@ export function openLeasedBudgets(deps: LeaseDeps): Budgets {
         },
       }
     },
-    openPlaces(options) {
-      const opened = openLeases(placesRules(options, clock), deps, holder)
+    openSlots(options) {
+      const opened = openLeases(slotRules(options, clock), deps, holder)
       leases.push(opened)
-      async function take(key: string): Promise<Place | null> {
+      async function take(key: string): Promise<HeldSlot | null> {
         const share = opened.shareOf(key)
         if (!(await opened.wait(share))) return null
         return releasedOnce(() => {
@@ -107,12 +107,12 @@ export function openLeasedBudgets(deps: LeaseDeps): Budgets {
         async take(key) {
           const place = await take(key)
           if (place !== null) return place
-          await new Promise((resolve) => setTimeout(resolve, PLACE_WAIT_MS))
+          await new Promise((resolve) => setTimeout(resolve, SLOT_WAIT_MS))
           return take(key)
         },
       }
     },
-    tend,
+    maintain,
     async close() {
       clearInterval(timer)
       const closing = Promise.all(leases.map((each) => each.close()))
@@ -126,7 +126,10 @@ type Holder = ReturnType<typeof openHolder>
 /** This process on record, under a new name whenever it may have been taken for dead. */
 function openHolder({ db, clock, queueClock, makeId }: LeaseDeps, onLost: () => void) {
   let name = ''
-  /** Of the last renewal, by the monotonic clock and that of the wall: the first stops with the machine. */
+  /**
+   * Time of the last renewal, on the monotonic clock and on the wall clock, because the monotonic clock stops
+   * when the machine sleeps.
+   */
   let renewedMs = Number.NEGATIVE_INFINITY
   let renewedWallMs = Number.NEGATIVE_INFINITY
   let renewing: Promise<void> | null = null
@@ -147,7 +150,7 @@ function openHolder({ db, clock, queueClock, makeId }: LeaseDeps, onLost: () => 
   }
   return {
     name: () => name,
-    /** Whether leases may be used: nobody else can have been given them yet. */
+    /** Whether leases may be used, because no other process can have them yet. */
     isAlive: () => ageMs() < USE_MS,
     async renew(olderMs: number): Promise<void> {
       if (ageMs() < olderMs) return
@@ -159,7 +162,7 @@ function openHolder({ db, clock, queueClock, makeId }: LeaseDeps, onLost: () => 
   }
 }
 
-/** Of this process, for one key. */
+/** The tokens or slots of this process for one key. */
 type Share<Answer> = {
   readonly key: string
   readonly waiting: PromiseWithResolvers<Answer>[]
@@ -170,14 +173,14 @@ type Share<Answer> = {
 type Rules<Answer, Each> = {
   readonly name: string
   newShare(share: Share<Answer>): Each
-  /** Whether the record has to be told or asked. */
+  /** Whether an exchange with the record is due. */
   isDue(share: Each): boolean
-  /** Whether there is nothing to remember of one that is not due. */
+  /** Whether a share without a due exchange can be forgotten. */
   isOver(share: Each): boolean
   ask(share: Each): BudgetAsk
   /** `isSameHolder` is false when this process was taken for dead meanwhile. */
   answer(share: Each, ask: BudgetAsk, answer: BudgetAnswer, isSameHolder: boolean): void
-  /** Others were given all that is leased. The record is told when leases are next settled. */
+  /** Other processes have all leases. The next exchange updates the record. */
   lose(share: Each): unknown
 }
 
@@ -197,12 +200,12 @@ function openLeases<Answer, Each extends Share<Answer>>(
   }
   return {
     review,
-    /** Throws `service_unavailable` while too many wait for the store. */
+    /** Throws `service_unavailable` while too many shares wait for the store. */
     shareOf(key: string): Each {
       const nowMs = deps.clock.monotonic()
       const known = shares.get(key)
       if (known === undefined && shares.size >= 2 * LIMITER_ENTRIES_MAX) {
-        throw withStorageTold(new StorageError('busy', 'Too many leases wait for the store.'))
+        throw withStorageProblem(new StorageError('busy', 'Too many leases wait for the store.'))
       }
       const share =
         known ?? rules.newShare({ key, waiting: [], askedMs: nowMs, exchangedMs: nowMs })
@@ -226,12 +229,12 @@ function openLeases<Answer, Each extends Share<Answer>>(
     lose() {
       for (const share of shares.values()) rules.lose(share)
     },
-    /** Returns leases that are idle, and puts the record right where it is not. */
+    /** Returns idle leases and corrects the record. */
     settle() {
       for (const share of shares.values()) review(share)
       return exchanges.settled()
     },
-    /** Returns all leases; places are released by their readers. */
+    /** Returns all leases; slots are released by their holders. */
     close() {
       for (const share of shares.values()) share.askedMs = Number.NEGATIVE_INFINITY
       return this.settle()
@@ -239,7 +242,7 @@ function openLeases<Answer, Each extends Share<Answer>>(
   }
 }
 
-/** Exchanges with the record, many in a transaction and one transaction at a time. */
+/** Exchanges with the record: many keys in a transaction, one transaction at a time. */
 function openExchanges<Answer, Each extends Share<Answer>>(
   rules: Rules<Answer, Each>,
   { db, clock, queueClock }: LeaseDeps,
@@ -268,14 +271,14 @@ function openExchanges<Answer, Each extends Share<Answer>>(
   }
 
   async function run(): Promise<void> {
-    // Requests of one moment go together.
+    // Requests of the same moment share an exchange.
     await null
     while (due.size > 0) {
       const batch = [...due].slice(0, KEYS_PER_EXCHANGE)
       for (const share of batch) due.delete(share)
       await exchange(batch).catch((error) => {
         const waiting = batch.flatMap((share) => share.waiting.splice(0))
-        for (const { reject } of waiting) reject(withStorageTold(error))
+        for (const { reject } of waiting) reject(withStorageProblem(error))
       })
     }
     running = null
@@ -291,16 +294,16 @@ function openExchanges<Answer, Each extends Share<Answer>>(
 }
 
 type WindowShare = Share<Allowance> & {
-  /** Leased tokens that were not used yet. */
+  /** Leased tokens not used yet. */
   left: number
-  /** When those were used that the record does not know of. */
+  /** Times of uses that the record does not have. */
   usedMs: number[]
-  /** The record may say that some are leased here. */
+  /** The record may have leases of this process. */
   isOnRecord: boolean
-  /** Left for anybody, and when the next used token leaves the window, as of the last exchange. */
+  /** Tokens left for any process, and when the next used token leaves the window, as of the last exchange. */
   room: number
   nextMs: number
-  /** Until then nothing is left for anybody. */
+  /** No tokens are left until this time. */
   emptyUntilMs: number
 }
 
@@ -308,7 +311,7 @@ const NOTHING_LEASED = { left: 0, isOnRecord: false, room: 0, nextMs: 0, emptyUn
 
 type Window = WindowOptions & Pick<LeaseDeps, 'clock'>
 
-/** `others` are let through by the same exchange, after this one. */
+/** `others` is the number of further uses allowed by the same exchange. */
 function allowanceOf(
   { limit, windowMs, clock }: Window,
   { left, usedMs, room, nextMs }: WindowShare,
@@ -325,12 +328,12 @@ function allowanceOf(
   }
 }
 
-/** No answer says more than the window, though a token may rest a little longer. */
+/** The answer never exceeds the window, though a token may expire a little later. */
 function secondsOf(waitMs: number, windowMs: number): number {
   return Math.ceil(Math.min(Math.round(waitMs), windowMs) / 1000)
 }
 
-/** Null when the record has to be asked. */
+/** Null when the record is needed. */
 function decide(window: Window, share: WindowShare, isAlive: boolean): Allowance | null {
   const nowMs = window.clock.monotonic()
   if (share.left === 0 || !isAlive) {
@@ -352,7 +355,7 @@ function windowRules(window: Window): Rules<Allowance, WindowShare> {
       if (share.waiting.length > 0) return true
       if (isIdle(share)) return share.isOnRecord
       const nowMs = clock.monotonic()
-      // Before the last token is used, so that requests seldom wait for the record.
+      // An exchange before the last token is used lets requests rarely wait for the record.
       const isLow = share.left * 2 < slice && nowMs >= share.emptyUntilMs
       return isLow || nowMs - share.exchangedMs >= REFRESH_MS
     },
@@ -363,7 +366,7 @@ function windowRules(window: Window): Rules<Allowance, WindowShare> {
       const kept = need > 0 || isIdle(share) ? 0 : share.left
       const unused = share.left - kept
       const usedAgoMs = share.usedMs.splice(0).map((usedMs) => nowMs - usedMs)
-      // Nothing that is returned is used from now on, also where the store does not say what it did.
+      // Returned tokens are not used from now on, even when the store does not answer.
       share.left = kept
       share.isOnRecord = true
       const ahead = isIdle(share) ? 0 : slice - kept
@@ -379,7 +382,7 @@ function windowRules(window: Window): Rules<Allowance, WindowShare> {
         const others = granted - 1 - index
         resolve(allowanceOf(window, share, { isAllowed: others >= 0, others }))
       }
-      // Returned to the record, these tokens would look used up to those who ask meanwhile.
+      // If these tokens were returned, they would look used to requests that wait meanwhile.
       for (const { resolve } of share.waiting.splice(0, share.left)) {
         share.left -= 1
         share.usedMs.push(clock.monotonic())
@@ -391,16 +394,16 @@ function windowRules(window: Window): Rules<Allowance, WindowShare> {
   }
 }
 
-type PlacesShare = Share<boolean> & {
+type SlotShare = Share<boolean> & {
   used: number
-  /** How many the record says are used here; null where that is not known. */
+  /** The number of slots in use here on record; null when unknown. */
   onRecord: number | null
 }
 
-function placesRules(
-  { name, limit }: PlacesOptions,
+function slotRules(
+  { name, limit }: SlotOptions,
   clock: LeaseDeps['clock'],
-): Rules<boolean, PlacesShare> {
+): Rules<boolean, SlotShare> {
   return {
     name,
     newShare: (share) => ({ ...share, used: 0, onRecord: 0 }),

@@ -4,15 +4,15 @@ import { systemClock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Row, Tables, Tx } from './tables.ts'
 
-/** Rows removed in one step of a purge, so that a large deletion never holds up mail. */
+/** Rows removed in one step of a purge, so that a large deletion never delays mail. */
 export const PURGE_STEP_ROWS = 500
 
 type Column<Table extends keyof Tables> = keyof Row<Table> & string
 
 /**
- * Removes up to PURGE_STEP_ROWS rows whose `time`, an indexed column, is `until` or before, the oldest first;
- * returns a column of each. `key` is the primary key. `isRenewed`: a row may be given a new time meanwhile,
- * which keeps it.
+ * Removes up to PURGE_STEP_ROWS rows whose `time`, an indexed column, is at or before `until`, the oldest
+ * first; returns one column of each. `key` is the primary key. With `isRenewed`, a row that gets a later time
+ * meanwhile is kept.
  */
 export async function removeOldest<Table extends keyof Tables, Returned extends Column<Table>>(
   tx: Tx,
@@ -44,22 +44,24 @@ export async function removeOldest<Table extends keyof Tables, Returned extends 
   return rows.map((row) => row[returning])
 }
 
-/** Of a step's time, between two of them: a purge has a quarter of the writer's time. */
+/**
+ * The pause between two steps, as a multiple of a step's time: a purge uses a quarter of the writer's time.
+ */
 const PURGE_PAUSE_FACTOR = 3
-/** Where the store stands still, no longer. */
+/** The longest pause, for a slow store. */
 export const PURGE_PAUSE_MS_MAX = SECOND_MS
 
 type Pace = {
-  /** Ends the steps, and the pause after one. */
+  /** Ends the steps and the pause between them. */
   readonly signal?: AbortSignal
   readonly stepsMax?: number
-  /** Asked before each step. */
+  /** Called before each step; false ends the steps. */
   readonly mayGoOn?: (() => Promise<boolean>) | undefined
-  /** False where somebody waits: the steps follow each other at once. */
+  /** False when a caller waits: then there are no pauses. */
   readonly isPaced?: boolean
 }
 
-/** Repeats the step until it is done; true then, false where the pace ended it. */
+/** Repeats the step until it is done. False when it was ended before. */
 export async function inSteps(
   { signal, stepsMax = Number.POSITIVE_INFINITY, mayGoOn, isPaced = true }: Pace,
   step: () => Promise<{ isDone: boolean }>,
@@ -73,8 +75,8 @@ export async function inSteps(
 }
 
 /**
- * Does a step and, unless it was the last, waits for PURGE_PAUSE_FACTOR times as long as it took, so
- * that most of what others write finds the writer free. An aborted `signal` ends the wait.
+ * Runs a step and, unless it was the last, pauses for PURGE_PAUSE_FACTOR times its duration, so that most
+ * other writes find the writer free. An aborted `signal` ends the pause.
  */
 export async function paced<Step extends { isDone: boolean }>(
   step: () => Promise<Step>,
@@ -84,7 +86,7 @@ export async function paced<Step extends { isDone: boolean }>(
   const done = await step()
   const tookMs = systemClock.monotonic() - startMs
   const waitMs = Math.min(tookMs * PURGE_PAUSE_FACTOR, PURGE_PAUSE_MS_MAX)
-  // Timers are of whole milliseconds, and cut off what is beyond.
+  // Timers use whole milliseconds and round down.
   if (!done.isDone) await pause(Math.ceil(waitMs), undefined, { signal }).catch(() => {})
   return done
 }

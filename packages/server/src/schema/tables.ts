@@ -1,5 +1,5 @@
-// The columns of every table, as both engines give them. Truth values are 0 or 1, times are
-// milliseconds, lists and objects are JSON text.
+// The columns of every table, as both engines return them. Booleans are 0 or 1, times are milliseconds, lists
+// and objects are JSON text.
 
 import type { Generated, Insertable, Selectable } from 'kysely'
 import type { Db as AnyDb, Tx as AnyTx } from '#platform/db/db.ts'
@@ -75,9 +75,9 @@ export type Tables = {
     account_id: string
     pod_id: string
     address: string
-    /** Null on the inbox domain of the settings. */
+    /** Null for the inbox domain of the settings. */
     domain_id: string | null
-    /** The address, or null once its domain is another account's. */
+    /** The address; null when its domain belongs to another account. */
     receiving_address: string | null
     display_name: string | null
     created_at: number
@@ -172,7 +172,7 @@ export type Tables = {
   }
   events: {
     sequence: Generated<number>
-    /** Of the insert on PostgreSQL; 0 on SQLite, where sequences are given in the order of commits. */
+    /** The inserting transaction on PostgreSQL; 0 on SQLite, where sequences follow the order of commits. */
     transaction_id: Generated<number>
     id: string
     kind: string
@@ -186,7 +186,7 @@ export type Tables = {
     trace_parent: Generated<string | null>
   }
   event_readers: { name: string; transaction_id: number; sequence: number }
-  /** Work that one process at a time does for all of them. */
+  /** Work that one process at a time does for all. */
   leases: {
     name: string
     holder: string | null

@@ -6,7 +6,7 @@ import type { LogPosition } from '#events/event.ts'
 import { readLog, readLogHead } from '#events/event-rows.ts'
 import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
 import type { Clock } from '#platform/clock.ts'
-import { storageTrouble } from '#platform/problem.ts'
+import { storageErrorKind } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { paced } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
@@ -59,7 +59,7 @@ export function openIndexer(deps: IndexerDeps): Indexer {
         return hasRead || hasSwept || hasErased || lagging.size > 0
       } catch (error) {
         // It goes on where it was when the store is well; searches bring up what they need.
-        if (storageTrouble(error) === null) throw error
+        if (storageErrorKind(error) === null) throw error
         return false
       }
     },
@@ -190,7 +190,7 @@ export function openCatchUps(): CatchUps {
           () => true,
           (error) => {
             // A search that cannot write still reads.
-            if (storageTrouble(error) === null) throw error
+            if (storageErrorKind(error) === null) throw error
             return false
           },
         )

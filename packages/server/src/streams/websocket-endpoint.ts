@@ -15,7 +15,7 @@ import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Place, RateWindow } from '#rate-limits/budgets.ts'
+import type { HeldSlot, RateWindow } from '#rate-limits/budgets.ts'
 import { type EventPorts, SOCKETS_PER_ACCOUNT_MAX } from './event-stream.ts'
 import { CLOSE_CODES, type Patience, Session, SOCKET_FRAME_BYTES_MAX } from './websocket-session.ts'
 
@@ -226,7 +226,7 @@ type Entering = {
   readonly transport: Socket
   readonly caller: KeyCaller
   readonly requestId: string
-  readonly place: Place
+  readonly place: HeldSlot
 }
 
 function refuseWhileClosing({ isClosing }: SocketDoorOptions): void {

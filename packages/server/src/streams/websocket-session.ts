@@ -6,7 +6,7 @@ import type { RawData, WebSocket } from 'ws'
 import type { EventFilter } from '#events/event.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
-import { AppError, withStorageTold } from '#platform/problem.ts'
+import { AppError, withStorageProblem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { EventText } from './envelope.ts'
 import {
@@ -252,7 +252,7 @@ export class Session {
   #fail(error: unknown): void {
     const { log } = this.#parts
     const fields = { requestId: this.#opened.requestId, error }
-    const told = withStorageTold(error)
+    const told = withStorageProblem(error)
     if (told instanceof AppError && told.code === 'service_unavailable') {
       log.info(fields, 'A WebSocket was closed because the service is unavailable.')
       this.close(CLOSE_CODES.tryLater, 'the service cannot answer at the moment')

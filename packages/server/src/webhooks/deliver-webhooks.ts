@@ -9,7 +9,7 @@ import type { Clock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
-import { storageTrouble } from '#platform/problem.ts'
+import { storageErrorKind } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
@@ -176,7 +176,7 @@ async function returnOnce(
   try {
     await db.write(webhookQueue.giveBack, held)
   } catch (error) {
-    if (storageTrouble(error) === null) throw error
+    if (storageErrorKind(error) === null) throw error
     log.warn({ error, ...fields }, 'deliveries could not be released; their leases will expire')
   }
 }
@@ -198,7 +198,7 @@ async function attempt(
   try {
     request = await outlast(() => makeRequest(deps, held, findText))
   } catch (error) {
-    if (storageTrouble(error) !== null) throw error
+    if (storageErrorKind(error) !== null) throw error
     // A fault of this service, which is retried by the schedule and does not count against the webhook.
     deps.log.error(
       { error, webhook: held.lane, event: held.event_id },

@@ -111,8 +111,8 @@ export type WebhookTests = {
   close(drainMs: number): Promise<void>
 }
 
-export function openWebhookTests(budgets: Pick<Budgets, 'openPlaces'>): WebhookTests {
-  const places = budgets.openPlaces({ name: 'webhook tests', limit: 1 })
+export function openWebhookTests(budgets: Pick<Budgets, 'openSlots'>): WebhookTests {
+  const places = budgets.openSlots({ name: 'webhook tests', limit: 1 })
   const underWay = new Set<Promise<unknown>>()
   const ending = new AbortController()
   let isClosed = false

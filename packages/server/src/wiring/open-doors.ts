@@ -112,7 +112,7 @@ function openMailDoor(parts: Parts, tls: ServerTls): Promise<SmtpServer> {
 function openProgramDoor(parts: Parts): Promise<HttpServer> {
   const { settings, deps, metrics } = parts
   const { budgets } = deps
-  const placesOf = (name: string) => budgets.openPlaces({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
+  const placesOf = (name: string) => budgets.openSlots({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
   const readers = new EventReaders({
     places: { socket: placesOf('sockets'), stream: placesOf('streams') },
     findGoodKeys: (keyIds) => findActiveKeys(deps.db, keyIds),

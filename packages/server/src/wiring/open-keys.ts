@@ -12,7 +12,7 @@ import { decodeSecretKey } from '#config/forms.ts'
 import { SETTINGS, type Settings } from '#config/settings.ts'
 import { makePrivateFolder, syncFolder } from '#platform/blobs/durable-folder.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
-import { storageTrouble } from '#platform/problem.ts'
+import { storageErrorKind } from '#platform/problem.ts'
 import { SEALING_KEY_BYTES, type Sealer, sealer as sealerOf } from '#platform/seal.ts'
 import type { Db, ReadDb } from '#schema/tables.ts'
 import { ensureSecret, findSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
@@ -86,7 +86,7 @@ async function openUrlKey(options: OpenKeysOptions, sealer: Sealer): Promise<Uin
     const now = await db.write(replaceSecret, { name: URL_KEY, kept, value })
     return unseal(sealer, URL_KEY, now ?? value)
   } catch (error) {
-    if (storageTrouble(error) !== 'full') throw error
+    if (storageErrorKind(error) !== 'full') throw error
     return kept
   }
 }

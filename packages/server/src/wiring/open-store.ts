@@ -13,7 +13,7 @@ import { openOwnSignals, type Signals } from '#platform/db/db.ts'
 import { openSqlite, openSqliteToRead } from '#platform/db/sqlite.ts'
 import type { Log } from '#platform/log.ts'
 import { openAll } from '#platform/open-all.ts'
-import { storageTrouble } from '#platform/problem.ts'
+import { storageErrorKind } from '#platform/problem.ts'
 import { releaseLeases } from '#queue/job-rows.ts'
 import { releaseTaskLeases } from '#queue/periodic-task-rows.ts'
 import type { Db, Tables } from '#schema/tables.ts'
@@ -128,7 +128,7 @@ export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): P
     if (db.engine !== 'sqlite') await db.write(releaseTaskLeases, { instance })
   } catch (error) {
     // A service that starts on a full disk still reads and deletes; the leases end by themselves.
-    if (storageTrouble(error) !== 'full') throw error
+    if (storageErrorKind(error) !== 'full') throw error
     log.warn({ error }, 'the disk is full')
   }
 }

@@ -91,7 +91,7 @@ suite('limits over processes (postgres)', () => {
   async function pass(clock: TestClock, ms: number, processes: readonly Process[]): Promise<void> {
     for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
       clock.advance(Math.min(leftMs, STEP_MS))
-      await Promise.all(processes.map(({ budgets }) => budgets.tend()))
+      await Promise.all(processes.map(({ budgets }) => budgets.maintain()))
     }
   }
 
@@ -257,7 +257,7 @@ suite('limits over processes (postgres)', () => {
       })),
     })
     clock.advance(2 * BUDGET_RECORD_MS)
-    await two[0].budgets.tend()
+    await two[0].budgets.maintain()
     const left = database.db.read
       .selectFrom('budgets')
       .select('name')
@@ -277,7 +277,7 @@ suite('limits over processes (postgres)', () => {
 
   test('ten places are ten over two processes, and one that is given back is free for either', async () => {
     const { two } = await openTwo()
-    const opened = two.map(({ budgets }) => budgets.openPlaces({ name: 'places', limit: 10 }))
+    const opened = two.map(({ budgets }) => budgets.openSlots({ name: 'places', limit: 10 }))
     const take = async (index: number) => opened[index % 2]?.take('a')
     const places = await Promise.all(Array.from({ length: 25 }, (_, index) => take(index)))
     const got = places.filter((place) => place !== null)
@@ -292,7 +292,7 @@ suite('limits over processes (postgres)', () => {
 
   test('places of a process that died are free within its lease, those of one that lives stay', async () => {
     const { clock, two } = await openTwo()
-    const [first, second] = two.map(({ budgets }) => budgets.openPlaces({ name: 'more', limit: 2 }))
+    const [first, second] = two.map(({ budgets }) => budgets.openSlots({ name: 'more', limit: 2 }))
     assert.notEqual(await first?.take('a'), null)
     assert.notEqual(await second?.take('a'), null)
     assert.equal(await second?.take('a'), null)

@@ -77,7 +77,7 @@ suite('places of a process that was killed', () => {
     while (first === null && waitedMs < MINUTE_MS) {
       survivor.clock.advance(STEP_MS)
       waitedMs += STEP_MS
-      await survivor.app.deps.budgets.tend()
+      await survivor.app.deps.budgets.maintain()
       first = await socketAt(baseUrl, key)
     }
     assert.ok(first !== null, `nothing after ${waitedMs} ms`)

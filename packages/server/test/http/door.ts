@@ -63,7 +63,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
 /** Whoever comes with a key is good, ten of each kind at once. */
 export function openReaders(options: Partial<EventReadersOptions>): EventReaders {
   const budgets = openOwnBudgets(systemClock)
-  const placesOf = (name: string) => budgets.openPlaces({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
+  const placesOf = (name: string) => budgets.openSlots({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
   return new EventReaders({
     places: { socket: placesOf('sockets'), stream: placesOf('streams') },
     findGoodKeys: async (keyIds) => keyIds,

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { WebSocket } from 'ws'
 import { AppError } from '#platform/problem.ts'
-import type { Places } from '#rate-limits/budgets.ts'
+import type { KeyedSlots } from '#rate-limits/budgets.ts'
 import type { EventSink } from '#streams/event-stream.ts'
 import { STREAM_BUFFER_BYTES_MAX } from '#streams/event-stream.ts'
 import {
@@ -545,7 +545,7 @@ test('a client that goes while its place is looked for leaves none taken', async
   const asked = Promise.withResolvers<void>()
   const found = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
-  const places: Places = {
+  const places: KeyedSlots = {
     async take() {
       asked.resolve()
       await found.promise

@@ -114,7 +114,7 @@ test('files that are no good change nothing, are told of once, and are taken whe
   const { files, put } = await openFiles(first)
   const { log, lines } = recordingLog()
   const settings = { tlsFiles: files, dataDir: folder, smtpHostname: NAME }
-  const tls = await openServerTls(settings, { now: Date.now, log, lookEveryMs: 3_600_000 })
+  const tls = await openServerTls(settings, { now: Date.now, log, checkEveryMs: 3_600_000 })
   t.after(() => tls.close())
   const before = tls.current()
   const bad: [Certificate, RegExp][] = [
@@ -144,7 +144,7 @@ test('files are looked at by themselves, and say what is wrong with them once', 
   const { files, put } = await openFiles(first)
   const { log, lines } = recordingLog()
   const settings = { tlsFiles: files, dataDir: folder, smtpHostname: NAME }
-  const tls = await openServerTls(settings, { now: Date.now, log, lookEveryMs: 5 })
+  const tls = await openServerTls(settings, { now: Date.now, log, checkEveryMs: 5 })
   t.after(() => tls.close())
   const before = tls.current()
   const deadlineMs = performance.now() + WAIT_MS_MAX

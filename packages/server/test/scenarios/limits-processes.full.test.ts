@@ -69,7 +69,7 @@ suite('two services on one database', () => {
   async function pass(ms: number): Promise<void> {
     for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
       world.clock.advance(Math.min(leftMs, STEP_MS))
-      await Promise.all([world.app, second].map((app) => app?.deps.budgets.tend()))
+      await Promise.all([world.app, second].map((app) => app?.deps.budgets.maintain()))
     }
   }
 

@@ -1,7 +1,7 @@
-// The port to where large raw messages lie. Ids are the service's own, never text from outside.
+// The store of large raw messages. Ids are the service's own, never text from outside.
 
 import { raceAbort } from '#platform/abort.ts'
-import { storageTrouble } from '#platform/problem.ts'
+import { storageErrorKind } from '#platform/problem.ts'
 
 /** Raw messages up to this size live in the database, in the message's own transaction. */
 export const ROW_BLOB_BYTES_MAX = 128 * 1024
@@ -10,47 +10,47 @@ export const BLOBS_AT_ONCE_MAX = 8
 
 export type BlobStore = {
   /**
-   * Resolves when the bytes are stored under their name for good. Rejects with a `StorageError`; they
-   * may be there all the same.
+   * Resolves when the bytes are stored durably. Rejects with a `StorageError`; the bytes may be stored even
+   * then.
    */
   put(id: string, content: Uint8Array): Promise<void>
   /** Null when there is no such blob. */
   get(id: string): Promise<Uint8Array | null>
-  /** Removes what is there; an absent id is no error. */
+  /** Removes blobs; ignores absent ids. */
   remove(ids: readonly string[]): Promise<void>
-  /** How long after one look at everything the next is due: as often as that may cost what it does. */
+  /** Time between two sweeps, by the cost of listing everything. */
   readonly sweepEveryMs: number
-  /** Everything, in batches, for the sweep that removes orphans. */
+  /** Lists everything in batches, for the sweep of orphans. */
   list(): AsyncIterable<StoredBlob[]>
-  /** Cuts what is under way; whatever is asked for later is refused. */
+  /** Aborts calls under way; later calls are refused. */
   close(): Promise<void>
 }
 
 export type StoredBlob = {
-  /** What it is called; a stranger may have put things there, too. */
+  /** The name of the blob. Other programs may have stored things, too. */
   readonly id: string
-  /** Milliseconds since it was stored, by the clock of the store; 0 when that cannot be told. */
+  /** Milliseconds since it was stored, by the clock of the store; 0 when unknown. */
   readAgeMs(): Promise<number>
 }
 
 /**
- * The shelf of a blob and its name on it, with a slash between them: the same on disk and in a bucket.
- * Throws when the id could be a path.
+ * The path of a blob, on disk and in a bucket: a folder, a slash and the id. Throws when the id could be a
+ * path.
  */
 export function blobName(id: string): string {
   if (!/^[a-z0-9_]{5,64}$/.test(id))
     throw new Error('A blob id is letters, digits and underscores.')
-  // The last characters are random, the first a time: so the shelves fill evenly.
+  // Ids begin with a time and end with random characters, so the folders fill evenly.
   return `${id.slice(-2)}/${id}`
 }
 
-/** Somebody waits: a sender, whoever deletes, the lease of a job, the end of the service. */
+/** Callers wait: a sender, a deletion, the lease of a job, the end of the service. */
 const WAIT_MS = 5_000
 
 /**
- * Removes what it can, and waits for no longer than `waitMs`, 5 seconds: what is under way then goes on. What a store
- * in trouble keeps is an orphan from now on, which the sweep removes: the transaction before it has happened,
- * and is not told as failed.
+ * Removes blobs that nothing refers to, after the transaction that deleted the references. Waits for at most
+ * `waitMs`; the removal continues. Blobs that a failing store keeps are orphans, which the sweep removes: the
+ * caller's transaction has succeeded.
  */
 export async function removeBlobs(
   { blobs }: { blobs: BlobStore | null },
@@ -61,6 +61,6 @@ export async function removeBlobs(
   try {
     await raceAbort(blobs.remove(ids), { timeoutMs: waitMs })
   } catch (error) {
-    if (storageTrouble(error) === null) throw error
+    if (storageErrorKind(error) === null) throw error
   }
 }

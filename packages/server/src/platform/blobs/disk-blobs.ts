@@ -1,5 +1,5 @@
-// Blobs as files: written beside their place, synced, then renamed into it, so that a file with a
-// blob's name is always whole.
+// Blobs as files, which are written elsewhere, synced and renamed, so that a file with a blob's name is
+// always whole.
 
 import {
   copyFile,
@@ -19,25 +19,27 @@ import { HOUR_MS } from '#platform/units.ts'
 import { BLOBS_AT_ONCE_MAX, type BlobStore, blobName } from './blob-store.ts'
 import { makePrivateFolder, syncFolder } from './durable-folder.ts'
 
-/** How often bytes without a message are looked for: a folder is read for nothing, a bucket's pages are paid for. */
+/** Reading folders is free, unlike listing a bucket. */
 const DISK_SWEEP_MS = HOUR_MS
+/** Drafts older than this are left by a crash. */
+const DRAFT_MS_MAX = HOUR_MS
 
-/** Opens the store below `folder`, making it when absent (0700). */
+/** Opens the store in `folder`, which it creates when absent (mode 0700). */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const unfinished = join(folder, 'unfinished')
   makePrivateFolder(unfinished)
-  // What a process that was killed made and had not synced.
+  // A process that was killed may have created the folder without syncing it.
   await syncFolder(dirname(folder))
   await removeOldDrafts(unfinished)
-  const makeShelf = shelfMaker(folder)
+  const makeFolder = folderMaker(folder)
   const pathOf = (id: string) => blobPath(folder, id)
 
   return {
     async put(id, content) {
-      const { shelf, file } = pathOf(id)
+      const { subfolder, file } = pathOf(id)
       const draft = draftPath(unfinished, id)
       try {
-        await makeShelf(shelf)
+        await makeFolder(subfolder)
         const handle = await open(draft, 'wx', 0o600)
         try {
           await handle.writeFile(content)
@@ -46,7 +48,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
           await handle.close()
         }
         await rename(draft, file)
-        await syncFolder(shelf)
+        await syncFolder(subfolder)
       } catch (error) {
         await rm(draft, { force: true })
         throw asStorageError(error) ?? new StorageError('unavailable', String(error), error)
@@ -72,29 +74,29 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
       const nowMs = await timeOf(unfinished).catch((error) => {
         throw asStorageError(error) ?? error
       })
-      for (const shelf of await readdir(folder)) {
-        if (shelf.length !== 2) continue
-        const ids = await readdir(join(folder, shelf))
-        const readAgeMs = (id: string) => ageOf(join(folder, shelf, id), nowMs)
+      for (const subfolder of await readdir(folder)) {
+        if (subfolder.length !== 2) continue
+        const ids = await readdir(join(folder, subfolder))
+        const readAgeMs = (id: string) => ageOf(join(folder, subfolder, id), nowMs)
         if (ids.length > 0) yield ids.map((id) => ({ id, readAgeMs: () => readAgeMs(id) }))
       }
     },
-    // Files need no closing, and none of their calls hangs for longer than the disk does.
+    // Calls on files need no closing.
     async close() {},
   }
 }
 
-/** Where the blob with this id lies below `folder`. Throws when the id could be a path. */
-function blobPath(folder: string, id: string): { shelf: string; file: string } {
+/** The place of a blob in `folder`. Throws when the id could be a path. */
+function blobPath(folder: string, id: string): { subfolder: string; file: string } {
   const file = join(folder, blobName(id))
-  return { shelf: dirname(file), file }
+  return { subfolder: dirname(file), file }
 }
 
 function draftPath(unfinished: string, name: string): string {
   return join(unfinished, `${name}.${randomText(systemChance, LOWER_ALPHANUMERIC, 8)}`)
 }
 
-/** By the clock that files get their time from: of several machines on one file system each has its own. */
+/** The clock of the file system: machines that share one have different clocks. */
 async function timeOf(unfinished: string): Promise<number> {
   const file = draftPath(unfinished, 'clock')
   await writeFile(file, '', { flag: 'wx', mode: 0o600 })
@@ -105,7 +107,7 @@ async function timeOf(unfinished: string): Promise<number> {
   }
 }
 
-/** One that is gone meanwhile is as good as new. */
+/** A file that was removed meanwhile has age 0. */
 async function ageOf(file: string, nowMs: number): Promise<number> {
   try {
     return Math.max(0, nowMs - (await stat(file)).mtimeMs)
@@ -116,30 +118,30 @@ async function ageOf(file: string, nowMs: number): Promise<number> {
 }
 
 /**
- * A function that makes a shelf when it is absent and resolves when its name is on disk. Another
- * caller or process may have made it a moment ago, so each is synced at its first use here.
+ * Returns a function that creates a folder when absent and resolves when its name is on disk. Another process
+ * may have just created it, so each folder is synced at its first use here.
  */
-function shelfMaker(folder: string): (shelf: string) => Promise<void> {
+function folderMaker(folder: string): (subfolder: string) => Promise<void> {
   const syncs = new Map<string, Promise<void>>()
-  return async (shelf) => {
-    const made = await mkdir(shelf, { recursive: true, mode: 0o700 })
-    if (made !== undefined) syncs.delete(shelf)
-    const sync = syncs.get(shelf) ?? syncFolder(folder)
-    syncs.set(shelf, sync)
+  return async (subfolder) => {
+    const made = await mkdir(subfolder, { recursive: true, mode: 0o700 })
+    if (made !== undefined) syncs.delete(subfolder)
+    const sync = syncs.get(subfolder) ?? syncFolder(folder)
+    syncs.set(subfolder, sync)
     try {
       await sync
     } catch (error) {
-      syncs.delete(shelf)
+      syncs.delete(subfolder)
       throw error
     }
   }
 }
 
-/** What crashes left; recent ones may be another process's work in hand. */
+/** Removes drafts that crashes left. Recent drafts may be another process's present work. */
 async function removeOldDrafts(folder: string): Promise<void> {
   const names = await readdir(folder)
   if (names.length === 0) return
-  // A full disk has no room for asking, and keeps nobody from starting.
+  // A full disk has no room to read the clock, and must not prevent the start.
   const nowMs = await timeOf(folder).catch(() => null)
   if (nowMs === null) return
   for (const name of names) {
@@ -148,21 +150,19 @@ async function removeOldDrafts(folder: string): Promise<void> {
   }
 }
 
-const DRAFT_MS_MAX = 60 * 60 * 1_000
-
 type BlobCopy = {
-  /** A folder of blobs, or where else they are read. */
+  /** A folder of blobs, or another store. */
   from: string | Pick<BlobStore, 'get'>
   to: string
-  /** Copies the database anew and returns the ids of the blobs that the copy refers to. */
+  /** Copies the database and returns the ids of the blobs that the copy refers to. */
   copyDatabase(): Promise<string[]>
 }
 
 const ATTEMPTS_MAX = 5
 
 /**
- * Copies the database and then each of its blobs, as files. A blob that was deleted in between is met
- * by copying the database again, which forgot it too; false when that did not help.
+ * Copies the database and then its blobs, as files. When a blob was deleted in between, the database is
+ * copied again, which drops the reference; false when that did not help.
  */
 export async function copyBlobs({ from, to, copyDatabase }: BlobCopy): Promise<boolean> {
   const copied = new Set<string>()
@@ -179,7 +179,7 @@ export async function copyBlobs({ from, to, copyDatabase }: BlobCopy): Promise<b
   return false
 }
 
-/** Copies what is not copied yet and counts what was not there. */
+/** Copies missing blobs; returns how many were not found. */
 async function copyMissing(copying: {
   from: BlobCopy['from']
   to: string
@@ -191,8 +191,8 @@ async function copyMissing(copying: {
   let missing = 0
   const copyRest = async () => {
     for (let id = left.pop(); id !== undefined; id = left.pop()) {
-      const { shelf, file } = blobPath(to, id)
-      makePrivateFolder(shelf)
+      const { subfolder, file } = blobPath(to, id)
+      makePrivateFolder(subfolder)
       if (await copyOne(from, { id, file })) copied.add(id)
       else missing += 1
     }
@@ -201,7 +201,7 @@ async function copyMissing(copying: {
   return missing
 }
 
-/** False when it is not there. */
+/** False when it is absent. */
 async function copyOne(
   from: BlobCopy['from'],
   { id, file }: { id: string; file: string },

@@ -1,5 +1,4 @@
-// Folders that only the service's own user can look into, and that are still there after the power
-// failed: a new name is on disk only when the folder that holds it was synced.
+// Private folders that survive a power failure: a new name is on disk only when its folder was synced.
 
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -10,23 +9,23 @@ const OTHERS = 0o077
 const STICKY = 0o1000
 
 /**
- * Makes the folder and what is absent above it with mode 0700, durably. One that is there already is
- * given this mode, unless it is shared by design (sticky, as /tmp) or belongs to somebody else.
+ * Creates the folder and its absent parents with mode 0700, durably. An existing folder gets this mode unless
+ * it is shared by design (sticky, as /tmp) or belongs to another user.
  */
 export function makePrivateFolder(path: string): void {
   const folder = resolve(path)
   const first = mkdirSync(folder, { recursive: true, mode: PRIVATE })
   if (first === undefined) {
-    takeFromOthers(folder)
+    makePrivate(folder)
     return
   }
-  // From the folder up to the first that had to be made.
+  // From the folder up to the first that was created.
   for (let made = folder; made.length >= first.length; made = dirname(made)) {
     syncFolderNow(dirname(made))
   }
 }
 
-/** Syncs the names in a folder: a new or renamed file is durable only then. */
+/** Syncs the names in a folder, which makes new and renamed files durable. */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
@@ -36,13 +35,13 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-function takeFromOthers(path: string): void {
+function makePrivate(path: string): void {
   const { mode } = statSync(path)
   if ((mode & OTHERS) === 0 || (mode & STICKY) !== 0) return
   try {
     chmodSync(path, PRIVATE)
   } catch (error) {
-    // A mounted volume may belong to another user; the files in it are private all the same.
+    // A mounted volume may belong to another user; its files are private anyway.
     if (!['EPERM', 'EROFS', 'ENOTSUP'].includes(String((error as NodeJS.ErrnoException).code))) {
       throw error
     }

@@ -1,5 +1,5 @@
-// Blobs as objects in a bucket of an S3-compatible server, under the names that they have on disk, so
-// that any S3 tool can move them from one to the other.
+// Blobs as objects in a bucket of an S3-compatible server. Their names are those on disk, so any S3 tool can
+// move them between both.
 
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
@@ -14,34 +14,30 @@ import type { S3Place } from './s3-transport.ts'
 import { openS3Transport, S3Answer } from './s3-transport.ts'
 
 const S3_SWEEP_MS = DAY_MS
-/** One request to the S3 server, with the wait for its turn: 30 MiB at 1 MiB a second. */
+/** For one request, the wait for a connection included: 30 MiB at 1 MiB a second. */
 const S3_REQUEST_MS_MAX = 30 * SECOND_MS
-/** Requests for one thing, the first included. */
+/** Tries of one operation. */
 export const S3_TRIES_MAX = 3
-/** Where the first took longer there is no other: a sender waits for all of them. */
+/** After this time there is no further try, because a sender waits for all tries. */
 const S3_RETRY_MS_MAX = 10 * SECOND_MS
-/** Before the second request, and four times it before the third. */
+/** Before the second try; four times as long before the third. */
 const S3_RETRY_PAUSE_MS = 200
-/** Names asked for at once, as many as S3 gives. */
+/** Names in one page of a list, the most that S3 returns. */
 const S3_PAGE_NAMES = 1_000
 
 type S3Bounds = {
-  /** For one request, instead of S3_REQUEST_MS_MAX. */
   readonly requestMs?: number
-  /** How late there is still another try, instead of S3_RETRY_MS_MAX. */
   readonly retryMs?: number
-  /** Between requests, instead of S3_RETRY_PAUSE_MS. */
   readonly pauseMs?: number
-  /** In one answer, instead of S3_PAGE_NAMES. */
   readonly pageNames?: number
 }
 
 export type S3Blobs = BlobStore & {
-  /** Null when the bucket can be used: listed and read, and with `writes` also written to. */
+  /** Checks that the bucket can be listed and read, and with `writes` also written to; null when it can. */
   findObstacle(options: { writes: boolean }): Promise<S3Obstacle | null>
 }
 
-/** Asks nothing of the server yet. */
+/** Sends no request. */
 export async function openS3Blobs(
   place: S3Place,
   {
@@ -74,7 +70,7 @@ export async function openS3Blobs(
     },
     async remove(ids) {
       const keys = ids.map(keyOf)
-      // One request each: not every server takes them together.
+      // One request each, because not every server accepts several names in one.
       const removeRest = async () => {
         for (let key = keys.pop(); key !== undefined; key = keys.pop()) {
           const last = key
@@ -89,7 +85,7 @@ export async function openS3Blobs(
       do {
         const page = await list(pageNames, token)
         const nowMs = transport.serverNowMs()
-        // One of nothing, too: whoever reads may want to end.
+        // Empty pages, too, so that the reader may stop between pages.
         yield page.objects.flatMap(({ key, storedMs }) =>
           blobsOf(key.slice(folder.length), ageOf({ storedMs, nowMs })),
         )
@@ -101,7 +97,7 @@ export async function openS3Blobs(
         await list(1)
         const key = `${folder}mailroom-probe`
         if (writes) await trying(() => putOnce(s3, { key, content: Buffer.from('x') }))
-        // Another process that starts may have removed it already.
+        // Another starting process may have removed it.
         await trying(() => unlessAbsent(() => s3.getObjectRaw(key)))
         if (writes) await trying(() => unlessAbsent(() => s3.deleteObject(key)))
         return null
@@ -113,7 +109,7 @@ export async function openS3Blobs(
   }
 }
 
-/** Again after a fault that may pass, unless too much time went by. Rejects with an `S3Fault`. */
+/** Retries after faults that may pass, until S3_RETRY_MS_MAX. Rejects with an `S3Fault`. */
 async function withTries<Value>(
   run: () => Promise<Value>,
   { retryMs, pauseMs, closing }: { retryMs: number; pauseMs: number; closing: AbortSignal },
@@ -137,11 +133,11 @@ type Put = { key: string; content: Uint8Array; sum?: Record<string, string> }
 
 async function putOnce(s3: S3mini, { key, content, sum }: Put): Promise<void> {
   const { headers } = await s3.putObject(key, content, undefined, undefined, sum)
-  // As of a web server, which has stored nothing.
+  // A plain web server answers without a tag and has stored nothing.
   if (!headers.has('etag')) throw new Error('what answered is no S3 server')
 }
 
-/** With which the server tells whether the octets came as they were sent. */
+/** Lets the server verify the octets. */
 async function md5Of(content: Uint8Array): Promise<{ 'content-md5': string }> {
   const hash = createHash('md5')
   for (let start = 0; start < content.length; start += COMPOSE_STEP_BYTES) {
@@ -151,7 +147,7 @@ async function md5Of(content: Uint8Array): Promise<{ 'content-md5': string }> {
   return { 'content-md5': hash.digest('base64') }
 }
 
-/** Null when there is no such object; that of a bucket that is gone is an error. */
+/** Null when the object is absent; an absent bucket is an error. */
 async function unlessAbsent<Value>(run: () => Promise<Value>): Promise<Value | null> {
   try {
     return await run()
@@ -182,22 +178,22 @@ async function readPage(
   return { objects, token: page.nextContinuationToken }
 }
 
-/** A time that is not told, or cannot be read, is 0 or not a number. */
+/** An absent or unreadable time is 0 or NaN. */
 function ageOf({ storedMs, nowMs }: { storedMs: number; nowMs: number | null }): number {
   return nowMs !== null && storedMs > 0 ? Math.max(0, nowMs - storedMs) : 0
 }
 
-/** The blob under this name, if it is one of a shelf. */
+/** The blob with this name, if the name has a blob's form. */
 function blobsOf(name: string, ageMs: number): StoredBlob[] {
-  const [shelf = '', id = '', ...further] = name.split('/')
-  const isOnShelf = shelf.length === 2 && id !== '' && further.length === 0
-  return isOnShelf ? [{ id, readAgeMs: () => Promise.resolve(ageMs) }] : []
+  const [folder = '', id = '', ...further] = name.split('/')
+  const isBlob = folder.length === 2 && id !== '' && further.length === 0
+  return isBlob ? [{ id, readAgeMs: () => Promise.resolve(ageMs) }] : []
 }
 
-/** `refused`: waiting will not help, an operator has to change something. */
+/** `refused`: waiting does not help, the operator has to change something. */
 export type S3Obstacle = { readonly kind: 'refused' | 'away'; readonly text: string }
 
-/** The codes by which servers say that they do not know who asks. */
+/** Codes for unknown credentials. */
 const CREDENTIALS = new Set([
   'AuthFailure',
   'InvalidAccessKeyId',
@@ -212,7 +208,7 @@ const REGION = new Set([
   'TemporaryRedirect',
 ])
 
-/** Names the setting that is to be looked at; never a secret. */
+/** Says which setting to check; never contains a secret. */
 function s3ObstacleOf(place: S3Place, fault: S3Fault): S3Obstacle {
   const where = `the S3 server ${place.endpoint}`
   const { status, code, message } = fault
@@ -236,27 +232,27 @@ function s3ObstacleOf(place: S3Place, fault: S3Fault): S3Obstacle {
   }
 }
 
-type Told = {
-  /** The HTTP status; null when there was no answer. */
+type ServerError = {
+  /** The HTTP status; null without an answer. */
   readonly status: number | null
-  /** Such as `NoSuchBucket`; null when none was given. */
+  /** Such as `NoSuchBucket`; null for none. */
   readonly code: string | null
 }
 
-class S3Fault extends StorageError implements Told {
+class S3Fault extends StorageError implements ServerError {
   readonly status: number | null
   readonly code: string | null
 
-  constructor(kind: StorageErrorKind, text: string, { status, code }: Told) {
+  constructor(kind: StorageErrorKind, text: string, { status, code }: ServerError) {
     super(kind, text)
     this.status = status
     this.code = code
   }
 
-  /** The same request may succeed a moment later. */
+  /** Whether the same request may succeed later. */
   get mayPass(): boolean {
     const { status, code } = this
-    // Octets that did not come as they were sent.
+    // The octets were damaged on the way.
     if (code === 'BadDigest') return true
     return status === null || status >= 500 || status === 429 || status === 408
   }
@@ -266,18 +262,21 @@ class S3Fault extends StorageError implements Told {
   }
 }
 
-/** Of a bucket that is not there, where the client gives no error for it. */
+/** The fault of an absent bucket, for which the client reports no error. */
 function noBucketFault(): S3Fault {
   return answered(404, 'NoSuchBucket')
 }
 
-/** Any error of a request to S3. */
+/**
+ * Converts any error of a request to S3. Only the error code of the server's text is kept, because the text
+ * may repeat what the request was signed with.
+ */
 function s3FaultOf(error: unknown): S3Fault {
   if (error instanceof S3Fault) return error
   if (error instanceof S3ServiceError) {
     const { status, serviceCode, body } = error
-    const isTold = serviceCode !== undefined && serviceCode !== 'Unknown'
-    const code = isTold ? serviceCode : (CODE_IN_BODY.exec(body ?? '')?.[1] ?? '')
+    const hasCode = serviceCode !== undefined && serviceCode !== 'Unknown'
+    const code = hasCode ? serviceCode : (CODE_IN_BODY.exec(body ?? '')?.[1] ?? '')
     return answered(status, CODE.test(code) ? code : null)
   }
   const kind = asStorageError(error)?.kind ?? 'unavailable'
@@ -285,7 +284,7 @@ function s3FaultOf(error: unknown): S3Fault {
   return new S3Fault(kind, `S3 did not answer: ${text}`, { status: null, code: null })
 }
 
-/** Codes of servers that have no room, and of quotas. */
+/** Codes of full servers and exceeded quotas. */
 const FULL = new Set(['QuotaExceeded', 'XMinioStorageFull', 'InsufficientCapacity', 'StorageFull'])
 const CODE = /^[A-Za-z0-9.]{1,100}$/
 const CODE_IN_BODY = /<Code>([^<]{1,100})<\/Code>/
@@ -300,7 +299,7 @@ function kindOf(status: number, code: string | null): StorageErrorKind {
   return status === 429 || code === 'SlowDown' ? 'busy' : 'unavailable'
 }
 
-/** That of several addresses stands in its parts, that of the client in its cause. */
+/** The cause is in the first part for several addresses, and in `cause` for the client's own errors. */
 function messageOf(error: Error): string {
   const inner = error instanceof AggregateError ? error.errors[0] : error.cause
   if (inner instanceof Error) return messageOf(inner)

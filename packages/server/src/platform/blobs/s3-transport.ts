@@ -1,5 +1,5 @@
-// The requests of the S3 client on connections of our own: bounded in time, octets and number, and cut
-// when the store is closed. Octets are sent from where they lie and read into one piece.
+// Sends the requests of the S3 client on our own connections, with limits of time, octets and number. Closing
+// aborts them. Octets are sent without a copy and received in one buffer.
 
 import type { Agent } from 'undici'
 import { onAbort } from '#platform/abort.ts'
@@ -7,32 +7,32 @@ import { systemClock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
 export type S3Place = {
-  /** http or https, without a slash at its end; the bucket follows as the first part of the path. */
+  /** http or https, without a slash at its end; the bucket is the first part of the path. */
   readonly endpoint: string
   readonly region: string
   readonly bucket: string
-  /** Before each name, without slashes at its ends; '' for none. */
+  /** A prefix of each name, without slashes at its ends; '' for none. */
   readonly prefix: string
   readonly accessKeyId: string
   readonly secretAccessKey: string
 }
 
 const S3_CONNECT_MS_MAX = 5 * SECOND_MS
-/** Of a process; further requests wait for their turn. */
+/** Connections of one process; further requests wait. */
 export const S3_CONNECTIONS_MAX = 32
-/** An answer past it is none of ours: no stored message is larger than MESSAGE_BYTES_MAX. */
+/** The largest answer: no stored message is larger than MESSAGE_BYTES_MAX. */
 export const S3_ANSWER_BYTES_MAX = 64 * 1024 * 1024
 
 type S3Transport = {
-  /** Rejects when no whole answer came in time. */
+  /** Rejects when no complete answer comes in time. */
   readonly fetch: (input: unknown, init?: RequestInit) => Promise<Response>
-  /** The time that the server gave with its last answer, and what has passed since; null before one. */
+  /** The server's clock, from the time in its last answer; null before one. */
   serverNowMs(): number | null
   readonly closing: AbortSignal
   close(): Promise<void>
 }
 
-/** An answer that was read whole: octets of it are not copied another time. */
+/** An answer that was read completely, whose octets are not copied again. */
 export class S3Answer extends Response {
   readonly content: Buffer
   override readonly text = () => Promise.resolve(this.content.toString())
@@ -50,7 +50,7 @@ export async function openS3Transport({ requestMs }: { requestMs: number }): Pro
     connections: S3_CONNECTIONS_MAX,
     allowH2: false,
     connect: { timeout: S3_CONNECT_MS_MAX },
-    // A request has a clock of its own, which a server cannot turn back octet by octet.
+    // Each request has its own timer, which a server cannot extend octet by octet.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -60,15 +60,15 @@ export async function openS3Transport({ requestMs }: { requestMs: number }): Pro
     async fetch(input, init = {}) {
       const ending = new AbortController()
       using _ = onAbort(closing.signal, () => ending.abort(new Error('The S3 store was closed.')))
-      // The agent, once destroyed, would tell this in words of its own.
+      // A destroyed agent would give a less clear error.
       ending.signal.throwIfAborted()
       const late = () => ending.abort(new Error(`No whole answer came within ${requestMs} ms.`))
       const timer = setTimeout(late, requestMs)
       try {
         const answer = await request(agent, { url: new URL(String(input)), init }, ending.signal)
-        const toldMs = Date.parse(answer.headers.get('date') ?? '')
-        // An error may be that of somebody in between, who has a clock of its own.
-        if (answer.ok && !Number.isNaN(toldMs)) serverAheadMs = toldMs - systemClock.monotonic()
+        const serverMs = Date.parse(answer.headers.get('date') ?? '')
+        // An error may come from a proxy, whose clock may differ.
+        if (answer.ok && !Number.isNaN(serverMs)) serverAheadMs = serverMs - systemClock.monotonic()
         return answer
       } finally {
         clearTimeout(timer)
@@ -105,7 +105,7 @@ async function request(
     const content = await readWhole(answer.body, length)
     return new S3Answer(content, { status: answer.statusCode, headers })
   } catch (error) {
-    // What is not read to its end would hold its connection for good.
+    // An unread answer would hold its connection for good.
     answer.body.on('error', () => {}).destroy()
     throw error
   }
@@ -125,7 +125,7 @@ function bodyOf(body: RequestInit['body']): Uint8Array | string | null {
   throw new Error('Only octets and text are sent to S3.')
 }
 
-/** `length` is what the server announced; room for it is made once. */
+/** `length` is the announced size, for which memory is allocated once. */
 async function readWhole(body: AsyncIterable<Buffer>, length: number): Promise<Buffer> {
   const tooLarge = new Error(`The answer is larger than ${S3_ANSWER_BYTES_MAX} octets.`)
   if (length > S3_ANSWER_BYTES_MAX) throw tooLarge

@@ -1,12 +1,11 @@
-// How long things took, kept as how many fell into which class of time: classes are so narrow that a
-// percentile read from them is within ten percent.
+// Histograms of durations. The classes are narrow enough that a percentile read from them is within ten
+// percent.
 
-/** How many by class; classes without any are left out. */
+/** Counts by class; empty classes are absent. */
 export type Latencies = Readonly<Record<string, number>>
 
-/** Four classes for each doubling. */
 const CLASSES_PER_DOUBLING = 4
-/** Two days: nothing is tried for longer. */
+/** Two days; nothing is retried for longer. */
 const CLASS_MAX = 120
 
 /** The class of a time in milliseconds. */
@@ -15,14 +14,14 @@ export function latencyClass(ms: number): number {
   return Math.min(CLASS_MAX, Math.ceil(CLASSES_PER_DOUBLING * Math.log2(ms)))
 }
 
-/** Of both together. */
+/** The sum of both. */
 export function addLatencies(one: Latencies, other: Latencies): Latencies {
   const sum: Record<string, number> = { ...one }
   for (const [name, count] of Object.entries(other)) sum[name] = (sum[name] ?? 0) + count
   return sum
 }
 
-/** The time that `share` of them (0 to 1) did not exceed, in whole milliseconds; null for none. */
+/** The duration that `share` of them (0 to 1) do not exceed, in whole milliseconds; null when empty. */
 export function latencyAt(latencies: Latencies, share: number): number | null {
   const classes = Object.entries(latencies)
     .map(([name, count]) => ({ index: Number(name), count }))
@@ -37,7 +36,7 @@ export function latencyAt(latencies: Latencies, share: number): number | null {
   return null
 }
 
-/** The middle of a class. */
+/** The middle of a class, in milliseconds. */
 function timeOf(index: number): number {
   return index === 0 ? 1 : Math.round(2 ** ((index - 0.5) / CLASSES_PER_DOUBLING))
 }

@@ -1,37 +1,37 @@
-// Figures for the operator in the Prometheus text format. One object of named measurements, so that
-// no other floor knows the library, a metric's name or its buckets.
+// Metrics in the Prometheus text format. Other folders know neither the library nor the names and buckets of
+// metrics.
 
 export type Metrics = {
-  /** `route` is the route's template, never the path itself: labels must stay few. */
+  /** `route` is the route's template, never the path: labels must have few values. */
   countHttpRequest(request: {
     method: string
     route: string
     status: number
     durationMs: number
   }): void
-  /** What became of a message or command; `outcome` is a word of the program, `code` the reply's. */
+  /** The outcome of a message or command; `outcome` is a constant of the program, `code` the reply's. */
   countSmtpOutcome(result: { outcome: string; code: number }): void
-  /** What an attempt came to for one recipient, in the API's word. */
+  /** The status of one recipient after an attempt, in the API's word. */
   countDelivery(status: string): void
-  /** What became of a report about mail that was sent. */
+  /** The outcome of a report about sent mail. */
   countReport(outcome: string): void
   /** A message or request that was refused because the store does not keep up. */
   countStoreRefusal(): void
-  /** What an attempt to tell a webhook came to. */
+  /** The outcome of a webhook delivery. */
   countWebhookDelivery(status: string): void
-  /** One commit of the writer: how many transactions shared it and how long it took. */
+  /** One commit: how many transactions shared it, and its time. */
   observeCommit(commit: { size: number; durationMs: number }): void
-  /** One named transaction, from when it was asked for until it was on disk or refused. */
+  /** One transaction, from its call until it is on disk or refused. */
   observeWrite(durationMs: number): void
   /** One message, from its final dot to the reply. */
   observeReceive(durationMs: number): void
   observeParse(parse: { isInline: boolean; durationMs: number }): void
-  /** Asked at every `render`; the latest reader of a name counts. One that fails is shown as NaN. */
+  /** Called at every `render`. The latest reader of a gauge counts; one that fails is shown as NaN. */
   watch(gauge: GaugeName, read: () => GaugeValue | Promise<GaugeValue>): void
   render(): Promise<{ contentType: string; body: string }>
 }
 
-/** For a service whose operator reads no metrics: counts nothing, renders nothing. */
+/** For a service without metrics. */
 export const silentMetrics: Metrics = {
   countHttpRequest: () => {},
   countSmtpOutcome: () => {},
@@ -48,9 +48,9 @@ export const silentMetrics: Metrics = {
 }
 
 /**
- * Metrics with a registry of their own. The library takes some 20 ms to load, so it is loaded here
- * and not with the module. `includesProcess` adds memory, descriptors, event loop lag and garbage
- * collection; once for a process, because their observers stay until it ends.
+ * Metrics with a separate registry. The library takes 20 ms to load, so it is loaded here and not with the
+ * module. `includesProcess` adds memory, descriptors, event loop lag and garbage collection; use it once per
+ * process, because its observers stay.
  */
 export async function openMetrics(options: { includesProcess: boolean }): Promise<Metrics> {
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await import('prom-client')
@@ -58,79 +58,64 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
   const registers = [registry]
   if (options.includesProcess) collectDefaultMetrics({ register: registry })
 
-  const httpRequests = new Counter({
-    name: 'mailroom_http_requests_total',
-    help: 'HTTP requests answered.',
-    labelNames: ['method', 'route', 'status'],
-    registers,
-  })
-  const httpSeconds = new Histogram({
-    name: 'mailroom_http_request_duration_seconds',
-    help: 'Time from the request line to the end of the response.',
-    labelNames: ['method', 'route'],
-    buckets: SECONDS,
-    registers,
-  })
-  const smtpOutcomes = new Counter({
-    name: 'mailroom_smtp_outcomes_total',
-    help: 'Outcomes of SMTP commands and messages by reply code.',
-    labelNames: ['outcome', 'code'],
-    registers,
-  })
-  const deliveries = new Counter({
-    name: 'mailroom_deliveries_total',
-    help: 'Attempts to deliver to a recipient by what they came to.',
-    labelNames: ['status'],
-    registers,
-  })
-  const reports = new Counter({
-    name: 'mailroom_reports_total',
-    help: 'Reports about mail that was sent, by what they came to.',
-    labelNames: ['outcome'],
-    registers,
-  })
-  const storeRefusals = new Counter({
-    name: 'mailroom_store_refusals_total',
-    help: 'Messages and requests refused early because the store does not keep up.',
-    registers,
-  })
-  const webhookDeliveries = new Counter({
-    name: 'mailroom_webhook_deliveries_total',
-    help: 'Attempts to tell a webhook of an event by what they came to.',
-    labelNames: ['status'],
-    registers,
-  })
-  const commitSizes = new Histogram({
-    name: 'mailroom_commit_group_size',
-    help: 'Transactions that shared one commit.',
+  const counter = (name: string, help: string, labelNames: string[] = []) =>
+    new Counter({ name: `mailroom_${name}_total`, help, labelNames, registers })
+  const histogram = (
+    name: string,
+    help: string,
+    { labelNames = [], buckets = SECONDS }: { labelNames?: string[]; buckets?: number[] } = {},
+  ) => new Histogram({ name: `mailroom_${name}`, help, labelNames, buckets, registers })
+
+  const httpRequests = counter('http_requests', 'HTTP requests answered.', [
+    'method',
+    'route',
+    'status',
+  ])
+  const smtpOutcomes = counter(
+    'smtp_outcomes',
+    'Outcomes of SMTP commands and messages by reply code.',
+    ['outcome', 'code'],
+  )
+  const deliveries = counter(
+    'deliveries',
+    'Attempts to deliver to a recipient, by the status that they led to.',
+    ['status'],
+  )
+  const reports = counter('reports', 'Reports about mail that was sent, by outcome.', ['outcome'])
+  const storeRefusals = counter(
+    'store_refusals',
+    'Messages and requests refused early because the store does not keep up.',
+  )
+  const webhookDeliveries = counter(
+    'webhook_deliveries',
+    'Attempts to notify a webhook of an event, by the status that they led to.',
+    ['status'],
+  )
+  const httpSeconds = histogram(
+    'http_request_duration_seconds',
+    'Time from the request line to the end of the response.',
+    { labelNames: ['method', 'route'] },
+  )
+  const commitSizes = histogram('commit_group_size', 'Transactions that shared one commit.', {
     buckets: SIZES,
-    registers,
   })
-  const commitSeconds = new Histogram({
-    name: 'mailroom_commit_duration_seconds',
-    help: 'Time of one commit with everything in it.',
-    buckets: SECONDS,
-    registers,
-  })
-  const writeSeconds = new Histogram({
-    name: 'mailroom_write_duration_seconds',
-    help: 'Time of one transaction, with its wait for a turn and a connection.',
-    buckets: SECONDS,
-    registers,
-  })
-  const receiveSeconds = new Histogram({
-    name: 'mailroom_smtp_message_duration_seconds',
-    help: 'Time from the final dot of a message to the reply.',
-    buckets: SECONDS,
-    registers,
-  })
-  const parseSeconds = new Histogram({
-    name: 'mailroom_parse_duration_seconds',
-    help: 'Time to parse one message, on the main thread or in a worker.',
-    labelNames: ['thread'],
-    buckets: SECONDS,
-    registers,
-  })
+  const commitSeconds = histogram(
+    'commit_duration_seconds',
+    'Time of one commit with everything in it.',
+  )
+  const writeSeconds = histogram(
+    'write_duration_seconds',
+    'Time of one transaction, including its wait for a slot and a connection.',
+  )
+  const receiveSeconds = histogram(
+    'smtp_message_duration_seconds',
+    'Time from the final dot of a message to the reply.',
+  )
+  const parseSeconds = histogram(
+    'parse_duration_seconds',
+    'Time to parse one message, on the main thread or in a worker.',
+    { labelNames: ['thread'] },
+  )
   const readers = new Map<GaugeName, GaugeReader>()
   for (const [key, figure] of Object.entries(GAUGES)) {
     const { name, help } = figure
@@ -179,7 +164,7 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
 
 type GaugeReader = () => GaugeValue | Promise<GaugeValue>
 
-/** The others are what an operator looks at while the one that is read from is away. */
+/** NaN keeps the other gauges readable while the source of this one is down. */
 async function readGauge(read: GaugeReader | undefined): Promise<GaugeValue> {
   try {
     return (await read?.()) ?? 0
@@ -188,7 +173,7 @@ async function readGauge(read: GaugeReader | undefined): Promise<GaugeValue> {
   }
 }
 
-/** From a cached read to the limits on time of a request and of a parse. */
+/** From a cached read to the time limits of a request and of a parse. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const SIZES = [1, 2, 5, 10, 20, 50, 100]
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -202,11 +187,11 @@ const GAUGES = {
   },
   storeStrained: {
     name: 'mailroom_store_strained',
-    help: '1 while writes wait for long or fail, and doors take on less.',
+    help: '1 while writes wait for long or fail, and less work is accepted.',
   },
   intakeBytes: {
     name: 'mailroom_smtp_held_bytes',
-    help: 'Octets of messages that come in or are being stored.',
+    help: 'Octets of messages that are being received or stored.',
   },
   parseQueue: { name: 'mailroom_parse_queue_length', help: 'Messages waiting for a parse worker.' },
   jobsWaiting: { name: 'mailroom_jobs_waiting', help: 'Jobs that are due and not yet taken.' },
@@ -220,7 +205,7 @@ const GAUGES = {
   },
   deliveriesLeased: {
     name: 'mailroom_deliveries_leased',
-    help: 'Deliveries that a process is about to attempt or attempting.',
+    help: 'Deliveries that a process is attempting or about to attempt.',
   },
   transactionsOut: {
     name: 'mailroom_smtp_transactions_out',
@@ -236,7 +221,7 @@ const GAUGES = {
   },
   webhookDeliveriesLeased: {
     name: 'mailroom_webhook_deliveries_leased',
-    help: 'Deliveries of webhooks that a process is about to attempt or attempting.',
+    help: 'Deliveries of webhooks that a process is attempting or about to attempt.',
   },
   webhookAttempts: {
     name: 'mailroom_webhook_attempts',
@@ -244,11 +229,11 @@ const GAUGES = {
   },
   eventSockets: {
     name: 'mailroom_event_sockets',
-    help: 'Clients of this process that are told of events over a WebSocket.',
+    help: 'Clients of this process that receive events over a WebSocket.',
   },
   eventStreams: {
     name: 'mailroom_event_streams',
-    help: 'Clients of this process that are told of events by server-sent events.',
+    help: 'Clients of this process that receive server-sent events.',
   },
   eventWaits: {
     name: 'mailroom_event_waits',
@@ -256,25 +241,25 @@ const GAUGES = {
   },
   eventCatchUpsWaiting: {
     name: 'mailroom_event_catch_ups_waiting',
-    help: 'Readers that have fallen behind and wait for their turn to read the log of events.',
+    help: 'Readers that have fallen behind and wait to read the log of events.',
   },
   eventLogLag: {
     name: 'mailroom_event_log_lag_seconds',
-    help: 'Age of the oldest event that cannot be told yet, for an older transaction is open.',
+    help: 'Age of the oldest event that cannot be sent yet because an older transaction is open.',
   },
   deliveriesDueAge: {
     name: 'mailroom_deliveries_oldest_due_seconds',
-    help: 'How long the delivery has waited that is due for the longest time.',
+    help: 'How long the longest due delivery has waited.',
   },
   webhookDeliveriesDueAge: {
     name: 'mailroom_webhook_deliveries_oldest_due_seconds',
-    help: 'How long the delivery of a webhook has waited that is due for the longest time.',
+    help: 'How long the longest due delivery of a webhook has waited.',
   },
   jobsDueAge: {
     name: 'mailroom_jobs_oldest_due_seconds',
-    help: 'How long the job has waited that is due for the longest time.',
+    help: 'How long the longest due job has waited.',
   },
-  jobsLeased: { name: 'mailroom_jobs_leased', help: 'Jobs that a process is doing.' },
+  jobsLeased: { name: 'mailroom_jobs_leased', help: 'Jobs that a process is running.' },
   fanOutEvents: {
     name: 'mailroom_event_fan_out_waiting',
     help: 'Events that have not been read for webhooks.',
@@ -289,7 +274,7 @@ const GAUGES = {
   },
   domainChecksDueAge: {
     name: 'mailroom_domain_checks_oldest_due_seconds',
-    help: 'How long the check of a custom domain has waited that is due for the longest time.',
+    help: 'How long the longest due check of a custom domain has waited.',
   },
   mailHoursLag: {
     name: 'mailroom_mail_hours_lag_seconds',
@@ -297,25 +282,25 @@ const GAUGES = {
   },
   searchInboxesWaiting: {
     name: 'mailroom_search_inboxes_waiting',
-    help: 'Inboxes that this process has yet to index messages of.',
+    help: 'Inboxes with messages that this process has yet to index.',
   },
   searchLag: {
     name: 'mailroom_search_lag_seconds',
-    help: 'How long the inbox has waited that this process has yet to index for the longest time.',
+    help: 'How long the longest waiting inbox has waited to be indexed by this process.',
   },
-  duties: {
+  periodicTasks: {
     name: 'mailroom_duties_held',
-    help: 'Periodic work that this process does for all that share the database.',
+    help: 'Periodic tasks that this process leads for all processes on the database.',
     label: 'duty',
   },
   databaseConnections: {
     name: 'mailroom_database_connections',
-    help: 'Connections of this process to PostgreSQL, and who waits for one.',
+    help: 'Connections of this process to PostgreSQL, and callers that wait for one.',
     label: 'state',
   },
 } as const satisfies Record<string, { name: string; help: string; label?: string }>
 
 export type GaugeName = keyof typeof GAUGES
 
-/** Of a gauge with a label, a figure for each of its values, which are words of the program. */
+/** The value of a gauge, or one value for each value of its label, which are constants of the program. */
 type GaugeValue = number | Readonly<Record<string, number>>

@@ -1,5 +1,5 @@
-// Traces sent to an OpenTelemetry collector by OTLP over HTTP. Nobody waits for the collector: what it
-// does not take in time is dropped. Loaded only where one is named.
+// Sends traces to an OpenTelemetry collector by OTLP over HTTP. Nothing waits for the collector: spans that
+// it does not accept in time are dropped. Loaded only when a collector is configured.
 
 import {
   type Context,
@@ -31,25 +31,25 @@ import { programVersion } from '#platform/program-version.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { OpenSpan, ParentOptions, Span, SpanOptions, Tracing } from './tracing.ts'
 
-/** Spans that wait for the collector; past it they are dropped. About a kilobyte each. */
+/** Spans that may wait for the collector, about a kilobyte each; further spans are dropped. */
 export const TRACE_SPANS_WAITING_MAX = 8_192
 const TRACE_BATCH_SPANS = 512
 const TRACE_BATCH_MS = SECOND_MS
-/** Of one batch, with what is tried again. */
+/** For sending one batch, retries included. */
 const TRACE_SEND_MS_MAX = 5 * SECOND_MS
 const TRACE_ATTRIBUTE_LENGTH_MAX = 200
-/** What the end of the service waits for the last spans to be sent. */
+/** How long closing waits for the last spans. */
 const TRACE_END_MS_MAX = SECOND_MS
-/** Callers whose word is taken that their trace is sampled; past it, ours goes by its share. */
+/** Callers per second whose sampled traces are followed; the others' requests are sampled by `share`. */
 export const TRACE_CALLERS_PER_SECOND_MAX = 100
 const TRACE_TROUBLE_LOG_MS = MINUTE_MS
 
 type OtlpOptions = {
-  /** Base of the collector's OTLP address, such as `http://collector:4318`. */
+  /** The base URL of the collector, such as `http://collector:4318`. */
   readonly endpoint: string
-  /** Of the traces that begin here, those that are sent: 0 to 1. */
+  /** The share of traces started here that are sent: 0 to 1. */
   readonly share: number
-  /** Of this process, for its collector. */
+  /** Attributes of this process. */
   readonly attributes: Readonly<Record<string, string>>
   readonly log: Log
   readonly clock: Clock
@@ -61,7 +61,7 @@ const KINDS = {
   consumer: SpanKind.CONSUMER,
 } as const
 
-/** Connects to nobody before the first spans are sent. */
+/** Opens no connection before the first spans are sent. */
 export function openOtlpTracing(options: OtlpOptions): Tracing {
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
@@ -69,7 +69,7 @@ export function openOtlpTracing(options: OtlpOptions): Tracing {
       'service.version': programVersion(),
       ...options.attributes,
     }),
-    // Who begins a trace decides whether it is recorded, so that none is half there.
+    // Whoever starts a trace decides whether it is sampled, so that no trace is incomplete.
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(options.share) }),
     spanLimits: { attributeValueLengthLimit: TRACE_ATTRIBUTE_LENGTH_MAX },
     spanProcessors: [boundedProcessor(openExporter(options), options)],
@@ -78,13 +78,13 @@ export function openOtlpTracing(options: OtlpOptions): Tracing {
 }
 
 function openExporter({ endpoint }: OtlpOptions): SpanExporter {
-  // The path of the protocol, where only the base is given (OTLP §"Endpoint URLs for OTLP/HTTP").
+  // Adds the path of the protocol to a base URL (OTLP §"Endpoint URLs for OTLP/HTTP").
   const base = endpoint.replace(/\/+$/, '')
   const url = base.endsWith('/v1/traces') ? base : `${base}/v1/traces`
   return new OTLPTraceExporter({ url, timeoutMillis: TRACE_SEND_MS_MAX })
 }
 
-/** What does not fit or is not taken is dropped: one line then, and at most one each TRACE_TROUBLE_LOG_MS. */
+/** Drops spans that do not fit or are not accepted, and logs that at most once in TRACE_TROUBLE_LOG_MS. */
 function boundedProcessor(exporter: SpanExporter, { log, clock }: OtlpOptions): SpanProcessor {
   let nextMs = Number.NEGATIVE_INFINITY
   let dropped = 0
@@ -94,7 +94,6 @@ function boundedProcessor(exporter: SpanExporter, { log, clock }: OtlpOptions): 
       export(spans, done) {
         waiting -= spans.length
         exporter.export(spans, (result) => {
-          // 0 is success.
           if (result.code !== 0) dropped += spans.length
           const nowMs = clock.monotonic()
           if (dropped > 0 && nowMs >= nextMs) {
@@ -120,7 +119,7 @@ function boundedProcessor(exporter: SpanExporter, { log, clock }: OtlpOptions): 
     onStart: () => {},
     onEnd(span) {
       if ((span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0) return
-      // The library drops what is past its bound, too, and tells nobody.
+      // The library also drops spans past its limit, but does not report it.
       if (waiting >= TRACE_SPANS_WAITING_MAX) {
         dropped += 1
         return
@@ -137,7 +136,7 @@ class OtlpTracing implements Tracing {
   readonly isOn = true
   readonly #provider: TracerProvider
   readonly #tracer: Tracer
-  // One of its own, so that two services in a process do not share what they are within.
+  // A separate manager, so that two services in one process do not share contexts.
   readonly #contexts = new AsyncLocalStorageContextManager().enable()
   readonly #mayFollow: () => boolean
   #closing: Promise<void> | null = null
@@ -170,9 +169,9 @@ class OtlpTracing implements Tracing {
 
   step<Value>(name: string, options: SpanOptions, work: (span: Span) => Promise<Value>) {
     const context = this.#contexts.active()
-    // Timers and loops that a span has started outlive it; what they do is no part of it any more.
-    const life = context.getValue(LIFE) as Life | undefined
-    if (life === undefined || life.isOver) return work(NOT_TRACED)
+    // Timers and loops that started within a span may outlive it, and are no part of it then.
+    const lifetime = context.getValue(LIFETIME) as Lifetime | undefined
+    if (lifetime === undefined || lifetime.isOver) return work(NOT_TRACED)
     return run(this.#start(name, options, context), work)
   }
 
@@ -190,7 +189,7 @@ class OtlpTracing implements Tracing {
   }
 
   async #end(): Promise<void> {
-    // A collector that is away does not hold up the end of the service.
+    // A collector that is down must not delay closing.
     const ending = this.#provider.shutdown().catch(() => {})
     await raceAbort(ending, { timeoutMs: TRACE_END_MS_MAX })
     this.#contexts.disable()
@@ -207,8 +206,8 @@ class OtlpTracing implements Tracing {
       },
       context,
     )
-    const life: Life = { isOver: false }
-    const inner = trace.setSpan(context, span).setValue(LIFE, life)
+    const lifetime: Lifetime = { isOver: false }
+    const inner = trace.setSpan(context, span).setValue(LIFETIME, lifetime)
     return {
       set: (added) => void span.setAttributes(added),
       fail: (kindOfError) => {
@@ -217,17 +216,17 @@ class OtlpTracing implements Tracing {
       traceParent: formatParent(span),
       within: (work) => this.#contexts.with(inner, work),
       end: () => {
-        life.isOver = true
+        lifetime.isOver = true
         if (span.isRecording()) span.end()
       },
     }
   }
 }
 
-/** Of the span that something is within. */
-type Life = { isOver: boolean }
+/** The lifetime of a context's span. */
+type Lifetime = { isOver: boolean }
 
-const LIFE = createContextKey('mailroom life')
+const LIFETIME = createContextKey('mailroom lifetime')
 
 const NO_LINKS: Link[] = []
 
@@ -237,7 +236,7 @@ async function run<Value>(span: OpenSpan, work: (span: Span) => Promise<Value>):
   try {
     return await span.within(() => work(span))
   } catch (error) {
-    // Of an error only what kind it is: its message may hold what came from outside.
+    // Only the type of an error: its message may hold text from outside.
     span.fail(error instanceof Error ? error.name : 'unknown')
     throw error
   } finally {
@@ -245,7 +244,7 @@ async function run<Value>(span: OpenSpan, work: (span: Span) => Promise<Value>):
   }
 }
 
-/** W3C Trace Context §3.2.2; later versions begin alike and may go on (§3.2.4). */
+/** W3C Trace Context §3.2.2; later versions begin alike and may be longer (§3.2.4). */
 const PARENT = /^(?!ff|00.{54})[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
 
 function parseParent(text: string | null): Context | null {
@@ -261,7 +260,7 @@ function isSampled(context: Context): boolean {
   return (traceFlags & TraceFlags.SAMPLED) !== 0
 }
 
-/** Whether this is one of the first so many of its second. */
+/** True for the first `limit` calls in each second. */
 function perSecond(limit: number, clock: Pick<Clock, 'monotonic'>): () => boolean {
   let sinceMs = Number.NEGATIVE_INFINITY
   let count = 0

@@ -1,64 +1,66 @@
-// Traces: which steps one message or request went through, in which processes, and how long each took.
-// A port for the other floors; what stands behind it is loaded only where a collector is named.
+// Tracing: the steps of a message or request, across processes, with their durations. The implementation is
+// loaded only when a collector is configured.
 
-/** Numbers, truth values and words of the program; never an address, a subject or a secret. */
+/** Numbers, booleans and constants of the program; never an address, a subject or a secret. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
 export type Span = {
   set(attributes: Attributes): void
-  /** Its work failed; `kind` is a word of the program, never a message from outside. */
+  /** Marks the span as failed; `kind` is a constant of the program, never a message from outside. */
   fail(kind: string): void
-  /** As the header `traceparent` has it (W3C Trace Context §3.2); '' where nothing is traced. */
+  /** The value of the header `traceparent` (W3C Trace Context §3.2); '' when nothing is traced. */
   readonly traceParent: string
 }
 
-/** One that its opener ends. */
+/** A span that the caller ends. */
 export type OpenSpan = Span & {
-  /** Calls `run`, and whatever follows from it, within the span. */
+  /** Calls `run` within the span; so are its asynchronous continuations. */
   within<Value>(run: () => Value): Value
-  /** The second time does nothing. */
+  /** Idempotent. */
   end(): void
 }
 
 export type SpanOptions = {
-  /** `server` answers somebody, `client` asks somebody, `consumer` takes from a queue. */
+  /** `server` handles a request, `client` makes one, `consumer` takes from a queue. */
   readonly kind?: 'server' | 'client' | 'consumer'
   readonly attributes?: Attributes
-  /** Wall clock, where it began before it is told. */
+  /** Wall-clock time, for a span that began earlier. */
   readonly startMs?: number
 }
 
 export type ParentOptions = SpanOptions & {
-  /** A traceparent; what is none of this form counts as none. */
+  /** A traceparent; a malformed one counts as none. */
   readonly parent: string | null
 }
 
 export type Tracing = {
-  /** Whether anything is traced at all. */
+  /** Whether tracing is on. */
   readonly isOn: boolean
-  /** Begins a trace, or goes on with the caller's. */
+  /** Starts a trace, or continues the caller's. */
   open(name: string, options: ParentOptions): OpenSpan
-  /** The same around `work`; what it rejects with is passed on. */
+  /** Like `open`, around `work`, whose rejection it passes on. */
   begin<Value>(
     name: string,
     options: ParentOptions,
     work: (span: Span) => Promise<Value>,
   ): Promise<Value>
-  /** Goes on with a trace that was kept; without one `work` is not traced. */
+  /** Continues a stored trace; without one `work` is not traced. */
   resume<Value>(
     name: string,
     options: ParentOptions,
     work: (span: Span) => Promise<Value>,
   ): Promise<Value>
-  /** A step of what is being traced; of what is not, `work` alone. */
+  /** A step of the current span; without one `work` is not traced. */
   step<Value>(
     name: string,
     options: SpanOptions,
     work: (span: Span) => Promise<Value>,
   ): Promise<Value>
-  /** Notes what began at `startMs` and ends now; where the trace goes on, or null for none. */
+  /**
+   * Records a span from `startMs` until now. Returns the traceparent that continues the trace; null for none.
+   */
   note(name: string, options: ParentOptions): string | null
-  /** Sends what is left, for as long as TRACE_END_MS_MAX. Idempotent. */
+  /** Sends remaining spans for at most TRACE_END_MS_MAX. Idempotent. */
   close(): Promise<void>
 }
 
@@ -70,7 +72,7 @@ const NO_SPAN: OpenSpan = {
   end: () => {},
 }
 
-/** For a service whose operator collects no traces: costs a call. */
+/** For a service without a collector. */
 export const silentTracing: Tracing = {
   isOn: false,
   open: () => NO_SPAN,

@@ -1,5 +1,5 @@
-// A process that prints one self-signed certificate and ends. The library for it takes 24 MB, which
-// are needed once in the life of an installation and would stay with a process that goes on.
+// A process that prints one self-signed certificate and exits. Its library takes 24 MB, is needed once per
+// installation, and would stay loaded in a longer process.
 
 import { generate } from 'selfsigned'
 import type { Certificate } from './server-tls.ts'

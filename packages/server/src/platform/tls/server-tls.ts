@@ -1,5 +1,5 @@
-// The certificate that STARTTLS shows: the operator's, looked at again and again because certificates
-// are renewed, or one made at the first start and kept in the data directory.
+// The certificate for STARTTLS: the operator's, reread regularly because certificates are renewed, or a
+// self-signed one that is created at the first start and kept in the data directory.
 
 import { execFile } from 'node:child_process'
 import { createHash, X509Certificate } from 'node:crypto'
@@ -15,17 +15,17 @@ import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.t
 import type { Log } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 
-/** Renewed weeks before it ends: a minute is soon, and costs the reading of two small files. */
-const CERTIFICATE_LOOK_MS = MINUTE_MS
+/** Certificates are renewed weeks before they expire; reading two small files each minute is cheap. */
+const CERTIFICATE_CHECK_MS = MINUTE_MS
 
 type CertificateSettings = Pick<Settings, 'tlsFiles' | 'dataDir' | 'smtpHostname'>
 
 export type ServerTls = {
-  /** What the next handshake shows. */
+  /** The context for the next handshake. */
   current(): SecureContext
   /**
-   * Looks at the operator's files and takes what they hold now, or keeps what there is and logs why.
-   * Runs by itself every CERTIFICATE_LOOK_MS, and then says only what is new. Never rejects.
+   * Rereads the operator's files and uses a new valid pair; otherwise keeps the old one and logs why. Also
+   * runs every CERTIFICATE_CHECK_MS, and then logs only changes. Never rejects.
    */
   reload(): Promise<void>
   close(): void
@@ -34,8 +34,8 @@ export type ServerTls = {
 type ServerTlsOptions = {
   readonly now: () => number
   readonly log: Log
-  /** Milliseconds between two looks, fewer in tests. */
-  readonly lookEveryMs?: number
+  /** Milliseconds between two rereads. */
+  readonly checkEveryMs?: number
 }
 
 /** Throws when the operator's files hold no certificate with its key. */
@@ -61,24 +61,24 @@ async function readFiles({ cert, key }: Files): Promise<Certificate> {
   }
 }
 
-/** Read as a whole, and not watched: programs that renew put links and folders in each other's place. */
+/** Reads files regularly instead of watching them, because programs that renew replace links and folders. */
 class RenewedTls implements ServerTls {
   readonly #files: Files
   readonly #options: ServerTlsOptions
   readonly #timer: NodeJS.Timeout
   #context: SecureContext
-  /** Of the pair that is shown. */
+  /** The digest of the pair in use. */
   #seen: string
-  #trouble: string | null = null
-  #looking: Promise<void> = Promise.resolve()
+  #problem: string | null = null
+  #checking: Promise<void> = Promise.resolve()
 
   constructor(files: Files, pair: Certificate, options: ServerTlsOptions) {
     this.#files = files
     this.#options = options
     this.#context = makeServerTls(pair)
     this.#seen = digestOf(pair)
-    const look = () => void this.#afterOthers(() => this.#look())
-    this.#timer = setInterval(look, options.lookEveryMs ?? CERTIFICATE_LOOK_MS).unref()
+    const check = () => void this.#inOrder(() => this.#check())
+    this.#timer = setInterval(check, options.checkEveryMs ?? CERTIFICATE_CHECK_MS).unref()
   }
 
   current(): SecureContext {
@@ -86,11 +86,11 @@ class RenewedTls implements ServerTls {
   }
 
   reload(): Promise<void> {
-    return this.#afterOthers(async () => {
-      this.#trouble = null
+    return this.#inOrder(async () => {
+      this.#problem = null
       const before = this.#context
-      await this.#look()
-      if (this.#trouble === null && this.#context === before) {
+      await this.#check()
+      if (this.#problem === null && this.#context === before) {
         this.#options.log.info({}, 'STARTTLS keeps its certificate')
       }
     })
@@ -100,38 +100,37 @@ class RenewedTls implements ServerTls {
     clearInterval(this.#timer)
   }
 
-  #afterOthers(look: () => Promise<void>): Promise<void> {
-    this.#looking = this.#looking.then(look)
-    return this.#looking
+  #inOrder(check: () => Promise<void>): Promise<void> {
+    this.#checking = this.#checking.then(check)
+    return this.#checking
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     try {
       const pair = await readFiles(this.#files)
       const digest = digestOf(pair)
-      if (digest === this.#seen) return this.#settle()
+      if (digest === this.#seen) {
+        this.#problem = null
+        return
+      }
       const context = makeServerTls(pair)
       const { validTo, validToDate, subjectAltName } = new X509Certificate(pair.certificatePem)
       if (validToDate.getTime() <= this.#options.now()) throw new Error(`it ended at ${validTo}`)
       this.#context = context
       this.#seen = digest
-      this.#settle()
+      this.#problem = null
       const fields = { names: subjectAltName ?? null, until: validToDate.toISOString() }
       this.#options.log.info(fields, 'STARTTLS uses a new certificate')
     } catch (error) {
-      this.#tell(error)
+      this.#logOnce(error)
     }
   }
 
-  #settle(): void {
-    this.#trouble = null
-  }
-
-  /** The same trouble once: a file stays wrong until somebody mends it. */
-  #tell(error: unknown): void {
-    const trouble = error instanceof Error ? error.message : String(error)
-    if (trouble === this.#trouble) return
-    this.#trouble = trouble
+  /** Logs the same problem once, because a file stays wrong until somebody corrects it. */
+  #logOnce(error: unknown): void {
+    const problem = error instanceof Error ? error.message : String(error)
+    if (problem === this.#problem) return
+    this.#problem = problem
     const fields = { certificate: this.#files.cert, key: this.#files.key, error }
     this.#options.log.error(fields, 'the new certificate is not valid; STARTTLS keeps the old one')
   }
@@ -146,8 +145,8 @@ function digestOf({ certificatePem, privateKeyPem }: Certificate): string {
 }
 
 /**
- * Made when absent. The pair is one file, put in its place whole: of two processes that start at
- * once, each may make one, and whichever stays is a certificate with its own key.
+ * Creates the pair when absent. It is one file, moved into place whole: when two processes start at once,
+ * either file is a certificate with its own key.
  */
 async function ownCertificate(settings: CertificateSettings, nowMs: number): Promise<Certificate> {
   const folder = join(settings.dataDir, 'tls')
@@ -168,7 +167,7 @@ async function ownCertificate(settings: CertificateSettings, nowMs: number): Pro
   return (await readPair(file)) ?? made
 }
 
-/** What is not a key or a certificate is passed over by whoever reads PEM (RFC 7468 §2). */
+/** Readers of PEM ignore everything else in the file (RFC 7468 §2). */
 async function readPair(file: string): Promise<Certificate | null> {
   try {
     const pem = await readFile(file, 'utf8')
@@ -184,7 +183,7 @@ export type Certificate = {
   readonly privateKeyPem: string
 }
 
-/** TLS 1.2 and newer. Throws when the texts are no certificate and key, or do not belong together. */
+/** TLS 1.2 and newer. Throws when the texts are not a certificate and its key. */
 export function makeServerTls(certificate: Certificate): SecureContext {
   return createSecureContext({
     cert: certificate.certificatePem,
