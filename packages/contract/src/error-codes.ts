@@ -1,9 +1,6 @@
-// Every code of an error body with its status and sentence. Knows what a code means to a caller, not when
-// the service says it.
-
 /**
- * Every code that an error body can carry. `sentence` says what it means; the `message` of a real
- * answer may say more. `fix`, where present, is what a caller can do next.
+ * Every error code of the API. `sentence` is its general meaning; the `message` of an answer may say more.
+ * `fix` says what the caller can do next.
  */
 export const errorCodes = {
   bad_request: {

@@ -1,11 +1,11 @@
-// When each kind of event happens and what it says, as a table for people.
+// The table of docs/event-kinds.md: when each kind of event happens and which fields it has.
 
 import { type EventKind, eventKinds } from './vocabulary.ts'
 
 type Explained = {
   /** One sentence. */
   readonly happens: string
-  /** What the envelope holds beside the fields of every event. */
+  /** Fields of the envelope besides those of every event. */
   readonly holds: string
 }
 
@@ -57,7 +57,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   },
 }
 
-/** The page of the documentation, in Markdown. */
+/** Markdown. */
 export function renderEventKindsPage(): string {
   const rows = eventKinds.map((kind) => {
     const { happens, holds } = eventKindTable[kind]

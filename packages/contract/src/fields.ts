@@ -1,9 +1,9 @@
-// The fields of a body or an answer as rows for readers: the reference page and llms-full.txt.
+// The fields of a request or response as rows of the reference page and llms-full.txt.
 
 import { componentName } from './openapi-components.ts'
 
 export type Field = {
-  /** With a dot before a field of an object and `[]` after a list: `data[].address`. */
+  /** With `.` before a field of an object and `[]` after a list: `data[].address`. */
   readonly path: string
   readonly type: string
   readonly isRequired: boolean
@@ -27,7 +27,7 @@ type Schema = {
   readonly maxItems?: number
 }
 
-/** With `stopsAtNames`, an object that the document has by name is not gone into: its type names it. */
+/** With `stopsAtNames`, the fields of named objects are left out: the type names the object. */
 export function fieldsOf(schema: unknown, { stopsAtNames }: { stopsAtNames: boolean }): Field[] {
   return rows(schema as Schema, '', stopsAtNames)
 }
@@ -48,7 +48,7 @@ function rows(schema: Schema | undefined, within: string, stopsAtNames: boolean)
   })
 }
 
-/** The object whose fields follow a field: its own, that of its items, or the one that it may be. */
+/** The object whose fields follow: the property itself, its items, or one of its alternatives. */
 function innerOf(schema: Schema): { schema: Schema; isList: boolean } | null {
   if (schema.properties) return { schema, isList: false }
   if (schema.items) {
@@ -58,7 +58,7 @@ function innerOf(schema: Schema): { schema: Schema; isList: boolean } | null {
   return schema.anyOf?.map(innerOf).find((inner) => inner !== null) ?? null
 }
 
-/** A word or a few: `string or null`, `"pending", "sent"`, `array of Inbox`. */
+/** For example `string or null`, `"pending", "sent"`, `array of Inbox`. */
 function typeOf(schema: Schema): string {
   const name = componentName(schema)
   if (name !== undefined) return name

@@ -1,9 +1,9 @@
-// Introductions that the reference page and llms-full.txt share: what holds for every operation.
+// Introductions to the whole API, for the reference page and llms-full.txt.
 
 export type Guide = {
   readonly id: string
   readonly title: string
-  /** Sentences; a word between backticks is code. */
+  /** Text; words between backticks are code. */
   readonly paragraphs: readonly string[]
   readonly sample?: string
 }

@@ -1,5 +1,5 @@
-// The contract as a page for language models (llmstxt.org): what the service is, how it is called safely,
-// and every operation with its sentence.
+// The contract as pages for language models (llmstxt.org): llms.txt, the overview, and llms-full.txt, every
+// operation with its fields.
 
 import { type Operation, type Tag, tags } from '#operations/operation.ts'
 import { type ErrorCode, errorCodes } from './error-codes.ts'
@@ -21,7 +21,7 @@ export function llmsText({ publicUrl }: { publicUrl: string }): string {
   return `${head(publicUrl)}\n${sections.join('\n')}`
 }
 
-/** What is for operators and browsers. */
+/** Operations for operators and browsers. */
 const OF_OTHERS: ReadonlySet<Tag> = new Set(['Administration', 'Console'])
 
 function head(publicUrl: string): string {
@@ -53,7 +53,7 @@ function sectionOf(tag: Tag, publicUrl: string, ids: readonly (typeof operationI
   return `## ${tag}\n\n${lines.join('\n')}\n`
 }
 
-/** Every operation can answer these; they are left out beside each. */
+/** Errors of every operation; they are not repeated for each. */
 const COMMON_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'bad_request',
   'unauthorized',

@@ -1,4 +1,4 @@
-// The shapes that the OpenAPI document has by name; elsewhere it refers to them.
+// The shapes that have a name in the OpenAPI document, which refers to them.
 
 import { originalOf, type TSchema } from '#schema.ts'
 import {
@@ -31,7 +31,6 @@ import { AttachmentToSend, Delivery, SendMessage, SentMessage } from '#shapes/se
 import { Thread, ThreadMessages } from '#shapes/thread.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
 
-/** By the name that the document gives them. */
 export const components: Readonly<Record<string, TSchema>> = {
   Account,
   ApiKey,
@@ -82,7 +81,7 @@ const names = new Map<unknown, string>(
   Object.entries(components).map(([name, schema]) => [schema, name]),
 )
 
-/** The name of a shape that the document has by name. */
+/** The name of a shape in the document; undefined if it has none. */
 export function componentName(schema: unknown): string | undefined {
   return names.get(originalOf(schema))
 }

@@ -120,7 +120,7 @@ function sessionOf({ method }: Operation): JsonObject {
   return { session: [], ...(method === 'GET' ? {} : { csrfToken: [] }) }
 }
 
-/** Named after what they identify: `inboxes.id` in `/v1/inboxes/{id}`. */
+/** Named after the resource: `inboxes.id` in `/v1/inboxes/{id}`. */
 function pathParameters({ path, parameters = {} }: Operation): Part[] {
   const segments = path.split('/')
   return Object.entries(parameters).map(([name, description]) => ({
@@ -164,7 +164,7 @@ function bodyOfType(type: BodyMediaType, body: TObject): JsonObject {
   }
 }
 
-/** The fields of the body as those of a form, in which files are parts of their own. */
+/** The body as a form, in which each file is a part. */
 function asForm(body: TObject): JsonObject {
   const { properties, ...schema } = inside(body)
   const fields = Object.entries(properties as JsonObject).map(([name, property]) => {
@@ -212,7 +212,7 @@ function limitHeaders({ isRateLimited }: Operation): JsonObject {
   return isRateLimited ? headers('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset') : {}
 }
 
-/** Responses that are alike are named after their codes, and after what else tells them apart. */
+/** Equal responses share a name made of their codes. */
 function errorResponses(operation: Operation): { status: number; part: Part }[] {
   const byStatus = Map.groupBy(errorsOf(operation), (code) => errorCodes[code].status)
   const statuses = [...byStatus.entries()].sort(([a], [b]) => a - b)
@@ -247,7 +247,7 @@ function errorExamples(codes: readonly ErrorCode[]): JsonObject {
   return Object.fromEntries(codes.map((code) => [code, { value: errorExample(code) }]))
 }
 
-/** A schema as the document writes it: a reference where it has a name. */
+/** A reference if the schema has a name, otherwise the schema itself. */
 function refer(schema: unknown): JsonObject {
   const name = componentName(schema)
   return name === undefined ? inside(schema) : { $ref: `#/components/schemas/${name}` }
@@ -399,13 +399,13 @@ export const securitySchemes = {
 
 export type JsonObject = { [name: string]: unknown }
 
-/** A part of an operation, with the name that it gets where others have the same part. */
+/** A part of an operation, with its name if other operations share it. */
 export type Part = { readonly name: string; readonly content: JsonObject }
 
 export type Shared = {
-  /** The parts that are there more than once, by name. */
+  /** Parts that occur more than once, by name. */
   readonly components: JsonObject
-  /** A reference to the part where it is shared, else the part itself. */
+  /** A reference to a shared part, otherwise the part itself. */
   refer(part: Part): JsonObject
 }
 
@@ -434,7 +434,7 @@ function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
   return free
 }
 
-/** What a request that opens no WebSocket is answered with; a bad key is told once it is open. */
+/** Errors before the WebSocket is open. A bad key closes it afterwards. */
 export const webSocketErrors = [
   'bad_request',
   'upgrade_required',
@@ -443,7 +443,7 @@ export const webSocketErrors = [
   'service_unavailable',
 ] as const satisfies readonly ErrorCode[]
 
-/** OpenAPI has no form for frames, so they are described in words. */
+/** OpenAPI cannot describe frames, so this text does. */
 const frames = [
   'Send the API key in the Authorization header or in the query parameter token.',
   'To subscribe, send the frame `{ "type": "subscribe", "inbox_ids": [], "pod_ids": [], "event_types": [], "last_event_id": "evt_…" }`. Only type is required; an empty or missing list means all. The reply is a frame of type `subscribed` with the subscription. Every frame without a `type` is an event.',
@@ -453,7 +453,6 @@ const frames = [
   'An account may have ten connections (close code 4008), and a connection may send 30 frames in 10 seconds (4029). Close code 4001 means that the API key is invalid or was revoked.',
 ].join('\n\n')
 
-/** The path item. */
 export const webSocketPathItem = {
   get: {
     operationId: 'events.webSocket',

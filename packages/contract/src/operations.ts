@@ -1,5 +1,5 @@
-// The table of operations: what the API can do. HTTP routes, the OpenAPI document, the reference page
-// and the SDK are made of it.
+// The table of operations. HTTP routes, the OpenAPI document, the reference page, the SDK and the command line
+// are made from it.
 
 import {
   apiKeyOperations,
@@ -53,14 +53,14 @@ type PathNames<Path extends string> = Path extends `${string}{${infer Name}}${in
 /** Path parameters by name, decoded. */
 export type PathOf<Id extends OperationId> = { [Name in PathNames<Operations[Id]['path']>]: string }
 
-/** Query parameters as a handler sees them: converted, with defaults filled in. */
+/** Query parameters as a handler gets them: converted, with defaults. */
 export type QueryOf<Id extends OperationId> = Operations[Id] extends {
   readonly query: infer Query extends TSchema
 }
   ? Static<Query>
   : Record<never, never>
 
-/** The request body; undefined where the operation has none. */
+/** The request body; undefined if the operation has none. */
 export type BodyOf<Id extends OperationId> = Operations[Id] extends {
   readonly body: infer Body extends TSchema
 }
@@ -77,7 +77,7 @@ export type BinaryOperationId = {
   [Id in OperationId]: Operations[Id]['success'] extends { readonly mediaType: string } ? Id : never
 }[OperationId]
 
-/** The JSON body of a success; undefined where there is none or it is not JSON. */
+/** The JSON body of a success; undefined if there is none or it is not JSON. */
 export type ResponseOf<Id extends OperationId> =
   | BodyOfSuccess<Operations[Id]['success']>
   | (Operations[Id] extends { readonly otherSuccess: infer Other } ? BodyOfSuccess<Other> : never)
@@ -95,7 +95,7 @@ export function pathNames(path: string): string[] {
   return Array.from(path.matchAll(/\{(\w+)\}/g), (match) => match[1] ?? '')
 }
 
-/** Whether a request without a body is taken as `{}`: nothing in the body is required. */
+/** Whether a request without a body counts as `{}`, because no field is required. */
 export function isBodyOptional(operation: Operation): boolean {
   const { method, body } = operation
   const required: readonly string[] = body?.required ?? []
@@ -107,7 +107,7 @@ export function isOpenToSessions({ auth }: Operation): boolean {
   return auth === 'key' || auth === 'key-or-signature' || auth === 'session'
 }
 
-/** Every code that the operation can answer with: its own, and those that follow from its form. */
+/** Every error code of the operation: its own, and those that follow from its definition. */
 export function errorsOf(operation: Operation): ErrorCode[] {
   const codes = new Set<ErrorCode>()
   if (operation.query || operation.body) codes.add('bad_request')

@@ -1,5 +1,5 @@
-// Makers of JSON Schema with TypeBox's types. TypeBox itself is some 300 modules, which would cost
-// every start of the service about 90 ms; what the contract needs of it at run time is this page.
+// Makes JSON Schema with TypeBox's types. TypeBox has about 300 modules, which would add 90 ms to each start
+// of the service; the contract needs only these functions at run time.
 
 import type {
   Static,
@@ -39,7 +39,7 @@ function makeObject(properties: TProperties, options?: TObjectOptions): TSchema 
   return { type: 'object', ...(required.length > 0 ? { required } : {}), properties, ...options }
 }
 
-/** The same schema as a property that may be missing; the one given stays as it is. */
+/** A copy of the schema for an optional property. */
 function makeOptional<Schema extends TSchema>(schema: Schema): TOptional<Schema>
 function makeOptional(schema: TSchema): TSchema {
   const copy = { ...schema }
@@ -47,7 +47,7 @@ function makeOptional(schema: TSchema): TSchema {
   return copy
 }
 
-/** The schema itself, or the one that it is the optional copy of. */
+/** The schema itself, or the original of an optional copy. */
 export function originalOf(schema: unknown): unknown {
   return (typeof schema === 'object' && schema !== null && originals.get(schema)) || schema
 }

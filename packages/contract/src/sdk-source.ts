@@ -1,5 +1,5 @@
-// The declarations that a packed SDK carries instead of the contract: what its types name of it, in
-// plain TypeScript made of the schemas.
+// Generated sources of the SDK: the type declarations that a packed SDK has instead of the contract, and its
+// table of routes.
 
 import {
   Account,
@@ -155,7 +155,7 @@ function plainType(type: string, { properties = {}, required = [], items }: Sche
 
 const LINE_LENGTH_MAX = 100
 
-/** TypeScript, formatted as the house formats it. */
+/** TypeScript, formatted like the repository. */
 export function sdkRoutesSource(): string {
   const lines = operationIds.map((id) => {
     const { method, path } = operationOf(id)

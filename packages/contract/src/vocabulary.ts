@@ -1,29 +1,27 @@
-// The words of the API: plans, states, roles, types and event kinds. Knows what a word means to a
-// caller, not when the service says it.
+// The words of the API: plans, states, roles, types and event kinds.
 
 export const plans = ['free', 'developer', 'launch'] as const
 export type Plan = (typeof plans)[number]
 
-/** What a link in a message is for, as its words say. */
+/** The purpose of a link in a message, by its words. */
 export const linkKinds = ['verify', 'magic', 'reset', 'unsubscribe', 'other'] as const
 export type LinkKind = (typeof linkKinds)[number]
 
 export const messageDirections = ['inbound', 'outbound'] as const
 export type MessageDirection = (typeof messageDirections)[number]
 
-/** The order of what a search finds. */
 export const searchSorts = ['newest', 'rank'] as const
 export type SearchSort = (typeof searchSorts)[number]
 
-/** Inbound mail is `received` and stays so; outbound is `pending`, then `sent` or `failed`. */
+/** Inbound mail is always `received`; outbound is `pending`, then `sent` or `failed`. */
 export const messageStatuses = ['pending', 'sent', 'received', 'failed'] as const
 export type MessageStatus = (typeof messageStatuses)[number]
 
-/** What becomes of images of other hosts in a message that is shown. */
+/** Whether images of other hosts are shown in a message. */
 export const imageModes = ['block', 'show'] as const
 export type ImageMode = (typeof imageModes)[number]
 
-/** How an inbox came to receive a message: addressed (`to`) or copied (`cc`). */
+/** How an inbox was named in the header: addressed (`to`) or copied (`cc`). */
 export const deliveryRoles = ['to', 'cc'] as const
 export type DeliveryRole = (typeof deliveryRoles)[number]
 
@@ -32,9 +30,9 @@ export const suppressionTypes = ['bounce', 'complaint', 'unsub', 'manual'] as co
 export type SuppressionType = (typeof suppressionTypes)[number]
 
 /**
- * What has become of a message for one recipient: `queued` before the first attempt, `deferred`
- * between two, the others when it is settled. An `accepted` one may still become `bounced` or
- * `complained`; `unknown` ended without an answer and counts as refused.
+ * The outcome of a message for one recipient: `queued` before the first attempt, `deferred` between two, the
+ * others when it is settled. `accepted` may still become `bounced` or `complained`; `unknown` ended without
+ * an answer and counts as refused.
  */
 export const deliveryStatuses = [
   'queued',
@@ -48,15 +46,15 @@ export const deliveryStatuses = [
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
 /**
- * What a report said of a recipient: `hard` proves a dead address and suppresses it; `soft` is a
- * trouble that may pass, `policy` a refusal of the sender or the content, `full` a lack of room.
+ * The reason of a bounce: `hard` means a dead address, which is suppressed; `soft` a problem that may pass,
+ * `policy` a refusal of the sender or the content, `full` a full mailbox.
  */
 export const bounceClasses = ['hard', 'soft', 'policy', 'full'] as const
 export type BounceClass = (typeof bounceClasses)[number]
 
 /**
- * `pending` until DNS has what it has to; `degraded` when a later check finds it wrong: all goes on
- * for 72 hours; `failed` then, or when it never was verified in 14 days: no sends, no new inboxes.
+ * `pending` until DNS has the required records; `degraded` when a later check finds them wrong, which changes
+ * nothing for 72 hours; then `failed`, also if never verified within 14 days: no sends, no new inboxes.
  */
 export const domainStatuses = ['pending', 'verified', 'degraded', 'failed'] as const
 export type DomainStatus = (typeof domainStatuses)[number]
@@ -64,11 +62,10 @@ export type DomainStatus = (typeof domainStatuses)[number]
 export const dnsRecordPurposes = ['ownership', 'mx', 'spf', 'dkim', 'dmarc'] as const
 export type DnsRecordPurpose = (typeof dnsRecordPurposes)[number]
 
-/** What DNS has of a record: nothing, something else, or what it has to. */
 export const dnsRecordStatuses = ['missing', 'invalid', 'valid'] as const
 export type DnsRecordStatus = (typeof dnsRecordStatuses)[number]
 
-/** RFC 8601 §2.7: how a check of an arriving message ended. `temperror` is never the sender's fault. */
+/** Results of sender checks (RFC 8601 §2.7). `temperror` is never the sender's fault. */
 export const authenticationResults = [
   'none',
   'pass',
@@ -81,18 +78,18 @@ export const authenticationResults = [
 ] as const
 export type AuthenticationResult = (typeof authenticationResults)[number]
 
-/** What a domain asks for where mail from it fails (RFC 9989 §4.7). */
+/** What a domain wants for mail that fails DMARC (RFC 9989 §4.7). */
 export const dmarcPolicies = ['none', 'quarantine', 'reject'] as const
 export type DmarcPolicy = (typeof dmarcPolicies)[number]
 
 export const senderRuleTypes = ['allow', 'block'] as const
 export type SenderRuleType = (typeof senderRuleTypes)[number]
 
-/** Whose mail reaches inboxes: `none`, of all but the blocked; `allowlist`, only of the allowed. */
+/** `none` accepts everyone except blocked senders, `allowlist` only allowed ones. */
 export const filterModes = ['none', 'allowlist'] as const
 export type FilterMode = (typeof filterModes)[number]
 
-/** Why mail is in quarantine: a rule blocks its sender, none allows it, or one does but it is not proven to be the sender's. */
+/** A rule blocks the sender, no rule allows it, or one does but the sender is not verified. */
 export const quarantineReasons = ['blocked', 'not_allowed', 'not_verified'] as const
 export type QuarantineReason = (typeof quarantineReasons)[number]
 
@@ -111,13 +108,13 @@ export const eventKinds = [
 ] as const
 export type EventKind = (typeof eventKinds)[number]
 
-/** Where the WebSocket is opened; no operation, for it has no answer. */
+/** The WebSocket. It is not an operation, because it has no response. */
 export const WEB_SOCKET_PATH = '/v1/ws'
 
-/** Where the tools for models are, over the Model Context Protocol; no operation either. */
+/** The MCP endpoint with the tools for models. */
 export const MCP_PATH = '/mcp'
 
-/** Why a webhook delivers no more: by a change of its own, or after failing for five days. */
+/** Why a webhook is disabled: by request, or after failing for five days. */
 export const webhookDisabledReasons = ['by_request', 'failing'] as const
 export type WebhookDisabledReason = (typeof webhookDisabledReasons)[number]
 
@@ -126,9 +123,9 @@ export const webhookDeliveryStatuses = ['pending', 'succeeded', 'failed'] as con
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
 
 /**
- * Why an attempt failed: an answer that is no success (`status`, `redirect`), none in time, an address
- * that may not be reached, or no connection; `internal_error` is a fault of the service, or a test
- * that it did not carry to its end, and `webhook_disabled` was not attempted.
+ * Why an attempt failed: an unsuccessful response (`status`, `redirect`), none in time, a forbidden address,
+ * or no connection. `internal_error` is a fault of the service or an interrupted test; a delivery with
+ * `webhook_disabled` was not attempted.
  */
 export const webhookErrors = [
   'status',
@@ -144,11 +141,10 @@ export const webhookErrors = [
 ] as const
 export type WebhookError = (typeof webhookErrors)[number]
 
-/** How far back figures go. */
 export const statsRanges = ['24h', '7d', '30d'] as const
 export type StatsRange = (typeof statsRanges)[number]
 
-/** The cookie that a session of the console is, and what goes beside it with all that changes something. */
+/** The session cookie of the console. Requests that change something also need the CSRF header. */
 export const SESSION_COOKIE = 'mailroom_session'
 /** Its name over https: one that no neighbouring host can set (RFC 6265bis §4.1.3.2). */
 export const SECURE_SESSION_COOKIE = `__Host-${SESSION_COOKIE}` as const

@@ -1,4 +1,4 @@
-// Operations of the session that a person has with the console.
+// Operations on keys, console sessions, pairings and statistics.
 
 import { Type } from '#schema.ts'
 import {

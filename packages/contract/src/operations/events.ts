@@ -1,4 +1,4 @@
-// Operations that tell of events: the log, the stream of it, and a wait for the next message.
+// Operations on events: the log, its stream, and the wait for a message.
 
 import { Type } from '#schema.ts'
 import { Event } from '#shapes/event.ts'

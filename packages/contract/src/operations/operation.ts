@@ -1,4 +1,4 @@
-// What an operation is: one method on one path with everything a caller and a server must agree on.
+// An operation: one method on one path, with everything that a caller and a server must agree on.
 
 import type { ErrorCode } from '#error-codes.ts'
 import type { TObject, TSchema } from '#schema.ts'
@@ -52,7 +52,6 @@ export type Success =
     }
   | { readonly status: 204; readonly description: string }
 
-/** What a request body may be written in. */
 export type BodyMediaType = 'application/json' | 'multipart/form-data' | 'message/rfc822'
 
 export type Operation = {
@@ -70,22 +69,22 @@ export type Operation = {
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: TObject
   readonly body?: TObject
-  /** JSON alone when left out. A body of another type is read into the fields of `body`. */
+  /** Default: only JSON. A body of another type is read into the fields of `body`. */
   readonly bodyMediaTypes?: readonly BodyMediaType[]
-  /** Bodies hold files, and may be 36 MiB instead of 1 MiB. */
+  /** Bodies contain files, and may have 36 MiB instead of 1 MiB. */
   readonly hasLargeBody?: true
   /**
-   * The Idempotency-Key header is required, and a repeated request gets the first one's answer again,
-   * with the header Idempotency-Replayed.
+   * The Idempotency-Key header is required; a repeated request gets the first response again, with the header
+   * Idempotency-Replayed.
    */
   readonly needsIdempotencyKey?: true
-  /** There is no such route unless mail goes to the sandbox. */
+  /** Exists only in sandbox mode. */
   readonly isOfSandbox?: true
   readonly success: Success
-  /** What else may come of it without being an error; the handler says which of the two it was. */
+  /** A second kind of success; the handler chooses between the two. */
   readonly otherSuccess?: JsonSuccess
-  /** The handler gives its success the cookie of a session, or ends it. */
+  /** The handler sets or clears the session cookie. */
   readonly setsCookie?: true
-  /** Codes of this operation alone; `errorsOf` adds the ones that follow from its form. */
+  /** Error codes of its own; `errorsOf` adds those that follow from the definition. */
   readonly errors: readonly ErrorCode[]
 }

@@ -1,4 +1,4 @@
-// Operations on who may write to an account's inboxes: its rules, its filter mode, its quarantine.
+// Operations on sender rules, the filter mode and the quarantine.
 
 import { Type } from '#schema.ts'
 import { Me, OwnAccount, UpdateOwnAccount } from '#shapes/account.ts'

@@ -1,4 +1,4 @@
-// Operations on what is sent: sending itself, deliveries and suppressions.
+// Operations on sending: sends, deliveries, suppressions, unsubscribe links.
 
 import { Type } from '#schema.ts'
 import { listOf, PageQuery, pageProperties } from '#shapes/page.ts'

@@ -1,4 +1,4 @@
-// Operations that tell about the service itself.
+// Operations on the service itself. Operations of the operator answer 404 while no operator token is set.
 
 import { Type } from '#schema.ts'
 import { Account, CreateAccount, NewAccount, UpdateAccount } from '#shapes/account.ts'

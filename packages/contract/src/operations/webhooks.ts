@@ -1,4 +1,4 @@
-// Operations on webhooks, those behind an inbox's webhookUrl included.
+// Operations on webhooks, including those of an inbox's webhookUrl.
 
 import { COUNTED_MAX, countedListOf, listOf, PageQuery } from '#shapes/page.ts'
 import {

@@ -50,7 +50,7 @@ export const Domain = Type.Object(
 )
 export type Domain = Static<typeof Domain>
 
-// What a domain's name may be has a code of its own (invalid_domain).
+// An invalid name has its own error code (invalid_domain), so the schema only requires text.
 export const CreateDomain = Type.Object(
   {
     domain: text('A name under a public suffix that you can publish DNS records for.'),

@@ -51,15 +51,15 @@ export const ChangedInbox = Type.Object(
 )
 export type ChangedInbox = Static<typeof ChangedInbox>
 
-// What a URL may be has a code of its own (invalid_webhook_url).
+// An invalid URL has its own error code (invalid_webhook_url), so the schema only requires text.
 const webhookUrl = Type.Optional(
   nullableText(
     'URL for events of this inbox only: absolute, https, port 443 or 80. Changing the URL keeps the secret; null removes the webhook.',
   ),
 )
 
-// The form of a mailbox name and the existence of a pod or domain have codes of their own
-// (invalid_mailbox_name, invalid_pod, invalid_domain), so the shape asks for text alone.
+// Invalid names, pods and domains have their own error codes (invalid_mailbox_name, invalid_pod,
+// invalid_domain), so the schema only requires text.
 export const CreateInbox = Type.Object(
   {
     mailboxName: Type.Optional(

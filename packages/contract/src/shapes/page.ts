@@ -3,10 +3,10 @@
 import { type TSchema, Type } from '#schema.ts'
 
 export const PAGE_SIZE_DEFAULT = 50
-/** A larger `limit` is treated as this one, because existing clients ask for more. */
+/** A larger `limit` counts as this one, because existing clients ask for more. */
 export const PAGE_SIZE_MAX = 100
 
-/** Query of a list. What a handler sees is complete: defaults filled in, `limit` cut to the maximum. */
+/** Query of a list. A handler gets defaults filled in and `limit` cut to the maximum. */
 export const pageProperties = {
   limit: Type.Integer({
     minimum: 1,
@@ -22,7 +22,7 @@ export const pageProperties = {
 
 export const PageQuery = Type.Object(pageProperties)
 
-/** How far a list counts of which there may be any number. */
+/** Long lists count only up to this number. */
 export const COUNTED_MAX = 10_000
 
 export function listOf<Item extends TSchema>(item: Item, description: string) {

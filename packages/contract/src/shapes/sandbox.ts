@@ -1,4 +1,4 @@
-// Mail of the sandbox: what was kept instead of being sent, and what is made to arrive.
+// Mail of the sandbox: captured messages, and mail to inject.
 
 import { type Static, Type } from '#schema.ts'
 import { Attachment, Message } from './message.ts'
@@ -48,7 +48,7 @@ export type CapturedMessage = Static<typeof CapturedMessage>
 
 const address = emailAddress('One address, or Name <address>.')
 
-// A union of the two would have a validator tell of both, whichever was meant.
+// With a union of the two, a validator would report the errors of both.
 const recipients = Type.Unsafe<string | string[]>({
   type: ['string', 'array'],
   [MAILBOX]: true,

@@ -1,4 +1,4 @@
-// What a search in an inbox finds.
+// Searches and their results.
 
 import { type Static, Type } from '#schema.ts'
 import { messageDirections, searchSorts } from '#vocabulary.ts'

@@ -1,4 +1,4 @@
-// Who may write to the inboxes of an account, and the mail that was kept out.
+// Sender rules, quarantined mail, and suppressions.
 
 import { type Static, Type } from '#schema.ts'
 import { deliveryRoles, quarantineReasons, senderRuleTypes, suppressionTypes } from '#vocabulary.ts'

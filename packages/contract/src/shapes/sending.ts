@@ -1,4 +1,4 @@
-// What is sent from an inbox, what the answer says, and what became of it for each recipient.
+// Sends, their responses, and deliveries.
 
 import { type Static, Type } from '#schema.ts'
 import {
@@ -31,8 +31,8 @@ const FILENAME_LENGTH_MAX = 1_000
 const MEDIA_TYPE_LENGTH_MAX = 255
 const CONTENT_ID_LENGTH_MAX = 250
 
-// Printable ASCII without the characters that end or quote an identifier in a header field (RFC 5322
-// §3.2.3), so that what is written is what the HTML refers to.
+// Printable ASCII without the characters that end or quote an identifier in a header field (RFC 5322 §3.2.3),
+// so that the HTML can refer to it.
 const CONTENT_ID_PATTERN = '^[!\\x23-\\x27*+.-:=?-Z^-~-]*$'
 const CONTENT_ID_RULE = 'must contain only printable ASCII, without white space and <>()[]\\",;'
 

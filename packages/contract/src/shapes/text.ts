@@ -1,32 +1,31 @@
-// The building stones of shapes: nullable values, words out of a list, times, and text that is safe
-// to put into a header field or a log line. Lengths count Unicode code points.
+// The parts of shapes: nullable values, words of a list, times, and text that is safe in a header field or a
+// log line. Lengths count Unicode code points.
 
 import { type TUnsafe, Type } from '#schema.ts'
 
-/** Annotation of a schema with a pattern: what the pattern asks for, to follow a field's name. */
+/** Annotation of a pattern: its rule in words, to follow a field's name. */
 export const RULE = 'x-rule'
 
-/** Annotation of a text that is read without the blanks at its ends. */
+/** Annotation of a text that is trimmed. */
 export const TRIMMED = 'x-trimmed'
 
-/** Annotation of a text that is one mailbox, and read as its bare address. */
+/** Annotation of a text that is one mailbox; only its address is used. */
 export const MAILBOX = 'x-mailbox'
 
-// C0, DEL, C1 and the Unicode line ends: whatever could end a line somewhere downstream.
+// C0, DEL, C1 and the Unicode line ends: everything that could end a line somewhere.
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
 
 export const LINE_PATTERN = `^[^${CONTROL}]*$`
 export const LINE_RULE = 'must not hold control characters or line breaks'
 
-// Characters that turn the direction of writing for all that follows: a name that holds one can make
-// the address after it read backwards.
+// Characters that change the writing direction: a name with one can make the address after it read backwards.
 const BIDI = '\\u202a-\\u202e\\u2066-\\u2069'
 
 export const NAME_PATTERN = `^[^${CONTROL}${BIDI}]*$`
 export const NAME_RULE =
   'must not hold control characters, line breaks or marks of writing direction'
 
-// URL parsers fold '.' and '..' out of a path, so a pod of that name could not be addressed.
+// URL parsers resolve '.' and '..' in a path, so a pod with such a name could not be addressed.
 export const CLIENT_ID_PATTERN = `^(?!\\.{1,2}$)(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]*$`
 export const CLIENT_ID_RULE =
   "must not be '.' or '..', hold '/', control characters or line breaks, or look like a pod id"
@@ -34,9 +33,9 @@ export const CLIENT_ID_RULE =
 const PORTABLE_LINE = '^[^\\x00-\\x1f\\x7f-\\x9f]*$'
 
 /**
- * What the API description publishes in place of a pattern: the part of it that holds in the regular
- * expressions of JavaScript, Python, Go, Rust and Java. Some generators write the line end that `\u2028`
- * stands for into their code, and not every language has look-ahead. The rule beside it says the whole.
+ * Patterns that the API description publishes instead: the part that works in the regular expressions of
+ * JavaScript, Python, Go, Rust and Java. Some generators write the line end `\u2028` itself into their code,
+ * and not every language has look-ahead. The rule in words is complete.
  */
 export const portablePatterns: ReadonlyMap<unknown, string> = new Map([
   [LINE_PATTERN, PORTABLE_LINE],
@@ -65,7 +64,7 @@ export function nullableLine(bounds: TextBounds): TUnsafe<string | null> {
   })
 }
 
-/** A name that stands before an address in a header field. */
+/** A name before an address in a header field. */
 export function displayName(bounds: TextBounds) {
   return Type.String({ ...bounds, pattern: NAME_PATTERN, [RULE]: NAME_RULE })
 }
@@ -123,9 +122,8 @@ export function nullableCount(description: string): TUnsafe<number | null> {
 }
 
 /**
- * One mailbox: the bare address, or `Name <address>`, of which the address is taken. Without the format
- * `email`, by which a generated client would refuse the second. What exactly counts as an address is
- * the server's to check.
+ * One mailbox: the bare address, or `Name <address>`, whose address is used. Without the format `email`, because
+ * a generated client would refuse the second form. The server checks the address.
  */
 export function emailAddress(description: string) {
   return Type.String({ [MAILBOX]: true, description })

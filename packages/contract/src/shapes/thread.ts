@@ -1,4 +1,4 @@
-// Threads: messages of an inbox that answer one another, with a flag for what was dealt with.
+// Threads: messages of an inbox that answer each other, with a read flag.
 
 import { type Static, Type } from '#schema.ts'
 import { Message } from './message.ts'

@@ -1,4 +1,4 @@
-// Webhooks: URLs that events are posted to, and what has become of each post.
+// Webhooks: URLs that events are posted to, and their deliveries.
 
 import { type Static, type TUnsafe, Type } from '#schema.ts'
 import {
@@ -22,7 +22,7 @@ import {
   time,
 } from './text.ts'
 
-/** Of podIds, and of inboxIds. */
+/** For podIds and inboxIds each. */
 export const FILTER_IDS_MAX = 1_000
 const ID_LENGTH_MAX = 255
 const named = {
@@ -85,7 +85,7 @@ export const WebhookWithSecret = Type.Object(
 )
 export type WebhookWithSecret = Static<typeof WebhookWithSecret>
 
-// What a URL may be has a code of its own (invalid_webhook_url), so the shape asks for text alone.
+// An invalid URL has its own error code (invalid_webhook_url), so the schema only requires text.
 const url = text(
   'An absolute https URL, on port 443 or 80, of a host on the public Internet. If the operator allows private addresses (MAILROOM_ALLOW_PRIVATE_EGRESS), http, any port and any host work too.',
 )
