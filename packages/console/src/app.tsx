@@ -1,17 +1,18 @@
-// Sign-in or the shell with its pages, by the session that there is.
+// Shows the sign-in page, or the shell with its pages if somebody is signed in.
 
 import { useEffect } from 'preact/hooks'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
 import { closeCompose } from '#data/compose.ts'
 import { followEvents, forgetEvents } from '#data/live.ts'
+import { paths } from '#data/paths.ts'
 import { resumeSession, session, startFailure } from '#data/session.ts'
+import { dismissToast, toasts } from '#data/toasts.ts'
 import { DomainPage } from '#pages/domain.tsx'
 import { DomainsPage } from '#pages/domains.tsx'
 import { EventsPage } from '#pages/events.tsx'
 import { InboxesPage } from '#pages/inboxes.tsx'
 import { KeysPage } from '#pages/keys.tsx'
 import { MailPage } from '#pages/mail.tsx'
-import { MissingPage } from '#pages/missing.tsx'
 import { OverviewPage } from '#pages/overview.tsx'
 import { PairPage } from '#pages/pair.tsx'
 import { QuarantinePage } from '#pages/quarantine.tsx'
@@ -22,8 +23,10 @@ import { SignInPage } from '#pages/sign-in.tsx'
 import { SuppressionsPage } from '#pages/suppressions.tsx'
 import { WebhookPage } from '#pages/webhook.tsx'
 import { WebhooksPage } from '#pages/webhooks.tsx'
-import { Skeleton, Trouble } from '#parts/notice.tsx'
-import { ToastList } from '#parts/toast-list.tsx'
+import { Button, ButtonLink } from '#parts/button.tsx'
+import { Icon } from '#parts/icon.tsx'
+import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page } from '#parts/page.tsx'
 import { Shell } from './shell.tsx'
 
 export function App() {
@@ -51,7 +54,7 @@ function Gate() {
       </main>
     )
   }
-  // Another key is another account's view: nothing of the one before stays.
+  // A new session may be another account's, so nothing of the old one stays.
   return current === null ? <SignInPage /> : <SignedIn key={current.csrfToken} />
 }
 
@@ -87,5 +90,36 @@ function SignedIn() {
         <Route default component={MissingPage} />
       </Router>
     </Shell>
+  )
+}
+
+export function MissingPage() {
+  return (
+    <Page title="Not found">
+      <Empty
+        icon="search"
+        title="Page not found"
+        actions={<ButtonLink href={paths.overview}>Go to overview</ButtonLink>}
+      >
+        The address may be wrong or incomplete.
+      </Empty>
+    </Page>
+  )
+}
+
+export function ToastList() {
+  return (
+    <div class="toasts" role="status" aria-live="polite" aria-relevant="additions">
+      {toasts.value.map(({ id, kind, text, detail }) => (
+        <div key={id} class={`toast ${kind}`}>
+          <Icon name={kind === 'done' ? 'check' : 'warning'} />
+          <div class="toast-words">
+            <p>{text}</p>
+            {detail && <p class="toast-detail">{detail}</p>}
+          </div>
+          <Button kind="quiet" icon="close" label="Dismiss" onClick={() => dismissToast(id)} />
+        </div>
+      ))}
+    </div>
   )
 }

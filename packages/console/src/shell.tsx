@@ -1,4 +1,4 @@
-// What surrounds every page: the way to the others, who is signed in, the state of the connection.
+// The frame of every page: navigation, session, connection state, keyboard help.
 
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
@@ -12,8 +12,9 @@ import { session, signOut } from '#data/session.ts'
 import { storedTheme, storeTheme, type Theme } from '#data/theme.ts'
 import { ComposeDialog } from '#pages/compose.tsx'
 import { ActionButton, Button } from '#parts/button.tsx'
-import { HelpDialog } from '#parts/help.tsx'
+import { Dialog } from '#parts/dialog.tsx'
 import { Icon, type IconName } from '#parts/icon.tsx'
+import { Key } from '#parts/small.tsx'
 
 type Place = { text: string; icon: IconName; href: string; letter?: string }
 type Group = { title: string | null; places: readonly Place[] }
@@ -205,9 +206,63 @@ function isAt(path: string, href: string): boolean {
   return path === place || path.startsWith(`${place}/`)
 }
 
-/** The search field of the page, where it has one. */
+/** The search field of the page, if it has one. */
 function focusSearch(goThere: () => void): void {
   const field = document.querySelector<HTMLInputElement>('input[type="search"]')
   if (field === null) goThere()
   else field.focus()
+}
+
+const everywhere = [
+  ['c', 'Compose'],
+  ['/', 'Search'],
+  ['?', 'This help'],
+  ['Esc', 'Close, or go back to the list'],
+] as const
+
+const inLists = [
+  ['j', 'Next'],
+  ['k', 'Previous'],
+  ['Enter', 'Open'],
+  ['r', 'Reply'],
+  ['u', 'Mark as unread or read'],
+] as const
+
+export function HelpDialog({
+  places,
+  onClose,
+}: {
+  places: readonly { text: string; letter?: string }[]
+  onClose: () => void
+}) {
+  const goes = places.flatMap(({ text, letter }) => (letter ? [[`g ${letter}`, text]] : []))
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={onClose} size="wide">
+      <div class="help">
+        <Keys title="Everywhere" keys={everywhere} />
+        <Keys title="Mail" keys={inLists} />
+        <Keys title="Go to" keys={goes} />
+      </div>
+    </Dialog>
+  )
+}
+
+function Keys({ title, keys }: { title: string; keys: readonly (readonly string[])[] }) {
+  return (
+    <section>
+      <h3>{title}</h3>
+      <dl class="keys">
+        {keys.map(([keyed = '', text]) => (
+          <div key={keyed}>
+            <dt>
+              {keyed.split(' ').map((one) => (
+                <Key key={one}>{one}</Key>
+              ))}
+            </dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
 }

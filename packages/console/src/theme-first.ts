@@ -1,4 +1,4 @@
-// Runs before the first paint, so that a chosen theme does not flash up in the other one.
+// Runs before the first paint, so that the page does not flash in the other theme.
 
 import { applyTheme, followSystem, storedTheme } from '#data/theme.ts'
 

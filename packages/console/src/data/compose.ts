@@ -1,10 +1,10 @@
-// The message that somebody is writing: at most one, over whatever page is shown.
+// The draft: at most one, on top of any page.
 
 import type { Message } from '@mailroom/sdk'
 import { signal } from '@preact/signals'
 
 export type Draft = {
-  /** Of every attempt to send it, so that it is sent once. */
+  /** The same for every attempt to send the draft, so that it is sent once. */
   readonly idempotencyKey: string
   readonly inboxId: string | null
   readonly replied: Message | null

@@ -1,4 +1,4 @@
-// What went wrong, in the words that a person is shown.
+// Errors in words for a person.
 
 import { MailroomConnectionError, MailroomError } from '@mailroom/sdk'
 

@@ -1,5 +1,7 @@
 // Numbers, sizes, times and addresses as people read them.
 
+import type { Pod } from '@mailroom/sdk'
+
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
 const clockTime = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const dayOfYear = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
@@ -28,7 +30,7 @@ export function formatNumber(value: number): string {
   return numbers.format(value)
 }
 
-/** The hour for today, the day for this year, the date before; as in lists of mail. */
+/** The time for today, the day for this year, otherwise the date, as in lists of mail. */
 export function formatListTime(iso: string): string {
   const at = new Date(iso)
   const now = new Date()
@@ -36,7 +38,7 @@ export function formatListTime(iso: string): string {
   return at.getFullYear() === now.getFullYear() ? dayOfYear.format(at) : wholeDay.format(at)
 }
 
-/** `5 min. ago`, `in 3 hr.`; the date where that is a week or more. */
+/** `5 min. ago`, `in 3 hr.`; the date from a week on. */
 export function formatRelative(iso: string): string {
   const ms = Date.parse(iso) - Date.now()
   const size = Math.abs(ms)
@@ -50,7 +52,7 @@ export function formatWhole(iso: string): string {
   return whole.format(new Date(iso))
 }
 
-/** To the millisecond; with the day where that is not today. */
+/** To the millisecond; with the day unless it is today. */
 export function formatExact(iso: string): string {
   const at = new Date(iso)
   const isToday = at.toDateString() === new Date().toDateString()
@@ -73,7 +75,7 @@ const NAMED = /^\s*(.*?)\s*<([^<>]*)>\s*$/
 
 export type Person = { name: string | null; address: string }
 
-/** Of `Name <address>` or the bare address. */
+/** Reads `Name <address>` or a bare address. */
 export function readPerson(text: string): Person {
   const match = NAMED.exec(text)
   if (match === null) return { name: null, address: text.trim() }
@@ -83,4 +85,8 @@ export function readPerson(text: string): Person {
 
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`
+}
+
+export function podName({ name, clientId, isDefault, id }: Pod): string {
+  return name ?? clientId ?? (isDefault ? 'Default' : id)
 }

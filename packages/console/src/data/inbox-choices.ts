@@ -1,11 +1,11 @@
-// The inboxes that can be chosen from: the newest, and those that are meant already, however old.
+// The inboxes to choose from: the newest, and those already chosen, however old.
 
 import type { Inbox } from '@mailroom/sdk'
 import { client } from './session.ts'
 
 const CHOICES_MAX = 100
 
-/** `meant` are ids; one that is gone is left out. */
+/** `meant` are ids; deleted inboxes are left out. */
 export async function readInboxChoices(
   meant: readonly string[],
   signal: AbortSignal,

@@ -1,17 +1,17 @@
-// Keys that do things: single keys, and `g` followed by a letter. They rest while somebody types or
-// a dialog is open.
+// Keyboard shortcuts: single keys, and `g` followed by a letter. They are off while somebody types or a dialog
+// is open.
 
 import { useEffect, useRef } from 'preact/hooks'
 
 export type KeyActions = Readonly<Record<string, (() => void) | undefined>>
 
-/** The last that came is asked first. */
+/** The newest handler comes first. */
 const stack: { current: KeyActions }[] = []
 const SEQUENCE_MS = 1_200
 let prefix = ''
 let prefixAtMs = 0
 
-/** Actions by `j`, `Enter`, `Escape`, or `g i` for one after the other. */
+/** Actions by key: `j`, `Enter`, `Escape`, or `g i` for two keys in sequence. */
 export function useKeys(actions: KeyActions): void {
   const holder = useRef(actions)
   holder.current = actions
@@ -30,7 +30,7 @@ export function listenToKeys(): void {
       if (event.key === 'Escape') target.blur()
       return
     }
-    // A button or a link that has the focus is what Enter is for.
+    // Enter belongs to a focused button or link.
     if (event.key === 'Enter' && target?.closest('a, button, summary')) return
     const isSequence = prefix !== '' && event.timeStamp - prefixAtMs < SEQUENCE_MS
     const name = isSequence ? `${prefix} ${event.key}` : event.key

@@ -1,14 +1,16 @@
-// What happens at the service, as it happens: one WebSocket for the page, whoever listens.
+// Live events: one WebSocket for the whole page, and changes of inboxes that follow from its events.
 
-import type { Event } from '@mailroom/sdk'
-import { signal } from '@preact/signals'
+import type { EventKind } from '@mailroom/contract/vocabulary.ts'
+import type { Event, Page } from '@mailroom/sdk'
+import { effect, signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { client } from './session.ts'
+import { type Resource, useGathered, useResource } from './use-resource.ts'
 
 export type LiveState = 'connecting' | 'live' | 'offline'
 
 export const liveState = signal<LiveState>('connecting')
-/** The newest first; texts of mail are cut, for there may be hundreds. */
+/** Newest first; texts of mail are cut, because there may be hundreds. */
 export const recentEvents = signal<readonly Event[]>([])
 
 const RECENT_MAX = 500
@@ -18,7 +20,7 @@ const OFFLINE_WAIT_MS = 5_000
 type Listener = (event: Event) => void
 const listeners = new Set<Listener>()
 
-/** Tells of its own connection, and leaves the credential to the cookie. */
+/** Reports the state of its connection; the cookie authenticates it. */
 class ObservedSocket extends WebSocket {
   constructor(url: string) {
     super(url)
@@ -31,7 +33,7 @@ class ObservedSocket extends WebSocket {
   }
 }
 
-/** Until the signal ends it; every event reaches all listeners once and in order. */
+/** Runs until the signal aborts; every event reaches all listeners once and in order. */
 export async function followEvents(ending: AbortSignal): Promise<void> {
   let after: string | undefined
   while (!ending.aborted) {
@@ -60,7 +62,7 @@ export function forgetEvents(): void {
   recentEvents.value = []
 }
 
-/** Calls with each event while the component is there. */
+/** Calls the function with each event while the component is mounted. */
 export function useLive(listen: Listener): void {
   const latest = useRef(listen)
   latest.current = listen
@@ -90,4 +92,59 @@ function shortened(event: Event): Event {
       extracted_text: cut(extracted_text),
     },
   }
+}
+
+export type EventsAsked = { kind?: EventKind | ''; inboxId?: string }
+
+export function useNewestEvents(
+  limit: number,
+  { kind = '', inboxId = '' }: EventsAsked = {},
+): Resource<Page<Event>> {
+  return useResource(`newest events ${limit} ${kind} ${inboxId}`, (signal) =>
+    client.events
+      .list({
+        order: 'desc',
+        limit,
+        signal,
+        ...(kind !== '' && { event_types: kind }),
+        ...(inboxId !== '' && { inbox_id: inboxId }),
+      })
+      .page(),
+  )
+}
+
+/** Newest first; an event in both lists appears once. */
+export function withOlder(live: readonly Event[], older: readonly Event[] = []): Event[] {
+  const seen = new Set(live.map(({ event_id }) => event_id))
+  return [...live, ...older.filter(({ event_id }) => !seen.has(event_id))]
+}
+
+type Change = { inboxId: string; round: number }
+
+const latest = signal<Change | null>(null)
+let rounds = 0
+
+/** After a change made here, which no event reports at once. */
+export function announceMailChange(inboxId: string): void {
+  rounds += 1
+  latest.value = { inboxId, round: rounds }
+}
+
+/** A burst of mail counts as one change. */
+const GATHER_MS = 250
+
+/** Calls the function shortly after the inbox, or with null any inbox, has changed. */
+export function useMailChanges(inboxId: string | null, changed: () => void): void {
+  const gather = useGathered(changed, GATHER_MS)
+  useLive((event) => {
+    if (event.message !== undefined && (inboxId === null || event.inbox_id === inboxId)) gather()
+  })
+  useEffect(() => {
+    const firstRound = rounds
+    return effect(() => {
+      const change = latest.value
+      if (change === null || change.round <= firstRound) return
+      if (inboxId === null || change.inboxId === inboxId) gather()
+    })
+  }, [inboxId])
 }

@@ -1,4 +1,4 @@
-// Where each page of the console is.
+// The paths of the pages.
 
 const part = (text: string) => encodeURIComponent(text)
 
@@ -27,7 +27,7 @@ export const paths = {
   pair: '/console/pair',
 } as const
 
-/** The service may be known to others by another address than to this browser. */
+/** Others may reach the service at another address than this browser. */
 export function ownAddress(url: string): string {
   const { pathname, search } = new URL(url, location.origin)
   return pathname + search

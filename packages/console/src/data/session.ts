@@ -1,20 +1,20 @@
-// Who is signed in, and the client of the service that speaks for them: the cookie says who, the
-// header proves that this page asks.
+// The session of the signed-in person, and the client of the service: the cookie identifies the session, the
+// CSRF header proves that this page sent the request.
 
 import { Mailroom, MailroomError, type Session } from '@mailroom/sdk'
 import { effect, signal } from '@preact/signals'
 
-/** Undefined until the service was asked. */
+/** Undefined until the service has answered. */
 export const session = signal<Session | null | undefined>(undefined)
-/** Why somebody who was signed in is not any more. */
+/** Why the person was signed out. */
 export const signedOutReason = signal<string | null>(null)
-/** Why the service could not be asked at the start. */
+/** Why the service could not be reached at the start. */
 export const startFailure = signal<unknown>(null)
 
 const EXPIRY_MARGIN_MS = 1_000
 const SIGNED_OUT = 'You were signed out: the session expired, or its key was revoked.'
 
-/** Cookies do the rest; an Authorization header would go before them. */
+/** The cookie authenticates; an Authorization header would take precedence over it. */
 export const consoleFetch: typeof fetch = async (input, init = {}) => {
   const headers = new Headers(init.headers)
   headers.delete('authorization')
@@ -25,14 +25,14 @@ export const consoleFetch: typeof fetch = async (input, init = {}) => {
   return response
 }
 
-/** `token` is that of the session in which it was asked: another one may have begun since. */
+/** `token` is that of the request's session; another session may have begun since. */
 export function noteAnswer(status: number, token: string | undefined): void {
   if (token === undefined || session.value?.csrfToken !== token) return
   if (status === 401) {
     signedOutReason.value = SIGNED_OUT
     session.value = null
   }
-  // In another window somebody may have signed in anew, and the cookie is for both.
+  // Somebody may have signed in again in another window, which shares the cookie.
   if (status === 403) void refreshSession()
 }
 
@@ -43,7 +43,7 @@ export const client = new Mailroom({
   maxRetries: 2,
 })
 
-/** Looks whether the browser has a session; called once at the start, and to try again. */
+/** Checks whether the browser has a session; called at the start, and to try again. */
 export async function resumeSession(): Promise<void> {
   startFailure.value = null
   try {
@@ -60,7 +60,7 @@ export async function signIn(apiKey: string): Promise<void> {
   session.value = made
 }
 
-/** Rejects where the service did not hear of it: the cookie, which no script can remove, still holds. */
+/** Rejects if the service did not answer: the cookie, which no script can remove, is still valid. */
 export async function signOut(): Promise<void> {
   try {
     await client.session.delete()
@@ -71,7 +71,7 @@ export async function signOut(): Promise<void> {
   session.value = null
 }
 
-/** Asks whose session the cookie is now. Without an answer all stays as it is. */
+/** Reads whose session the cookie is now. Without an answer nothing changes. */
 async function refreshSession(): Promise<void> {
   const before = session.value
   const now = await client.session.get().catch(() => null)
@@ -84,7 +84,7 @@ document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible' && session.value) void refreshSession()
 })
 
-/** A session ends at its hour also where nobody asks the service anything; whose clock is right, it knows. */
+/** A session ends at its expiry even without requests; the service's clock decides. */
 effect(() => {
   const current = session.value
   if (!current) return

@@ -1,4 +1,4 @@
-// Light, dark or as the system says: kept in this browser, shown by attributes of the document.
+// Light, dark or system theme: stored in this browser, shown by attributes of the document.
 
 const themes = ['system', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]
@@ -17,13 +17,13 @@ export function storedTheme(): Theme {
 
 const prefersDark = matchMedia('(prefers-color-scheme: dark)')
 
-/** Sets what the style sheet looks at, and beside it what was chosen. */
+/** Sets the attributes for the style sheet, and the chosen theme. */
 export function applyTheme(theme: Theme): void {
   const shown = theme === 'system' ? (prefersDark.matches ? 'dark' : 'light') : theme
   Object.assign(document.documentElement.dataset, { theme: shown, themeChosen: theme })
 }
 
-/** Follows the system from now on, where nothing else was chosen. */
+/** Follows the system unless a theme was chosen. */
 export function followSystem(): void {
   prefersDark.addEventListener('change', () => {
     if (document.documentElement.dataset.themeChosen === 'system') applyTheme('system')
@@ -35,6 +35,6 @@ export function storeTheme(theme: Theme): void {
   try {
     localStorage.setItem(STORED_AS, theme)
   } catch {
-    // It holds until the page is left.
+    // The choice is lost when the page is left.
   }
 }

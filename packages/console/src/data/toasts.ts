@@ -1,4 +1,4 @@
-// Results of what somebody did, shown for a while.
+// Short messages about the result of an action.
 
 import { signal } from '@preact/signals'
 import { describeFailure } from './failure.ts'

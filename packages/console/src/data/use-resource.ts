@@ -1,22 +1,22 @@
-// What a component needs of the service: asked for when it appears, again when what it depends on
-// changes or somebody says so; the answer to a question that is not asked any more is dropped.
+// Data of a component: loaded when it is mounted, when its key changes, and on request. Answers to outdated
+// requests are dropped.
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export type Resource<Value> = {
-  /** What was answered last, also while it is asked again. */
+  /** The last answer, also during a reload. */
   value: Value | undefined
   error: unknown
   isLoading: boolean
-  /** While it is asked for, it is asked once more afterwards: a stream of changes delays no answer. */
+  /** During a request, one more follows it, so a stream of changes delays no answer. */
   reload: () => void
-  /** For what is known without asking. */
+  /** Changes the value without a request. */
   replace: (change: (before: Value) => Value) => void
 }
 
 type State<Value> = { key: string; value: Value | undefined; error: unknown; isLoading: boolean }
 
-/** `key` names what is asked for: under another one what was known is forgotten. Null: not yet. */
+/** `key` identifies the data; another key drops the old value. Null loads nothing yet. */
 export function useResource<Value>(
   key: string | null,
   load: (signal: AbortSignal) => Promise<Value>,
@@ -65,7 +65,7 @@ export function useResource<Value>(
   }, [])
   const replace = useCallback(
     (change: (before: Value) => Value) => {
-      // What is on its way may have been read before the change.
+      // The pending answer may have been read before the change.
       if (flight.current.isOn) flight.current.isAgain = true
       setState((before) =>
         before.key === name && before.value !== undefined
@@ -81,4 +81,19 @@ export function useResource<Value>(
 
 function startOf<Value>(key: string): State<Value> {
   return { key, value: undefined, error: undefined, isLoading: true }
+}
+
+/** Combines the calls of a short time into one, `afterMs` after the first; none after the component has gone. */
+export function useGathered(call: () => void, afterMs: number): () => void {
+  const latest = useRef(call)
+  latest.current = call
+  const timer = useRef(0)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  return useCallback(() => {
+    if (timer.current !== 0) return
+    timer.current = window.setTimeout(() => {
+      timer.current = 0
+      latest.current()
+    }, afterMs)
+  }, [afterMs])
 }

@@ -1,8 +1,8 @@
-// What has become of a sent message, recipient by recipient, with the words of the servers.
+// Deliveries of a sent message, with the replies of the servers.
 
 import type { Delivery, Message } from '@mailroom/sdk'
 import { plural } from '#data/format.ts'
-import { useMailChanges } from '#data/mail-changes.ts'
+import { useMailChanges } from '#data/live.ts'
 import { client } from '#data/session.ts'
 import { Badge, Empty, type Tone } from '#parts/notice.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'

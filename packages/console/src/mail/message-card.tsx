@@ -1,7 +1,7 @@
-// A message of a thread: closed, a line; open, all that is known of it.
+// A message of a thread: one line when closed, everything when open.
 
 import type { Message } from '@mailroom/sdk'
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { formatSize, readPerson } from '#data/format.ts'
 import { ownAddress } from '#data/paths.ts'
 import { client } from '#data/session.ts'
@@ -12,7 +12,6 @@ import { Badge, Notice, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
 import { CopyButton, Time } from '#parts/small.tsx'
 import { Tabs } from '#parts/tabs.tsx'
 import { DeliveryList } from './delivery-list.tsx'
-import { HtmlBody, TextBody } from './message-body.tsx'
 import { MessageHeaders, MessageSource } from './message-source.tsx'
 import { hasOthers, openReply, openReplyToAll } from './open-reply.ts'
 import { SenderBadge, SenderTruth } from './sender-truth.tsx'
@@ -146,7 +145,7 @@ function OpenMessage({ message }: { message: Message }) {
   )
 }
 
-/** Codes for signing in and the like, found in the message. */
+/** Verification codes in the message. */
 function Codes({ message }: { message: Message }) {
   const codes = message.extracted?.codes ?? []
   if (codes.length === 0) return null
@@ -183,4 +182,64 @@ function Attachments({ message }: { message: Message }) {
 
 function recipientsOf({ toAddr, headerTo, cc }: Message): string {
   return [headerTo || toAddr, ...(cc.length > 0 ? [`cc ${cc.join(', ')}`] : [])].join('; ')
+}
+
+/** Whether the HTML may have remote images, in linear time. Only for the offer to show them; the service decides. */
+const REMOTE_IMAGE =
+  /<(?:img|image|source|video|table|td|body|div)\b[^<>]{0,2000}?(?:src|srcset|background|poster|href)\s{0,9}=\s{0,9}["']?\s{0,9}(?:https?:)?\/\/|url\(\s{0,9}["']?\s{0,9}(?:https?:)?\/\//i
+
+/** The frame cannot report its height, so it is estimated from the amount of text. */
+function sizeOf({ bodyHtml, bodyText }: Message): 'small' | 'middle' | 'large' {
+  const isPlain = !/<(?:table|img)\b/i.test(bodyHtml)
+  if (isPlain && bodyHtml.length < 1_500 && bodyText.length < 400) return 'small'
+  return bodyHtml.length < 8_000 && bodyText.length < 1_500 ? 'middle' : 'large'
+}
+
+export function HtmlBody({ message }: { message: Message }) {
+  const [showsImages, setShowsImages] = useState(false)
+  const images = showsImages ? 'show' : 'block'
+  const hasRemote = useMemo(() => REMOTE_IMAGE.test(message.bodyHtml), [message.bodyHtml])
+  return (
+    <div class="html-body">
+      {hasRemote && !showsImages && (
+        <Notice
+          tone="calm"
+          title="Remote images are blocked"
+          actions={
+            <Button icon="image" onClick={() => setShowsImages(true)}>
+              Show images
+            </Button>
+          }
+        >
+          Loading them can tell the sender that you opened the message. This service fetches them
+          for you.
+        </Notice>
+      )}
+      <iframe
+        key={images}
+        class={`mail-frame ${sizeOf(message)}`}
+        sandbox="allow-popups allow-popups-to-escape-sandbox"
+        src={`/v1/messages/${encodeURIComponent(message.id)}/html?images=${images}`}
+        title={`Message “${message.subject}”`}
+        referrerpolicy="no-referrer"
+      />
+    </div>
+  )
+}
+
+export function TextBody({ message }: { message: Message }) {
+  const [showsAll, setShowsAll] = useState(false)
+  const { bodyText, extractedText } = message
+  const hasQuote = extractedText !== '' && extractedText.trim() !== bodyText.trim()
+  if (bodyText.trim() === '') return <p class="muted">This message has no text.</p>
+  return (
+    <div class="stack">
+      <div class="mail-text">{hasQuote && !showsAll ? extractedText : bodyText}</div>
+      {hasQuote && (
+        <Button kind="quiet" onClick={() => setShowsAll(!showsAll)}>
+          {showsAll ? 'Hide quoted text' : 'Show quoted text'}
+        </Button>
+      )}
+    </div>
+  )
 }

@@ -1,13 +1,13 @@
-// A message as it came over the wire: its header, and its octets.
+// The source of a message: its header, and the beginning of its bytes.
 
 import type { Message } from '@mailroom/sdk'
+import { MailroomError } from '@mailroom/sdk'
 import { formatSize } from '#data/format.ts'
+import { consoleFetch } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { ButtonLink } from '#parts/button.tsx'
-import { CodeBlock } from '#parts/code-block.tsx'
 import { Skeleton, Trouble } from '#parts/notice.tsx'
-import { CopyButton } from '#parts/small.tsx'
-import { rawPath, readFields, readSource } from './read-source.ts'
+import { CodeBlock, CopyButton } from '#parts/small.tsx'
 
 const HEADER_BYTES_MAX = 512 * 1024
 const SHOWN_BYTES_MAX = 200_000
@@ -53,4 +53,60 @@ export function MessageSource({ message }: { message: Message }) {
       <CodeBlock label="Raw message" text={text} />
     </div>
   )
+}
+
+export type Source = { text: string; isWhole: boolean }
+
+const HEADER_END = /\r?\n\r?\n/
+
+/** Bytes that are not UTF-8 are shown as Latin-1. */
+export async function readSource(
+  id: string,
+  { bytesMax, isHeaderOnly }: { bytesMax: number; isHeaderOnly: boolean },
+  signal: AbortSignal,
+): Promise<Source> {
+  const response = await consoleFetch(rawPath(id), { signal })
+  if (!response.ok || response.body === null) {
+    throw new MailroomError(response.status, response.headers, await response.text())
+  }
+  const reader = response.body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return { text: text + decoder.decode(), isWhole: true }
+    bytes += value.length
+    text += decoder.decode(value, { stream: true })
+    const end = isHeaderOnly ? HEADER_END.exec(text) : null
+    if (end !== null) {
+      await reader.cancel()
+      return { text: text.slice(0, end.index), isWhole: true }
+    }
+    if (bytes >= bytesMax) {
+      await reader.cancel()
+      return { text: text.slice(0, bytesMax), isWhole: false }
+    }
+  }
+}
+
+export function rawPath(id: string): string {
+  return `/v1/messages/${encodeURIComponent(id)}/raw`
+}
+
+export type HeaderField = { name: string; value: string }
+
+/** Header fields in order, unfolded (RFC 5322 §2.2.3). */
+export function readFields(header: string): HeaderField[] {
+  const fields: HeaderField[] = []
+  for (const line of header.split(/\r?\n/)) {
+    const last = fields.at(-1)
+    if (/^[ \t]/.test(line) && last !== undefined) {
+      last.value += ` ${line.trim()}`
+      continue
+    }
+    const colon = line.indexOf(':')
+    if (colon > 0) fields.push({ name: line.slice(0, colon), value: line.slice(colon + 1).trim() })
+  }
+  return fields
 }

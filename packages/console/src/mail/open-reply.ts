@@ -1,4 +1,4 @@
-// A reply begins with whom it goes to and what it is about.
+// Opens the draft of a reply with its recipients and subject.
 
 import type { Message } from '@mailroom/sdk'
 import { replyTo } from '@mailroom/sdk/sending.ts'
@@ -14,7 +14,7 @@ export function openReply(message: Message): void {
   })
 }
 
-/** To all who got the message, too, but the inbox itself. */
+/** Also to everybody who got the message, except the inbox itself. */
 export function openReplyToAll(message: Message): void {
   const to = replyTo(message, { body: '' }).to
   const own = readPerson(message.direction === 'inbound' ? message.toAddr : message.fromAddr)

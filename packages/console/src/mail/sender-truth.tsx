@@ -1,4 +1,4 @@
-// What is known of who sent a message, in words: never more than SPF, DKIM and DMARC prove.
+// The verification of a sender in words: never more than SPF, DKIM and DMARC prove.
 
 import type { Authentication, Message } from '@mailroom/sdk'
 import { Badge, type Tone } from '#parts/notice.tsx'

@@ -3,7 +3,9 @@
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useRef } from 'preact/hooks'
 import { paths } from '#data/paths.ts'
+import { client } from '#data/session.ts'
 import { Empty } from '#parts/notice.tsx'
+import type { PageBounds } from '#parts/pager.tsx'
 import { type Paged, PagedList } from '#parts/pager.tsx'
 import { CopyText, Time } from '#parts/small.tsx'
 
@@ -91,7 +93,7 @@ function ThreadRow({
   )
 }
 
-/** The newest of those who take part; a single one by the whole name. */
+/** The newest participants; a single one with the full name. */
 function whoIsIn({ participants }: Thread): string {
   const names = participants.map(({ name, address }) => name ?? address)
   const shown = names.slice(0, PARTICIPANTS_SHOWN).join(', ')
@@ -101,3 +103,46 @@ function whoIsIn({ participants }: Thread): string {
 }
 
 const PARTICIPANTS_SHOWN = 3
+
+export const threadOrders = [
+  { value: 'unread-first', text: 'Unread first' },
+  { value: 'newest', text: 'Newest' },
+  { value: 'unread', text: 'Unread' },
+] as const
+export type ThreadOrder = (typeof threadOrders)[number]['value']
+
+type ThreadPage = { data: readonly Thread[]; total: number }
+
+export function readThreads(
+  inboxId: string,
+  order: ThreadOrder,
+  bounds: PageBounds,
+): Promise<ThreadPage> {
+  if (order === 'unread-first') return readUnreadFirst(inboxId, bounds)
+  const isUnreadOnly = order === 'unread'
+  return client.threads.list(inboxId, { ...bounds, ...(isUnreadOnly && { is_read: false }) }).page()
+}
+
+/** Unread threads first, then the others, in two requests. */
+async function readUnreadFirst(
+  inboxId: string,
+  { limit, offset, signal }: PageBounds,
+): Promise<ThreadPage> {
+  const unread = await client.threads
+    .list(inboxId, { is_read: false, limit, offset, signal })
+    .page()
+  const room = limit - unread.data.length
+  const read = await client.threads
+    .list(inboxId, {
+      is_read: true,
+      // If the page has no room for them, only their total is needed.
+      limit: Math.max(1, room),
+      offset: Math.max(0, offset - unread.total),
+      signal,
+    })
+    .page()
+  // A thread that was read between the two requests is in both.
+  const ids = new Set(unread.data.map(({ id }) => id))
+  const others = read.data.filter(({ id }) => !ids.has(id)).slice(0, room)
+  return { data: [...unread.data, ...others], total: unread.total + read.total }
+}

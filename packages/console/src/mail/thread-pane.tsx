@@ -1,10 +1,10 @@
-// A thread: its newest messages, the earlier ones when asked for, and what can be done with it.
+// A thread: its newest messages, earlier ones on request, and its actions.
 
 import type { Message, Thread } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
 import { plural } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
-import { useMailChanges } from '#data/mail-changes.ts'
+import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
@@ -15,7 +15,7 @@ import { useTitle } from '#parts/page.tsx'
 import { MessageCard } from './message-card.tsx'
 import { openReply } from './open-reply.ts'
 
-/** How many messages are shown at first, and how many more each time. */
+/** Messages shown at first, and added each time. */
 const STEP = 20
 const REQUEST_MAX = 100
 
@@ -95,7 +95,7 @@ export function ThreadPane({
   )
 }
 
-/** The last `span` messages, oldest first, asked for in as many requests as it takes. */
+/** The last `span` messages, oldest first, in as many requests as needed. */
 async function readThread(id: string, span: number, signal: AbortSignal): Promise<Shown> {
   const thread = await client.threads.get(id, { signal })
   const first = Math.max(0, thread.messageCount - span)

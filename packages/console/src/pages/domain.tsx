@@ -1,9 +1,11 @@
-// A domain: what to publish in DNS, what DNS has of it, and looking again until it is verified.
+// A domain: its DNS records, their status, and checks until it is verified.
 
 import type { Domain, DomainRecord } from '@mailroom/sdk'
+import { MailroomError } from '@mailroom/sdk'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
+import { describeFailure } from '#data/failure.ts'
 import { useLive } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
@@ -16,7 +18,6 @@ import { Icon } from '#parts/icon.tsx'
 import { Badge, Notice, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
 import { CopyText, Time } from '#parts/small.tsx'
-import { useVerifying } from './use-verifying.ts'
 
 export function DomainPage() {
   const { id = '' } = useRoute().params
@@ -226,4 +227,83 @@ function RecordTable({ records }: { records: readonly DomainRecord[] }) {
       </table>
     </div>
   )
+}
+
+/** The first checks come quickly, because most records are there by then. */
+const WAITS_MS = [3_000, 5_000, 8_000, 12_000, 20_000]
+const ROUNDS_MAX = 60
+
+export type Verifying = {
+  isOn: boolean
+  rounds: number
+  /** Elapsed part of the time until the next check, 0 to 1. */
+  part: () => number
+  problem: string | null
+  start: () => void
+  stop: () => void
+}
+
+export function useVerifying(domain: Domain, show: (domain: Domain) => void): Verifying {
+  const [isOn, setIsOn] = useState(false)
+  const [rounds, setRounds] = useState(0)
+  const [problem, setProblem] = useState<string | null>(null)
+  const wait = useRef({ fromMs: 0, lengthMs: 1 })
+  const latest = useRef({ domain, show })
+  latest.current = { domain, show }
+
+  useEffect(() => {
+    if (!isOn) return
+    const leaving = new AbortController()
+    let timer = 0
+    const { status: first } = latest.current.domain
+    const look = async (round: number) => {
+      setRounds(round)
+      try {
+        const { id } = latest.current.domain
+        const now = await client.domains.verify(id, { signal: leaving.signal })
+        if (leaving.signal.aborted) return
+        setProblem(null)
+        latest.current.show(now)
+        if (now.status !== first || isDone(now) || round >= ROUNDS_MAX) {
+          setIsOn(false)
+          toast(outcomeOf(now))
+          return
+        }
+      } catch (error) {
+        if (leaving.signal.aborted) return
+        setProblem(describeFailure(error).message)
+        const isOver = error instanceof MailroomError && error.status < 500 && error.status !== 429
+        if (isOver || round >= ROUNDS_MAX) return setIsOn(false)
+      }
+      const lengthMs = WAITS_MS[Math.min(round - 1, WAITS_MS.length - 1)] ?? 20_000
+      wait.current = { fromMs: performance.now(), lengthMs }
+      timer = window.setTimeout(() => void look(round + 1), lengthMs)
+    }
+    void look(1)
+    return () => {
+      leaving.abort()
+      clearTimeout(timer)
+    }
+  }, [isOn])
+
+  return {
+    isOn,
+    rounds,
+    problem,
+    part: () => Math.min(1, (performance.now() - wait.current.fromMs) / wait.current.lengthMs),
+    start: () => setIsOn(true),
+    stop: () => setIsOn(false),
+  }
+}
+
+function isDone({ status, records }: Domain): boolean {
+  return status === 'verified' && records.every((record) => record.status === 'valid')
+}
+
+function outcomeOf({ status, records }: Domain): string {
+  if (status === 'verified') return 'Domain verified'
+  const missing = records.filter((record) => record.required && record.status !== 'valid').length
+  return missing === 0
+    ? 'All required records are valid'
+    : `${missing} required ${missing === 1 ? 'record is' : 'records are'} not valid yet`
 }

@@ -1,8 +1,9 @@
-// The domains of the account, and adding one.
+// Custom domains, and a form that adds one.
 
 import type { Domain } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { podName } from '#data/format.ts'
 import { useLive } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
@@ -16,7 +17,6 @@ import { Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Time } from '#parts/small.tsx'
-import { podName } from './pod-name.ts'
 
 export function DomainsPage() {
   const [isAdding, setIsAdding] = useState(false)

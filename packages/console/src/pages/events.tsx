@@ -1,21 +1,19 @@
-// The events of the account: as they happen, or out of the log of the last 30 days.
+// Events of the account: live, or from the log of the last 30 days.
 
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import type { Event } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { formatExact, formatNumber, formatWhole } from '#data/format.ts'
 import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
-import { liveState, recentEvents } from '#data/live.ts'
-import { useNewestEvents, withOlder } from '#data/newest-events.ts'
+import { liveState, recentEvents, useNewestEvents, withOlder } from '#data/live.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
-import { CodeBlock } from '#parts/code-block.tsx'
 import { EventBadge, eventParties } from '#parts/event-words.tsx'
 import { SelectField } from '#parts/field.tsx'
 import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
-import { Choice, CopyButton } from '#parts/small.tsx'
+import { Choice, CodeBlock, CopyButton } from '#parts/small.tsx'
 
 const views = [
   { value: 'live', text: 'Live' },
@@ -61,7 +59,7 @@ export function EventsPage() {
   )
 }
 
-/** Events from before the page was opened that the live view begins with. */
+/** Earlier events at the start of the live view. */
 const LIVE_BEFORE = 20
 
 function LiveTail({ filter }: { filter: Filter }) {
@@ -109,7 +107,7 @@ const LOG_PAGE = 50
 
 function Log({ filter }: { filter: Filter }) {
   const { kind, inboxId } = filter
-  // The last event before each page that was turned to; the first page begins at the newest event.
+  // The last event before each visited page; the first page begins at the newest event.
   const [starts, setStarts] = useState<{ key: string; after: readonly string[] }>({
     key: '',
     after: [],

@@ -1,4 +1,4 @@
-// The API keys of the account: making one, which shows its token once, and revoking.
+// API keys; forms that create one, whose token is shown once, and revoke one.
 
 import type { ApiKey, NewApiKey } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'

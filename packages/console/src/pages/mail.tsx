@@ -1,16 +1,15 @@
-// An inbox: its threads, and the one that is read beside them.
+// An inbox: its threads, and the open one beside them.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import { currentInboxId, openCompose } from '#data/compose.ts'
 import { useKeys } from '#data/keyboard.ts'
-import { announceMailChange, useMailChanges } from '#data/mail-changes.ts'
+import { announceMailChange, useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toastFailure } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
-import { readThreads, type ThreadOrder, threadOrders } from '#mail/read-threads.ts'
-import { ThreadList } from '#mail/thread-list.tsx'
+import { readThreads, ThreadList, type ThreadOrder, threadOrders } from '#mail/thread-list.tsx'
 import { ThreadPane } from '#mail/thread-pane.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
@@ -41,7 +40,7 @@ export function MailPage() {
     }
   }, [inboxId])
 
-  // Where the thread stood when it was chosen: one that is marked as read moves away under the reader.
+  // The thread's position when it was opened, because a thread marked as read moves in the list.
   const shownAround = useRef<string[]>([])
   useEffect(() => {
     shownAround.current = threads.items.map(({ id }) => id)

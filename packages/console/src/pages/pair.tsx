@@ -1,4 +1,4 @@
-// A program that asks for a key: the person compares the code and says whether it may have one.
+// A pairing request: the person compares the code and approves or denies it.
 
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'

@@ -1,4 +1,4 @@
-// Mail that sender rules kept out of the inboxes: let in, looked at or removed.
+// Quarantined mail: release it, show its source or delete it.
 
 import type { QuarantinedMessage } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
@@ -9,12 +9,11 @@ import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { ActionButton, Button } from '#parts/button.tsx'
-import { CodeBlock } from '#parts/code-block.tsx'
 import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
 import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
-import { PersonName, Time } from '#parts/small.tsx'
+import { CodeBlock, PersonName, Time } from '#parts/small.tsx'
 
 type Asked = { kind: 'look' | 'delete'; message: QuarantinedMessage } | null
 
@@ -153,7 +152,7 @@ function QuarantineTable({
   )
 }
 
-/** Enough to see what it is. */
+/** Enough to recognise the message. */
 const SHOWN_LENGTH_MAX = 200_000
 
 function RawDialog({ message, onClose }: { message: QuarantinedMessage; onClose: () => void }) {

@@ -1,7 +1,8 @@
-// Who may write to the inboxes: rules for senders, and what holds for everybody else.
+// Sender rules, and the filter mode for senders without a rule.
 
 import type { Inbox, Pod, SenderRule } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
+import { podName } from '#data/format.ts'
 import { client } from '#data/session.ts'
 import { toast, toastFailure } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
@@ -12,7 +13,6 @@ import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Choice, Time } from '#parts/small.tsx'
-import { podName } from './pod-name.ts'
 
 type Places = { inboxes: readonly Inbox[]; pods: readonly Pod[] }
 type Asked = { kind: 'add' } | { kind: 'remove'; rule: SenderRule } | null

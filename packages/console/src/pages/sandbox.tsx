@@ -1,22 +1,21 @@
-// What the sandbox kept instead of sending, and making mail arrive as if from outside.
+// Captured mail of the sandbox, and a form that simulates incoming mail.
 
 import type { CapturedMessage } from '@mailroom/sdk'
 import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import { formatSize, plural } from '#data/format.ts'
-import { useMailChanges } from '#data/mail-changes.ts'
+import { useMailChanges } from '#data/live.ts'
 import { ownAddress, paths } from '#data/paths.ts'
 import { client, session } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
-import { CodeBlock } from '#parts/code-block.tsx'
 import { ConfirmDialog, Dialog, FormDialog } from '#parts/dialog.tsx'
 import { AreaField, SelectField, TextField } from '#parts/field.tsx'
 import { Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
-import { Time } from '#parts/small.tsx'
+import { CodeBlock, Time } from '#parts/small.tsx'
 
 type Asked =
   | { kind: 'receive' }

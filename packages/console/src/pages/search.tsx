@@ -1,4 +1,4 @@
-// Search over all inboxes or one: the messages that match, with the text around each match.
+// Search in all inboxes or one.
 
 import type { SearchHit } from '@mailroom/contract/shapes/search.ts'
 import { useEffect, useState } from 'preact/hooks'
@@ -119,7 +119,7 @@ export function SearchPage() {
   )
 }
 
-/** `inbox` is said where the hits are of several. */
+/** `inbox` is shown if the hits are of several inboxes. */
 function HitItem({ hit, inbox }: { hit: SearchHit; inbox: string | null }) {
   const { direction, fromAddr, toAddr, subject, createdAt } = hit
   const isOwn = direction === 'outbound'

@@ -1,4 +1,4 @@
-// Signing in with an API key. The page that was asked for is shown afterwards, for its address stays.
+// Signs in with an API key. The address does not change, so the requested page appears afterwards.
 
 import { useState } from 'preact/hooks'
 import { describeFailure } from '#data/failure.ts'

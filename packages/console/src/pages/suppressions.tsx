@@ -1,4 +1,4 @@
-// Addresses that the account does not write to, and why.
+// Suppressed addresses.
 
 import type { Suppression } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'

@@ -1,4 +1,4 @@
-// What has become of each event that went to a webhook, with the receiver's answer and a retry.
+// Deliveries of a webhook, with the receiver's response and a retry.
 
 import type { WebhookDelivery } from '@mailroom/sdk'
 import { useEffect } from 'preact/hooks'
@@ -6,12 +6,11 @@ import { formatDuration, formatRelative, plural } from '#data/format.ts'
 import { useLive } from '#data/live.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
-import { useGathered } from '#data/use-gathered.ts'
+import { useGathered } from '#data/use-resource.ts'
 import { ActionButton } from '#parts/button.tsx'
-import { CodeBlock } from '#parts/code-block.tsx'
 import { Badge, Empty, type Tone } from '#parts/notice.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
-import { Time } from '#parts/small.tsx'
+import { CodeBlock, Time } from '#parts/small.tsx'
 
 const states: Record<WebhookDelivery['status'], { tone: Tone; word: string }> = {
   pending: { tone: 'info', word: 'Queued' },
@@ -32,7 +31,7 @@ export const errorWords: Record<NonNullable<WebhookDelivery['error']>, string> =
   webhook_disabled: 'The webhook was disabled',
 }
 
-/** How long after an event its delivery has mostly been tried. */
+/** Most deliveries have been attempted within this time after the event. */
 export const TRIED_MS = 1_500
 const PENDING_MS = 4_000
 

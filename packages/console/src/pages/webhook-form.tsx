@@ -30,7 +30,7 @@ export function WebhookForm({
   const [kinds, setKinds] = useState<readonly EventKind[]>(webhook?.eventTypes ?? [])
   const [inboxId, setInboxId] = useState(webhook?.inboxIds[0] ?? '')
   const inboxes = useResource('webhook inboxes', (signal) => readInboxChoices([inboxId], signal))
-  // What this form cannot show stays as it is.
+  // Filters that this form cannot show stay unchanged.
   const hasMany = (webhook?.inboxIds.length ?? 0) > 1
   const inboxIds = hasMany ? (webhook?.inboxIds ?? []) : inboxId === '' ? [] : [inboxId]
   return (

@@ -1,4 +1,4 @@
-// A webhook: its state, its test, and what has become of everything that was posted to it.
+// A webhook: its state, its test, and its deliveries.
 
 import { MailroomError, type Webhook, type WebhookWithSecret } from '@mailroom/sdk'
 import type { ComponentChildren } from 'preact'
@@ -8,8 +8,7 @@ import { useLive } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
-import { useGathered } from '#data/use-gathered.ts'
-import { type Resource, useResource } from '#data/use-resource.ts'
+import { type Resource, useGathered, useResource } from '#data/use-resource.ts'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { ConfirmDialog } from '#parts/dialog.tsx'
 import { Icon } from '#parts/icon.tsx'
@@ -212,7 +211,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
   )
 }
 
-/** A receiver that refuses is an outcome of the test, and no failure of asking for it. */
+/** A refusal by the receiver is a result of the test, not a failed request. */
 async function testWebhook(id: string): Promise<Tested> {
   try {
     return { isTaken: true, words: (await client.webhooks.test(id)).message }

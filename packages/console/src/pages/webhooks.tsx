@@ -1,4 +1,4 @@
-// The webhooks of the account, and making one: its secret is shown once.
+// Webhooks, and a form that creates one. Its secret is shown once.
 
 import type { Webhook, WebhookWithSecret } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
@@ -6,7 +6,7 @@ import { plural } from '#data/format.ts'
 import { useLive } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
-import { useGathered } from '#data/use-gathered.ts'
+import { useGathered } from '#data/use-resource.ts'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { Dialog } from '#parts/dialog.tsx'
 import { Badge, Empty } from '#parts/notice.tsx'
@@ -20,7 +20,7 @@ export function WebhooksPage() {
   const [isAdding, setIsAdding] = useState(false)
   const [made, setMade] = useState<WebhookWithSecret | null>(null)
   const webhooks = usePaged('webhooks', (bounds) => client.webhooks.list(bounds).page())
-  // Any event goes to some webhook, and its first attempt soon shows whether that one fails.
+  // Any event may go to a webhook, and its first attempt soon shows whether the webhook fails.
   useLive(useGathered(webhooks.reload, TRIED_MS))
   const add = (
     <Button kind="primary" icon="plus" onClick={() => setIsAdding(true)}>

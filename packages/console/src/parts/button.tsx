@@ -1,4 +1,4 @@
-// Buttons: what they are for, whether they are busy, and never pressed twice while they are.
+// Buttons. A busy button cannot be pressed again.
 
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
@@ -13,7 +13,7 @@ export type ButtonProps = {
   isBusy?: boolean
   isDisabled?: boolean
   isPressed?: boolean
-  /** What it is called where it shows only an icon. */
+  /** The accessible name of a button with only an icon. */
   label?: string
   title?: string
   onClick?: () => void
@@ -41,7 +41,7 @@ export function Button(props: ButtonProps) {
   )
 }
 
-/** A button that is busy for as long as what it does; what fails is told in a toast. */
+/** A button that is busy while its action runs; failures appear in a toast. */
 export function ActionButton(
   props: Omit<ButtonProps, 'onClick' | 'isBusy'> & { action: () => Promise<unknown> },
 ) {
@@ -72,9 +72,9 @@ export function ButtonLink({
   icon?: IconName
   kind?: 'primary' | 'plain' | 'quiet'
   children?: ComponentChildren
-  /** What it is called where it shows only an icon. */
+  /** The accessible name of a button with only an icon. */
   label?: string
-  /** Downloads instead of going there, under this name. */
+  /** Downloads the target under this name instead of opening it. */
   download?: string
 }) {
   return (

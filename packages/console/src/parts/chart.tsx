@@ -1,5 +1,5 @@
-// A plot over time, drawn by uPlot, which is loaded when the first one is shown. Its figures stand in
-// a table for those who do not see it.
+// A chart over time, drawn by uPlot, which is loaded with the first chart. A table holds its figures for people
+// who do not see it.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatListTime } from '#data/format.ts'
@@ -42,7 +42,7 @@ export function Chart(props: ChartProps) {
   )
 }
 
-/** Only the times at which there is something. */
+/** Only times with a value. */
 function Figures({ label, times, series, format }: ChartProps) {
   const filled = times
     .map((at, index) => ({ at, index }))

@@ -1,4 +1,4 @@
-// Dialogs, on the element that browsers have for them: focus stays inside and returns, Escape closes.
+// Dialogs on the browser's dialog element: focus stays inside and returns, Escape closes.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
@@ -7,7 +7,7 @@ import { Button } from './button.tsx'
 import { TextField } from './field.tsx'
 import { Notice } from './notice.tsx'
 
-/** Is open for as long as it is rendered. */
+/** Open while it is rendered. */
 export function Dialog({
   title,
   children,
@@ -30,7 +30,7 @@ export function Dialog({
       dialog?.close()
     }
   }, [])
-  // Browsers close it at the second Escape in a row without asking whether they may.
+  // At the second Escape in a row, browsers close it without an event that could be cancelled.
   const closed = () => {
     if (isLeaving.current) return
     onClose()
@@ -58,7 +58,7 @@ export function Dialog({
   )
 }
 
-/** A form in a dialog: what fails is said in it, field by field where that is known. */
+/** A form in a dialog; it shows errors, at their fields if known. */
 export function FormDialog({
   title,
   action,
@@ -70,7 +70,7 @@ export function FormDialog({
   size = 'middle',
 }: {
   title: string
-  /** What the button says. */
+  /** Text of the button. */
   action: string
   submit: () => Promise<unknown>
   onClose: () => void
@@ -119,7 +119,7 @@ export function FormDialog({
   )
 }
 
-/** Asks before something is done that cannot be undone; with `typed`, that text has to be typed. */
+/** Asks for confirmation; with `typed`, the person must type that text. */
 export function ConfirmDialog({
   title,
   action,

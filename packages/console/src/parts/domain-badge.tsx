@@ -1,4 +1,4 @@
-// How a domain and its records stand, in a word and in a sentence.
+// The status of a domain and its records, as a word and as a sentence.
 
 import type { Domain, DomainRecord } from '@mailroom/sdk'
 import { Badge, type Tone } from './notice.tsx'

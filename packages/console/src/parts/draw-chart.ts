@@ -1,4 +1,4 @@
-// Draws a chart with uPlot in the colours of the theme, and again when those or its width change.
+// Draws a chart with uPlot in the colours of the theme; draws it again when those or its width change.
 
 import UPlot from 'uplot'
 import { formatWhole } from '#data/format.ts'
@@ -15,12 +15,12 @@ export type ChartProps = {
   /** ISO 8601, ascending. */
   times: readonly string[]
   series: readonly Series[]
-  /** What a value is shown as. */
+  /** Formats a value. */
   format: (value: number) => string
   kind: 'bars' | 'lines'
 }
 
-/** Of numbers that are counted. */
+/** Ticks at whole numbers. */
 const WHOLE_STEPS = [1, 2, 5].flatMap((step) =>
   [1, 10, 100, 1e3, 1e4, 1e5].map((ten) => step * ten),
 )
@@ -31,7 +31,7 @@ const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 
 const FONT = '12px system-ui, sans-serif'
 
-/** Returns what takes it away. */
+/** Returns a function that removes the chart. */
 export function drawChart(place: HTMLElement, props: ChartProps, height: number): () => void {
   const tip = document.createElement('div')
   tip.className = 'chart-tip'
@@ -114,7 +114,7 @@ function seriesOf(
   if (kind === 'lines') return { ...plain, spanGaps: true }
   const bars = UPlot.paths.bars
   if (bars === undefined) return { ...plain, width: 2 }
-  // Side by side within the time that they are of.
+  // Bars side by side within their time.
   const share = 0.8 / count
   const paths: UPlot.Series.PathBuilder = bars({
     disp: {
@@ -138,7 +138,7 @@ function stepOf({ data: [times = []] }: UPlot): number {
   return (times[1] ?? 3600) - (times[0] ?? 0)
 }
 
-/** The day at midnight, the hour otherwise. */
+/** The day at midnight, otherwise the hour. */
 function timeOf(seconds: number): string {
   const at = new Date(seconds * 1000)
   return at.getHours() === 0 && at.getMinutes() === 0 ? day.format(at) : hour.format(at)
@@ -150,7 +150,7 @@ function nice(max: number): number {
   return Math.ceil((max * 1.05) / (power / 2)) * (power / 2)
 }
 
-/** Follows the pointer with what stands at its time. */
+/** Shows the values at the pointer's time. */
 function point(plot: UPlot, tip: HTMLElement, { times, series, format }: ChartProps): void {
   const index = plot.cursor.idx
   const at = index === null || index === undefined ? undefined : times[index]

@@ -1,4 +1,4 @@
-// An event in a line for people.
+// An event as one line.
 
 import type { Event } from '@mailroom/sdk'
 import { readPerson } from '#data/format.ts'
@@ -24,7 +24,7 @@ export function EventBadge({ event }: { event: Event }) {
   return <Badge tone={tone}>{word}</Badge>
 }
 
-/** What it is about, with the way there. */
+/** The subject of the event, with a link. */
 export function EventSubject({ event }: { event: Event }) {
   const { message, domain, webhook, inbox_id, thread_id } = event
   if (domain !== undefined) return <a href={paths.domain(domain.id)}>{domain.domain}</a>
@@ -36,7 +36,7 @@ export function EventSubject({ event }: { event: Event }) {
   return <span>{message === undefined ? event.event : words}</span>
 }
 
-/** Between whom it went. */
+/** Sender and recipient. */
 export function eventParties({ message, recipient }: Event): string {
   if (message === undefined) return ''
   const from = readPerson(message.from)

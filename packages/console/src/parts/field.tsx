@@ -1,4 +1,4 @@
-// Fields of forms: each has a label, and says what is wrong with it where it is.
+// Form fields; each has a label and shows its own error.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
@@ -29,7 +29,7 @@ export function TextField({ onValue, isCode, ...props }: InputProps) {
   const { label, name, hint, error, isLabelHidden, type = 'text', ...rest } = props
   const element = useRef<HTMLInputElement>(null)
   useEffect(() => {
-    // Browsers heed the attribute only once for a document, and then in dialogs.
+    // Browsers follow the attribute only once for a document, and in dialogs.
     if (rest.autofocus) element.current?.focus()
   }, [])
   return (

@@ -1,4 +1,4 @@
-// Files to send along: chosen, dropped or pasted; their sizes, and how much room is left.
+// Files to attach: chosen, dropped or pasted; their sizes, and the remaining room.
 
 import type { ComponentChildren } from 'preact'
 import { useId, useRef, useState } from 'preact/hooks'
@@ -7,7 +7,7 @@ import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 import { Notice } from './notice.tsx'
 
-/** What a message of 25 MiB can hold once it is encoded. */
+/** The size of files that fit into a message of 25 MiB after encoding. */
 const FILES_BYTES_MAX = 18 * 1024 * 1024
 const FILES_MAX = 100
 
@@ -30,7 +30,7 @@ function addFiles(
   return { picked: all, refusal: null }
 }
 
-/** Surrounds a form: what is dropped or pasted anywhere in it is added. */
+/** Surrounds a form: files dropped or pasted anywhere in it are added. */
 export function FileArea({
   picked,
   onPicked,

@@ -1,4 +1,4 @@
-// The drawings of the console, of one weight on a grid of 20; they say nothing that text does not.
+// Icons, of one weight on a grid of 20. They only repeat text.
 
 const drawings = {
   mail: 'M3 5.5h14v9H3zM3.5 6l6.5 5 6.5-5',

@@ -1,4 +1,4 @@
-// What a page says of its state: notices, nothing there, trouble, and the shape of what is to come.
+// States of a page: notices, empty, failed, loading.
 
 import type { ComponentChildren } from 'preact'
 import { describeFailure } from '#data/failure.ts'
@@ -43,7 +43,7 @@ export function Badge({ tone = 'calm', children }: { tone?: Tone; children: Comp
   return <span class={`badge ${tone}`}>{children}</span>
 }
 
-/** Says what would be here, and how it comes to be. */
+/** Says what will appear here, and how. */
 export function Empty({
   icon,
   title,
@@ -98,7 +98,7 @@ export function Trouble({ error, retry }: { error: unknown; retry?: () => void }
   )
 }
 
-/** The shape of rows that are on their way. */
+/** Placeholders of rows that are loading. */
 export function Skeleton({ rows = 6, label = 'Loading' }: { rows?: number; label?: string }) {
   return (
     <div class="skeleton" role="status">

@@ -1,9 +1,9 @@
-// A page: its title, what can be done on it, and where the reader goes on after coming to it.
+// A page with its title and actions; its heading takes the focus.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
-/** Set by the first page: the browser's own focus is right after loading. */
+/** Set by the first page, because after loading the browser's own focus is right. */
 let hasArrived = false
 
 export function useTitle(title: string): void {
@@ -12,7 +12,7 @@ export function useTitle(title: string): void {
   }, [title])
 }
 
-/** A heading that takes the focus when somebody has come to the page, so that it is read out. */
+/** A heading that takes the focus on a page change, so that screen readers read it. */
 export function PageTitle({ children }: { children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -36,7 +36,7 @@ export function Page({
   title: string
   intro?: ComponentChildren
   actions?: ComponentChildren
-  /** Stands over the title, such as the way back. */
+  /** Above the title, such as a link back. */
   above?: ComponentChildren
   children: ComponentChildren
 }) {
@@ -56,7 +56,7 @@ export function Page({
   )
 }
 
-/** A part of a page with a heading of its own. */
+/** A part of a page with its own heading. */
 export function Section({
   title,
   actions,

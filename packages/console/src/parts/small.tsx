@@ -1,11 +1,11 @@
-// Small things of many pages: times, text to copy, people, keys of the keyboard.
+// Small parts of many pages: times, text to copy, code, people, keys of the keyboard.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatListTime, formatRelative, formatWhole, readPerson } from '#data/format.ts'
 import { toastFailure } from '#data/toasts.ts'
 import { Button } from './button.tsx'
 
-/** How long ago, or in lists the hour or day; the whole of it on hovering. */
+/** Relative time, or in lists the hour or day; the full time on hovering. */
 export function Time({ at, isInList = false }: { at: string; isInList?: boolean }) {
   return (
     <time dateTime={at} title={formatWhole(at)}>
@@ -22,7 +22,7 @@ export function CopyButton({
   children,
 }: {
   text: string
-  /** What is copied, as "Copy" goes on: `value of the MX record`. */
+  /** What is copied, after the word "Copy": `value of the MX record`. */
   label: string
   /** Shown beside the icon, such as `Copy`. */
   children?: string
@@ -57,7 +57,7 @@ export function CopyButton({
   )
 }
 
-/** Text of which every character counts, with a button that copies it. */
+/** Exact text with a button that copies it. */
 export function CopyText({ text, label }: { text: string; label: string }) {
   return (
     <span class="copy-text">
@@ -67,7 +67,7 @@ export function CopyText({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** What is shown this once only. */
+/** A secret that is shown only once. */
 export function Secret({ value, label }: { value: string; label: string }) {
   return (
     <div class="secret">
@@ -88,7 +88,7 @@ export function Key({ children }: { children: string }) {
   return <kbd>{children}</kbd>
 }
 
-/** Choices of which one holds, as buttons side by side. */
+/** Exclusive choices as buttons side by side. */
 export function Choice<Value extends string>({
   label,
   value,
@@ -114,5 +114,16 @@ export function Choice<Value extends string>({
         </button>
       ))}
     </fieldset>
+  )
+}
+
+/** A scrolling box must be reachable by keyboard (WCAG 2.2, 2.1.1). */
+export const reachable = { tabIndex: 0 } as const
+
+export function CodeBlock({ label, text }: { label: string; text: string }) {
+  return (
+    <section class="code-block" aria-label={label} {...reachable}>
+      <pre>{text}</pre>
+    </section>
   )
 }

@@ -1,9 +1,9 @@
-// Tabs: one of several views of the same thing, chosen with the arrow keys (WAI-ARIA, tabs).
+// Tabs, chosen with the arrow keys (WAI-ARIA, tabs).
 
 import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
 
-import { reachable } from './code-block.tsx'
+import { reachable } from './small.tsx'
 
 export type Tab<Name extends string> = {
   name: Name
