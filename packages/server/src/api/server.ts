@@ -27,10 +27,10 @@ import { silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Budgets } from '#rate-limits/budgets.ts'
 import {
-  addSocketPath,
-  isSocketRequest,
-  SocketDoor,
-  type SocketPatience,
+  addWebSocketPath,
+  isWebSocketRequest,
+  type SocketTimeouts,
+  WebSocketEndpoint,
 } from '#streams/websocket-endpoint.ts'
 import { descriptionHandlers } from './description.ts'
 import type { PathVisibility } from './known-paths.ts'
@@ -109,7 +109,7 @@ export type HttpServerOptions = {
     /** Without a byte of an answer taken in. */
     readonly idleMs?: number
     /** Of WebSockets. */
-    readonly socket?: SocketPatience
+    readonly socket?: SocketTimeouts
   }
   readonly onRequest?: (seen: RequestSeen) => void
   readonly tracing?: Tracing
@@ -134,7 +134,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const state: DoorState = { isClosing: false }
   const clientOf = openClientOf(options.trustedProxies ?? new BlockList())
   const routes = routeOptions(options)
-  const sockets = new SocketDoor({
+  const sockets = new WebSocketEndpoint({
     ...options,
     ...routes,
     clientOf,
@@ -142,7 +142,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     patience: options.patience?.socket,
   })
   const app = buildApp(options, { state, routes, clientOf })
-  sockets.watch(app.server)
+  sockets.attach(app.server)
   const silent = watchSilentConnections(app.server)
   // The framework's types do not know `reusePort`, which it hands on.
   const place = { host: options.host, port: options.port, reusePort: options.reusePort === true }
@@ -198,7 +198,7 @@ function buildApp(options: HttpServerOptions, parts: DoorParts): FastifyInstance
       // Node's own refusal has no body.
       requireHostHeader: false,
       // What asks for another protocol is a request like others (RFC 9110 §7.8).
-      shouldUpgradeCallback: isSocketRequest,
+      shouldUpgradeCallback: isWebSocketRequest,
     },
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => refused.answer(error, socket),
@@ -235,7 +235,7 @@ function buildApp(options: HttpServerOptions, parts: DoorParts): FastifyInstance
   routes.answers.watch(app, options.patience?.idleMs ?? ANSWER_IDLE_MS_MAX)
   acceptBodies(app)
   addRoutes(app, routes)
-  addSocketPath(app)
+  addWebSocketPath(app)
   addMcpPath(app, { ...routes, publicUrl: options.publicUrl, clock: options.clock })
   if (options.console !== null) addConsole(app, options.console)
   return app
@@ -327,11 +327,15 @@ function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): F
   return sendJson(reply.code(status).headers(headers), body)
 }
 
-async function drain(app: FastifyInstance, sockets: SocketDoor, drainMs: number): Promise<void> {
+async function drain(
+  app: FastifyInstance,
+  sockets: WebSocketEndpoint,
+  drainMs: number,
+): Promise<void> {
   const server: Server = app.server
   const cut = setTimeout(() => {
     server.closeAllConnections()
-    sockets.cut()
+    sockets.destroy()
   }, drainMs)
   try {
     await app.close()

@@ -23,7 +23,7 @@ import {
 
 /** Events that one query looks through for those that pass a filter. */
 export const LOG_WINDOW_EVENTS = 2_000
-/** Events behind a full page that are looked through for its total where there is a filter. */
+/** Events behind a full page that are scanned through for its total where there is a filter. */
 export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
 /** Matching events that a page of the log counts beyond its cursor, deliveries that a list counts. */
 export const COUNTED_MAX = 10_000
@@ -32,7 +32,7 @@ export const COUNTED_MAX = 10_000
 export const ERASED = 'erased'
 
 /** As the index has it, which holds no others. */
-const IS_TOLD = sql<SqlBool>`kind <> 'erased'`
+const IS_NOT_ERASED = sql<SqlBool>`kind <> 'erased'`
 
 /** The account's event with this id, or null. */
 export async function findEvent(
@@ -56,7 +56,7 @@ export async function findEventPosition(
 
 /**
  * Clocks of processes differ, and an event is written a moment after its id was made: the place of an
- * id is looked for among the events from this many milliseconds before it on.
+ * id is scanned for among the events from this many milliseconds before it on.
  */
 const ID_ORDER_SLACK_MS = 60_000
 
@@ -64,7 +64,7 @@ const ID_ORDER_SLACK_MS = 60_000
  * The place before the account's first event with a later id than `eventId`, which the log does not
  * hold: the end of the settled log where there is none.
  */
-export async function findPlaceOfId(
+export async function findPositionOfId(
   db: ReadDb,
   accountId: string,
   eventId: string,
@@ -78,7 +78,7 @@ export async function findPlaceOfId(
     .executeTakeFirst()
   const filter = { kinds: [], podIds: [], inboxIds: [] }
   const after = before === undefined ? LOG_START : positionOf(before)
-  const later = placesIn(db, { accountId, after, filter }).where('id', '>', eventId)
+  const later = rowsIn(db, { accountId, after, filter }).where('id', '>', eventId)
   const first = await inLogOrder(engine, selectPlaces(engine, later), 'asc')
     .limit(1)
     .executeTakeFirst()
@@ -112,33 +112,33 @@ export type EventOrder = 'asc' | 'desc'
 /** The part of the range that is still to be read, in its order, once `reached` was read. */
 export function unreadOf<Range extends EventRange>(range: Range, reached: LogPosition): Range {
   return range.order === 'desc'
-    ? { ...range, until: placeBefore(reached) }
+    ? { ...range, until: positionBefore(reached) }
     : { ...range, after: reached }
 }
 
 /** Sequences are whole numbers, so no event stands between this place and that one. */
-export function placeBefore({ transactionId, sequence }: LogPosition): LogPosition {
+export function positionBefore({ transactionId, sequence }: LogPosition): LogPosition {
   return { transactionId, sequence: sequence - 1 }
 }
 
-export type Look = {
+export type LogScan = {
   /** What passes the filter, in the order of the range. */
   readonly events: LoggedEvent[]
-  /** Up to here everything was looked through. */
+  /** Up to here everything was scanned through. */
   readonly reached: LogPosition
   /** Whether that is the end of the range, as far as it is settled. */
   readonly isEnd: boolean
 }
 
 /**
- * One look at the range: up to `limit` events of the next LOG_WINDOW_EVENTS, which takes a moment
+ * One scan at the range: up to `limit` events of the next LOG_WINDOW_EVENTS, which takes a moment
  * only, for a filter may leave out nearly all of a log of millions. Newest first, too, it reads settled
  * events only: everything older than a settled event is settled, so a later page misses nothing.
  */
-export async function lookInLog(
+export async function scanLog(
   db: ReadDb,
   { limit, ...range }: EventRange & { limit: number },
-): Promise<Look> {
+): Promise<LogScan> {
   const end = await findWindowEnd(db, range)
   const { order = 'asc' } = range
   const rows = await inLogOrder(db.reading.engine, eventsIn(db, range, end), order)
@@ -159,10 +159,10 @@ export async function listEvents(
 ): Promise<LoggedEvent[]> {
   const found: LoggedEvent[] = []
   for (let rest: EventRange = range; ; await nextTurn()) {
-    const look = await lookInLog(db, { ...rest, limit: limit - found.length })
-    found.push(...look.events)
-    if (look.isEnd || found.length >= limit) return found
-    rest = unreadOf(rest, look.reached)
+    const scan = await scanLog(db, { ...rest, limit: limit - found.length })
+    found.push(...scan.events)
+    if (scan.isEnd || found.length >= limit) return found
+    rest = unreadOf(rest, scan.reached)
   }
 }
 
@@ -176,7 +176,7 @@ export async function countEvents(
 ): Promise<number> {
   let counted = 0
   let rest: EventRange = range
-  for (let looked = 0; looked < LOG_COUNT_EVENTS_MAX; looked += LOG_WINDOW_EVENTS) {
+  for (let scanned = 0; scanned < LOG_COUNT_EVENTS_MAX; scanned += LOG_WINDOW_EVENTS) {
     const end = await findWindowEnd(db, rest)
     const matching = eventsIn(db, rest, end)
       .select('sequence')
@@ -224,7 +224,7 @@ export async function findNewestEventId(
   { accountId, until }: { accountId: string; until: LogPosition },
 ): Promise<string | null> {
   const filter = { kinds: [], podIds: [], inboxIds: [] }
-  const places = placesIn(db, { accountId, after: LOG_START, until, filter })
+  const places = rowsIn(db, { accountId, after: LOG_START, until, filter })
   const newest = inLogOrder(db.reading.engine, places, 'desc').select('id').limit(1)
   return (await newest.executeTakeFirst())?.id ?? null
 }
@@ -296,20 +296,20 @@ function onlyInboxOf({ podIds, inboxIds }: EventFilter): string | null {
 }
 
 /** What the filter is applied to: rows that an index has in the order of the log. */
-function placesIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
+function rowsIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
   const range = { after, until: until ?? null }
   const query = inLog(db.reading.engine, db.read.selectFrom('events'), range)
   const inboxId = onlyInboxOf(filter)
-  // With the account as well, an engine might look through all that the account has.
+  // With the account as well, an engine might scan through all that the account has.
   return inboxId !== null
     ? query.where('inbox_id', '=', inboxId)
-    : query.where('account_id', '=', accountId).where(IS_TOLD)
+    : query.where('account_id', '=', accountId).where(IS_NOT_ERASED)
 }
 
 function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
   const { kinds, podIds, inboxIds } = range.filter
-  const looked = end === null ? range : windowOf(range, end)
-  let query = placesIn(db, looked)
+  const scanned = end === null ? range : windowOf(range, end)
+  let query = rowsIn(db, scanned)
   if (kinds.length > 0) query = query.where('kind', 'in', kinds)
   if (onlyInboxOf(range.filter) !== null || podIds.length + inboxIds.length === 0) return query
   return query.where(({ eb, or }) =>
@@ -320,19 +320,21 @@ function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
   )
 }
 
-/** The part of the range up to and with the end of a look, in its order. */
+/** The part of the range up to and with the end of a scan, in its order. */
 function windowOf(range: EventRange, end: LogPosition): EventRange {
-  return range.order === 'desc' ? { ...range, after: placeBefore(end) } : { ...range, until: end }
+  return range.order === 'desc'
+    ? { ...range, after: positionBefore(end) }
+    : { ...range, until: end }
 }
 
-/** Where a look at the range has to end; null when it may go to the end of it. */
+/** Where a scan at the range has to end; null when it may go to the end of it. */
 async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition | null> {
   const { kinds, podIds, inboxIds } = range.filter
   const isSparse = kinds.length > 0 || podIds.length > 0 || inboxIds.length > 1
   if (!isSparse) return null
   const { engine } = db.reading
   const { order = 'asc' } = range
-  const row = await inLogOrder(engine, selectPlaces(engine, placesIn(db, range)), order)
+  const row = await inLogOrder(engine, selectPlaces(engine, rowsIn(db, range)), order)
     .offset(LOG_WINDOW_EVENTS - 1)
     .limit(1)
     .executeTakeFirst()

@@ -40,7 +40,7 @@ export async function deleteInbox(
     nowMs: deps.clock.now(),
   })
   if (outcome === 'not_found') throw notFound()
-  deps.events.loseInbox(input.accountId, input.inboxId)
+  deps.events.inboxDeleted(input.accountId, input.inboxId)
   try {
     await purgeInbox(deps, { inboxId: input.inboxId, stepsMax: PURGE_STEPS_AT_ONCE })
   } catch (error) {

@@ -1,5 +1,4 @@
-// Events as they are told: the log's row joined with its message, in the words of the contract. Knows
-// nothing of who is told.
+// The envelope of an event: its row of the log with its message, in the shape of the contract.
 
 import type { Event, EventMessage } from '@mailroom/contract/shapes/event.ts'
 import type { Authentication, Extracted } from '@mailroom/contract/shapes/message.ts'
@@ -8,21 +7,22 @@ import type { Extractions } from '#mailbox/extractions.ts'
 import { findMessagesCut, type Message } from '#mailbox/message-rows.ts'
 import { CUT_READ_LENGTH, cutBodies } from '#mailbox/present-message.ts'
 import { attachmentUrl } from '#mailbox/signed-url.ts'
-import type { Clock } from '#platform/clock.ts'
+import { type Clock, presentTime } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
 
-export type Telling = { readonly deliveredAtMs: number; readonly attempt: number }
+/** The members of an envelope that each attempt to deliver it has anew. */
+export type AttemptStamp = { readonly deliveredAtMs: number; readonly attempt: number }
 
 export type EventText = {
   readonly event: LoggedEvent
-  /** Bodies that are longer than an event tells are cut. */
+  /** Bodies that are too long for an event are cut. */
   readonly message: Message | null
-  /** Its place in its inbox. */
+  /** Its position in its inbox. */
   readonly messagePosition: number | null
   readonly isTruncated: boolean
   /** JSON of the whole envelope. */
-  render(told: Telling): string
-  body(told: Telling): Event
+  render(stamp: AttemptStamp): string
+  body(stamp: AttemptStamp): Event
 }
 
 export type EnvelopeDeps = {
@@ -33,9 +33,7 @@ export type EnvelopeDeps = {
   extractions: Extractions
 }
 
-/**
- * In order; events whose message is gone are left out. Addresses of attachments are signed now.
- */
+/** In order; events whose message is gone are left out. URLs of attachments are signed now. */
 export async function readEnvelopes(
   deps: EnvelopeDeps,
   events: readonly LoggedEvent[],
@@ -55,7 +53,7 @@ type Found = {
   accountId: string
   position: number
   isTruncated: boolean
-  told: EventMessage
+  presented: EventMessage
 }
 
 async function readMessages(
@@ -74,10 +72,10 @@ async function readMessages(
   })
   for await (const { message: whole, ...place } of found) {
     const { message, isTruncated } = cutBodies(whole)
-    // Of the message before it is cut, so that it is the same here as wherever the message is read.
+    // Read from the whole message, as for every other reader.
     const extracted = await deps.extractions.of(whole)
-    const told = tellMessage(deps, message, extracted, isTruncated)
-    messages.set(message.id, { ...place, message, isTruncated, told })
+    const presented = presentMessage(deps, message, { extracted, isTruncated })
+    messages.set(message.id, { ...place, message, isTruncated, presented })
   }
   return messages
 }
@@ -86,13 +84,13 @@ function makeText(event: LoggedEvent, found: Found | null): EventText {
   const before = {
     event: event.kind,
     event_id: event.id,
-    occurred_at: timeText(event.occurredAtMs),
+    occurred_at: presentTime(event.occurredAtMs),
   }
   const after = {
     inbox_id: event.inboxId,
     pod_id: event.podId,
     thread_id: event.threadId,
-    ...(found !== null && { message: found.told }),
+    ...(found !== null && { message: found.presented }),
     ...event.details,
   }
   let constant: { head: string; tail: string } | null = null
@@ -107,25 +105,24 @@ function makeText(event: LoggedEvent, found: Found | null): EventText {
         tail: JSON.stringify(after).slice(1),
       }
       const { head, tail } = constant
-      return `${head},"delivered_at":"${timeText(deliveredAtMs)}","attempt":${attempt},${tail}`
+      return `${head},"delivered_at":"${presentTime(deliveredAtMs)}","attempt":${attempt},${tail}`
     },
     body: ({ deliveredAtMs, attempt }) => ({
       ...before,
-      delivered_at: timeText(deliveredAtMs),
+      delivered_at: presentTime(deliveredAtMs),
       attempt,
       ...after,
     }),
   }
 }
 
-function tellMessage(
+function presentMessage(
   deps: EnvelopeDeps,
   message: Message,
-  extracted: Extracted | null,
-  isTruncated: boolean,
+  { extracted, isTruncated }: { extracted: Extracted | null; isTruncated: boolean },
 ): EventMessage {
   const nowMs = deps.clock.now()
-  const at = timeText(message.createdAtMs)
+  const at = presentTime(message.createdAtMs)
   return {
     id: message.id,
     rfc_message_id: message.rfcMessageId,
@@ -151,8 +148,4 @@ function tellMessage(
     failure_reason: message.failureReason,
     ...(message.direction === 'inbound' ? { received_at: at } : { sent_at: at }),
   }
-}
-
-function timeText(timeMs: number): string {
-  return new Date(timeMs).toISOString()
 }

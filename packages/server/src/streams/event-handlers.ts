@@ -1,45 +1,36 @@
-// Handlers of the log of events, the stream of it, and the wait for a message.
+// Handlers of events: lists, server-sent events, and waiting for a message.
 
 import { Readable } from 'node:stream'
 import type { CheckedFilter, EventFilter } from '#events/event.ts'
 import type { EndReason, EventReader, EventReaders } from '#http/event-readers.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
 import { rateLimited } from '#http/problems.ts'
-import type { Extractions } from '#mailbox/extractions.ts'
 import { presentMessage } from '#mailbox/present-message.ts'
 import type { Clock } from '#platform/clock.ts'
 import { isIdOf } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
 import type { EventText } from './envelope.ts'
-import type { EventHub } from './event-hub.ts'
 import {
   type EventPorts,
   type EventStream,
   openEventStream,
   SOCKETS_PER_ACCOUNT_MAX,
   STREAM_BUFFER_BYTES_MAX,
+  type StreamDeps,
 } from './event-stream.ts'
-import { checkFilter, openEventPage, passedOver, UNKNOWN_KIND, wrongCursor } from './read-events.ts'
+import {
+  checkFilter,
+  describeUnknownKinds,
+  openEventPage,
+  UNKNOWN_KIND,
+  wrongCursor,
+} from './read-events.ts'
 import { waitForMessage } from './wait-for-message.ts'
-
-/** What the functions below work with. */
-type Needs = {
-  db: Db
-  clock: Clock
-  log: Log
-  extractions: Extractions
-  publicUrl: string
-  urlKey: Uint8Array
-  events: EventHub
-}
 
 type EventHandlers = Pick<Handlers, Extract<keyof Handlers, `events.${string}`> | 'inboxes.wait'>
 
-/** One handler for each operation that tells of events. */
-export function eventHandlers(deps: Needs, readers: EventReaders): EventHandlers {
+export function eventHandlers(deps: StreamDeps, readers: EventReaders): EventHandlers {
   return {
     'events.list': async ({ query }, context) => {
       const { after = null, limit, order = 'asc' } = query
@@ -50,8 +41,8 @@ export function eventHandlers(deps: Needs, readers: EventReaders): EventHandlers
       const page = { accountId, filter, after, order, limit, signal: goneSignal(context) }
       const { texts, total } = await openEventPage(deps, page)
       await takeSlot()
-      const told = { deliveredAtMs: deps.clock.now(), attempt: 1 }
-      return { data: await Array.fromAsync(texts, (text) => text.body(told)), total }
+      const stamp = { deliveredAtMs: deps.clock.now(), attempt: 1 }
+      return { data: await Array.fromAsync(texts, (text) => text.body(stamp)), total }
     },
 
     'events.stream': ({ query }, context) => streamEvents(deps, readers, { query, context }),
@@ -60,7 +51,7 @@ export function eventHandlers(deps: Needs, readers: EventReaders): EventHandlers
   }
 }
 
-function waitHandler(deps: Needs, readers: EventReaders): Pick<Handlers, 'inboxes.wait'> {
+function waitHandler(deps: StreamDeps, readers: EventReaders): Pick<Handlers, 'inboxes.wait'> {
   return {
     'inboxes.wait': async ({ path, query }, context) => {
       const { accountId, keyId, session, wantsContent, takeSlot } = context
@@ -110,7 +101,7 @@ function waitHandler(deps: Needs, readers: EventReaders): Pick<Handlers, 'inboxe
 type StreamQuery = { event_types?: string; inbox_id?: string; after?: string }
 
 async function streamEvents(
-  deps: Needs,
+  deps: StreamDeps,
   readers: EventReaders,
   { query, context }: { query: StreamQuery; context: KeyContext },
 ) {
@@ -118,13 +109,13 @@ async function streamEvents(
   const { filter, unknownKinds } = await filterOf(deps, accountId, query)
   const lastEventId = lastEventIdOf(context)
   const afterId = lastEventId ?? query.after ?? null
-  // The parameter is of the first connection, where 400 ends nothing that went well before.
+  // A client that reconnects sends the header; a mistake in it must not end a stream that worked.
   if (lastEventId === null && afterId !== null && !isIdOf('evt', afterId)) {
     throw wrongCursor('must be the id of an event')
   }
   const headers = EVENT_FEED_HEADERS
   if (!context.wantsContent) return { headers, content: null }
-  const notices = unknownKinds.length > 0 ? [`${passedOver(unknownKinds)}.`] : []
+  const notices = unknownKinds.length > 0 ? [`${describeUnknownKinds(unknownKinds)}.`] : []
   return {
     headers,
     content: await openFeed(deps, readers, { context, filter, afterId, notices }),
@@ -137,16 +128,16 @@ function problemOfEnd(reason: EndReason) {
     : problem('unauthorized', 'The API key was revoked.')
 }
 
-/** Aborted when nobody waits for the answer any more. */
+/** Aborted when the caller has gone. */
 function goneSignal(context: KeyContext): AbortSignal {
   const gone = new AbortController()
   context.onGone(() => gone.abort())
   return gone.signal
 }
 
-/** What the filter of a query names; `bad_request` for unknown kinds alone, or an unknown inbox. */
+/** The filter of a query; `bad_request` where all kinds are unknown, or the inbox is. */
 async function filterOf(
-  deps: Needs,
+  deps: StreamDeps,
   accountId: string,
   query: { event_types?: string; inbox_id?: string },
 ): Promise<Extract<CheckedFilter, { kind: 'filter' }>> {
@@ -169,14 +160,14 @@ function wrongFilter(path: string, value: string, reason: string): ReturnType<ty
   })
 }
 
-/** Browsers send it by themselves when they connect again; an empty one says nothing. */
+/** Browsers send it by themselves when they connect again; an empty one is ignored. */
 function lastEventIdOf({ headers }: KeyContext): string | null {
   const id = headers['last-event-id']
   return typeof id === 'string' && id !== '' ? id : null
 }
 
 async function openFeed(
-  deps: Needs,
+  deps: StreamDeps,
   readers: EventReaders,
   {
     context,
@@ -228,7 +219,7 @@ async function openFeed(
   }
 }
 
-/** What clients of an event stream wait before they connect again. */
+/** The pause of clients before they connect again. */
 const STREAM_RETRY_MS = 3 * SECOND_MS
 /** A comment that keeps an idle event stream from being cut by proxies. */
 const STREAM_COMMENT_MS = 15 * SECOND_MS
@@ -236,20 +227,20 @@ const STREAM_COMMENT_MS = 15 * SECOND_MS
 export const EVENT_FEED_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
-  // Proxies that collect an answer before they pass it on are told not to.
+  // Proxies must not buffer the response.
   'x-accel-buffering': 'no',
 }
 
 export type EventFeed = {
-  /** What is to be sent; destroying it frees everything. */
+  /** The body of the response; destroying it frees everything. */
   readonly content: Readable
-  /** Nothing follows what was written; the answer ends in order. */
+  /** Ends the response after what was written. */
   end(): void
 }
 
 /**
- * What is wrong with `afterId` is a comment of the stream. `onEnd` is called once, when the feed has
- * ended in whatever way.
+ * Server-sent events (WHATWG HTML §9.2), and comments while there are none. A mistake in `afterId` becomes a
+ * comment. `onEnd` is called once, however the feed ends.
  */
 export async function openEventFeed(
   { ports, clock }: { ports: Pick<EventPorts, 'openEventStream'>; clock: Clock },
@@ -285,7 +276,7 @@ export async function openEventFeed(
     isFreed = true
   }
 
-  /** False when the reader has enough for now. */
+  /** False when the client takes no more for now. */
   function push(text: string): boolean {
     if (isFreed) return false
     isFull = !content.push(text)
@@ -294,7 +285,7 @@ export async function openEventFeed(
 
   let isFreed = false
   const comments = setInterval(() => {
-    // What waits already will do for a sign of life, once it is taken.
+    // Octets that wait already keep the connection alive.
     if (content.readableLength === 0) push(':\n\n')
   }, commentMs).unref()
 

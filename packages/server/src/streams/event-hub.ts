@@ -1,3 +1,6 @@
+// Follows the log of events once for all listeners of this process, and notifies each of the events that
+// it wants, in the order of the log. Reads nothing while there are no listeners.
+
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LOG_START, type LoggedEvent, type LogPosition } from '#events/event.ts'
 import { isUnsettledAfter, readLog, readLogHead } from '#events/event-rows.ts'
@@ -6,16 +9,13 @@ import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 
-// Follows the log of events for the readers of this process, once for all of them, and tells each what
-// it wants in the order of the log. Reads nothing while nobody listens.
-
-/** Of these, told with their messages in memory: each takes up to three bodies. */
+/** Events whose messages are in memory at the same time: each has up to three bodies. */
 export const EVENTS_LOADED_AT_ONCE = 10
-/** Streams that read what they missed from the log at once, each EVENTS_LOADED_AT_ONCE. */
+/** Streams that catch up from the log at the same time, each with EVENTS_LOADED_AT_ONCE. */
 export const CATCH_UPS_AT_ONCE = 2
 
 export type Listening = {
-  /** Of the hub, as it is now: up to it everything was told. */
+  /** The hub's current position: it has notified of all events up to it. */
   readonly position: LogPosition
   stop(): void
 }
@@ -24,20 +24,20 @@ export type EventHub = {
   /** There may be new events; losing it costs only time. */
   wake(): void
   /**
-   * From the position on, every event of the account that the listener wants is told it, in order,
+   * Notifies the listener of every event of the account after the position that it wants, in order and
    * once. Rejects as a read of the store does.
    */
   listen(accountId: string, listener: EventListener): Promise<Listening>
-  /** A listener wants from now on what it did not want before. */
+  /** Call when a listener begins to want events that it did not want before. */
   changed(): void
-  /** The inbox was deleted: tells those who listen to it alone. */
-  loseInbox(accountId: string, inboxId: string): void
+  /** Notifies the listeners of this inbox alone that it was deleted. */
+  inboxDeleted(accountId: string, inboxId: string): void
   /**
-   * Runs reads of the log for those who have fallen behind, a few at once and one of each account in
-   * turn; each is to be one look.
+   * Runs reads of the log for listeners that have fallen behind: CATCH_UPS_AT_ONCE at the same time, by
+   * account in round robin. Each should be one query.
    */
   catchUp<Value>(accountId: string, read: () => Promise<Value>): Promise<Value>
-  /** How many wait for their turn. */
+  /** Reads that wait for a slot. */
   readonly waiting: number
   /** Ends all listeners, and waits for the read under way. */
   close(): Promise<void>
@@ -45,12 +45,12 @@ export type EventHub = {
 
 export type HubDeps = EnvelopeDeps & { log: Log }
 
-/** Opens the hub; `deps` is asked anew each time, for the public URL is known late. */
+/** Fields of `deps` are read at each use, because the public URL is known late. */
 export function openEventHub(deps: HubDeps): EventHub {
   return new Hub(deps)
 }
 
-/** Events that are told together, and who wanted them. */
+/** Events whose messages are read together, and the listeners that wanted them. */
 type Load = {
   readonly events: readonly LoggedEvent[]
   readonly listeners: ReadonlyMap<LoggedEvent, readonly EventListener[]>
@@ -62,17 +62,17 @@ class Hub implements EventHub {
   readonly #listeners = new Listeners()
   readonly #catchUps = new Semaphore({ limit: CATCH_UPS_AT_ONCE })
   readonly #stall: Stall
-  /** Null while nobody listens. */
+  /** Null while there are no listeners. */
   #start: Promise<void> | null = null
   #position: LogPosition = LOG_START
-  /** Counts starts: what belongs to an earlier one ends without a trace. */
+  /** Counts starts: the work of an earlier one ends without effect. */
   #generation = 0
   #isAwake = false
   #isFailing = false
   #isClosed = false
   #running: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
-  /** Counts what makes listeners want more or less than they said. */
+  /** Counts changes in which events listeners want. */
   #version = 0
 
   constructor(deps: HubDeps) {
@@ -89,7 +89,7 @@ class Hub implements EventHub {
   async listen(accountId: string, listener: EventListener): Promise<Listening> {
     const hub = this
     const stop = () => this.#remove(accountId, listener)
-    if (this.#isClosed) listener.end?.()
+    if (this.#isClosed) listener.onShutdown?.()
     else {
       this.#listeners.add(accountId, listener)
       this.#version += 1
@@ -113,8 +113,9 @@ class Hub implements EventHub {
     this.#version += 1
   }
 
-  loseInbox(accountId: string, inboxId: string): void {
-    for (const one of this.#listeners.ofInbox(accountId, inboxId)) this.#guard(() => one.lose?.())
+  inboxDeleted(accountId: string, inboxId: string): void {
+    for (const one of this.#listeners.ofInbox(accountId, inboxId))
+      this.#guard(() => one.onInboxDeleted?.())
   }
 
   catchUp<Value>(accountId: string, read: () => Promise<Value>): Promise<Value> {
@@ -131,7 +132,7 @@ class Hub implements EventHub {
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
-    for (const listener of this.#listeners.clear()) this.#guard(() => listener.end?.())
+    for (const listener of this.#listeners.clear()) this.#guard(() => listener.onShutdown?.())
     await this.#start?.catch(() => {})
     await this.#running
   }
@@ -142,7 +143,7 @@ class Hub implements EventHub {
     if (!this.#listeners.isEmpty) return
     this.#start = null
     this.#generation += 1
-    this.#lookIn(null)
+    this.#scheduleRead(null)
   }
 
   async #findStart(): Promise<void> {
@@ -150,20 +151,20 @@ class Hub implements EventHub {
     const head = await readLogHead(this.#deps.db)
     if (generation !== this.#generation) return
     this.#position = head
-    // What could not be read at the head may be ready now.
+    // Events that were not settled at the head may be so now.
     this.wake()
   }
 
   async #run(): Promise<void> {
     const generation = this.#generation
     const isCurrent = () => !this.#isClosed && generation === this.#generation
-    let lookAgainMs = LOG_POLL_MS
+    let readAgainMs = LOG_POLL_MS
     try {
       await this.#start
       this.#isAwake = false
       while (isCurrent() && (await this.#step(isCurrent))) await nextTurn()
       const isWaiting = isCurrent() && (await isUnsettledAfter(this.#deps.db, this.#position))
-      if (isWaiting) lookAgainMs = this.#stall.delayMs(this.#position)
+      if (isWaiting) readAgainMs = this.#stall.delayMs(this.#position)
       else this.#stall.end()
       this.#isFailing = false
     } catch (error) {
@@ -173,16 +174,16 @@ class Hub implements EventHub {
     this.#running = null
     if (this.#isClosed || this.#start === null) return
     if (this.#isAwake) this.#running = this.#run()
-    else this.#lookIn(lookAgainMs)
+    else this.#scheduleRead(readAgainMs)
   }
 
-  #lookIn(delayMs: number | null): void {
+  #scheduleRead(delayMs: number | null): void {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = delayMs === null ? null : setTimeout(() => this.wake(), delayMs)
     this.#timer?.unref()
   }
 
-  /** Reads and tells some of the log; true when there may be more. */
+  /** Reads some of the log and notifies; true when there may be more. */
   async #step(isCurrent: () => boolean): Promise<boolean> {
     const { db } = this.#deps
     const events = await readLog(db, { after: this.#position, limit: LOG_STEP_EVENTS })
@@ -191,7 +192,7 @@ class Hub implements EventHub {
       const wanted = [...load.listeners.keys()]
       const texts = wanted.length === 0 ? [] : await readEnvelopes(this.#deps, wanted)
       if (!isCurrent()) return false
-      if (!this.#tellAll(load, texts)) return true
+      if (!this.#notifyAll(load, texts)) return true
       if (wanted.length > 0) await nextTurn()
       if (!isCurrent()) return false
       start += load.events.length
@@ -199,71 +200,71 @@ class Hub implements EventHub {
     return events.length === LOG_STEP_EVENTS
   }
 
-  /** So many events that those of them that are wanted can be in memory together. */
+  /** As many events as have up to EVENTS_LOADED_AT_ONCE wanted ones among them. */
   #makeLoad(events: readonly LoggedEvent[], start: number): Load {
     const listeners = new Map<LoggedEvent, EventListener[]>()
     const load = { events: events.slice(start), listeners, version: this.#version }
     for (const [index, event] of load.events.entries()) {
-      const wanting = this.#findWanting(event)
-      if (wanting.length === 0) continue
+      const interested = this.#findListeners(event)
+      if (interested.length === 0) continue
       if (listeners.size === EVENTS_LOADED_AT_ONCE) {
         return { ...load, events: load.events.slice(0, index) }
       }
-      listeners.set(event, wanting)
+      listeners.set(event, interested)
     }
     return load
   }
 
-  /** False at an event that somebody wants since the texts were read. */
-  #tellAll({ events, listeners, version }: Load, texts: readonly EventText[]): boolean {
+  /** False at an event that a listener has begun to want since the texts were read. */
+  #notifyAll({ events, listeners, version }: Load, texts: readonly EventText[]): boolean {
     const found = new Map(texts.map((text) => [text.event, text]))
     for (const event of events) {
       const known = listeners.get(event)
-      const wanting = this.#version === version ? known : this.#findWanting(event)
-      if (known === undefined && wanting !== undefined && wanting.length > 0) return false
+      const interested = this.#version === version ? known : this.#findListeners(event)
+      if (known === undefined && interested !== undefined && interested.length > 0) return false
       this.#position = event.position
       const text = found.get(event)
-      if (text !== undefined) this.#tell(text, wanting ?? [])
+      if (text !== undefined) this.#notify(text, interested ?? [])
     }
     return true
   }
 
-  #tell(text: EventText, wanting: readonly EventListener[]): void {
+  #notify(text: EventText, interested: readonly EventListener[]): void {
     const version = this.#version
-    for (const listener of wanting) {
-      // Who is told may end another.
+    for (const listener of interested) {
+      // One listener may have ended another.
       const isSame = this.#version === version
       if (!isSame && !this.#listeners.has(text.event.accountId, listener)) continue
       try {
-        listener.take(text)
+        listener.notify(text)
       } catch (error) {
-        this.#tellFault(error)
+        this.#logFault(error)
       }
     }
   }
 
-  #findWanting(event: LoggedEvent): EventListener[] {
-    const wanting: EventListener[] = []
+  #findListeners(event: LoggedEvent): EventListener[] {
+    const interested: EventListener[] = []
     this.#listeners.forEvent(event, (listener) => {
       try {
-        if (listener.wants(event)) wanting.push(listener)
+        if (listener.wants(event)) interested.push(listener)
       } catch (error) {
-        this.#tellFault(error)
+        this.#logFault(error)
       }
     })
-    return wanting
+    return interested
   }
 
-  /** A listener that throws must not stop the others. */
+  /** A listener that throws must not disturb the others. */
   #guard(run: () => void): void {
     try {
       run()
     } catch (error) {
-      this.#tellFault(error)
+      this.#logFault(error)
     }
   }
 
-  #tellFault(error: unknown): void {
+  #logFault(error: unknown): void {
     this.#deps.log.error({ error }, 'a reader of events failed')
   }
 }
@@ -271,16 +272,15 @@ class Hub implements EventHub {
 // Who listens to the log of events, found by what each may want: all of an account, or one inbox of it.
 
 export type EventListener = {
-  /** The only inbox whose events it may want: it is asked of no other. */
+  /** It wants events of this inbox only. */
   readonly inboxId?: string
-  /** Asked of each event when it is read, and again after `changed`. */
+  /** Called for each event when it is read, and again after `changed`. */
   wants(event: LoggedEvent): boolean
-  /** What it wanted when it was asked, some reads ago. */
-  take(text: EventText): void
-  /** Its inbox was deleted. */
-  lose?(): void
-  /** The service shuts down: nothing comes any more. */
-  end?(): void
+  /** An event that it wanted some reads ago. */
+  notify(text: EventText): void
+  onInboxDeleted?(): void
+  /** No further events follow. */
+  onShutdown?(): void
 }
 
 type OfAccount = {
@@ -325,7 +325,7 @@ export class Listeners {
     if (account.all.size + account.byInbox.size === 0) this.#accounts.delete(accountId)
   }
 
-  /** Removes all, and says who they were. */
+  /** Removes and returns all. */
   clear(): EventListener[] {
     const all = [...this.#accounts.values()].flatMap(({ all, byInbox }) => [
       ...all,
@@ -335,14 +335,14 @@ export class Listeners {
     return all
   }
 
-  /** Calls with each who may want the event. */
+  /** Calls `run` with each listener that may want the event. */
   forEvent({ accountId, inboxId }: LoggedEvent, run: (listener: EventListener) => void): void {
     const account = this.#accounts.get(accountId)
     account?.all.forEach(run)
     if (inboxId !== null) account?.byInbox.get(inboxId)?.forEach(run)
   }
 
-  /** Those who listen to this inbox alone, as they are now. */
+  /** The current listeners of this inbox alone. */
   ofInbox(accountId: string, inboxId: string): EventListener[] {
     return [...(this.#accounts.get(accountId)?.byInbox.get(inboxId) ?? NONE)]
   }

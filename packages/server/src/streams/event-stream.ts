@@ -1,9 +1,9 @@
-// One connection of a reader of events: its subscriptions, told exactly once each event and in the
-// order of the log. Live from the hub while the connection takes it, from the log where it has fallen
-// behind; so nothing waits in memory. Knows nothing of the wire.
+// The events of one connection: each event that its subscriptions match, once and in the order of the log.
+// They come from the hub while the connection keeps up, and from the log where it has fallen behind; so no
+// events wait in memory. A WebSocket and an HTTP response are both such connections.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { CheckedFilter } from '#events/event.ts'
+import type { CheckFilter } from '#events/event.ts'
 import {
   comparePositions,
   type EventFilter,
@@ -12,7 +12,7 @@ import {
   type LogPosition,
   makeIsWanted,
 } from '#events/event.ts'
-import { findNewestEventId, lookInLog } from '#events/event-rows.ts'
+import { findNewestEventId, scanLog } from '#events/event-rows.ts'
 import { LOG_POLL_MS } from '#events/follow-log.ts'
 import type { Log } from '#platform/log.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
@@ -20,23 +20,23 @@ import type { EventHub, Listening } from './event-hub.ts'
 import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
 import { type Cursor, findCursor } from './read-events.ts'
 
-/** Inboxes that a stream has taken out of its subscriptions. */
+/** Inboxes that a connection has excluded from its subscriptions. */
 export const EXCLUDED_INBOXES_MAX = 10_000
 export const SUBSCRIPTIONS_MAX = 100
-/** WebSockets of an account at once, and event streams. */
+/** WebSockets of an account at the same time, and as many event streams. */
 export const SOCKETS_PER_ACCOUNT_MAX = 10
-/** Octets on their way to a slow reader of events; it gets the rest from the log when it has read. */
+/** Unsent octets of a connection, after which it is paused; the rest is read from the log later. */
 export const STREAM_BUFFER_BYTES_MAX = 256 * 1024
 
 export type EventSink = {
-  /** Takes it. False: it has enough for now; `resume` says when it goes on. */
+  /** False: it has taken this event, and wants no more until `resume` is called. */
   write(text: EventText): boolean
 }
 
 export type Accepted = {
-  /** What comes is what happened after this event, the account's newest; null: after none. */
+  /** Later events follow than this one, the account's newest; null where the account has none. */
   readonly lastEventId: string | null
-  /** One sentence without a full stop: why `afterId` is not the event to go on from; or null. */
+  /** What is wrong with `afterId`, to follow it in a sentence; null for nothing. */
   readonly notice: string | null
 }
 
@@ -45,16 +45,16 @@ const MALFORMED = 'is not an event id; nothing is replayed'
 
 export type EventStream = {
   /**
-   * What earlier subscriptions of this connection have told is not told again. `onAccepted` is called
-   * before the first event. Rejects as a read of the store does.
+   * Events that earlier subscriptions of this connection have sent are not sent again. `onAccepted` is
+   * called before the first event. Rejects as a read of the store does.
    */
   subscribe(wanted: {
     filter: EventFilter
-    /** Null: what happens from now on. */
+    /** Null: events from now on. */
     afterId: string | null
     onAccepted(accepted: Accepted): void
   }): Promise<'subscribed' | 'too_many'>
-  /** Takes inboxes out of all subscriptions, also of those that name none; null ends all of them. */
+  /** Excludes inboxes from all subscriptions, even from those that name none; null ends all of them. */
   unsubscribe(inboxIds: readonly string[] | null): 'unsubscribed' | 'too_many'
   resume(): void
   close(): void
@@ -75,11 +75,11 @@ class Stream implements EventStream {
   readonly #accountId: string
   readonly #sink: EventSink
   #active: Subscription[] = []
-  /** Those that ended: what they told is not told again. The oldest is forgotten first. */
+  /** Ended subscriptions, whose events are not sent again. The oldest is forgotten first. */
   readonly #ended: Subscription[] = []
-  #hub: Promise<Listening> | null = null
+  #subscribing: Promise<Listening> | null = null
   #listening: Listening | null = null
-  /** Null: told from the log. Otherwise told by the hub, what lies behind this position. */
+  /** Null while events come from the log. Otherwise the hub notifies of events after this position. */
   #liveFrom: LogPosition | null = null
   #isPaused = false
   #isRunning = false
@@ -108,7 +108,7 @@ class Stream implements EventStream {
         cursor === null ? await findNewestEventId(this.#deps.db, { accountId, until }) : afterId,
       notice: noticeOf(afterId, cursor),
     }
-    // Others may have been made meanwhile.
+    // Other calls may have added some meanwhile.
     if (this.#active.length >= SUBSCRIPTIONS_MAX) return 'too_many'
     this.#settleLive()
     this.#liveFrom = null
@@ -152,16 +152,16 @@ class Stream implements EventStream {
   }
 
   async #listen(): Promise<Listening> {
-    this.#hub ??= this.#deps.events.listen(this.#accountId, {
+    this.#subscribing ??= this.#deps.events.listen(this.#accountId, {
       wants: (event) => this.#wantsLive(event),
-      take: (text) => {
+      notify: (text) => {
         if (this.#wantsLive(text.event)) this.#write(text)
       },
     })
     try {
-      this.#listening = await this.#hub
+      this.#listening = await this.#subscribing
     } catch (error) {
-      this.#hub = null
+      this.#subscribing = null
       throw error
     }
     if (this.#isClosed) this.#listening.stop()
@@ -172,11 +172,11 @@ class Stream implements EventStream {
     if (this.#liveFrom === null || comparePositions(event.position, this.#liveFrom) <= 0) {
       return false
     }
-    return this.#active.some((one) => one.matches(event)) && !this.#hasTold(event)
+    return this.#active.some((one) => one.matches(event)) && !this.#hasSent(event)
   }
 
-  #hasTold(event: LoggedEvent): boolean {
-    return [...this.#active, ...this.#ended].some((one) => one.hasTold(event))
+  #hasSent(event: LoggedEvent): boolean {
+    return [...this.#active, ...this.#ended].some((one) => one.hasSent(event))
   }
 
   #write(text: EventText): void {
@@ -186,11 +186,11 @@ class Stream implements EventStream {
     this.#liveFrom = null
   }
 
-  /** Where it is live, all subscriptions have been told what the hub has. */
+  /** While it is live, all subscriptions have sent the events up to the hub's position. */
   #settleLive(): void {
     if (this.#liveFrom === null) return
     const position = latest(this.#liveFrom, this.#listening?.position ?? LOG_START)
-    for (const one of this.#active) one.toldUntil = latest(one.toldUntil, position)
+    for (const one of this.#active) one.sentUntil = latest(one.sentUntil, position)
   }
 
   #goOn(): void {
@@ -199,7 +199,7 @@ class Stream implements EventStream {
     if (!this.#isRunning) void this.#run()
   }
 
-  /** Tells from the log until there is nothing behind; up to its first `await` it runs at once. */
+  /** Sends from the log until the hub can take over; runs synchronously up to its first `await`. */
   async #run(): Promise<void> {
     this.#isRunning = true
     try {
@@ -215,7 +215,7 @@ class Stream implements EventStream {
     }
   }
 
-  /** True where there is nothing to catch up with: all have been told what the hub has. */
+  /** True where all subscriptions have sent the events up to the hub's position. */
   #goLive(): boolean {
     if (this.#active.length === 0 || this.#listening === null) return true
     const { after } = this.#furthestBehind()
@@ -225,42 +225,42 @@ class Stream implements EventStream {
     return true
   }
 
-  /** One look for those that are furthest behind, at most to where the next ones are. */
+  /** One query for the subscriptions that are furthest behind, at most up to where the next ones are. */
   async #catchUp(): Promise<void> {
     const { group, after, next } = this.#furthestBehind()
     if (group.length === 0 || this.#listening === null) return
-    // All up to there can be read; a cursor may stand where an older transaction is under way.
+    // Everything up to the hub is settled; a cursor may be after a transaction that is under way.
     const until = earliest(next, this.#listening.position)
     const range = { accountId: this.#accountId, after, until, filter: filterOfAll(group) }
-    const look = await lookInLog(this.#deps.db, { ...range, limit: EVENTS_LOADED_AT_ONCE })
-    const wanted = look.events.filter((event) => group.some((one) => one.matches(event)))
+    const scan = await scanLog(this.#deps.db, { ...range, limit: EVENTS_LOADED_AT_ONCE })
+    const wanted = scan.events.filter((event) => group.some((one) => one.matches(event)))
     const texts = await readEnvelopes(this.#deps, wanted)
     const found = new Map(texts.map((text) => [text.event, text]))
-    for (const event of look.events) {
+    for (const event of scan.events) {
       if (this.#isPaused || this.#isClosed) return
-      this.#tell(group, event, found.get(event))
+      this.#send(group, event, found.get(event))
     }
     if (this.#isPaused) return
     for (const one of this.#active) {
-      if (group.includes(one)) one.toldUntil = latest(one.toldUntil, look.reached)
+      if (group.includes(one)) one.sentUntil = latest(one.sentUntil, scan.reached)
     }
   }
 
   #furthestBehind() {
-    const positions = this.#active.map(({ toldUntil }) => toldUntil).sort(comparePositions)
+    const positions = this.#active.map(({ sentUntil }) => sentUntil).sort(comparePositions)
     const after = positions[0] ?? LOG_START
     const next = positions.find((position) => comparePositions(position, after) > 0) ?? null
-    const group = this.#active.filter((one) => comparePositions(one.toldUntil, after) === 0)
+    const group = this.#active.filter((one) => comparePositions(one.sentUntil, after) === 0)
     return { group, after, next }
   }
 
-  #tell(group: readonly Subscription[], event: LoggedEvent, text: EventText | undefined): void {
-    // Some may have ended since the log was read.
+  #send(group: readonly Subscription[], event: LoggedEvent, text: EventText | undefined): void {
+    // A subscription may have ended since the log was read.
     const members = group.filter((one) => this.#active.includes(one))
     const isWanted = members.some((one) => one.matches(event))
-    const isTold = this.#hasTold(event)
-    for (const one of members) one.toldUntil = event.position
-    if (isWanted && !isTold && text !== undefined) this.#write(text)
+    const isSent = this.#hasSent(event)
+    for (const one of members) one.sentUntil = event.position
+    if (isWanted && !isSent && text !== undefined) this.#write(text)
   }
 }
 
@@ -278,49 +278,48 @@ function earliest(one: LogPosition | null, other: LogPosition): LogPosition {
 }
 
 /**
- * Everything that it matches behind `from` and up to `toldUntil` has been told on the connection: by
- * itself or by another one.
+ * A filter of a connection. Every event that it matches after `from` and up to `sentUntil` has been sent
+ * on the connection, for this subscription or for another one.
  */
-export class Subscription {
+class Subscription {
   readonly filter: EventFilter
   readonly from: LogPosition
-  toldUntil: LogPosition
+  sentUntil: LogPosition
   readonly #isWanted: (event: LoggedEvent) => boolean
-  /** Inboxes that were taken out of it, and how far it had been told then; null before the first. */
+  /** Excluded inboxes, and `sentUntil` when each was excluded; null before the first. */
   #excluded: Map<string, LogPosition> | null = null
 
   constructor(filter: EventFilter, from: LogPosition) {
     this.filter = filter
     this.from = from
-    this.toldUntil = from
+    this.sentUntil = from
     this.#isWanted = makeIsWanted(filter)
   }
 
-  /** Whether the event is one that it is told, sooner or later. */
+  /** Whether it sends the event, sooner or later. */
   matches(event: LoggedEvent): boolean {
     if (comparePositions(event.position, this.from) <= 0 || !this.#isWanted(event)) return false
     const until = event.inboxId === null ? undefined : this.#excluded?.get(event.inboxId)
     return until === undefined || comparePositions(event.position, until) <= 0
   }
 
-  hasTold(event: LoggedEvent): boolean {
-    return comparePositions(event.position, this.toldUntil) <= 0 && this.matches(event)
+  hasSent(event: LoggedEvent): boolean {
+    return comparePositions(event.position, this.sentUntil) <= 0 && this.matches(event)
   }
 
-  /** How many inboxes were out of it with these. */
+  /** The number of excluded inboxes once these are added. */
   countExclusions(inboxIds: ReadonlySet<string>): number {
     const excluded = this.#excluded
     if (excluded === null) return inboxIds.size
     return excluded.size + [...inboxIds].filter((id) => !excluded.has(id)).length
   }
 
-  /** Takes the inbox out from now on. */
   exclude(inboxId: string): void {
     this.#excluded ??= new Map()
-    if (!this.#excluded.has(inboxId)) this.#excluded.set(inboxId, this.toldUntil)
+    if (!this.#excluded.has(inboxId)) this.#excluded.set(inboxId, this.sentUntil)
   }
 
-  /** Whether it named inboxes, no pod, and all of them were taken out. */
+  /** Whether it names inboxes and no pod, and all of the inboxes are excluded. */
   get isEmpty(): boolean {
     const { inboxIds, podIds } = this.filter
     if (inboxIds.length === 0 || podIds.length > 0) return false
@@ -328,8 +327,8 @@ export class Subscription {
   }
 }
 
-/** What any of them may want: at least that. */
-export function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
+/** A filter that lets through at least what each of them lets through. */
+function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
   const filters = subscriptions.map(({ filter }) => filter)
   const isAnyKind = filters.some(({ kinds }) => kinds.length === 0)
   const isAnywhere = filters.some(
@@ -342,14 +341,9 @@ export function filterOfAll(subscriptions: readonly Subscription[]): EventFilter
   }
 }
 
-/** What a reader of events asks for. */
+/** What connections for events need of the service. */
 export type EventPorts = {
-  /** Whose ids and which kinds these are. Rejects with `service_unavailable` for a store in trouble. */
-  checkFilter(asked: {
-    readonly accountId: string
-    readonly kinds: readonly string[]
-    readonly podIds: readonly string[]
-    readonly inboxIds: readonly string[]
-  }): Promise<CheckedFilter>
+  /** Rejects with `service_unavailable` for a store in trouble. */
+  readonly checkFilter: CheckFilter
   openEventStream(opened: { readonly accountId: string; readonly sink: EventSink }): EventStream
 }

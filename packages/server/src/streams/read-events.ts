@@ -1,4 +1,4 @@
-// Reading the log of an account's events, page by page.
+// Reading the events of an account: checking what a client asks for, cursors, and pages of the log.
 
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import { findPodIds } from '#accounts/pod-rows.ts'
@@ -10,10 +10,10 @@ import {
   type EventOrder,
   type EventRange,
   findEventPosition,
-  findPlaceOfId,
+  findPositionOfId,
   LOG_WINDOW_EVENTS,
-  lookInLog,
-  placeBefore,
+  positionBefore,
+  scanLog,
   unreadOf,
 } from '#events/event-rows.ts'
 import { findInboxIds } from '#inboxes/inbox-rows.ts'
@@ -24,7 +24,7 @@ import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 import type { EventHub } from './event-hub.ts'
 import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
 
-/** Events that a page looks through for those that pass its filter: a second's work of a large log. */
+/** Events that a page scans for those that pass its filter: about a second of a large log. */
 const LOG_PAGE_EVENTS_MAX = 1_000_000
 
 type PageInput = {
@@ -33,18 +33,18 @@ type PageInput = {
   readonly after: string | null
   readonly order: EventOrder
   readonly limit: number
-  /** Aborted when nobody waits for the page any more: it may end anywhere then. */
+  /** Aborted when the caller has gone: then the page may end anywhere. */
   readonly signal: AbortSignal
 }
 
-export type PageDeps = EnvelopeDeps & { events: EventHub }
+type PageDeps = EnvelopeDeps & { events: EventHub }
 
 /**
- * From the event that follows `after` in the order, which is an older one in descending order, and
- * without `after` from the first: as many as there are up to `limit`, unless nothing more passes the
- * filter in LOG_PAGE_EVENTS_MAX events. `total` counts them and what passes behind a full page, up to
- * COUNTED_MAX and no further than `countEvents` looks. `bad_request` when `after` is no event id. The
- * texts are read as they are asked for, EVENTS_LOADED_AT_ONCE in memory at a time.
+ * Up to `limit` events that follow `after` in the order (in descending order older ones), or from the
+ * first; fewer only at the end of the log, or where LOG_PAGE_EVENTS_MAX events were scanned. `total` counts
+ * them and the matching events after a full page, up to COUNTED_MAX and no further than `countEvents`
+ * scans. `bad_request` when `after` is no event id. Texts are read on demand, EVENTS_LOADED_AT_ONCE in
+ * memory at a time.
  */
 export async function openEventPage(
   deps: PageDeps,
@@ -63,7 +63,7 @@ export async function openEventPage(
           filter,
           order,
           after: LOG_START,
-          ...(cursor !== null && { until: cursor.isHeld ? placeBefore(place) : place }),
+          ...(cursor !== null && { until: cursor.isHeld ? positionBefore(place) : place }),
         }
   const search = new Search(deps, input, range)
   const first = await search.next(limit)
@@ -76,12 +76,12 @@ export async function openEventPage(
   return { texts: readTexts(deps, { search, first, limit }), total }
 }
 
-/** Goes through the log for what passes a filter. */
+/** Scans the log for events that pass a filter. */
 class Search {
   readonly #deps: PageDeps
   readonly #input: PageInput
   #unread: EventRange
-  #looks = 0
+  #scans = 0
   #isOver = false
 
   constructor(deps: PageDeps, input: PageInput, range: EventRange) {
@@ -90,36 +90,36 @@ class Search {
     this.#unread = range
   }
 
-  /** Up to `limit` more; fewer only where the search is over. */
+  /** Up to `limit` more events; fewer only where the search is over. */
   async next(limit: number): Promise<LoggedEvent[]> {
     const found: LoggedEvent[] = []
     while (found.length < limit && !this.#isOver) {
       const rest = limit - found.length
-      const look = () => this.#look(rest)
-      // What is found at once, as without a filter, waits for nobody's search.
-      const isFirst = this.#looks === 0
+      const scan = () => this.#scan(rest)
+      // The first scan is enough without a filter, and does not wait for a slot.
+      const isFirst = this.#scans === 0
       found.push(
-        ...(await (isFirst ? look() : this.#deps.events.catchUp(this.#input.accountId, look))),
+        ...(await (isFirst ? scan() : this.#deps.events.catchUp(this.#input.accountId, scan))),
       )
     }
     return found
   }
 
-  async #look(limit: number): Promise<LoggedEvent[]> {
+  async #scan(limit: number): Promise<LoggedEvent[]> {
     const { signal } = this.#input
     if (signal.aborted) {
       this.#isOver = true
       return []
     }
-    const { events, reached, isEnd } = await lookInLog(this.#deps.db, { ...this.#unread, limit })
+    const { events, reached, isEnd } = await scanLog(this.#deps.db, { ...this.#unread, limit })
     this.#unread = unreadOf(this.#unread, reached)
-    this.#looks += 1
-    this.#isOver = isEnd || this.#looks * LOG_WINDOW_EVENTS >= LOG_PAGE_EVENTS_MAX
+    this.#scans += 1
+    this.#isOver = isEnd || this.#scans * LOG_WINDOW_EVENTS >= LOG_PAGE_EVENTS_MAX
     return events
   }
 }
 
-/** In place of events whose message was deleted meanwhile it tells further ones. */
+/** Replaces events whose message was deleted meanwhile with further ones. */
 async function* readTexts(
   deps: EnvelopeDeps,
   { search, first, limit }: { search: Search; first: LoggedEvent[]; limit: number },
@@ -135,12 +135,12 @@ async function* readTexts(
   }
 }
 
-/** Where a reader goes on from; `isHeld`: whether the log holds the event that the cursor names. */
+/** Where a reader continues; `isHeld`: the log has the event that the cursor names. */
 export type Cursor = { readonly position: LogPosition; readonly isHeld: boolean }
 
 /**
- * The place of an event id in the log. Ids are time-ordered, so one that the account's log does not
- * hold, or not any more, is a place as well. Null for a text that is no event id.
+ * The position of an event id in the log. Ids begin with their time, so an id that the account's log does
+ * not have, or not any more, has a position too. Null for a text that is no event id.
  */
 export async function findCursor(
   deps: { db: Db },
@@ -149,21 +149,20 @@ export async function findCursor(
   if (!isIdOf('evt', after)) return null
   const held = await findEventPosition(deps.db, accountId, after)
   if (held !== null) return { position: held, isHeld: true }
-  return { position: await findPlaceOfId(deps.db, accountId, after), isHeld: false }
+  return { position: await findPositionOfId(deps.db, accountId, after), isHeld: false }
 }
 
-/** What is wrong with a cursor, to follow its name. */
 export function wrongCursor(message: string): ReturnType<typeof problem> {
   return problem('bad_request', `after ${message}.`, { details: [{ path: 'after', message }] })
 }
 
 export const UNKNOWN_KIND = 'is not an event type'
 
-/** The filter, with the ids of pods whatever they were called, or the first entry that is wrong. */
+/** The filter, in which pods that were named by `clientId` have their ids, or the first wrong entry. */
 export async function checkFilter(deps: { db: Db }, asked: AskedFilter): Promise<CheckedFilter> {
   const { accountId, kinds, podIds, inboxIds } = asked
   const known = kinds.filter(isKind)
-  // An empty list would let every kind through, which nobody asked for.
+  // Without known kinds the list would be empty, and let every kind through.
   if (known.length === 0 && kinds.length > 0) {
     return mistake('kinds', { list: kinds, index: 0, message: UNKNOWN_KIND })
   }
@@ -212,8 +211,8 @@ function mistake(
 
 const KINDS_NAMED_MAX = 5
 
-/** Unknown kinds beside known ones: a newer client may know kinds that this service does not. */
-export function passedOver(unknownKinds: readonly string[]): string {
+/** Unknown kinds beside known ones are no mistake: a newer client may know more kinds than this service. */
+export function describeUnknownKinds(unknownKinds: readonly string[]): string {
   const named = unknownKinds.slice(0, KINDS_NAMED_MAX).map(quoted).join(', ')
   const more = unknownKinds.length > KINDS_NAMED_MAX ? ' and more' : ''
   return `"event_types" names unknown kinds of events, ${named}${more}: the others are subscribed`
@@ -221,7 +220,7 @@ export function passedOver(unknownKinds: readonly string[]): string {
 
 const QUOTED_LENGTH_MAX = 100
 
-/** A value of a client's as part of a sentence. */
+/** The value of a client, as part of a sentence. */
 export function quoted(value: unknown): string {
   const text = JSON.stringify(value) ?? ''
   return text.length > QUOTED_LENGTH_MAX ? `${text.slice(0, QUOTED_LENGTH_MAX)}…` : text

@@ -1,5 +1,5 @@
-// Waiting for a message of an inbox: one that is there already behind the caller's cursor, or the first
-// that comes. The hub says what is new, so nothing is asked again and again.
+// Waiting for a message of an inbox: the first match after the caller's cursor, whether it is there already
+// or comes later. The hub notifies of new messages, so nothing is polled.
 
 import {
   comparePositions,
@@ -7,7 +7,7 @@ import {
   type LoggedEvent,
   type LogPosition,
 } from '#events/event.ts'
-import { lookInLog, readLogHeadOf } from '#events/event-rows.ts'
+import { readLogHeadOf, scanLog } from '#events/event-rows.ts'
 import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
 import type { Direction, Message } from '#mailbox/message-rows.ts'
 import {
@@ -25,9 +25,9 @@ import type { EventText } from './envelope.ts'
 import type { EventHub, Listening } from './event-hub.ts'
 import { findCursor, wrongCursor } from './read-events.ts'
 
-/** Messages that a wait looks through in one query. */
+/** Messages that a wait reads with one query. */
 export const WAIT_STEP_MESSAGES = 500
-/** Requests that wait for a message, over all accounts. */
+/** Requests of all accounts that wait at the same time. */
 export const WAITERS_MAX = 10_000
 
 export type WaitInput = {
@@ -35,17 +35,17 @@ export type WaitInput = {
   inboxId: string
   timeoutMs: number
   /**
-   * Id of an event of the account or of a message of the inbox; null: what comes after the call. Where
-   * outbound messages are waited for, the outcome of a message comes after the message itself.
+   * Id of an event of the account or of a message of the inbox; null: messages after the call. An outbound
+   * message matches by its outcome, which comes after the message itself.
    */
   after: string | null
-  /** Contained in the sender or the subject, in any case of letters. */
+  /** Part of the sender or the subject, ignoring case. */
   from: string | null
   subject: string | null
   threadId: string | null
-  /** Outbound: a message that the inbox sent and whose outcome is known. */
+  /** Outbound: messages that the inbox sent and whose outcome is known. */
   direction: Direction
-  /** Waited for before a long body is read. */
+  /** Awaited before a long body is read. */
   beforeLong?: () => Promise<void>
   signal: AbortSignal
 }
@@ -54,25 +54,25 @@ export type WaitDeps = { db: Db; events: EventHub }
 
 /**
  * The first match in the order of the inbox, or null after `timeoutMs`, when `signal` is aborted or
- * when the service shuts down. What lies behind `after` is looked through first; where that takes
- * until the limit, a match that came meanwhile is given. `not_found`, also when the inbox is deleted
- * meanwhile, at the limit at the latest; `bad_request` for an `after` that is unknown,
+ * when the service shuts down. Messages after `after` that are there already are searched first; where that
+ * takes until the timeout, a match that came meanwhile is returned. `not_found`, also when the inbox is
+ * deleted meanwhile, at the timeout at the latest; `bad_request` for an unknown `after`,
  * `service_unavailable` when WAITERS_MAX wait already.
  */
 export async function waitForMessage(deps: WaitDeps, input: WaitInput): Promise<Message | null> {
-  const give = takePlace(deps.events)
+  const leave = countWaiter(deps.events)
   try {
-    // Before anything else, for what comes from here on counts.
+    // First, because messages from here on count.
     const since = await findSince(deps, input)
     return await wait(deps, input, since)
   } finally {
-    give()
+    leave()
   }
 }
 
 const waiting = new WeakMap<EventHub, number>()
 
-function takePlace(hub: EventHub): () => void {
+function countWaiter(hub: EventHub): () => void {
   const count = waiting.get(hub) ?? 0
   if (count >= WAITERS_MAX) {
     throw problem('service_unavailable', 'Too many requests are waiting for messages.', {
@@ -83,7 +83,7 @@ function takePlace(hub: EventHub): () => void {
   return () => waiting.set(hub, (waiting.get(hub) ?? 1) - 1)
 }
 
-/** What a match lies behind: a place in the inbox, or in the log. */
+/** A match comes after this position in the inbox, or in the log. */
 type Since =
   | { kind: 'message'; position: number }
   | { kind: 'event'; position: LogPosition; except: ReadonlySet<string> }
@@ -111,7 +111,7 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
   throw wrongCursor('is neither the id of an event nor a message of this inbox')
 }
 
-/** The end of the log, and what has happened but cannot be read before an older transaction ends. */
+/** The end of the log, and the events that have happened but are not settled. */
 async function sinceNow(deps: WaitDeps, inboxId: string): Promise<Since> {
   const { position, unsettledIds } = await readLogHeadOf(deps.db, inboxId)
   return { kind: 'event', position, except: new Set(unsettledIds) }
@@ -146,10 +146,9 @@ function makeSearch(input: WaitInput, since: Since): Search {
   }
 }
 
-/** Why a wait ended without a match. */
 type End = 'time' | 'caller' | 'shutdown' | 'deletion'
 
-/** Not a signal of its own: thousands wait at once. */
+/** An object and no AbortSignal, because thousands wait at the same time. */
 type Over = { why: End | null }
 
 async function wait(deps: WaitDeps, input: WaitInput, since: Since): Promise<Message | null> {
@@ -168,11 +167,11 @@ async function wait(deps: WaitDeps, input: WaitInput, since: Since): Promise<Mes
     listening = await deps.events.listen(input.accountId, {
       inboxId: input.inboxId,
       wants: search.isWanted,
-      take: live.take,
-      lose: () => end('deletion'),
-      end: () => end('shutdown'),
+      notify: live.notify,
+      onInboxDeleted: () => end('deletion'),
+      onShutdown: () => end('shutdown'),
     })
-    const behind = lookBehind(deps, input, { since, search, over })
+    const behind = searchPast(deps, input, { since, search, over })
     const first = behind.then((message) => message ?? live.found)
     first.catch(() => {})
     const message = await Promise.race([first, ended.promise])
@@ -190,21 +189,21 @@ async function atEnd(
 ): Promise<Message | null> {
   const message = live.known()
   if (message !== null) return message
-  // Another process may have deleted it.
+  // Another process may have deleted the inbox.
   const isGone = async () => (await readCounters(deps.db, accountId, inboxId)) === null
   if (why === 'deletion' || (why === 'time' && (await isGone()))) throw notFound()
   return null
 }
 
 type Live = {
-  take(text: EventText): void
+  notify(text: EventText): void
   /** The first match. */
   readonly found: Promise<Message>
-  /** It, when it was found already. */
+  /** The first match, or null while there is none. */
   known(): Message | null
 }
 
-/** Matches among what the hub tells. */
+/** Finds matches among the events of the hub. */
 function watch(
   { db }: WaitDeps,
   { accountId, beforeLong: before }: WaitInput,
@@ -215,7 +214,7 @@ function watch(
   let first: Message | null = null
   let checking: Promise<void> | null = null
   const check = async (message: Message) => {
-    // An event tells the beginning of a long body; its message may be gone by now.
+    // An event has only the beginning of a long body; its message may be deleted by now.
     const whole = await findMessage(db, accountId, message.id, { before })
     if (whole !== null) keep(whole)
   }
@@ -224,7 +223,7 @@ function watch(
     resolve(first)
   }
   return {
-    take({ message, messagePosition: position, isTruncated }) {
+    notify({ message, messagePosition: position, isTruncated }) {
       if (first !== null || message === null || position === null) return
       if (!search.isMatch(message, position)) return
       if (!isTruncated && checking === null) keep(message)
@@ -235,8 +234,8 @@ function watch(
   }
 }
 
-/** The first match that is there already; null, too, when the wait is over. */
-async function lookBehind(
+/** The first match that is there already; null also when the wait is over. */
+async function searchPast(
   deps: WaitDeps,
   input: WaitInput,
   { since, search, over }: { since: Since; search: Search; over: Over },
@@ -246,7 +245,7 @@ async function lookBehind(
       ? stepsOfInbox(deps, input, since.position)
       : stepsOfLog(deps, input, { since, search })
   const next = async () => (over.why !== null ? null : ((await steps.next()).value ?? null))
-  // The first look is nearly always the last: it waits for nobody's search.
+  // The first query is nearly always the last, and does not wait for a slot.
   for (let heads = await next(); ; heads = await deps.events.catchUp(input.accountId, next)) {
     if (heads === null) return null
     for (const head of heads) {
@@ -281,14 +280,14 @@ async function* stepsOfLog(
 ): AsyncGenerator<MessageHead[], undefined> {
   const filter = { kinds: kindsOf(direction), podIds: [], inboxIds: [inboxId] }
   for (let after = since.position; ; ) {
-    const look = await lookInLog(deps.db, { accountId, after, filter, limit: LOG_STEP_EVENTS })
-    const messageIds = look.events.flatMap((event) =>
+    const scan = await scanLog(deps.db, { accountId, after, filter, limit: LOG_STEP_EVENTS })
+    const messageIds = scan.events.flatMap((event) =>
       search.isWanted(event) && event.messageId !== null ? [event.messageId] : [],
     )
     const heads = await findMessageHeads(deps.db, { accountId, inboxId, messageIds })
     const found = new Map(heads.map((head) => [head.id, head]))
     yield messageIds.flatMap((id) => found.get(id) ?? [])
-    if (look.isEnd) return
-    after = look.reached
+    if (scan.isEnd) return
+    after = scan.reached
   }
 }

@@ -1,5 +1,6 @@
-// The WebSocket at the door: who may open one, how many there are, and when they end. A credential that
-// is not good is told by a close code, everything else that is refused by an answer of HTTP.
+// The HTTP path on which clients open WebSockets: credentials, limits, the handshake, and the end of all
+// connections. A bad credential is answered with a close code, because clients in browsers see no HTTP
+// status; every other refusal is an HTTP response.
 
 import type { IncomingMessage, Server } from 'node:http'
 import { Socket } from 'node:net'
@@ -17,20 +18,24 @@ import { AppError, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { HeldSlot, RateWindow } from '#rate-limits/budgets.ts'
 import { type EventPorts, SOCKETS_PER_ACCOUNT_MAX } from './event-stream.ts'
-import { CLOSE_CODES, type Patience, Session, SOCKET_FRAME_BYTES_MAX } from './websocket-session.ts'
+import {
+  CLOSE_CODES,
+  type LivenessTimeouts,
+  Session,
+  SOCKET_FRAME_BYTES_MAX,
+} from './websocket-session.ts'
 
 const SOCKET_PING_MS = 30 * SECOND_MS
-/** How long a client may be silent after a ping. */
+/** A client may be silent for so long after a ping. */
 const SOCKET_SILENCE_MS = 10 * SECOND_MS
-/** How long a client may take in nothing of what waits for it, whatever it says meanwhile. */
+/** A client may take nothing of what waits for it for so long, whatever it sends meanwhile. */
 const SOCKET_STALL_MS = 30 * SECOND_MS
-/** Between looks at who is silent: all of them with one timer. */
+/** Between checks of all connections, which share one timer. */
 const SOCKET_TICK_MS = 2 * SECOND_MS
 
-/** `tickMs`: between looks at all connections. */
-export type SocketPatience = Patience & { readonly tickMs: number }
+export type SocketTimeouts = LivenessTimeouts & { readonly tickMs: number }
 
-export type SocketDoorOptions = {
+export type WebSocketEndpointOptions = {
   readonly started: Promise<void>
   readonly identify: Identify
   readonly clientOf: ClientOf
@@ -41,20 +46,19 @@ export type SocketDoorOptions = {
   readonly log: Log
   readonly makeRequestId: () => string
   isClosing(): boolean
-  /** Milliseconds, fewer in tests. */
-  readonly patience: SocketPatience | undefined
+  readonly patience: SocketTimeouts | undefined
   onRequest?(seen: { route: string; method: string; status: number; durationMs: number }): void
 }
 
-const DEFAULT_PATIENCE = {
+const DEFAULT_TIMEOUTS = {
   pingMs: SOCKET_PING_MS,
   silenceMs: SOCKET_SILENCE_MS,
   stallMs: SOCKET_STALL_MS,
   tickMs: SOCKET_TICK_MS,
 }
 
-/** What the path answers to requests that do not ask for a WebSocket. */
-export function addSocketPath(app: FastifyInstance): void {
+/** Answers requests to the path that do not ask for a WebSocket. */
+export function addWebSocketPath(app: FastifyInstance): void {
   app.route({
     method: ['GET', 'HEAD'],
     url: WEB_SOCKET_PATH,
@@ -66,27 +70,26 @@ export function addSocketPath(app: FastifyInstance): void {
   })
 }
 
-/** One for a server. */
-export class SocketDoor {
-  readonly #options: SocketDoorOptions
+export class WebSocketEndpoint {
+  readonly #options: WebSocketEndpointOptions
   readonly #transports = new Set<Socket>()
   readonly #sessions = new Set<Session>()
   #timer: NodeJS.Timeout | undefined
   #opening: Promise<WebSocketServer> | undefined
 
-  constructor(options: SocketDoorOptions) {
+  constructor(options: WebSocketEndpointOptions) {
     this.#options = options
   }
 
-  /** Attaches to the server, whose `shouldUpgradeCallback` is `isSocketRequest`. */
-  watch(server: Server): void {
+  /** The `shouldUpgradeCallback` of the server is `isWebSocketRequest`. */
+  attach(server: Server): void {
     const { clock, onRequest } = this.#options
     server.on('upgrade', (request, transport, head) => {
       if (!(transport instanceof Socket)) return transport.destroy()
       const startMs = clock.monotonic()
       this.#transports.add(transport)
       transport.once('close', () => this.#transports.delete(transport))
-      // Nobody listens until the handshake is done.
+      // Until the handshake is done there is no other listener.
       transport.on('error', () => transport.destroy())
       void this.#answer(request, transport, head).then((status) => {
         const durationMs = clock.monotonic() - startMs
@@ -95,8 +98,8 @@ export class SocketDoor {
     })
   }
 
-  /** Ends what is left without a close frame. */
-  cut(): void {
+  /** Destroys the remaining connections without a close frame. */
+  destroy(): void {
     for (const transport of this.#transports) transport.destroy()
   }
 
@@ -116,11 +119,11 @@ export class SocketDoor {
           headers[name] = value
         })
       }
-      const shaking = { request, transport, head, headers }
+      const handshake = { request, transport, head, headers }
       if (caller === null) {
-        const socket = await shakeHands(server, shaking)
+        const socket = await upgrade(server, handshake)
         socket.close(CLOSE_CODES.unauthorized, 'the API key is missing, unknown or revoked')
-      } else await this.#admit(server, shaking, { transport, caller, requestId })
+      } else await this.#open(server, handshake, { transport, caller, requestId })
       return 101
     } catch (error) {
       return this.#refuse(error, { requestId, headers, transport })
@@ -133,7 +136,7 @@ export class SocketDoor {
       requestId,
       headers,
       transport,
-    }: Pick<Shaking, 'headers' | 'transport'> & { requestId: string },
+    }: Pick<HandshakeRequest, 'headers' | 'transport'> & { requestId: string },
   ): number {
     const { log } = this.#options
     const refusal = problemOf(error, requestId)
@@ -145,20 +148,20 @@ export class SocketDoor {
     return status
   }
 
-  async #admit(
+  async #open(
     server: WebSocketServer,
-    shaking: Shaking,
-    entering: Omit<Entering, 'socket' | 'place'>,
+    handshake: HandshakeRequest,
+    opening: Omit<Opening, 'socket' | 'place'>,
   ): Promise<void> {
-    const { transport } = shaking
-    const place = await this.#options.readers.takePlace('socket', entering.caller.accountId)
-    // With whoever has gone, meanwhile or in it, the handshake does not end.
+    const { transport } = handshake
+    const place = await this.#options.readers.takePlace('socket', opening.caller.accountId)
+    // For a client that has gone the handshake never ends.
     if (transport.destroyed) place?.release()
     transport.once('close', () => place?.release())
     try {
       refuseWhileClosing(this.#options)
-      const socket = await shakeHands(server, shaking)
-      if (place !== null) return this.#enter({ ...entering, socket, place })
+      const socket = await upgrade(server, handshake)
+      if (place !== null) return this.#addSession({ ...opening, socket, place })
       const most = `an account has at most ${SOCKETS_PER_ACCOUNT_MAX} connections`
       socket.close(CLOSE_CODES.tooManyConnections, most)
     } catch (error) {
@@ -167,7 +170,7 @@ export class SocketDoor {
     }
   }
 
-  #enter({ socket, transport, caller, requestId, place }: Entering): void {
+  #addSession({ socket, transport, caller, requestId, place }: Opening): void {
     const { accountId, keyId, session: came } = caller
     const { readers } = this.#options
     const session = new Session(this.#options, {
@@ -177,7 +180,7 @@ export class SocketDoor {
       requestId,
       onEnd: () => {
         readers.remove(reader)
-        this.#leave(session)
+        this.#removeSession(session)
       },
     })
     const reader: EventReader = {
@@ -189,22 +192,22 @@ export class SocketDoor {
       end: (reason) => session.close(ENDS[reason].code, ENDS[reason].reason),
     }
     this.#sessions.add(session)
-    this.#watchLiveness()
+    this.#startChecks()
     readers.add(reader)
   }
 
-  #leave(session: Session): void {
+  #removeSession(session: Session): void {
     this.#sessions.delete(session)
     if (this.#sessions.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
 
-  #watchLiveness(): void {
-    const { patience = DEFAULT_PATIENCE } = this.#options
+  #startChecks(): void {
+    const { patience: timeouts = DEFAULT_TIMEOUTS } = this.#options
     this.#timer ??= setInterval(() => {
-      for (const session of this.#sessions) session.liveness.look(patience)
-    }, patience.tickMs).unref()
+      for (const session of this.#sessions) session.liveness.check(timeouts)
+    }, timeouts.tickMs).unref()
   }
 }
 
@@ -214,14 +217,14 @@ const ENDS = {
 }
 
 /** For the server's `shouldUpgradeCallback`: whether this is a request to open a WebSocket. */
-export function isSocketRequest({ method, url = '', headers }: IncomingMessage): boolean {
+export function isWebSocketRequest({ method, url = '', headers }: IncomingMessage): boolean {
   const isHere = method === 'GET' && url.split('?', 1)[0] === WEB_SOCKET_PATH
   return isHere && headers.upgrade?.trim().toLowerCase() === 'websocket'
 }
 
 type KeyCaller = Extract<Caller, { kind: 'key' }>
 
-type Entering = {
+type Opening = {
   readonly socket: WebSocket
   readonly transport: Socket
   readonly caller: KeyCaller
@@ -229,13 +232,13 @@ type Entering = {
   readonly place: HeldSlot
 }
 
-function refuseWhileClosing({ isClosing }: SocketDoorOptions): void {
+function refuseWhileClosing({ isClosing }: WebSocketEndpointOptions): void {
   if (isClosing()) throw new AppError('service_unavailable', 'The service is shutting down.')
 }
 
-/** Null when the credential is missing or not good; rejects where nothing was decided about it. */
+/** Null when the credential is missing or bad; rejects where that could not be decided. */
 async function callerOf(
-  { identify, clientOf }: Pick<SocketDoorOptions, 'identify' | 'clientOf'>,
+  { identify, clientOf }: Pick<WebSocketEndpointOptions, 'identify' | 'clientOf'>,
   request: IncomingMessage,
 ): Promise<KeyCaller | null> {
   try {
@@ -260,17 +263,17 @@ function authorizationOf(url: string): string | undefined {
   return token === null ? undefined : `Bearer ${token}`
 }
 
-/** From a close of ours to the end of a connection whose client does not answer it. */
+/** Between our close frame and the end of a connection whose client does not answer it. */
 const SOCKET_CLOSE_MS = 5 * SECOND_MS
 
-/** The library is some 20 modules, which a service without WebSockets need not load. */
+/** The library is loaded at its first use: it is some 20 modules. */
 export async function openSocketServer(): Promise<WebSocketServer> {
   const { WebSocketServer } = await import('ws')
-  // Apart from the call: its types do not know `closeTimeout` yet.
+  // A variable, because the library's types do not have `closeTimeout` yet.
   const options = {
     noServer: true,
     clientTracking: false,
-    // To a client that takes in nothing no answers are added.
+    // The session answers pings, and not those of a client that takes nothing.
     autoPong: false,
     maxPayload: SOCKET_FRAME_BYTES_MAX,
     perMessageDeflate: false,
@@ -295,14 +298,14 @@ type Handshake = {
 
 const handshakes = new WeakMap<IncomingMessage, Handshake>()
 
-export type Shaking = {
+export type HandshakeRequest = {
   readonly request: IncomingMessage
   readonly transport: Socket
   readonly head: Buffer
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A handshake that the library refuses; which version would do is told (RFC 6455 §4.4). */
+/** A handshake that the library refuses; the answer names the versions that it takes (RFC 6455 §4.4). */
 function malformed(message: string, version: string | undefined): AppError {
   const isKnown = version !== undefined && VERSIONS.includes(version)
   return new AppError('bad_request', `${message}.`, {
@@ -313,13 +316,13 @@ function malformed(message: string, version: string | undefined): AppError {
 
 const VERSIONS = ['13', '8']
 
-/** Apart from the handshake, of which nothing is to be held for as long as the connection lasts. */
+/** No closure, so that the connection does not keep the handshake in memory. */
 function ignore(): void {}
 
 /** Never settles for a client that has gone. */
-export function shakeHands(
+export function upgrade(
   server: WebSocketServer,
-  { request, transport, head, headers }: Shaking,
+  { request, transport, head, headers }: HandshakeRequest,
 ): Promise<WebSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<WebSocket>()
   const version = request.headers['sec-websocket-version']
@@ -328,7 +331,7 @@ export function shakeHands(
     refuse: ({ message }) => reject(malformed(message, version)),
   })
   server.handleUpgrade(request, transport, head, (socket) => {
-    // What is wrong with frames closes the connection with a code of its own.
+    // The library closes the connection of a client with bad frames by itself.
     socket.on('error', ignore)
     resolve(socket)
   })

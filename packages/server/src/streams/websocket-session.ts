@@ -1,5 +1,5 @@
-// One connection of the WebSocket: reads its client's frames in order, answers them, and writes events
-// as fast as they are taken. Bounded in what waits in either direction.
+// One WebSocket connection: answers the frames of its client in order, and writes events as fast as the
+// client takes them. What waits in either direction is bounded.
 
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
@@ -15,14 +15,14 @@ import {
   STREAM_BUFFER_BYTES_MAX,
   SUBSCRIPTIONS_MAX,
 } from './event-stream.ts'
-import { passedOver, quoted } from './read-events.ts'
+import { describeUnknownKinds, quoted } from './read-events.ts'
 
 /** A frame of a client: subscriptions of a few hundred inboxes fit. */
 export const SOCKET_FRAME_BYTES_MAX = 64 * 1024
 export const SOCKET_FRAMES_MAX = 30
 const SOCKET_FRAMES_WINDOW_MS = 10 * SECOND_MS
 
-/** Why a connection is closed, to programs; RFC 6455 §7.4 and, from 4000 on, our own. */
+/** RFC 6455 §7.4 and, from 4000 on, our own. */
 export const CLOSE_CODES = {
   shuttingDown: 1001,
   failed: 1011,
@@ -34,24 +34,23 @@ export const CLOSE_CODES = {
 
 export type SessionParts = { readonly ports: EventPorts; readonly clock: Clock; readonly log: Log }
 
-export type Opened = {
+export type Connection = {
   readonly socket: WebSocket
-  /** Under it. */
+  /** The TCP socket of the WebSocket. */
   readonly transport: Socket
   readonly accountId: string
   readonly requestId: string
-  /** Called once when it is over. */
+  /** Called once. */
   onEnd(): void
 }
 
 type Subscribe = Extract<ClientFrame, { kind: 'subscribe' }>
 
-/** Takes the connection over. */
 export class Session {
   readonly liveness: Liveness
   readonly #parts: SessionParts
-  readonly #opened: Opened
-  /** Null stands for a frame of octets. */
+  readonly #connection: Connection
+  /** Frames to be answered; null for a binary one. */
   readonly #waiting: (string | null)[] = []
   #waitingLength = 0
   #stream: EventStream | null = null
@@ -61,13 +60,13 @@ export class Session {
   /** When the last frames came, the oldest of them at `#oldest` once there are SOCKET_FRAMES_MAX. */
   readonly #frameTimesMs: number[] = []
   #oldest = 0
-  /** What a ping carried that is answered when the client has taken in what waits for it. */
-  #owedPong: Buffer | null = null
+  /** The payload of a ping that is answered once the client has taken what waits for it. */
+  #pendingPong: Buffer | null = null
 
-  constructor(parts: SessionParts, opened: Opened) {
-    const { socket, transport } = opened
+  constructor(parts: SessionParts, connection: Connection) {
+    const { socket, transport } = connection
     this.#parts = parts
-    this.#opened = opened
+    this.#connection = connection
     this.liveness = new Liveness(socket, transport, parts.clock)
     socket.on('message', (data, isBinary) => this.#onMessage(data, isBinary))
     socket.on('ping', (data) => {
@@ -75,8 +74,8 @@ export class Session {
       this.#pong(data)
     })
     socket.on('pong', () => {
-      // The answer to our own ping is not one of the client's frames.
-      if (this.liveness.answered()) this.liveness.heard()
+      // The pong to our own ping does not count as a frame of the client.
+      if (this.liveness.takesPong()) this.liveness.received()
       else this.#onControl()
     })
     socket.on('close', () => this.#end())
@@ -86,8 +85,8 @@ export class Session {
   close(code: number, reason: string): void {
     if (this.#isOver) return
     this.#end()
-    const { socket } = this.#opened
-    // What the client says last is its answer to the close.
+    const { socket } = this.#connection
+    // The client's answer to the close frame is still to be read.
     socket.resume()
     socket.close(code, reason)
   }
@@ -97,30 +96,30 @@ export class Session {
     this.#isOver = true
     this.#waiting.length = 0
     this.#stream?.close()
-    this.#opened.onEnd()
+    this.#connection.onEnd()
   }
 
   #onMessage(data: RawData, isBinary: boolean): void {
-    this.liveness.heard()
+    this.liveness.received()
     if (this.#isOver || this.#refuseFlood()) return
     const text = isBinary ? null : data.toString()
     this.#waiting.push(text)
     this.#waitingLength += text?.length ?? 0
     void this.#work()
-    // Read again when less waits.
-    if (this.#waitingLength > SOCKET_FRAME_BYTES_MAX) this.#opened.socket.pause()
+    // #work resumes it when fewer frames wait.
+    if (this.#waitingLength > SOCKET_FRAME_BYTES_MAX) this.#connection.socket.pause()
   }
 
   #onControl(): void {
-    this.liveness.heard()
+    this.liveness.received()
     if (!this.#isOver) this.#refuseFlood()
   }
 
-  /** Of pings that come faster than answers are taken the last one is answered (RFC 6455 §5.5.3). */
+  /** While the client does not take answers only its last ping is answered (RFC 6455 §5.5.3). */
   #pong(data: Buffer): void {
     if (!this.#isOpen) return
-    if (this.#isFull) this.#owedPong = data
-    else this.#opened.socket.pong(data)
+    if (this.#isFull) this.#pendingPong = data
+    else this.#connection.socket.pong(data)
   }
 
   #refuseFlood(): boolean {
@@ -144,7 +143,7 @@ export class Session {
     return oldestMs > nowMs - SOCKET_FRAMES_WINDOW_MS
   }
 
-  /** Frames are answered one after the other, and none while the client does not take answers. */
+  /** Answers frames one after the other, and none while the client does not take answers. */
   async #work(): Promise<void> {
     if (this.#isWorking) return
     this.#isWorking = true
@@ -156,14 +155,14 @@ export class Session {
         const frame = text === null ? NOT_TEXT : readFrame(text)
         const answer =
           frame.kind === 'subscribe' ? await this.#subscribe(frame) : this.#answer(frame)
-        if (answer !== null) this.#say(answer)
+        if (answer !== null) this.#sendFrame(answer)
       }
     } catch (error) {
       this.#fail(error)
     } finally {
       this.#isWorking = false
     }
-    const { socket } = this.#opened
+    const { socket } = this.#connection
     const isLittle = this.#waitingLength <= SOCKET_FRAME_BYTES_MAX
     if (!this.#isOver && socket.isPaused && isLittle) socket.resume()
   }
@@ -181,10 +180,10 @@ export class Session {
     }
   }
 
-  /** What went wrong; null where it went well, and was answered before the first event. */
+  /** The answer to a refused subscription; null where it was accepted, and answered before the first event. */
   async #subscribe({ afterId, ...asked }: Subscribe): Promise<object | null> {
     const { ports } = this.#parts
-    const { accountId } = this.#opened
+    const { accountId } = this.#connection
     this.liveness.isBusy = true
     try {
       const checked = await ports.checkFilter({ accountId, ...asked })
@@ -202,11 +201,12 @@ export class Session {
         filter,
         afterId,
         onAccepted: ({ lastEventId, notice }) => {
-          if (unknownKinds.length > 0) this.#say(errorFrame(`${passedOver(unknownKinds)}.`))
+          if (unknownKinds.length > 0)
+            this.#sendFrame(errorFrame(`${describeUnknownKinds(unknownKinds)}.`))
           if (notice !== null) {
-            this.#say(errorFrame(`"last_event_id" ${quoted(afterId)} ${notice}.`))
+            this.#sendFrame(errorFrame(`"last_event_id" ${quoted(afterId)} ${notice}.`))
           }
-          this.#say(subscribedTo(filter, lastEventId))
+          this.#sendFrame(subscribedTo(filter, lastEventId))
         },
       })
       if (outcome === 'subscribed') return null
@@ -216,9 +216,9 @@ export class Session {
     }
   }
 
-  /** A connection that was cut is not over before all of its writes have failed. */
+  /** A broken connection does not close before all of its writes have failed. */
   get #isOpen(): boolean {
-    const { socket } = this.#opened
+    const { socket } = this.#connection
     return !this.#isOver && socket.readyState === socket.OPEN
   }
 
@@ -228,32 +228,32 @@ export class Session {
     return !this.#isFull
   }
 
-  #say(frame: object): void {
+  #sendFrame(frame: object): void {
     if (this.#isOpen) this.#send(JSON.stringify(frame))
   }
 
   #send(text: string): void {
-    const { socket } = this.#opened
+    const { socket } = this.#connection
     socket.send(text, () => this.#onSent())
     if (socket.bufferedAmount > STREAM_BUFFER_BYTES_MAX) this.#isFull = true
   }
 
   #onSent(): void {
     if (!this.#isFull || !this.#isOpen) return
-    if (this.#opened.socket.bufferedAmount > STREAM_BUFFER_BYTES_MAX / 2) return
+    if (this.#connection.socket.bufferedAmount > STREAM_BUFFER_BYTES_MAX / 2) return
     this.#isFull = false
-    if (this.#owedPong !== null) this.#pong(this.#owedPong)
-    this.#owedPong = null
+    if (this.#pendingPong !== null) this.#pong(this.#pendingPong)
+    this.#pendingPong = null
     this.#stream?.resume()
     void this.#work()
   }
 
-  /** A client that is let go comes again, and says what it had last. */
+  /** The client connects again and continues after its last event. */
   #fail(error: unknown): void {
     const { log } = this.#parts
-    const fields = { requestId: this.#opened.requestId, error }
-    const told = withStorageProblem(error)
-    if (told instanceof AppError && told.code === 'service_unavailable') {
+    const fields = { requestId: this.#connection.requestId, error }
+    const problem = withStorageProblem(error)
+    if (problem instanceof AppError && problem.code === 'service_unavailable') {
       log.info(fields, 'A WebSocket was closed because the service is unavailable.')
       this.close(CLOSE_CODES.tryLater, 'the service cannot answer at the moment')
     } else {
@@ -296,10 +296,10 @@ export type ClientFrame =
   /** Null: all subscriptions. */
   | { readonly kind: 'unsubscribe'; readonly inboxIds: readonly string[] | null }
   | { readonly kind: 'ping' }
-  /** One sentence that names what is wrong. */
+  /** One sentence. */
   | { readonly kind: 'mistake'; readonly message: string }
 
-/** Total: any text is a frame or a mistake. Members that no frame has are passed over. */
+/** Never throws; members that no frame has are ignored. */
 export function readFrame(text: string): ClientFrame {
   const frame = parse(text)
   if (frame === undefined) return mistake('The frame is not JSON.')
@@ -354,7 +354,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Without repeats; left out and null are empty. */
+/** Without repeats; empty when it is left out or null. */
 function readList(members: Readonly<Record<string, unknown>>, name: string): readonly string[] {
   const value = members[name] ?? []
   if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string')) {
@@ -374,72 +374,68 @@ function readId(members: Readonly<Record<string, unknown>>, name: string): strin
   return value
 }
 
-/** No id holds it, and a database would refuse it with an exception. */
+/** No id has this character, and PostgreSQL refuses it with an exception. */
 function refuseNul(name: string, text: string): void {
   if (text.includes('\0')) throw new Mistake(`"${name}" must not contain the character U+0000.`)
 }
 
-export type Patience = {
+export type LivenessTimeouts = {
   readonly pingMs: number
   readonly silenceMs: number
-  /** With something that waits for the client, and none of it taken in. */
+  /** While octets wait for the client, and it takes none of them. */
   readonly stallMs: number
 }
 
-/** What is done with a WebSocket here. */
-type Pinged = { ping(): void; terminate(): void }
-
-/** Of one connection; `transport` is the socket under it. */
+/** Pings one client, and cuts its connection when it answers nothing or takes nothing. */
 export class Liveness {
-  /** A frame is being worked on, so that the client may not be heard for now. */
+  /** A frame is being answered, so that the client's next frames are not read for now. */
   isBusy = false
-  readonly #socket: Pinged
+  readonly #socket: WebSocket
   readonly #transport: Socket
   readonly #clock: Clock
-  #heardAtMs: number
+  #receivedAtMs: number
   #pingedAtMs: number
-  /** When some of a backlog left, or there was none. */
-  #movedAtMs: number
+  /** When the client last took some of a backlog, or there was none. */
+  #progressAtMs: number
   #isPinged = false
   #backlogBytes = 0
   #drainedBytes = 0
 
-  constructor(socket: Pinged, transport: Socket, clock: Clock) {
+  constructor(socket: WebSocket, transport: Socket, clock: Clock) {
     this.#socket = socket
     this.#transport = transport
     this.#clock = clock
-    this.#heardAtMs = clock.monotonic()
-    this.#pingedAtMs = this.#heardAtMs
-    this.#movedAtMs = this.#heardAtMs
+    this.#receivedAtMs = clock.monotonic()
+    this.#pingedAtMs = this.#receivedAtMs
+    this.#progressAtMs = this.#receivedAtMs
   }
 
-  /** Something came from the client. */
-  heard(): void {
-    this.#heardAtMs = this.#clock.monotonic()
+  received(): void {
+    this.#receivedAtMs = this.#clock.monotonic()
   }
 
-  /** Whether a pong answers a ping of ours. */
-  answered(): boolean {
+  /** Whether this pong answers our ping. */
+  takesPong(): boolean {
     const isAnswer = this.#isPinged
     this.#isPinged = false
     return isAnswer
   }
 
   /**
-   * Pings where it is time, and cuts the connection of a client that was silent for too long or, even
-   * if it says something, takes in nothing.
+   * Pings when it is time, and cuts the connection of a client that was silent for too long, or that takes
+   * nothing, whatever it sends.
    */
-  look({ pingMs, silenceMs, stallMs }: Patience): void {
+  check({ pingMs, silenceMs, stallMs }: LivenessTimeouts): void {
     const nowMs = this.#clock.monotonic()
     const hasProgressed = this.#hasProgressed()
-    if (hasProgressed || this.#backlogBytes === 0) this.#movedAtMs = nowMs
-    if (nowMs - this.#movedAtMs >= stallMs) {
+    if (hasProgressed || this.#backlogBytes === 0) this.#progressAtMs = nowMs
+    if (nowMs - this.#progressAtMs >= stallMs) {
       this.#socket.terminate()
       return
     }
-    if (hasProgressed || this.isBusy) this.#heardAtMs = nowMs
+    if (hasProgressed || this.isBusy) this.#receivedAtMs = nowMs
     const sincePingMs = nowMs - this.#pingedAtMs
-    if (this.#pingedAtMs > this.#heardAtMs) {
+    if (this.#pingedAtMs > this.#receivedAtMs) {
       if (sincePingMs >= silenceMs) this.#socket.terminate()
     } else if (sincePingMs >= pingMs) {
       this.#pingedAtMs = nowMs
@@ -448,7 +444,7 @@ export class Liveness {
     }
   }
 
-  /** Whether some of a backlog has left since the last look: then somebody acknowledged it. */
+  /** Whether the client has acknowledged some of a backlog since the last check. */
   #hasProgressed(): boolean {
     const { bytesWritten, writableLength } = this.#transport
     const drained = bytesWritten - writableLength

@@ -58,7 +58,7 @@ function makeEar(): Ear {
   const ear: Ear = {
     told: [],
     wants: () => true,
-    take({ event }) {
+    notify({ event }) {
       ear.told.push(event.id)
       onTold()
     },
@@ -195,14 +195,14 @@ onBothEngines('the follower of the log of events', (engine) => {
     const fails = () => {
       throw new Error('A reader failed.')
     }
-    await hub.listen(owner.accountId, { wants: fails, take: fails })
-    await hub.listen(owner.accountId, { wants: () => true, take: fails })
+    await hub.listen(owner.accountId, { wants: fails, notify: fails })
+    await hub.listen(owner.accountId, { wants: () => true, notify: fails })
     await hub.listen('acc_other', {
       wants() {
         asked += 1
         return true
       },
-      take: fails,
+      notify: fails,
     })
     await hub.listen(owner.accountId, ear)
     const written = [await receive(db, owner, inboxId), await receive(db, owner, inboxId)]
@@ -246,16 +246,16 @@ onBothEngines('the follower of the log of events', (engine) => {
     const listen = (name: string, id?: string) =>
       hub.listen(owner.accountId, {
         wants: () => false,
-        take: () => {},
-        lose: () => lost.push(name),
+        notify: () => {},
+        onInboxDeleted: () => lost.push(name),
         ...(id !== undefined && { inboxId: id }),
       })
     await listen('mine', inboxId)
     await listen('other', 'inb_other')
     await listen('all')
-    hub.loseInbox('acc_other', inboxId)
+    hub.inboxDeleted('acc_other', inboxId)
     assert.deepEqual(lost, [])
-    hub.loseInbox(owner.accountId, inboxId)
+    hub.inboxDeleted(owner.accountId, inboxId)
     assert.deepEqual(lost, ['mine'])
     await hub.close()
   })
@@ -316,7 +316,7 @@ onBothEngines('the follower of the log of events', (engine) => {
   test('tells its listeners when it ends, and those who come later at once', async () => {
     const hub = openHub(db)
     let ended = 0
-    const listener = { wants: () => true, take: () => {}, end: () => ended++ }
+    const listener = { wants: () => true, notify: () => {}, onShutdown: () => ended++ }
     await hub.listen(owner.accountId, listener)
     await hub.close()
     assert.equal(ended, 1)

@@ -6,9 +6,9 @@ import {
   countEvents,
   LOG_COUNT_EVENTS_MAX,
   LOG_WINDOW_EVENTS,
-  lookInLog,
   readLog,
   readLogHead,
+  scanLog,
 } from '#events/event-rows.ts'
 import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
 import type { Db } from '#schema/tables.ts'
@@ -90,7 +90,7 @@ onBothEngines('a look at a log of thousands', (engine) => {
   let firstTransaction = 0
 
   const look = (filter: Partial<EventFilter>, from: LogPosition = LOG_START) =>
-    lookInLog(db, {
+    scanLog(db, {
       accountId: owner.accountId,
       after: from,
       filter: { ...EVERYTHING, ...filter },

@@ -86,7 +86,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     const accountId = accountIdOf(world)
     const stream = openEventStream({ ...deps, events: hub }, { accountId, sink: { write } })
     const written = [await last(one)]
-    await hub.listen(accountId, { wants: () => false, take: () => {} })
+    await hub.listen(accountId, { wants: () => false, notify: () => {} })
     written.push(...(await receiveMany(world, one, 4)))
     await untilReadable(world)
     await stream.subscribe({ filter: EVERYTHING, afterId: start, onAccepted: () => {} })

@@ -248,8 +248,8 @@ onEachEngine('waiting for a message', (engine) => {
     const [, second] = texts
     assert.ok(second)
     // Both behind what was there at the beginning.
-    listener.take({ ...second, event, message: missing, isTruncated: true })
-    listener.take(second)
+    listener.notify({ ...second, event, message: missing, isTruncated: true })
+    listener.notify(second)
     const first = (await ended)?.id
     assert.ok(written.some(({ messageId }) => messageId === first))
   })
