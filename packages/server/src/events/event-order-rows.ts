@@ -1,5 +1,5 @@
-// The order of the log in a database that was restored from another server: transactions there may
-// have had numbers that this server has yet to give out, and readers would wait for them to end.
+// The order of the log in a database that was restored from another server. Events may have numbers of
+// transactions that this server has not reached yet, and readers would wait for those to end.
 
 import { transaction } from '#platform/db/db.ts'
 import { isAfter, lockRows, transactionNumbers } from '#platform/db/dialect.ts'
@@ -10,10 +10,10 @@ import { positionOf } from './event-rows.ts'
 const STEP_ROWS = 10_000
 
 /**
- * Gives events of transactions that this server never had the number of this one, as if it had written
- * them all, and takes readers and webhooks along: what a reader had not read, and what happened after
- * a webhook was enabled, stays behind it, and some of what was before may come again. Returns how many
- * events it was. To be run when a service starts.
+ * Gives events of transactions that this server never had the number of this transaction, as if it had
+ * written them all, and moves readers and webhooks with them: unread events, and events after a webhook was
+ * enabled, stay after their positions; some earlier events may be read again. Returns the number of events.
+ * Runs when a service starts.
  */
 export const settleEventOrder = transaction({
   name: 'settleEventOrder',
@@ -55,14 +55,14 @@ export const settleEventOrder = transaction({
   },
 })
 
-/** From a place of the order that was, to a sequence within the transaction that settles it. */
+/** From a position in the old order to a sequence within this transaction. */
 type Move = { from: LogPosition; sequence: number }
 type Numbers = NonNullable<ReturnType<typeof transactionNumbers>>
 type Place = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>
 
 /**
- * Events that every reader has read make no difference to a webhook, so that of many webhooks only the
- * few that were enabled since have a place of their own to be found.
+ * Webhooks that were enabled before the position of a reader take the position of the reader, so only the
+ * few that were enabled since need a query each.
  */
 async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move[]) {
   const places = tx.query
@@ -88,7 +88,7 @@ async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move
   }
 }
 
-/** Up to where a reader at this place had read all of what stands in the order of sequences from now on. */
+/** The last sequence before the first event that a reader at this position had not read. */
 async function findSequence(tx: Tx, reader: Place): Promise<number> {
   const numbers = transactionNumbers(tx.engine)
   if (numbers === null) return reader.sequence

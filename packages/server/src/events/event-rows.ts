@@ -1,5 +1,5 @@
-// The log of events, from rows. Readers go from position to position; what they have read stays
-// before whatever comes later. What was erased is a position and nothing else.
+// The rows of the log of events. No event appears later before a position that was read. An erased event
+// keeps its position and nothing else.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type SqlBool, sql } from 'kysely'
@@ -21,17 +21,17 @@ import {
   type LogPosition,
 } from './event.ts'
 
-/** Events that one query looks through for those that pass a filter. */
+/** Events that one query scans for those that pass a filter. */
 export const LOG_WINDOW_EVENTS = 2_000
-/** Events behind a full page that are scanned through for its total where there is a filter. */
+/** Events after a full page that are scanned for its total, where there is a filter. */
 export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
-/** Matching events that a page of the log counts beyond its cursor, deliveries that a list counts. */
+/** The highest total of a page of events, and of a list of deliveries. */
 export const COUNTED_MAX = 10_000
 
-/** The kind of a row that is kept for those who go on from it, after what it told of was deleted. */
+/** The kind of an event whose inbox was deleted: readers may continue from its position. */
 export const ERASED = 'erased'
 
-/** As the index has it, which holds no others. */
+/** Written as in the condition of the index. */
 const IS_NOT_ERASED = sql<SqlBool>`kind <> 'erased'`
 
 /** The account's event with this id, or null. */
@@ -44,7 +44,7 @@ export async function findEvent(
   return row === undefined || row.kind === ERASED ? null : toEvent(row)
 }
 
-/** Where the account's event stands that has this id or had it before it was erased, or null. */
+/** The position of the account's event with this id, erased or not, or null. */
 export async function findEventPosition(
   db: ReadDb,
   accountId: string,
@@ -55,14 +55,14 @@ export async function findEventPosition(
 }
 
 /**
- * Clocks of processes differ, and an event is written a moment after its id was made: the place of an
- * id is scanned for among the events from this many milliseconds before it on.
+ * Clocks of processes differ, and an event is written a moment after its id was made: the position of an id
+ * is searched from so many milliseconds before it on.
  */
 const ID_ORDER_SLACK_MS = 60_000
 
 /**
- * The place before the account's first event with a later id than `eventId`, which the log does not
- * hold: the end of the settled log where there is none.
+ * The position before the account's first event with a later id than `eventId`, which the log does not have;
+ * the end of the settled log where there is no later one.
  */
 export async function findPositionOfId(
   db: ReadDb,
@@ -99,41 +99,41 @@ function findRow(db: ReadDb, accountId: string, eventId: string) {
 export type EventRange = {
   readonly accountId: string
   readonly after: LogPosition
-  /** Up to and with this one; to the end when left out. */
+  /** Up to and including this one; to the end when left out. */
   readonly until?: LogPosition
-  /** Its inboxes and pods are the account's. */
+  /** Its inboxes and pods must belong to the account. */
   readonly filter: EventFilter
-  /** Which end of the range is read first: the oldest, unless it says 'desc'. */
+  /** Oldest first, unless it is 'desc'. */
   readonly order?: EventOrder
 }
 
 export type EventOrder = 'asc' | 'desc'
 
-/** The part of the range that is still to be read, in its order, once `reached` was read. */
+/** The rest of the range, once `reached` was read. */
 export function unreadOf<Range extends EventRange>(range: Range, reached: LogPosition): Range {
   return range.order === 'desc'
     ? { ...range, until: positionBefore(reached) }
     : { ...range, after: reached }
 }
 
-/** Sequences are whole numbers, so no event stands between this place and that one. */
+/** No event is between this position and that one, because sequences are integers. */
 export function positionBefore({ transactionId, sequence }: LogPosition): LogPosition {
   return { transactionId, sequence: sequence - 1 }
 }
 
 export type LogScan = {
-  /** What passes the filter, in the order of the range. */
+  /** Those that pass the filter, in the order of the range. */
   readonly events: LoggedEvent[]
-  /** Up to here everything was scanned through. */
+  /** Everything up to here was scanned. */
   readonly reached: LogPosition
-  /** Whether that is the end of the range, as far as it is settled. */
+  /** Whether that is the end of the range, or of its settled part. */
   readonly isEnd: boolean
 }
 
 /**
- * One scan at the range: up to `limit` events of the next LOG_WINDOW_EVENTS, which takes a moment
- * only, for a filter may leave out nearly all of a log of millions. Newest first, too, it reads settled
- * events only: everything older than a settled event is settled, so a later page misses nothing.
+ * One query of the range: up to `limit` events of the next LOG_WINDOW_EVENTS, a bounded effort, because a
+ * filter may leave out nearly all of a log of millions. It reads settled events only, also newest first:
+ * all events before a settled event are settled, so a later page misses none.
  */
 export async function scanLog(
   db: ReadDb,
@@ -152,7 +152,7 @@ export async function scanLog(
   return { events, reached: end ?? farEnd ?? last ?? range.after, isEnd: end === null }
 }
 
-/** All of the range that passes the filter, up to `limit`, in its order. */
+/** The events of the range that pass the filter, up to `limit`, in its order. */
 export async function listEvents(
   db: ReadDb,
   { limit, ...range }: EventRange & { limit: number },
@@ -167,8 +167,8 @@ export async function listEvents(
 }
 
 /**
- * How many pass the filter, up to `max`, in LOG_COUNT_EVENTS_MAX events where there is one; of an
- * inbox that is known to be the account's. Ends early when `signal` is aborted.
+ * The number of events of the range that pass the filter, up to `max`. With a filter it scans
+ * LOG_COUNT_EVENTS_MAX events. Ends early when `signal` is aborted.
  */
 export async function countEvents(
   db: ReadDb,
@@ -218,7 +218,7 @@ export async function readLogHead(db: ReadDb): Promise<LogPosition> {
   return row === undefined ? LOG_START : positionOf(row)
 }
 
-/** The id of the account's newest event up to and with this place, or null. */
+/** The id of the account's newest event up to and including this position, or null. */
 export async function findNewestEventId(
   db: ReadDb,
   { accountId, until }: { accountId: string; until: LogPosition },
@@ -236,8 +236,8 @@ function selectHead(db: ReadDb) {
 }
 
 /**
- * Whether there are events behind `after` that cannot be read yet because an older transaction is
- * under way: whoever follows the log looks again soon, for nobody tells when that one ends.
+ * Whether events after this position cannot be read yet because an older transaction is under way. A reader
+ * then polls, because nothing notifies of the end of that transaction.
  */
 export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<boolean> {
   const query = unsettledInLog(db.reading.engine, db.read.selectFrom('events'), after)
@@ -246,8 +246,8 @@ export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<
 }
 
 /**
- * Where the settled part of the log ends, and the ids of the events of an inbox that were committed
- * and stand behind it: both as one statement sees them, so that none is in neither.
+ * Where the settled part of the log ends, and the ids of committed events of an inbox after it. One
+ * statement reads both, so that no event is in neither.
  */
 export async function readLogHeadOf(
   db: ReadDb,
@@ -273,7 +273,7 @@ export async function readLogHeadOf(
   }
 }
 
-/** When the first event of the log happened that was committed and cannot be read yet; null for none. */
+/** The time of the first event that was committed and cannot be read yet; null for none. */
 export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
   const condition = isUnsettled(db.reading.engine)
   if (condition === null) return null
@@ -281,7 +281,7 @@ export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
     .selectFrom('events')
     .select('occurred_at')
     .where(condition)
-    // Along the order of the log, which ends at what is asked for; by its time all of it would be read.
+    // The index in this order begins with that event; by time all events would be read.
     .orderBy('transaction_id')
     .orderBy('sequence')
     .limit(1)
@@ -289,18 +289,18 @@ export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
   return row?.occurred_at ?? null
 }
 
-/** The only inbox that the filter names, whose own index is read then; else null. */
+/** The inbox of a filter that names one inbox alone, which has an index of its own; else null. */
 function onlyInboxOf({ podIds, inboxIds }: EventFilter): string | null {
   const [inboxId = null] = inboxIds
   return podIds.length === 0 && inboxIds.length === 1 ? inboxId : null
 }
 
-/** What the filter is applied to: rows that an index has in the order of the log. */
+/** The rows that the filter is applied to, which an index has in the order of the log. */
 function rowsIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
   const range = { after, until: until ?? null }
   const query = inLog(db.reading.engine, db.read.selectFrom('events'), range)
   const inboxId = onlyInboxOf(filter)
-  // With the account as well, an engine might scan through all that the account has.
+  // Without the account, because an engine might then scan all events of the account.
   return inboxId !== null
     ? query.where('inbox_id', '=', inboxId)
     : query.where('account_id', '=', accountId).where(IS_NOT_ERASED)
@@ -320,14 +320,14 @@ function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
   )
 }
 
-/** The part of the range up to and with the end of a scan, in its order. */
+/** The part of the range up to and including the end of a scan, in its order. */
 function windowOf(range: EventRange, end: LogPosition): EventRange {
   return range.order === 'desc'
     ? { ...range, after: positionBefore(end) }
     : { ...range, until: end }
 }
 
-/** Where a scan at the range has to end; null when it may go to the end of it. */
+/** Where a scan of the range must end; null when it may go to the end of the range. */
 async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition | null> {
   const { kinds, podIds, inboxIds } = range.filter
   const isSparse = kinds.length > 0 || podIds.length > 0 || inboxIds.length > 1
@@ -341,7 +341,6 @@ async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition
   return row === undefined ? null : positionOf(row)
 }
 
-/** Where a row stands in the log, or how far a reader has come. */
 export function positionOf(row: Pick<Row<'events'>, 'transaction_id' | 'sequence'>): LogPosition {
   return { transactionId: row.transaction_id, sequence: row.sequence }
 }
@@ -366,7 +365,7 @@ export type NewEvent = Omit<NewRow<'events'>, 'sequence' | 'transaction_id' | 't
 
 export type TracedEvent = NewEvent & { trace_parent: string | null }
 
-/** Adds to the log, with the trace that the transaction is part of. */
+/** Adds an event with the trace of the transaction. */
 export async function insertEvent(tx: Tx, event: NewEvent): Promise<void> {
   await insertEvents(tx, [{ ...event, trace_parent: tx.traceParent ?? null }])
 }
@@ -398,7 +397,7 @@ export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promi
   return { transactionId: row.transaction_id, sequence: row.sequence }
 }
 
-/** False, and nothing is moved, when the reader is not at `from` any more: another process was first. */
+/** False when the reader is not at `from` any more, because another process was first. */
 export async function moveReader(
   tx: Tx,
   { name, from, to }: { name: LogReaderName; from: LogPosition; to: LogPosition },

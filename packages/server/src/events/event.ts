@@ -1,4 +1,4 @@
-// What happened, in the words of the event log, and who wants to hear of it.
+// Events, positions in the log, and filters of events.
 
 import type { EventKind } from '@mailroom/contract/vocabulary.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -7,7 +7,7 @@ export const EVENT_MS = 30 * DAY_MS
 
 export type { EventKind }
 
-/** A place in the log: events are in the order of `transactionId`, then of `sequence`. */
+/** Events are in the order of `transactionId`, then of `sequence`. */
 export type LogPosition = { readonly transactionId: number; readonly sequence: number }
 
 export const LOG_START: LogPosition = { transactionId: 0, sequence: 0 }
@@ -22,9 +22,9 @@ export type LoggedEvent = {
   readonly threadId: string | null
   readonly messageId: string | null
   readonly occurredAtMs: number
-  /** What it says that no other row does; its members are the envelope's. */
+  /** Further members of the envelope, which no other row has. */
   readonly details: Readonly<Record<string, unknown>> | null
-  /** Where the trace of what it tells of goes on, as a W3C traceparent; null where there is none. */
+  /** The trace of the transaction that wrote it, as a W3C traceparent; null where there is none. */
   readonly traceParent: string | null
 }
 
@@ -35,18 +35,18 @@ export type EventFilter = {
   readonly inboxIds: readonly string[]
 }
 
-/** Negative when `one` stands before `other` in the log. */
+/** Negative when `one` is before `other` in the log. */
 export function comparePositions(one: LogPosition, other: LogPosition): number {
   return one.transactionId - other.transactionId || one.sequence - other.sequence
 }
 
-/** Up to so many entries a list is looked through as quickly as a set. */
+/** A list of so few entries is searched as quickly as a set. */
 const LISTED_MAX = 8
 
-/** What a filter asks of an event. */
-export type FilteredEvent = Pick<LoggedEvent, 'kind' | 'podId' | 'inboxId'>
+/** The fields that a filter checks. */
+type FilteredEvent = Pick<LoggedEvent, 'kind' | 'podId' | 'inboxId'>
 
-/** Pods and inboxes add up: an event of any of them is wanted. One of no inbox needs both lists empty. */
+/** An event of any of the pods or inboxes is wanted; an event of no inbox only where both lists are empty. */
 export function isWanted(event: FilteredEvent, { kinds, podIds, inboxIds }: EventFilter): boolean {
   if (kinds.length > 0 && !kinds.includes(event.kind)) return false
   if (podIds.length === 0 && inboxIds.length === 0) return true
@@ -54,10 +54,10 @@ export function isWanted(event: FilteredEvent, { kinds, podIds, inboxIds }: Even
   return event.podId !== null && podIds.includes(event.podId)
 }
 
-/** The same question for many events and a filter of many ids. */
+/** `isWanted` for many events and a filter that may have many ids. */
 export function makeIsWanted(filter: EventFilter): (event: FilteredEvent) => boolean {
   const { kinds, podIds, inboxIds } = filter
-  // Most filters are short, and a reader that only waits should cost little.
+  // Most filters are short, and idle readers should take little memory.
   if (kinds.length + podIds.length + inboxIds.length <= LISTED_MAX) {
     return (event) => isWanted(event, filter)
   }
@@ -86,7 +86,7 @@ export type CheckedFilter =
   | {
       readonly kind: 'filter'
       readonly filter: EventFilter
-      /** Left out of the filter, which holds at least one that is known. */
+      /** Not in the filter, which has at least one known kind. */
       readonly unknownKinds: readonly string[]
     }
   | {

@@ -1,3 +1,5 @@
+// Removing a deleted inbox or webhook, what has expired, and blobs that nothing refers to.
+
 import type { Handlers } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { existingRawIds } from '#mailbox/raw-message-rows.ts'
@@ -5,8 +7,7 @@ import { countStoredStep, findUncountedInbox } from '#mailbox/stored-bytes-rows.
 import { raceAbort } from '#platform/abort.ts'
 import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import { isIdOf } from '#platform/ids.ts'
+import { isIdOf, type MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -18,11 +19,11 @@ import type { EventHub } from '#streams/event-hub.ts'
 import { purgeWebhookStep } from '#webhooks/webhook-delivery-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from './retention-rows.ts'
 
-/** Steps of a purge that a caller waits for; the job does the rest of a large mailbox. */
+/** Steps of a purge within the request; a job does the rest of a large mailbox. */
 const PURGE_STEPS_AT_ONCE = 4
 
-/** Removes an inbox with everything in it. A second call finds nothing. */
-export async function deleteInbox(
+/** Removes an inbox with everything in it. A second call is `not_found`. */
+async function deleteInbox(
   deps: {
     db: Db
     clock: Clock
@@ -62,17 +63,17 @@ export function removalHandlers(
   }
 }
 
-/** How long bytes without a message stay in the blob store: whoever stored them may be at it yet. */
+/** Younger blobs without a message may be of a transaction that is under way. */
 export const ORPHAN_MS = DAY_MS
 
 type PurgeDeps = { db: Db; blobs: BlobStore | null }
 
 /**
- * Removes expired events, addresses and postmaster mail in small steps until none is left, and ends after
- * one of them when `signal` is aborted. Safe to run again.
+ * Removes what has expired in small steps until none is left, and ends after a step when `signal` is
+ * aborted. Safe to run again.
  */
 export async function purgeExpired(deps: PurgeDeps & { clock: Clock }, signal: AbortSignal) {
-  // Less expires meanwhile than a step removes.
+  // It ends, because a step removes more than expires meanwhile.
   await inSteps({ signal }, async () => {
     const removed = await deps.db.write(purgeExpiredStep, { nowMs: deps.clock.now() })
     await removeBlobs(deps, removed.blobIds)
@@ -80,7 +81,7 @@ export async function purgeExpired(deps: PurgeDeps & { clock: Clock }, signal: A
   })
 }
 
-/** Counts what accounts store, of before it was counted, in small steps until nothing is left. */
+/** Counts what inboxes of earlier versions store, in small steps until none is left. */
 export async function countOldStored({ db }: { db: Db }, signal: AbortSignal): Promise<void> {
   let from = ''
   await inSteps({ signal }, async () => {
@@ -93,14 +94,14 @@ export async function countOldStored({ db }: { db: Db }, signal: AbortSignal): P
 }
 
 /**
- * Removes the mail of a deleted inbox in up to `stepsMax` steps, as a job for as long as its lease lets it;
+ * Removes the mail of a deleted inbox in up to `stepsMax` steps, a job also only while it holds its lease;
  * true when nothing of the inbox is left. Safe to run again.
  */
 export function purgeInbox(
   deps: PurgeDeps,
   { inboxId, stepsMax, lease }: { inboxId: string; stepsMax: number; lease?: JobLease },
 ): Promise<boolean> {
-  // A client that waits for the first steps is not kept waiting by pauses.
+  // No pauses while a client waits.
   const pace = { stepsMax, mayGoOn: lease?.mayGoOn, isPaced: lease !== undefined }
   return inSteps(pace, async () => {
     const removed = await deps.db.write(purgeInboxStep, { inboxId })
@@ -109,10 +110,7 @@ export function purgeInbox(
   })
 }
 
-/**
- * Removes the deliveries of a deleted webhook in up to `stepsMax` steps, for as long as the job's lease
- * lets it; true when nothing of the webhook is left. Safe to run again.
- */
+/** The same for the deliveries of a deleted webhook. */
 export function purgeWebhook(
   { db }: { db: Db },
   { webhookId, stepsMax, lease }: { webhookId: string; stepsMax: number; lease: JobLease },
@@ -123,11 +121,11 @@ export function purgeWebhook(
 }
 
 /**
- * Removes blobs that no message refers to, and says how many: of crashes, of commits that failed, of
- * removals while the store was away. A blob is stored before its message commits, maybe by another
- * process, so only one that has been there for `orphanMs` by the clock of the store is an orphan: the
- * clocks of processes, from which its id is made, may differ. Ends when `signal` is aborted, and waits for
- * nothing then: what was asked of the store is cut when that is closed.
+ * Removes blobs that no message refers to, and returns their number. They are left over from crashes, from
+ * commits that failed and from removals while the blob store was away. A blob is stored before its message
+ * commits, maybe by another process, so only a blob that is `orphanMs` old is an orphan, by the clock of the
+ * store: the clocks of processes, from which its id is made, may differ. Ends at once when `signal` is
+ * aborted; requests to the store are cut when the store is closed.
  */
 export async function sweepBlobs(
   { db, blobs }: { db: Db; blobs: BlobStore | null },
@@ -142,7 +140,7 @@ export async function sweepBlobs(
     if (batch === null || batch.done === true) break
     const stored = batch.value
     const ours = stored.filter(({ id }) => isIdOf('raw', id))
-    // Looked up first: of files the age is asked one by one.
+    // Before the age, which takes a system call for each file.
     const known = await existingRawIds(db, idsOf(ours))
     const orphans: string[] = []
     for (const { id, readAgeMs } of ours) {
@@ -161,10 +159,10 @@ function idsOf(stored: readonly StoredBlob[]): string[] {
   return stored.map(({ id }) => id)
 }
 
-/** Steps after which a job goes back into the queue, so that others have their turn. */
+/** After so many steps a job goes back into the queue, behind the others. */
 const PURGE_STEPS_PER_RUN = 50
 
-/** Does (a part of) a job; `again` when it has to be run once more at once. */
+/** Runs a job; `again` when it must run once more at once. */
 export async function runJob(
   deps: PurgeDeps,
   job: Job,

@@ -1,4 +1,4 @@
-// What is removed in small steps: the mail of deleted inboxes, and what has outlived its time.
+// Transactions that remove, in small steps, the mail of deleted inboxes and rows that have expired.
 
 import { changeAccountCounters } from '#accounts/account-rows.ts'
 import { IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
@@ -18,21 +18,21 @@ import { purgeMailHours } from '#stats/mail-hours-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhook-delivery-rows.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
-/** How long a captured message is kept, and counters of strangers. */
+/** Captured messages and counters of cold recipients are kept for so long. */
 export const CAPTURED_MS = 30 * DAY_MS
 
 export type PurgeStep = { isDone: boolean; blobIds: string[] }
 
-/** Removes up to `PURGE_STEP_ROWS` rows of what a deleted inbox left; call until it is done. */
+/** Removes up to `PURGE_STEP_ROWS` rows of a deleted inbox; call until it is done. */
 export const purgeInboxStep = transaction({
   name: 'purgeInboxStep',
   accountOf: () => null,
   erasing: true,
   async run(tx: Tx, input: { inboxId: string }): Promise<PurgeStep> {
-    // Before what they tell of, so that no list of events is of messages that are gone already; and at
-    // each step, for until its messages are gone some may still be added.
+    // Before their messages, so that no list has events of messages that are gone; and at each step,
+    // because events may be added until the messages are gone.
     if (await eraseEvents(tx, input.inboxId)) return { isDone: false, blobIds: [] }
-    // Locked first, as by those who settle deliveries, so that the two never wait for each other.
+    // Locked first, in the order of those who settle deliveries, so that the two do not deadlock.
     const messages = await lockRows(
       tx,
       tx.query
@@ -47,7 +47,7 @@ export const purgeInboxStep = transaction({
       const positions = messages.map((message) => message.position)
       await removeFromSearch(tx, { inboxId: input.inboxId, positions })
       await removeSent(tx, ids)
-      // Another worker may remove the same rows: only what went here gives up its raw message.
+      // Another worker may remove the same rows, and drops the references of those that it removed.
       const removed = await tx.query
         .deleteFrom('messages')
         .where('id', 'in', ids)
@@ -78,7 +78,7 @@ export const purgeInboxStep = transaction({
 })
 
 /**
- * Leaves of up to `PURGE_STEP_ROWS` events their places in the log, for readers who go on from there;
+ * Erases up to `PURGE_STEP_ROWS` events, except for their positions in the log, from which readers continue;
  * true if there were any.
  */
 async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
@@ -89,8 +89,8 @@ async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
     .limit(PURGE_STEP_ROWS)
     .execute()
   if (events.length === 0) return false
-  const told = await purgeDeliveriesOfEvents(tx, idsOf(events))
-  if (told === PURGE_STEP_ROWS) return true
+  const deliveries = await purgeDeliveriesOfEvents(tx, idsOf(events))
+  if (deliveries === PURGE_STEP_ROWS) return true
   const sequences = events.map((event) => event.sequence).sort((a, b) => a - b)
   const nothing = { pod_id: null, inbox_id: null, thread_id: null, message_id: null, details: null }
   await tx.query
@@ -101,7 +101,7 @@ async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
   return true
 }
 
-/** What hangs on messages that were sent: their deliveries, and what the sandbox captured. */
+/** The deliveries of sent messages, and their copies in the sandbox. */
 async function removeSent(tx: Tx, messageIds: string[]): Promise<void> {
   await tx.query.deleteFrom('deliveries').where('message_id', 'in', messageIds).execute()
   const captured = await tx.query
@@ -115,7 +115,7 @@ async function removeSent(tx: Tx, messageIds: string[]): Promise<void> {
   )
 }
 
-/** What an inbox's limits go by: those who wrote to it, its sends, its strangers; true if any went. */
+/** The rows that an inbox's limits count by: correspondents, sends, cold recipients; true if any were. */
 async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
   const correspondents = await tx.query
     .deleteFrom('correspondents')
@@ -130,26 +130,26 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
     .returning('inbox_id')
     .execute()
   if (correspondents.length > 0) return true
-  // These two are bounded by the limits themselves.
+  // The limits themselves bound these two.
   await tx.query.deleteFrom('inbox_sends').where('inbox_id', '=', inboxId).execute()
   await tx.query.deleteFrom('cold_recipients').where('inbox_id', '=', inboxId).execute()
   return false
 }
 
-/** Removes up to `PURGE_STEP_ROWS` of each kind of what is past its time; call until it is done. */
+/** Removes up to `PURGE_STEP_ROWS` expired rows of each kind; call until it is done. */
 export const purgeExpiredStep = transaction({
   name: 'purgeExpiredStep',
   accountOf: () => null,
   erasing: true,
   async run(tx: Tx, input: { nowMs: number }): Promise<PurgeStep> {
     const { nowMs } = input
-    // First, because it locks inboxes, as those do who add to them before they lock anything else.
+    // First, because transactions that add to an inbox lock it before anything else, too.
     const quarantined = await purgeQuarantined(tx, nowMs - QUARANTINE_MS)
     const addresses = await removeOldest(tx, 'released_addresses', {
       key: ['address'],
       time: 'released_at',
       until: nowMs - RELEASED_ADDRESS_MS,
-      // Meanwhile another deletion may have released it anew.
+      // Another deletion may release the address again meanwhile.
       isRenewed: true,
       returning: 'address',
     })
@@ -159,7 +159,7 @@ export const purgeExpiredStep = transaction({
       until: nowMs - DAY_MS,
       returning: 'inbox_id',
     })
-    // By their time and not by their sequence: while a clock is wrong, the two orders differ.
+    // By time and not by sequence, whose orders differ while a clock is wrong.
     const events = await removeOldest(tx, 'events', {
       key: ['sequence'],
       time: 'occurred_at',
@@ -170,13 +170,13 @@ export const purgeExpiredStep = transaction({
       key: ['account_id', 'idempotency_key'],
       time: 'created_at',
       until: nowMs - IDEMPOTENCY_MS,
-      // Meanwhile another send may have taken the key anew.
+      // Another send may use the key again meanwhile.
       isRenewed: true,
       returning: 'account_id',
     })
     const strangers = await purgeColdDays(tx, Math.floor(nowMs / DAY_MS) - 1)
     const captured = await purgeCaptured(tx, nowMs - CAPTURED_MS)
-    const told = await purgeWebhookDeliveries(tx, nowMs)
+    const webhooks = await purgeWebhookDeliveries(tx, nowMs)
     const postmaster = await removeOldest(tx, 'postmaster_messages', {
       key: ['raw_id'],
       time: 'created_at',
@@ -198,7 +198,7 @@ export const purgeExpiredStep = transaction({
     const hours = await purgeMailHours(tx, nowMs)
     const rows = [quarantined, addresses, creations, events, keys, strangers, captured]
     const counts = [...rows, postmaster, sessions, pairings].map(({ length }) => length)
-    counts.push(told, hours)
+    counts.push(webhooks, hours)
     return {
       isDone: counts.every((count) => count < PURGE_STEP_ROWS),
       blobIds: await dropRawReferences(tx, [...quarantined, ...postmaster]),
@@ -206,7 +206,7 @@ export const purgeExpiredStep = transaction({
   },
 })
 
-/** Strangers of days before `day`, and the totals of those days. */
+/** Cold recipients of days before `day`, and the totals of those days. */
 async function purgeColdDays(tx: Tx, day: number): Promise<string[]> {
   const removed = await removeOldest(tx, 'cold_recipients', {
     key: ['inbox_id', 'utc_day', 'address_key'],
@@ -230,7 +230,7 @@ async function purgeCaptured(tx: Tx, until: number): Promise<string[]> {
 }
 
 async function uncountCaptured(tx: Tx, accountIds: readonly string[]): Promise<void> {
-  // In one order everywhere, so that two transactions never wait for each other's accounts.
+  // In one order everywhere, so that two transactions do not deadlock.
   for (const accountId of [...new Set(accountIds)].sort()) {
     const captured = -accountIds.filter((one) => one === accountId).length
     await changeAccountCounters(tx, accountId, { captured })

@@ -1,5 +1,5 @@
-// The indexer in the background: goes after what the log of events tells of, and now and then through
-// all inboxes, for what it does not tell of. Leaves the store to others for as long as it took itself.
+// Indexing messages: in the background, by the log of events and by periodic sweeps of all inboxes, and
+// before a search of an inbox whose index is behind.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LogPosition } from '#events/event.ts'
@@ -18,29 +18,28 @@ import {
 } from './search-index-rows.ts'
 import { findSearchState, listLagging, type SearchState } from './search-rows.ts'
 
-/** Inboxes that one transaction indexes, and those that a look for what lags compares. */
+/** Inboxes that one transaction indexes, and inboxes that one query of a sweep reads. */
 const SEARCH_STEP_INBOXES = 20
 const SEARCH_SWEEP_INBOXES = 500
-/** While more arrives than a look at the log takes, it rests after each step for so many times as long. */
+/** While much mail arrives it pauses after each step, for so many times as long as the step took. */
 const SEARCH_BUSY_FACTOR = 3
 const SEARCH_BUSY_MS_MAX = 2 * SECOND_MS
-/** Between looks at all inboxes, for what no event told of. */
+/** Between sweeps of all inboxes, which find messages that had no event. */
 const SEARCH_SWEEP_EVERY_MS = 10 * 60 * SECOND_MS
 const SEARCH_ERASE_REST_FACTOR = 9
 
 type IndexerDeps = { db: Db; clock: Clock }
 
 export type Indexer = {
-  /** Does some of what there is to do; true when there may be more. Ends early with the signal. */
+  /** Does some of the work; true when there may be more. Ends early when the signal is aborted. */
   step(signal: AbortSignal): Promise<boolean>
-  /** Inboxes that this process knows to have more, and how long the first of them has waited. */
+  /** The known inboxes whose index is behind, and the longest wait of one of them. */
   lag(): { inboxes: number; waitedMs: number }
 }
 
-/** Inboxes that have more, the first to be indexed first, and since when by the steady clock. */
+/** Inboxes whose index is behind, the next first, each with the steady time since when it is known. */
 type Lagging = Map<string, number>
 
-/** Knows nothing of what is indexed until its first steps, which look at all inboxes. */
 export function openIndexer(deps: IndexerDeps): Indexer {
   const lagging: Lagging = new Map()
   const follow = openFollowing(deps, lagging)
@@ -49,7 +48,7 @@ export function openIndexer(deps: IndexerDeps): Indexer {
   return {
     async step(signal) {
       try {
-        // In this order, so that what comes while all are looked at is told of afterwards.
+        // In this order, so that the log has the messages that come during a sweep.
         const hasRead = await follow()
         const hasSwept = await sweep()
         if (signal.aborted) return false
@@ -58,7 +57,7 @@ export function openIndexer(deps: IndexerDeps): Indexer {
         const hasErased = await erase(signal)
         return hasRead || hasSwept || hasErased || lagging.size > 0
       } catch (error) {
-        // It goes on where it was when the store is well; searches bring up what they need.
+        // It continues when the store is back; searches index the inboxes that they need.
         if (storageErrorKind(error) === null) throw error
         return false
       }
@@ -83,17 +82,17 @@ async function indexSome(
     const step = await db.write(indexSearchStep, { inboxIds, skipLocked: true, renews: true })
     return { ...step, isDone: false }
   }, signal)
-  // Those that have more go to the end of the line.
+  // Inboxes that have more go to the end of the queue.
   const since = new Map(inboxIds.map((inboxId) => [inboxId, lagging.get(inboxId)]))
   for (const inboxId of inboxIds) lagging.delete(inboxId)
   for (const inboxId of behind) lagging.set(inboxId, since.get(inboxId) ?? startMs)
   if (!isBusy) return
-  // Much arrives: most of it is indexed when less does, or when somebody searches.
+  // While much mail arrives most of it is indexed later, or by searches.
   const restMs = (clock.monotonic() - startMs) * SEARCH_BUSY_FACTOR
   await pause(Math.min(restMs, SEARCH_BUSY_MS_MAX), undefined, { signal }).catch(() => {})
 }
 
-/** From where the log ends when it begins; true when there may be more to be read. */
+/** Follows the log from its end; true when there may be more. */
 function openFollowing({ db, clock }: IndexerDeps, lagging: Lagging): () => Promise<boolean> {
   let position: LogPosition | null = null
   return async () => {
@@ -107,28 +106,28 @@ function openFollowing({ db, clock }: IndexerDeps, lagging: Lagging): () => Prom
   }
 }
 
-/** What is known already keeps its time. */
+/** A known inbox keeps its time. */
 function addLagging(lagging: Lagging, inboxId: string, clock: Clock): void {
   if (!lagging.has(inboxId)) lagging.set(inboxId, clock.monotonic())
 }
 
-/** Through all inboxes at the start and every SEARCH_SWEEP_EVERY_MS; true while it is at it. */
+/** Reads all inboxes at the start and every SEARCH_SWEEP_EVERY_MS; true during a sweep. */
 function openSweep({ db, clock }: IndexerDeps, lagging: Lagging): () => Promise<boolean> {
   let after: string | null = null
   let nextMs = Number.NEGATIVE_INFINITY
   return async () => {
     if (after === null && clock.monotonic() < nextMs) return false
-    const look = await listLagging(db, { after: after ?? '', limit: SEARCH_SWEEP_INBOXES })
-    for (const inboxId of look.inboxIds) addLagging(lagging, inboxId, clock)
-    after = look.last
+    const page = await listLagging(db, { after: after ?? '', limit: SEARCH_SWEEP_INBOXES })
+    for (const inboxId of page.inboxIds) addLagging(lagging, inboxId, clock)
+    after = page.last
     if (after === null) nextMs = clock.monotonic() + SEARCH_SWEEP_EVERY_MS
     return after !== null
   }
 }
 
 /**
- * Rounds of erasing, each for the inboxes that were purged before it began, with a rest after it that
- * is a multiple of what it took: a round rewrites all of the index.
+ * Rounds of erasing, each for the inboxes that were purged before it began. A round rewrites the whole
+ * index, and the pause after it is a multiple of its duration.
  */
 function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promise<boolean> {
   let round: { numbers: number[]; isFirst: boolean; startMs: number } | null = null
@@ -155,16 +154,16 @@ function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promi
   }
 }
 
-/** Messages that a search indexes itself before it answers, and for how long. */
+/** Messages that a search indexes before it answers. */
 const SEARCH_CATCH_UP_MESSAGES_MAX = 2_000
 
 type CatchUpDeps = { db: Db; clock: Clock }
 
-/** Of all inboxes that somebody waits for: whoever comes meanwhile waits for the same steps. */
+/** Indexing for searches. Searches of an inbox at the same time share the work. */
 export type CatchUps = {
   /**
-   * Indexes what the inbox lacks, up to SEARCH_CATCH_UP_MESSAGES_MAX messages or until `endMs` of the
-   * steady clock, and tells how far it has come; null when the account has no such inbox.
+   * Indexes the inbox, up to SEARCH_CATCH_UP_MESSAGES_MAX messages or until `endMs` of the steady clock, and
+   * returns its state; null when the account has no such inbox.
    */
   run(
     deps: CatchUpDeps,
@@ -182,14 +181,14 @@ export function openCatchUps(): CatchUps {
       const wanted = before.top
       const { endMs } = of
       let state = before
-      // What is running may have begun before the message came that this caller knows of.
+      // The step under way may have begun before the last message came, so one may not be enough.
       while (state.position < wanted && deps.clock.monotonic() < endMs) {
         const own = running.get(of.inboxId) ?? catchUp(deps, of.inboxId, endMs)
         running.set(of.inboxId, own)
         const isIndexed = await own.then(
           () => true,
           (error) => {
-            // A search that cannot write still reads.
+            // A search works without writes, with what is indexed.
             if (storageErrorKind(error) === null) throw error
             return false
           },

@@ -1,5 +1,5 @@
-// Searching an inbox or all inboxes of an account: what is indexed first, how far a search goes, and what
-// it shows of each match.
+// Searching an inbox or all inboxes of an account. Messages that are not indexed yet are indexed first, up
+// to a limit of time.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findPod } from '#accounts/pod-rows.ts'
@@ -24,38 +24,38 @@ import {
 } from './search-rows.ts'
 import { makeSnippet, type Snippet } from './search-snippet.ts'
 
-/** How far a search counts what it finds. */
+/** The highest total of a search. */
 const SEARCH_COUNTED_MAX = 1_000
-/** Of what is found, the newest that are put into order by rank, and how far pages go. */
+/** The matches that are sorted by rank, the newest ones, and the last that a page can have. */
 const SEARCH_RANKED_MAX = 10_000
-/** One search looks for so long; then it answers with what it has found. */
+/** A search ends after so long, with the matches that it has found. */
 const SEARCH_MS_MAX = 2 * SECOND_MS
 const SEARCH_CATCH_UP_MS_MAX = 2 * SECOND_MS
 
-export type SearchAsked = {
+type SearchAsked = {
   accountId: string
   q: string
   sort: 'newest' | 'rank'
   direction: Direction | null
 } & Page
 
-export type SearchHit = { message: FoundMessage } & Snippet
+type SearchHit = { message: FoundMessage } & Snippet
 
 export type SearchAnswer = {
   hits: SearchHit[]
   /** Up to SEARCH_COUNTED_MAX. */
   total: number
-  /** There are no more. */
+  /** No more match. */
   isExact: boolean
-  /** Everything was searched. */
+  /** All messages were searched. */
   isComplete: boolean
 }
 
-type SearchDeps = { db: Db; clock: Clock; searchCatchUps: CatchUps }
+export type SearchDeps = { db: Db; clock: Clock; searchCatchUps: CatchUps }
 
 /**
- * A page of the matches in an inbox. `bad_request` when there is nothing to search for, else `not_found`
- * when the account has no such inbox.
+ * A page of the matches in an inbox. `bad_request` for a query without a word, else `not_found` when the
+ * account has no such inbox.
  */
 export async function searchInbox(
   deps: SearchDeps,
@@ -70,8 +70,8 @@ export async function searchInbox(
 }
 
 /**
- * The same in all inboxes of the account, of one pod (by its id or clientId) or in one inbox; nothing is
- * found in an inbox or pod that the account does not have.
+ * The same in all inboxes of the account, of one pod (by its id or `clientId`) or in one inbox; an inbox or
+ * pod that the account does not have has no matches.
  */
 export async function searchAccount(
   deps: SearchDeps,
@@ -98,7 +98,7 @@ const GONE: SearchState = { number: null, position: 0, top: 0 }
 
 type SearchPlace = { inboxId: string; state: SearchState }
 
-/** A message that was found; its time is looked up only where several inboxes are to be ordered. */
+/** Its time is 0 unless several inboxes are searched. */
 type Match = BlockMatch & { inboxId: string; createdAtMs: number }
 
 async function searchIn(
@@ -107,7 +107,7 @@ async function searchIn(
   { query, places }: { query: SearchQuery; places: readonly SearchPlace[] },
 ): Promise<SearchAnswer> {
   const { accountId, sort } = asked
-  // Over several inboxes every match of a page's reach is compared by its time.
+  // Matches of several inboxes are compared by time, which is read for every match up to the page's end.
   const reach = places.length > 1 ? SEARCH_COUNTED_MAX : SEARCH_RANKED_MAX
   const offset = Math.min(asked.offset, reach)
   const wanted = Math.min(offset + asked.limit, reach)
@@ -119,7 +119,7 @@ async function searchIn(
   for (const { inboxId, state } of places) {
     if (state.position < state.top) isComplete = false
     if (state.number === null) continue
-    // Of each inbox a whole page, for all of the newest may be in it; more of them only to be counted.
+    // A whole page of each inbox, which may have all of the newest; more of them only for the total.
     const enough =
       sort === 'rank'
         ? ranked
@@ -138,12 +138,12 @@ async function searchIn(
   if (places.length > 1) await addTimes(deps, accountId, matches)
   const page = inOrder(matches, sort).slice(offset, wanted)
   const hits: SearchHit[] = []
-  let turnMs = deps.clock.monotonic()
+  let pausedMs = deps.clock.monotonic()
   for await (const message of readFound(deps.db, { accountId, places: page })) {
     hits.push({ message, ...makeSnippet(message, query) })
-    if (deps.clock.monotonic() - turnMs < TURN_MS_MAX) continue
+    if (deps.clock.monotonic() - pausedMs < SNIPPETS_MS_MAX) continue
     await nextTurn()
-    turnMs = deps.clock.monotonic()
+    pausedMs = deps.clock.monotonic()
   }
   return {
     hits,
@@ -163,7 +163,7 @@ async function addTimes({ db }: SearchDeps, accountId: string, matches: Match[])
   }
 }
 
-/** Newest or best first; of matches that are worth the same, the newest. */
+/** Newest or best first; of equally good matches, the newest. */
 function inOrder(matches: readonly Match[], sort: SearchAsked['sort']): Match[] {
   return [...matches].sort(
     (a, b) =>
@@ -174,8 +174,8 @@ function inOrder(matches: readonly Match[], sort: SearchAsked['sort']): Match[] 
 }
 
 /**
- * Block by block from the newest message on, in larger ones while it finds little; ends when it has
- * enough, or the time is over.
+ * Searches block by block from the newest message on, in larger blocks while it finds little; ends when it
+ * has enough matches, or at `endMs`.
  */
 async function findMatches(
   { db, clock }: SearchDeps,
@@ -195,7 +195,7 @@ async function findMatches(
       until,
       limit: enough - found.length,
     }
-    const lookMs = clock.monotonic()
+    const queryMs = clock.monotonic()
     const matches = sort === 'rank' ? await rankInBlock(db, search) : await findInBlock(db, search)
     found.push(...matches)
     await nextTurn()
@@ -204,27 +204,26 @@ async function findMatches(
     if (until <= 0) break
     if (clock.monotonic() >= endMs) return { found, isComplete: false }
     const isSparse = matches.length * GROWTH < enough - found.length
-    const isQuick = (clock.monotonic() - lookMs) * GROWTH < LOOK_MS_MAX
+    const isQuick = (clock.monotonic() - queryMs) * GROWTH < QUERY_MS_MAX
     if (isSparse && isQuick && level < BLOCKS.length - 1) level += 1
     else if (!isQuick && level > 0) level -= 1
   }
   return { found, isComplete: true }
 }
 
-/** Others have their turn between texts, of which the largest take some milliseconds each. */
-const TURN_MS_MAX = 10
+/** Snippets block the event loop for so long: the largest texts take some milliseconds each. */
+const SNIPPETS_MS_MAX = 10
 
-/** A block of the next size has eight times as many messages, and a look at it should not take longer. */
+/** A block of the next size has eight times as many messages; its query should not take longer than this. */
 const GROWTH = 8
-const LOOK_MS_MAX = 100
+const QUERY_MS_MAX = 100
 
-/** All words that begin so are put together for each look: fewer looks are better. */
+/** Each query with a prefix collects all words that begin with it, so fewer queries are better. */
 function firstLevel({ clauses }: SearchQuery): number {
   const hasPrefix = clauses.some(({ phrases }) => phrases.some(({ isPrefix }) => isPrefix))
   return hasPrefix ? 1 : 0
 }
 
-/** Read before anything is indexed for it. */
 function requireQuery(q: string): SearchQuery {
   const reading = readQuery(q)
   if (reading.kind === 'defect') throw wrongQuery(reading.defect)

@@ -1,6 +1,6 @@
-// Messages to entries of the index of words. An inbox's positions are given without gaps under its
-// lock, so up to where it is indexed is one number, which moves in the transaction that adds the
-// entries: nothing is left out, and nothing is there twice, whoever indexes and whenever it ends.
+// The index of words. An inbox gives positions without gaps, so one number says how far it is indexed. That
+// number moves in the transaction that adds the entries: no message is missing and none is indexed twice,
+// whichever process indexes and wherever it stops.
 
 import { sql } from 'kysely'
 import type { Direction } from '#mailbox/message-rows.ts'
@@ -16,39 +16,36 @@ import {
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import { makeSearchEntry, SEARCH_BODY_LENGTH_MAX, type SearchableMessage } from './search-words.ts'
 
-/** Messages, and UTF-16 units of their texts, that one transaction indexes: some ten milliseconds. */
+/** One transaction indexes so many messages, and UTF-16 units of their texts: some ten milliseconds. */
 export const SEARCH_STEP_MESSAGES = 50
 const SEARCH_STEP_LENGTH = 256 * 1024
 
-/** Positions of an inbox that an id leaves room for; of inboxes, as many as a safe integer then holds. */
+/** The positions of an inbox that fit into the id of an entry; the rest of a safe integer is for inboxes. */
 const POSITIONS = 2 ** 27
 
-/** The size of the blocks of positions that messages are marked with, the smallest first. */
+/** Sizes of the blocks of positions, the smallest first. */
 export const BLOCKS = [2 ** 12, 2 ** 15, 2 ** 18] as const
 
 type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'position' | 'renewed_position'>
 
-/** The id of a message's entry. */
 export function entryId(number: number, position: number): number {
   return number * POSITIONS + position
 }
 
-/** The position of the message that an entry is of. */
 export function positionOfEntry(id: number): number {
   return id % POSITIONS
 }
 
-/** What the words of an inbox are kept apart by. */
+/** The words of each inbox have a scope of their own. */
 export function scopeOf(number: number): string {
   return number.toString(36)
 }
 
-/** Marks the messages of a block: of the size at this index of BLOCKS, with this position in it. */
+/** Marks the messages of the block that has this position, of the size at this index of BLOCKS. */
 export function blockMark(level: number, position: number): string {
   return `${level}.${Math.floor(position / (BLOCKS[level] ?? 1)).toString(36)}`
 }
 
-/** Marks what was received, or what was sent. */
 export function directionMark(direction: Direction): string {
   return direction === 'inbound' ? 'in' : 'out'
 }
@@ -56,14 +53,14 @@ export function directionMark(direction: Direction): string {
 export type IndexStep = {
   /** Messages that were indexed. */
   indexed: number
-  /** Inboxes that have more, or that another transaction is indexing just now. */
+  /** Inboxes that have more, or that another transaction is indexing now. */
   behind: string[]
 }
 
 /**
- * Indexes the next messages of these inboxes, up to SEARCH_STEP_MESSAGES in all, and with `renews` writes
- * entries again that an earlier program wrote. Inboxes that are not there any more are passed over. With
- * `skipLocked` nobody is waited for.
+ * Indexes the next messages of these inboxes, up to SEARCH_STEP_MESSAGES in all, and with `renews` rewrites
+ * entries of an earlier version. Deleted inboxes are skipped, with `skipLocked` also those that another
+ * transaction is indexing.
  */
 export const indexSearchStep = transaction({
   name: 'indexSearchStep',
@@ -74,7 +71,7 @@ export const indexSearchStep = transaction({
   ): Promise<IndexStep> {
     const behind: string[] = []
     let indexed = 0
-    // In one order everywhere, so that two transactions never wait for each other's inboxes.
+    // In one order everywhere, so that two transactions do not deadlock.
     for (const inboxId of [...input.inboxIds].sort()) {
       if (indexed >= SEARCH_STEP_MESSAGES) {
         behind.push(inboxId)
@@ -101,7 +98,7 @@ async function indexNext(
   if (inbox === 'gone') return { indexed: 0, isDone: true }
   if (inbox === 'locked') return { indexed: 0, isDone: false }
   const top = await readTop(tx, inboxId)
-  // Deleted meanwhile: its entries go with its messages.
+  // It was deleted meanwhile; its entries go with its messages.
   if (top === null) return { indexed: 0, isDone: true }
   if (top > inbox.position) return indexNew(tx, { inboxId, inbox, top, limit, renews })
   const isOld = inbox.renewed_position < inbox.position
@@ -121,13 +118,13 @@ async function indexNew(
     messages.map((message) => toEntry(number, message)),
   )
   const position = messages.at(-1)?.position ?? top
-  // While older entries are still to be renewed, these are, too: one number tells how far it has come.
+  // While older entries are to be renewed, these are as well, because one number counts both.
   const isCurrent = renewed === after
   await moveInbox(tx, number, { position, ...(isCurrent && { renewed_position: position }) })
   return { indexed: messages.length, isDone: position >= top && (isCurrent || !renews) }
 }
 
-/** Takes entries out and adds them again, the oldest first; searches find them throughout. */
+/** Removes entries and adds them again, the oldest first; searches find them all the time. */
 async function renew(
   tx: Tx,
   { inboxId, inbox, limit }: Indexed,
@@ -156,7 +153,7 @@ async function moveInbox(
   await tx.query.updateTable('search_inboxes').set(place).where('number', '=', number).execute()
 }
 
-/** The row of the inbox, which is made when it is first needed, locked until the transaction ends. */
+/** The row of the inbox, locked until the transaction ends; inserted at its first use. */
 async function lockSearchInbox(
   tx: Tx,
   inboxId: string,
@@ -171,7 +168,7 @@ async function lockSearchInbox(
   const found = await lockRows(tx, select(), { skipLocked }).executeTakeFirst()
   if (found !== undefined) return found
   if ((await select().executeTakeFirst()) !== undefined) return 'locked'
-  // Locked, so that it is not deleted before there is a row that its removal finds.
+  // Locked, so that its removal finds the row that is about to be inserted.
   const inbox = await lockRows(
     tx,
     tx.query.selectFrom('inboxes').select('account_id').where('id', '=', inboxId),
@@ -187,7 +184,7 @@ async function lockSearchInbox(
   return made ?? 'locked'
 }
 
-/** The last position that was given; null when the inbox is gone. */
+/** The last position of the inbox; null when it was deleted. */
 async function readTop(tx: Tx, inboxId: string): Promise<number | null> {
   const counters = await tx.query
     .selectFrom('inbox_counters')
@@ -222,7 +219,6 @@ async function readNext(
   return messages
 }
 
-/** What a search needs of a message's row. */
 export const SEARCHED = [
   'raw_id',
   'direction',
@@ -249,7 +245,6 @@ type SearchedRow = Pick<
   | 'body_text'
 > & { has_html: number }
 
-/** The message without what nobody searches for. */
 export function toSearchable(row: SearchedRow, bodyText: string): SearchableMessage {
   return {
     direction: row.direction as Direction,
@@ -262,7 +257,7 @@ export function toSearchable(row: SearchedRow, bodyText: string): SearchableMess
   }
 }
 
-/** The beginning of the message's text, wherever it is kept; '' when it was deleted since. */
+/** The beginning of the message's text; '' when it was deleted since. */
 export async function readText(query: ReadDb['read'], row: SearchedRow): Promise<string> {
   const isLong = row.body_length > 0 && row.body_text === '' && row.has_html === 0
   if (!isLong) return row.body_text.slice(0, SEARCH_BODY_LENGTH_MAX)
@@ -285,15 +280,15 @@ function toEntry(number: number, message: NextMessage): TextEntry {
   }
 }
 
-/** Pages that a step of erasing deleted words writes, and how much of the time it may go on. */
+/** Database pages that a step of erasing writes. */
 const SEARCH_ERASE_STEP_PAGES = 64
 
-/** Takes messages at these positions of a deleted inbox out of the index. */
+/** Removes the entries of a deleted inbox at these positions. */
 export async function removeFromSearch(
   tx: Tx,
   { inboxId, positions }: { inboxId: string; positions: readonly number[] },
 ): Promise<void> {
-  // Waits for whoever is indexing it just now; nobody begins any more.
+  // Waits for a transaction that is indexing the inbox; no other one begins.
   const inbox = await lockRows(
     tx,
     tx.query.selectFrom('search_inboxes').select('number').where('inbox_id', '=', inboxId),
@@ -303,7 +298,7 @@ export async function removeFromSearch(
   await removeTextEntries(tx, ids)
 }
 
-/** Nothing of a deleted inbox is in the index any more, but perhaps words that are still to be erased. */
+/** Call once all entries of a deleted inbox are removed. SQLite's file may still have words to erase. */
 export async function endSearchInbox(tx: Tx, inboxId: string): Promise<void> {
   if (keepsRemovedText(tx.engine)) {
     await tx.query
@@ -322,7 +317,7 @@ export async function endSearchInbox(tx: Tx, inboxId: string): Promise<void> {
   await tx.query.deleteFrom('search_inboxes').where('inbox_id', '=', inboxId).execute()
 }
 
-/** The numbers of deleted inboxes whose words are still to be erased, some thousand of them. */
+/** The numbers of deleted inboxes whose words are still to be erased, up to PURGED_MAX. */
 export async function listPurgedNumbers(db: ReadDb): Promise<number[]> {
   if (!keepsRemovedText(db.reading.engine)) return []
   const rows = await db.read
@@ -338,8 +333,8 @@ export async function listPurgedNumbers(db: ReadDb): Promise<number[]> {
 const PURGED_MAX = 5_000
 
 /**
- * A step of a round that erases the words of all that was removed before its first step; true when they
- * are gone. A round that was broken off is begun again.
+ * A step of a round, which erases the words of all entries that were removed before its first step; true
+ * when they are erased. An interrupted round begins again.
  */
 export const eraseSearchStep = transaction({
   name: 'eraseSearchStep',
@@ -349,7 +344,6 @@ export const eraseSearchStep = transaction({
   },
 })
 
-/** Forgets deleted inboxes whose words are erased. */
 export const forgetPurgedSearch = transaction({
   name: 'forgetPurgedSearch',
   accountOf: () => null,

@@ -1,22 +1,21 @@
-// What somebody searches for: words that all have to be there, phrases, words that must not be, and
-// where. There is no wrong query: what is not one of the few forms is words.
+// Reading a search query. No syntax is wrong: text that has none of the few forms is read as words.
 
 import { isUnspaced, ownAddressWord, readAddressWord, wordsOf } from './search-words.ts'
 
-/** Of a query: parts, and words in all of them. Each costs a look into the index. */
+/** Parts of a query, and words in all of them. Each costs an index lookup. */
 const SEARCH_CLAUSES_MAX = 32
 const SEARCH_WORDS_MAX = 128
 
 export type SearchField = 'subject' | 'sender' | 'recipients' | 'body'
 
-/** Words one behind the other in one of the fields (null: any); the last may be the start of a word. */
+/** Successive words in one of the fields (null: any); the last may be the beginning of a word. */
 export type SearchPhrase = {
   readonly words: readonly string[]
   readonly fields: readonly SearchField[] | null
   readonly isPrefix: boolean
 }
 
-/** Met by a message that has any of the phrases, or none of them where they are excluded. */
+/** Matches a message with any of the phrases, or with none of them where they are excluded. */
 export type SearchClause = {
   readonly phrases: readonly SearchPhrase[]
   readonly isExcluded: boolean
@@ -24,7 +23,6 @@ export type SearchClause = {
 
 export type SearchQuery = { readonly clauses: readonly SearchClause[] }
 
-/** Why a query cannot be answered. */
 export type QueryDefect = 'nothing_to_find' | 'too_long'
 
 const FIELDS: Readonly<Record<string, SearchField>> = {
@@ -35,8 +33,8 @@ const FIELDS: Readonly<Record<string, SearchField>> = {
 const TEXT_FIELDS = ['subject', 'body'] as const
 
 /**
- * Reads `q`: `word`, `"a phrase"`, `-word`, `from:`, `to:`, `subject:` before a word or phrase, and
- * `word*`. All else is words, several in one piece a phrase.
+ * Reads `word`, `"a phrase"`, `-word`, `from:`, `to:`, `subject:` before a word or phrase, and `word*`.
+ * Several words without a blank between them are a phrase.
  */
 export function readQuery(
   q: string,
@@ -59,7 +57,7 @@ export function readQuery(
 
 type Part = { text: string; field: SearchField | null; isExcluded: boolean; isQuoted: boolean }
 
-/** A quote opens a phrase only where another one closes it. */
+/** A quotation mark opens a phrase only where another one closes it. */
 const PART = /(-?)(?:(from|to|subject):)?(?:"([^"]*)"|([^\s"]+))|\S/gi
 
 function* splitQuery(q: string): Generator<Part, void, undefined> {

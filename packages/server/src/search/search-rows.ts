@@ -1,5 +1,5 @@
-// What a search reads: how far an inbox is indexed, which of its messages have the words, and what is
-// shown of them. Reads blocks of positions, the newest first, so that no look takes long.
+// The reads of a search: how far inboxes are indexed, the messages that match, and their texts. A query
+// searches one block of positions, so that none takes long.
 
 import type { Direction } from '#mailbox/message-rows.ts'
 import {
@@ -21,7 +21,7 @@ import {
 } from './search-index-rows.ts'
 import type { SearchableMessage } from './search-words.ts'
 
-/** How far an inbox is indexed: its positions, up to `top`, up to `position`. */
+/** An inbox whose last message has the position `top` is indexed up to `position`. */
 export type SearchState = { number: number | null; position: number; top: number }
 
 /** Null when the account has no such inbox. */
@@ -33,7 +33,7 @@ export async function findSearchState(
   return found?.state ?? null
 }
 
-/** Of all inboxes of the account, those of a pod, or one; the newest first. */
+/** The states of all inboxes of the account, of a pod, or of one inbox; the newest inbox first. */
 export async function listSearchStates(
   db: ReadDb,
   input: { accountId: string; inboxId: string | null; podId: string | null },
@@ -59,8 +59,8 @@ export async function listSearchStates(
 }
 
 /**
- * Of the next `limit` inboxes by id those that are not indexed to their end, or have entries of an earlier
- * program, and the last of them all.
+ * Those of the next `limit` inboxes by id that are not indexed to their end, or have entries of an earlier
+ * version; and the last of the inboxes, null at the end.
  */
 export async function listLagging(
   db: ReadDb,
@@ -84,27 +84,27 @@ export async function listLagging(
 }
 
 export type BlockSearch = {
-  /** As `SearchState` has it: of an inbox that is known to be the account's. */
+  /** The number in a `SearchState`, of an inbox of the account. */
   number: number
   clauses: readonly TextClause[]
   direction: Direction | null
-  /** Which size of block, as an index of BLOCKS. */
+  /** The size of the block, as an index of BLOCKS. */
   level: number
-  /** The block that this position is in is searched, up to and with it. */
+  /** Searches the block with this position, up to and including it. */
   until: number
   limit: number
 }
 
-/** A message that was found, and what it is worth: more is better, 0 where none was asked for. */
+/** More `worth` is better; 0 where matches are not ranked. */
 export type BlockMatch = { position: number; worth: number }
 
-/** The messages of a block that have the words, the newest first. */
+/** The messages of a block that match, the newest first. */
 export async function findInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
   const ids = await findTextEntries(db.reading, toTextSearch(search))
   return ids.map((id) => ({ position: positionOfEntry(id), worth: 0 }))
 }
 
-/** The same with what each is worth. */
+/** The same with the worth of each. */
 export async function rankInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
   const ranked = await rankTextEntries(db.reading, toTextSearch(search))
   return ranked.map(({ id, worth }) => ({ position: positionOfEntry(id), worth }))
@@ -117,7 +117,6 @@ function toTextSearch(search: BlockSearch): TextSearch {
   return { scope: scopeOf(number), marks, clauses, until: entryId(number, until), limit }
 }
 
-/** What is shown of a message that was found. */
 export type FoundMessage = SearchableMessage & {
   id: string
   threadId: string
@@ -125,7 +124,7 @@ export type FoundMessage = SearchableMessage & {
   createdAtMs: number
 }
 
-/** When the messages of the account's inbox at these positions came, by position. */
+/** The times of messages of the account's inbox, by position. */
 export async function readTimes(
   db: ReadDb,
   { accountId, inboxId, positions }: OfInbox & { positions: readonly number[] },
@@ -144,12 +143,12 @@ export async function readTimes(
   return times
 }
 
-/** Bound to one statement, of which engines take some ten thousand. */
+/** Parameters of one statement; engines take some ten thousand. */
 const POSITIONS_AT_ONCE = 1_000
 
 type OfInbox = { accountId: string; inboxId: string }
 
-/** The messages of the account in these places, in their order; those deleted since are left out. */
+/** The messages of the account at these places, in this order, without those deleted since. */
 export async function* readFound(
   db: ReadDb,
   { accountId, places }: { accountId: string; places: readonly FoundPlace[] },
@@ -166,7 +165,7 @@ export async function* readFound(
     const row = found.get(keyOf(place))
     if (row === undefined) continue
     yield {
-      // Long texts are read one by one: together they could fill the memory.
+      // One by one, because long texts together could fill the memory.
       ...toSearchable(row, await readText(db.read, row)),
       id: row.id,
       threadId: row.thread_id,

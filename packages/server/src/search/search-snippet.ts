@@ -1,5 +1,5 @@
-// What a search shows of a message that it found: the part of its text where most of the words stand
-// close together, on one line, with their places.
+// The snippet of a match: the part of its text with most of the words close together, on one line, and the
+// places of the words.
 
 import type { SearchField, SearchPhrase, SearchQuery } from './search-query.ts'
 import {
@@ -12,18 +12,18 @@ import {
   type SearchableMessage,
 } from './search-words.ts'
 
-/** Code points of a snippet, and places in it that are marked. */
+/** Code points of a snippet, and highlights in it. */
 export const SNIPPET_LENGTH_MAX = 200
 const SNIPPET_HIGHLIGHTS_MAX = 50
 
-/** From and up to a code point of the snippet. */
+/** Indexes of code points in the snippet; `end` is exclusive. */
 export type Highlight = { readonly start: number; readonly end: number }
 
 export type Snippet = { readonly snippet: string; readonly highlights: readonly Highlight[] }
 
 /**
- * A part of the text, or of the subject or the addresses where the words stand only there, of at most
- * SNIPPET_LENGTH_MAX code points; the beginning of the text where none of them is in sight.
+ * A part of the text, or of the subject or the addresses where only those have the words, of at most
+ * SNIPPET_LENGTH_MAX code points; the beginning of the text where none of them has.
  */
 export function makeSnippet(message: SearchableMessage, { clauses }: SearchQuery): Snippet {
   const wanted = clauses.filter(({ isExcluded }) => !isExcluded).flatMap(({ phrases }) => phrases)
@@ -44,7 +44,7 @@ export function makeSnippet(message: SearchableMessage, { clauses }: SearchQuery
 
 type Match = { start: number; end: number; phrase: number }
 
-/** What is not seen, or turns the direction of writing for all that follows, is left out. */
+/** Invisible characters, and those that reverse the direction of the text after them, are removed. */
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\u202a-\u202e\u2066-\u2069\ufffe\uffff]/gu
 const BLANKS = /[\s\p{Cc}]+/gu
 
@@ -53,7 +53,7 @@ function onOneLine(text: string): string {
   return cut.replace(UNSEEN, '').replace(BLANKS, ' ').trim()
 }
 
-/** In the order of their beginnings. */
+/** In the order of their starts. */
 function findMatches(text: string, phrases: readonly SearchPhrase[]): Match[] {
   const found: FoundWord[] = []
   for (const word of findWords(text)) {
@@ -85,7 +85,7 @@ function matchAt(
   return first === undefined || last === undefined ? null : { start: first.start, end: last.end }
 }
 
-/** A letter of a script without blanks stands in every pair around it. */
+/** A letter of a script without blanks is part of every pair around it. */
 function matchLetter(
   { word, isPair, start, end }: FoundWord,
   { words }: SearchPhrase,
@@ -97,7 +97,7 @@ function matchLetter(
   return isFirst ? { start, end: start + length } : { start: end - length, end }
 }
 
-/** Whole addresses, which are no words of a text. */
+/** Matches of whole addresses, which are several words of the text. */
 function findAddresses(text: string, phrases: readonly SearchPhrase[]): Match[] {
   const matches: Match[] = []
   for (const piece of text.matchAll(/[^\s"'\\()<>,;:[\]`]+/g)) {
@@ -115,7 +115,7 @@ function findAddresses(text: string, phrases: readonly SearchPhrase[]): Match[] 
 
 const ELLIPSIS = '…'
 const ROOM = SNIPPET_LENGTH_MAX - 2 * ELLIPSIS.length
-/** Of what matches together in UTF-16 units, with some of what is around it. */
+/** UTF-16 units of a cluster of matches, so that there is room around it. */
 const CLUSTER_LENGTH = 140
 
 function cut(text: string, matches: readonly Match[]): Snippet {
@@ -150,7 +150,7 @@ function cut(text: string, matches: readonly Match[]): Snippet {
   }
 }
 
-/** The shortest stretch with the most different phrases, then the most matches; the first of those. */
+/** The range with the most different phrases, then the most matches; the first of those. */
 function bestCluster(matches: readonly Match[]): { start: number; end: number } {
   let best = { start: 0, end: 0, phrases: 0, count: 0 }
   const held = new Map<number, number>()
@@ -173,7 +173,7 @@ function bestCluster(matches: readonly Match[]): { start: number; end: number } 
   return best
 }
 
-/** As much around it as there is room for, in whole words; a quarter of it before. */
+/** Adds whole words around the range while there is room, a quarter of it before. */
 function widen(
   points: readonly string[],
   { first, last }: { first: number; last: number },
@@ -181,7 +181,7 @@ function widen(
   const room = ROOM - (last - first)
   let start = Math.max(0, first - Math.floor(room / 4))
   let end = Math.min(points.length, last + room - (first - start))
-  // What the end leaves over goes before.
+  // Room that the end does not use goes before.
   start = Math.max(0, Math.min(start, end - ROOM))
   if (start > 0 && points[start - 1] !== ' ') {
     const blank = points.indexOf(' ', start)
@@ -196,7 +196,7 @@ function widen(
   return { start, end }
 }
 
-/** In order, and none within another. */
+/** Sorted, with overlapping ones joined. */
 function joined(marked: readonly Highlight[]): Highlight[] {
   const result: { start: number; end: number }[] = []
   for (const { start, end } of [...marked].sort((a, b) => a.start - b.start)) {

@@ -1,15 +1,15 @@
-// The words of a text as a search compares them, with their places in it. The same for mail and for
-// queries, and for both databases, which are given nothing but these words.
+// The words by which messages are found. Mail and queries are cut into words by the same rules, and both
+// databases index nothing but these words.
 
 import type { Message } from '#mailbox/message-rows.ts'
 
-/** Of a message's text what can be found, in UTF-16 units: what comes later is quoted history or data. */
+/** UTF-16 units of a message's text that are indexed: later text is quoted history or data. */
 export const SEARCH_BODY_LENGTH_MAX = 64 * 1024
-/** Of a message: PostgreSQL keeps 16,383 positions, and 1 MiB with all that belongs to a word. */
+/** Of an entry: PostgreSQL keeps 16,383 positions, and 1 MiB with its overhead for each word. */
 export const SEARCH_ENTRY_WORDS_MAX = 10_000
 export const SEARCH_ENTRY_BYTES_MAX = 256 * 1024
 const SEARCH_SUBJECT_WORDS_MAX = 500
-/** In each of sender and recipients, half of them whole addresses. */
+/** Of the sender and of the recipients each, half of them whole addresses. */
 const SEARCH_ADDRESS_WORDS_MAX = 2_000
 
 export type SearchableMessage = Pick<
@@ -17,7 +17,7 @@ export type SearchableMessage = Pick<
   'direction' | 'fromAddr' | 'toAddr' | 'headerTo' | 'cc' | 'subject' | 'bodyText'
 >
 
-/** Words of each field in order; behind SEPARATOR what stands in no order. */
+/** Words of each field in order; after SEPARATOR come words without an order. */
 export type SearchEntry = {
   readonly subject: readonly string[]
   readonly sender: readonly string[]
@@ -25,12 +25,12 @@ export type SearchEntry = {
   readonly body: readonly string[]
 }
 
-/** No word, so that no phrase goes across. */
+/** It is no word, so that no phrase crosses it. */
 export const SEPARATOR = '/'
 
 /**
- * The words of a message: at most SEARCH_ENTRY_WORDS_MAX and SEARCH_ENTRY_BYTES_MAX octets in all, of
- * the text the first SEARCH_BODY_LENGTH_MAX UTF-16 units.
+ * The words of a message, at most SEARCH_ENTRY_WORDS_MAX and SEARCH_ENTRY_BYTES_MAX octets, from the first
+ * SEARCH_BODY_LENGTH_MAX UTF-16 units of its text.
  */
 export function makeSearchEntry(message: SearchableMessage): SearchEntry {
   const room = { words: SEARCH_ENTRY_WORDS_MAX, bytes: SEARCH_ENTRY_BYTES_MAX }
@@ -42,12 +42,12 @@ export function makeSearchEntry(message: SearchableMessage): SearchEntry {
   return { subject, sender, recipients, body: takeWords(text, room.words, room) }
 }
 
-/** Everybody whom it is addressed to, as one text. */
+/** All recipients as one text. */
 export function recipientsOf({ toAddr, headerTo, cc }: SearchableMessage): string {
   return [toAddr, ...(headerTo === null || headerTo === toAddr ? [] : [headerTo]), ...cc].join(', ')
 }
 
-/** A whole address as it is found, or null when the text is none that is written plainly. */
+/** A whole address as one word, or null for any other text. */
 export function readAddressWord(text: string): string | null {
   if (text.length > ADDRESS_LENGTH_MAX) return null
   const folded = foldText(text)
@@ -55,7 +55,7 @@ export function readAddressWord(text: string): string | null {
 }
 
 const ADDRESS_LENGTH_MAX = 320
-// What RFC 5321 §4.1.2 allows without quotes; the rest separates.
+// Characters that RFC 5321 §4.1.2 allows without quotes; others separate.
 const ADDRESS_PIECE = /[^\s\x00-\x20"'\\()<>,;:[\]\x60\x7f]+/g
 const WHOLE_ADDRESS =
   /^[^\s\x00-\x20"'\\()<>,;:[\]@\x60\x7f]+@[^\s\x00-\x20"'\\()<>,;:[\]@\x60\x7f]+$/
@@ -74,7 +74,7 @@ function takeWords(text: string, max: number, room: Room): string[] {
     return true
   }
   for (const { word, isPair } of eachWord(text)) {
-    // Room for the letters is kept.
+    // Leaves room for the single letters.
     if (taken.length + letters.size + 3 > Math.min(max, room.words + taken.length)) break
     if (!take(word)) break
     if (isPair) for (const letter of word) letters.add(letter)
@@ -86,9 +86,9 @@ function takeWords(text: string, max: number, room: Room): string[] {
 }
 
 /**
- * The words of names and addresses, and each address as a whole. Of the inbox's own address only the
- * whole, under a form that no word of a query has, and the words of its tag: every message of the inbox
- * has that address, so its words would find all of them.
+ * The words of names and addresses, and each address as a whole. The inbox's own address is in every message
+ * of the inbox, so its words would match all of them: only its tag is indexed as words, and the whole address
+ * in a form that no word of a query has.
  */
 function takeAddresses(text: string, own: OwnAddress | null, room: Room): string[] {
   const cut = text.slice(0, SEARCH_BODY_LENGTH_MAX)
@@ -117,7 +117,7 @@ function takeAddresses(text: string, own: OwnAddress | null, room: Room): string
   return words
 }
 
-/** How the inbox's own address is kept. SEPARATOR begins no word. */
+/** The form of the inbox's own address. No word begins with SEPARATOR. */
 export function ownAddressWord(address: string): string {
   return `${SEPARATOR}${address}`
 }
@@ -131,7 +131,7 @@ function ownAddressOf({ direction, fromAddr, toAddr }: SearchableMessage): OwnAd
   return { local: address.slice(0, at), domain: address.slice(at + 1) }
 }
 
-/** What the address has behind a plus, '' for nothing; null when it is not the inbox's own. */
+/** The tag after a plus, '' for none; null when the address is not the inbox's own. */
 function tagOf(address: string, { local, domain }: OwnAddress): string | null {
   if (!address.startsWith(local) || !address.endsWith(`@${domain}`)) return null
   const rest = address.slice(local.length, -domain.length - 1)
@@ -139,7 +139,7 @@ function tagOf(address: string, { local, domain }: OwnAddress): string | null {
   return rest.startsWith('+') ? rest.slice(1) : null
 }
 
-/** The name of the inbox is on all that it sends, as its address is. */
+/** Without the display name of the inbox, which is on all messages that it sends. */
 function senderOf({ direction, fromAddr }: SearchableMessage): string {
   return direction === 'inbound' ? fromAddr : bareAddressOf(fromAddr)
 }
@@ -152,12 +152,12 @@ function* piecesOf(text: string): Generator<{ piece: string; index: number }> {
   for (const match of text.matchAll(ADDRESS_PIECE)) yield { piece: match[0], index: match.index }
 }
 
-/** Code points of a word that are compared; what is longer is no word that anybody types. */
+/** Code points of a word that are compared. */
 export const SEARCH_WORD_LENGTH_MAX = 64
 
 export type FoundWord = {
   readonly word: string
-  /** Where it stands in the text, in UTF-16 units. */
+  /** Its place in the text, in UTF-16 units. */
   readonly start: number
   readonly end: number
   /** Two neighbouring letters of a script without blanks between words. */
@@ -165,10 +165,10 @@ export type FoundWord = {
 }
 
 /**
- * Words in the order of the text, each of letters and digits only: NFKC, lower case, without the marks
- * that Latin, Greek, Cyrillic, Arabic and Hebrew set on letters, and cut at SEARCH_WORD_LENGTH_MAX code
- * points. Scripts without blanks between words give every pair of neighbouring letters, and a letter
- * that stands alone. Time grows with the length only, whatever the text is.
+ * Words in the order of the text, of letters and digits only: NFKC, lower case, without the marks on
+ * letters of Latin, Greek, Cyrillic, Arabic and Hebrew, and cut at SEARCH_WORD_LENGTH_MAX code points.
+ * Scripts without blanks between words yield every pair of neighbouring letters, and single letters. Takes
+ * linear time for any text.
  */
 export function* findWords(text: string): Generator<FoundWord, void, undefined> {
   for (const chunk of text.matchAll(CHUNK)) {
@@ -187,8 +187,8 @@ export function* findWords(text: string): Generator<FoundWord, void, undefined> 
 }
 
 /**
- * The same words without their places, which an index does not need: a chunk is folded as a whole, some
- * fifty times faster than letter by letter.
+ * The same words without their places, for the index: a chunk is folded as a whole, some fifty times faster
+ * than letter by letter.
  */
 export function* eachWord(text: string): Generator<Pick<FoundWord, 'word' | 'isPair'>> {
   for (const [written] of text.matchAll(CHUNK)) {
@@ -212,7 +212,7 @@ export function isUnspaced(word: string): boolean {
   return UNSPACED.test(word)
 }
 
-/** What a text is compared by, letter by letter; other characters stay. */
+/** Folds letters for comparison; other characters stay. */
 export function foldText(text: string): string {
   if (!NOT_ASCII.test(text)) return text.toLowerCase()
   return text
@@ -224,8 +224,8 @@ export function foldText(text: string): string {
 }
 
 /**
- * What no ASCII character separates: the smallest part that normalisation may change together. Cut where
- * nobody reads on, so that whoever needs the first words does not pay for all of them.
+ * Text without ASCII separators, the smallest part that normalisation can change as a whole. Chunks are
+ * folded lazily, so that the first words of a long text cost little.
  */
 const CHUNK = /[^\s\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]{1,4096}/gu
 const NOT_ASCII = /[^\x00-\x7f]/
@@ -242,7 +242,7 @@ const MARKS = [
 ].flatMap((ranges) => ranges.split(' '))
 const MARK_RANGES = MARKS.map((range) => range.replaceAll(/[0-9a-f]{4}/g, '\\u$&')).join('')
 const DROPPED = new RegExp(`[${MARK_RANGES}]|\\p{Default_Ignorable_Code_Point}`, 'gu')
-/** Letters that no normal form takes apart, as they are written where a keyboard lacks them. */
+/** Spellings of letters that no normal form decomposes. */
 const SPELLINGS: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -291,19 +291,19 @@ function* pairsOf(run: string): Generator<Cut, void, undefined> {
     before = { letter, from }
     from = to
   }
-  // Of one letter only.
+  // The run is one letter.
   if (before !== null && before.from === 0) {
     yield { word: before.letter, from: 0, to: before.letter.length, isPair: false }
   }
 }
 
-/** The folded text, and where in `written` the unit at an index of it comes from. */
+/** The folded text, and a function from an index in it to the index in `written`. */
 function foldWithPlaces(written: string): { folded: string; place: (index: number) => number } {
   const folded = foldText(written)
   if (folded.length === written.length && folded === written.toLowerCase()) {
     return { folded, place: (index) => index }
   }
-  // Letter by letter, each with the marks on it, which belong to no other.
+  // Letter by letter, each with its own marks.
   const places: number[] = []
   let text = ''
   for (const letter of written.matchAll(LETTER)) {
@@ -314,7 +314,7 @@ function foldWithPlaces(written: string): { folded: string; place: (index: numbe
   return { folded: text, place: (index) => places[index] ?? written.length }
 }
 
-/** A text repeats its letters: each is folded once for some thousands of them. */
+/** A cache, because texts repeat their letters. */
 const foldedLetters = new Map<string, string>()
 const FOLDED_LETTERS_MAX = 4096
 const FOLDED_LETTER_LENGTH_MAX = 8
@@ -329,5 +329,5 @@ function foldLetter(letter: string): string {
   return folded
 }
 
-/** With its marks, and with the vowels and endings of a Hangul syllable in parts. */
+/** With its marks, and with the further parts of a decomposed Hangul syllable. */
 const LETTER = /[\s\S](?:\p{M}|[\u1160-\u11ff\uff9e\uff9f])*/gu

@@ -1,5 +1,5 @@
-// Hourly figures of mail, to and from rows: counted from the log of events by a reader of its own, and
-// once, for its place moves in the transaction that counts.
+// The rows of hourly figures. They count each event once, because the reader of the log moves in the same
+// transaction.
 
 import type { LogPosition } from '#events/event.ts'
 import { findReaderPosition, moveReader, positionOf } from '#events/event-rows.ts'
@@ -10,7 +10,7 @@ import { DAY_MS } from '#platform/units.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
 
-/** How long hourly figures are kept: a year and a month to compare it with. */
+/** Figures are kept for a year and a month to compare it with. */
 export const MAIL_HOURS_MS = 400 * DAY_MS
 
 export type MailHour = {
@@ -32,12 +32,11 @@ export type CountedEvent = {
   acceptedAtMs: number | null
 }
 
-/** What is counted; other events have nothing in the figures. */
 const COUNTED_KINDS = ['message.received', 'message.sent', 'message.failed']
 
 /**
- * Up to `limit` settled events behind a place, erased ones too, in the order of the log; `countedOnly`
- * leaves out those that have nothing in the figures.
+ * Up to `limit` settled events after a position, erased ones too, in the order of the log; with
+ * `countedOnly` only those that the figures count.
  */
 export async function readLogToCount(
   db: ReadDb,
@@ -50,7 +49,7 @@ export async function readLogToCount(
   const { engine } = db.reading
   const events = db.read
     .selectFrom('events')
-    // Of others the time is not asked for: a row of mail is large.
+    // Only for sent messages, because rows of messages are large.
     .leftJoin('messages', (join) =>
       join.onRef('messages.id', '=', 'events.message_id').on('events.kind', '=', 'message.sent'),
     )
@@ -75,7 +74,7 @@ export async function readLogToCount(
   }))
 }
 
-/** How far the log has been counted, and when the first happened that is yet to be; null for none. */
+/** How far the log has been counted, and the time of the first event that is not; null for none. */
 export async function findUncounted(
   db: ReadDb,
 ): Promise<{ position: LogPosition; sinceMs: number | null }> {
@@ -84,7 +83,7 @@ export async function findUncounted(
   return { position, sinceMs: first?.occurredAtMs ?? null }
 }
 
-/** Hours of an account from one on, oldest first; those in which nothing happened are left out. */
+/** The hours of an account from `sinceMs` on, oldest first, without those that have no events. */
 export async function listMailHours(
   db: ReadDb,
   { accountId, sinceMs }: { accountId: string; sinceMs: number },
@@ -122,7 +121,7 @@ export async function countUnread(
   return { inboxes: row.inboxes, unreadThreads: Number(row.unread ?? 0) }
 }
 
-/** Moves the reader and adds what it found in between; false, and nothing is added, if it was not there. */
+/** Moves the reader and adds the figures; false, and nothing is added, when it is not at `from`. */
 export const addMailHours = transaction({
   name: 'addMailHours',
   accountOf: () => null,
@@ -160,7 +159,7 @@ export const addMailHours = transaction({
   },
 })
 
-/** Removes up to PURGE_STEP_ROWS that are older than they are kept; how many that were. */
+/** Removes up to PURGE_STEP_ROWS that have expired, and returns their number. */
 export async function purgeMailHours(tx: Tx, nowMs: number): Promise<number> {
   const untilMs = nowMs - MAIL_HOURS_MS
   const removed = await tx.query

@@ -1,4 +1,4 @@
-// Handlers of figures.
+// The figures of an account over a range of time that ends now.
 
 import type { StatsRange } from '@mailroom/contract/vocabulary.ts'
 import type { Handlers } from '#http/handler.ts'
@@ -10,19 +10,15 @@ import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { countUnread, findUncounted, listMailHours, type MailHour } from './mail-hours-rows.ts'
 
-/** What the functions below work with. */
-type Needs = {
+export function statsHandlers(deps: {
   db: Db
   clock: Clock
   storageQuota: StorageQuota
-}
-
-/** One handler for each operation on figures. */
-export function statsHandlers(deps: Needs): Pick<Handlers, 'stats.get'> {
+}): Pick<Handlers, 'stats.get'> {
   return {
     'stats.get': async ({ query: { range = '24h' } }, { accountId }) => {
       const stats = await readStats(deps, { accountId, range })
-      const { bucketMs, buckets, inboxes, unreadThreads, storedBytes, asOfMs } = stats
+      const { bucketMs, buckets, asOfMs, ...counts } = stats
       const sumOf = (field: 'received' | 'sent' | 'failed') =>
         buckets.reduce((sum, bucket) => sum + bucket[field], 0)
       return {
@@ -30,33 +26,12 @@ export function statsHandlers(deps: Needs): Pick<Handlers, 'stats.get'> {
         bucketSeconds: bucketMs / 1000,
         buckets: buckets.map(({ atMs, ...figures }) => ({ at: presentTime(atMs), ...figures })),
         totals: { received: sumOf('received'), sent: sumOf('sent'), failed: sumOf('failed') },
-        inboxes,
-        unreadThreads,
-        storedBytes,
+        ...counts,
         storedBytesLimit: deps.storageQuota.limitBytes,
         asOf: presentTime(asOfMs),
       }
     },
   }
-}
-
-export type StatsBucket = {
-  atMs: number
-  received: number
-  sent: number
-  failed: number
-  latencyMsP50: number | null
-  latencyMsP95: number | null
-}
-
-export type Stats = {
-  bucketMs: number
-  /** Oldest first, without a gap; the last holds this moment. */
-  buckets: StatsBucket[]
-  inboxes: number
-  unreadThreads: number
-  storedBytes: number
-  asOfMs: number
 }
 
 const RANGES: Readonly<Record<StatsRange, { bucketMs: number; count: number }>> = {
@@ -65,11 +40,11 @@ const RANGES: Readonly<Record<StatsRange, { bucketMs: number; count: number }>> 
   '30d': { bucketMs: DAY_MS, count: 30 },
 }
 
-/** Buckets begin with the hours and days of UTC. */
+/** Buckets begin with the hours and days of UTC, the oldest first; the last contains this moment. */
 export async function readStats(
   deps: { db: Db; clock: Clock },
   { accountId, range }: { accountId: string; range: StatsRange },
-): Promise<Stats> {
+) {
   const { bucketMs, count } = RANGES[range]
   const nowMs = deps.clock.now()
   const lastMs = Math.floor(nowMs / bucketMs) * bucketMs
@@ -83,7 +58,7 @@ export async function readStats(
   const byBucket = Map.groupBy(hours, ({ hourAtMs }) => Math.floor(hourAtMs / bucketMs) * bucketMs)
   const buckets = Array.from({ length: count }, (_, index) => {
     const atMs = sinceMs + index * bucketMs
-    return bucketOf(atMs, byBucket.get(atMs) ?? [])
+    return { atMs, ...sumOfHours(byBucket.get(atMs) ?? []) }
   })
   return {
     bucketMs,
@@ -94,7 +69,7 @@ export async function readStats(
   }
 }
 
-function bucketOf(atMs: number, hours: readonly MailHour[]): StatsBucket {
+function sumOfHours(hours: readonly MailHour[]) {
   let latencies: Latencies = {}
   const counts = { received: 0, sent: 0, failed: 0 }
   for (const hour of hours) {
@@ -104,7 +79,6 @@ function bucketOf(atMs: number, hours: readonly MailHour[]): StatsBucket {
     latencies = addLatencies(latencies, hour.latencies)
   }
   return {
-    atMs,
     ...counts,
     latencyMsP50: latencyAt(latencies, 0.5),
     latencyMsP95: latencyAt(latencies, 0.95),
