@@ -2,7 +2,7 @@
 // they depend on.
 
 import { ADDRESS_TEXT_LENGTH_MAX } from './address-list.ts'
-import { cleanLine } from './charset.ts'
+import { bufferOf, cleanLine } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
 import { HEADER_BYTES_MAX, HEADER_FIELDS_MAX } from './header-fields.ts'
 
@@ -86,7 +86,7 @@ const FROM = /(?:^[ \t]*|\n)from[ \t\r\n]*:/gi
 
 /** Never throws. Fields of a header section that is not readable are looked for as far as it is. */
 export function readSignatureFields(raw: Uint8Array): SignatureFields {
-  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const bytes = bufferOf(raw)
   const { section, isWhole } = headerSection(bytes)
   const signers: { domain: string | null; selector: string | null }[] = []
   let count = 0
@@ -181,7 +181,7 @@ export function withoutClaimedResults(
   raw: Uint8Array,
   isOurs: (authservId: string) => boolean,
 ): Uint8Array {
-  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const bytes = bufferOf(raw)
   const limit = Math.min(bytes.length, HEADER_BYTES_MAX)
   const kept: Buffer[] = []
   let keptFrom = 0

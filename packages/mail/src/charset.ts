@@ -80,7 +80,7 @@ export function isUtf7(label: string | null): boolean {
  * that reads the bytes. A sequence that does not decode is left as it stands.
  */
 export function decodeUtf7(bytes: Uint8Array): string {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  const text = bufferOf(bytes).toString('latin1')
   const blocks: string[] = []
   for (let start = 0; start < text.length; ) {
     const end = endOfUtf7Block(text, start)
@@ -131,6 +131,20 @@ function makeDecoder(label: string): TextDecoder | null {
     }
   }
   return null
+}
+
+/** The same memory as a Buffer. */
+export function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** `text` without its percent encoding, or as it is where that is broken. */
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 /**

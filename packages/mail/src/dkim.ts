@@ -8,6 +8,7 @@ import {
 } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { bufferOf } from './charset.ts'
 
 /** Octets of a body that are hashed before other work may run: 4 ms. */
 const DKIM_BODY_STEP_BYTES = 1024 * 1024
@@ -167,7 +168,7 @@ type RawMessage = {
 
 /** Splits a message whose lines end in CRLF. Lines that are no field are passed over. */
 function splitMessage(raw: Uint8Array): RawMessage {
-  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const bytes = bufferOf(raw)
   const isBare = bytes.length >= 2 && bytes[0] === CR && bytes[1] === LF
   const end = isBare ? -2 : bytes.indexOf('\r\n\r\n')
   if (end === -1)

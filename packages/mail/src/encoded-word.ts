@@ -1,4 +1,4 @@
-import { decodeCharset, decodeUtf7, isUtf7 } from './charset.ts'
+import { bufferOf, decodeCharset, decodeUtf7, isUtf7 } from './charset.ts'
 
 /** `=?charset*language?Q or B?text?=`; spaces in the text are wrong and common. */
 const ENCODED_WORD = /=\?([^?\s]{1,80})\?([QqBb])\?([^?]*)\?=/g
@@ -127,7 +127,7 @@ function decodeOctets(octets: Uint8Array, charset: string): string {
 
 /** A shift to ASCII at once followed by another escape is an error to TextDecoder; joining words makes them. */
 function withoutIdleShifts(octets: Uint8Array): Uint8Array {
-  const text = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength).toString('latin1')
+  const text = bufferOf(octets).toString('latin1')
   const joined = text.replaceAll('\x1b(B\x1b', '\x1b')
   return joined.length === text.length ? octets : Buffer.from(joined, 'latin1')
 }

@@ -1,5 +1,5 @@
 import type { Defect } from '#mime/parsed-message.ts'
-import { guessText } from './charset.ts'
+import { bufferOf, guessText } from './charset.ts'
 
 /** Header section of a message or part, in octets; real ones stay under 100 KiB. */
 export const HEADER_BYTES_MAX = 256 * 1024
@@ -35,7 +35,7 @@ export function readHeaderSection(
   end: number = raw.length,
 ): HeaderSection {
   const limit = Math.min(end, start + HEADER_BYTES_MAX)
-  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const bytes = bufferOf(raw)
   const close = findSectionEnd(raw, start, limit)
   const text = bytes.toString('latin1', start, close.fieldsEnd)
   const lines = new FieldLines(text, text.length > 0 && /[^\x00-\x7f]/.test(text))

@@ -1,5 +1,7 @@
 // Where an image of a mail is: within the mail, elsewhere, or in the address itself.
 
+import { percentDecoded } from '@mailroom/mail/charset.ts'
+
 /** An image whose address the reader of the mail needs. */
 export type ImageReference =
   | { readonly kind: 'part'; readonly contentId: string }
@@ -23,7 +25,7 @@ export function readImageAddress(text: string): ImageAddress | null {
   }
   if (address.length > URL_LENGTH_MAX) return null
   if (/^cid:/i.test(address)) {
-    const contentId = decoded(address.slice(4)).replace(/^<|>$/g, '')
+    const contentId = percentDecoded(address.slice(4)).replace(/^<|>$/g, '')
     return contentId === '' ? null : { kind: 'part', contentId }
   }
   const absolute = address.startsWith('//') ? `https:${address}` : address
@@ -31,14 +33,6 @@ export function readImageAddress(text: string): ImageAddress | null {
   const { protocol, href } = new URL(absolute)
   const isHttp = protocol === 'http:' || protocol === 'https:'
   return isHttp && href.length <= URL_LENGTH_MAX ? { kind: 'remote', url: href } : null
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 const latin = (bytes: Uint8Array, start: number, end: number): string =>

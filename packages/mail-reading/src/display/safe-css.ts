@@ -5,6 +5,7 @@
 
 import { createRequire } from 'node:module'
 import type { Piece } from '@mailroom/mail/html/safe-html.ts'
+import { wordSet } from '@mailroom/mail/html/tree.ts'
 import { type ImageReference, readImageAddress } from './images.ts'
 
 /** The mark that stands for an image, or null to remove its declaration. */
@@ -26,18 +27,18 @@ const load = createRequire(import.meta.url)
 /** No functions, escapes, comments, at-rules or tags. */
 const PLAIN = /^[\w\s#%.,:;!'"+>*~=^$|[\]{}-]*$/
 
-const FUNCTIONS = new Set(
-  `rgb rgba hsl hsla hwb lab lch oklab oklch color color-mix light-dark calc min max clamp var env
+const FUNCTIONS = wordSet(`
+  rgb rgba hsl hsla hwb lab lch oklab oklch color color-mix light-dark calc min max clamp var env
   linear-gradient radial-gradient conic-gradient repeating-linear-gradient repeating-radial-gradient
   -webkit-linear-gradient -webkit-radial-gradient translate translatex translatey translate3d rotate
   scale scalex scaley skew skewx skewy matrix cubic-bezier steps blur brightness contrast grayscale
   opacity saturate drop-shadow rect inset circle ellipse polygon minmax repeat fit-content counter
-  not is where has nth-child nth-last-child nth-of-type first-child lang`.split(/\s+/),
-)
-const AT_RULES = new Set(
-  `@media @supports @keyframes @-webkit-keyframes @-moz-keyframes @layer @container @page
-  @-ms-viewport`.split(/\s+/),
-)
+  not is where has nth-child nth-last-child nth-of-type first-child lang
+`)
+const AT_RULES = wordSet(`
+  @media @supports @keyframes @-webkit-keyframes @-moz-keyframes @layer @container @page
+  @-ms-viewport
+`)
 const ENDS = new Set(['Semicolon', 'LeftCurlyBracket', 'RightCurlyBracket'])
 const OPENING = new Set(['LeftParenthesis', 'LeftSquareBracket'])
 const CLOSING = new Set(['RightParenthesis', 'RightSquareBracket'])

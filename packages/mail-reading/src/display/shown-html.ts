@@ -8,7 +8,7 @@ import {
   writeSafeHtml,
 } from '@mailroom/mail/html/safe-html.ts'
 import { HTML_LINK_LENGTH_MAX } from '@mailroom/mail/html/text.ts'
-import { HTML_TAGS_MAX } from '@mailroom/mail/html/tree.ts'
+import { HTML_TAGS_MAX, wordSet } from '@mailroom/mail/html/tree.ts'
 import { type ImageReference, readImageAddress } from './images.ts'
 import { type PlaceImage, safeCss } from './safe-css.ts'
 
@@ -49,20 +49,19 @@ export function showSource({ html, showsRemote }: ShownSource): ShownHtml | null
 }
 
 const CUT = '[The rest of this message is too long to be shown.]'
-const words = (list: string): ReadonlySet<string> => new Set(list.trim().split(/\s+/))
 
 /** `body` may stand again within a body: a browser takes over its attributes (WHATWG HTML §13.2.6.4.7). */
-const KEPT = words(`
+const KEPT = wordSet(`
   a abbr acronym address area article aside b bdi bdo big blockquote body br caption center cite code
   col colgroup dd del details dfn dir div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6
   header hgroup hr i img ins kbd label legend li main map mark menu nav ol p picture pre q s samp
   section small span strike strong sub summary sup table tbody td tfoot th thead time tr tt u ul var wbr
 `)
-const DROPPED = words(`
+const DROPPED = wordSet(`
   applet audio base canvas datalist embed frame frameset iframe link math meta noembed
   noframes object option script select svg template textarea title video xmp
 `)
-const ATTRIBUTES = words(`
+const ATTRIBUTES = wordSet(`
   abbr align alt background bgcolor border bordercolor cellpadding cellspacing cite class color colspan
   coords dir face headers height href hspace id lang name noshade nowrap reversed role rowspan scope
   shape size span src start style title type usemap valign vspace width

@@ -6,6 +6,7 @@ import {
   isElement,
   isText,
   readHtml,
+  wordSet,
 } from '@mailroom/mail/html/tree.ts'
 import { removeHidden } from '#html/hidden.ts'
 import { extractReply } from '#reply/reply-text.ts'
@@ -98,10 +99,8 @@ function layOutHtml(html: string): HtmlLayout {
   return layout.finish()
 }
 
-const BLOCKS: ReadonlySet<string> = new Set(
-  'address article aside blockquote body br center dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'.split(
-    ' ',
-  ),
+const BLOCKS = wordSet(
+  'address article aside blockquote body br center dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul',
 )
 
 type Link = { readonly href: string; readonly before: string; text: string; hasPicture: boolean }

@@ -1,5 +1,11 @@
 import { createRequire } from 'node:module'
-import { attributeOf, type HtmlElement, isElement, isText } from '@mailroom/mail/html/tree.ts'
+import {
+  attributeOf,
+  type HtmlElement,
+  isElement,
+  isText,
+  wordSet,
+} from '@mailroom/mail/html/tree.ts'
 import type {
   AttributeSelector,
   CssNode,
@@ -18,14 +24,12 @@ export type Declaration = {
   readonly isImportant: boolean
 }
 
-const RELEVANT = new Set(
-  `display visibility opacity font font-size color background background-color background-image
+const RELEVANT = wordSet(`
+  display visibility opacity font font-size color background background-color background-image
   width height max-width max-height overflow overflow-x overflow-y position left top right bottom inset
   text-indent margin margin-left margin-top clip clip-path transform filter mso-hide
-  content-visibility -webkit-text-fill-color all`
-    .trim()
-    .split(/\s+/),
-)
+  content-visibility -webkit-text-fill-color all
+`)
 /** A longer value counts as invalid: the lexer's time grows with its length. */
 const VALUE_LENGTH_MAX = 2_000
 

@@ -5,6 +5,7 @@ import {
   type HtmlParent,
   isElement,
   isText,
+  wordSet,
 } from '@mailroom/mail/html/tree.ts'
 import { countCodePoints, type RemovalKind } from '#view/removal.ts'
 import { type Declaration, readDeclarations, StyleSheet } from './css-rules.ts'
@@ -23,12 +24,10 @@ import {
 } from './css-values.ts'
 
 /** Elements whose content nobody reads as text of the mail. */
-const NO_TEXT: ReadonlySet<string> = new Set(
-  `head title style script template object embed applet iframe svg math canvas audio video map datalist
-  noframes noembed frameset select meter progress rp base link meta param`
-    .trim()
-    .split(/\s+/),
-)
+const NO_TEXT = wordSet(`
+  head title style script template object embed applet iframe svg math canvas audio video map datalist
+  noframes noembed frameset select meter progress rp base link meta param
+`)
 
 /** Called with each node before it is removed. */
 type OnRemoved = (kind: RemovalKind, node: HtmlNode) => void

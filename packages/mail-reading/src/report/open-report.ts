@@ -1,4 +1,4 @@
-import { decodeCharset, decodeUtf7, guessText, isUtf7 } from '@mailroom/mail/charset.ts'
+import { bufferOf, decodeCharset, decodeUtf7, guessText, isUtf7 } from '@mailroom/mail/charset.ts'
 import { decodeWords } from '@mailroom/mail/encoded-word.ts'
 import { firstField, type HeaderField, readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { stripTags } from '@mailroom/mail/html/text.ts'
@@ -67,7 +67,7 @@ const CR = 0x0d
 const LF = 0x0a
 
 function withLineFeeds(raw: Uint8Array): Buffer {
-  const octets = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const octets = bufferOf(raw)
   if (!octets.includes(CR)) return octets
   const converted = Buffer.allocUnsafe(octets.length)
   let length = 0

@@ -312,11 +312,12 @@ type Recipients = Extract<Report, { kind: 'bounce' }>['recipients']
 function bouncedOf(bounce: Json): Recipients {
   const isTransient = bounce.bounceType === 'Transient'
   return listOf(bounce.bouncedRecipients).map((entry) => {
-    const group = new Map<string, string>()
-    group.set('final-recipient', textOf(entry.emailAddress))
-    group.set('action', textOf(entry.action) || 'failed')
-    group.set('status', textOf(entry.status) || (isTransient ? '4.0.0' : '5.0.0'))
-    group.set('diagnostic-code', textOf(entry.diagnosticCode))
+    const group = new Map([
+      ['final-recipient', textOf(entry.emailAddress)],
+      ['action', textOf(entry.action) || 'failed'],
+      ['status', textOf(entry.status) || (isTransient ? '4.0.0' : '5.0.0')],
+      ['diagnostic-code', textOf(entry.diagnosticCode)],
+    ])
     return readRecipientGroup(group, '')
   })
 }

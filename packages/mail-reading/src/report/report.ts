@@ -169,17 +169,18 @@ export function readRecipientGroup(
   transcript: string = words,
 ): ReportedRecipient {
   const diagnosticField = group.get('diagnostic-code') ?? ''
+  const statusField = group.get('status') ?? ''
   const diagnostic = cleanLine(diagnosticField.replace(/^\s*[\w-]{1,20}\s*;/, '')).trim()
-  const said = findCodes(`${diagnosticField.replace(/;/g, '; ')}`)
-  const status = findCodes(group.get('status') ?? '')
+  const said = findCodes(diagnosticField.replaceAll(';', '; '))
+  const status = findCodes(statusField)
   const worded = findCodes(words)
   const replyCode = said.replyCode ?? (diagnostic === '' ? worded.replyCode : null)
-  const statusCode = statusOf(group.get('status') ?? '') ?? status.enhancedCode
+  const statusCode = statusOf(statusField) ?? status.enhancedCode
   const candidates = [statusCode, said.enhancedCode, diagnostic === '' ? worded.enhancedCode : null]
   const enhancedCode = chooseCode(candidates) ?? undefinedCode(replyCode, group)
   const isTelling = diagnostic.length > 12
   const text = statedReason(words) ?? (isTelling ? diagnostic : `${diagnostic} ${words}`.trim())
-  const statusComment = /\(([^()]*)\)/.exec(group.get('status') ?? '')?.[1] ?? ''
+  const statusComment = /\(([^()]*)\)/.exec(statusField)?.[1] ?? ''
   return {
     recipient: recipientOf(group.get('final-recipient') ?? group.get('original-recipient')),
     originalRecipient: recipientOf(group.get('original-recipient')),

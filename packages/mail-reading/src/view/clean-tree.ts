@@ -8,6 +8,7 @@ import {
   isElement,
   isText,
   textOf,
+  wordSet,
 } from '@mailroom/mail/html/tree.ts'
 import type { Element, ElementContent, Root, Text } from 'hast'
 import { isFold } from './fold-quotes.ts'
@@ -33,22 +34,16 @@ export function cleanTree(tree: HtmlParent, cleaning: Cleaning): Root {
   return { type: 'root', children: cleanNodes(tree.childNodes, cleaning, false) }
 }
 
-const KEPT = new Set(
-  `a b blockquote br code dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i li ol p pre q s strike strong table
-  tbody td tfoot th thead tr ul`
-    .trim()
-    .split(/\s+/),
-)
+const KEPT = wordSet(`
+  a b blockquote br code dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i li ol p pre q s strike strong table
+  tbody td tfoot th thead tr ul
+`)
 /** Elements that only stand on lines of their own. */
-const BLOCK_WRAPPERS = new Set(
-  `address article aside body caption center details dir fieldset figcaption figure footer form header
-  html legend main menu nav section summary`
-    .trim()
-    .split(/\s+/),
-)
-const EMPTY_WHEN_BLANK = new Set(
-  'a b strong i em del s strike h1 h2 h3 h4 h5 h6 li q code'.split(' '),
-)
+const BLOCK_WRAPPERS = wordSet(`
+  address article aside body caption center details dir fieldset figcaption figure footer form header
+  html legend main menu nav section summary
+`)
+const EMPTY_WHEN_BLANK = wordSet('a b strong i em del s strike h1 h2 h3 h4 h5 h6 li q code')
 /** Elements that indent every line within them. */
 const INDENTS = new Set(['blockquote', 'ul', 'ol', 'dl'])
 const ALT_LENGTH_MAX = 300

@@ -63,7 +63,8 @@ export function viewPage(input: ViewInput): ViewPage {
     if (wanted.to < part.length) break
   }
   const nextOffset = at < totalChars ? at : null
-  blocks.push(footOf({ start, end: at, totalChars, nextOffset }))
+  const rest = nextOffset === null ? ', the end.' : `. Go on with offset=${nextOffset}.`
+  blocks.push(`Shown: ${start}–${at} of ${totalChars}${rest}`)
   return { text: blocks.join('\n\n'), totalChars, nextOffset }
 }
 
@@ -135,17 +136,6 @@ function unitsOf(text: string, start: number, count: number): number {
     at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
   }
   return at
-}
-
-function footOf(page: {
-  start: number
-  end: number
-  totalChars: number
-  nextOffset: number | null
-}): string {
-  const { start, end, totalChars, nextOffset } = page
-  if (nextOffset === null) return `Shown: ${start}–${end} of ${totalChars}, the end.`
-  return `Shown: ${start}–${end} of ${totalChars}. Go on with offset=${nextOffset}.`
 }
 
 /** Code points of a field such as Subject, entries of a list of addresses, attachments of a message. */

@@ -5,6 +5,7 @@ import {
   writeSafeHtml,
 } from '#html/safe-html.ts'
 import { HTML_LINK_LENGTH_MAX, stripTags, textFromHtml } from '#html/text.ts'
+import { wordSet } from '#html/tree.ts'
 import { singleLine } from './header-text.ts'
 
 /** Quoted characters with the marks of the quote; the rest of the message is left out. */
@@ -91,8 +92,8 @@ function insertAtEnd(html: string, addition: string): string {
 }
 
 /** The elements of the living standard, and those that browsers still render. */
-const ELEMENTS = new Set(
-  `a abbr address area article aside audio b base bdi bdo blockquote body br button canvas caption
+const ELEMENTS = wordSet(`
+  a abbr address area article aside audio b base bdi bdo blockquote body br button canvas caption
   cite code col colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset
   figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe img input ins
   kbd label legend li link main map mark math menu meta meter nav noscript object ol optgroup option
@@ -101,8 +102,8 @@ const ELEMENTS = new Set(
   thead time title tr track u ul var video wbr
   acronym applet basefont bgsound big blink center dir font frame frameset image isindex keygen
   listing marquee menuitem multicol nextid nobr noembed noframes plaintext rb rtc spacer strike tt
-  xmp`.split(/\s+/),
-)
+  xmp
+`)
 /** `<` and a name up to white space, a slash or the end of the tag, which must come. */
 const START_TAG = /<([a-z][a-z0-9]*)(?=[\s/>])[^>]*>/iy
 const DOCTYPE = /<!doctype[\s>]/iy
@@ -259,16 +260,14 @@ export function sanitiseHtml(html: string, options: SafeHtmlOptions): string | n
   return writeSafeHtml(html, POLICY, options)?.join('').trim() ?? null
 }
 
-const words = (list: string): ReadonlySet<string> => new Set(list.trim().split(/\s+/))
-
 const POLICY: HtmlPolicy = {
-  kept: words(`
+  kept: wordSet(`
     a abbr acronym address article aside b bdi bdo big blockquote br caption center cite code col
     colgroup dd del details dfn dir div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header
     hr i img ins kbd li main mark menu nav ol p pre q s samp section small span strike strong sub
     summary sup table tbody td tfoot th thead time tr tt u ul var wbr
   `),
-  dropped: words(`
+  dropped: wordSet(`
     applet audio base canvas datalist embed frame frameset iframe link math meta noembed noframes
     object script select style svg template textarea title video xmp
   `),
@@ -276,7 +275,7 @@ const POLICY: HtmlPolicy = {
   startTag,
 }
 
-const ATTRIBUTES = words(`
+const ATTRIBUTES = wordSet(`
   abbr align alt bgcolor border cellpadding cellspacing class cite color colspan dir face headers
   height href lang reversed rowspan scope size span src start style title type valign width
 `)

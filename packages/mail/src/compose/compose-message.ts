@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type MailComposer from 'nodemailer/lib/mail-composer'
+import { bufferOf } from '#charset.ts'
 import { safeFileNames } from '#file-name.ts'
 import { parseStructured } from '#parameters.ts'
 import {
@@ -223,7 +224,7 @@ function attachmentPart(
     contentType: type,
     contentTransferEncoding: 'base64',
     contentDisposition: isShown ? 'inline' : 'attachment',
-    content: Buffer.from(content.buffer, content.byteOffset, content.byteLength),
+    content: bufferOf(content),
   }
   if (id === null) return part
   // With `cid` the composer puts the part beside the HTML, in multipart/related.

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { bufferOf } from '#charset.ts'
 
 /** Octets of a message that are encoded, hashed or copied before other work may run: some 5 ms. */
 export const COMPOSE_STEP_BYTES = 1024 * 1024
@@ -127,10 +128,6 @@ function mustEscape(content: Uint8Array, at: number, column: number): boolean {
   if (octet < 0x21 || octet > 0x7e || octet === EQUALS) return true
   // `From ` at the start of a line is escaped by mailboxes, a dot doubled by the wire.
   return column === 0 && (octet === 0x46 || octet === 0x2e)
-}
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 type LineEnds = {

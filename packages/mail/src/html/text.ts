@@ -7,6 +7,7 @@ import {
   isElement,
   isText,
   readHtml,
+  wordSet,
 } from './tree.ts'
 
 /** Quotes and lists within each other that still indent; each adds to every line within it. */
@@ -34,9 +35,7 @@ function layOut(nodes: readonly HtmlNode[]): string | null {
 }
 
 /** Never shown. */
-const SKIPPED = new Set(
-  'iframe noembed noframes noscript object script style svg template title'.split(' '),
-)
+const SKIPPED = wordSet('iframe noembed noframes noscript object script style svg template title')
 /** Line breaks before and after a block, at least. */
 const BREAKS: Readonly<Record<string, readonly [number, number]>> = Object.assign(
   Object.create(null),
@@ -338,8 +337,8 @@ function romanOf(number: number): string {
   return text
 }
 
-const BLOCK_TAGS = new Set(
-  'table div p ul ol li h1 h2 h3 h4 h5 h6 blockquote pre hr br center section'.split(' '),
+const BLOCK_TAGS = wordSet(
+  'table div p ul ol li h1 h2 h3 h4 h5 h6 blockquote pre hr br center section',
 )
 /** Nodes looked at to tell a cell of data from one that holds a layout. */
 const CELL_NODES_MAX = 50
@@ -371,10 +370,8 @@ function tidy(text: string): string {
   return kept.join('\n').slice(0, HTML_LENGTH_MAX)
 }
 
-const BREAKING_TAGS = new Set(
-  'address article blockquote br dd div dl dt footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tr ul'.split(
-    ' ',
-  ),
+const BREAKING_TAGS = wordSet(
+  'address article blockquote br dd div dl dt footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tr ul',
 )
 const UNSEEN_TAGS = new Set(['script', 'style', 'title', 'noscript', 'template'])
 const ENTITIES: ReadonlyMap<string, string> = new Map([

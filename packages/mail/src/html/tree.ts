@@ -65,6 +65,11 @@ function hasTooManyTags(html: string, tagsMax: number): boolean {
   return false
 }
 
+/** The words of a list, such as names of elements. */
+export function wordSet(list: string): ReadonlySet<string> {
+  return new Set(list.trim().split(/\s+/))
+}
+
 export function isElement(node: HtmlNode | HtmlParent): node is HtmlElement {
   return 'tagName' in node
 }
@@ -79,10 +84,8 @@ export function attributeOf({ attrs }: HtmlElement, name: string): string | unde
   return undefined
 }
 
-const BLOCKS = new Set(
-  'address article blockquote br center dd div dl dt footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tbody td th tr ul'.split(
-    ' ',
-  ),
+const BLOCKS = wordSet(
+  'address article blockquote br center dd div dl dt footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tbody td th tr ul',
 )
 
 /** Whether the element stands on lines of its own. */

@@ -1,4 +1,4 @@
-import { cleanLine, cleanText } from '#charset.ts'
+import { bufferOf, cleanLine, cleanText, percentDecoded } from '#charset.ts'
 import { safeFileNames } from '#file-name.ts'
 import { duplicateDefects, type HeaderSection, readHeaderSection } from '#header-fields.ts'
 import { textFromHtml } from '#html/text.ts'
@@ -250,14 +250,6 @@ function contentIdsIn(html: string): Set<string> {
   return found
 }
 
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
-
 /** The line end before a boundary belongs to the boundary, the one before the end to the protocol. */
 function withoutLastLineEnd(text: string): string {
   let end = text.endsWith('\n') ? text.length - 1 : text.length
@@ -314,8 +306,4 @@ function opaqueFile(content: Uint8Array, filename: string | null = 'unparsed.eml
     octets: bufferOf(content),
     encoding: 'identity',
   }
-}
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

@@ -1,3 +1,4 @@
+import { bufferOf } from '#charset.ts'
 import { firstField, type HeaderField, readHeaderSection } from '#header-fields.ts'
 import { parseStructured, type StructuredValue } from '#parameters.ts'
 import { MIME_LINES_MAX, type TransferEncoding, transferEncodingOf } from './decode-body.ts'
@@ -133,7 +134,7 @@ class Scanner {
   #leaf: OpenPart | null = null
 
   constructor(raw: Uint8Array) {
-    this.#raw = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+    this.#raw = bufferOf(raw)
   }
 
   scan(): MimeScan {
