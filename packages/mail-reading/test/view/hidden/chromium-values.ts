@@ -9,7 +9,8 @@ export type Recorded = {
   readonly unread: readonly string[]
 }
 
-const list = (lines: string) =>
+/** Values between `¦`. */
+export const list = (lines: string) =>
   lines
     .split('¦')
     .map((line) => line.trim())
