@@ -250,8 +250,8 @@ type Angle = {
 /**
  * Reads the text after an opening bracket: `start` is after it, `close` is the first bracket that could close it.
  * Null where that one stands in a quoted string or comment and nothing like an address comes of it.
- * `mayClose`: false where it is known that comments are not closed, so that none is looked for again.
- * What is not closed is text; a comment behind an address that is not closed ends with it.
+ * `mayClose`: false where it is known that comments are not closed, so that none is searched again.
+ * A quote or comment without an end is text; a comment after an address ends with the bracket.
  */
 function readAngle(
   field: string,

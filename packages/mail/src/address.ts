@@ -11,7 +11,7 @@ const LABEL_OCTETS_MAX = 63
 
 export type Mailbox = {
   readonly kind: 'mailbox'
-  /** What the local part says: without the quotes and backslashes of a quoted string. */
+  /** The local part without the quotes and backslashes of a quoted string. */
   readonly localPart: string
   /** As written: a domain name without a trailing dot, or an address literal in brackets. */
   readonly domain: string

@@ -53,10 +53,9 @@ export const SIGNATURES_SHOWN_MAX = 30
 /** Characters of a sender's domain or selector that are read. */
 export const IDENTIFIER_LENGTH_MAX = 253
 /**
- * What signatures are checked in; beyond it their verifier takes time that grows with the square. Lines of
- * the header section; white space in one stretch of it, with the line ends, and carriage returns of their
- * own, which no mail has; From fields; names in h=; ways to hash the body, of which real mail uses two;
- * octets of a line of the body, and its lines, of which 30 MiB in base64 have 400,000.
+ * Bounds of a header section whose signatures are checked; beyond them the verifier takes quadratic time: its
+ * lines, the white space of one stretch with line ends, carriage returns without a line feed, and characters of
+ * a From field.
  */
 const SIGNATURE_HEADER_LINES_MAX = 2_000
 const SIGNATURE_SPACE_LENGTH_MAX = 250
@@ -84,7 +83,7 @@ const FIELD =
 /** White space before the first field continues nothing; a line that begins with a colon may belong to the one before. */
 const FROM = /(?:^[ \t]*|\n)from[ \t\r\n]*:/gi
 
-/** Never throws. Fields of a header section that is not readable are looked for as far as it is. */
+/** Never throws. A header section that is not readable is searched up to HEADER_BYTES_MAX. */
 export function readSignatureFields(raw: Uint8Array): SignatureFields {
   const bytes = bufferOf(raw)
   const { section, isWhole } = headerSection(bytes)
@@ -210,9 +209,8 @@ function isResults(name: Buffer): boolean {
 }
 
 /**
- * What could be taken for the authserv-id of a field's value (RFC 8601 §2.2), past comments, folding,
- * controls and quotes: one in what is well-formed, several where comments can be read in more than one
- * way or are not closed.
+ * The words that a reader could take for the authserv-id of a field's value (RFC 8601 §2.2), without comments,
+ * folding, controls and quotes: one of a well-formed value, several where comments are ambiguous or not closed.
  */
 export function readAuthservIds(value: string): string[] {
   const nested = withoutComments(value)

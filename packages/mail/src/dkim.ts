@@ -113,7 +113,7 @@ function chooseFields(fields: readonly RawField[]): { names: string[]; signedFie
   const names: string[] = []
   const signedFields: RawField[] = []
   for (const name of SIGNED) {
-    // Of several with one name the last is signed first (RFC 6376 §5.4.2).
+    // Of several fields with one name the last is signed first (RFC 6376 §5.4.2).
     const present = fields.filter((field) => field.name === name.toLowerCase()).reverse()
     const isOversigned =
       OVERSIGNED.includes(name) || (present.length > 0 && OVERSIGNED_IF_PRESENT.includes(name))

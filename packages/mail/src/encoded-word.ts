@@ -91,7 +91,7 @@ export type EscapeMarks = {
   readonly space: number | null
 }
 
-/** The octets that `text` stands for; what only looks like an escape stays as it is. */
+/** The octets that `text` stands for; an invalid escape stays as it is. */
 export function decodeEscapes(text: string, marks: EscapeMarks): Buffer {
   const source = Buffer.from(text, 'utf8')
   let length = 0

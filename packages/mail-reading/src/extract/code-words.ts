@@ -139,7 +139,7 @@ export const CODE_WORDS: Readonly<Record<string, string>> = {
   fa: `کد`,
 }
 
-/** What a mail with a verification code is about. */
+/** Words of a mail about signing in or verifying. */
 export const VERIFYING_WORDS: Readonly<Record<string, string>> = {
   en: `verify*, verifi*, verification, confirm*, sign in, sign-in, signing in, signin, sign on, log in*,
     log-in, logging in, login*, logon, authenticat*, authoriz*, authoris*, two-factor, two factor,
@@ -183,7 +183,7 @@ export const VERIFYING_WORDS: Readonly<Record<string, string>> = {
   fa: `تأیید, تایید, ورود`,
 }
 
-/** What to do with a code. */
+/** Words that ask to enter a code. */
 export const ENTER_WORDS: Readonly<Record<string, string>> = {
   en: `enter, type, use, input, copy, paste, enter the`,
   de: `eingeben, geben sie, gib, verwenden sie, verwende, nutzen sie, tippen sie`,
@@ -210,7 +210,7 @@ export const ENTER_WORDS: Readonly<Record<string, string>> = {
 /** The same in languages that set the verb last. */
 export const ENTER_AFTER_WORDS = `girin, giriniz, kullanın, kullanınız, yazın, yazınız, 入力, ご利用ください, 使用して, 입력, दर्ज करें`
 
-/** What stands between the word and the code: "is", in the languages. */
+/** Words between the label and the code, such as "is". */
 export const LINKING_WORDS = `is, are, was, ist, lautet, lauten, est, sont, es, son, e, sono, é, são, è,
   jest, to, brzmi, это, هو, هي, er, är, on, je, adalah, ialah, is:, below, following, ci-dessous, suivant,
   siguiente, seguente, abaixo, a continuación, は, が, 为, 為, 是, 입니다, 는, 은, yra, este, είναι, είναι:, הוא,
@@ -315,7 +315,7 @@ export const TITLE_WORDS = `account, user, customer, client, section, line, page
   numéro, numero, número, iso, en, din, in, im, since, by, until, before, card, karte, carte, up to, over, about, more than,
   at least, around, than, im jahr, seit, en el año, года, год, with, and get, copyright, ©, (c)`
 
-/** What a mail is about where its codes open a door, a meeting or a purse, and no account. */
+/** Words of a mail whose codes are for doors, meetings or payments, not for accounts. */
 export const ELSEWHERE_WORDS = `meeting id, webinar*, dial-in, dial in, conference call, one tap mobile, join the meeting, passcode:
   meeting, checkout, % off, discount*, coupon*, voucher*, gift card*, redeem*, promo, promo code*, sale, reservation*, booking*, check-in,
   check in, itinerary, boarding, flight, guests, locker, parking, parcel, pickup, pick-up, collect, door, gate, lockbox, wifi, wi-fi, network, merchant,

@@ -13,7 +13,7 @@ const EXTRACTED_CODES_MAX = 10
 const EXTRACTED_SOURCE_LENGTH_MAX = 200
 
 export type FoundCode = {
-  /** As it stands in the message. */
+  /** The code as the message writes it. */
   readonly value: string
   /** From 0 to 1, two decimals. */
   readonly confidence: number

@@ -11,7 +11,7 @@ import {
   VERIFYING_WORDS,
 } from './code-words.ts'
 
-/** `strong` and `code` name the code looked for, `number` and `title` another number. */
+/** `strong` and `code` name a code, `number` and `title` another number. */
 type LabelKind = 'strong' | 'code' | 'number' | 'title'
 export type Label = Found<LabelKind>
 

@@ -441,7 +441,7 @@ function isOddEnding(code: number): boolean {
 
 /**
  * The index after the header fields of a quoted message that begin at `start`, or null when there
- * are none; `fields` tells what each line holds. Three fields make a header; so do two when one holds
+ * are none; `fields` names the field of each line. Three fields make a header; so do two when one holds
  * an address.
  */
 export function endOfQuotedHeader(

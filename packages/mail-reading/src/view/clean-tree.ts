@@ -228,7 +228,7 @@ const NODES_MAX = 40
 
 /**
  * A table of at least two rows and two columns, the same number in each row, whose cells hold short
- * texts without blocks and most of which hold some; never one that says it is there for its looks.
+ * texts without blocks and most of which hold some; never one whose role says that it is layout.
  */
 function isDataTable(table: HtmlElement): boolean {
   const role = attributeOf(table, 'role')

@@ -6,7 +6,7 @@ import { splitReply } from '#reply/reply-text.ts'
 import { type EarlierText, EarlierTexts } from './fold-quotes.ts'
 import { type Removal, RemovalTally, stripInvisible } from './removal.ts'
 
-/** Of the text of one message, in UTF-16 units. */
+/** UTF-16 units of the text of one message. */
 export const VIEW_TEXT_LENGTH_MAX = 1_000_000
 
 export type ViewSource = {

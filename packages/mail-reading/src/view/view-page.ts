@@ -95,7 +95,7 @@ type Place = {
   readonly isRoomy: boolean
 }
 
-/** As much of a part as there is room for; null when the room is too little to begin it. */
+/** The part, or as much of it as there is room for; null when the room is too little to begin it. */
 function blockOf(
   { message, text, length, description }: Part,
   { from, nonce, room, isFirst, isRoomy }: Place,

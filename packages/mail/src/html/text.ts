@@ -12,7 +12,7 @@ import {
 
 /** Quotes and lists within each other that still indent; each adds to every line within it. */
 export const HTML_INDENTS_MAX = 8
-/** A link's address longer than this, in characters, tells a reader nothing. */
+/** Characters of a link's address that is shown; longer ones say nothing to a reader. */
 export const HTML_LINK_LENGTH_MAX = 2_000
 
 /**
@@ -340,7 +340,7 @@ function romanOf(number: number): string {
 const BLOCK_TAGS = wordSet(
   'table div p ul ol li h1 h2 h3 h4 h5 h6 blockquote pre hr br center section',
 )
-/** Nodes looked at to tell a cell of data from one that holds a layout. */
+/** Nodes read to decide whether a cell holds data or a layout. */
 const CELL_NODES_MAX = 50
 
 function cellContent(cell: HtmlElement): 'empty' | 'text' | 'blocks' {

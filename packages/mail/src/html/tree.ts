@@ -12,7 +12,7 @@ export const HTML_LENGTH_MAX = 1_000_000
 export const HTML_TAGS_MAX = 30_000
 /** Newsletters nest tables a dozen deep, four elements each. */
 export const HTML_DEPTH_MAX = 200
-/** The parser repeats what tags leave open, so a tree may be deeper and larger than its tags look. */
+/** The parser repeats elements that tags leave open, so a tree may be deeper and larger than its tags suggest. */
 const TREE_DEPTH_MAX = 4 * HTML_DEPTH_MAX
 const TREE_NODES_MAX = 4 * HTML_TAGS_MAX
 

@@ -226,7 +226,7 @@ class Scanner {
         this.#breach = { cutAt: partAt ?? section.bodyStart, defect: section.defect }
         return
       }
-      // What stands between a part's last field and its empty line is lost: contents must be exact.
+      // Text between a part's last field and its empty line is lost: contents must be exact.
       const isPart = this.#levels.length > 0 && section.fields.length > 0
       if (isPart && endsInEmptyLine(this.#raw, headerEnd)) {
         this.#position = headerEnd

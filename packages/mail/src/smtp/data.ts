@@ -217,7 +217,7 @@ export function stuffDots(raw: Uint8Array, from: number, to: number): Uint8Array
   return block
 }
 
-/** What follows the message: the final dot, and before it the line end that the message lacks. */
+/** The octets after the message: the final dot, and before it the line end that the message lacks. */
 export function endOfData(raw: Uint8Array): '.\r\n' | '\r\n.\r\n' {
   return needsLineEnd(raw) ? '\r\n.\r\n' : '.\r\n'
 }

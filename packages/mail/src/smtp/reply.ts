@@ -180,7 +180,7 @@ export type Extensions = {
   readonly auth: readonly string[]
 }
 
-/** What a server that knows HELO only offers. */
+/** The extensions of a server that knows HELO only: none. */
 export const NO_EXTENSIONS: Extensions = {
   pipelining: false,
   eightBitMime: false,
