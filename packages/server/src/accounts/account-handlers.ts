@@ -39,7 +39,7 @@ export function accountHandlers(
     },
     'apiKeys.delete': async ({ path }, { accountId }) => {
       await revokeKey(deps, { accountId, keyId: path.id })
-      readers.endOfKey(path.id)
+      readers.endReadersOfKey(path.id)
     },
 
     'pods.list': async ({ query }, { accountId }) => {

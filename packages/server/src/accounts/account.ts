@@ -71,7 +71,7 @@ function makeAccount(
   }
 }
 
-/** Changes what is given. A smaller plan keeps the inboxes there are and refuses new ones. */
+/** Changes the named fields. A smaller plan keeps the inboxes there are and refuses new ones. */
 export async function updateAccount(
   deps: { db: Db },
   input: { id: string; name?: string; plan?: Plan; filterMode?: FilterMode },

@@ -2,10 +2,10 @@ import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { NewRow, Tables, Tx } from '#schema/tables.ts'
 
-/** How long a send is answered again under its idempotency key. */
+/** A repeated send gets the first answer for so long. */
 export const IDEMPOTENCY_MS = DAY_MS
 
-/** The answer to a send, as it is repeated. */
+/** The answer to a send, which a repeat gets again. */
 export type SendAnswer = {
   messageId: string
   threadId: string
@@ -28,8 +28,8 @@ export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
 }
 
 /**
- * Keeps an answer under its key, in place of one that is past its day. False when another transaction
- * took the key meanwhile, and then nothing is kept.
+ * Keeps an answer under its key, in place of an expired one. False, and nothing is kept, when another transaction
+ * took the key meanwhile.
  */
 export async function keepAnswer(tx: Tx, use: KeyUse, answer: SendAnswer): Promise<boolean> {
   const kept = await upsertAnswer(tx, {

@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Auth } from '@mailroom/contract/operations/operation.ts'
 import { CSRF_HEADER } from '@mailroom/contract/vocabulary.ts'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
-import type { ComingSession } from '#http/event-readers.ts'
+import type { CallerSession } from '#http/event-readers.ts'
 import { rateLimited } from '#http/problems.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import type { RateWindow } from '#rate-limits/budgets.ts'
@@ -22,7 +22,7 @@ import {
 
 export type Caller =
   /** `session` is null for a caller with a key alone. */
-  | ({ readonly kind: 'key'; readonly session: ComingSession | null } & Identity)
+  | ({ readonly kind: 'key'; readonly session: CallerSession | null } & Identity)
   | { readonly kind: 'session'; readonly signedIn: SignedIn }
   | { readonly kind: 'operator' }
   | { readonly kind: 'signed' }

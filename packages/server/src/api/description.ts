@@ -4,11 +4,11 @@
 import { llmsFullText, llmsText } from '@mailroom/contract/llms.ts'
 import { openApiDocument } from '@mailroom/contract/openapi.ts'
 import { precompressed } from '#http/answer.ts'
-import type { Context, DoorOperationId } from '#http/handler.ts'
+import type { Context, ServerOperationId } from '#http/handler.ts'
 import { docsPage, docsPolicy } from './docs-page.ts'
 import type { AnyHandler } from './route.ts'
 
-type DescriptionId = Extract<DoorOperationId, `service.${string}`>
+type DescriptionId = Extract<ServerOperationId, `service.${string}`>
 
 const CACHE_CONTROL = 'public, max-age=300'
 

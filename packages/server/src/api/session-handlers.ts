@@ -49,7 +49,7 @@ export function sessionHandlers(options: {
       { signedIn: { session } }: SessionContext,
     ): Promise<Answered<undefined>> => {
       await sessions.end(session)
-      readers.endOfSession(sessionId(session))
+      readers.endReadersOfSession(sessionId(session))
       return {
         status: 204,
         headers: { 'set-cookie': endedSessionCookie(publicUrl()) },

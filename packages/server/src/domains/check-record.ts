@@ -4,7 +4,7 @@ import { findKeyDefect, type KeyDefect } from '@mailroom/mail/dkim.ts'
 import type { DnsRecord } from './dns-records.ts'
 import type { RecordCheck } from './domain.ts'
 
-/** Of an answer of DNS, the records that are kept to be shown, and the characters of each. */
+/** Records of an answer that are kept to be shown, and characters of each. */
 export const FOUND_RECORDS_MAX = 20
 export const FOUND_TEXT_LENGTH_MAX = 1_000
 /** Hosts that a hint names. */

@@ -123,7 +123,7 @@ export function toDomain(row: Row<'domains'>): Domain {
   }
 }
 
-/** Of all accounts, for the operator: holders' domains first, then the oldest. */
+/** The domains of all accounts, for the operator: holders' domains first, then the oldest. */
 export async function listEveryDomain(
   db: ReadDb,
   { limit, offset }: { limit: number; offset: number },

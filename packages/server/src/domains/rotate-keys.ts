@@ -115,7 +115,7 @@ function isInUse(
   return ownerId !== SERVICE_OWNER || (usesServiceKeys && domain === inboxDomain)
 }
 
-/** The checks of custom domains look for theirs. */
+/** The keys of custom domains are checked with their other records. */
 async function checkServiceKeys(deps: DueKeysDeps): Promise<void> {
   const kept = await listDkimKeys(deps.db, serviceOwner(deps))
   // The first is made with the first mail.

@@ -1,5 +1,5 @@
-// Answers on their way out. What a client has not taken in yet is in the memory of the service, so it is
-// counted, bounded for each account and for all, and given up when the client stops reading.
+// A budget for responses. The part of a response that the client has not read yet is in memory, so it is counted,
+// bounded for each account and for all, and dropped when the client stops reading.
 
 import { finished } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -11,17 +11,17 @@ import { busy, Octets } from './fair-shares.ts'
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/** Octets of answers to accounts that are not taken in yet; a large answer past it is refused. */
+/** Unread octets of responses to accounts; above it a large response is refused. */
 const ACCOUNTS = { max: 256 * MIB, eachMax: 128 * MIB }
-/** The same for callers without a key, by address: the description, the pages, the console's files. */
+/** The same for callers without a key, by address: the API description, pages, files of the console. */
 const STRANGERS = { max: 64 * MIB, eachMax: 16 * MIB }
-/** Smaller answers are not counted: the kernel takes them in at once, whether they are read or not. */
+/** Smaller responses are not counted: the kernel buffers them, whether the client reads or not. */
 const SMALL_ANSWER_BYTES = 16 * KIB
-/** What a long thread holds while it is sent step by step: 20 rows of up to 192 KiB each. */
+/** Memory of a long thread that is sent step by step: 20 rows of up to 192 KiB each. */
 export const STREAMED_ANSWER_BYTES = 4 * MIB
 /**
- * Answers that are made at once: a page of long messages takes up to 50 MiB until it is written. Views are
- * apart, for they wait for the parser.
+ * Responses made at once: a page of long messages takes up to 50 MiB until it is sent. Views have slots of their
+ * own, because they wait for the parser.
  */
 const MADE_AT_ONCE = { limit: 3, limitPerKey: 2, waitMsMax: 30_000 }
 
@@ -36,7 +36,7 @@ declare module 'fastify' {
 }
 
 type AnswerHold = {
-  /** False where there is no room for so many octets more. */
+  /** False when there is no room for so many more octets. */
   add(bytes: number): boolean
   force(bytes: number): void
   takeSlot(kind: AnswerKind): Promise<void>
@@ -48,44 +48,44 @@ export class AnswerBudget {
   readonly #strangers = new Octets(STRANGERS)
   readonly #slots = { read: new Semaphore(MADE_AT_ONCE), view: new Semaphore(MADE_AT_ONCE) }
 
-  /** `bounds` for accounts, smaller in tests. */
+  /** `bounds` are those of accounts. */
   constructor(bounds: AnswerBounds = ACCOUNTS) {
     this.#accounts = new Octets(bounds)
   }
 
-  /** Throws `service_unavailable` for an account that has more unread than it may; nothing was done yet. */
+  /** Throws `service_unavailable` for an account with too much unread, before anything is done for the request. */
   requireRoom({ caller }: FastifyRequest): void {
     if (caller?.kind === 'key' && this.#accounts.isOver(caller.accountId)) throw unread()
   }
 
-  /** Resolves when the answer may be made, until it is sent. Rejects with `service_unavailable`. */
+  /** Takes a slot until the response is sent. Rejects with `service_unavailable`. */
   takeSlot(request: FastifyRequest, reply: FastifyReply, kind: AnswerKind): Promise<void> {
     return this.#holdOf(request, reply).takeSlot(kind)
   }
 
-  /** Counts octets of an answer that cannot be refused any more. */
+  /** Counts octets of a response that can no longer be refused. */
   force(request: FastifyRequest, reply: FastifyReply, bytes: number): void {
     this.#holdOf(request, reply).force(bytes)
   }
 
-  /** Throws `service_unavailable` where there is no room for so many octets. */
+  /** Throws `service_unavailable` when there is no room for so many octets. */
   reserve(request: FastifyRequest, reply: FastifyReply, bytes: number): void {
     if (!this.#holdOf(request, reply).add(bytes)) throw unread()
   }
 
   /**
-   * Counts each answer until it is written, refuses what there is no room for, and cuts clients that take in
-   * nothing for `idleMs`. Before whatever compresses answers, whose source is in memory as well.
+   * Counts each response until it is sent, refuses it when there is no room, and disconnects clients that read
+   * nothing for `idleMs`. Runs before compression, because the uncompressed response is in memory as well.
    */
   watch(app: FastifyInstance, idleMs: number): void {
     app.decorateRequest('answerHold', null)
     app.addHook('onSend', async (request, reply, payload) => {
-      // A client that reads slowly starts the time anew with every bit that it takes in.
+      // Everything that a slow client reads starts the time anew.
       reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
       request.answerHold?.releaseSlot()
       const bytes = request.method === 'HEAD' ? 0 : sizeOf(payload)
       if (bytes <= SMALL_ANSWER_BYTES) return
-      // What changed something was done, and an error is no answer to refuse.
+      // A request that changed something is done, and an error cannot be refused.
       if (request.method !== 'GET' || reply.statusCode >= 400) this.force(request, reply, bytes)
       else if (!this.#holdOf(request, reply).add(bytes)) {
         dropHeaders(reply)
@@ -102,7 +102,7 @@ export class AnswerBudget {
   #open({ caller, clientAddress }: FastifyRequest, reply: FastifyReply): AnswerHold {
     const address = `address ${clientGroup(clientAddress)}`
     const owner = caller?.kind === 'key' ? caller.accountId : address
-    // Who has a signed URL has it of an account.
+    // Signed URLs come from accounts.
     const isOfAccount = caller?.kind === 'key' || caller?.kind === 'signed'
     const octets = isOfAccount ? this.#accounts : this.#strangers
     let own = 0
@@ -113,11 +113,11 @@ export class AnswerBudget {
     finished(reply.raw, () => {
       octets.force(owner, -own)
       isOver = true
-      // A slot is kept: the work goes on when the client has left.
+      // A slot that was taken is kept: the work continues without the client.
       leaving.abort()
     })
     return {
-      // An answer that is ready when its client has left is dropped at once: nothing would give back its room.
+      // After the client has left nothing is counted, because nothing would release it.
       add(bytes) {
         if (isOver) return true
         const isAdded = octets.add(owner, bytes)
@@ -134,7 +134,7 @@ export class AnswerBudget {
         const outcome = await slot
         if (typeof outcome === 'string') throw busy()
         releaseSlot = outcome
-        // Reading and writing a long message takes some 50 ms; whoever else has come is served in between.
+        // A long message takes some 50 ms: other requests are served in between.
         await nextTurn()
       },
       releaseSlot: () => releaseSlot?.(),
@@ -146,7 +146,7 @@ function unread() {
   return busy('Too many answers are waiting to be read.')
 }
 
-/** Octets of an answer that is at hand; of a stream, which counts by itself, none. */
+/** 0 for a stream, which counts by itself. */
 function sizeOf(payload: unknown): number {
   if (typeof payload === 'string') {
     return payload.length <= SMALL_ANSWER_BYTES / 3 ? 0 : Buffer.byteLength(payload)
@@ -154,7 +154,7 @@ function sizeOf(payload: unknown): number {
   return payload instanceof Uint8Array ? payload.byteLength : 0
 }
 
-/** Those of the answer that is not given; what was said about the request and its limits stays. */
+/** Removes the headers of the refused response; those about the request and its limits stay. */
 function dropHeaders(reply: FastifyReply): void {
   for (const name of Object.keys(reply.getHeaders())) {
     if (!/^(?:x-request-id|x-content-type-options|ratelimit-.*)$/.test(name)) {

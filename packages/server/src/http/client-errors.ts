@@ -1,5 +1,5 @@
-// Answers to requests that never became one: what the HTTP parser refuses, and clients that are too
-// slow. The body has the form of every other error.
+// Error responses to malformed or too slow requests, which the HTTP parser refuses before the framework sees them.
+// Their body has the form of every other error.
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -7,13 +7,13 @@ import type { FastifyInstance } from 'fastify'
 import { type Problem, problemOf } from './problems.ts'
 
 export type ClientErrors = {
-  /** For the server's 'clientError': answers where an answer can still be read, and hangs up. */
+  /** For the server's 'clientError' event: responds where the client can still read it, and disconnects. */
   answer(error: Error, socket: Socket): void
-  /** Notes requests and answers, so that no error is written where another answer belongs. */
+  /** Notes requests and responses, so that no error is written in the place of another response. */
   watch(app: FastifyInstance): void
 }
 
-/** One for a server; `watch` has to be called before it listens. */
+/** One for a server; `watch` must be called before it listens. */
 export function clientErrors(makeRequestId: () => string): ClientErrors {
   const latest = new WeakMap<Socket, Exchange>()
   return {
@@ -38,7 +38,7 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
   }
 }
 
-/** Writes an answer past the HTTP server and ends the connection. */
+/** Writes a response without the HTTP server and ends the connection. */
 export function hangUpWith({ status, body, headers }: Problem, socket: Socket): void {
   const text = JSON.stringify(body)
   const all: Problem['headers'] = {
@@ -55,15 +55,15 @@ export function hangUpWith({ status, body, headers }: Problem, socket: Socket): 
     ...Object.entries(all).map(([name, value]) => `${name}: ${value}`),
   ]
   socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
-  // The client may never close its half; whoever was refused gets no more time.
+  // The client may never close its side; a refused client gets no more time.
   socket.destroySoon()
 }
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
 /**
- * Whether an answer would be taken for the one to what went wrong. After a complete request that is
- * the next one, so its own answer must be out; within a request its answer must not have begun.
+ * Whether the client would relate a response to the request that failed. After a complete request, its response
+ * must have been sent; within a request, its response must not have begun.
  */
 function canAnswer(latest: Exchange | undefined): boolean {
   if (!latest) return true

@@ -1,4 +1,4 @@
-// Whose request it is, by address: the peer, or where that is a trusted proxy, the client it names.
+// The IP address of a request's client: the peer or, behind a trusted proxy, the client that the proxy names.
 
 import type { IncomingMessage } from 'node:http'
 import { type BlockList, isIP } from 'node:net'
@@ -7,8 +7,8 @@ import { plainAddress } from '@mailroom/smtp/client-address.ts'
 export type ClientOf = (request: Pick<IncomingMessage, 'headers' | 'socket'>) => string
 
 /**
- * The address as text, IPv4-mapped IPv6 reduced to IPv4. Of the addresses that proxies have noted the last
- * one counts that is no trusted proxy's own, for what stands before it the client may have written itself.
+ * The address as text, IPv4-mapped IPv6 reduced to IPv4. Of the addresses that proxies added, the last one that is
+ * no trusted proxy counts: the client may have written those before it.
  */
 export function openClientOf(trusted: BlockList): ClientOf {
   const isTrusted = (address: string) => {
@@ -20,7 +20,7 @@ export function openClientOf(trusted: BlockList): ClientOf {
     if (!isTrusted(client)) return client
     for (const noted of notedAddresses(headers).reverse()) {
       const address = readAddress(noted)
-      // Whoever wrote that is known; whom it means is not.
+      // The proxy that wrote this is known; the client that it means is not.
       if (address === null) return client
       client = address
       if (!isTrusted(client)) return client
@@ -29,19 +29,19 @@ export function openClientOf(trusted: BlockList): ClientOf {
   }
 }
 
-/** The nearest last: of X-Forwarded-For or, where no proxy wrote that, of Forwarded (RFC 7239). */
+/** The nearest last, from X-Forwarded-For or, without it, from Forwarded (RFC 7239). */
 function notedAddresses(headers: IncomingMessage['headers']): string[] {
   const listed = headers['x-forwarded-for']
   if (listed !== undefined) return [listed].flat().join(',').split(',')
   const { forwarded } = headers
   if (forwarded === undefined) return []
-  // An element without "for" hides who it was.
+  // An element without "for" hides the client.
   return elementsOf(forwarded).map((element) => FOR.exec(element)?.[1] ?? '')
 }
 
 const FOR = /(?:^|;)\s*for\s*=\s*("[^"]*"|[^\s;"]+)\s*(?:;|$)/i
 
-/** Commas within quotes separate nothing. */
+/** Commas within quotes do not separate elements. */
 function elementsOf(forwarded: string): string[] {
   return forwarded.match(/(?:"[^"]*"|[^",])+/g) ?? []
 }

@@ -1,5 +1,5 @@
-// Request bodies on their way in: collected up to the limit of their operation, with a bound on what
-// all large ones hold together and on how many are worked on. Knows nothing of what is in them.
+// Receiving request bodies: up to the limit of their operation, with bounds on the memory of all bodies together
+// and on the number of large ones that are worked on.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -8,34 +8,34 @@ import { type Release, Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { busy, Octets } from './fair-shares.ts'
 
-/** Smaller bodies, over all requests that are not answered yet; past it further ones are put off. */
+/** Small bodies of all requests under way; above it further bodies are refused. */
 const SMALL_BODIES_BYTES_MAX = 128 * 1024 * 1024
-/** Of LARGE_BODIES_BYTES_MAX, for one account: others go on while it sends much. */
+/** Large bodies of one account, so that others are served while it sends much. */
 const LARGE_BODIES_BYTES_EACH_MAX = 128 * 1024 * 1024
-/** Large bodies that are worked on: one of 24 MB takes some 150 MB until it is on disk. */
+/** Large bodies worked on at once: one of 24 MB takes some 150 MB until it is on disk. */
 const LARGE_BODIES_AT_ONCE = 2
-/** How long one waits for its turn before it is put off; one takes half a second. */
+/** A large body takes half a second; one that waits longer for a slot is refused. */
 const LARGE_BODY_WAIT_MS_MAX = 30 * SECOND_MS
 
-/** What one request holds of the bound for small bodies, or of that for large ones. */
+/** The share of one request in the bound for small bodies or for large ones. */
 export type BodyHold = {
   /** Throws `service_unavailable` when there is no room for a body of so many octets. */
   growTo(bytes: number): void
   /**
-   * Resolves at once for a small body, for a large one when few others are worked on: in the order in
-   * which they came, but for those of an account that has a slot already. Rejects with `service_unavailable` after too long a wait, and after `release`.
+   * Resolves at once for a small body, and for a large one when a slot is free: in order of arrival, except for
+   * accounts that have a slot already. Rejects with `service_unavailable` after too long a wait, and after `release`.
    */
   takeSlot(): Promise<void>
-  /** The work on the body is over; it may be called without a slot, and twice. */
+  /** May be called without a slot, and twice. */
   releaseSlot(): void
-  /** Called twice it does nothing. The slot is kept: the work goes on when the client has left. */
+  /** A second call does nothing. The slot is kept: the work continues when the client has left. */
   release(): void
 }
 
-/** `owner`: whose request it is, where that is known. */
+/** `owner` is undefined when the request has no known owner. */
 export type BodyBudget = { open(owner?: string): BodyHold }
 
-/** One for a server. `atOnce` large bodies are worked on, others wait for up to `waitMsMax`. */
+/** One for a server. */
 export function bodyBudget(
   bytesMax: number,
   {
@@ -85,7 +85,7 @@ export function bodyBudget(
   }
 }
 
-/** Octets that the request says it carries; 0 when it does not say. */
+/** 0 when the request does not declare a length. */
 export function declaredLength(headers: IncomingHttpHeaders): number {
   return Number(headers['content-length'] ?? 0)
 }
@@ -93,21 +93,21 @@ export function declaredLength(headers: IncomingHttpHeaders): number {
 export type CollectOptions = { headers: IncomingHttpHeaders; bytesMax: number; hold: BodyHold }
 
 /**
- * The whole body. Rejects with `payload_too_large` as soon as that is known, with
- * `service_unavailable` when there is no room, and with the stream's error when the client leaves.
+ * The whole body. Rejects with `payload_too_large` as soon as that is known, with `service_unavailable` when there
+ * is no room, and with the stream's error when the client leaves.
  */
 export async function collectBody(payload: Readable, options: CollectOptions): Promise<Buffer> {
   const { headers, bytesMax, hold } = options
   const declared = declaredLength(headers)
   if (declared > bytesMax) throw tooLarge(bytesMax)
-  // Small ones are counted as they come: who only says that much will come takes no room.
+  // Small bodies are counted as they arrive, so that a declared length alone takes no room.
   if (declared > JSON_BODY_BYTES_MAX) hold.growTo(declared)
   return new Promise((resolve, reject) => {
     let store: Buffer = Buffer.alloc(0)
     let length = 0
     const stop = () => {
       payload.off('data', take).off('end', end).off('error', fail)
-      // The rest is dropped; the client, still writing, would not read the answer otherwise.
+      // The rest is read and dropped: a client that is still writing would not read the response otherwise.
       payload.on('error', () => {}).resume()
     }
     const fail = (error: unknown) => {
@@ -127,7 +127,7 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
         return fail(error)
       }
       store = roomFor(store, needed, Math.max(declared, needed))
-      // Copied: many small chunks would hold far more than what is in them.
+      // Copied, because many small chunks would hold far more memory than their content.
       length += chunk.copy(store, length)
     }
     payload.on('data', take).on('end', end).on('error', fail)
@@ -137,8 +137,8 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
 const FIRST_BYTES = 4_096
 
 /**
- * `store`, or a larger copy of it: twice the size, but no more than `bytesExpected`, and all of that once
- * the body has turned out to be large: then it has been counted whole.
+ * `store` or a larger copy: of twice the size, at most `bytesExpected`. Once a body is large, its whole expected
+ * length is counted and so allocated at once.
  */
 function roomFor(store: Buffer, needed: number, bytesExpected: number): Buffer {
   if (needed <= store.length) return store

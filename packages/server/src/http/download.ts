@@ -13,8 +13,8 @@ export type Download = Pick<BinaryResponse, 'headers'> & {
 }
 
 /**
- * What to answer of an attachment, told from its entry alone, so that its content is read only to be
- * sent. `range_not_satisfiable` for a range outside it.
+ * Decides by the attachment's entry alone, so that its content is read only to be sent. `range_not_satisfiable` for
+ * a range outside the attachment.
  */
 export function planDownload(
   attachment: ParsedAttachment & { readonly messageId: string },
@@ -43,7 +43,7 @@ export function planDownload(
   return { status: 206, headers: { ...lengthed, 'content-range': contentRange }, part }
 }
 
-/** Headers that keep a hostile file from being anything but a file. */
+/** Headers with which browsers only save a hostile file. */
 export function fileHeaders(contentType: string, filename: string): Record<string, string> {
   return {
     'content-type': servedType(contentType),
@@ -56,12 +56,12 @@ export function fileHeaders(contentType: string, filename: string): Record<strin
   }
 }
 
-/** A message never changes, so its id and the name within it stand for the content. */
+/** A message never changes, so its id and the file name identify the content. */
 function etagOf({ messageId, filename }: { messageId: string; filename: string }): string {
   return `"${hash('sha256', `${messageId} ${filename}`, 'base64url').slice(0, 27)}"`
 }
 
-/** RFC 9110 §8.3.1; whatever is not a media type is served as octets. */
+/** RFC 9110 §8.3.1; anything but a media type becomes application/octet-stream. */
 function servedType(contentType: string): string {
   return /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(contentType)
     ? contentType
@@ -85,7 +85,7 @@ function isListed(field: string | undefined, etag: string): boolean {
 
 type Range = { first: number; last: number } | 'whole' | 'unsatisfiable'
 
-/** RFC 9110 §14.2: a form that is not understood, or several ranges, get the whole. */
+/** RFC 9110 §14.2: an unknown form, or several ranges, get the whole. */
 function readRange(field: string | undefined, sizeBytes: number): Range {
   const match = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/.exec(field ?? '')
   if (match === null || (match[1] === '' && match[2] === '')) return 'whole'

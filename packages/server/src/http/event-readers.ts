@@ -1,5 +1,5 @@
-// Everyone who is connected to be told of events, or waits for one: the places that an account has for
-// them, and who is let go because the key was revoked, the session is over or the service ends.
+// The connections that receive events: WebSockets, server-sent events and waiting requests. An account has a
+// limited number of places for them, and they end when the key is revoked, the session ends or the service stops.
 
 import { Cache } from '#platform/cache.ts'
 import type { Log } from '#platform/log.ts'
@@ -8,44 +8,44 @@ import type { HeldSlot, KeyedSlots } from '#rate-limits/budgets.ts'
 
 /** Keys looked up by one query. */
 const KEY_CHECK_STEP = 1_000
-/** How soon a stream ends whose key was revoked by another process or a command; an index is asked. */
+/** Time until a key that another process or a command revoked ends its connections; the query uses an index. */
 const KEY_CHECK_MS = SECOND_MS
 
 export type EndReason = 'revoked' | 'closing'
 
-/** The session of the console that somebody came with. */
-export type ComingSession = { readonly id: string; readonly endsAtMs: number }
+/** The session of the console that a request came with. */
+export type CallerSession = { readonly id: string; readonly endsAtMs: number }
 
 export type EventReader = {
   readonly accountId: string
   readonly keyId: string
   readonly kind: 'socket' | 'stream' | 'wait'
-  /** Sockets and streams have one each, apart; given back with the reader. */
+  /** For sockets and streams; released when the reader is removed. */
   readonly place: HeldSlot | null
   /** Null for a key alone. */
-  readonly session?: ComingSession | null
-  /** Called once at most, also by `add` itself; the reader is forgotten by then. */
+  readonly session?: CallerSession | null
+  /** Called at most once, after the reader is removed; `add` itself may call it. */
   end(reason: EndReason): void
 }
 
 export type EventReadersOptions = {
-  /** How many an account has, over all processes. */
+  /** The places of each account, over all processes. */
   readonly places: Readonly<Record<'socket' | 'stream', KeyedSlots>>
-  /** Those of the keys that are still good. */
+  /** The keys among these that are active. */
   findGoodKeys(keyIds: readonly string[]): Promise<readonly string[]>
-  /** Those of the sessions that were signed out of. */
+  /** The sessions among these that were signed out of. */
   findEndedSessions?(ids: readonly string[]): Promise<readonly string[]>
   readonly log: Log
-  /** The wall clock, which sessions end by. */
+  /** The wall clock, by which sessions end. */
   readonly now?: () => number
-  /** Milliseconds between looks at the keys, fewer in tests. */
+  /** Milliseconds between checks of the keys. */
   readonly checkMs?: number
 }
 
-/** How many revoked keys are remembered, for who was let in while the key was revoked. */
+/** Revoked keys are remembered for requests that were authenticated just before. */
 const REVOKED_KEPT = 1_000
 
-/** One for a process; it holds no timer while nobody is there. */
+/** One for a process; it has no timer while there are no readers. */
 export class EventReaders {
   readonly #options: EventReadersOptions
   readonly #readers = new Set<EventReader>()
@@ -59,8 +59,8 @@ export class EventReaders {
   }
 
   /**
-   * A place for a reader to come; null when the account has as many of the kind as it may. Rejects with
-   * `service_unavailable` where nobody can say how many there are.
+   * A place for a reader; null when the account has none left of this kind. Rejects with `service_unavailable` when
+   * the number of readers is unknown.
    */
   takePlace(
     kind: 'socket' | 'stream',
@@ -69,7 +69,7 @@ export class EventReaders {
     return this.#options.places[kind].take(accountId)
   }
 
-  /** Gives its place back when it is removed, also where it is ended at once. */
+  /** Ends the reader at once when the key was revoked or the service stops. */
   add(reader: EventReader): void {
     if (this.#isClosing || this.#revoked.get(reader.keyId) !== null) {
       reader.place?.release()
@@ -81,7 +81,7 @@ export class EventReaders {
     this.#timer ??= setInterval(() => void this.check(), checkMs).unref()
   }
 
-  /** May be called for a reader that is not there any more. */
+  /** May be called twice. */
   remove(reader: EventReader): void {
     if (!this.#readers.delete(reader)) return
     reader.place?.release()
@@ -90,49 +90,48 @@ export class EventReaders {
     this.#timer = undefined
   }
 
-  /** Of all accounts. */
   count(kind: EventReader['kind']): number {
     let count = 0
     for (const reader of this.#readers) if (reader.kind === kind) count += 1
     return count
   }
 
-  /** Ends all that came with the key, now and later. */
-  endOfKey(keyId: string): void {
+  /** Ends the readers of this key, now and later. */
+  endReadersOfKey(keyId: string): void {
     this.#revoked.set(keyId, true)
-    this.#endThose((reader) => reader.keyId === keyId, 'revoked')
+    this.#endWhere((reader) => reader.keyId === keyId, 'revoked')
   }
 
-  /** Ends all that came with the session. */
-  endOfSession(id: string): void {
-    this.#endThose(({ session }) => session?.id === id, 'revoked')
+  /** Ends the readers of this session. */
+  endReadersOfSession(id: string): void {
+    this.#endWhere(({ session }) => session?.id === id, 'revoked')
   }
 
-  /** Ends those whose session is over or whose key was revoked elsewhere; runs by itself while there are readers. */
+  /** Ends readers whose session is over or whose key was revoked elsewhere; a timer calls it while there are readers. */
   check(): Promise<void> {
-    this.#checking ??= this.#look().finally(() => {
+    this.#checking ??= this.#checkAll().finally(() => {
       this.#checking = undefined
     })
     return this.#checking
   }
 
-  /** Ends all, now and later. */
+  /** Ends all readers, now and later. */
   close(): void {
     this.#isClosing = true
-    this.#endThose(() => true, 'closing')
+    this.#endWhere(() => true, 'closing')
   }
 
-  #endThose(isMeant: (reader: EventReader) => boolean, reason: EndReason): void {
-    for (const reader of [...this.#readers].filter(isMeant)) {
+  #endWhere(isWanted: (reader: EventReader) => boolean, reason: EndReason): void {
+    for (const reader of [...this.#readers].filter(isWanted)) {
       this.remove(reader)
       reader.end(reason)
     }
   }
 
-  async #look(): Promise<void> {
+  async #checkAll(): Promise<void> {
     const { findGoodKeys, findEndedSessions, log, now } = this.#options
     const nowMs = now?.() ?? 0
-    this.#endThose(
+    this.#endWhere(
       ({ session }) => (session?.endsAtMs ?? Number.POSITIVE_INFINITY) <= nowMs,
       'revoked',
     )
@@ -140,10 +139,10 @@ export class EventReaders {
       for (const step of stepsOf(this.#readers, ({ keyId }) => keyId)) {
         const good = new Set(await findGoodKeys(step))
         const bad = new Set(step.filter((keyId) => !good.has(keyId)))
-        this.#endThose(({ keyId }) => bad.has(keyId), 'revoked')
+        this.#endWhere(({ keyId }) => bad.has(keyId), 'revoked')
       }
       for (const step of stepsOf(this.#readers, ({ session }) => session?.id)) {
-        for (const id of (await findEndedSessions?.(step)) ?? []) this.endOfSession(id)
+        for (const id of (await findEndedSessions?.(step)) ?? []) this.endReadersOfSession(id)
       }
     } catch (error) {
       log.warn({ error }, 'The keys of connected clients could not be checked.')
@@ -151,7 +150,7 @@ export class EventReaders {
   }
 }
 
-/** What is to be looked up of the readers, each once, in steps of KEY_CHECK_STEP. */
+/** The distinct ids, in steps of KEY_CHECK_STEP. */
 function stepsOf(
   readers: Iterable<EventReader>,
   idOf: (reader: EventReader) => string | undefined,

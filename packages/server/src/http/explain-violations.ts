@@ -1,14 +1,13 @@
-// From a validator's findings to sentences about fields. Knows JSON Schema keywords and the rule
-// annotation of the contract.
+// Turns the findings of the JSON Schema validator into sentences about fields.
 
 import { MAILBOX, RULE } from '@mailroom/contract/shapes/text.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import { AppError, type ErrorDetail } from '#platform/problem.ts'
 
-/** Wrong fields that one answer lists. */
+/** Wrong fields listed in one response. */
 const ERROR_DETAILS_MAX = 20
 
-/** One finding of the validator, in the form that ajv gives it with `verbose`. */
+/** A finding of ajv with `verbose`. */
 export type Violation = {
   readonly keyword: string
   readonly instancePath: string
@@ -19,12 +18,12 @@ export type Violation = {
   readonly data?: unknown
 }
 
-/** Where the value was: it decides how the sentence names the field. */
+/** Decides how a sentence names the field. */
 export type Part = 'query' | 'body'
 
 /** A `bad_request` whose message names the first field and whose details name the others. */
 export function explainViolations(found: readonly Violation[], part: Part): AppError {
-  // What a condition asks for is told by itself.
+  // The keywords within a condition have findings of their own.
   const violations = found.filter(({ keyword }) => keyword !== 'if')
   const details = violations
     .slice(0, ERROR_DETAILS_MAX)
@@ -116,11 +115,11 @@ function ruleOf(schema: unknown): string | undefined {
 
 const PATH_SHOWN_LENGTH = 200
 
-/** JSON Pointer (RFC 6901) to the names that people write: `attachments[0].filename`. */
+/** A JSON Pointer (RFC 6901) as people write it: `attachments[0].filename`. */
 function dotted(pointer: string): string {
   const names = pointer.split('/').slice(1)
   return names.reduce((path, name) => {
-    // No object of the contract has a field of digits.
+    // No object of the contract has a field name of digits.
     if (path !== '' && /^\d+$/.test(name)) return `${path}[${name}]`
     const plain = name.replaceAll('~1', '/').replaceAll('~0', '~')
     return path === '' ? plain : `${path}.${plain}`

@@ -1,4 +1,4 @@
-// Memory and work of requests, shared out among those who ask: so much for all, so much for one.
+// Memory of requests and responses, bounded for all together and for each owner.
 
 import { AppError } from '#platform/problem.ts'
 
@@ -6,7 +6,7 @@ export function busy(message = 'The service is busy with other requests.'): AppE
   return new AppError('service_unavailable', message)
 }
 
-/** So many in all, and so many of one owner. */
+/** Octets held by all owners, up to `max`, and by one, up to `eachMax`. */
 export class Octets {
   readonly #bounds: { readonly max: number; readonly eachMax: number }
   readonly #ownedBy = new Map<string, number>()
@@ -16,7 +16,7 @@ export class Octets {
     this.#bounds = bounds
   }
 
-  /** False where there is no room, and then nothing is added. */
+  /** False, and nothing is added, when there is no room. */
   add(owner: string | undefined, bytes: number): boolean {
     const { max, eachMax } = this.#bounds
     const own = (this.#ownedBy.get(owner ?? '') ?? 0) + bytes
@@ -26,7 +26,7 @@ export class Octets {
     return true
   }
 
-  /** As `add`, whether there is room or not. */
+  /** Adds also when there is no room. */
   force(owner: string | undefined, bytes: number): void {
     const own = (this.#ownedBy.get(owner ?? '') ?? 0) + bytes
     this.#held += bytes

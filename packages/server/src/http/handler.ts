@@ -1,5 +1,5 @@
-// What the door asks of a handler: one function for each operation of the contract, with input and
-// answer typed by it. Handlers know nothing of sockets, headers of their own or status codes.
+// The type of a handler: one function for each operation of the contract, which types its input and result.
+// Handlers know nothing of sockets or status codes.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -14,9 +14,9 @@ import type {
   ResponseOf,
 } from '@mailroom/contract/operations.ts'
 import type { AnswerKind } from './answer-budget.ts'
-import type { ComingSession } from './event-readers.ts'
+import type { CallerSession } from './event-readers.ts'
 
-/** A file that a request sends along, decoded. */
+/** An attached file of a request, decoded. */
 export type AttachedFile = {
   readonly filename: string
   readonly contentType: string
@@ -29,7 +29,7 @@ type WithFiles<Body> = 'attachments' extends keyof Body
   ? Omit<Body, 'attachments'> & { readonly attachments: readonly AttachedFile[] }
   : Body
 
-/** The octets of a whole message, for operations that take one instead of fields. */
+/** The octets of a raw message, for operations that accept one instead of fields. */
 type WholeMessage<Id extends OperationId> = Operations[Id] extends {
   readonly bodyMediaTypes: readonly (infer MediaType)[]
 }
@@ -42,7 +42,7 @@ export type Input<Id extends OperationId> = {
   readonly path: PathOf<Id>
   /** Converted and complete: defaults filled in, `limit` at most the page size. */
   readonly query: QueryOf<Id>
-  /** Attachments are decoded, and there even if there are none. */
+  /** Attachments are decoded, and a list even if there are none. */
   readonly body: WithFiles<BodyOf<Id>> | WholeMessage<Id>
 }
 
@@ -52,28 +52,28 @@ export type Context = {
   readonly clientAddress: string
   /** Without credentials; on HEAD without a range, which GET alone has (RFC 9110 §14.2). */
   readonly headers: Omit<IncomingHttpHeaders, 'authorization' | 'cookie'>
-  /** False on HEAD: where the headers tell the length, the content need not be read. */
+  /** False on HEAD: the content need not be read when the headers have its length. */
   readonly wantsContent: boolean
   /**
-   * Waits until the answer may be made, of which only so many are at once; to be called before what may be
-   * large is read, for it is in memory until the answer is sent. Rejects with `service_unavailable`.
+   * Waits for a slot to make a large response. To be called before the data is read, which is in memory until the
+   * response is sent. Rejects with `service_unavailable`.
    */
   takeSlot(kind?: AnswerKind): Promise<void>
-  /** Calls once when the answer is out or nobody is there for it, at once if that is so already. */
+  /** Calls the listener once when the response is sent or the client has left, at once if that has happened. */
   onGone(listener: () => void): void
 }
 
-/** `session`: of the console, that the caller came with; null for a key. */
+/** `session` is null for a caller with a key alone. */
 export type KeyContext = Context & {
   readonly accountId: string
   readonly keyId: string
-  readonly session: ComingSession | null
+  readonly session: CallerSession | null
 }
 
-/** Of an operation that is carried out once for each key. */
+/** For an operation that runs once for each idempotency key. */
 export type OnceContext = KeyContext & {
   readonly idempotencyKey: string
-  /** SHA-256 of what is asked for; alike for a repeat, whatever it is written in. */
+  /** SHA-256 of the request's meaning: the same for a repeat, whatever its encoding. */
   readonly requestHash: Uint8Array
 }
 
@@ -82,8 +82,8 @@ type IsOnce<Id extends OperationId> = Operations[Id] extends { readonly needsIde
   : false
 
 /**
- * An attachment's caller: either an account's key, or a URL that claims to be signed, which the
- * handler has to verify (`expires` or `signature` is in the query; either may be missing).
+ * The caller of an attachment: a key, or a URL that claims to be signed, which the handler has to verify (`expires`
+ * or `signature` is in the query; either may be missing).
  */
 export type SignedContext =
   | (KeyContext & { readonly isSigned: false })
@@ -98,26 +98,26 @@ export type ContextOf<Id extends OperationId> =
         ? SignedContext
         : Context
 
-/** A success that is not JSON. Its headers are sent as they are; names in lower case. */
+/** A success that is not JSON. Header names are in lower case. */
 export type BinaryResponse = {
   /** 200 when left out. */
   readonly status?: number
   readonly headers: Readonly<Record<string, string>>
-  /** null sends no body (304, HEAD). */
+  /** null for no body (304, HEAD). */
   readonly content: Uint8Array | string | Readable | null
-  /** Called once the answer has been sent or cannot be. */
+  /** Called once the response is sent or cannot be. */
   readonly release?: () => void
 }
 
-/** The same answer with a list whose items may still have to be read, one by one. */
+/** A list's items may be read one by one while the response is sent. */
 export type Streamed<Body> = Body extends { data: (infer Item)[] }
   ? Omit<Body, 'data'> & { data: Item[] | AsyncIterable<Item> }
   : Body
 
-/** What an operation that is carried out once answers: its own body, or that of an earlier request. */
+/** The result of an operation that runs once: its own body, or that of the earlier request. */
 export type Once<Body> = { readonly isReplay: boolean; readonly body: Body }
 
-/** One of the successes of an operation that has two, or one that comes with a cookie. */
+/** The result of an operation with two successes or with a cookie. */
 export type Answered<Body> = {
   readonly status: Success['status']
   /** Names in lower case. */
@@ -143,16 +143,16 @@ type PlainResult<Id extends OperationId> = Id extends BinaryOperationId
       : Streamed<ResponseOf<Id>>
 
 /**
- * A handler answers with the body of the success that the contract states; every other outcome is an
- * AppError with a code of the vocabulary. Any other exception is answered 500 internal_error.
+ * Returns the body of the contract's success; throws an AppError with a code of the contract for every other
+ * outcome. Any other exception becomes 500 internal_error.
  */
 export type Handler<Id extends OperationId> = (
   input: Input<Id>,
   context: ContextOf<Id>,
 ) => Result<Id> | Promise<Result<Id>>
 
-/** Operations that the door answers by itself: out of the contract, or as the one who lets people in. */
-export type DoorOperationId =
+/** Operations that the HTTP server itself handles: descriptions of the API, and sessions. */
+export type ServerOperationId =
   | 'service.openapi'
   | 'service.docs'
   | 'service.llms'
@@ -160,7 +160,7 @@ export type DoorOperationId =
   | `session.${string}`
 
 export type Handlers = {
-  readonly [Id in Exclude<OperationId, DoorOperationId>]: Handler<Id>
+  readonly [Id in Exclude<OperationId, ServerOperationId>]: Handler<Id>
 }
 
 /** The handlers of all operations of a tag. */

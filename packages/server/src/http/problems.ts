@@ -1,5 +1,5 @@
-// The one place where everything that can go wrong becomes an answer: status, headers and the error
-// body of the contract. What is not meant for callers goes to the log and never into the answer.
+// Turns everything that was thrown into an error response: status, headers and the error body of the contract.
+// Internal details go to the log and never into the response.
 
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import type { ErrorBody } from '@mailroom/contract/shapes/error.ts'
@@ -20,7 +20,7 @@ export type Problem = {
   readonly isOurs: boolean
 }
 
-/** Total: any value that was thrown gets an answer. A store in trouble is `service_unavailable`. */
+/** Any thrown value gets a response. A failing store is `service_unavailable`. */
 export function problemOf(thrown: unknown, requestId: string): Problem {
   const refusal = frameworkRefusal(thrown)
   if (refusal) return problem(refusal.code, refusal.message, {}, requestId)
@@ -31,13 +31,12 @@ export function problemOf(thrown: unknown, requestId: string): Problem {
   return problem('internal_error', errorCodes.internal_error.sentence, {}, requestId)
 }
 
-/** `retryAfterSeconds` becomes the Retry-After header, at least 1. */
+/** `retryAfterSeconds` becomes the Retry-After header, of at least 1. */
 export function rateLimited(message: string, retryAfterSeconds: number): AppError {
   return new AppError('rate_limit_exceeded', message, { retryAfterSeconds })
 }
 
-/** Whether `code` belongs to the vocabulary of the contract. */
-export function isErrorCode(code: string): code is ErrorCode {
+function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorCodes, code)
 }
 
@@ -73,7 +72,7 @@ function problem(
 
 type Refusal = { code: ErrorCode; message: string }
 
-/** Refusals of the framework and of the HTTP parser, known by their codes. */
+/** Refusals of the framework and of the HTTP parser, by their codes. */
 const refusals: Readonly<Record<string, Refusal>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: {
     code: 'payload_too_large',
@@ -87,7 +86,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
     code: 'bad_request',
     message: 'The Content-Length of the request does not match its body.',
   },
-  // A path that cannot be decoded names nothing, and what names nothing is not found.
+  // A path that cannot be decoded names no resource.
   FST_ERR_BAD_URL: { code: 'not_found', message: notFound().message },
   FST_ERR_MAX_PARAM_LENGTH: { code: 'uri_too_long', message: 'A part of the path is too long.' },
   HPE_HEADER_OVERFLOW: {
@@ -98,7 +97,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
     code: 'request_timeout',
     message: 'The request did not arrive in time.',
   },
-  // The client went away in the middle of its body; nobody reads the answer.
+  // The client left within its body; nobody reads the response.
   ECONNRESET: { code: 'bad_request', message: 'The request ended too early.' },
 }
 
@@ -121,18 +120,18 @@ function errorCodeOf(thrown: unknown): string | null {
 }
 
 /**
- * Tells each header of the rate limit, refused or not; rejects with `rate_limit_exceeded`, and with
- * `service_unavailable` where nobody can say how many there were.
+ * Counts a request of the account and sets the headers of its rate limit, also on a refusal. Rejects with
+ * `rate_limit_exceeded`, or with `service_unavailable` when the count is unknown.
  */
 export async function takeRequest(
   requests: RateWindow,
   accountId: string,
-  tell: (name: string, value: string) => void,
+  setHeader: (name: string, value: string) => void,
 ): Promise<void> {
   const { isAllowed, limit, remaining, resetSeconds } = await requests.take(accountId)
-  tell('ratelimit-limit', String(limit))
-  tell('ratelimit-remaining', String(remaining))
-  tell('ratelimit-reset', String(resetSeconds))
+  setHeader('ratelimit-limit', String(limit))
+  setHeader('ratelimit-remaining', String(remaining))
+  setHeader('ratelimit-reset', String(resetSeconds))
   if (isAllowed) return
   throw rateLimited(`The account may make ${limit} requests a minute.`, resetSeconds)
 }

@@ -1,6 +1,5 @@
-// The content-type parsers of the door: strict JSON for operations that take a body, forms and whole
-// messages where the contract says so, and nothing at all for the others, whatever a client says about
-// the body it does not send.
+// The content-type parsers of the HTTP server: strict JSON for operations with a body, forms and raw messages where
+// the contract allows them. For operations without a body any content type is accepted and nothing is read.
 
 import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -13,13 +12,13 @@ import { readStrictJson } from '#platform/strict-json.ts'
 import { type BodyHold, collectBody, freeMemory, JSON_BODY_BYTES_MAX } from './collect-body.ts'
 import { explainViolations } from './explain-violations.ts'
 
-/** A body that carries files: 25 MiB of them in base64, and texts. */
+/** 25 MiB of files in base64, and texts. */
 export const LARGE_BODY_BYTES_MAX = 36 * 1024 * 1024
 
-/** A body as it was read, not yet compared with what the operation asks for. */
+/** A body that was read but not validated yet. */
 export type ReadBody =
   | { readonly kind: 'json'; readonly value: unknown }
-  /** A form: `contents` are those of `value.attachments`, whose `data` is empty. */
+  /** `contents` are the files of `value.attachments`, whose `data` is empty. */
   | { readonly kind: 'form'; readonly value: unknown; readonly contents: readonly Uint8Array[] }
   | { readonly kind: 'message'; readonly raw: Uint8Array }
 
@@ -29,7 +28,6 @@ declare module 'fastify' {
   }
 }
 
-/** Octets that a body of the operation may have. */
 export function bodyBytesMax(operation: Operation): number {
   return operation.hasLargeBody ? LARGE_BODY_BYTES_MAX : JSON_BODY_BYTES_MAX
 }
@@ -42,7 +40,7 @@ export function acceptBodies(app: FastifyInstance): void {
       readBody(request, payload, mediaType),
     )
   }
-  // However it ends, and be it that nobody is there any more to be answered.
+  // For every response, also when the client has left.
   app.addHook('onSend', async (request) => request.bodyHold?.releaseSlot())
   app.addContentTypeParser('*', async (request: FastifyRequest) => {
     const { operation } = request.routeOptions.config
@@ -69,9 +67,9 @@ async function readBody(
   }
   const bytesMax = bodyBytesMax(operation)
   const bytes = await collectBody(payload, { headers, bytesMax, hold: bodyHold })
-  // What is made of a body takes several times its size; those that wait hold only themselves.
+  // The work on a body takes several times its size; a waiting body takes its size alone.
   await bodyHold.takeSlot()
-  // Each step over a large body takes some 50 ms; others have their turn between two.
+  // Each step over a large body takes some 50 ms: other requests are served in between.
   if (bytes.length > JSON_BODY_BYTES_MAX) await nextTurn()
   if (mediaType === 'application/json') return readJson(bytes, operation)
   if (mediaType === 'message/rfc822') return { kind: 'message', raw: bytes }
@@ -83,7 +81,7 @@ function readJson(bytes: Buffer, operation: Operation): ReadBody | undefined {
   const read = readStrictJson(bytes)
   freeMemory(bytes)
   if (read.kind === 'value') return { kind: 'json', value: read.value }
-  // Its characters have a code of their own, and this is one of them.
+  // Wrong characters in `mailboxName` have a code of their own, and NUL is one of them.
   const isName = read.rule === 'nul' && read.path === 'mailboxName'
   throw new AppError(isName ? 'invalid_mailbox_name' : 'bad_request', read.message, {
     details: [{ path: read.path, message: read.message }],
@@ -113,7 +111,11 @@ export type Form = {
   readonly contents: readonly Uint8Array[]
 }
 
-/** Rejects with `bad_request`. `body` says which fields there are and of what type. */
+/**
+ * Reads a form with files (RFC 7578) into the fields that a JSON body has. Rejects with `bad_request` whatever is not
+ * exactly a form: libraries for forms skip or cut such parts, which would be missing in the sent message. `body` has
+ * the fields and their types.
+ */
 export async function readForm(bytes: Buffer, contentType: string, body: TObject): Promise<Form> {
   const parts = partsOf(bytes, boundaryOf(contentType))
   const value: Record<string, unknown> = Object.create(null)
@@ -123,7 +125,7 @@ export async function readForm(bytes: Buffer, contentType: string, body: TObject
     const { name, filename } = head
     const type = fieldType(body, name)
     if (type === 'files') {
-      // A browser sends this where no file was chosen.
+      // A browser sends this when no file was chosen.
       if (!filename && content.length === 0) continue
       if (filename === null) throw wrongField(name, 'must be a file, with a filename')
       attachments.push({ filename, contentType: head.contentType ?? FILE_TYPE, data: '' })
@@ -132,7 +134,7 @@ export async function readForm(bytes: Buffer, contentType: string, body: TObject
     }
     if (filename !== null) throw wrongField(name, 'must be text, not a file')
     const text = textOf(content, head)
-    // In a form whose fields are all there, an empty one is one that was not filled in.
+    // A browser sends all fields of a form, also those that were not filled in.
     if (text === '' && !(body.required ?? []).includes(name)) continue
     if (type === 'texts') {
       const earlier = value[name]
@@ -169,7 +171,7 @@ function wrongField(name: string, message: string): AppError {
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const TEXT_CHARSETS = new Set([null, 'utf-8', 'utf8', 'us-ascii'])
-/** What the web means by this name is windows-1252 (Encoding Standard §4.2). */
+/** The web reads this name as windows-1252 (Encoding Standard §4.2). */
 const latinDecoder = new TextDecoder('iso-8859-1')
 const LATIN_CHARSETS = new Set(['iso-8859-1', 'latin1', 'windows-1252'])
 
@@ -183,7 +185,7 @@ function textOf(content: Uint8Array, { name, charset }: PartHead): string {
     throw wrongField(name, 'must be in UTF-8')
   }
   if (text.includes('\0')) throw wrongField(name, 'must not contain the character U+0000')
-  // Forms have CRLF whatever was put into them (HTML, multipart/form-data); JSON says what it means.
+  // Browsers turn every line end of a form into CRLF (HTML, multipart/form-data).
   return text.replaceAll('\r\n', '\n')
 }
 
@@ -224,8 +226,8 @@ type PartHead = {
 }
 
 /**
- * `header` has lower-case names with the values of each, every character an octet. A text tells what
- * is wrong, to follow "the part": no name, a parameter twice, text that is not UTF-8, an encoding.
+ * `header` has lower-case names with the values of each, every character an octet. Returns a text for an error
+ * message, to follow "the part": no name, a parameter twice, text that is not UTF-8, an encoding.
  */
 function readPartHead(header: ReadonlyMap<string, readonly string[]>): PartHead | string {
   for (const [name, label] of singleFields) {
@@ -235,7 +237,7 @@ function readPartHead(header: ReadonlyMap<string, readonly string[]>): PartHead 
   const type = header.get('content-type')?.[0]
   const encoding = header.get('content-transfer-encoding')?.[0]
   if (disposition === undefined) return 'has no Content-Disposition'
-  // RFC 7578 §4.7: deprecated, and what says nothing does no harm.
+  // RFC 7578 §4.7: deprecated; encodings that change nothing are accepted.
   if (encoding !== undefined && !/^(?:7bit|8bit|binary)$/i.test(encoding)) {
     return `is encoded (${shown(encoding)}); send its bytes unencoded`
   }
@@ -285,8 +287,8 @@ function readParameters(text: string): Map<string, string> | string {
 }
 
 /**
- * Browsers write a quotation mark as %22, curl with a backslash; both leave other backslashes. The
- * line ends of a name, which browsers write as %0D and %0A, are dropped.
+ * Browsers write a quotation mark as %22, curl with a backslash; both leave other backslashes. Line ends of a name,
+ * which browsers write as %0D and %0A, are dropped.
  */
 function unescaped(quoted: string): string {
   return quoted
@@ -295,7 +297,7 @@ function unescaped(quoted: string): string {
     .replace(/%0[da]/gi, '')
 }
 
-/** RFC 8187 §3.2, which some clients use although RFC 7578 tells them not to. */
+/** RFC 8187 §3.2, which some clients use although RFC 7578 forbids it. */
 function readExtended(text: string): string | null {
   const encoded = /^utf-8'[^']*'(.*)$/i.exec(text)?.[1]
   if (encoded === undefined) return null
@@ -315,15 +317,15 @@ function utf8(octets: string): string | null {
 }
 
 type RawPart = {
-  /** Lower-case names with the values of each, every character an octet; a text tells what is wrong. */
+  /** Lower-case names with the values of each, every character an octet; or a text for an error message. */
   readonly header: ReadonlyMap<string, readonly string[]> | string
-  /** Shares the memory of the whole. */
+  /** Shares the memory of the form. */
   readonly content: Buffer
 }
 
 /**
- * The header and the content of each part between the boundaries (RFC 2046 §5.1.1). A text tells what is
- * wrong, to follow "the form is malformed".
+ * The header and the content of each part between the boundaries (RFC 2046 §5.1.1), or a text for an error message,
+ * to follow "the form is malformed".
  */
 function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
   const parts: RawPart[] = []
@@ -333,7 +335,7 @@ function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
     if (end === 'close') return parts
     if (end === 'wrong') return 'a line begins with the boundary but has other text after it'
     if (parts.length === FORM_PARTS_MAX) return `it has more than ${FORM_PARTS_MAX} parts`
-    // The line end before a delimiter belongs to it, and may be the one that ends the last.
+    // The line end before a delimiter belongs to it, and may be the line end after the last delimiter.
     delimiter = findDelimiter(bytes, boundary, end - CRLF.length)
     if (delimiter !== null) parts.push(readPart(bytes.subarray(end, Math.max(end, delimiter.at))))
   }
@@ -342,10 +344,10 @@ function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
 
 const CRLF = '\r\n'
 
-/** `at` is where the line end before it begins; `end` where what follows it does. */
+/** `at` is the start of the line end before the delimiter, `end` the start of the part after it. */
 type Delimiter = { readonly at: number; readonly end: number | 'close' | 'wrong' }
 
-/** Null where there is none, or it is not whole. */
+/** Null when there is none, or only a part of one. */
 function findDelimiter(bytes: Buffer, boundary: string, from: number): Delimiter | null {
   const first = `--${boundary}`
   const isFirst = from === 0 && bytes.toString('latin1', 0, first.length) === first
@@ -353,7 +355,7 @@ function findDelimiter(bytes: Buffer, boundary: string, from: number): Delimiter
   if (at === -1) return null
   let end = at + (isFirst ? 0 : CRLF.length) + first.length
   if (bytes.toString('latin1', end, end + 2) === '--') return { at, end: 'close' }
-  // Blanks that somebody on the way may have added.
+  // A proxy may have added blanks.
   while (bytes[end] === 0x20 || bytes[end] === 0x09) end += 1
   const rest = bytes.toString('latin1', end, end + CRLF.length)
   if (rest === CRLF) return { at, end: end + CRLF.length }
@@ -370,7 +372,7 @@ function readPart(part: Buffer): RawPart {
     const header = readHeader(part.toString('latin1', 0, end))
     return { header, content: part.subarray(end + 2 * CRLF.length) }
   }
-  // Without content the line end after the header may be the delimiter's.
+  // In a part without content, the line end after the header may belong to the delimiter.
   const isAllHeader = bounded.length === part.length && part.toString('latin1').endsWith(CRLF)
   if (isAllHeader) {
     const header = readHeader(part.toString('latin1', 0, part.length - CRLF.length))

@@ -123,7 +123,7 @@ function selectMessage(db: ReadDb, messageId: string) {
 }
 
 /**
- * Those of the messages that exist, each with its position in its inbox, in no order. Long bodies are read one
+ * The existing messages among these, each with its position in its inbox, in no order. Long bodies are read one
  * message at a time, up to `bodyLengthMax` characters.
  */
 export async function* findMessagesCut(

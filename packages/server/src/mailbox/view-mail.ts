@@ -80,7 +80,7 @@ export async function viewThread(
 
 /** Most quotes are found in the message directly before. */
 const EARLIER_MESSAGES_MAX = 20
-/** Of all of them, in UTF-16 units: they are read anew for each message. */
+/** For all of them, in UTF-16 units: they are read anew for each message. */
 const EARLIER_LENGTH_MAX = 256 * 1024
 
 /** The texts of the messages before this one, oldest first. */

@@ -1,9 +1,9 @@
-// Secrets that every process of the service must share.
+// Secrets that all processes of the service share.
 
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, readIn, type Tx } from '#schema/tables.ts'
 
-/** Keeps `value` under `name` unless there is one already; returns the one that is kept. */
+/** Keeps `value` under `name` unless there is a value already; returns the kept value. */
 export const ensureSecret = transaction({
   name: 'ensureSecret',
   accountOf: () => null,
@@ -18,8 +18,8 @@ export const ensureSecret = transaction({
 })
 
 /**
- * Puts `value` in the place of `kept`, or leaves what another process has put there since; returns
- * the one that is kept then, or null when there is none of this name.
+ * Replaces `kept` by `value`, unless another process has replaced it since then; returns the value that is kept
+ * now, or null when there is none of this name.
  */
 export const replaceSecret = transaction({
   name: 'replaceSecret',
@@ -39,7 +39,7 @@ export const replaceSecret = transaction({
   },
 })
 
-/** The secret of this name, or null before the first start made it. */
+/** Null before the first start has made the secret. */
 export async function findSecret(db: ReadDb, name: string): Promise<Uint8Array | null> {
   const row = await db.read
     .selectFrom('service_secrets')

@@ -63,7 +63,7 @@ test('a revoked key ends its readers of every kind, also one that comes late', (
   const kinds = (['socket', 'stream', 'wait'] as const).map((kind) => readerOf({ kind }))
   const other = readerOf({ keyId: 'key_2' })
   for (const reader of [...kinds, other]) readers.add(reader)
-  readers.endOfKey('key_1')
+  readers.endReadersOfKey('key_1')
   const late = readerOf()
   readers.add(late)
   for (const reader of [...kinds, late]) assert.deepEqual(reader.ends, ['revoked'])
