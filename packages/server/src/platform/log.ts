@@ -1,7 +1,7 @@
 // The log: JSON lines or, on a terminal, readable ones. Secrets should never reach it; as a second protection
 // they are hidden here.
 
-import { type DestinationStream, destination, type Logger, pino, stdSerializers } from 'pino'
+import { type DestinationStream, destination, pino, stdSerializers } from 'pino'
 import { type Clock, systemClock } from './clock.ts'
 
 /** Log lines that wait for a slow reader of standard output; further lines are dropped. */
@@ -55,7 +55,7 @@ export async function openLog(options: LogOptions): Promise<OpenedLog> {
     },
     output.stream,
   )
-  return { log: toLog(logger), flush: output.flush }
+  return { log: logger, flush: output.flush }
 }
 
 /** A log that drops everything. */
@@ -64,15 +64,6 @@ export const silentLog: Log = {
   info: () => {},
   warn: () => {},
   error: () => {},
-}
-
-function toLog(logger: Logger): Log {
-  return {
-    debug: (fields, text) => logger.debug(fields, text),
-    info: (fields, text) => logger.info(fields, text),
-    warn: (fields, text) => logger.warn(fields, text),
-    error: (fields, text) => logger.error(fields, text),
-  }
 }
 
 type Output = { stream: DestinationStream; flush(): void }

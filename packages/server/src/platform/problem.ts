@@ -1,4 +1,4 @@
-// Outcomes that a caller is told, in the words of the contract.
+// Errors that a caller is informed of, with codes of the contract.
 
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import { asStorageError, type StorageErrorKind } from '#platform/db/storage-error.ts'
@@ -53,19 +53,14 @@ export function storageErrorKind(error: unknown): StorageErrorKind | null {
 
 /** Converts storage errors to `service_unavailable`; returns other errors unchanged. */
 export function withStorageProblem(error: unknown): unknown {
-  const trouble = asStorageError(error)
-  return trouble === null ? error : unavailable(trouble)
+  const cause = asStorageError(error)
+  if (cause === null) return error
+  const retryAfterSeconds = RETRY_AFTER_SECONDS
+  return problem('service_unavailable', TEXTS[cause.kind], { retryAfterSeconds, cause })
 }
 
 const TEXTS: Record<StorageErrorKind, string> = {
   full: 'The service has no storage left; nothing was changed.',
   busy: 'The service is too busy; nothing was changed.',
   unavailable: 'The storage of the service cannot be reached; nothing was changed.',
-}
-
-function unavailable(trouble: { kind: StorageErrorKind }): AppError {
-  return problem('service_unavailable', TEXTS[trouble.kind], {
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-    cause: trouble,
-  })
 }

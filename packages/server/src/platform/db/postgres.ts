@@ -72,7 +72,7 @@ export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db
     engine: 'postgres',
     description: `PostgreSQL ${version.rows[0]?.server_version} at ${describeUrl(options.url)}`,
     read: query,
-    reading: { engine: 'postgres', query, runSql: null },
+    reading: txOf(query),
     write,
     writeGroup: groupedBy(transactions.run, write),
     async check() {
@@ -82,7 +82,10 @@ export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db
         throw asStorageError(error) ?? error
       }
     },
-    connections: () => countConnections(pool),
+    connections() {
+      const { totalCount, idleCount, waitingCount } = pool
+      return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
+    },
     close: transactions.close,
   }
 }
@@ -181,10 +184,6 @@ function txOf<Schema>(query: Kysely<Schema>): Tx<Schema> {
   return { engine: 'postgres', query, runSql: null }
 }
 
-function countConnections({ totalCount, idleCount, waitingCount }: pg.Pool) {
-  return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
-}
-
 /** Opens an existing, current database for reading only. */
 export function openPostgresToRead<Schema>(url: string): ReadingDb<Schema> {
   const pool = openPool(url)
@@ -193,44 +192,29 @@ export function openPostgresToRead<Schema>(url: string): ReadingDb<Schema> {
   const query = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
   return {
     read: query,
-    reading: { engine: 'postgres', query, runSql: null },
+    reading: txOf(query),
     close: () => query.destroy(),
   }
 }
 
 /** Applies pending migrations and returns their names; see `migrateSession`. */
-export async function migratePostgres(
+export function migratePostgres(
   url: string,
   migrations: readonly Migration[] = readMigrations('postgres'),
 ): Promise<string[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS_MAX })
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    return (await migrateSession(client, migrations)).map((migration) => migration.name)
-  } finally {
-    await client.end()
-  }
+  return onClient({ connectionString: url }, async (client) =>
+    (await migrateSession(client, migrations)).map((migration) => migration.name),
+  )
 }
 
 /** Throws with the cause when the server does not answer within INSPECT_MS_MAX. */
-export async function inspectPostgres(url: string): Promise<SchemaState> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: INSPECT_MS_MAX,
-    query_timeout: INSPECT_MS_MAX,
-  })
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    return {
-      plan: planMigrations(await findApplied(client), readMigrations('postgres')),
-      others: await countOthers(client),
-      aheadMs: await readClock(client),
-    }
-  } finally {
-    await client.end()
-  }
+export function inspectPostgres(url: string): Promise<SchemaState> {
+  const limits = { connectionTimeoutMillis: INSPECT_MS_MAX, query_timeout: INSPECT_MS_MAX }
+  return onClient({ connectionString: url, ...limits }, async (client) => ({
+    plan: planMigrations(await findApplied(client), readMigrations('postgres')),
+    others: await countOthers(client),
+    aheadMs: await readClock(client),
+  }))
 }
 
 /** Compares with the middle of the query's duration. */
@@ -243,15 +227,25 @@ async function readClock(client: pg.Client): Promise<number> {
 }
 
 /** Runs on a separate connection. An open transaction is rolled back at the end. */
-export async function onConnection<Value>(
+export function onConnection<Value>(
   url: string,
   run: (query: (sql: string) => Promise<Record<string, unknown>[]>) => Promise<Value>,
 ): Promise<Value> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS_MAX })
+  return onClient({ connectionString: url }, (client) =>
+    run(async (sql) => (await client.query(sql)).rows),
+  )
+}
+
+async function onClient<Value>(
+  config: pg.ClientConfig,
+  run: (client: pg.Client) => Promise<Value>,
+): Promise<Value> {
+  const client = new pg.Client({ connectionTimeoutMillis: CONNECT_MS_MAX, ...config })
+  // Without a listener an error of the connection would end the process.
   client.on('error', () => {})
   await client.connect()
   try {
-    return await run(async (sql) => (await client.query(sql)).rows)
+    return await run(client)
   } finally {
     await client.end()
   }

@@ -151,12 +151,7 @@ function withTtl<Record>(answer: Answer<Record>, ttlMs: number): Answer<Record> 
 }
 
 function charactersOf(answer: Answer<unknown>): number {
-  if (answer.kind !== 'found') return 0
-  return answer.records.reduce<number>((sum, record) => sum + lengthOf(record), 0)
-}
-
-function lengthOf(record: unknown): number {
-  return typeof record === 'string' ? record.length : JSON.stringify(record).length
+  return answer.kind === 'found' ? JSON.stringify(answer.records).length : 0
 }
 
 /** A question without an answer for this long starts a probe of DNS. */

@@ -67,12 +67,57 @@ export type ResolverOptions = {
 }
 
 /** Throws when a server's address cannot be read. */
-export function openResolver(options: ResolverOptions): Resolver {
-  const servers = new ServerList(options)
+export function openResolver({
+  servers: written,
+  timeoutMs = DNS_TRY_MS_MAX,
+  trusts = 'loopback',
+  chance = systemChance,
+}: ResolverOptions): Resolver {
+  const servers = readServers(written)
+  const closing = new AbortController()
+  // Each domain has a limit, because senders of mail choose names whose servers may be down.
+  const semaphore = new Semaphore({
+    limit: DNS_QUERIES_AT_ONCE,
+    limitPerKey: DNS_QUERIES_OF_DOMAIN,
+  })
+  // The server that answered last is queried first, so that a dead one delays one lookup only.
+  let firstServer = 0
+  const isTrusted = (server: ServerAddress) =>
+    trusts === 'loopback' ? isLoopbackServer(server) : trusts === 'all'
+
+  async function resolve<Type extends QuestionType>(
+    question: Question<Type>,
+    { signal, isUrgent = false, onSent }: QuestionOptions,
+  ): Promise<Answer<RecordOf[Type]>> {
+    const { name, type } = question
+    if (!isQuestionName(name)) return { kind: 'none', isNameMissing: true, ttlMs: 0 }
+    const ending = new AbortController()
+    const end = () => ending.abort()
+    using _caller = onAbort(signal, end)
+    using _closing = onAbort(closing.signal, end)
+    const slot = { key: registeredDomain(name), signal: ending.signal }
+    const release = isUrgent ? () => {} : await semaphore.acquire(slot)
+    const aborted = () =>
+      closing.signal.aborted
+        ? fault('the resolver is closed')
+        : fault(`${type} of ${name}: the question was aborted`)
+    if (typeof release === 'string') return aborted()
+    try {
+      onSent?.()
+      const wholeMs = 2 * timeoutMs
+      const options = { servers, firstServer, wholeMs, chance, signal: ending.signal, isTrusted }
+      const { answer, by } = await lookUp(question, options)
+      if (answer.kind !== 'fault') firstServer = by
+      return answer.kind === 'fault' && ending.signal.aborted ? aborted() : answer
+    } finally {
+      release()
+    }
+  }
+
   const open =
     <Type extends QuestionType>(type: Type) =>
     (name: string, options: QuestionOptions = {}) =>
-      servers.ask({ name: questionName(name), type }, options)
+      resolve({ name: questionName(name), type }, options)
   return {
     mx: open('MX'),
     a: open('A'),
@@ -80,8 +125,12 @@ export function openResolver(options: ResolverOptions): Resolver {
     txt: open('TXT'),
     tlsa: open('TLSA'),
     ptr: open('PTR'),
-    close: () => servers.close(),
+    close: () => closing.abort(),
   }
+}
+
+function fault(text: string): Extract<Answer<never>, { kind: 'fault' }> {
+  return { kind: 'fault', text }
 }
 
 /**
@@ -99,90 +148,6 @@ export function isQuestionName(name: string): boolean {
 
 /** RFC 1035 §2.3.4, with any printable ASCII: names in DNS need not be host names. */
 const NAME = /^(?=.{1,253}$)[!-\-/-~]{1,63}(?:\.[!-\-/-~]{1,63})*$/
-
-const NOTHING_TO_RELEASE = () => {}
-
-class ServerList {
-  readonly #servers: readonly ServerAddress[]
-  readonly #wholeMs: number
-  readonly #trusts: 'loopback' | 'all' | 'none'
-  readonly #chance: Chance
-  readonly #closing = new AbortController()
-  /** Limits each domain, because senders of mail choose names whose servers may be down. */
-  readonly #semaphore = new Semaphore({
-    limit: DNS_QUERIES_AT_ONCE,
-    limitPerKey: DNS_QUERIES_OF_DOMAIN,
-  })
-  /** The server that answered last is queried first, so that a dead one delays one lookup only. */
-  #firstServer = 0
-
-  constructor(options: ResolverOptions) {
-    this.#servers = readServers(options.servers)
-    this.#wholeMs = 2 * (options.timeoutMs ?? DNS_TRY_MS_MAX)
-    this.#trusts = options.trusts ?? 'loopback'
-    this.#chance = options.chance ?? systemChance
-  }
-
-  close(): void {
-    this.#closing.abort()
-  }
-
-  async ask<Type extends QuestionType>(
-    question: Question<Type>,
-    { signal, isUrgent = false, onSent }: QuestionOptions,
-  ): Promise<Answer<RecordOf[Type]>> {
-    if (!isQuestionName(question.name)) return { kind: 'none', isNameMissing: true, ttlMs: 0 }
-    const ending = new AbortController()
-    const end = () => ending.abort()
-    using _caller = onAbort(signal, end)
-    using _closing = onAbort(this.#closing.signal, end)
-    const release = isUrgent
-      ? NOTHING_TO_RELEASE
-      : await this.#semaphore.acquire({
-          key: registeredDomain(question.name),
-          signal: ending.signal,
-        })
-    if (typeof release === 'string') return this.#abortedFault(question)
-    try {
-      onSent?.()
-      return await this.#lookUp(question, ending.signal)
-    } finally {
-      release()
-    }
-  }
-
-  #abortedFault({ type, name }: Question): Extract<Answer<never>, { kind: 'fault' }> {
-    if (this.#closing.signal.aborted) return { kind: 'fault', text: 'the resolver is closed' }
-    return { kind: 'fault', text: `${type} of ${name}: the question was given up` }
-  }
-
-  async #lookUp<Type extends QuestionType>(
-    question: Question<Type>,
-    signal: AbortSignal,
-  ): Promise<Answer<RecordOf[Type]>> {
-    const outcome = await lookUp(question, {
-      servers: this.#servers,
-      firstServer: this.#firstServer,
-      wholeMs: this.#wholeMs,
-      chance: this.#chance,
-      signal,
-      isTrusted: (server) => this.#isTrusted(server),
-    })
-    if (outcome.kind === 'answer') {
-      this.#firstServer = outcome.by
-      return outcome.answer
-    }
-    if (signal.aborted) return this.#abortedFault(question)
-    const about = `${question.type} of ${question.name}: `
-    if (outcome.kind === 'fault') return { kind: 'fault', text: about + outcome.text }
-    return { kind: 'fault', text: `${about}no DNS server answered in time`, isTimeout: true }
-  }
-
-  #isTrusted(server: ServerAddress): boolean {
-    if (this.#trusts === 'loopback') return isLoopbackServer(server)
-    return this.#trusts === 'all'
-  }
-}
 
 function readServers(written: readonly string[]): ServerAddress[] {
   const texts = written.length === 0 ? getServers() : written
@@ -222,133 +187,70 @@ type LookupOptions = {
   isTrusted(server: ServerAddress): boolean
 }
 
-type Outcome<Record> =
-  | {
-      readonly kind: 'answer'
-      readonly answer: Exclude<Answer<Record>, { kind: 'fault' }>
-      /** The index of the server that answered. */
-      readonly by: number
-    }
-  | { readonly kind: 'fault'; readonly text: string }
-  | { readonly kind: 'timeout' }
-
 /**
  * Tries servers in order, and again after growing times: a lost packet is soon repeated, and a slow server
- * may still answer. The first answer to any try counts. Never rejects. When every server has faults the
- * result is the last one's.
+ * may still answer. The first answer to any try counts; `by` is the index of its server. Never rejects. When
+ * every server has faults the result is the last one's.
  */
-function lookUp<Type extends QuestionType>(
+async function lookUp<Type extends QuestionType>(
   question: Question<Type>,
-  options: LookupOptions,
-): Promise<Outcome<RecordOf[Type]>> {
-  return new Promise((resolve) => new Lookup(question, options, resolve).begin())
-}
+  { servers, firstServer, wholeMs, chance, signal, isTrusted }: LookupOptions,
+): Promise<{ answer: Answer<RecordOf[Type]>; by: number }> {
+  const { promise, resolve } = Promise.withResolvers<{
+    answer: Answer<RecordOf[Type]>
+    by: number
+  }>()
+  const ending = new AbortController()
+  // Servers whose fault would repeat.
+  const faulty = new Set<number>()
+  let [next, current, attempts, isHalfOver] = [firstServer, 0, 0, false]
+  let lastFault: string | null = null
+  let retryTimer: NodeJS.Timeout | undefined
 
-class Lookup<Type extends QuestionType> {
-  readonly #question: Question<Type>
-  readonly #options: LookupOptions
-  readonly #resolve: (outcome: Outcome<RecordOf[Type]>) => void
-  /** Servers whose fault would repeat. */
-  readonly #faulty = new Set<number>()
-  readonly #ending = new AbortController()
-  readonly #timers: NodeJS.Timeout[] = []
-  #trying: NodeJS.Timeout | undefined
-  #next: number
-  #current = 0
-  #attempts = 0
-  #isHalfOver = false
-  #fault: string | null = null
-
-  constructor(
-    question: Question<Type>,
-    options: LookupOptions,
-    resolve: (outcome: Outcome<RecordOf[Type]>) => void,
-  ) {
-    this.#question = question
-    this.#options = options
-    this.#resolve = resolve
-    this.#next = options.firstServer
+  const finish = (answer: Answer<RecordOf[Type]>, by = firstServer) => {
+    for (const timer of [...timers, retryTimer]) clearTimeout(timer)
+    ending.abort()
+    resolve({ answer, by })
   }
-
-  begin(): void {
-    const { signal, wholeMs } = this.#options
-    if (signal.aborted) {
-      this.#giveUp()
-      return
-    }
-    signal.addEventListener('abort', this.#giveUp)
-    this.#timers.push(
-      setTimeout(this.#giveUp, wholeMs),
-      setTimeout(() => {
-        this.#isHalfOver = true
-        if (this.#fault !== null) this.#giveUp()
-      }, wholeMs / 2),
-    )
-    this.#ask()
+  const giveUp = () => {
+    const about = `${question.type} of ${question.name}: `
+    if (lastFault !== null) finish(fault(about + lastFault))
+    else finish({ ...fault(`${about}no DNS server answered in time`), isTimeout: true })
   }
-
-  #ask(): void {
-    const { servers, wholeMs, chance } = this.#options
-    clearTimeout(this.#trying)
-    const index = this.#nextIndex()
-    const server = index === null ? undefined : servers[index]
-    if (index === null || server === undefined) {
-      this.#giveUp()
-      return
-    }
-    this.#current = index
-    const round = Math.floor(this.#attempts / servers.length)
-    this.#attempts += 1
+  const query = () => {
+    clearTimeout(retryTimer)
+    const order = servers.map((_, step) => (next + step) % servers.length)
+    const index = order.find((one) => !faulty.has(one)) ?? -1
+    const server = servers[index]
+    if (server === undefined) return giveUp()
+    next = (index + 1) % servers.length
+    current = index
+    const round = Math.floor(attempts / servers.length)
+    attempts += 1
     // The first round ends within half of the time.
     const firstMs = Math.min(DNS_FIRST_TRY_MS, wholeMs / Math.max(4, 2 * servers.length))
-    this.#trying = setTimeout(() => this.#ask(), firstMs * 2 ** round)
-    void queryServer(server, this.#question, {
-      chance,
-      timeoutMs: wholeMs,
-      signal: this.#ending.signal,
-    }).then((reply) => this.#onReply(reply, index))
+    retryTimer = setTimeout(query, firstMs * 2 ** round)
+    const options = { chance, timeoutMs: wholeMs, signal: ending.signal }
+    void queryServer(server, question, options).then((reply) => onReply(reply, server, index))
   }
-
-  #nextIndex(): number | null {
-    const { length } = this.#options.servers
-    for (let step = 0; step < length; step++) {
-      const index = (this.#next + step) % length
-      if (this.#faulty.has(index)) continue
-      this.#next = (index + 1) % length
-      return index
-    }
-    return null
-  }
-
-  #onReply(reply: ServerReply, index: number): void {
-    const server = this.#options.servers[index]
-    if (this.#ending.signal.aborted || reply.kind === 'timeout' || server === undefined) return
+  const onReply = (reply: ServerReply, server: ServerAddress, index: number) => {
+    if (ending.signal.aborted || reply.kind === 'timeout') return
     if (reply.kind === 'packet') {
-      const isTrusted = this.#options.isTrusted(server)
-      const answer = readAnswer(reply.packet, this.#question, isTrusted)
-      if (answer.kind !== 'fault') {
-        this.#finish({ kind: 'answer', answer, by: index })
-        return
-      }
-      this.#fault = answer.text
-    } else {
-      this.#fault = reply.text
-    }
-    this.#faulty.add(index)
+      const answer = readAnswer(reply.packet, question, isTrusted(server))
+      if (answer.kind !== 'fault') return finish(answer, index)
+      lastFault = answer.text
+    } else lastFault = reply.text
+    faulty.add(index)
     // After one server has replied, the others get half of the time at most.
-    if (this.#isHalfOver) this.#giveUp()
-    else if (index === this.#current) this.#ask()
+    if (isHalfOver) giveUp()
+    else if (index === current) query()
   }
-
-  readonly #giveUp = () => {
-    const text = this.#fault
-    this.#finish(text === null ? { kind: 'timeout' } : { kind: 'fault', text })
+  const onHalf = () => {
+    isHalfOver = true
+    if (lastFault !== null) giveUp()
   }
-
-  #finish(outcome: Outcome<RecordOf[Type]>): void {
-    for (const timer of [...this.#timers, this.#trying]) clearTimeout(timer)
-    this.#options.signal.removeEventListener('abort', this.#giveUp)
-    this.#ending.abort()
-    this.#resolve(outcome)
-  }
+  const timers = [setTimeout(giveUp, wholeMs), setTimeout(onHalf, wholeMs / 2)]
+  using _ = onAbort(signal, giveUp)
+  if (!ending.signal.aborted) query()
+  return await promise
 }

@@ -4,7 +4,6 @@
 import {
   type Context,
   createContextKey,
-  type Link,
   type Span as OtelSpan,
   ROOT_CONTEXT,
   SpanKind,
@@ -29,7 +28,14 @@ import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { programVersion } from '#platform/program-version.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
-import type { OpenSpan, ParentOptions, Span, SpanOptions, Tracing } from './tracing.ts'
+import {
+  NO_SPAN,
+  type OpenSpan,
+  type ParentOptions,
+  type Span,
+  type SpanOptions,
+  type Tracing,
+} from './tracing.ts'
 
 /** Spans that may wait for the collector, about a kilobyte each; further spans are dropped. */
 export const TRACE_SPANS_WAITING_MAX = 8_192
@@ -163,7 +169,7 @@ class OtlpTracing implements Tracing {
     work: (span: Span) => Promise<Value>,
   ) {
     const context = parseParent(parent)
-    if (context === null) return this.#contexts.with(ROOT_CONTEXT, () => work(NOT_TRACED))
+    if (context === null) return this.#contexts.with(ROOT_CONTEXT, () => work(NO_SPAN))
     return run(this.#start(name, options, context), work)
   }
 
@@ -171,7 +177,7 @@ class OtlpTracing implements Tracing {
     const context = this.#contexts.active()
     // Timers and loops that started within a span may outlive it, and are no part of it then.
     const lifetime = context.getValue(LIFETIME) as Lifetime | undefined
-    if (lifetime === undefined || lifetime.isOver) return work(NOT_TRACED)
+    if (lifetime === undefined || lifetime.isOver) return work(NO_SPAN)
     return run(this.#start(name, options, context), work)
   }
 
@@ -202,7 +208,7 @@ class OtlpTracing implements Tracing {
         kind: kind === undefined ? SpanKind.INTERNAL : KINDS[kind],
         ...(attributes && { attributes }),
         ...(startMs !== undefined && { startTime: startMs }),
-        links: NO_LINKS,
+        links: [],
       },
       context,
     )
@@ -227,10 +233,6 @@ class OtlpTracing implements Tracing {
 type Lifetime = { isOver: boolean }
 
 const LIFETIME = createContextKey('mailroom lifetime')
-
-const NO_LINKS: Link[] = []
-
-const NOT_TRACED: Span = { set: () => {}, fail: () => {}, traceParent: '' }
 
 async function run<Value>(span: OpenSpan, work: (span: Span) => Promise<Value>): Promise<Value> {
   try {

@@ -64,7 +64,7 @@ export type Tracing = {
   close(): Promise<void>
 }
 
-const NO_SPAN: OpenSpan = {
+export const NO_SPAN: OpenSpan = {
   set: () => {},
   fail: () => {},
   traceParent: '',
