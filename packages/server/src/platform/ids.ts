@@ -65,7 +65,6 @@ export function isIdOf(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && ID_FORM.test(text)
 }
 
-/** The creation time of an identifier, in milliseconds since the epoch. */
 export function idTimeMs(id: string): number {
   const bytes = TypeID.fromString(id).toUUIDBytes()
   return bytes.subarray(0, 6).reduce((timeMs, byte) => timeMs * 256 + byte, 0)

@@ -58,7 +58,6 @@ export async function openLog(options: LogOptions): Promise<OpenedLog> {
   return { log: logger, flush: output.flush }
 }
 
-/** A log that drops everything. */
 export const silentLog: Log = {
   debug: () => {},
   info: () => {},
@@ -98,7 +97,6 @@ async function openReadable(options: LogOptions): Promise<Output> {
   return { stream: { write: (line) => void output.write(format(line) ?? '') }, flush }
 }
 
-/** For outputs without a buffer. */
 function flush(): void {}
 
 const HIDDEN = '[hidden]'

@@ -51,7 +51,6 @@ export class Semaphore {
     this.#limitPerKey = options.limitPerKey ?? Number.POSITIVE_INFINITY
   }
 
-  /** The number of waiting callers. */
   get waiting(): number {
     return this.#waiting
   }

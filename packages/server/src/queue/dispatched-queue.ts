@@ -38,7 +38,6 @@ export type DispatchedQueue<Held extends Item> = {
   readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
   /** Renews the leases of all items that were claimed here and are neither delivered nor returned. */
   renew(): Promise<void>
-  /** Returns items that were not attempted. */
   giveBack(held: readonly Held[]): Promise<void>
   /** When it resolves, no item of the group is held. When aborted, it ends as soon as it can. */
   deliver(

@@ -19,7 +19,6 @@ const ACCOUNT_ATTEMPTS_FEW = 5
 export type Dispatcher = {
   /** Call it when there may be something to deliver. */
   wake(): void
-  /** The number of attempts under way. */
   active(): number
   /** The number of lanes about which something is known. */
   lanes(): number
@@ -31,7 +30,6 @@ export type Dispatcher = {
 }
 
 type DispatcherOptions = {
-  /** Names the loops in the log. */
   name?: string
   bounds?: DispatcherBounds
 }
@@ -100,7 +98,6 @@ class Work<Held extends Item> {
   readonly #slots: Slots
   /** Lanes with items in hand or with a known state, the longest unused first. */
   readonly #lanes = new Map<string, Lane<Held>>()
-  /** The lanes with items in hand. */
   readonly #busy = new Set<Lane<Held>>()
   /** Accounts with items in hand. */
   readonly #accounts = new Map<string, Counts>()
@@ -114,7 +111,6 @@ class Work<Held extends Item> {
   readonly #returning = new Set<Promise<void>>()
   #isEnding = false
   #onEnd: () => void = () => {}
-  /** Called when more may be claimed. */
   wantMore: () => void = () => {}
 
   constructor(queue: DispatchedQueue<Held>, log: Log, bounds: DispatcherBounds) {
@@ -155,7 +151,6 @@ class Work<Held extends Item> {
     return count > 0 || this.#heads.hasUnread
   }
 
-  /** No attempt starts from now on. */
   stopStarting(): void {
     this.#isEnding = true
   }
@@ -351,7 +346,6 @@ class Work<Held extends Item> {
   }
 }
 
-/** Heads in one claim. */
 const HEADS_PER_CLAIM = 200
 /** An account with fewer items in hand may claim up to this number even when others use all the room. */
 const ACCOUNT_HELD_FEW = 20
@@ -452,7 +446,6 @@ function add(counts: Map<string, number>, key: string, amount: number): void {
   counts.set(key, (counts.get(key) ?? 0) + amount)
 }
 
-/** Heads on one page of a scan. */
 const PAGE_HEADS = 200
 /** Lanes of one account that a scan lists before it goes on to the next account. */
 const LANES_EACH = 20

@@ -70,7 +70,6 @@ export const claimJobs = transaction({
   },
 })
 
-/** The number of due jobs that no worker holds. */
 export async function countDueJobs(db: ReadDb, nowMs: number): Promise<number> {
   const { due } = await db.read
     .selectFrom('jobs')

@@ -18,9 +18,7 @@ type LaneBounds = Pick<DispatcherBounds, 'laneState' | 'laneStart' | 'laneUncoun
 export type Attempt<Held extends Item> = {
   readonly group: Group<Held>
   readonly slot: Slot
-  /** It has taken longer than most attempts do. */
   isSlow: boolean
-  /** A server has sent its greeting. */
   isGreeted: boolean
   /** It hangs and no longer counts towards the limit of the lane. */
   isUncounted: boolean
@@ -40,9 +38,7 @@ export class Lane<Held extends Item> {
   readonly #underWay = new Set<Attempt<Held>>()
   #uncountedCount = 0
   #limit: number
-  /** Consecutive attempts that reached no server. */
   #failures = 0
-  /** The limit when the host was last busy. */
   #crowdedLimit = 0
   #pauseMs = 0
   #pauses = 0
@@ -81,7 +77,6 @@ export class Lane<Held extends Item> {
     return this.held <= this.#claimBelow(this.#capacity) || !this.#shares.has(account)
   }
 
-  /** The items of each account. */
   *heldByAccount(): Iterable<[account: string, held: number]> {
     for (const [account, { held }] of this.#shares) yield [account, held]
   }

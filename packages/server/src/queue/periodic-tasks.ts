@@ -36,7 +36,6 @@ type PeriodicTask = {
   name: TaskName
   /** Time from the end of a run until the next is due; absent for a task without an interval. */
   everyMs?: number
-  /** The signal of the loop that calls. */
   signal: AbortSignal
   /** Does some of the work; ends early once its signal is aborted. True when there may be more. */
   run(signal: AbortSignal): Promise<boolean>
@@ -275,12 +274,12 @@ type BackgroundPorts = {
   sweepBlobs(signal: AbortSignal): Promise<number>
   /** Time from one sweep to the next. */
   sweepEveryMs: number
-  /** Checks the custom domains that are due; true when there may be more. */
+  /** True when there may be more. */
   checkDomains(signal: AbortSignal): Promise<boolean>
   rotateKeys(signal: AbortSignal): Promise<void>
-  /** Indexes messages for searches; true when there may be more. */
+  /** True when there may be more. */
   indexSearch(signal: AbortSignal): Promise<boolean>
-  /** Counts mail for the hourly figures; true when there may be more. */
+  /** True when there may be more. */
   countMail(): Promise<boolean>
   tasks: PeriodicTasks
   log: Log

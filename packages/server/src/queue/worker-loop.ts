@@ -1,7 +1,6 @@
 import type { Log } from '#platform/log.ts'
 
 type WorkerLoop = {
-  /** Call it when there may be work. */
   wake(): void
   /** Aborts the present step, waits for it and ends the loop. */
   close(): Promise<void>

@@ -14,9 +14,8 @@ export type BlobStore = {
    * then.
    */
   put(id: string, content: Uint8Array): Promise<void>
-  /** Null when there is no such blob. */
   get(id: string): Promise<Uint8Array | null>
-  /** Removes blobs; ignores absent ids. */
+  /** Ignores absent ids. */
   remove(ids: readonly string[]): Promise<void>
   /** Time between two sweeps, by the cost of listing everything. */
   readonly sweepEveryMs: number

@@ -16,7 +16,6 @@ import { openS3Transport, S3Answer } from './s3-transport.ts'
 const S3_SWEEP_MS = DAY_MS
 /** For one request, the wait for a connection included: 30 MiB at 1 MiB a second. */
 const S3_REQUEST_MS_MAX = 30 * SECOND_MS
-/** Tries of one operation. */
 export const S3_TRIES_MAX = 3
 /** After this time there is no further try, because a sender waits for all tries. */
 const S3_RETRY_MS_MAX = 10 * SECOND_MS
@@ -137,7 +136,6 @@ async function putOnce(s3: S3mini, { key, content, sum }: Put): Promise<void> {
   if (!headers.has('etag')) throw new Error('what answered is no S3 server')
 }
 
-/** Lets the server verify the octets. */
 async function md5Of(content: Uint8Array): Promise<{ 'content-md5': string }> {
   const hash = createHash('md5')
   for (let start = 0; start < content.length; start += COMPOSE_STEP_BYTES) {
@@ -183,7 +181,6 @@ function ageOf({ storedMs, nowMs }: { storedMs: number; nowMs: number | null }):
   return nowMs !== null && storedMs > 0 ? Math.max(0, nowMs - storedMs) : 0
 }
 
-/** The blob with this name, if the name has a blob's form. */
 function blobsOf(name: string, ageMs: number): StoredBlob[] {
   const [folder = '', id = '', ...further] = name.split('/')
   const isBlob = folder.length === 2 && id !== '' && further.length === 0
@@ -193,7 +190,6 @@ function blobsOf(name: string, ageMs: number): StoredBlob[] {
 /** `refused`: waiting does not help, the operator has to change something. */
 export type S3Obstacle = { readonly kind: 'refused' | 'away'; readonly text: string }
 
-/** Codes for unknown credentials. */
 const CREDENTIALS = new Set([
   'AuthFailure',
   'InvalidAccessKeyId',
@@ -233,7 +229,7 @@ function s3ObstacleOf(place: S3Place, fault: S3Fault): S3Obstacle {
 }
 
 type ServerError = {
-  /** The HTTP status; null without an answer. */
+  /** Null without an answer. */
   readonly status: number | null
   /** Such as `NoSuchBucket`; null for none. */
   readonly code: string | null
@@ -284,7 +280,6 @@ function s3FaultOf(error: unknown): S3Fault {
   return new S3Fault(kind, `S3 did not answer: ${text}`, { status: null, code: null })
 }
 
-/** Codes of full servers and exceeded quotas. */
 const FULL = new Set(['QuotaExceeded', 'XMinioStorageFull', 'InsufficientCapacity', 'StorageFull'])
 const CODE = /^[A-Za-z0-9.]{1,100}$/
 const CODE_IN_BODY = /<Code>([^<]{1,100})<\/Code>/

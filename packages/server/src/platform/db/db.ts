@@ -49,7 +49,6 @@ export function transaction<Schema, Input, Value>({
   return { ...declared, essential: essential || erasing, erasing, group }
 }
 
-/** A transaction whose group form also serves a single input. */
 export function groupTransaction<Schema, Input, Value>({
   group,
   ...declared
@@ -123,10 +122,8 @@ export type Db<Schema> = {
   close(): Promise<void>
 }
 
-/** A database that is only read. */
 export type ReadingDb<Schema> = Pick<Db<Schema>, 'read' | 'reading' | 'close'>
 
-/** Notified of commits, for metrics. */
 export type DbObserver = {
   committed(groupSize: number, durationMs: number): void
 }
@@ -143,7 +140,6 @@ export type Signals = {
   close(): Promise<void>
 }
 
-/** For a process that is alone with its database. */
 export function openOwnSignals(): Signals {
   const listeners: (() => void)[] = []
   return {

@@ -23,11 +23,8 @@ const WRITES_COUNTED_SECONDS = 5
 /** An older failure no longer counts: the store is presumed to work. */
 export const STORE_AWAY_MS = 10 * SECOND_MS
 
-/** The load of all writes, or of one account's. */
 export type WriteLoad = {
-  /** Writes waiting or under way. */
   readonly waiting: number
-  /** Age of the oldest of them. */
   readonly oldestMs: number
   /** Writes that ended within the last WRITES_COUNTED_SECONDS while others waited. */
   readonly endedLately: number
@@ -146,7 +143,6 @@ function openFailures(clock: Pick<Clock, 'monotonic'>) {
 
 type Load = ReturnType<typeof openLoad>
 
-/** Writes under way, by the time of their call. */
 function openLoad(clock: Pick<Clock, 'monotonic'>) {
   const underWay = new Set<{ askedMs: number }>()
   const ended = openRecentCount()
@@ -213,7 +209,6 @@ export type StorePressure = {
   mayTakeOf(accountId: string): boolean
   /** Throws `service_unavailable`, with a time to retry, when no write may be accepted. */
   requireRoom(accountId?: string): void
-  /** Whether the store fails or writes of several accounts wait for long. */
   isStrained(): boolean
   load(): WriteLoad
 }

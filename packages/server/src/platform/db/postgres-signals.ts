@@ -8,7 +8,6 @@ import type { Signals } from './db.ts'
 
 /** The shortest time between two notifications of a process. */
 const EVENT_SIGNAL_GAP_MS = 20
-/** Time between tries to connect again. */
 const EVENT_SIGNAL_RETRY_MS = SECOND_MS
 
 type PostgresSignalsOptions = {

@@ -105,7 +105,6 @@ function openTransactions<Schema>(
   let closing: Promise<void> | null = null
   let onIdle = () => {}
   return {
-    /** `groupSize` is called at the end. */
     async run<Value>(
       work: (tx: Tx<Schema>) => Promise<Value>,
       groupSize: () => number,
@@ -307,7 +306,6 @@ const MIGRATION_TRIES_MAX = 100
 /** How often a process checks whether another has finished its migrations. */
 const MIGRATION_POLL_MS = 100
 
-/** One connection. */
 type Session = {
   query(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }>
 }
@@ -325,7 +323,6 @@ const SETTINGS = [
   'tcp_keepalives_count = 4',
 ]
 
-/** Any constant number. */
 const MIGRATION_LOCK = 727_265
 
 /**
@@ -396,7 +393,6 @@ async function countOthers(session: Session): Promise<number> {
   return Number(rows[0]?.others ?? 0)
 }
 
-/** The table may lack the column. */
 async function readApplied(session: Session): Promise<AppliedMigration[]> {
   const { rows } = await session.query(
     `select to_jsonb(applied) ->> 'compatible_from' as compatible_from, version, name, checksum

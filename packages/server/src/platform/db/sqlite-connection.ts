@@ -14,7 +14,6 @@ export const BUSY_TIMEOUT_MS = 2 * SECOND_MS
 export const DATABASE_PAGE_BYTES = 8 * 1024
 
 export type SqliteConnection = {
-  /** Runs statements without results. */
   exec(sql: string): void
   /** Like `exec`, for one statement that is run often. */
   run(sql: string): void

@@ -289,7 +289,6 @@ type DiskReserve = {
   restore(): boolean
 }
 
-/** For writers without a reserve. */
 const NO_RESERVE: DiskReserve = { isWhole: true, giveUp: () => {}, restore: () => true }
 
 /** Reserves `RESERVE_BYTES` at `path`, or an eighth of a small disk. */
@@ -334,7 +333,6 @@ export function giveUpReserveOnFullDisk(path: string): void {
   if (freeBytes(path) < reserveBytes(path) / 4) rmSync(path, { force: true })
 }
 
-/** The largest write-ahead log on the disk of `path`, in bytes. */
 function logBytesMax(path: string): number {
   return diskBytes(path) / 16
 }

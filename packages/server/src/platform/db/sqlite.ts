@@ -202,12 +202,10 @@ class WriterThread {
     worker.on('exit', () => this.#end(reason))
   }
 
-  /** Throws when no writer thread runs. */
   check(): void {
     if (this.#worker === null) throw unavailable()
   }
 
-  /** Runs a named transaction; see `Db.write`. */
   submit<Value>(name: string, input: unknown, traceParent?: string): Promise<Value> {
     if (this.#worker === null || this.#closing !== null) return Promise.reject(unavailable())
     if (this.#waiting.size >= WRITE_QUEUE_MAX) {

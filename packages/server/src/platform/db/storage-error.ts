@@ -1,11 +1,9 @@
 // Errors of a store that cannot answer now.
 
 export type StorageErrorKind =
-  /** No room left. */
   | 'full'
   /** Locked by another process, or too many writes wait. */
   | 'busy'
-  /** Not reachable, or failing. */
   | 'unavailable'
 
 export class StorageError extends Error {

@@ -9,7 +9,6 @@ export const WRITE_QUEUE_MAX = 5_000
  * Concurrent writes on PostgreSQL. Writes that wait for each other's rows must leave connections to readers.
  */
 export const POSTGRES_WRITES_MAX = 7
-/** How long a write waits for a slot before it is refused as busy. */
 export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
 /** Writes that share a transaction on PostgreSQL. Larger groups take longer and save no more. */
 const WRITE_GROUP_MAX = 50

@@ -19,7 +19,6 @@ export type Answer<Record> =
       readonly canonicalName: string
     }
   | {
-      /** Definitely no such records. */
       readonly kind: 'none'
       /** NXDOMAIN: the name or its alias does not exist at all. */
       readonly isNameMissing: boolean
@@ -72,7 +71,6 @@ function readRcode(packet: DecodedPacket): number {
   return ((packet.flags ?? 0) & 0xf) | (extended << 4)
 }
 
-/** The name of a code, or its number. */
 function nameRcode(rcode: number): string {
   return RCODES[rcode] ?? `error ${rcode}`
 }

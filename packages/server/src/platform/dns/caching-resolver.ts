@@ -58,7 +58,6 @@ type Query<Type extends QuestionType> = (
   options: QuestionOptions,
 ) => Promise<Answer<RecordOf[Type]>>
 
-/** The answer for a text that cannot be a name. */
 const NO_NAME: Answer<never> = { kind: 'none', isNameMissing: true, ttlMs: 0 }
 
 class AnswerCache<Type extends QuestionType> {

@@ -100,7 +100,7 @@ export function openResolver({
     const aborted = () =>
       closing.signal.aborted
         ? fault('the resolver is closed')
-        : fault(`${type} of ${name}: the question was aborted`)
+        : fault(`${type} of ${name}: the question was given up`)
     if (typeof release === 'string') return aborted()
     try {
       onSent?.()
@@ -178,9 +178,7 @@ const DNS_FIRST_TRY_MS = 400
 
 type LookupOptions = {
   readonly servers: readonly ServerAddress[]
-  /** The index of the server to query first. */
   readonly firstServer: number
-  /** The time for all tries together. */
   readonly wholeMs: number
   readonly chance: Chance
   readonly signal: AbortSignal

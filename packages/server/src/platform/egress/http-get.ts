@@ -30,7 +30,6 @@ type HttpGetterOptions = Pick<
   'resolver' | 'allowPrivate' | 'ownNames' | 'ca'
 > & {
   readonly headers: Readonly<Record<string, string>>
-  /** The largest answer, in octets. */
   readonly bytesMax: number
   readonly redirectsMax: number
   /** The time for everything, redirects included, in milliseconds. */

@@ -69,106 +69,90 @@ export type HttpPosterOptions = Pick<
   readonly userAgent: string
   /** Replaces the limits that receivers are promised. */
   readonly patience?: { readonly connectMs?: number; readonly totalMs?: number }
-  /** How long an idle connection is kept. */
   readonly idleMs?: number
 }
-
-/** Loads nothing before the first post. */
-export function openHttpPoster(options: HttpPosterOptions): HttpPoster {
-  const poster = new Poster(options)
-  return { post: (request) => poster.post(request), close: () => poster.close() }
-}
-
-/** `fresh` uses no connection twice. */
-type Agents = { readonly keeping: Agent; readonly fresh: Agent }
 
 /** undici publishes every request of the process here, just before it is written. */
 const REQUESTS = 'undici:client:sendHeaders'
 type Sent = Pick<DiagnosticsChannel.ClientSendHeadersMessage, 'socket'>
 
-class Poster {
-  readonly #options: HttpPosterOptions
-  readonly #connector: GuardedConnector
-  readonly #exchanges = new Set<Exchange>()
-  readonly #note = (message: unknown) => this.#connector.onRequest((message as Sent).socket)
-  #agents: Promise<Agents> | null = null
-  #isClosed = false
+/** Loads nothing before the first post. */
+export function openHttpPoster(options: HttpPosterOptions): HttpPoster {
+  const { patience, userAgent, idleMs: keepAliveTimeout = WEBHOOK_IDLE_MS_MAX } = options
+  const connectMs = patience?.connectMs ?? WEBHOOK_CONNECT_MS_MAX
+  const connector = new GuardedConnector({ ...options, connectMs })
+  const exchanges = new Set<Exchange>()
+  const onRequest = (message: unknown) => connector.onRequest((message as Sent).socket)
+  let loading: ReturnType<typeof loadAgents> | null = null
+  let isClosed = false
 
-  constructor(options: HttpPosterOptions) {
-    this.#options = options
-    const connectMs = options.patience?.connectMs ?? WEBHOOK_CONNECT_MS_MAX
-    this.#connector = new GuardedConnector({ ...options, connectMs })
-  }
-
-  async post({ url, headers, body, signal }: HttpPostRequest): Promise<HttpPostOutcome> {
-    const exchange = new Exchange()
-    const cut = () => exchange.fail('cut')
-    if (this.#isClosed) cut()
-    using _ = onAbort(signal, cut)
-    this.#exchanges.add(exchange)
-    try {
-      this.#agents ??= this.#load()
-      const { keeping, fresh } = await this.#agents
-      exchange.start(this.#options.patience?.totalMs ?? WEBHOOK_MS_MAX)
-      const request = this.#requestOf(url, { headers, body })
-      // A receiver may close an idle connection just as it is used again.
-      exchange.repeat = (error) => {
-        const isRepeated = this.#connector.isOfIdleConnection(error)
-        if (isRepeated) fresh.dispatch(request, exchange)
-        return isRepeated
+  return {
+    async post({ url, headers, body, signal }) {
+      const exchange = new Exchange()
+      const cut = () => exchange.fail('cut')
+      if (isClosed) cut()
+      using _ = onAbort(signal, cut)
+      exchanges.add(exchange)
+      try {
+        loading ??= loadAgents(connector, keepAliveTimeout).then((agents) => {
+          if (!isClosed) subscribe(REQUESTS, onRequest)
+          return agents
+        })
+        const { keeping, fresh } = await loading
+        exchange.start(patience?.totalMs ?? WEBHOOK_MS_MAX)
+        const { origin, pathname, search } = new URL(url)
+        const request = {
+          origin,
+          path: pathname + search,
+          method: 'POST',
+          headers: { 'user-agent': userAgent, ...headers },
+          body,
+        } as const
+        // A receiver may close an idle connection just as it is used again.
+        exchange.repeat = (error) => {
+          const isRepeated = connector.isOfIdleConnection(error)
+          if (isRepeated) fresh.dispatch(request, exchange)
+          return isRepeated
+        }
+        const isCrowded = connector.openSockets >= WEBHOOK_CONNECTIONS_KEPT_MAX
+        if (!exchange.isOver) (isCrowded ? fresh : keeping).dispatch(request, exchange)
+      } catch (error) {
+        exchange.onResponseError(null, error)
       }
-      const isCrowded = this.#connector.openSockets >= WEBHOOK_CONNECTIONS_KEPT_MAX
-      if (!exchange.isOver) (isCrowded ? fresh : keeping).dispatch(request, exchange)
-    } catch (error) {
-      exchange.onResponseError(null, error)
-    }
-    try {
-      return await exchange.outcome
-    } finally {
-      this.#exchanges.delete(exchange)
-    }
-  }
-
-  #requestOf(url: string, { headers, body }: Pick<HttpPostRequest, 'headers' | 'body'>) {
-    const { origin, pathname, search } = new URL(url)
-    return {
-      origin,
-      path: pathname + search,
-      method: 'POST',
-      headers: { 'user-agent': this.#options.userAgent, ...headers },
-      body,
-    } as const
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true
-    for (const exchange of this.#exchanges) exchange.fail('cut')
-    this.#connector.destroy()
-    unsubscribe(REQUESTS, this.#note)
-    const agents = await this.#agents
-    await Promise.all([agents?.keeping.destroy(), agents?.fresh.destroy()])
-  }
-
-  async #load(): Promise<Agents> {
-    const { Agent } = await import('undici')
-    if (!this.#isClosed) subscribe(REQUESTS, this.#note)
-    const keepAliveTimeout = this.#options.idleMs ?? WEBHOOK_IDLE_MS_MAX
-    const options: Agent.Options = {
-      connect: (target, done) => this.#connector.connect(target, done),
-      allowH2: false,
-      maxHeaderSize: WEBHOOK_HEADER_BYTES_MAX,
-      // The exchange has its own timer, which a receiver cannot extend octet by octet.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout,
-      // A receiver's Keep-Alive field may only shorten the time.
-      keepAliveMaxTimeout: keepAliveTimeout,
-    }
-    return { keeping: new Agent(options), fresh: new Agent({ ...options, pipelining: 0 }) }
+      try {
+        return await exchange.outcome
+      } finally {
+        exchanges.delete(exchange)
+      }
+    },
+    async close() {
+      isClosed = true
+      for (const exchange of exchanges) exchange.fail('cut')
+      connector.destroy()
+      unsubscribe(REQUESTS, onRequest)
+      const agents = await loading
+      await Promise.all([agents?.keeping.destroy(), agents?.fresh.destroy()])
+    },
   }
 }
 
-/** One request and its outcome. */
+/** `fresh` uses no connection twice. */
+async function loadAgents(connector: GuardedConnector, keepAliveTimeout: number) {
+  const { Agent } = await import('undici')
+  const options: Agent.Options = {
+    connect: (target, done) => connector.connect(target, done),
+    allowH2: false,
+    maxHeaderSize: WEBHOOK_HEADER_BYTES_MAX,
+    // The exchange has its own timer, which a receiver cannot extend octet by octet.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout,
+    // A receiver's Keep-Alive field may only shorten the time.
+    keepAliveMaxTimeout: keepAliveTimeout,
+  }
+  return { keeping: new Agent(options), fresh: new Agent({ ...options, pipelining: 0 }) }
+}
+
 class Exchange implements Dispatcher.DispatchHandler {
   readonly outcome: Promise<HttpPostOutcome>
   isOver = false

@@ -8,13 +8,11 @@ const CLASSES_PER_DOUBLING = 4
 /** Two days; nothing is retried for longer. */
 const CLASS_MAX = 120
 
-/** The class of a time in milliseconds. */
 export function latencyClass(ms: number): number {
   if (ms <= 1) return 0
   return Math.min(CLASS_MAX, Math.ceil(CLASSES_PER_DOUBLING * Math.log2(ms)))
 }
 
-/** The sum of both. */
 export function addLatencies(one: Latencies, other: Latencies): Latencies {
   const sum: Record<string, number> = { ...one }
   for (const [name, count] of Object.entries(other)) sum[name] = (sum[name] ?? 0) + count

@@ -13,13 +13,9 @@ export type Metrics = {
   countSmtpOutcome(result: { outcome: string; code: number }): void
   /** The status of one recipient after an attempt, in the API's word. */
   countDelivery(status: string): void
-  /** The outcome of a report about sent mail. */
   countReport(outcome: string): void
-  /** A message or request that was refused because the store does not keep up. */
   countStoreRefusal(): void
-  /** The outcome of a webhook delivery. */
   countWebhookDelivery(status: string): void
-  /** One commit: how many transactions shared it, and its time. */
   observeCommit(commit: { size: number; durationMs: number }): void
   /** One transaction, from its call until it is on disk or refused. */
   observeWrite(durationMs: number): void
@@ -31,7 +27,6 @@ export type Metrics = {
   render(): Promise<{ contentType: string; body: string }>
 }
 
-/** For a service without metrics. */
 export const silentMetrics: Metrics = {
   countHttpRequest: () => {},
   countSmtpOutcome: () => {},

@@ -41,7 +41,6 @@ import {
 export const TRACE_SPANS_WAITING_MAX = 8_192
 const TRACE_BATCH_SPANS = 512
 const TRACE_BATCH_MS = SECOND_MS
-/** For sending one batch, retries included. */
 const TRACE_SEND_MS_MAX = 5 * SECOND_MS
 const TRACE_ATTRIBUTE_LENGTH_MAX = 200
 /** How long closing waits for the last spans. */
@@ -55,7 +54,6 @@ type OtlpOptions = {
   readonly endpoint: string
   /** The share of traces started here that are sent: 0 to 1. */
   readonly share: number
-  /** Attributes of this process. */
   readonly attributes: Readonly<Record<string, string>>
   readonly log: Log
   readonly clock: Clock
@@ -229,7 +227,6 @@ class OtlpTracing implements Tracing {
   }
 }
 
-/** The lifetime of a context's span. */
 type Lifetime = { isOver: boolean }
 
 const LIFETIME = createContextKey('mailroom lifetime')

@@ -34,7 +34,6 @@ export type ParentOptions = SpanOptions & {
 }
 
 export type Tracing = {
-  /** Whether tracing is on. */
   readonly isOn: boolean
   /** Starts a trace, or continues the caller's. */
   open(name: string, options: ParentOptions): OpenSpan
@@ -72,7 +71,6 @@ export const NO_SPAN: OpenSpan = {
   end: () => {},
 }
 
-/** For a service without a collector. */
 export const silentTracing: Tracing = {
   isOn: false,
   open: () => NO_SPAN,
