@@ -1,4 +1,4 @@
-// Time to empty a queue into a fast sink, every change of state durable, beside nodemailer's pooled
+// Time to empty a queue into a fast sink, every change of state durable, compared with nodemailer's pooled
 // transport sending the same messages from memory. Runs alternate.
 
 import { once } from 'node:events'

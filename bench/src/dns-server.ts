@@ -17,7 +17,7 @@ export type DnsAnswers = {
   readonly texts: Readonly<Record<string, string>>
   /** Of each answer. */
   readonly delayMs?: number
-  /** Whether NXDOMAIN says how long it holds (RFC 2308); it does unless told otherwise. */
+  /** Whether NXDOMAIN has an SOA with its TTL (RFC 2308); default true. */
   readonly hasSoa?: boolean
 }
 
@@ -77,6 +77,6 @@ function textData(text: string): Buffer {
   )
 }
 
-/** Of an SOA: two root names, and how long the no holds last. */
+/** The data of an SOA: two root names, and the negative TTL last. */
 const NO = Buffer.alloc(22)
 NO.writeUInt32BE(TTL_SECONDS, 18)

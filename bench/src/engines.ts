@@ -1,5 +1,5 @@
-// What the engine of the database costs the intake: the same messages into a service on SQLite, into one on
-// PostgreSQL, and into two on one PostgreSQL, in runs that alternate.
+// Receiving on each database: the same messages into a service on SQLite, into one on PostgreSQL, and into two on
+// one PostgreSQL, in alternating runs.
 
 import { parseArgs } from 'node:util'
 import { createTestDatabase, startPostgres } from '@mailroom/server/test/peers/postgres.ts'
@@ -78,7 +78,7 @@ export async function engines(args: string[]): Promise<void> {
   }
 }
 
-/** Of generators that ran at the same time; of their latencies the worse. */
+/** Sums up generators that ran at the same time; takes the worse latency. */
 function together(parts: Outcome[]): Outcome {
   const sum = (read: (one: Outcome) => number) => parts.reduce((all, one) => all + read(one), 0)
   return {

@@ -1,5 +1,5 @@
-// A share of a processor for one process, by a control group of the kernel: what limits a service is then
-// known, whatever else runs on the machine. Needs root.
+// Limits a process to a share of a processor with a control group, so that the limit of a service is known,
+// whatever else runs on the machine. Needs root.
 
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -76,7 +76,7 @@ function requestText(path: string, body: string): string {
   return `${plan.method} ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${plan.key}\r\n${content}\r\n${body}`
 }
 
-/** A status, or why there is none. */
+/** A status, or the reason for none. */
 type Answer = number | 'closed' | 'no answer'
 
 /** One request at a time; every answer has a Content-Length. */
@@ -86,7 +86,7 @@ function openConnection(): { ask(request: string): Promise<Answer>; close(): voi
   let isClosed = false
   let tell: (answer: Answer) => void = () => {}
   socket.on('error', () => {})
-  // Also one that the server ends without a word.
+  // Also an answer that the server cuts off.
   socket.on('close', () => {
     isClosed = true
     tell('closed')

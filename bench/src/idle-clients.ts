@@ -1,11 +1,11 @@
-// Clients that wait and do nothing else, in a process of their own: WebSockets that have subscribed and
-// requests that wait for a message. Prints a line when all of them wait, and ends with its input.
+// Idle clients in their own process: subscribed WebSockets, and requests that wait for a message. Prints a line
+// when all of them wait, and ends with its input.
 
 import { request } from 'node:http'
 
 export type IdlePlan = {
   port: number
-  /** The clients take turns with these. */
+  /** The clients use these in rotation. */
   accounts: { key: string; inboxId: string }[]
   sockets: number
   waiters: number
@@ -38,7 +38,7 @@ function openSocket({ key, inboxId }: IdlePlan['accounts'][number]): Promise<Web
   })
 }
 
-/** Again and again, for as long as this process lives. */
+/** Repeats until the process ends. */
 function wait({ key, inboxId }: IdlePlan['accounts'][number]): void {
   const asked = request(
     {

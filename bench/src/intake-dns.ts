@@ -1,5 +1,5 @@
-// What a slow resolver costs the intake: the same mail into two services, one with DNS at hand, one with
-// a resolver that takes its time and answers NXDOMAIN without SOA. Runs alternate; medians and their ratio.
+// The cost of a slow resolver for receiving: the same mail into two services, one with immediate DNS, one with a
+// slow resolver that answers NXDOMAIN without SOA. Runs alternate; prints medians and their ratio.
 
 import { parseArgs } from 'node:util'
 import { openDnsServer } from './dns-server.ts'
@@ -15,7 +15,7 @@ export async function intakeDns(args: string[]): Promise<void> {
     args,
     options: {
       'delay-ms': { type: 'string', default: '60' },
-      // Past twice the five seconds that such an answer is kept.
+      // Longer than twice the five seconds that such an answer is cached.
       seconds: { type: 'string', default: '12' },
       rounds: { type: 'string', default: '3' },
       sessions: { type: 'string', default: '20' },

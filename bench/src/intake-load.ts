@@ -1,5 +1,5 @@
-// What the benchmarks of intake share: the generator and its plan, what it tells, whom it writes to, and
-// what DNS says of its sender.
+// The common part of the benchmarks of receiving: the generator, its plan and report, its recipient, and the DNS
+// records of its sender.
 
 import { runToEnd } from './child.ts'
 
@@ -36,7 +36,7 @@ export type LoadPlan = {
   rate?: number
 }
 
-/** Sends as planned from a process of its own, and tells what was acknowledged. */
+/** Sends as planned from another process, and reports acknowledged messages. */
 export function load(plan: LoadPlan): Promise<Outcome> {
   return runToEnd<Outcome>('load-generator.ts', plan)
 }

@@ -1,4 +1,4 @@
-// What the messages of the intake benchmark have in common: what one signature can be made over.
+// The fields and the body that all messages of the intake benchmark share, so that one signature covers them.
 
 /** Whole fields without their line ends. */
 export function sharedFields(recipient: string): string[] {

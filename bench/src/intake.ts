@@ -1,5 +1,5 @@
-// Durable messages a second into the running service, side by side with the yardstick in the same
-// run, and what authentication costs of them: runs alternate, medians and their ratios are printed.
+// Durable messages a second into the running service, compared with the yardstick in the same run, and the cost
+// of authentication. Runs alternate; prints medians and their ratios.
 
 import { parseArgs } from 'node:util'
 import type { Inbox } from '@mailroom/sdk'
@@ -19,7 +19,7 @@ import { bodyOf, sharedFields } from './intake-message.ts'
 import { type RunningMailroom, startMailroom } from './mailroom.ts'
 import { makeSignature, type SharedSignature } from './signature.ts'
 
-/** One side of a comparison: a server, and the mail that it gets. */
+/** One side of a comparison: a server and its mail. */
 type Lane = { port: number; recipient: string; signature: string; runs: Outcome[] }
 
 /** Options: `--seconds 5` a run, `--rounds 3`, `--sessions 20`, `--bytes 2048`. */

@@ -23,7 +23,7 @@ export type LatencyPlan = {
 type Quantiles = { p50Ms: number; p99Ms: number }
 export type LatencyOutcome = {
   sent: number
-  /** Messages of which the frame or the request had not come five seconds after the last reply. */
+  /** Messages whose frame or request had not arrived five seconds after the last reply. */
   missing: number
   reply: Quantiles
   frame: Quantiles
@@ -48,7 +48,7 @@ await once(receiver, 'listening')
 const webhookId = await makeWebhook((receiver.address() as AddressInfo).port)
 const socket = await openSocket()
 
-/** Fewer than one address may have. What is due while all are busy waits for its turn. */
+/** Fewer than one address may have. Messages that are due while all are busy wait. */
 const SESSIONS = 40
 const idle: Peer[] = []
 for (let index = 0; index < SESSIONS; index++) idle.push(await openPeer(plan.smtpPort))
@@ -84,7 +84,7 @@ function quantilesOf(values: number[]): Quantiles {
   return { p50Ms: quantile(values, 0.5), p99Ms: quantile(values, 0.99) }
 }
 
-/** A second telling of the same event, as at-least-once allows, does not count. */
+/** A repeated delivery of an event, which at-least-once allows, does not count. */
 function note(kind: 'frame' | 'request', text: string, nowMs: number): void {
   const serialText = /"subject":"latency (\d+)"/.exec(text)?.[1]
   const dotMs = serialText === undefined ? undefined : dots.get(`${kind} ${serialText}`)

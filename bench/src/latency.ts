@@ -1,5 +1,5 @@
-// How soon an agent learns of mail: from the client's final dot to the reply, the WebSocket frame and
-// the webhook's request; and what clients cost that only wait.
+// How soon an agent gets mail: from the client's final dot to the reply, the WebSocket frame and the webhook's
+// request; and the cost of idle clients.
 
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -42,7 +42,7 @@ export async function latency(args: string[]): Promise<void> {
   process.stdout.write(`\n${costs}\n`)
 }
 
-/** Messages a second over kept connections, into an inbox that nobody listens to. */
+/** Messages a second over kept connections, into an inbox without readers of events. */
 async function measureIntake(mailroom: RunningMailroom, rounds: number): Promise<number> {
   const { address } = await mailroom.client.inboxes.create({})
   const plan = {
@@ -89,7 +89,7 @@ async function measureLatencies(
   return rows
 }
 
-/** On a service that has done nothing yet: memory that other work has left would hide the difference. */
+/** On a fresh service, because memory left by other work would hide the difference. */
 async function measureIdle({ idle, rounds }: { idle: number; rounds: number }): Promise<string> {
   const mailroom = await startMailroom({ MAILROOM_ADMIN_TOKEN: OPERATOR })
   try {

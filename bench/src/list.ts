@@ -31,7 +31,7 @@ export async function list(args: string[]): Promise<void> {
     const rows = [['page', 'messages', 'p50 ms', 'p99 ms', 'p50 ratio']]
     for (const measured of measurements(mailroom)) {
       await sample(measured, inboxes.slice(0, 1), Number(values.requests) / 5)
-      // Inboxes take turns, so that whatever else the machine does falls on all alike.
+      // Sizes alternate, so that other work on the machine affects all of them.
       const times = await sample(measured, inboxes, Number(values.requests))
       const first = quantile(times[0] ?? [], 0.5)
       for (const [index, size] of sizes.entries()) {
@@ -117,7 +117,7 @@ async function fill(mailroom: RunningMailroom, address: string, count: number): 
       throw new Error('The service closed the connection.')
     })
     closed.catch(() => {})
-    // Whoever speaks before the greeting is sent away.
+    // The server disconnects clients that send before the greeting.
     await once(socket, 'data')
     socket.write('EHLO bench.example\r\n')
     while (next < count) {

@@ -53,7 +53,7 @@ async function runSession(): Promise<void> {
   }
 }
 
-/** The time of the next message, where they come at a rate; what is late is not made up for. */
+/** The time of the next message at a given rate; late messages are not made up for. */
 async function turn(): Promise<void> {
   if (plan.rate === undefined) return
   const nowMs = performance.now()

@@ -42,7 +42,7 @@ export async function startMailroom(
       MAILROOM_SMTP_PORT: String(smtpPort),
       MAILROOM_BOOTSTRAP_API_KEY: KEY,
       MAILROOM_LIMIT_API_PER_MINUTE: '100000000',
-      // Refuses at once: what the machine's DNS does is not what is measured.
+      // Refuses at once, so that the machine's DNS does not count.
       MAILROOM_DNS_SERVERS: '127.0.0.1:9',
       ...env,
     },

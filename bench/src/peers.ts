@@ -1,6 +1,6 @@
-// The service beside the mail servers that people trust: the same generator, messages and disk, runs that
-// alternate, medians and their ratios. Needs root, for two of them are unpacked from Debian's packages and
-// started in a mount namespace; nothing is installed.
+// The service compared with other mail servers: the same generator, messages and disk, alternating runs, medians
+// and their ratios. Needs root, because two of them are unpacked from Debian's packages and started in a mount
+// namespace; nothing is installed.
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -51,7 +51,7 @@ export async function peers(args: string[]): Promise<void> {
     },
   })
   const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'bench-peers-'))
-  // Their own accounts have to reach what lies in it.
+  // Their own users must be able to read it.
   chmodSync(folder, 0o755)
   const servers: PeerServer[] = []
   const dns = await openDnsServer({ texts: SENDER_RECORDS })
@@ -100,7 +100,7 @@ type Plan = {
   seconds: number
 }
 
-/** What is delivered behind the answer is waited for, so that it does not burden the next server's run. */
+/** Waits for deliveries after the reply, so that they do not slow the next server's run. */
 async function run(lane: Lane, plan: Plan, isMeasured: boolean): Promise<void> {
   const beganMs = performance.now()
   const outcome = await load({ ...plan, port: lane.server.port })

@@ -1,5 +1,5 @@
-// The yardstick of the delivery benchmark: nodemailer's pooled transport, composing, signing and
-// sending the same messages without keeping anything. Prints how long it took as JSON.
+// The yardstick of the delivery benchmark: nodemailer's pooled transport composes, signs and sends the same
+// messages without storing anything. Prints the time as JSON.
 
 import { generateKeyPairSync } from 'node:crypto'
 import { createTransport } from 'nodemailer'

@@ -1,5 +1,5 @@
-// What a long queue costs everybody else: reading and accepting with and without deliveries that wait,
-// and the start on them.
+// The cost of a long queue for other work: reading and accepting with and without waiting deliveries, and a start
+// with them.
 
 import { parseArgs } from 'node:util'
 import { runToEnd } from './child.ts'
@@ -19,7 +19,7 @@ export async function queue(args: string[]): Promise<void> {
     },
   })
   const options = { seconds: Number(values.seconds), rounds: Number(values.rounds) }
-  // Nobody listens there: what is sent is tried once and waits.
+  // Nothing listens there, so each delivery is tried once and waits.
   const env = {
     ...NO_SEND_LIMITS,
     MAILROOM_DELIVERY: 'direct',

@@ -6,7 +6,7 @@ import { largeRows, type Size, smallRows, TOTALS } from './scale-rows.ts'
 /** Runs SQL on a connection of its own. */
 export type Run = (text: string) => Promise<Record<string, unknown>[]>
 
-/** Fills every table; what there was is gone. `atOnce` statements run side by side. */
+/** Empties and fills every table. `atOnce` statements run in parallel. */
 export async function fill(run: Run, size: Size, atOnce = 3): Promise<void> {
   for (const statement of smallRows(size)) await run(statement)
   await run('analyze scale_ticks, scale_inboxes')

@@ -1,5 +1,5 @@
-// What the service's own queries and transactions cost on a filled database: time, which the machine's
-// load changes, and pages and log written, which it does not. One at a time, on one connection.
+// The cost of the service's own queries and transactions on a filled database: time, which depends on the machine's
+// load, and pages and log, which do not. One at a time, on one connection.
 
 import { listEvents, readLog } from '@mailroom/server/events/event-rows.ts'
 import { storeReceived } from '@mailroom/server/inbound/receive-message-rows.ts'
@@ -23,7 +23,7 @@ export type Figures = {
   name: string
   p50Ms: number
   p99Ms: number
-  /** Pages looked at, each time, and those of them that the server had to read from its files. */
+  /** Pages read each time, and those of them that the server had to read from its files. */
   pages: number
   pagesRead: number
   walBytes: number
@@ -40,7 +40,7 @@ type Operation = { name: string; run(round: number): Promise<unknown> }
 
 const WARM_ROUNDS = 100
 
-/** Does every operation `rounds` times, each time elsewhere in the database. */
+/** Runs every operation `rounds` times, each time elsewhere in the database. */
 export async function measure(
   db: Db,
   { run, messages, rounds }: { run: Run; messages: number; rounds: number },
@@ -165,7 +165,7 @@ function writes(db: Db, at: (round: number) => Sample): Operation[] {
   ]
 }
 
-/** As the SMTP door does it, of a sender who has not written before. */
+/** Like the SMTP server, for a sender who has not written before. */
 export function receive(db: Db, sample: Sample, parentKeys: string[]): Promise<unknown> {
   const key = `${makeId('msg')}@firm.example`
   const input = arriving(sample, [sample.inboxId], { key, parentKeys })
@@ -180,7 +180,7 @@ type Counts = { found: number; read: number; wal: number }
 
 /** Pages of this database, which nobody else should be using, and log of this connection. */
 async function readCounts(db: Db): Promise<Counts> {
-  // What a connection has counted is told to others when it is asked to.
+  // A connection publishes its counters only on request.
   await sql`select pg_stat_force_next_flush()`.execute(db.read)
   await sql`select pg_stat_clear_snapshot()`.execute(db.read)
   const { rows } = await sql<Counts>`

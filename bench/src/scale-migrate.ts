@@ -1,5 +1,5 @@
-// From today's tables to partitions while the service runs: the tables by time are made the first
-// partition of a table of their own name, which takes a moment whatever their size.
+// Moves from today's tables to partitions while the service runs: each table by time becomes the first partition
+// of a table with its name, in a moment whatever its size.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { findUnsettledSince } from '@mailroom/server/events/event-rows.ts'
@@ -53,7 +53,7 @@ export async function describeMigration(db: Db, run: Run): Promise<string> {
   return [...lines, `meanwhile ${arrived} messages arrived and ${refused} were refused`].join('\n')
 }
 
-/** A step that did not get its lock held up nobody for long, and is tried again. */
+/** A step that did not get its lock delayed nobody for long, and is retried. */
 async function withPatience(run: Run, sql: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -67,7 +67,7 @@ async function withPatience(run: Run, sql: string): Promise<void> {
   }
 }
 
-/** Mail that arrives, one message after the other, and how far readers of the log are held up. */
+/** Sends mail, one message after the other, and measures how long readers of the log wait. */
 function watch(db: Db, samples: Sample[]) {
   let isOver = false
   const seen = { slowestMs: 0, lagMs: 0, arrived: 0, refused: 0 }
@@ -98,18 +98,18 @@ function watch(db: Db, samples: Sample[]) {
 
 function preparing({ table, prefix }: ByTime): string[] {
   return [
-    // Of rows that stand there nothing is looked at yet, so the lock is short.
+    // Existing rows are not checked yet, so the lock is short.
     `alter table ${table} add constraint ${table}_until check (id < '${idAt(prefix, midnight())}') not valid`,
     // Reads all rows, under a lock that lets others read and write.
     `alter table ${table} validate constraint ${table}_until`,
-    // The key of a partitioned table has its column in it.
+    // The key of a partitioned table must contain its partition column.
     ...(table === 'events'
       ? ['create unique index concurrently events_by_place on events (sequence, id)']
       : []),
   ]
 }
 
-/** One transaction, which changes the catalogue: no row is read or written, and no index made. */
+/** One transaction that changes only the catalogue: no row is read or written, no index created. */
 function cutOver({ table, prefix, everyDays }: ByTime, { key, keyText, indexes }: Whole): string {
   const old = `${table}_before`
   const isLog = table === 'events'
@@ -131,7 +131,7 @@ function cutOver({ table, prefix, everyDays }: ByTime, { key, keyText, indexes }
     ...(isLog ? [MOVE_SEQUENCE] : []),
     `alter table ${table} attach partition ${old} for values from (minvalue) to ('${idAt(prefix, midnight())}')`,
     `alter table ${old} drop constraint ${table}_until`,
-    // What an index of the same kind is there for is taken over and not made anew.
+    // An equal index is taken over instead of created again.
     `alter table ${table} add constraint ${key} ${withColumn(keyText, 'id')}`,
     ...indexes,
     ...later,
@@ -140,14 +140,14 @@ function cutOver({ table, prefix, everyDays }: ByTime, { key, keyText, indexes }
   ].join(';\n')
 }
 
-/** The new table goes on counting where the old one was. */
+/** The new table continues the sequence of the old one. */
 const MOVE_SEQUENCE = `do $$ begin
     execute format('alter table events alter column sequence add generated always as identity (start with %s)',
       (select last_value + 1 from events_sequence_seq));
     alter table events_before alter column sequence drop identity;
   end $$`
 
-/** Where the new partitions begin: what is made until then stays in the old table. */
+/** Where the new partitions begin; earlier rows stay in the old table. */
 function midnight(): number {
   return (Math.floor(Date.now() / DAY_MS) + 1) * DAY_MS
 }

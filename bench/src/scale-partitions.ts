@@ -1,5 +1,5 @@
-// The same tables in partitions: by time where rows come, are read and go by time, which ids tell, and by
-// account where rows stay with an account.
+// The same tables in partitions: by time (which ids contain) for rows that are read and removed by time, and by
+// account for rows that stay with an account.
 
 import { DAY_MS } from '@mailroom/server/platform/units.ts'
 import type { Run } from './scale-fill.ts'
@@ -22,7 +22,7 @@ export function partitionings(everyDays: number): Partitioning[] {
   ]
 }
 
-/** Makes an empty table anew in partitions that reach from one time to another. */
+/** Recreates an empty table with partitions for a range of time. */
 export async function partitionEmpty(
   run: Run,
   partitioning: Partitioning,
@@ -82,7 +82,7 @@ function partitionsOf(
   ]
 }
 
-/** The least id that is made at this time: ten letters of base32 are a UUIDv7's time. */
+/** The smallest id of this time: the first ten letters of base32 are a UUIDv7's time. */
 export function idAt(prefix: string, timeMs: number): string {
   const digits = '0123456789abcdefghjkmnpqrstvwxyz'
   const letters = Array.from({ length: 10 }, (_, index) => {
@@ -102,7 +102,7 @@ function rangeOfDays(fromMs: number, toMs: number, everyDays: number): number[] 
   return Array.from({ length: count }, (_, index) => firstMs + index * everyDays * DAY_MS)
 }
 
-/** A unique index of a partitioned table has to hold the column that tells the partition. */
+/** A unique index of a partitioned table must contain the partition column. */
 export function withColumn(text: string, column: string): string {
   const opening = text.lastIndexOf('(')
   const columns = text.slice(opening + 1, text.lastIndexOf(')')).split(', ')

@@ -1,7 +1,7 @@
-// What `scale-fill.ts` fills the tables with, as SQL: every row is a function of its message's number.
-// Message n comes at a time of its own; one in ten goes to the first inbox, the others to all the other
-// inboxes in turn. Two messages one after the other in an inbox make a thread, and two fifths of the
-// second ones were sent. Bodies are short: what is measured is rows and indexes, not their texts.
+// The rows of `scale-fill.ts` as SQL: every row is a function of its message's number. Each message has its own
+// time; one in ten goes to the first inbox, the others to the other inboxes in rotation. Two consecutive messages
+// of an inbox make a thread, and two fifths of the second ones were sent. Bodies are short, because rows and
+// indexes are measured, not texts.
 
 import { EVENT_MS } from '@mailroom/server/events/event.ts'
 
@@ -9,13 +9,13 @@ export type Size = { messages: number; inboxes: number; endMs: number }
 
 const INBOXES_PER_ACCOUNT = 10
 const LARGE_EVERY = 10
-/** Messages that have one time in their ids, told apart by a counter behind it. */
+/** Messages with the same time in their ids, which a counter after it distinguishes. */
 const TICK = 1_000
 /** Destinations of what waits to be delivered, which is what was sent of the last so many. */
 const LANES = 200
 const WAITING_SHARE = 20
 
-/** So many messages that end now, a thousand an inbox and ten thousand an account. */
+/** This many messages until now, a thousand for an inbox and ten thousand for an account. */
 export function sizeOf(messages: number): Size {
   return { messages, inboxes: Math.max(20, Math.round(messages / 1_000)), endMs: Date.now() }
 }
@@ -28,7 +28,7 @@ export function smallRows({ messages, inboxes, endMs }: Size): string[] {
     .map((shift) => `substr(${digits}, ((ms >> ${shift}) & 31)::integer + 1, 1)`)
     .join(' || ')
   return [
-    // Of a UUIDv7 in base32 the first ten letters are the time.
+    // The first ten letters of a UUIDv7 in base32 are the time.
     `create or replace function scale_time(ms bigint) returns text language sql immutable
        as $$ select ${letters} $$`,
     `create or replace function scale_id(prefix text, begun text, n bigint) returns text
@@ -109,7 +109,7 @@ export function largeRows(size: Size): Record<string, string> {
   }
 }
 
-/** What is counted of the large tables. */
+/** Counters of the large tables. */
 export const TOTALS = [
   `insert into inbox_counters (inbox_id, inbound_count, outbound_count, thread_count, unread_thread_count)
      select inbox_id, total - sent, sent, (total + 1) / 2,

@@ -1,6 +1,5 @@
-// What a filled database takes and what keeping it costs: sizes, the pages that arriving mail keeps in
-// memory, removal of what is past its time by rows and by partitions, vacuum, and reading it all for a
-// backup.
+// The size and upkeep of a filled database: sizes, the pages that arriving mail keeps in memory, removal of
+// expired rows and partitions, vacuum, and reading everything for a backup.
 
 import { EVENT_MS } from '@mailroom/server/events/event.ts'
 import { DAY_MS } from '@mailroom/server/platform/units.ts'
@@ -70,7 +69,7 @@ export async function describeHotSet(db: Db, run: Run, count: number): Promise<s
   ])
 }
 
-/** The service's own removal of a day's rows, as far as `steps` go, and the vacuum behind it. */
+/** The service's own removal of a day's rows, at most `steps` steps, and the vacuum after it. */
 export async function describeRemoval(db: Db, run: Run, steps: number): Promise<string> {
   const untilMs = Date.now() - EVENT_MS + DAY_MS / 2
   const count = async () => {

@@ -1,5 +1,5 @@
-// Many messages in PostgreSQL: what the service's own queries and transactions cost among them, in today's
-// tables and in partitions of them, what they take on the disk, and what their upkeep takes.
+// Many messages in PostgreSQL: the cost of the service's own queries and transactions, in today's tables and in
+// partitions, their size on disk, and the cost of their upkeep.
 
 import { readFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -25,7 +25,7 @@ import {
   describeSizes,
 } from './scale-upkeep.ts'
 
-/** What is done to a database, in this order. */
+/** The parts of a run, in this order. */
 const PARTS = ['sizes', 'queries', 'hot', 'together', 'removal', 'dump', 'migration'] as const
 
 /**
@@ -103,7 +103,7 @@ async function examine(
   }
 }
 
-/** False where it is there already. */
+/** False if it exists already. */
 async function createDatabase(serverUrl: string, name: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: serverUrl })
   await client.connect()

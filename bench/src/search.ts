@@ -1,5 +1,5 @@
-// Searching an inbox of many messages on both databases: how long it takes to index them, how large the
-// index is, and how long searches of several kinds take, of which each looks for other words.
+// Search in an inbox of many messages on both databases: time to index them, size of the index, and time of
+// several kinds of searches, each for other words.
 
 import { statSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -190,7 +190,7 @@ async function insert(
   writing.exec('commit')
 }
 
-/** As fast as it goes, without the pauses that the service makes. */
+/** At full speed, without the pauses of the service. */
 async function index(db: Db, inboxId: string): Promise<{ tookMs: number; longestMs: number }> {
   const startMs = performance.now()
   let longestMs = 0
@@ -213,7 +213,7 @@ async function sizeOf({ db, place }: TestDatabase): Promise<number> {
   return Math.max(Number(rows[0]?.bytes), statSync(place).size)
 }
 
-/** The longest time in which nothing else of the process had its turn; ends the watch. */
+/** The longest time in which the event loop was blocked; ends the measurement. */
 function watchStalls(): () => Promise<number> {
   let lastMs = performance.now()
   let longestMs = 0

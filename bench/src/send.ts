@@ -21,7 +21,7 @@ export const SEND_TEXT = 'All work and no play makes a dull agent. '.repeat(25).
 
 const CONNECTIONS = 16
 
-/** What each connection asks for; every connection sends from an inbox of its own. */
+/** The requests of each connection; every connection sends from its own inbox. */
 export async function sendPlan(
   mailroom: RunningMailroom,
   bounds: { seconds: number; requests: number; to?: string },

@@ -1,5 +1,5 @@
-// A DKIM signature (RFC 6376) that many messages bear: over fields and a body that are the same in all
-// of them, so that making it costs the generator of load nothing.
+// A DKIM signature (RFC 6376) shared by many messages: it covers fields and a body that are equal in all of them,
+// so it costs the load generator nothing.
 
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 
@@ -9,7 +9,7 @@ const SELECTOR = 'bench'
 export type SharedSignature = {
   /** The whole field with its line end. */
   readonly field: string
-  /** Where the key is published, and how. */
+  /** The name and the text of the DNS record with the key. */
   readonly record: { readonly name: string; readonly text: string }
 }
 

@@ -1,4 +1,4 @@
-// An SMTP client as small as a load generator needs it, on a plain socket, command by command.
+// A minimal SMTP client for load generators, on a plain socket, command by command.
 
 import { connect, type Socket } from 'node:net'
 
@@ -8,7 +8,7 @@ export type Peer = {
   close(): void
 }
 
-/** A server whose backlog is full forgets a connection that the client takes for open. */
+/** A server with a full backlog drops connections that the client considers open. */
 const GREETING_MS_MAX = 2_000
 
 /** Resolves after the reply to EHLO. Rejects when no greeting comes within two seconds. */

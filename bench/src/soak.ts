@@ -1,5 +1,5 @@
-// A steady load for a long time: whether memory, descriptors and latency stay where they are. Half of what
-// the service took in at most just before, with sends, pages and a webhook beside it.
+// A steady load for a long time, to see whether memory, descriptors and latency stay constant: half of the highest
+// rate just before, together with sends, pages and a webhook.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -73,7 +73,7 @@ export async function soak(args: string[]): Promise<void> {
 }
 
 async function lookAt({ pid }: RunningMailroom): Promise<Pick<Look, 'residentMb' | 'descriptors'>> {
-  // What the minute left behind is collected when there is time.
+  // Garbage of the minute is collected when there is time.
   await wait(2_000)
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const residentKb = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1])
@@ -104,7 +104,7 @@ function rowsOf(looks: Look[]): string[][] {
   ]
 }
 
-/** Of the line through the resident memory that lies closest to it, in MB a minute. */
+/** Slope of the best-fitting line through the resident memory, in MB a minute. */
 function slopeOf(looks: Look[]): number {
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
   const [x, y] = [

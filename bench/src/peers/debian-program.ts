@@ -1,6 +1,5 @@
-// Mail servers out of Debian's packages, unpacked beside the machine's own files and started in a mount
-// namespace where they lie at the paths that they were built for. Nothing is installed, and two packages
-// that exclude each other can be run side by side. Needs root.
+// Mail servers from Debian's packages, unpacked and started in a mount namespace in which their files are at the
+// paths that they expect. Nothing is installed, and packages that exclude each other can run together. Needs root.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -46,7 +45,7 @@ export function startInNamespace({ program, etc, places = {}, command }: Start):
     `mount -t overlay overlay -o lowerdir=${program.files}/usr:/usr /usr`,
     `mount -t overlay overlay -o lowerdir=${etc}:${program.files}/etc:/etc /etc`,
     'mount -t tmpfs tmpfs /run',
-    // They look up their own open files there, by the pid that they have inside.
+    // They look up their open files there, by their pid in the namespace.
     'mount -t proc proc /proc',
     ...Object.entries(places).map(([path, folder]) => mountBelowVar(path, folder)),
     `exec ${command.join(' ')}`,
@@ -67,7 +66,7 @@ export function startInNamespace({ program, etc, places = {}, command }: Start):
   }
 }
 
-/** The folder above it becomes an empty one in memory, where the place can be made. */
+/** The parent folder becomes an empty one in memory, in which the path can be created. */
 function mountBelowVar(path: string, folder: string): string {
   const above = path.slice(0, path.lastIndexOf('/'))
   return `mount -t tmpfs tmpfs ${above}\nmkdir ${path}\nmount --bind ${folder} ${path}`

@@ -1,5 +1,4 @@
-// Haraka from npm, in one process as it starts by default, with a queue that syncs one file a message:
-// it has no store of its own.
+// Haraka from npm, in one process as by default. It has no store, so a plugin syncs one file a message.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +19,7 @@ export async function startHaraka(folder: string, port: number): Promise<PeerSer
   writeFileSync(join(config, 'host_list'), 'mailroom.localhost\n')
   writeFileSync(join(config, 'me'), 'mx.mailroom.localhost\n')
   writeFileSync(join(config, 'log.ini'), 'level=error\n')
-  // Without its own file of defaults, which `haraka -i` copies too, the first connection ends it.
+  // Without its file of defaults, which `haraka -i` copies too, it crashes at the first connection.
   copyFileSync(join(program, 'config/connection.ini'), join(config, 'connection.ini'))
   copyFileSync(new URL('haraka-queue.cjs', import.meta.url), join(home, 'plugins/synced_files.js'))
   const { version } = JSON.parse(readFileSync(join(program, 'package.json'), 'utf8')) as {
@@ -44,7 +43,7 @@ export async function startHaraka(folder: string, port: number): Promise<PeerSer
   }
 }
 
-/** Its folder, with the newest of its major version at the first time. */
+/** Its folder; the first call installs the newest release of its major version. */
 function install(): string {
   const folder = programFolder('haraka')
   if (existsSync(join(folder, 'node_modules/haraka'))) return folder

@@ -1,4 +1,4 @@
-// What the peers of the intake benchmark have in common.
+// The common part of the other mail servers.
 
 import { mkdirSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -9,9 +9,9 @@ import { openPeer } from '#smtp-peer.ts'
 export type PeerServer = {
   readonly name: string
   readonly port: number
-  /** What it does with a message, in a line. */
+  /** What it does with a message, as one line. */
   readonly does: string
-  /** Messages that lie where their reader would find them. */
+  /** Number of messages at their final place. */
   countDelivered(): Promise<number>
   stop(): Promise<void>
 }
@@ -33,7 +33,7 @@ export async function untilAnswering(port: number): Promise<void> {
   }
 }
 
-/** Where what was downloaded once lies; made when absent. */
+/** The folder of downloads; created if missing. */
 export function programFolder(name: string): string {
   const path = fileURLToPath(
     new URL(`../../../node_modules/.cache/mailroom-bench/${name}`, import.meta.url),

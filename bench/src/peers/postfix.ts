@@ -1,5 +1,5 @@
-// Debian's Postfix with local delivery to a maildir by its own `virtual`: its default durability, which
-// syncs the queue file before the answer and the delivered file afterwards.
+// Debian's Postfix with local delivery to a maildir by its own `virtual`. By default it syncs the queue file
+// before the reply and the delivered file afterwards.
 
 import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

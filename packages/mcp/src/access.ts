@@ -83,7 +83,7 @@ export class Access {
     this.#only ??= this.#find(inbox).then((found) => {
       if (found !== null) return found
       throw new ToolProblem(
-        'This connection is narrowed to an inbox that does not exist (any more). No tool can mend that: tell the person who set it up.',
+        'This connection is restricted to an inbox that does not exist. No tool can fix that: tell the person who set it up.',
       )
     })
     try {
@@ -107,7 +107,7 @@ export class Access {
   async message(id: string): Promise<Message> {
     const problem = () =>
       new ToolProblem(
-        `No message ${id}. The ids of messages are in what read_thread, search_mail and list_sent answer.`,
+        `No message ${id}. read_thread, search_mail and list_sent show the ids of messages.`,
       )
     const message = await orElse(this.client.messages.get(id), problem)
     if (!(await this.reaches(message.inboxId))) throw problem()
@@ -146,9 +146,7 @@ function isNamed({ id, address }: Inbox, name: string): boolean {
 }
 
 function noInbox(name: string): ToolProblem {
-  return new ToolProblem(
-    `No inbox ${JSON.stringify(name)}. Call list_inboxes for the inboxes that there are.`,
-  )
+  return new ToolProblem(`No inbox ${JSON.stringify(name)}. Call list_inboxes to see the inboxes.`)
 }
 
 function fail(problem: ToolProblem): never {

@@ -40,7 +40,7 @@ export async function sendOnce(
     if (nowMs - Date.parse(sent.createdAt) < REPEAT_MS) return { sent, isRepeat: true }
   }
   throw new ToolProblem(
-    `The same content went to the same recipients ${GENERATIONS_MAX} times within a day, so it was not sent again. Say something else, or tell the person that you seem to repeat yourself.`,
+    `The same content went to the same recipients ${GENERATIONS_MAX} times within a day, so it was not sent again. Change the content, or tell the person that you seem to repeat yourself.`,
   )
 }
 

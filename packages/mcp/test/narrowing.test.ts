@@ -119,7 +119,7 @@ onEachTransport('a narrow connection', (open, connect) => {
   test('to an inbox that does not exist says so', LIMIT, async () => {
     const tools = await connect(world, { inbox: 'none@mailroom.localhost' })
     try {
-      assert.match(await tools.refusal('list_unread'), /narrowed to an inbox that does not exist/)
+      assert.match(await tools.refusal('list_unread'), /restricted to an inbox that does not exist/)
     } finally {
       await tools.close()
     }

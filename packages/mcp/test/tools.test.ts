@@ -113,7 +113,7 @@ onEachTransport('all tools', (open, connect) => {
     }
 
     const answered = await tools.call('reply', { thread_id: threadId, body: 'With pleasure.' })
-    assert.match(answered, /^Sent to whoever wants the answer: message msg_\w+ .* sandbox mode/)
+    assert.match(answered, /^Sent to the reply address: message msg_\w+ .* sandbox mode/)
     assert.match(splitFences(answered).inside, /^To: bob@firm\.example$/)
     const sent = await newest('outbound')
     assert.deepEqual([sent.threadId, sent.subject], [threadId, 'Re: Lunch?'])

@@ -16,7 +16,7 @@ export const listInboxes = defineTool({
   async run({ limit, offset }, { access, signal }) {
     const only = await access.only()
     if (only !== null) {
-      return `You can use one inbox: ${only.address} (${only.id}). It is meant wherever inbox is left out.`
+      return `You can use one inbox: ${only.address} (${only.id}). It is used if inbox is left out.`
     }
     const { data, total } = await access.client.inboxes.list({ limit, offset, signal }).page()
     if (total === 0) return 'There is no inbox yet. Call create_inbox to make one.'
@@ -41,13 +41,13 @@ export const createInbox = defineTool({
   name: 'create_inbox',
   title: 'Create an inbox',
   description:
-    'Make a new inbox (email address) that receives mail at once. Leave everything out for a random address.',
+    'Create an inbox (email address) that receives mail at once. Leave everything out for a random address.',
   input: {
     mailbox_name: z
       .string()
       .max(64)
       .optional()
-      .describe('What stands before the @: 3 to 30 lower-case letters, digits, dots and hyphens.'),
+      .describe('The part before the @: 3 to 30 lower-case letters, digits, dots and hyphens.'),
     display_name: z.string().max(200).optional().describe('Name that recipients see.'),
     domain: z
       .string()

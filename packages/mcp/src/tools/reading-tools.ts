@@ -29,10 +29,10 @@ export const listUnread = defineTool({
   name: 'list_unread',
   title: 'List unread mail',
   description:
-    'List the threads with unread mail, newest first, with who takes part and how the newest message begins: of one inbox, or of all where inbox is left out. Read one with read_thread, then call mark_thread once you have dealt with it.',
+    'List the threads with unread mail, newest first, with participants and the beginning of the newest message, in one inbox or, if inbox is left out, in all. Read one with read_thread, and call mark_thread once you have handled it.',
   input: {
-    inbox: inbox.describe('Id or address of an inbox. All inboxes where it is left out.'),
-    include_read: z.boolean().default(false).describe('Also threads that were dealt with.'),
+    inbox: inbox.describe('Id or address of an inbox; all inboxes if left out.'),
+    include_read: z.boolean().default(false).describe('Also list threads that are read.'),
     limit: pageLimit(LIST_MAX, LIST_DEFAULT),
     offset: pageOffset,
   },
@@ -59,7 +59,7 @@ export const listUnread = defineTool({
     const where = isOne ? ` in ${inboxes[0]?.address}` : ''
     const passedOver =
       inboxTotal > inboxes.length
-        ? `Only the newest ${inboxes.length} of ${inboxTotal} inboxes were looked into; name another one with inbox.`
+        ? `Only the newest ${inboxes.length} of ${inboxTotal} inboxes were read; name another one with inbox.`
         : ''
     if (newest.length === 0) {
       const none = total === 0 ? `No ${kind}s${where}.` : `No more ${kind}s${where}.`
@@ -132,13 +132,13 @@ function whoOf({ participants }: Thread): string {
 const unfold = z
   .boolean()
   .default(false)
-  .describe('Show quoted history whole. Keep it the same from page to page.')
+  .describe('Show all quoted history. Use the same value for every page.')
 
 export const readThread = defineTool({
   name: 'read_thread',
   title: 'Read a thread',
   description:
-    'Read a conversation as text: who wrote, whether the sender is verified, and what was said. Hidden text is removed, and quoted history that earlier messages hold is folded to one line unless unfold is set. Reading does not mark it as read.',
+    'Read a conversation as text: who wrote, whether the sender is verified, and the text. Hidden text is removed, and quoted history that earlier messages contain is folded to one line unless unfold is set. Reading does not mark it as read.',
   input: {
     thread_id: id('The id of a thread (thr_…).'),
     max_chars: maxChars,
@@ -159,7 +159,7 @@ export const readMessage = defineTool({
   name: 'read_message',
   title: 'Read a message',
   description:
-    'Read one message as text: the headers that matter, whether the sender is verified, the body and the names of the attachments. Hidden text is removed, and quoted history that earlier messages of its thread hold is folded to one line unless unfold is set.',
+    'Read one message as text: the important headers, whether the sender is verified, the body and the names of the attachments. Hidden text is removed, and quoted history that earlier messages of its thread contain is folded to one line unless unfold is set.',
   input: {
     message_id: id('The id of a message (msg_…).'),
     max_chars: maxChars,
@@ -188,10 +188,10 @@ export const markThread = defineTool({
   name: 'mark_thread',
   title: 'Mark a thread as read or unread',
   description:
-    'Mark a thread as read once it has been dealt with, so that list_unread leaves it out, or as unread. A reply marks it as read by itself; new mail makes it unread.',
+    'Mark a thread as read once it is handled, so that list_unread leaves it out, or as unread. A reply marks it as read automatically; new mail makes it unread.',
   input: {
     thread_id: id('The id of a thread (thr_…).'),
-    state: z.enum(['read', 'unread']).describe('What it is to be.'),
+    state: z.enum(['read', 'unread']).describe('The new state.'),
   },
   isReading: false,
   isIdempotent: true,
@@ -207,17 +207,16 @@ const FOUND_DEFAULT = 10
 const QUERY_LENGTH_MAX = 500
 const ADDRESS_LENGTH_MAX = 100
 
-const UNFINISHED =
-  'Not everything has been searched yet. The same search a few seconds later goes further.'
+const UNFINISHED = 'Not all mail has been searched yet. Repeat the search in a few seconds.'
 
 export const searchMail = defineTool({
   name: 'search_mail',
   title: 'Search mail',
   description:
-    'Search mail, received and sent, of all inboxes or of one, by subject, addresses and text. All words must occur. "a phrase", -without, from:, to:, subject: and beginning* are understood.',
+    'Search received and sent mail, in all inboxes or in one, by subject, addresses and text. All words must occur. You can use "a phrase", -without, from:, to:, subject: and beginning*.',
   input: {
-    inbox: inbox.describe('Only this inbox, by its id or address; all inboxes when left out.'),
-    query: z.string().min(1).max(QUERY_LENGTH_MAX).describe('What to look for.'),
+    inbox: inbox.describe('Only this inbox, by its id or address; all inboxes if left out.'),
+    query: z.string().min(1).max(QUERY_LENGTH_MAX).describe('The search query.'),
     sort: z.enum(['newest', 'rank']).default('newest').describe('Newest or best match first.'),
     direction: z.enum(['inbound', 'outbound']).optional().describe('Only received or sent mail.'),
     limit: pageLimit(LIST_MAX, FOUND_DEFAULT),
@@ -238,7 +237,7 @@ export const searchMail = defineTool({
     if (data.length === 0) {
       const none = total === 0 ? 'Nothing' : 'Nothing more'
       return lines(
-        `${none} in ${place} matches. Fewer or shorter words (or the beginning of one with *) find more.`,
+        `${none} in ${place} matches. Use fewer or shorter words, or the beginning of one with *, to find more.`,
         isComplete ? '' : UNFINISHED,
       )
     }

@@ -18,9 +18,9 @@ const TEXT_LENGTH_MAX = 500_000
 
 export const getSandboxMail = defineTool({
   name: 'get_sandbox_mail',
-  title: 'See mail kept by the sandbox',
+  title: 'See mail captured by the sandbox',
   description:
-    'Show the mail that the sandbox kept instead of delivering it, newest first, as its recipients would have got it.',
+    'Show the mail that the sandbox captured instead of delivering it, newest first, as its recipients would have received it.',
   input: { limit: pageLimit(LIST_MAX, LIST_DEFAULT), offset: pageOffset },
   isReading: true,
   isOpenWorld: false,
@@ -42,13 +42,13 @@ export const getSandboxMail = defineTool({
         one.cc.length === 0 ? '' : `cc: ${oneLine(one.cc.join(', '), ADDRESSES_CHARS)}`,
         `subject: ${oneLine(one.subject)}`,
         ...one.attachments.map(
-          (file) => `file: ${oneLine(file.filename)}, ${file.sizeBytes} octets`,
+          (file) => `file: ${oneLine(file.filename)}, ${file.sizeBytes} bytes`,
         ),
       )
       return `${head}\n\n${cut(plainLines(one.text).trimEnd(), budget)}`
     })
     return lines(
-      `${total} kept, ${data.length} here. Texts are cut; read_message shows the whole of one.`,
+      `${total} captured, ${data.length} here. Texts are cut; read_message shows a whole message.`,
       fence(shown.join('\n---\n')),
       moreOf(data.length, offset, total),
     )
@@ -59,16 +59,16 @@ export const simulateInbound = defineTool({
   name: 'simulate_inbound',
   title: 'Let mail arrive in the sandbox',
   description:
-    'Let a message arrive at an inbox as if a stranger had sent it, to try out how you deal with mail.',
+    'Let a message arrive at an inbox as if a stranger had sent it, to test how you handle mail.',
   input: {
     inbox: inbox.describe(
-      'Id or address of the inbox that gets it. May be left out where there is only one.',
+      'Id or address of the inbox that receives it. May be left out if there is only one.',
     ),
-    from: z.string().min(3).max(ADDRESS_LENGTH_MAX).describe('Who writes: one bare address.'),
+    from: z.string().min(3).max(ADDRESS_LENGTH_MAX).describe('The sender: one bare address.'),
     subject: z.string().max(SUBJECT_LENGTH_MAX).describe('The subject.'),
     text: z.string().max(TEXT_LENGTH_MAX).optional().describe('The text.'),
     html: z.string().max(TEXT_LENGTH_MAX).optional().describe('The HTML.'),
-    answers: id('The id of a sent message that this mail is to answer (msg_…).').optional(),
+    answers: id('The id of a sent message that this mail answers (msg_…).').optional(),
   },
   isReading: false,
   isOpenWorld: false,
@@ -88,7 +88,7 @@ export const simulateInbound = defineTool({
     const [got] = data
     if (got === undefined) {
       throw new ToolProblem(
-        `No message came of it: ${address} kept the mail out, by a sender rule for instance.`,
+        `No message arrived: ${address} did not accept the mail, for example because of a sender rule.`,
       )
     }
     return `Message ${got.id} arrived at ${address} in thread ${got.threadId}.`

@@ -39,18 +39,14 @@ const address = z.string().min(3).max(MAILBOX_LENGTH_MAX)
 
 const contentShape = {
   body: z.string().min(1).max(BODY_LENGTH_MAX).describe('The text, plain or HTML.'),
-  html: z
-    .string()
-    .max(HTML_LENGTH_MAX)
-    .optional()
-    .describe('Only where the HTML is to say something else than body.'),
+  html: z.string().max(HTML_LENGTH_MAX).optional().describe('Only if the HTML differs from body.'),
   cc: z.array(address).max(CC_MAX).optional().describe('Addresses to copy.'),
   attachments: z
     .array(
       z.strictObject({
         filename: z.string().min(1).max(255),
         content_type: z.string().min(1).max(255).describe('Such as text/plain.'),
-        text: z.string().max(FILE_LENGTH_MAX).optional().describe('The content, where it is text.'),
+        text: z.string().max(FILE_LENGTH_MAX).optional().describe('The content, if it is text.'),
         base64: z.base64().max(FILE_LENGTH_MAX).optional().describe('The content otherwise.'),
       }),
     )
@@ -64,10 +60,10 @@ type Content = z.output<z.ZodObject<typeof contentShape>>
 export const sendMail = defineTool({
   name: 'send_mail',
   title: 'Send mail',
-  description: `Send a new message from an inbox. To answer mail call reply instead. ${ONCE}`,
+  description: `Send a new message from an inbox. To answer mail, call reply instead. ${ONCE}`,
   input: {
     inbox: inbox.describe(
-      'Id or address of the inbox to send from. May be left out where there is only one.',
+      'Id or address of the inbox to send from. May be left out if there is only one.',
     ),
     to: address.describe('The recipient: one address, or Name <address>.'),
     subject: z.string().min(1).max(SUBJECT_LENGTH_MAX).describe('The subject.'),
@@ -86,13 +82,11 @@ export const sendMail = defineTool({
 export const reply = defineTool({
   name: 'reply',
   title: 'Reply in a thread',
-  description: `Answer the newest message that a thread received, in the thread: recipient, subject and quote are made for you. Marks the thread as read. ${ONCE}`,
+  description: `Answer the newest message that a thread received, in the thread: recipient, subject and quote are filled in. Marks the thread as read. ${ONCE}`,
   input: {
     thread_id: id('The id of the thread to answer in (thr_…).'),
     ...contentShape,
-    to: address
-      .optional()
-      .describe('Another recipient than the one who wants the answer; mostly left out.'),
+    to: address.optional().describe('Another recipient than the sender; usually left out.'),
     include_quote: z.boolean().default(true).describe('Whether the last message is quoted below.'),
   },
   isReading: false,
@@ -169,21 +163,20 @@ function tellSent(
 ): string {
   if (isRepeat) return tellRepeat(sent)
   const kept = isSandbox
-    ? 'The service is in sandbox mode: the mail was kept and not delivered; see get_sandbox_mail.'
+    ? 'The service is in sandbox mode: the mail was captured and not delivered; see get_sandbox_mail.'
     : `To see whether it arrived call get_delivery_status with message_id ${sent.messageId}.`
-  const recipient =
-    given === undefined ? 'whoever wants the answer' : JSON.stringify(oneLine(given))
+  const recipient = given === undefined ? 'the reply address' : JSON.stringify(oneLine(given))
   return `Sent to ${recipient}: message ${sent.messageId} in thread ${sent.threadId}, ${sent.status}. ${kept}`
 }
 
 function tellRepeat({ messageId, threadId, createdAt }: SentMessage): string {
-  return `Already sent at ${createdAt} as message ${messageId} in thread ${threadId}; not sent again, because the same content went to the same recipient less than 10 minutes ago. If that was all you wanted, nothing is left to do. To send a second message, say something else in it.`
+  return `Already sent at ${createdAt} as message ${messageId} in thread ${threadId}; not sent again, because the same content went to the same recipient less than 10 minutes ago. If that is what you wanted, there is nothing left to do. To send a second message, change its content.`
 }
 
 export const listSent = defineTool({
   name: 'list_sent',
   title: 'List sent mail',
-  description: 'List the messages sent from an inbox, newest first, with what became of each.',
+  description: 'List the messages sent from an inbox, newest first, with the outcome of each.',
   input: { inbox, limit: pageLimit(LIST_MAX, LIST_DEFAULT), offset: pageOffset },
   isReading: true,
   isOpenWorld: false,
@@ -217,9 +210,9 @@ export const listSent = defineTool({
 
 export const getDeliveryStatus = defineTool({
   name: 'get_delivery_status',
-  title: 'See what became of a sent message',
+  title: 'See the delivery of a sent message',
   description:
-    'Tell for each recipient of a sent message whether it was delivered, is still being tried, or failed, with what the other server said.',
+    'Show for each recipient of a sent message whether it was delivered, is being retried, or failed, with the reply of the other server.',
   input: { message_id: id('The id of a sent message (msg_…).'), offset: pageOffset },
   isReading: true,
   isOpenWorld: false,

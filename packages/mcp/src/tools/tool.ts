@@ -78,7 +78,7 @@ export function id(sentence: string) {
   return z
     .string()
     .max(ID_LENGTH_MAX)
-    .regex(ID, 'must be an id as the tools show it')
+    .regex(ID, 'must be an id as shown by the tools')
     .describe(sentence)
 }
 
@@ -87,14 +87,14 @@ export const inbox = z
   .min(1)
   .max(NAME_LENGTH_MAX)
   .optional()
-  .describe('Id or address of the inbox. May be left out where there is only one.')
+  .describe('Id or address of the inbox. May be left out if there is only one.')
 
 export const maxChars = z
   .int()
   .min(CHARS_MIN)
   .max(CHARS_MAX)
   .default(CHARS_DEFAULT)
-  .describe('How many characters to show at most.')
+  .describe('Maximum number of characters to show.')
 
 export const charOffset = z
   .int()
@@ -104,7 +104,7 @@ export const charOffset = z
   .describe('Characters to skip, to continue where an earlier answer ended.')
 
 export function pageLimit(most: number, usual: number) {
-  return z.int().min(1).max(most).default(usual).describe('How many entries to show at most.')
+  return z.int().min(1).max(most).default(usual).describe('Maximum number of entries to show.')
 }
 
 export const pageOffset = z.int().min(0).max(OFFSET_MAX).default(0).describe('Entries to skip.')
@@ -112,7 +112,7 @@ export const pageOffset = z.int().min(0).max(OFFSET_MAX).default(0).describe('En
 /** How to get the rest of a list; empty at its end. */
 export function moreOf(shown: number, offset: number, total: number): string {
   const next = offset + shown
-  return shown > 0 && next < total ? `For more call it again with offset ${next}.` : ''
+  return shown > 0 && next < total ? `For more, call again with offset ${next}.` : ''
 }
 
 /** `1 match`, `2 matches`. */

@@ -24,28 +24,36 @@ export const waitForMail = defineTool({
   name: 'wait_for_mail',
   title: 'Wait for mail',
   description:
-    'Wait up to a minute for a message to come into an inbox, instead of looking again and again. Answers with the message and with the verification codes and links in it. Only mail that comes after the call counts, unless after is given: so when you are about to do something that causes mail, take the id of the newest message (or "beginning") before you do it.',
+    'Wait up to a minute for a message to come into an inbox, instead of polling. Returns the message with its verification codes and links. Only mail that arrives after the call counts, unless after is given: so before you do something that causes mail, note the id of the newest message (or "beginning").',
   input: {
     inbox,
-    from: z.string().max(TEXT_LENGTH_MAX).optional().describe('Only with this in the sender.'),
-    subject: z.string().max(TEXT_LENGTH_MAX).optional().describe('Only with this in the subject.'),
-    thread_id: id('Only in this thread (thr_…).').optional(),
+    from: z
+      .string()
+      .max(TEXT_LENGTH_MAX)
+      .optional()
+      .describe('Only mail whose sender contains this.'),
+    subject: z
+      .string()
+      .max(TEXT_LENGTH_MAX)
+      .optional()
+      .describe('Only mail whose subject contains this.'),
+    thread_id: id('Only mail in this thread (thr_…).').optional(),
     timeout_seconds: z
       .int()
       .min(1)
       .max(SECONDS_MAX)
       .default(SECONDS_DEFAULT)
-      .describe('How long to wait. Call again to wait for longer.'),
+      .describe('How long to wait. Call again to wait longer.'),
     after: z
       .union([z.literal(BEGINNING), id('The id of a message (msg_…) or of an event (evt_…).')])
       .optional()
       .describe(
-        'The id of a message: mail that came after it counts, also from before this call. "beginning": all mail in the inbox.',
+        'The id of a message: mail that arrived after it counts, even before this call. "beginning": all mail in the inbox.',
       ),
     code_wanted: z
       .boolean()
       .default(false)
-      .describe('Pass over mail without a verification code, and answer with the code alone.'),
+      .describe('Ignore mail without a verification code, and return only the code.'),
   },
   isReading: true,
   isOpenWorld: false,
