@@ -38,9 +38,9 @@ export type Consignment = WatchedMail & {
 export type CarryOutcome =
   | RecipientOutcome
   | Crowded
-  /** There is nowhere to send it, for good. */
+  /** There is no route, permanently. */
   | { readonly kind: 'unroutable'; readonly reply: ClientReply }
-  /** Nobody knows where to send it now. */
+  /** No route can be found now. */
   | { readonly kind: 'no-route'; readonly text: string }
 
 export type Carried = {
@@ -53,9 +53,9 @@ export type Carried = {
 }
 
 export type Carrier = {
-  /** Never rejects for what happens on the way; `signal` ends it at once. */
+  /** Never rejects for a fault of network or server; `signal` ends it at once. */
   carry(consignment: Consignment, signal: AbortSignal): Promise<Carried>
-  /** Lets go of idle connections. Idempotent. */
+  /** Ends idle connections. Idempotent. */
   close(): Promise<void>
 }
 
@@ -64,7 +64,7 @@ type DirectOptions = HostCallerOptions & {
   readonly port: number
 }
 
-/** Mail straight to the hosts that its destination names in DNS. Closes neither the router nor its resolver. */
+/** Sends mail directly to the hosts that DNS names for its destination. Does not close the router. */
 export function openDirectCarrier(options: DirectOptions): Carrier {
   const { router, port, ...callerOptions } = options
   const caller = new HostCaller(callerOptions)
@@ -95,15 +95,14 @@ export function openDirectCarrier(options: DirectOptions): Carrier {
 type RelayOptions = HostCallerOptions & {
   /** `smtp[s]://user:password@host:port`. */
   readonly url: string
-  /** Asked before the system; null where the operator named no servers. */
+  /** Asked before the system; null where the operator has set no DNS servers. */
   readonly resolver: Resolver | null
 }
 
 /**
- * Mail through one relay of the operator's choice (RFC 6409), whatever its destination.
- *
- * Credentials go under a verified certificate, or to this machine itself. That the relay does not let
- * us in defers mail and never fails it: the mail is not to blame. Throws when the URL cannot be read.
+ * Sends all mail through one relay of the operator's choice (RFC 6409). Credentials are sent only under a
+ * verified certificate, or to this machine itself. A relay that rejects us defers mail and never fails it.
+ * Throws when the URL is invalid.
  */
 export function openRelayCarrier(options: RelayOptions): Carrier {
   const { url, resolver, ...callerOptions } = options
@@ -127,7 +126,7 @@ export function openRelayCarrier(options: RelayOptions): Carrier {
   }
 }
 
-/** Before MAIL nothing has been said of the message. */
+/** A refusal before MAIL cannot be about the message. */
 const STAGES_BEFORE_MAIL: ReadonlySet<Stage> = new Set(['greeting', 'ehlo', 'starttls', 'auth'])
 /** RFC 4954 §6: authentication is required, too weak, failed, or wants TLS. */
 const CODES_OF_AUTH: ReadonlySet<number> = new Set([530, 534, 535, 538])
@@ -144,7 +143,7 @@ function placeOf(relay: Relay, address: string): Place {
   return { host, address, port, implicitTls, credentials, tls: tlsOf(relay, address) }
 }
 
-/** On the way to this machine itself nobody can listen, and certificates there are self-made. */
+/** Nobody can listen on a connection to this machine itself, and certificates there are self-signed. */
 function tlsOf({ host, isTlsImplicit, credentials }: Relay, address: string): ClientTls {
   if (isLoopback(address)) return { kind: isTlsImplicit ? 'required' : 'opportunistic' }
   const isDemanded = isTlsImplicit || credentials !== null
@@ -156,8 +155,8 @@ type Addresses =
   | { readonly kind: 'fault'; readonly text: string }
 
 /**
- * Asks `resolver`, where there is one, then the system. All callers share an answer, and addresses that
- * were found stay in use as long as no others can be found. The function it returns never rejects.
+ * Asks `resolver`, where there is one, then the system. Callers share an answer, and found addresses stay in use
+ * while later lookups fail. The returned function never rejects.
  */
 function makeRelayAddresses(options: {
   host: string
@@ -205,7 +204,6 @@ function first(addresses: readonly string[]): Addresses {
   return { kind: 'found', addresses: [...new Set(addresses)].slice(0, ROUTE_ADDRESSES_MAX) }
 }
 
-/** The parts of `smtp[s]://user:password@host:port`. */
 export type Relay = {
   /** A name in lower-case A-labels or an IP address, without brackets. */
   readonly host: string
@@ -215,7 +213,7 @@ export type Relay = {
   readonly credentials: Credentials | null
 }
 
-/** Throws when it is no such URL, in words that never show it: the password is in it. */
+/** Reads `smtp[s]://user:password@host:port`. Throws for any other text, which it never shows: it has the password. */
 export function readRelayUrl(text: string): Relay {
   const url = URL.parse(text)
   const isTlsImplicit = url?.protocol === 'smtps:'
@@ -237,7 +235,7 @@ function hostOf(hostname: string): string {
   return domainToASCII(decode(hostname)).replace(/\.$/, '')
 }
 
-/** A percent sign that encodes nothing stands for itself. */
+/** Text that is not valid percent-encoding stays as it is. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -277,7 +275,7 @@ export type DeliverySettings = Pick<
 
 export type DeliverySeams = { clock: Clock; chance: Chance; resolver: Resolver }
 
-/** The carrier of the mode in force, null in the sandbox; nothing is connected to yet. */
+/** The carrier of the configured mode of delivery, null in the sandbox. Connects to nothing yet. */
 export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): Delivery {
   const { carrier, close } = openCarrier(settings, seams)
   return {
@@ -307,7 +305,7 @@ function openCarrier(
     }
   }
   if (delivery === 'relay' && url !== null) {
-    // A relay may stand in the machine's own hosts file, which only the platform reads.
+    // A relay may be in the machine's hosts file, which only the system's resolver reads.
     const own = settings.dnsServers.length === 0 ? null : resolver
     return { carrier: openRelayCarrier({ url, resolver: own, hostname, clock }), close: () => {} }
   }

@@ -1,3 +1,6 @@
+// The queue of deliveries for one worker, and the attempts: mail to inboxes here, to the sandbox, or to other
+// servers, with the outcome that is recorded for each recipient.
+
 import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'
 import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
 import { isLocal } from '#domains/domain.ts'
@@ -9,7 +12,7 @@ import { receiveMail, refusalReply } from '#inbound/receive-mail.ts'
 import { domainOf } from '#inboxes/inbox.ts'
 import { findRawMessage } from '#mailbox/raw-message-rows.ts'
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
-import type { HeldDelivery } from '#outbound/delivery-claim-rows.ts'
+import { deliveryQueue, type HeldDelivery } from '#outbound/delivery-claim-rows.ts'
 import {
   type SettledDelivery,
   type SettleInput,
@@ -24,12 +27,57 @@ import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
-import type { Group as AnyGroup, GroupOutcome } from '#queue/dispatched-queue.ts'
-import { giveBack, type LeaseKeeper, outlastStore } from '#queue/lease-keeper.ts'
+import type { Group as AnyGroup, DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
+import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
+import { giveBack, type LeaseKeeper, openLeaseKeeper, outlastStore } from '#queue/lease-keeper.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import { nextAttemptAt } from '#queue/retry-schedules.ts'
+import { BACKOFF_MS_MAX, nextAttemptAt } from '#queue/retry-schedules.ts'
 import type { Db } from '#schema/tables.ts'
 import type { Carried, Carrier, CarryOutcome } from './carrier.ts'
+
+export type DeliveryQueue = DispatchedQueue<HeldDelivery>
+
+/** `worker` is a name that no other process has. */
+export function openDeliveryQueue(
+  deps: DeliverDeps & { laneOf: (domain: string) => string },
+  worker: string,
+): DeliveryQueue {
+  const leases = openLeaseKeeper(deps, {
+    queue: deliveryQueue,
+    worker,
+    leaseMs: DELIVERY_LEASE_MS,
+    backoffMaxMs: BACKOFF_MS_MAX,
+  })
+  return {
+    ...leases,
+    claim: (heads) => leases.claim(heads, deps.clock.now()),
+    group: (held) => groupByDomain(held, deps.laneOf),
+    async deliver(group, signal, observer) {
+      try {
+        return await deliver(deps, group, { worker, signal, leases, onAnswer: observer?.onAnswer })
+      } finally {
+        leases.drop(group)
+      }
+    },
+  }
+}
+
+/**
+ * Groups by the current next hop, because a delivery that was queued under another mode of delivery has
+ * another lane. Groups also by domain where all mail has one next hop: a group has one reverse-path, and the
+ * server that gets it may report on all recipients of the group.
+ */
+function groupByDomain(held: readonly HeldDelivery[], laneOf: (domain: string) => string): Group[] {
+  const groups = new Map<string, [HeldDelivery, ...HeldDelivery[]]>()
+  for (const delivery of held) {
+    const domain = domainOf(delivery.recipient)
+    const key = `${delivery.message_id} ${laneOf(domain)} ${domain}`
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [delivery])
+    else group.push(delivery)
+  }
+  return [...groups.values()]
+}
 
 /** Nothing is sent later than this after the expiry of a delivery. */
 const DELIVERY_GRACE_MS = HOUR_MS
@@ -54,7 +102,7 @@ export type DeliverDeps = {
 }
 
 /** A message for its recipients at one domain. */
-export type Group = AnyGroup<HeldDelivery>
+type Group = AnyGroup<HeldDelivery>
 
 type Holding = {
   worker: string
@@ -69,7 +117,7 @@ type Holding = {
  * the worker holds none of them. When `signal` is aborted, unsent deliveries go back to the queue. Rejects
  * only where an outcome could not be recorded before that: then the leases end by themselves.
  */
-export async function deliver(
+async function deliver(
   deps: DeliverDeps,
   claimed: Group,
   holding: Holding,
@@ -423,7 +471,7 @@ const ACCEPTED: Attempted['outcome'] = {
 /** Attempts that may end without an answer to the final dot. */
 const AMBIGUOUS_ATTEMPTS_MAX = 3
 
-export type Attempted = {
+type Attempted = {
   delivery: HeldDelivery
   outcome:
     | Exclude<CarryOutcome, { kind: 'crowded' }>
@@ -441,7 +489,7 @@ type OutcomeDeps = { clock: Clock; queueClock: QueueClock; makeId: MakeId }
  * and a missing route are retried by schedule until the delivery expires; an end without an answer to the
  * final dot is retried up to AMBIGUOUS_ATTEMPTS_MAX times.
  */
-export function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDelivery {
+function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDelivery {
   const { outcome, delivery } = attempted
   const suppress = (type: SuppressionType, reason: string) => {
     const { account_id: accountId, recipient: address } = delivery

@@ -7,12 +7,13 @@ import {
   readStsId,
   type StsPolicy,
 } from '@mailroom/mail/mta-sts.ts'
+import { isUsableTlsa } from '@mailroom/smtp/client/handshake.ts'
 import type { ClientTls } from '@mailroom/smtp/client/outgoing-mail.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
-import type { MxRecord, Resolver, TlsaRecord } from '#platform/dns/resolver.ts'
+import type { MxRecord, Resolver } from '#platform/dns/resolver.ts'
 import {
   type AddressGuard,
   listOwnAddresses,
@@ -23,16 +24,16 @@ import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 
 /** RFC 5321 §5.1 asks for at least two to be tried. */
 export const ROUTE_ADDRESSES_MAX = 5
-/** Of one host where there are several, so that its addresses cannot keep its substitutes untried. */
+/** Addresses of one host where there are several hosts, so that the others are tried too. */
 const ROUTE_HOST_ADDRESSES_MAX = 3
 /** Hosts whose addresses are asked for until ROUTE_ADDRESSES_MAX are known. */
 const ROUTE_HOSTS_LOOKED_UP_MAX = 10
-/** No further host is looked up after this long; what is known by then must do. */
+/** No further host is looked up after this long. */
 const ROUTE_LOOKUP_MS_MAX = 30 * SECOND_MS
 /** How long a route or a definite refusal is kept, whatever its TTL. */
 export const ROUTE_VALID_MS_MIN = 10 * SECOND_MS
 const ROUTE_VALID_MS_MAX = 5 * MINUTE_MS
-/** A fault is kept so long that a burst of mail to one destination asks once. */
+/** Long enough that a burst of mail to one destination asks once. */
 export const ROUTE_FAULT_MS = 5 * SECOND_MS
 const ROUTES_KEPT_MAX = 10_000
 
@@ -60,7 +61,7 @@ export type Route =
   | { readonly kind: 'deferred'; readonly text: string }
 
 export type RouterOptions = {
-  /** Stays the caller's to close. */
+  /** The caller closes it. */
   readonly resolver: Resolver
   /** Routes to loopback, private and own addresses too. */
   readonly allowPrivate: boolean
@@ -68,11 +69,11 @@ export type RouterOptions = {
   readonly ownAddresses?: () => readonly string[]
   readonly chance: Chance
   readonly clock: Clock
-  /** The port that mail will be given to: TLSA records are kept by port. 25 unless given. */
+  /** The port for mail, by which TLSA records are found. Default 25. */
   readonly port?: number
-  /** By HTTPS from `mta-sts.` and the destination unless given. */
+  /** Default: by HTTPS from `mta-sts.` and the destination. */
   readonly fetchPolicy?: FetchPolicy
-  /** How long mail waits for the record of an MTA-STS policy; STS_RECORD_WAIT_MS_MAX unless given. */
+  /** How long mail waits for the record of an MTA-STS policy. Default STS_RECORD_WAIT_MS_MAX. */
   readonly recordWaitMs?: number
 }
 
@@ -92,7 +93,6 @@ export type Router = {
 
 const SMTP_PORT = 25
 
-/** Looks nothing up yet. */
 export function openRouter(options: RouterOptions): Router {
   const closing = new AbortController()
   const { resolver, allowPrivate, clock, port = SMTP_PORT } = options
@@ -151,7 +151,7 @@ function routeToLiteral(literal: string, isAllowed: AddressGuard): FoundRoute {
 /** A route and the time for which it may be remembered. */
 type FoundRoute = { readonly route: Route; readonly keptMs: number }
 
-/** `ttlMs` of the answers that say so; a refusal without one is kept for the shortest time. */
+/** `ttlMs` is the TTL of the deciding answers, by default the shortest time. */
 function refuse(
   code: 550 | 556,
   enhanced: string,
@@ -177,8 +177,8 @@ type DomainRouteOptions = Required<
 }
 
 /**
- * MX records, addresses, and what MTA-STS and DANE demand of each host. `destination` is lower case without
- * a final dot, and need not be a domain name. Never rejects.
+ * Finds MX records, addresses, and the TLS that MTA-STS and DANE demand of each host. `destination` is lower
+ * case without a final dot, and need not be a domain name. Never rejects.
  */
 async function routeToDomain(
   destination: string,
@@ -247,7 +247,7 @@ function chooseTls(host: string, dane: RouteTls | null, enforced: StsPolicy | nu
   return dane ?? { kind: 'opportunistic' }
 }
 
-/** So many of them, the last place for IPv6 where there is any. */
+/** Up to `count` addresses, at least one of them IPv6 where there is any. */
 function shareFamilies(addresses: readonly string[], count: number): string[] {
   const v6 = addresses.filter((address) => isIPv6(address))
   const v4 = addresses.filter((address) => !isIPv6(address))
@@ -257,7 +257,7 @@ function shareFamilies(addresses: readonly string[], count: number): string[] {
 
 type HostList = {
   readonly hosts: readonly string[]
-  /** RFC 7672 §2.2.1: hosts that a forger may have named need no further proof of anything. */
+  /** DANE holds only for hosts that an authenticated answer names (RFC 7672 §2.2.1). */
   readonly isAuthenticated: boolean
   readonly ttlMs: number
 }
@@ -274,7 +274,7 @@ async function listHosts(
     if (answer.isNameMissing) {
       return refuse(550, '5.1.2', `the domain ${destination} does not exist`, ttlMs)
     }
-    // Whether it is authenticated is for the address answer of the same name to say.
+    // The address answer of the same name decides whether it is authenticated.
     return { hosts: [destination], isAuthenticated: true, ttlMs }
   }
   const { records, isAuthenticated } = answer
@@ -287,12 +287,12 @@ async function listHosts(
   return refuse(550, '5.4.4', `the mail hosts of ${destination} have no valid names`, ttlMs)
 }
 
-/** Whether `text` can be asked for: a name of A-labels, not an address. */
+/** Whether `text` is a name of A-labels that DNS can be asked for. */
 function isHostName(text: string): boolean {
   return text.length <= 253 && /^[\x21-\x7e]+$/.test(text) && isIP(text) === 0 && isDomainName(text)
 }
 
-/** RFC 5321 §5.1: equal ones in a random order, to spread the load. */
+/** Equal preferences in a random order, to spread the load (RFC 5321 §5.1). */
 function sortByPreference(records: readonly MxRecord[], chance: Chance): MxRecord[] {
   const bytes = Buffer.from(chance.bytes(records.length * 4))
   return records
@@ -304,7 +304,7 @@ function sortByPreference(records: readonly MxRecord[], chance: Chance): MxRecor
 type HostFinding =
   | {
       readonly kind: 'usable'
-      /** IPv4 first: it has a route and a name of its own on more machines than IPv6. */
+      /** IPv4 first: more machines have an IPv4 route and a name for it. */
       readonly addresses: readonly string[]
       /** Null where DANE demands nothing. */
       readonly dane: RouteTls | null
@@ -316,7 +316,7 @@ type HostFinding =
   | { readonly kind: 'forbidden' }
   | { readonly kind: 'fault'; readonly text: string }
 
-/** Asks for both families at once; a fault of one is none as long as the other has addresses. */
+/** Asks for both families at once; a fault of one matters only if the other has no addresses. */
 async function findHost(
   host: string,
   options: Pick<DomainRouteOptions, 'resolver' | 'isAllowed' | 'port'> & {
@@ -347,14 +347,10 @@ type DaneFinding =
   | { readonly kind: 'tls'; readonly tls: RouteTls; readonly ttlMs: number }
   | { readonly kind: 'fault'; readonly text: string }
 
-const DANE_TA = 2
-const DANE_EE = 3
-const DIGEST_BYTES: Readonly<Record<number, number>> = { 1: 32, 2: 64 }
-
 /**
- * The demand of DANE on one host (RFC 7672), null for none: the authenticated TLSA records under the first
- * of `names` that has any: the name to which the host's aliases led, then the host (§2.2.2). A fault means
- * that the host must not be used now: a forger would make one (§2.1.2).
+ * The TLS that DANE demands of one host (RFC 7672), null for none, by the authenticated TLSA records of the first
+ * of `names` that has any. `names` are the end of the host's aliases, then the host (§2.2.2). After a fault the
+ * host must not be used, because an attacker could have caused it (§2.1.2).
  */
 async function findDane(
   names: readonly string[],
@@ -364,7 +360,7 @@ async function findDane(
     const answer = await resolver.tlsa(`_${port}._tcp.${name}`)
     if (answer.kind === 'fault') return answer
     if (answer.kind === 'none' || !answer.isAuthenticated) continue
-    const records = answer.records.filter(isUsable)
+    const records = answer.records.filter(isUsableTlsa)
     const tls: RouteTls =
       records.length > 0 ? { kind: 'dane', servername: name, records } : { kind: 'required' }
     return { kind: 'tls', tls, ttlMs: answer.ttlMs }
@@ -372,32 +368,25 @@ async function findDane(
   return null
 }
 
-/** §3.1.3: usages of the public authorities mean nothing between mail servers. */
-function isUsable({ usage, selector, matchingType, data }: TlsaRecord): boolean {
-  if (usage !== DANE_TA && usage !== DANE_EE) return false
-  if (selector !== 0 && selector !== 1) return false
-  return matchingType === 0 ? data.length > 0 : data.length === DIGEST_BYTES[matchingType]
-}
-
 /** RFC 8461 §3.3 suggests 64 KiB and one minute; mail waits for it, so less. */
 const STS_POLICY_BYTES_MAX = 64 * 1024
 const STS_FETCH_MS_MAX = 10 * SECOND_MS
 /** The TXT lookup runs beside that of MX, and mail waits no longer for it. */
 const STS_RECORD_WAIT_MS_MAX = 3 * SECOND_MS
-/** RFC 8461 §3.3: how long a policy that could not be had is not asked for again. */
+/** How long a failed fetch is not repeated (RFC 8461 §3.3). */
 const STS_FAILURE_MS = 5 * MINUTE_MS
 const STS_POLICIES_KEPT_MAX = 2_000
 
 /**
- * The MTA-STS policies of destinations, remembered for as long as they say (RFC 8461 §5.1). A policy that
- * cannot be had now never holds up mail for long, and never undoes one that still holds.
+ * The MTA-STS policies of destinations, cached for their own `max_age` (RFC 8461 §5.1). A failed fetch delays
+ * mail only briefly and never replaces a policy that is still valid.
  */
-export type StsPolicies = {
+type StsPolicies = {
   /** Null where there is none; takes STS_RECORD_WAIT_MS_MAX and a fetch at most, and never rejects. */
   find(destination: string): Promise<StsPolicy | null>
 }
 
-/** Starts out knowing none; `recordWaitMs` is STS_RECORD_WAIT_MS_MAX unless given. */
+/** `recordWaitMs` is STS_RECORD_WAIT_MS_MAX by default. */
 export function makeStsPolicies(options: {
   resolver: Resolver
   fetchPolicy: FetchPolicy
@@ -407,7 +396,7 @@ export function makeStsPolicies(options: {
   const { resolver, fetchPolicy, clock } = options
   const bounds = { entriesMax: STS_POLICIES_KEPT_MAX, now: () => clock.monotonic() }
   const policies = new Cache<{ id: string; policy: StsPolicy }>(bounds)
-  /** The id for which there was nothing to be had. */
+  /** The policy id whose fetch failed. */
   const failures = new Cache<string>(bounds)
 
   async function find(destination: string): Promise<StsPolicy | null> {
@@ -448,7 +437,7 @@ type FetchedPolicy =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'fault'; readonly text: string }
 
-/** `destination` is a domain name; what it rejects with counts as a fault. */
+/** `destination` is a domain name. A rejection counts as a fault. */
 export type FetchPolicy = (destination: string) => Promise<FetchedPolicy>
 
 export type FetchPolicyOptions = {
@@ -466,8 +455,8 @@ export type FetchPolicyOptions = {
 const PATH = '/.well-known/mta-sts.txt'
 
 /**
- * Fetches a policy from the host that must serve it (RFC 8461 §3.3): HTTPS with a verified certificate, no
- * redirects, and no address that strangers may not make us reach. Never rejects.
+ * Fetches a policy from the host that must serve it (RFC 8461 §3.3): by HTTPS with a verified certificate,
+ * without redirects, and only from allowed addresses. Never rejects.
  */
 export function makeFetchPolicy(options: FetchPolicyOptions): FetchPolicy {
   const { resolver, allowPrivate } = options
@@ -495,7 +484,7 @@ export function makeFetchPolicy(options: FetchPolicyOptions): FetchPolicy {
       const fail = (text: string) => finish({ kind: 'fault', text: `MTA-STS policy: ${text}` })
       outgoing.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? error.message))
       outgoing.on('response', (response) => {
-        // What the lookup let through is what was connected to, or nothing is believed.
+        // The connected address must be one that the lookup allowed.
         const address = response.socket.remoteAddress ?? ''
         if (!isAllowed(address)) return fail('a forbidden address')
         if (response.statusCode !== 200) return fail(`status ${response.statusCode}`)

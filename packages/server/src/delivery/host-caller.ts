@@ -19,22 +19,22 @@ import { SECOND_MS } from '#platform/units.ts'
 const IDLE_CONNECTIONS_MAX = 200
 export const IDLE_CONNECTION_MS_MAX = 5 * SECOND_MS
 const TRANSACTIONS_PER_CONNECTION_MAX = 100
-/** To one address, whatever destinations lead to it; further messages wait for their turn. */
+/** Connections to one address, whatever the destinations; further messages wait for a slot. */
 const CONNECTIONS_PER_HOST_MAX = 20
 /**
- * How long a message waits for its turn, and as many as there are connections do: those for one busy
- * host must not take all of the attempts. Long enough for a connection to end and another to open.
+ * How long a message waits for a slot; as many messages wait as there are slots. Messages for one busy host
+ * must not take all attempts. Long enough for one connection to end and another to open.
  */
-export const HOST_TURN_MS_MAX = 500
-/** A host that did not answer in time is passed over for this long; the first retry comes later. */
+export const HOST_SLOT_WAIT_MS_MAX = 500
+/** A host that did not answer in time is skipped for this long; the first retry of a message comes later. */
 const SILENT_HOST_MS = 30 * SECOND_MS
 const SILENT_HOSTS_MAX = 10_000
 
-/** The longest wait for an answer. */
+/** An answer counts as recent for as long as the longest wait for an answer. */
 const ANSWERED_LATELY_MS = defaultClientTimeouts.finalDotMs
 
 export type Place = {
-  /** Its name, for people and for SNI. */
+  /** The host's name, for people and for SNI. */
   readonly host: string
   readonly address: string
   readonly port: number
@@ -58,10 +58,10 @@ export type WatchedMail = OutgoingMail & {
   readonly onAnswer?: (() => void) | undefined
 }
 
-/** The hosts have as many of our connections as they may: nothing was tried, and nothing is wrong. */
+/** The hosts have no free slot: nothing was tried, and nothing is wrong. */
 export type Crowded = { readonly kind: 'crowded'; readonly text: string }
 
-export type Called<Outcome> = {
+type Called<Outcome> = {
   /** The host that was tried last. */
   readonly host: string
   /** The TLS version in use at the end, or null. */
@@ -80,10 +80,7 @@ const CROWDED: Crowded = {
   text: 'Too many messages to this host are in progress',
 }
 
-/**
- * Gives a message to the first of several addresses that takes it: over an idle connection, else over a new
- * one, and at the next address when one leads nowhere.
- */
+/** Sends a message to the first of several addresses that takes it, over an idle connection or a new one. */
 export class HostCaller {
   readonly #options: HostCallerOptions
   readonly #pool = new ConnectionPool()
@@ -91,27 +88,24 @@ export class HostCaller {
   readonly #connections = new Semaphore({
     limitPerKey: CONNECTIONS_PER_HOST_MAX,
     waitingPerKeyMax: CONNECTIONS_PER_HOST_MAX,
-    waitMsMax: HOST_TURN_MS_MAX,
+    waitMsMax: HOST_SLOT_WAIT_MS_MAX,
   })
   /**
-   * Places that are not tried for a while, because trying them costs minutes or does harm: else every
-   * message for a host that is gone would wait for it as long as the first.
+   * Places that are skipped for a while, because trying them takes minutes or does harm. Otherwise every message
+   * for a host that is gone would wait as long as the first.
    */
-  readonly #passedOver: Cache<Trouble>
-  /** When a place last answered a message: one that hangs there says nothing about the others. */
+  readonly #skipped: Cache<Trouble>
+  /** When a place last answered a message: then one message that hangs says nothing about others. */
   readonly #answeredAtMs: Cache<number>
 
   constructor(options: HostCallerOptions) {
     this.#options = options
     const bounds = { entriesMax: SILENT_HOSTS_MAX, now: () => options.clock.monotonic() }
-    this.#passedOver = new Cache(bounds)
+    this.#skipped = new Cache(bounds)
     this.#answeredAtMs = new Cache(bounds)
   }
 
-  /**
-   * `places` in the order to try, one at least. `crowded` where one of them would have to be waited for
-   * and the others could not have it.
-   */
+  /** Tries `places` in their order; at least one. `crowded` where a place had no slot and the others failed. */
   async carry(
     places: readonly Place[],
     mail: WatchedMail,
@@ -120,7 +114,7 @@ export class HostCaller {
     const tried: Tried[] = []
     let crowded: Place | null = null
     const nowMs = this.#options.clock.monotonic()
-    // Where there is no other place to try, one that answered lately is tried again.
+    // The only place is tried again if it has answered recently.
     const sinceMs = places.length > 1 ? nowMs : nowMs - ANSWERED_LATELY_MS
     for (const place of places) {
       const called = await this.#callWhenFree(place, { mail, signal, sinceMs })
@@ -131,7 +125,7 @@ export class HostCaller {
       const trouble = findTrouble(called.outcomes, called.tls)
       if (trouble === null || signal.aborted) return called
       tried.push({ called, trouble })
-      // Saying it again at every address gets an account locked.
+      // Wrong credentials at every address would get the account locked.
       if (isOfCredentials(trouble)) return conclude(tried, mail)
     }
     return crowded === null ? conclude(tried, mail) : alike(crowded, mail, CROWDED)
@@ -167,7 +161,7 @@ export class HostCaller {
       call.mail.onAnswer?.()
       const called = await this.#send(place, idle, call)
       const trouble = findTrouble(called.outcomes, called.tls)
-      // It may have been closed while it was idle, which says nothing about the host; silence does.
+      // A connection that was closed while it was idle says nothing about the host; a timeout does.
       const isOver = trouble === null || trouble.failure.kind === 'timeout'
       if (isOver || call.signal.aborted) return called
     }
@@ -183,11 +177,11 @@ export class HostCaller {
     try {
       const outcomes = await client.send(mail)
       const trouble = findTrouble(outcomes, client.tls)
-      if (trouble?.failure.kind === 'timeout') this.#passOver(place, trouble, call)
+      if (trouble?.failure.kind === 'timeout') this.#skip(place, trouble, call)
       if (outcomes.some(isAnswer)) this.#noteAnswer(place)
       return { host: place.host, tls: client.tls, outcomes }
     } catch (error) {
-      // Nobody knows where in the dialogue it was left.
+      // The state of the dialogue is unknown.
       client.destroy()
       throw error
     } finally {
@@ -196,14 +190,14 @@ export class HostCaller {
   }
 
   async #open(place: Place, call: Call): Promise<{ client: SmtpClient } | Trouble> {
-    const passedOver = this.#passedOver.get(silenceKeyOf(place))
-    if (passedOver !== null) return passedOver
+    const skipped = this.#skipped.get(silenceKeyOf(place))
+    if (skipped !== null) return skipped
     const { address } = keyOf(place)
     await this.#pool.shrink(address, CONNECTIONS_PER_HOST_MAX - this.#connections.held(address))
     const opened = await this.#dial(place, call)
-    if ('client' in opened) this.#passedOver.delete(silenceKeyOf(place))
+    if ('client' in opened) this.#skipped.delete(silenceKeyOf(place))
     else if (opened.failure.kind === 'timeout' || isOfCredentials(opened)) {
-      this.#passOver(place, opened, call)
+      this.#skip(place, opened, call)
     }
     return opened
   }
@@ -213,16 +207,16 @@ export class HostCaller {
     this.#answeredAtMs.set(silenceKeyOf(place), nowMs, { ttlMs: 2 * ANSWERED_LATELY_MS })
   }
 
-  /** Unless it was another message that the place answered meanwhile. */
-  #passOver(place: Place, why: Trouble, { sinceMs }: Call): void {
+  /** Does nothing for a timeout when the place has answered another message meanwhile. */
+  #skip(place: Place, why: Trouble, { sinceMs }: Call): void {
     const key = silenceKeyOf(place)
     const answeredAtMs = this.#answeredAtMs.get(key) ?? Number.NEGATIVE_INFINITY
     if (why.failure.kind === 'timeout' && answeredAtMs >= sinceMs) return
-    this.#passedOver.set(key, why, { ttlMs: SILENT_HOST_MS })
+    this.#skipped.set(key, why, { ttlMs: SILENT_HOST_MS })
   }
 
   async #dial(place: Place, { mail, signal }: Call): Promise<{ client: SmtpClient } | Trouble> {
-    // The connection outlives this message, so its end must not depend on this message's signal.
+    // The connection outlives this message, so it must not depend on this message's signal.
     const opening = new AbortController()
     using _ = onAbort(signal, () => opening.abort())
     const { host: servername, ...target } = place
@@ -243,24 +237,24 @@ export class HostCaller {
 type Call = {
   readonly mail: WatchedMail
   readonly signal: AbortSignal
-  /** A place that has answered since is not passed over for what timed out. */
+  /** A place that has answered since then is not skipped after a timeout. */
   readonly sinceMs: number
-  /** Takes the promise that the connection that was used will be idle or gone. */
+  /** Receives a promise that resolves when the connection is idle or closed. */
   leave(gone: Promise<void>): void
 }
 
 type Tried = { readonly called: Called<RecipientOutcome>; readonly trouble: Trouble }
 
-/** A host that could be had at another time is what counts; else all of them have refused. */
+/** The outcome after all places: that of a host which may work later, else the last refusal. */
 function conclude(tried: readonly Tried[], mail: OutgoingMail): Called<RecipientOutcome> {
-  const told = tried.findLast(({ trouble }) => !isRefusal(trouble)) ?? tried.at(-1)
-  if (told === undefined) throw new Error('There was no host to try.')
-  const { stage, failure } = told.trouble
+  const last = tried.findLast(({ trouble }) => !isRefusal(trouble)) ?? tried.at(-1)
+  if (last === undefined) throw new Error('There was no host to try.')
+  const { stage, failure } = last.trouble
   const outcome: RecipientOutcome =
-    isRefusal(told.trouble) && failure.kind === 'reply'
+    isRefusal(last.trouble) && failure.kind === 'reply'
       ? { kind: 'refused', stage, reply: failure.reply }
       : { kind: 'unsent', stage, failure }
-  return { ...told.called, outcomes: mail.recipients.map(() => outcome) }
+  return { ...last.called, outcomes: mail.recipients.map(() => outcome) }
 }
 
 function isAnswer({ kind }: RecipientOutcome): boolean {
@@ -272,12 +266,12 @@ function alike<Outcome>({ host }: Place, mail: OutgoingMail, outcome: Outcome): 
   return { host, tls: null, outcomes: mail.recipients.map(() => outcome) }
 }
 
-/** Two destinations with one host share its connections, unless they ask different things of it. */
+/** Destinations with the same host share its connections, unless they demand different terms. */
 function keyOf({ address, port, ...terms }: Place): PoolKey {
   return { address: `${address} ${port}`, terms: JSON.stringify(terms, octetsAsHex) }
 }
 
-/** What is true of a host under one demand may be false under another: a handshake that stalls. */
+/** By TLS demand, because a handshake may stall under one demand and not under another. */
 function silenceKeyOf({ address, port, tls }: Place): string {
   return `${address} ${port} ${tls.kind}`
 }
@@ -294,10 +288,9 @@ const SERVICE_CLOSING = 421
 const SECURITY_REQUIRED = 530
 
 /**
- * What is wrong with the host, when that is why nothing came of it for anybody: the connection failed,
- * the server is closing, or it wants the TLS that could not be had. Other answers are answers, which
- * another host would only repeat; an end after the final dot is none of them, since the message may
- * have been taken.
+ * Why the host itself carried the message for no recipient: the connection failed, the server is closing, or it
+ * requires TLS that failed. Null for other answers, which another host would only repeat, and for an end after
+ * the final dot, because the server may have taken the message.
  */
 function findTrouble(outcomes: readonly RecipientOutcome[], tls: string | null): Trouble | null {
   let found: Trouble | null = null
@@ -320,19 +313,19 @@ function troubleOf(outcome: RecipientOutcome, tls: string | null): Trouble | nul
 }
 
 /**
- * RFC 7435: in the clear rather than not at all, where nobody promised more. Under TLS 1.3 a server
- * tells that it gave up the handshake only after ours was done, by closing at EHLO.
+ * Opportunistic TLS falls back to clear text after a failed handshake (RFC 7435). Under TLS 1.3 a server may
+ * give up the handshake after ours is done, and then closes at EHLO.
  */
 function isOfHandshake({ stage, failure }: Trouble): boolean {
   return stage === 'starttls' || stage === 'tls' || (stage === 'ehlo' && failure.kind === 'network')
 }
 
-/** The server does not know us, or not any more: only the operator can change that. */
+/** The server rejects our credentials, which only the operator can change. */
 function isOfCredentials({ stage, failure }: Trouble): boolean {
   return stage === 'auth' && isPermanent(failure)
 }
 
-/** The host wants no mail of us at all, and a host without TLS or AUTH is no such one. */
+/** The host refuses all mail from us; a host without TLS or AUTH does not count. */
 function isRefusal({ stage, failure }: Trouble): boolean {
   return (stage === 'greeting' || stage === 'ehlo') && isPermanent(failure)
 }
@@ -343,24 +336,21 @@ function isPermanent(failure: Failure): boolean {
 
 type PoolKey = {
   readonly address: string
-  /** Everything else that two messages must have in common to share a connection. */
+  /** All other properties that two messages must share to use the same connection. */
   readonly terms: string
 }
 
 type Idle = { readonly key: PoolKey; readonly client: SmtpClient; readonly timer: NodeJS.Timeout }
 
-/**
- * Connections that wait for their next message, by their address and the terms under which they were opened:
- * terms agreed on for one message are no promise for another.
- */
+/** Idle connections by their address and the terms under which they were opened. */
 class ConnectionPool {
-  /** Those of an address from the longest idle on. */
+  /** The longest idle first. */
   readonly #byAddress = new Map<string, Idle[]>()
-  /** All of them, from the longest idle on. */
+  /** The longest idle first. */
   readonly #all = new Set<Idle>()
   #isClosed = false
 
-  /** The connection used last, if one is idle and still good; the caller owns it then. */
+  /** The usable connection that was used last, or null; the caller owns it then. */
   take({ address, terms }: PoolKey): SmtpClient | null {
     for (const idle of (this.#byAddress.get(address) ?? []).toReversed()) {
       if (idle.key.terms !== terms) continue
@@ -371,10 +361,7 @@ class ConnectionPool {
     return null
   }
 
-  /**
-   * Takes a connection back: kept for a while where it may be of use, else ended politely. Resolves,
-   * always, when it is kept or gone.
-   */
+  /** Keeps a connection for a while where it is usable, else ends it with QUIT. Always resolves when done. */
   async put(key: PoolKey, client: SmtpClient): Promise<void> {
     if (!client.isUsable()) return client.destroy()
     if (this.#isClosed || client.transactions >= TRANSACTIONS_PER_CONNECTION_MAX) {
@@ -391,13 +378,13 @@ class ConnectionPool {
     if (this.#all.size > IDLE_CONNECTIONS_MAX && oldest !== undefined) void this.#end(oldest)
   }
 
-  /** Ends those to `address` that have been idle longest, until there are `count` or fewer. */
+  /** Ends the longest idle connections to `address` until `count` or fewer are left. */
   async shrink(address: string, count: number): Promise<void> {
     const idle = this.#byAddress.get(address) ?? []
     await Promise.all(idle.slice(0, Math.max(0, idle.length - count)).map((one) => this.#end(one)))
   }
 
-  /** Ends all of them, and every one that is put back later. */
+  /** Ends all connections, and those that are put back later. */
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#all].map((idle) => this.#end(idle)))

@@ -1,6 +1,5 @@
-// Which message a report is about, which of its recipients, and how much of what it says is believed of them.
-// At an address that anybody knows a complaint needs a proof: our return path, or our mark, which only whoever
-// got the message has.
+// Finds the sent message and the recipients that a report is about, and how far it can be believed. A complaint
+// to abuse@ needs a proof: our return path, or our hop mark, which only a recipient of the message has.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
@@ -22,12 +21,12 @@ export type Finding = { delivery: Named } & (
   | {
       kind: 'complaint'
       feedbackType: string
-      /** Whether the message went to nobody else at this domain, who could have forged it. */
+      /** Whether the message went to nobody else at this domain who could have forged the complaint. */
       isAlone: boolean
     }
 )
 
-/** With the recipients that reports to it may speak of; or why there is none. */
+/** The sent message of a return path, with the recipients that reports to it may be about; or why there is none. */
 export async function findAtReturnPath(
   deps: { db: Db; clock: Clock; deriveKey: (purpose: string) => Uint8Array },
   localPart: string,
@@ -39,7 +38,7 @@ export async function findAtReturnPath(
   const sent = await findSentByDelivery(deps.db, deliveryId)
   const named = sent?.deliveries.find(({ id }) => id === deliveryId)
   if (sent === null || named === undefined) return 'unknown_message'
-  // Its server got this address with no others: it cannot speak for theirs.
+  // Only the server of this domain got this return path, so it cannot report on other domains.
   const domain = domainOf(named.recipient)
   const group = sent.deliveries.filter(({ recipient }) => domainOf(recipient) === domain)
   return { sent, group }
@@ -48,9 +47,9 @@ export async function findAtReturnPath(
 type BounceDeps = { db: Db; inboxDomain: string; countReport: (outcome: CountedReport) => void }
 
 /**
- * Each delivery once, however often it is named; what else the report says is counted. Recipients who share
- * a return path can all forge reports to it, so none of these is hard: only a report to the path of a single
- * recipient suppresses its address.
+ * Each bounced delivery once, however often the report names it; counts the rest of the report. Recipients who
+ * share a return path can all forge reports to it, so their bounces are never hard: only a report to the return
+ * path of a single recipient suppresses its address.
  */
 export async function findBounced(
   deps: BounceDeps,
@@ -59,8 +58,8 @@ export async function findBounced(
 ): Promise<Finding[]> {
   const findings = new Map<string, Finding>()
   const [only] = group.length === 1 ? group : []
-  for (const said of recipients) {
-    const { recipient, originalRecipient, action } = said
+  for (const reportedRecipient of recipients) {
+    const { recipient, originalRecipient, action } = reportedRecipient
     if (action !== 'failed') {
       deps.countReport('not_final')
       continue
@@ -71,20 +70,23 @@ export async function findBounced(
       deps.countReport('unknown_recipient')
       continue
     }
-    const reported = await believed(deps, said, delivery)
+    const reported = await believed(deps, reportedRecipient, delivery)
     if (reported === null) deps.countReport('ignored')
     else if (!findings.has(delivery.id)) {
-      const told = only === undefined ? softened(reported) : reported
-      findings.set(delivery.id, { kind: 'bounce', delivery, reported: told })
+      findings.set(delivery.id, {
+        kind: 'bounce',
+        delivery,
+        reported: only === undefined ? softened(reported) : reported,
+      })
     }
   }
   return [...findings.values()]
 }
 
 /**
- * What holds for the recipient; null where nothing does. Where mail was passed on, the mailbox at the
- * end may be dead and the address that was written to is not: others may get mail by it. If that
- * mailbox is here, the refusal was this service's own, of its own mail that came back.
+ * The part of the report that is believed of the recipient, or null. Where mail was forwarded, the mailbox at
+ * the end may be dead while the original address is not. If that mailbox is here, this service itself refused
+ * its own mail that came back.
  */
 async function believed(
   deps: BounceDeps,
@@ -97,7 +99,7 @@ async function believed(
   return softened(said)
 }
 
-/** Never hard, which would suppress the address. */
+/** A hard bounce would suppress the address. */
 function softened(said: ReportedRecipient): ReportedRecipient {
   return said.bounceClass === 'hard' ? { ...said, bounceClass: 'soft' } : said
 }
@@ -123,13 +125,13 @@ type ComplaintDeps = {
 
 export type About = {
   sent: SentMessage
-  /** Of whom it may speak. */
+  /** The recipients that the complaint may be about. */
   group: readonly Named[]
-  /** By the return path it is the server of all these recipients that speaks, by the mark anybody. */
+  /** Only the server of these recipients has the return path; any recipient has the mark. */
   proof: 'return_path' | 'mark'
 }
 
-/** Null where the complaint proves nothing of a message that was sent from here; why is counted. */
+/** The message that the complaint proves to be about; null, with the reason counted, when it proves none. */
 export async function findComplained(
   deps: ComplaintDeps,
   complaint: Complaint,
@@ -149,7 +151,7 @@ export async function findComplained(
   return null
 }
 
-/** Its Message-ID is known to whoever was written to since; the mark stands in the message alone. */
+/** Later recipients of the thread know the Message-ID too; only the message itself has the mark. */
 async function findMarked(
   deps: ComplaintDeps,
   { originalMessageId, returnedLoopMarks }: Complaint,
@@ -161,7 +163,7 @@ async function findMarked(
   return deps.clock.now() - idTimeMs(sent.messageId) > RETURN_PATH_MS ? 'expired' : sent
 }
 
-/** Whether the message that comes back with the complaint is this one. */
+/** Whether the complaint returns this message. */
 export function returnsMessage(
   deps: { deriveKey: (purpose: string) => Uint8Array },
   { originalMessageId, returnedLoopMarks, reportedReturnPath }: Complaint,
@@ -175,10 +177,7 @@ export function returnsMessage(
   )
 }
 
-/**
- * Of whom it is believed. `authenticate` says who sent it, which costs something, and gives null where
- * nobody can tell.
- */
+/** The believed complaints. `authenticate` is costly, and gives null where it is impossible. */
 export async function complaintsOf(
   deps: { inboxDomain: string; countReport: (outcome: CountedReport) => void },
   { recipients, feedbackType, isStandard }: Complaint,
@@ -189,7 +188,7 @@ export async function complaintsOf(
   }: Pick<About, 'group' | 'proof'> & { authenticate(): Promise<Authentication | null> },
 ): Promise<Finding[]> {
   const [only] = group.length === 1 ? group : []
-  // Many hide the recipient. What is read from words alone counts as far as they go.
+  // Standard complaints often hide the recipient. One in free text counts only for recipients that it names.
   const isUnnamed = isStandard && recipients.length === 0
   const meant = new Set<Named>()
   if (isUnnamed && only !== undefined) meant.add(only)
@@ -203,7 +202,7 @@ export async function complaintsOf(
     const isBelieved =
       proof === 'return_path' ||
       only !== undefined ||
-      (await speaksFor(deps, await authenticate(), domainOf(delivery.recipient)))
+      (await isAuthorised(deps, await authenticate(), domainOf(delivery.recipient)))
     if (isBelieved) {
       const domain = domainOf(delivery.recipient)
       const isAlone = group.filter(({ recipient }) => domainOf(recipient) === domain).length === 1
@@ -213,8 +212,8 @@ export async function complaintsOf(
   return findings
 }
 
-/** At the inbox domain there are inboxes of many accounts, none of which speaks for the others. */
-async function speaksFor(
+/** Whether the sender may report for the domain. Nobody may for the inbox domain, which many accounts share. */
+async function isAuthorised(
   { inboxDomain }: { inboxDomain: string },
   authentication: Authentication | null,
   domain: string,
@@ -243,8 +242,8 @@ function localPartOf(address: string | null): string {
 }
 
 /**
- * The first of `names` that is a recipient of one of these; null when none is. Names may bear the
- * address type of RFC 3464 §2.3.2 and be encoded as xtext (RFC 3461 §4).
+ * The delivery to the first of `names` that is a recipient; null when none is. Names may have the address type
+ * of RFC 3464 §2.3.2 and be encoded as xtext (RFC 3461 §4).
  */
 function matchRecipient<Delivery extends Named>(
   deliveries: readonly Delivery[],
@@ -259,8 +258,8 @@ function matchRecipient<Delivery extends Named>(
 }
 
 /**
- * Whether the name is of another mailbox than the address: of one that mail to it is passed on to. A
- * name without a domain is that of the host that reports, and the same where the local part is.
+ * Whether the name is another mailbox than the address, as of forwarded mail. A name without a domain is at the
+ * reporting host, and is the same mailbox when the local parts are equal.
  */
 function isElsewhere(name: string, address: string): boolean {
   const domain = address.slice(address.lastIndexOf('@'))
@@ -270,7 +269,7 @@ function isElsewhere(name: string, address: string): boolean {
   )
 }
 
-/** What the name may stand for. As it stands comes first: what looks like xtext may be a tag. */
+/** The possible meanings of the name. The literal one comes first, because a tag may look like xtext. */
 function spellingsOf(name: string): string[] {
   const bare = name.trim().replace(/^<(.*)>$/s, '$1')
   const address = bare.replace(/^(?:rfc822|utf-8)\s*;\s*/i, '').replace(/^<(.*)>$/s, '$1')
@@ -281,12 +280,11 @@ function spellingsOf(name: string): string[] {
 }
 
 /**
- * `bounced` and `complained` changed a delivery, `repeated` one that was settled so before. Nothing
- * changes where the return path is `forged`, `expired` or of an `unknown_message`, where the report
- * names an `unknown_recipient`, is `not_final`, or `ignored` for its kind or since it tells of an inbox
- * here; nor where it is of a delivery that is `deferred`, and one that is tried again is told of again.
- * A complaint is `unproven` that whoever only knows the Message-ID could have written, and left to
- * people. `too_early` is refused for now and told again.
+ * Outcomes of reports as the metrics count them. `bounced` and `complained` changed a delivery; `repeated` had
+ * been settled so before. All others change nothing: the return path is `forged`, `expired` or of an
+ * `unknown_message`; the report names an `unknown_recipient`, is `not_final`, or is `ignored` for its type or
+ * because it is about an inbox here; its delivery is `deferred` and retried; a complaint is `unproven` when
+ * knowing the Message-ID suffices to write it, and left to people; `too_early` reports have to be sent again.
  */
 export type CountedReport =
   | 'bounced'

@@ -1,5 +1,5 @@
-// Reports about mail that was sent: what came to a return path or to abuse@, and what it changes. The
-// service answers none of it, and whoever forges an address of its own is not told.
+// Processes reports about sent mail that came to a return path or to abuse@. The service answers none of them,
+// and does not tell a sender that a return path is forged.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
@@ -25,8 +25,8 @@ import {
 } from './find-reported.ts'
 import { type ReportedDelivery, type ReportOutcome, settleReport } from './settle-report-rows.ts'
 
-/** Doubles with every look at a delivery whose own attempt is not recorded yet. */
-const REPORT_LOOK_MS = 50
+/** First wait for a delivery whose own attempt is not recorded yet; doubles each time. */
+const REPORT_RETRY_MS = 50
 
 export type ReportDeps = {
   db: Db
@@ -40,22 +40,22 @@ export type ReportDeps = {
 }
 
 export type Arrived = {
-  /** Reads the message, which costs something. */
+  /** Parses the message, which is costly. */
   readReport(): Promise<Report>
-  /** Asks DNS who sent it; null where that is not to be known. */
+  /** Authenticates the sender by DNS; null where that is impossible. */
   authenticate(): Promise<Authentication | null>
-  /** By when our own outcome has to be recorded, on the monotonic clock. */
+  /** How long to wait for our own outcome, on the monotonic clock. */
   deadlineMs: number
 }
 
-/** `done`: recorded, or dropped; `too_early`: to be sent again, for what it is about is not settled. */
+/** `done`: recorded, or dropped; `too_early`: its delivery is not settled, so the report has to be sent again. */
 type Processed = { kind: 'done' } | { kind: 'too_early' }
 
 const DONE: Processed = { kind: 'done' }
 
 /**
  * Processes the message as a report where its recipients are addresses for reports. Returns the recipients
- * that get it as mail, or that it is to be sent again.
+ * that get it as mail, or `too_early` when it has to be sent again.
  */
 export async function processReports(
   deps: ReportDeps,
@@ -82,9 +82,9 @@ async function processFor(
     case 'postmaster':
       return recipient
     case 'return_path': {
-      const result = await takeAtReturnPath(deps, recipient.localPart, arrived)
+      const result = await processAtReturnPath(deps, recipient.localPart, arrived)
       if (result.kind !== 'mail') return result
-      // An answer that went to the reverse-path, as that of a program does, is for the inbox that sent.
+      // Programs answer to the reverse-path: the answer is for the inbox that sent the message.
       const { accountId, inboxId } = result.sent
       const inbox = await findReachedInbox(deps.db, accountId, inboxId)
       if (inbox !== null) return { kind: 'inbox', inbox, address }
@@ -93,7 +93,7 @@ async function processFor(
     }
     case 'abuse': {
       const { inbox } = recipient
-      const result = await takeAtAbuse(deps, arrived)
+      const result = await processAtAbuse(deps, arrived)
       if (result !== null) return result
       if (inbox === null) return { kind: 'postmaster', address }
       return { kind: 'inbox', inbox, address }
@@ -102,10 +102,10 @@ async function processFor(
 }
 
 /**
- * `mail`: no report but a message for whoever sent. Recipients at other domains than the report's address
- * are not its.
+ * `mail`: no report, but a message for the inbox that sent. A report may only be about recipients at the domain
+ * that its return path names.
  */
-export async function takeAtReturnPath(
+export async function processAtReturnPath(
   deps: ReportDeps,
   localPart: string,
   { readReport, authenticate, deadlineMs }: Arrived,
@@ -125,7 +125,7 @@ export async function takeAtReturnPath(
       return settleReported(deps, { sent, findings, deadlineMs })
     }
     case 'complaint': {
-      // Words of complaint are a person's, too, or those of a program that has got one.
+      // A person may write words of complaint, and so may a program that quotes them.
       const isReport = report.isStandard || returnsMessage(deps, report, sent, localPart)
       if (!isReport) return { kind: 'mail', sent }
       if (isIgnored(deps, report)) return DONE
@@ -137,10 +137,10 @@ export async function takeAtReturnPath(
 }
 
 /**
- * A complaint that came to abuse@, about a message that it proves to be one that was sent from here;
- * null where it is none or proves nothing: then people have to read it.
+ * Processes a complaint that came to abuse@ and proves that it is about a message sent from here. Null when it
+ * is no complaint or proves nothing, and people have to read it.
  */
-export async function takeAtAbuse(
+export async function processAtAbuse(
   deps: ReportDeps,
   { readReport, authenticate, deadlineMs }: Arrived,
 ): Promise<Processed | null> {
@@ -154,7 +154,7 @@ export async function takeAtAbuse(
   return settleReported(deps, { sent: about.sent, findings, deadlineMs })
 }
 
-/** RFC 5965 §7.3 and RFC 6430: those that praise, or tell of a forgery, are no complaint of a recipient. */
+/** Feedback types that are no complaint of a recipient (RFC 5965 §7.3, RFC 6430). */
 const IGNORED = new Set(['not-spam', 'auth-failure'])
 
 function isIgnored(deps: ReportDeps, { feedbackType }: Complaint): boolean {
@@ -164,8 +164,8 @@ function isIgnored(deps: ReportDeps, { feedbackType }: Complaint): boolean {
 }
 
 /**
- * `too_early` when an attempt is under way at `deadlineMs` of the monotonic clock, for a delivery that it
- * tells of. What is settled is recorded even so, and what is reported again changes nothing.
+ * `too_early` when an attempt for one of the deliveries is still under way at `deadlineMs` of the monotonic
+ * clock. Settled deliveries are recorded even then, and a repeated report changes nothing.
  */
 async function settleReported(
   deps: ReportDeps,
@@ -173,12 +173,12 @@ async function settleReported(
 ): Promise<Processed> {
   const { accountId, messageId } = sent
   let deliveries = findings.map((finding) => reportedOf(deps, accountId, finding))
-  let lookMs = REPORT_LOOK_MS
+  let retryMs = REPORT_RETRY_MS
   while (deliveries.length > 0) {
     const ids = { accountId, messageId, eventId: deps.makeId('evt') }
     const input = { ...ids, deliveries, nowMs: deps.clock.now() }
     const outcomes = await deps.db.write(settleReport, input)
-    tell(deps, { messageId, deliveries, outcomes })
+    countOutcomes(deps, { messageId, deliveries, outcomes })
     deliveries = deliveries.filter((_, index) => outcomes[index] === 'underway')
     if (deliveries.length === 0) return DONE
     const leftMs = deadlineMs - deps.clock.monotonic()
@@ -186,25 +186,26 @@ async function settleReported(
       deps.countReport('too_early')
       return { kind: 'too_early' }
     }
-    await pause(Math.min(lookMs, leftMs))
-    lookMs *= 2
+    await pause(Math.min(retryMs, leftMs))
+    retryMs *= 2
   }
   return DONE
 }
 
-function tell(
+function countOutcomes(
   deps: ReportDeps,
-  told: { messageId: string; deliveries: ReportedDelivery[]; outcomes: ReportOutcome[] },
+  {
+    messageId: message,
+    deliveries,
+    outcomes,
+  }: { messageId: string; deliveries: ReportedDelivery[]; outcomes: ReportOutcome[] },
 ): void {
-  for (const [index, { deliveryId: delivery, status }] of told.deliveries.entries()) {
-    const outcome = told.outcomes[index]
+  for (const [index, { deliveryId: delivery, status }] of deliveries.entries()) {
+    const outcome = outcomes[index]
     switch (outcome) {
       case 'settled':
         deps.countReport(status)
-        deps.log.info(
-          { message: told.messageId, delivery, status },
-          'a delivery report was processed',
-        )
+        deps.log.info({ message, delivery, status }, 'a delivery report was processed')
         break
       case 'repeated':
       case 'deferred':
@@ -214,7 +215,7 @@ function tell(
         deps.countReport('unknown_message')
     }
   }
-  if (told.outcomes.includes('settled')) deps.wakeEvents()
+  if (outcomes.includes('settled')) deps.wakeEvents()
 }
 
 function reportedOf(deps: ReportDeps, accountId: string, finding: Finding): ReportedDelivery {
@@ -241,7 +242,7 @@ function reportedOf(deps: ReportDeps, accountId: string, finding: Finding): Repo
   }
 }
 
-/** Without the codes in front, which are told beside the words. */
+/** The diagnostic text without the codes in front, which have fields of their own. */
 function wordsOf({ replyCode, enhancedCode, diagnostic }: ReportedRecipient): string {
   const code = replyCode === null ? '' : String(replyCode)
   const words = diagnostic.startsWith(code)

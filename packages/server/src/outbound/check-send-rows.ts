@@ -9,18 +9,18 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { findSuppressed } from './suppression-rows.ts'
 
-/** Answers to programs that a thread takes in any stretch of AUTOMATIC_SENDS_MS. */
+/** Sends in a thread that may answer programs within any AUTOMATIC_SENDS_MS. */
 export const AUTOMATIC_SENDS_MAX = 10
 export const AUTOMATIC_SENDS_MS = HOUR_MS
-/** Messages of a thread among which automatic ones are looked for: a burst of them and its answers. */
-const AUTOMATIC_SENDS_LOOKED_AT_MAX = 64
+/** The newest messages of a thread that are searched for automatic ones: a burst of them and its answers. */
+const AUTOMATIC_SEARCHED_MAX = 64
 
 export type SendCheck = {
   use: KeyUse
   inboxId: string
   thread:
     | { kind: 'new'; id: string }
-    /** `messageCount` is the count that the reply was composed after; null: any. */
+    /** `messageCount` is that of the thread when the reply was composed; null allows any. */
     | { kind: 'reply'; id: string; messageCount: number | null }
   /** Keys of all recipients, in their order. */
   recipientKeys: string[]
@@ -40,23 +40,23 @@ export type SendLimits = {
 export type SendRefusal =
   | Replay
   | { kind: 'not_found' }
-  /** The thread has other messages than the reply was composed after. */
+  /** The thread has got a message since the reply was composed. */
   | { kind: 'thread_changed' }
   | { kind: 'suppressed'; type: string; address: string }
   | LoopSuspected
   | TooMany
   | TooCold
 
-export type LoopSuspected = {
+type LoopSuspected = {
   kind: 'loop_suspected'
   threadId: string
   /** When the thread takes a send again. */
   retryAtMs: number
-  /** Whether an event of this episode has told of it before. */
-  isTold: boolean
+  /** Whether an event has reported this episode before. */
+  isReported: boolean
 }
 
-export type TooMany = {
+type TooMany = {
   kind: 'too_many'
   limit: number
   window: 'minute' | 'day'
@@ -81,7 +81,7 @@ export type AllowedSend = {
   thread: ParentThread | null
   /** The time at which the send counts. */
   sentMs: number
-  /** The thread's times of answers to programs with this send; null where it answers none. */
+  /** The thread's times of sends that answered programs, with this one; null where it answers none. */
   automaticTimes: number[] | null
   /** Strangers that the inbox has not written to today. */
   freshStrangers: string[]
@@ -93,8 +93,8 @@ type Counters = Pick<Row<'inbox_counters'>, 'inbound_count' | 'outbound_count'>
 type Access = 'lock' | 'read'
 
 /**
- * The checks of a send, in the order in which their refusals are told: an earlier answer under its key, the
- * inbox, the thread, suppressed recipients, a suspected loop, the rate, strangers.
+ * All checks of a send; the first refusal counts: an earlier answer under its key, the inbox, the thread,
+ * suppressed recipients, a suspected loop, the rate, strangers.
  */
 export async function checkSend(
   tx: Tx,
@@ -102,7 +102,7 @@ export async function checkSend(
   access: Access,
 ): Promise<AllowedSend | SendRefusal> {
   const { use, inboxId, limits } = input
-  // Arriving mail of the inbox waits for this lock, too.
+  // Arriving mail of the inbox waits for this lock too.
   const [counters] = await (access === 'lock' ? lockCounters : readCounters)(tx, { inboxId })
   const replay = await findReplay(tx, use)
   if (replay !== null) return replay
@@ -126,25 +126,25 @@ export async function checkSend(
 }
 
 /**
- * The refusal that `checkSend` would give now; null where it would allow the send. Takes no lock, so
- * only the transaction can accept: this refuses early what costs much to compose. It leaves the first
- * refusal of a suspected loop to the transaction, which writes its event.
+ * The refusal that `checkSend` would give now, to avoid composing an expensive message; null where it would
+ * allow the send. Takes no lock, so only the transaction can accept. The transaction also gives the first
+ * refusal of a suspected loop, because it writes the event.
  */
 export async function findRefusal(db: ReadDb, input: SendCheck): Promise<SendRefusal | null> {
   const checked = await checkSend(db.reading, input, 'read')
   if (checked.kind === 'allowed') return null
-  if (checked.kind === 'loop_suspected' && !checked.isTold) return null
-  // Without a lock, this send itself may have used up the limit since its key was read.
+  if (checked.kind === 'loop_suspected' && !checked.isReported) return null
+  // Without a lock, the same request may have been accepted since its key was read.
   return (await findReplay(db.reading, input.use)) ?? checked
 }
 
-/** Keeps the values that later sends are checked by. */
+/** Writes the counts that later sends are checked by. */
 export async function countSend(tx: Tx, input: SendCheck, allowed: AllowedSend): Promise<void> {
   const { use, inboxId, limits } = input
   const { thread, automaticTimes, freshStrangers } = allowed
   const number = allowed.counters.outbound_count + 1
   await insertInboxSend(tx, { inbox_id: inboxId, send_number: number, sent_at: allowed.sentMs })
-  // Of the sends before it the limits read no more than these.
+  // The limits read no older sends.
   const last = number - Math.max(limits.perDay, limits.perMinute)
   if (last > 0) await deleteInboxSend(tx, { inboxId, number: last })
   if (thread !== null && automaticTimes !== null) {
@@ -181,42 +181,46 @@ type CheckedAnswers = { kind: 'allowed'; times: number[] | null } | LoopSuspecte
 const NO_ANSWERS: CheckedAnswers = { kind: 'allowed', times: null }
 
 /**
- * Two programs that answer each other: whether a send in the thread would come after
- * AUTOMATIC_SENDS_MAX that answered programs within AUTOMATIC_SENDS_MS. A send answers a program as
- * long as, among the newest AUTOMATIC_SENDS_LOOKED_AT_MAX messages of the thread, more came in within
- * that time that are marked as automatic, or were sent by an inbox of this service, than sends were
- * counted. After so many every send is refused, until the first of them is old enough.
+ * Detects two programs that answer each other: refuses every send in a thread that has AUTOMATIC_SENDS_MAX
+ * sends that answered programs within AUTOMATIC_SENDS_MS, until the first of them is old enough. A send
+ * counts as answering a program while more automatic messages, or messages from inboxes of this service, have
+ * come within that time than such sends were counted, among the newest AUTOMATIC_SEARCHED_MAX of the thread.
  */
 async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promise<CheckedAnswers> {
-  // A time well in the future was written before the clock was set back, and says nothing.
+  // A time well in the future was written before the clock was set back, so it is ignored.
   const isPast = (timeMs: number) => timeMs <= wallMs + CLOCK_SKEW_MS
   const times = (JSON.parse(thread.automatic_sends) as number[]).filter(isPast)
-  // Processes differ, and what took long to compose comes late: times in order make windows true.
+  // Clocks of processes differ, and composing may take long: windows need times in order.
   const nowMs = Math.max(wallMs, times.at(-1) ?? wallMs)
   const recent = times.filter((timeMs) => timeMs > nowMs - AUTOMATIC_SENDS_MS)
   const first = recent.at(-AUTOMATIC_SENDS_MAX)
   if (first !== undefined && recent.length >= AUTOMATIC_SENDS_MAX) {
     const retryAtMs = first + AUTOMATIC_SENDS_MS
-    return { kind: 'loop_suspected', threadId: thread.id, retryAtMs, isTold: isTold(thread, nowMs) }
+    return {
+      kind: 'loop_suspected',
+      threadId: thread.id,
+      retryAtMs,
+      isReported: isReported(thread, nowMs),
+    }
   }
-  // Messages that came all at once may be answered one after the other: each send answers one.
+  // Each send answers one message, also when several came at once.
   const [{ count } = { count: 0 }] = await countAutomatic(tx, {
     threadId: thread.id,
-    afterPosition: thread.message_count - AUTOMATIC_SENDS_LOOKED_AT_MAX,
+    afterPosition: thread.message_count - AUTOMATIC_SEARCHED_MAX,
     afterMs: nowMs - AUTOMATIC_SENDS_MS,
     latestMs: nowMs + CLOCK_SKEW_MS,
   })
   return { kind: 'allowed', times: Number(count) > recent.length ? [...recent, nowMs] : null }
 }
 
-/** A loop that goes on for hours is told of every hour. */
-function isTold({ loop_suspected_at: toldMs }: FoundThread, nowMs: number): boolean {
-  if (toldMs === null || toldMs > nowMs + CLOCK_SKEW_MS) return false
-  return toldMs > nowMs - AUTOMATIC_SENDS_MS
+/** A loop that goes on for hours is reported every hour. */
+function isReported({ loop_suspected_at: reportedMs }: FoundThread, nowMs: number): boolean {
+  if (reportedMs === null || reportedMs > nowMs + CLOCK_SKEW_MS) return false
+  return reportedMs > nowMs - AUTOMATIC_SENDS_MS
 }
 
-/** Writes the event of an episode that no event has told of. */
-export async function tellLoop(
+/** Writes the event of an episode that has not been reported. */
+export async function reportLoop(
   tx: Tx,
   input: { eventId: string; inboxId: string; threadId: string; nowMs: number },
 ): Promise<void> {
@@ -237,10 +241,7 @@ export async function tellLoop(
   })
 }
 
-/**
- * Whether send number `number` of the inbox would be one too many in some window ending now, or the
- * time at which it counts.
- */
+/** Whether send number `number` of the inbox exceeds a limit of a window that ends now; else the time at which it counts. */
 async function checkSendRate(
   tx: Tx,
   input: { inboxId: string; number: number; limits: SendLimits; nowMs: number },
@@ -258,10 +259,9 @@ async function checkSendRate(
   })
   const timeOf = (wanted: number) =>
     rows.find(({ send_number }) => send_number === wanted)?.sent_at ?? Number.NEGATIVE_INFINITY
-  // A time well in the future was written before the clock was set back, and says nothing.
+  // A time well in the future was written before the clock was set back, so it is ignored.
   const isFuture = (timeMs: number) => timeMs > input.nowMs + CLOCK_SKEW_MS
-  // One that took long to compose comes here with an older time than its predecessors: times that
-  // were out of order would let windows slip by.
+  // A message that took long to compose has an older time than its predecessors: windows need times in order.
   const lastMs = timeOf(number - 1)
   const nowMs = isFuture(lastMs) ? input.nowMs : Math.max(input.nowMs, lastMs)
   let found: TooMany | null = null
@@ -279,7 +279,7 @@ async function checkSendRate(
 
 type CheckedStrangers = { kind: 'allowed'; fresh: string[] } | TooCold
 
-/** Strangers whom the inbox has not written to today, or the cap that they break. */
+/** The strangers that the inbox has not written to today, or the limit that they exceed. */
 async function checkStrangers(tx: Tx, input: SendCheck, access: Access): Promise<CheckedStrangers> {
   const { use, inboxId, strangers, limits } = input
   const { accountId } = use
@@ -304,7 +304,7 @@ async function checkStrangers(tx: Tx, input: SendCheck, access: Access): Promise
   return isOver ? refused('account', coldAccountPerDay) : { kind: 'allowed', fresh }
 }
 
-/** Whether mail of this address has come to the inbox. */
+/** Whether the inbox has received mail from this address. */
 export async function hasWritten(
   db: ReadDb,
   input: { inboxId: string; addressKey: string },
@@ -339,9 +339,9 @@ const selectThread = statement<Tables, { id: string; inboxId: string }, FoundThr
       .where('inbox_id', '=', place('inboxId')),
 )
 
-type Stretch = { threadId: string; afterPosition: number; afterMs: number; latestMs: number }
+type CountedRange = { threadId: string; afterPosition: number; afterMs: number; latestMs: number }
 
-const countAutomatic = statement<Tables, Stretch, { count: number | string | bigint }>(
+const countAutomatic = statement<Tables, CountedRange, { count: number | string | bigint }>(
   (query, place) =>
     query
       .selectFrom('messages')
@@ -466,10 +466,10 @@ const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_c
       .returning('recipient_count'),
 )
 
-/** An inbox or account younger than this has the caps of a young one on strangers. */
+/** Younger inboxes and accounts may write to fewer strangers. */
 export const YOUNG_MS = 30 * DAY_MS
 
-/** What the operator set; null leaves it to the plan. */
+/** Settings of the operator; null leaves the limit to the plan. */
 export type SendSettings = {
   sendsPerMinute: number
   sendsPerDay: number
@@ -488,7 +488,6 @@ export function coldAccountLimit(plan: Plan, isYoung: boolean): number {
   return COLD_PER_DAY[plan][isYoung ? 'young' : 'grown']
 }
 
-/** Whether an inbox or account made then still has the caps of a young one. */
 export function isYoung(createdAtMs: number, nowMs: number): boolean {
   return nowMs - createdAtMs < YOUNG_MS
 }

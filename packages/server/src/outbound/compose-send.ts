@@ -23,9 +23,9 @@ import { findSuppressed } from './suppression-rows.ts'
 export type SendAttachment = {
   filename: string
   contentType: string
-  /** Gone when the send is over, if it is large and memory of its own. */
+  /** May be freed after the send, if it is large and has memory of its own. */
   content: Uint8Array
-  /** For a picture that the HTML refers to as `cid:…`. */
+  /** For an image that the HTML refers to as `cid:…`. */
   contentId: string | null
 }
 
@@ -45,7 +45,7 @@ export type SendMessage = {
   includeQuote: boolean
   replyTo: string | null
   attachments: SendAttachment[]
-  /** With a link by which the one recipient can unsubscribe. */
+  /** Whether the message has a link by which its one recipient can unsubscribe. */
   hasUnsubscribe: boolean
 }
 
@@ -53,9 +53,9 @@ export type Replied = {
   thread: Thread
   /** The newest message. */
   last: Message
-  /** Message-IDs of its messages, oldest first: all, or the first and the newest where no header holds all. */
+  /** Message-IDs of the thread, oldest first: all, or the first and the newest where a header cannot hold all. */
   rfcMessageIds: string[]
-  /** The author who wrote to others and copied the inbox; null where there is none to write to. */
+  /** The author who wrote to others and copied the inbox; null without one, or if suppressed. */
   copiedBy: string | null
 }
 
@@ -73,7 +73,7 @@ export async function readReplied(
     listThreadIds(deps.db, { accountId, threadId, octetsMax: COMPOSED_HEADER_OCTETS_MAX }),
     findCopiedFrom(deps.db, { accountId, threadId }),
   ])
-  // Its inbox was deleted since.
+  // Its inbox has been deleted meanwhile.
   if (last === null) throw notFound()
   return { thread, last, rfcMessageIds, copiedBy: await findCopier(deps, accountId, from) }
 }
@@ -83,7 +83,7 @@ function noThread() {
   return problem('not_found', notFound().message, { fix })
 }
 
-/** The author's bare address, unless the account does not write to it. */
+/** The author's bare address, unless it is suppressed. */
 async function findCopier(
   deps: { db: Db },
   accountId: string,
@@ -95,8 +95,8 @@ async function findCopier(
   return suppressed === null ? address : null
 }
 
-export type Addressees = {
-  /** As the header has it: the author who copied the inbox goes on to see the replies. */
+type Addressees = {
+  /** For the header; includes the author who copied the inbox, who so goes on to see the replies. */
   cc: string[]
   /** Envelope recipients, each once. */
   recipients: string[]
@@ -124,7 +124,7 @@ export type Composition = {
   ownText: string
 }
 
-/** Everything of the message but its identifier and its date. */
+/** The message except its identifier and its date. */
 export async function composeSend(
   deps: { parser: Parser },
   input: SendMessage,
@@ -134,7 +134,7 @@ export async function composeSend(
   const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
   const quote = replied !== null && input.includeQuote ? originalOf(replied.last) : null
   const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
-  // Clients always send a subject; a reply has that of its thread.
+  // A reply has the subject of its thread, even if the client sends another.
   const subject = replied === null ? (input.subject ?? '') : replySubject(replied.thread.subject)
   const texts = [inbox.displayName ?? '', inbox.address, to, replyTo ?? '', subject, ...cc]
   const references = trimReferences(replied?.rfcMessageIds ?? [], texts)
@@ -158,12 +158,12 @@ export async function composeSend(
   }
 }
 
-/** As received bodies are kept; forms come with CRLF whatever was put into them. */
+/** Received bodies are stored with LF too; forms always send CRLF. */
 function withLineFeeds(text: string): string {
   return text.replace(/\r\n?/g, '\n')
 }
 
-/** Of mail without a From and from the null reverse-path. */
+/** The author of mail without a From and with the null reverse-path. */
 const NOBODY = 'an unknown sender'
 
 function originalOf(message: Message) {

@@ -15,9 +15,9 @@ import {
   type AllowedSend,
   checkSend,
   countSend,
+  reportLoop,
   type SendCheck,
   type SendRefusal,
-  tellLoop,
 } from './check-send-rows.ts'
 import { insertDeliveries, type NewDelivery } from './delivery-rows.ts'
 
@@ -27,16 +27,16 @@ export type SendInput = SendCheck & {
   content: MessageContent
   toAddr: string
   deliveries: NewDelivery[]
-  /** Of the event, should the send be the first to be refused as one of a loop. */
+  /** Id of the event, should the send be the first refusal of a suspected loop. */
   loopEventId: string
 }
 
 export type SendOutcome = { kind: 'queued'; answer: SendAnswer } | SendRefusal
 
 /**
- * Checks and writes the send as one: the answer under its key, the message with its thread and totals,
- * a delivery for each recipient, and the values that limits count. A refusal writes nothing of the send;
- * the first refusal of a suspected loop writes its event.
+ * Checks a send and writes all of it: the answer under its key, the message with its thread and counters, a
+ * delivery for each recipient, and the counts behind the limits. A refusal writes nothing, except that the first
+ * refusal of a suspected loop writes its event.
  */
 export const insertSend = transaction({
   name: 'sendMessage',
@@ -47,9 +47,9 @@ export const insertSend = transaction({
 async function checkAndInsert(tx: Tx, input: SendInput): Promise<SendOutcome> {
   const { use, inboxId, raw } = input
   const checked = await checkSend(tx, input, 'lock')
-  if (checked.kind === 'loop_suspected' && !checked.isTold) {
+  if (checked.kind === 'loop_suspected' && !checked.isReported) {
     const { threadId } = checked
-    await tellLoop(tx, { eventId: input.loopEventId, inboxId, threadId, nowMs: use.nowMs })
+    await reportLoop(tx, { eventId: input.loopEventId, inboxId, threadId, nowMs: use.nowMs })
   }
   if (checked.kind !== 'allowed') return checked
   const answer: SendAnswer = {

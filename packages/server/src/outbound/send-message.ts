@@ -35,13 +35,13 @@ import {
   type SendSettings,
   type TooCold,
 } from './check-send-rows.ts'
-import type { SendMessage } from './compose-send.ts'
 import {
   addressSend,
   type Composition,
   composeSend,
   type Replied,
   readReplied,
+  type SendMessage,
 } from './compose-send.ts'
 import type { NewDelivery } from './delivery-rows.ts'
 import { insertSend, type SendOutcome } from './send-message-rows.ts'
@@ -51,11 +51,11 @@ import { unsubscribeUrl } from './unsubscribe.ts'
 /** Octets of a composed message. */
 const SENT_BYTES_MAX = 25 * 1024 * 1024
 /**
- * Times that a reply is composed anew because its thread got a message meanwhile: as many replies as
- * an inbox may send in a minute, and some mail that arrives between them.
+ * How often a reply is composed because its thread got a message meanwhile: as many times as an inbox may reply
+ * in a minute, and a few more for arriving mail.
  */
 const COMPOSE_ATTEMPTS_MAX = 12
-/** How long a recipient is tried. */
+/** How long a delivery is retried. */
 export const DELIVERY_MS_MAX = 2 * DAY_MS
 
 export type SendDeps = {
@@ -77,8 +77,8 @@ export type SendDeps = {
 }
 
 /**
- * Accepts one message to be sent: it is composed, signed, stored and queued for each of its recipients in
- * one transaction, or the answer to an earlier request under the same key is repeated. Refused with
+ * Accepts one message to be sent: composes and signs it, and stores and queues it for each of its recipients in
+ * one transaction, or repeats the answer to an earlier request under the same key. Refused with
  * `not_found`, `invalid_domain`, `feature_requires_paid_plan`, `payload_too_large`, `idempotency_key_reused`,
  * `recipient_suppressed`, `loop_suspected`, `rate_limit_exceeded`, `cold_outreach_limit` or, with a
  * link to unsubscribe for several recipients, `bad_request`; a refusal uses up nothing.
@@ -106,7 +106,7 @@ export async function sendMessage(
       continue
     }
     if (outcome.kind === 'queued') deps.wakeDelivery()
-    if (outcome.kind === 'loop_suspected' && !outcome.isTold) deps.wakeEvents()
+    if (outcome.kind === 'loop_suspected' && !outcome.isReported) deps.wakeEvents()
     return answerOf(deps, outcome)
   }
 }
@@ -128,14 +128,14 @@ type Sender = {
   inbox: Inbox
   account: Account
   domain: SendingDomain
-  /** Of the composed message, the same in each attempt; null until the first has composed it. */
+  /** Attachments of the composed message, the same in each attempt; null before the first. */
   attachments: readonly ParsedAttachment[] | null
 }
 
 type Attempt = {
   sender: Sender
   replied: Replied | null
-  /** Whether the thread may have got a message since. */
+  /** Whether the thread may have newer messages than the reply was composed after. */
   mayBeStale: boolean
 }
 
@@ -156,12 +156,12 @@ async function acceptSend(
   }
   const composition = await composeSend(deps, input, { inbox, replied, cc })
   const messageId = deps.makeId('msg')
-  // Fixed here, before the first attempt to deliver it: whatever happens to it, it stays the same message.
+  // Fixed before the first attempt: every attempt sends the same message.
   const rfcMessageId = `<${messageId.slice('msg_'.length)}@${domainOf(inbox.address)}>`
   const made = { messageId, rfcMessageId, nowMs: check.use.nowMs }
   const { raw, needsSmtpUtf8 } = await composeAndSign(deps, input, { attempt, composition, made })
   sender.attachments ??= await listAttachments(deps, input, raw)
-  // Large bytes are not written in vain.
+  // Checked once more, so that large bytes are not written in vain.
   if (raw.length > ROW_BLOB_BYTES_MAX) {
     const refusal = await findRefusal(deps.db, check)
     if (refusal !== null) return refusal
@@ -194,7 +194,7 @@ async function acceptSend(
       }),
     isKept: ({ kind }) => kind === 'queued',
   })
-  // In the blob store; where there is none, the database may still have its hands on it.
+  // The bytes are in the blob store now. Without one, the database may still use them.
   if (deps.blobs !== null) freeMemory(raw)
   return outcome
 }
@@ -230,7 +230,7 @@ async function findCheck(
   }
 }
 
-/** Keys of the recipients that never wrote to the inbox. Mail between inboxes of an account is never cold. */
+/** Keys of recipients that have never written to the inbox, except inboxes of the same account. */
 async function findStrangers(
   deps: { db: Db },
   { id: inboxId, accountId }: Inbox,
@@ -243,7 +243,6 @@ async function findStrangers(
   return recipients.filter((_, index) => answers[index]).map(addressKey)
 }
 
-/** What the settings, the plan and their ages let an inbox and its account send. */
 function limitsOf(
   { sending }: { sending: SendSettings },
   { inbox, account }: Pick<Sender, 'inbox' | 'account'>,
@@ -281,7 +280,7 @@ async function composeAndSign(
     hopMark: hopMarkOf(deps, inboxId),
     unsubscribeUrl: hasUnsubscribe ? unsubscribeUrl(deps, { accountId, address, messageId }) : null,
   })
-  // One that starts a thread is never composed again.
+  // A message that starts a thread is never composed again.
   if (attempt.replied === null) for (const { content } of input.attachments) freeMemory(content)
   const raw = await deps.signers.sign(attempt.sender.domain.owner, composed.raw, nowMs)
   freeMemory(composed.raw)
@@ -291,7 +290,7 @@ async function composeAndSign(
   })
 }
 
-/** As a reader of the message will find them, under the names that their URLs carry. */
+/** Attachments as the parser finds them in the message, with the names that their URLs have. */
 async function listAttachments(
   deps: SendDeps,
   input: SendMessage,
@@ -363,9 +362,9 @@ function deliveriesOf(
 }
 
 type SendingDomain = {
-  /** Whose key signs. */
+  /** The owner of the signing key. */
   owner: DkimOwner
-  /** Where addresses may be that bounces come to. */
+  /** The domain of return paths. */
   returnPathDomain: string
 }
 
@@ -395,7 +394,7 @@ async function findSendingDomain(
   }
 }
 
-/** One link for several recipients would let each unsubscribe the others. */
+/** A link that goes to several recipients would let each unsubscribe the others. */
 function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
   if (!input.hasUnsubscribe) return
   const [own, ...others] = new Set(recipients.map(addressKey))
@@ -408,7 +407,7 @@ function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
   throw problem('bad_request', `cc ${message}.`, { details: [{ path: 'cc', message }] })
 }
 
-/** A plan without this feature has replies come to its own inboxes only. */
+/** On the free plan, replies may only go to inboxes of the account. */
 async function checkReplyTo(
   deps: { db: Db },
   account: Account,
@@ -427,7 +426,7 @@ function answerOf(
   deps: { clock: Clock },
   outcome: Exclude<SendOutcome, { kind: 'thread_changed' }>,
 ): { isReplay: boolean; response: store.SendAnswer } {
-  // The time may have come since it was looked at.
+  // The time may have passed since the check.
   const secondsUntil = (timeMs: number) =>
     Math.max(1, Math.ceil((timeMs - deps.clock.now()) / 1000))
   switch (outcome.kind) {
@@ -462,13 +461,13 @@ function answerOf(
     case 'too_cold':
       throw problem('cold_outreach_limit', COLD_TEXTS[outcome.scope](outcome.limit), {
         retryAfterSeconds: secondsUntil(outcome.retryAtMs),
-        // No midnight makes room for it.
-        ...(outcome.strangers > outcome.limit ? { fix: tooColdForEver(outcome.limit) } : {}),
+        // The message has more strangers than the limit of a whole day.
+        ...(outcome.strangers > outcome.limit ? { fix: fixForTooCold(outcome.limit) } : {}),
       })
   }
 }
 
-function tooColdForEver(limit: number): string {
+function fixForTooCold(limit: number): string {
   return limit === 0
     ? 'Send only to addresses that have written to the inbox. Repeating this request cannot succeed.'
     : `Send to at most ${limit} new addresses in one message. Repeating this request cannot succeed.`

@@ -94,7 +94,7 @@ onBothEngines('answers to programs', (engine) => {
     )
     const kinds = outcomes.map(({ kind }) => kind).sort()
     assert.deepEqual(kinds, [...Array(19).fill('loop_suspected'), 'queued'])
-    const untold = outcomes.filter((one) => one.kind === 'loop_suspected' && !one.isTold)
+    const untold = outcomes.filter((one) => one.kind === 'loop_suspected' && !one.isReported)
     assert.equal(untold.length, 1)
     assert.equal((await eventsOf(thread)).length, 1)
   })
@@ -172,7 +172,7 @@ onBothEngines('answers to programs', (engine) => {
       kind: 'loop_suspected',
       threadId: thread.id,
       retryAtMs: NOW_MS + AUTOMATIC_SENDS_MS,
-      isTold: false,
+      isReported: false,
     })
     const after = await readAll(db)
     const changed = Object.keys(after).filter(
@@ -187,7 +187,7 @@ onBothEngines('answers to programs', (engine) => {
     )
     for (const nowMs of [NOW_MS, NOW_MS + 59 * MINUTE_MS]) {
       const again = await sendIn(thread, { key: 'refused', nowMs })
-      assert.ok(again.kind === 'loop_suspected' && again.isTold)
+      assert.ok(again.kind === 'loop_suspected' && again.isReported)
     }
     assert.deepEqual(await readAll(db), after)
   })
@@ -199,7 +199,7 @@ onBothEngines('answers to programs', (engine) => {
       const nowMs = NOW_MS + minute * MINUTE_MS
       const outcome = await sendIn(thread, { nowMs })
       if (outcome.kind === 'queued') thread = await arrive(thread, { nowMs })
-      else if (outcome.kind === 'loop_suspected' && !outcome.isTold) told += 1
+      else if (outcome.kind === 'loop_suspected' && !outcome.isReported) told += 1
     }
     assert.equal(told, 3)
     assert.equal((await eventsOf(thread)).length, 3)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { Report } from '@mailroom/mail-reading/report/report.ts'
-import { takeAtAbuse } from '#inbound/process-reports.ts'
+import { processAtAbuse } from '#inbound/process-reports.ts'
 import type { SendInput } from '#outbound/send-message-rows.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { makeId } from '#test/conformance/open-database.ts'
@@ -119,10 +119,10 @@ onBothEngines('complaints', (engine) => {
   test('are believed for thirty days, by return path and mark alike', async () => {
     const message = await sent('accepted', 'bob@far.example')
     for (const what of [marked(message), complaint({ originalMailFrom: pathOf(message) })]) {
-      assert.equal(await takeAtAbuse(depsWith(31 * DAY_MS), arrivedWith(what)), null)
+      assert.equal(await processAtAbuse(depsWith(31 * DAY_MS), arrivedWith(what)), null)
     }
     assert.deepEqual(counts(), ['expired', 'expired'])
-    await takeAtAbuse(depsWith(29 * DAY_MS), arrivedWith(marked(message)))
+    await processAtAbuse(depsWith(29 * DAY_MS), arrivedWith(marked(message)))
     assert.deepEqual(await statesOf(message), ['complained'])
   })
 

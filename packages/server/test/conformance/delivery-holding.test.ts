@@ -2,15 +2,12 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CarryOutcome } from '#delivery/carrier.ts'
-import {
-  type DeliveryQueue,
-  type GroupOutcome,
-  openDeliveryQueue,
-} from '#delivery/delivery-queue.ts'
+import { type DeliveryQueue, openDeliveryQueue } from '#delivery/deliver.ts'
 import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import { DELIVERY_MS_MAX } from '#outbound/send-message.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import type { GroupOutcome } from '#queue/dispatched-queue.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
 import { BACKOFF_MS_MAX } from '#queue/retry-schedules.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
-import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import { openDeliveryQueue } from '#delivery/deliver.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { readRawBytes } from '#mailbox/read-content.ts'

@@ -7,9 +7,9 @@ import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/re
 import type { CountedReport } from '#inbound/find-reported.ts'
 import {
   type Arrived,
+  processAtAbuse,
+  processAtReturnPath,
   type ReportDeps,
-  takeAtAbuse,
-  takeAtReturnPath,
 } from '#inbound/process-reports.ts'
 import type { SendInput } from '#outbound/send-message-rows.ts'
 import { hopMarkOf, makeReturnPath } from '#outbound/sent-marks.ts'
@@ -117,7 +117,7 @@ export function useReporting(engine: Engine) {
     countReport: (outcome) => counts.push(outcome),
   })
   const report = (to: SendInput, what: Report, { index = 0 } = {}) =>
-    takeAtReturnPath(depsWith(), localPartOf(pathOf(to, index)), arrivedWith(what))
+    processAtReturnPath(depsWith(), localPartOf(pathOf(to, index)), arrivedWith(what))
 
   return {
     db: () => db,
@@ -128,7 +128,7 @@ export function useReporting(engine: Engine) {
     depsWith,
     report,
     reportAtAbuse: (what: Report, authentication: Authentication | null = null) =>
-      takeAtAbuse(depsWith(), arrivedWith(what, { authentication })),
+      processAtAbuse(depsWith(), arrivedWith(what, { authentication })),
     /** A message of which every recipient is in this state. */
     async sent(status: string, ...recipients: string[]): Promise<SendInput> {
       const input = sending(owner, inboxId, { recipients })

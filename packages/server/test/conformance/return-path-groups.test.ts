@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
-import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import { openDeliveryQueue } from '#delivery/deliver.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import {

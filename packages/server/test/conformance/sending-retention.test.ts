@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
-import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import { openDeliveryQueue } from '#delivery/deliver.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { DAY_MS } from '#platform/units.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import type { CarryOutcome } from '#delivery/carrier.ts'
-import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import { openDeliveryQueue } from '#delivery/deliver.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import type { SettleInput } from '#outbound/settle-deliveries-rows.ts'
 import { FAILURE_REASON_LENGTH_MAX, settleDeliveries } from '#outbound/settle-deliveries-rows.ts'

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MailroomError, type MessageToSend } from '@mailroom/sdk'
-import { HOST_TURN_MS_MAX } from '#delivery/host-caller.ts'
+import { HOST_SLOT_WAIT_MS_MAX } from '#delivery/host-caller.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
@@ -36,7 +36,7 @@ const LOCKED_MS = 10_000
 const POSTGRES_AWAY_MS = 3_000
 /** Of a server to RCPT: while the database is there, and longer than anybody waits for a turn. */
 const ANSWER_MS = 100
-const SLOW_ANSWER_MS = HOST_TURN_MS_MAX + 100
+const SLOW_ANSWER_MS = HOST_SLOT_WAIT_MS_MAX + 100
 const UNDER_WAY = 20
 const QUEUED = sizeOf('TEST_MAILROOM_STORAGE_QUEUED', { usual: 100, long: 200 })
 

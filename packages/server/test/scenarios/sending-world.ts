@@ -11,7 +11,7 @@ import type {
   MessageToSend,
 } from '@mailroom/sdk'
 import PostalMime, { type Email } from 'postal-mime'
-import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import { openDeliveryQueue } from '#delivery/deliver.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { type Mta, type MtaMessage, type MtaScript, mtaTls, openMta } from '#test/peers/mta.ts'

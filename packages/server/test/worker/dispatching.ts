@@ -2,7 +2,7 @@
 // by the test.
 
 import type { CarryOutcome } from '#delivery/carrier.ts'
-import { type DeliveryQueue, openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import { type DeliveryQueue, openDeliveryQueue } from '#delivery/deliver.ts'
 import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
