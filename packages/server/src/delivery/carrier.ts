@@ -262,7 +262,7 @@ export type Delivery = { carrier: Carrier | null; laneOf: (domain: string) => st
   close(): Promise<void>
 }
 
-export type DeliverySettings = Pick<
+type DeliverySettings = Pick<
   Settings,
   | 'delivery'
   | 'relayUrl'
@@ -273,7 +273,7 @@ export type DeliverySettings = Pick<
   | 'smtpHostname'
 >
 
-export type DeliverySeams = { clock: Clock; chance: Chance; resolver: Resolver }
+type DeliverySeams = { clock: Clock; chance: Chance; resolver: Resolver }
 
 /** The carrier of the configured mode of delivery, null in the sandbox. Connects to nothing yet. */
 export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): Delivery {

@@ -117,11 +117,7 @@ type Holding = {
  * the worker holds none of them. When `signal` is aborted, unsent deliveries go back to the queue. Rejects
  * only where an outcome could not be recorded before that: then the leases end by themselves.
  */
-async function deliver(
-  deps: DeliverDeps,
-  claimed: Group,
-  holding: Holding,
-): Promise<GroupOutcome> {
+async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Promise<GroupOutcome> {
   const { worker, signal, leases } = holding
   const fields = { message: claimed[0].message_id }
   const outlast: Outlast = (run) => outlastStore(deps, { fields, signal }, run)

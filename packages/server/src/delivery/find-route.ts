@@ -38,7 +38,7 @@ export const ROUTE_FAULT_MS = 5 * SECOND_MS
 const ROUTES_KEPT_MAX = 10_000
 
 /** What a host must show before mail is given to it (RFC 8461 §4.2, RFC 7672 §2.2). */
-export type RouteTls = Exclude<ClientTls, { readonly kind: 'none' }>
+type RouteTls = Exclude<ClientTls, { readonly kind: 'none' }>
 
 export type RouteHost = {
   /** Lower case, without a trailing dot; the literal itself for an address literal. */
@@ -387,7 +387,7 @@ type StsPolicies = {
 }
 
 /** `recordWaitMs` is STS_RECORD_WAIT_MS_MAX by default. */
-export function makeStsPolicies(options: {
+function makeStsPolicies(options: {
   resolver: Resolver
   fetchPolicy: FetchPolicy
   clock: Clock

@@ -14,7 +14,7 @@ import { idTimeMs, isIdOf } from '#platform/ids.ts'
 import type { Db } from '#schema/tables.ts'
 import { findRecipient } from './find-recipient.ts'
 
-export type Named = { readonly id: string; readonly recipient: string }
+type Named = { readonly id: string; readonly recipient: string }
 
 export type Finding = { delivery: Named } & (
   | { kind: 'bounce'; reported: ReportedRecipient }
@@ -123,7 +123,7 @@ type ComplaintDeps = {
   countReport: (outcome: CountedReport) => void
 }
 
-export type About = {
+type About = {
   sent: SentMessage
   /** The recipients that the complaint may be about. */
   group: readonly Named[]

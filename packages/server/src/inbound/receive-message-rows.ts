@@ -38,7 +38,7 @@ export type ReceiveInput = Omit<Arrival, 'raw' | 'receipts' | 'keptOut' | 'trace
   postmaster: { recipient: string } | null
 }
 
-export type ReceiveOutcome = {
+type ReceiveOutcome = {
   stored: number
   quarantined: number
   duplicates: number

@@ -36,7 +36,7 @@ export type Sender = {
   isVerified: boolean
 }
 
-export type Verdict =
+type Verdict =
   | { kind: 'admitted' }
   | { kind: 'kept_out'; reason: QuarantineReason; ruleId: string | null }
 

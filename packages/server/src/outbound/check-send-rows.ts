@@ -467,7 +467,7 @@ const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_c
 )
 
 /** Younger inboxes and accounts may write to fewer strangers. */
-export const YOUNG_MS = 30 * DAY_MS
+const YOUNG_MS = 30 * DAY_MS
 
 /** Settings of the operator; null leaves the limit to the plan. */
 export type SendSettings = {
@@ -493,11 +493,11 @@ export function isYoung(createdAtMs: number, nowMs: number): boolean {
 }
 
 /** Days since the epoch, UTC. */
-export function utcDay(timeMs: number): number {
+function utcDay(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS)
 }
 
 /** The midnight that ends a day of `utcDay`. */
-export function endOfUtcDay(day: number): number {
+function endOfUtcDay(day: number): number {
   return (day + 1) * DAY_MS
 }

@@ -59,7 +59,7 @@ export function presentSent(answer: SendAnswer): SentMessage {
   }
 }
 
-export function presentDelivery(delivery: Delivery): DeliveryShape {
+function presentDelivery(delivery: Delivery): DeliveryShape {
   const { lastAttemptAtMs, nextAttemptAtMs, ...rest } = delivery
   return {
     ...rest,

@@ -10,7 +10,7 @@ export const RETURN_PATH_MS = 30 * DAY_MS
 
 export type DeriveKey = { deriveKey: (purpose: string) => Uint8Array }
 
-export type ReturnPath =
+type ReturnPath =
   | { kind: 'delivery'; deliveryId: string }
   /** Made here, but too old. */
   | { kind: 'expired' }

@@ -32,7 +32,7 @@ export type SettledDelivery = Pick<Row<'deliveries'>, OutcomeColumn> & {
 }
 
 /** Mail that the sandbox captured, with its recipients. */
-export type CapturedMail = Omit<NewCaptured, 'recipients'> & {
+type CapturedMail = Omit<NewCaptured, 'recipients'> & {
   recipients: { deliveryId: string; address: string }[]
 }
 
@@ -211,7 +211,7 @@ export type LockedMessage = Pick<
 }
 
 /** A message some of whose deliveries a transaction has settled. */
-export type SettledMessage = {
+type SettledMessage = {
   message: LockedMessage
   /** Id of the event, should the message's state change. */
   eventId: string
@@ -266,12 +266,12 @@ function changeOf(
 /** Length of the failure reason of a message over all its recipients, in characters. */
 export const FAILURE_REASON_LENGTH_MAX = 2_000
 
-export type RecipientState = Pick<
+type RecipientState = Pick<
   Row<'deliveries'>,
   'recipient' | 'status' | 'response_code' | 'enhanced_code' | 'response'
 >
 
-export type MessageState = {
+type MessageState = {
   status: 'pending' | 'sent' | 'failed'
   /** Set as soon as a recipient is refused, in the server's words. */
   failure_reason: string | null

@@ -176,7 +176,7 @@ export class Channel {
 /** The part of a reply's text that is kept, in characters. */
 const REPLY_TEXT_LENGTH_MAX = 1_000
 
-export const CLOSED: Failure = {
+const CLOSED: Failure = {
   kind: 'network',
   code: 'closed',
   text: 'The server closed the connection',

@@ -23,7 +23,7 @@ import type { SignatureResults } from './check-signatures.ts'
 import { type Lookups, openLookups, resultWord } from './lookups.ts'
 import { allAlike, hasSignatures, SignatureChecker, UNSIGNED } from './signature-checker.ts'
 
-export type Author = {
+type Author = {
   /** The mailbox shown as the sender. */
   readonly from: Mailbox | null
   /** Mailboxes in all From fields. */
