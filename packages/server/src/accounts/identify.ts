@@ -33,7 +33,7 @@ type Sender = {
   readonly headers: IncomingHttpHeaders
 }
 
-export type Presented = Sender & {
+type Presented = Sender & {
   readonly authorization: string | undefined
   /** Whether the URL carries any part of a signature. */
   readonly isSigned: boolean
@@ -50,7 +50,7 @@ export type SignIn = (
   from: Sender,
 ) => Promise<NonNullable<Awaited<ReturnType<Sessions['create']>>>>
 
-export type IdentifyOptions = {
+type IdentifyOptions = {
   readonly authenticate: Authenticate
   readonly sessions: Sessions
   readonly publicUrl: () => string

@@ -64,7 +64,7 @@ export function domainDnsRecords(of: DomainDns): DnsRecord[] {
 }
 
 /** The mechanism by which an SPF record lets this service send. */
-export function spfMechanism(smtpHostname: string): string {
+function spfMechanism(smtpHostname: string): string {
   // The host by name and not `mx`: mail is sent from here also where another server or filter is the MX.
   return `a:${smtpHostname}`
 }

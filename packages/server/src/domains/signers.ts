@@ -97,7 +97,7 @@ export function serviceOwner({ inboxDomain }: { inboxDomain: string }): DkimOwne
  * Makes the active key of the inbox domain when there is none; the standby follows later. Processes that do
  * so at once agree on one key.
  */
-export async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
+async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
   const owner = serviceOwner(deps)
   const keys = await listDkimKeys(deps.db, owner)
   if (keys.some(({ state }) => state === 'active')) return

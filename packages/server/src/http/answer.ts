@@ -119,7 +119,7 @@ export type Encoding = 'br' | 'gzip'
 const COMPRESSED_LENGTH_MIN = 1_400
 
 /** The caller has set the content type. Compresses on the thread pool where that is allowed. */
-export function sendText(reply: FastifyReply, text: string): FastifyReply {
+function sendText(reply: FastifyReply, text: string): FastifyReply {
   if (text.length < COMPRESSED_LENGTH_MIN || !mayCompress(reply)) return reply.send(text)
   gzip(text, (error, content) => {
     reply.send(error ?? markCompressed(reply, content))
@@ -128,7 +128,7 @@ export function sendText(reply: FastifyReply, text: string): FastifyReply {
 }
 
 /** The stream is read only as fast as the client reads the compressed bytes. */
-export function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
+function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
   if (!mayCompress(reply)) return reply.send(stream)
   const compressed = createGzip()
   // `pipeline` would report an error to the stream when the client merely leaves.

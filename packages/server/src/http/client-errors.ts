@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type Problem, problemOf } from './problems.ts'
 
-export type ClientErrors = {
+type ClientErrors = {
   /** For the server's 'clientError' event: responds where the client can still read it, and disconnects. */
   answer(error: Error, socket: Socket): void
   /** Notes requests and responses, so that no error is written in the place of another response. */

@@ -86,11 +86,11 @@ export function bodyBudget(
 }
 
 /** 0 when the request does not declare a length. */
-export function declaredLength(headers: IncomingHttpHeaders): number {
+function declaredLength(headers: IncomingHttpHeaders): number {
   return Number(headers['content-length'] ?? 0)
 }
 
-export type CollectOptions = { headers: IncomingHttpHeaders; bytesMax: number; hold: BodyHold }
+type CollectOptions = { headers: IncomingHttpHeaders; bytesMax: number; hold: BodyHold }
 
 /**
  * The whole body. Rejects with `payload_too_large` as soon as that is known, with `service_unavailable` when there

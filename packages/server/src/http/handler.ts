@@ -71,7 +71,7 @@ export type KeyContext = Context & {
 }
 
 /** For an operation that runs once for each idempotency key. */
-export type OnceContext = KeyContext & {
+type OnceContext = KeyContext & {
   readonly idempotencyKey: string
   /** SHA-256 of the request's meaning: the same for a repeat, whatever its encoding. */
   readonly requestHash: Uint8Array
@@ -89,7 +89,7 @@ export type SignedContext =
   | (KeyContext & { readonly isSigned: false })
   | (Context & { readonly isSigned: true })
 
-export type ContextOf<Id extends OperationId> =
+type ContextOf<Id extends OperationId> =
   IsOnce<Id> extends true
     ? OnceContext
     : Operations[Id]['auth'] extends 'key'
@@ -146,7 +146,7 @@ type PlainResult<Id extends OperationId> = Id extends BinaryOperationId
  * Returns the body of the contract's success; throws an AppError with a code of the contract for every other
  * outcome. Any other exception becomes 500 internal_error.
  */
-export type Handler<Id extends OperationId> = (
+type Handler<Id extends OperationId> = (
   input: Input<Id>,
   context: ContextOf<Id>,
 ) => Result<Id> | Promise<Result<Id>>

@@ -28,7 +28,7 @@ declare module 'fastify' {
   }
 }
 
-export function bodyBytesMax(operation: Operation): number {
+function bodyBytesMax(operation: Operation): number {
   return operation.hasLargeBody ? LARGE_BODY_BYTES_MAX : JSON_BODY_BYTES_MAX
 }
 
@@ -116,7 +116,7 @@ export type Form = {
  * exactly a form: libraries for forms skip or cut such parts, which would be missing in the sent message. `body` has
  * the fields and their types.
  */
-export async function readForm(bytes: Buffer, contentType: string, body: TObject): Promise<Form> {
+async function readForm(bytes: Buffer, contentType: string, body: TObject): Promise<Form> {
   const parts = partsOf(bytes, boundaryOf(contentType))
   const value: Record<string, unknown> = Object.create(null)
   const attachments: { filename: string; contentType: string; data: string }[] = []

@@ -18,7 +18,7 @@ const DOWNLOAD_BYTES_KEPT = 64 * 1024 * 1024
 /** The caller calls `release` once the content is sent or given up; a second call does nothing. */
 export type HeldContent = { readonly content: Uint8Array; release(): void }
 
-export type DownloadKind = 'raw' | 'attachment'
+type DownloadKind = 'raw' | 'attachment'
 
 export type Downloads = {
   /**
@@ -28,7 +28,7 @@ export type Downloads = {
   hold(kind: DownloadKind, key: string, read: () => Promise<Uint8Array>): Promise<HeldContent>
 }
 
-export type DownloadLimits = {
+type DownloadLimits = {
   readonly atOnce: Readonly<Record<DownloadKind, number>>
   /** Reads of one kind that wait for a slot. */
   readonly waitingMax: number

@@ -39,7 +39,7 @@ export type Message = {
 }
 
 /** How bodies that are too long for a row are read. */
-export type LongBodies = {
+type LongBodies = {
   /** Characters of each body; all of it when left out. */
   readonly lengthMax?: number
   /** Awaited before a long body is read. */

@@ -61,7 +61,7 @@ export type NewThread = Omit<
 > &
   SummaryColumns
 
-export type NewMessage = MessageContent &
+type NewMessage = MessageContent &
   Pick<
     NewRow<'messages'>,
     | 'id'

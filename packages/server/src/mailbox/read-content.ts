@@ -55,7 +55,7 @@ export function readReceivedRaw(
   })
 }
 
-export type FoundAttachment = {
+type FoundAttachment = {
   readonly messageId: string
   readonly rawId: string
   readonly attachment: ParsedAttachment

@@ -171,7 +171,7 @@ export const keepThreadSummaries = transaction({
 export type Participant = { name: string | null; address: string }
 
 /** The columns of a message that name its participants. */
-export type Correspondence = {
+type Correspondence = {
   direction: string
   from_addr: string
   to_addr: string
@@ -180,11 +180,11 @@ export type Correspondence = {
 }
 
 /** Part of the API. */
-export const PARTICIPANTS_MAX = 10
+const PARTICIPANTS_MAX = 10
 /** In code points. Part of the API. */
-export const THREAD_SNIPPET_LENGTH = 160
+const THREAD_SNIPPET_LENGTH = 160
 /** In UTF-16 units: a snippet is made from so much of a text, invisible characters included. */
-export const SNIPPET_SOURCE_LENGTH = 8_192
+const SNIPPET_SOURCE_LENGTH = 8_192
 
 /** In code points; strangers choose the names, and every list shows them. */
 const NAME_LENGTH_MAX = 100

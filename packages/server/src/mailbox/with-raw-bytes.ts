@@ -15,7 +15,7 @@ import type { NewRow } from '#schema/tables.ts'
 /** Time from storing a blob to the commit that refers to it. Far below ORPHAN_MS, at which a sweep removes it. */
 export const BLOB_COMMIT_MS_MAX = HOUR_MS
 
-export type RawRow = Pick<NewRow<'raw_messages'>, 'id' | 'sha256' | 'size_bytes' | 'content'>
+type RawRow = Pick<NewRow<'raw_messages'>, 'id' | 'sha256' | 'size_bytes' | 'content'>
 
 /**
  * Runs `write` with the columns of these bytes; `isKept` returns whether its outcome means that the row was written.
