@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { addOperatorCommands } from '@mailroom/server/commands/command-line.ts'
-import { editDistance, findNearest } from '@mailroom/server/config/find-nearest.ts'
+import { editDistance, findNearest } from '@mailroom/server/config/read-settings.ts'
 import { Command, CommanderError } from 'commander'
 import { exitCodes, Failure } from '#base/failure.ts'
 import { endWithReader } from '#base/output.ts'

@@ -1,52 +1,33 @@
-// The composition root: opens every part in order, joins them, and takes them down again. The only
-// file that knows everyone.
+// The composition root: opens every part in order, joins them, and closes them in reverse order.
 
 import type { KeyObject } from 'node:crypto'
-import { makeDkimKey } from '@mailroom/mail/dkim.ts'
 import { createFirstAccount, type NewAccount } from '#accounts/account.ts'
+import { openConsole } from '#api/console.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
-import { openDomainChecks } from '#domains/check-domain.ts'
-import { openDomainCreations } from '#domains/create-domain.ts'
-import { makeFewAtOnce } from '#domains/dkim-key.ts'
 import { dnsStartLog } from '#domains/dns-records.ts'
-import { listServiceRecords, openSigners } from '#domains/signers.ts'
-import type { AskedFilter, LoggedEvent } from '#events/event.ts'
-import { findInbox } from '#inboxes/inbox-rows.ts'
-import { openDownloads } from '#mailbox/downloads.ts'
-import { openExtractions } from '#mailbox/extractions.ts'
-import { openImageFetches } from '#mailbox/show-message.ts'
-import { openStorageQuota } from '#mailbox/storage-quota.ts'
+import { listServiceRecords } from '#domains/signers.ts'
 import { watchQueues } from '#operating/figures.ts'
-import { openPressure } from '#operating/pressure.ts'
-import { findObstacle, type Life } from '#operating/readiness.ts'
-import { openSchemaWatch, type SchemaWatch } from '#operating/schema-watch.ts'
+import { findObstacle, type Life } from '#operating/health.ts'
 import { type Chance, systemChance } from '#platform/chance.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
-import { idMaker } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { openAll } from '#platform/open-all.ts'
 import { type Metrics, silentMetrics } from '#platform/telemetry/metrics.ts'
-import type { Tracing } from '#platform/telemetry/tracing.ts'
 import { openServerTls, type ServerTls } from '#platform/tls/server-tls.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { openQueueClock } from '#queue/queue-clock.ts'
-import { openBudgets } from '#rate-limits/leased-budgets.ts'
-import { openCatchUps } from '#search/indexer.ts'
-import { readEnvelopes } from '#streams/envelope.ts'
-import { openEventHub } from '#streams/event-hub.ts'
-import { checkFilter } from '#streams/read-events.ts'
-import { openWebhookTests } from '#webhooks/test-webhook.ts'
-import type { Deps } from '#wiring/deps.ts'
-import { openConsole } from '#wiring/open-console.ts'
-import { type Doors, openDoors, type Parts } from '#wiring/open-doors.ts'
-import { type Keys, openKeys } from '#wiring/open-keys.ts'
-import { type OpenStore, openStore, releaseOwnLeases, settleLog } from '#wiring/open-store.ts'
-import { openTracing, traceParts } from '#wiring/open-tracing.ts'
-import { openWays, type Ways } from '#wiring/open-ways.ts'
-import { openWork } from '#wiring/open-work.ts'
+import { openKeys } from '#secrets/open-keys.ts'
+import { openParts, type Parts } from '#wiring/parts.ts'
+import { openServers, openWork, type Servers } from '#wiring/roles.ts'
+import {
+  openStore,
+  releaseOwnLeases,
+  type SchemaWatch,
+  settleLog,
+  watchSchema,
+} from '#wiring/store.ts'
 
-/** SIGTERM to exit, within the ten seconds that are promised. */
+/** From SIGTERM to the exit; ten seconds are promised. */
 export const DRAIN_MS = 8 * SECOND_MS
 
 export type Seams = {
@@ -54,11 +35,11 @@ export type Seams = {
   clock?: Clock
   chance?: Chance
   metrics?: Metrics
-  /** How the private keys that sign mail are made. */
+  /** Makes the private keys that sign mail. */
   makeKey?: () => Promise<KeyObject>
-  /** Where the built console lies, instead of in its own package. */
+  /** Folder of the built console, instead of the one in its own package. */
   consoleFolder?: string
-  /** Whether the console is built where it is not there. */
+  /** Whether the service builds the console when it is missing. */
   buildsConsole?: boolean
   /** Called when a newer program has changed the schema so that this one does not work with it. */
   onOutdated?(text: string): void
@@ -83,97 +64,123 @@ export type App = {
   /** Null when this process has no such role. */
   readonly http: { readonly address: string; readonly port: number } | null
   readonly smtp: { readonly host: string; readonly port: number } | null
-  /** Where health and figures are told; null where the settings name no port for it. */
+  /** The port for health and metrics alone; null when the settings name none. */
   readonly service: { readonly port: number } | null
-  readonly deps: Deps
-  /** Ends what has passed a deadline on SMTP connections; runs by itself every second. */
+  /** All parts in one object, for tests and commands; no feature gets it. */
+  readonly deps: AllParts
+  /** Ends SMTP connections that have passed a deadline; runs by itself every second. */
   sweepConnections(): void
   /** Why the service is not ready, or null. */
   findObstacle(): Promise<string | null>
-  /** Looks at the certificate's files now; runs by itself every CERTIFICATE_LOOK_MS. */
+  /** Reads the certificate's files now; runs by itself every CERTIFICATE_LOOK_MS. */
   reloadCertificate(): Promise<void>
   /** Ends sockets, streams and waits whose key was revoked elsewhere; runs by itself every KEY_CHECK_MS. */
   checkKeys(): Promise<void>
-  /** Lets work in hand finish for up to `drainMs`, then cuts it. A second call waits for the first. */
+  /** Lets work under way finish for up to `drainMs`, then cuts it. A second call waits for the first. */
   close(drainMs?: number): Promise<void>
 }
 
 /**
- * Starts the service as the settings say; resolves when it takes mail and requests. Rejects when a
- * part cannot be opened, after closing those that could.
+ * Starts the service; resolves when it takes mail and requests. Rejects when a part cannot be opened, after
+ * closing the parts that could.
  */
 export function openApp(settings: Settings, seams: Seams): Promise<App> {
-  return openAll((opened) => openParts(settings, seams, opened))
+  return openAll((opened) => start(settings, seams, opened))
 }
 
-async function openParts(
-  settings: Settings,
-  seams: Seams,
-  opened: AsyncDisposableStack,
-): Promise<App> {
-  const { log, chance = systemChance, metrics = silentMetrics } = seams
+async function start(settings: Settings, seams: Seams, opened: AsyncDisposableStack): Promise<App> {
+  const { log, clock = systemClock, chance = systemChance, metrics = silentMetrics } = seams
   // Made while the database opens: on the first start both take their time.
-  const { now } = systemClock
-  const tls = settings.roles.has('smtp') ? openServerTls(settings, { now, log }) : null
+  const tls = settings.roles.has('smtp')
+    ? openServerTls(settings, { now: systemClock.now, log })
+    : null
   opened.defer(async () => (await tls?.catch(() => null))?.close())
   tls?.catch(() => {})
   const store = await openOwnStore(settings, { log, metrics })
   opened.defer(() => store.close())
-  const doors: Doors = { smtp: null, http: null, service: null }
-  // It tells how the service is for as long as there is one.
-  opened.defer(() => doors.service?.close())
+  const servers: Servers = { smtp: null, http: null, service: null }
+  // Closed late: its port answers for health until the service has ended.
+  opened.defer(() => servers.service?.close())
   const keys = await openKeys({ settings, db: store.db, chance })
   if (keys.warning !== null) log.warn({}, keys.warning)
-  const ways = openWays(settings, seams)
-  opened.defer(() => ways.close())
-  const tracing = await openTracing(settings, { ...seams, instance: store.instance })
-  opened.defer(() => tracing.close())
-  const deps = await makeDeps(settings, seams, { store, keys, ways, tracing })
-  opened.defer(async () => {
-    // A collector that hangs takes its second beside the rest.
-    await Promise.all([tracing.close(), deps.budgets.close()])
-  })
+  const publicUrl = () => publicUrlOf(settings, servers.http?.port ?? settings.httpPort)
+  const { makeKey } = seams
+  const options = { log, clock, chance, metrics, makeKey, store, keys, publicUrl }
+  const parts = await openParts(settings, options, opened)
   const life: Life = { phase: 'starting', drainMs: 0 }
-  const busy: Busy = { events: deps.events, doors, work: null, schema: null }
+  const busy: Busy = { parts, servers, work: null, schema: null }
   opened.defer(() => drain(busy, life))
   const started = Promise.withResolvers<void>()
   started.promise.catch(() => {})
-  const parts: Parts = {
-    settings,
-    deps,
-    metrics,
-    parser: ways.parser,
-    console: openConsole({ folder: seams.consoleFolder, mayBuild: seams.buildsConsole, log }),
-    started: started.promise,
-    findObstacle: () => findObstacle(life, doors, store),
-  }
+  const findOwnObstacle = () => findObstacle(life, servers, store)
+  const console = openConsole({ folder: seams.consoleFolder, mayBuild: seams.buildsConsole, log })
   let firstAccount: NewAccount | null
   try {
-    await openDoors(parts, doors, tls)
-    firstAccount = await makeFirstAccount(deps, settings, { ...seams, smtp: doors.smtp })
+    await openServers(parts, servers, {
+      ...{ settings, metrics, console, tls },
+      started: started.promise,
+      findObstacle: findOwnObstacle,
+    })
+    firstAccount = await makeFirstAccount(parts, settings, { ...seams, smtp: servers.smtp })
     await settleLog(store, log)
     await releaseOwnLeases(store, log)
   } catch (error) {
     started.reject(error)
     throw error
   }
-  const work = openWork(deps, settings, store)
+  const work = openWork(parts, settings, store)
   busy.work = work
-  busy.schema = openSchemaWatch(deps, (text) => seams.onOutdated?.(text))
-  if (settings.delivery === 'direct') void tellDns(deps, settings, log)
-  watchQueues(parts, { smtp: doors.smtp, ...work })
+  busy.schema = watchSchema(parts.base, (text) => seams.onOutdated?.(text))
+  if (settings.delivery === 'direct') void logDnsRecords(parts, settings)
+  watchQueues(metrics, {
+    ...{ ...parts.base, ...parts.streams, ...work },
+    parserQueue: parts.parserQueue,
+    smtp: servers.smtp,
+  })
   life.phase = 'serving'
   started.resolve()
 
   return running({
-    app: { firstAccount, database: store.db.description, deps, findObstacle: parts.findObstacle },
-    doors,
-    tls,
+    parts,
+    servers,
+    ...{ tls, firstAccount, database: store.db.description },
+    findObstacle: findOwnObstacle,
     close(drainMs) {
       Object.assign(life, { phase: 'draining', drainMs })
       return opened.disposeAsync()
     },
   })
+}
+
+/** The service as its starter sees it. */
+function running({
+  parts,
+  servers: { smtp, http, service },
+  tls,
+  close,
+  ...app
+}: Pick<App, 'firstAccount' | 'database' | 'findObstacle'> & {
+  parts: Parts
+  servers: Servers
+  tls: Promise<ServerTls> | null
+  close: (drainMs: number) => Promise<void>
+}): App {
+  let closing: Promise<void> | null = null
+  return {
+    ...app,
+    publicUrl: parts.service.publicUrl(),
+    http,
+    smtp: smtp === null ? null : { host: smtp.address.address, port: smtp.address.port },
+    service,
+    deps: allOf(parts),
+    sweepConnections: () => smtp?.sweep(),
+    reloadCertificate: async () => (await tls)?.reload(),
+    checkKeys: async () => http?.checkKeys(),
+    close(drainMs = DRAIN_MS) {
+      closing ??= close(drainMs)
+      return closing
+    },
+  }
 }
 
 function openOwnStore(settings: Settings, { log, metrics }: { log: Log; metrics: Metrics }) {
@@ -186,21 +193,21 @@ function openOwnStore(settings: Settings, { log, metrics }: { log: Log; metrics:
   })
 }
 
-/** What may have something in hand. */
+/** The parts that may have work under way. */
 type Busy = {
-  readonly events: Deps['events']
-  readonly doors: Doors
+  readonly parts: Parts
+  readonly servers: Servers
   work: ReturnType<typeof openWork> | null
   schema: SchemaWatch | null
 }
 
-/** Together: a step of background work has as long to end as a message on its way. */
+/** All at once: a step of background work has as long to end as a message that is being received. */
 async function drain(
-  { events, doors: { smtp, http }, work, schema }: Busy,
+  { parts, servers: { smtp, http }, work, schema }: Busy,
   { drainMs }: Life,
 ): Promise<void> {
   await Promise.all([
-    events.close(),
+    parts.streams.events.close(),
     smtp?.close({ drainMs }),
     http?.close(drainMs),
     work?.close(drainMs),
@@ -208,124 +215,40 @@ async function drain(
   ])
 }
 
-/** The service to whoever started it. */
-function running({
-  app,
-  doors: { smtp, http, service },
-  tls,
-  close,
-}: {
-  app: Pick<App, 'firstAccount' | 'database' | 'deps' | 'findObstacle'>
-  doors: Doors
-  tls: Promise<ServerTls> | null
-  close: (drainMs: number) => Promise<void>
-}): App {
-  let closing: Promise<void> | null = null
-  return {
-    ...app,
-    publicUrl: app.deps.publicUrl,
-    http,
-    smtp: smtp === null ? null : { host: smtp.address.address, port: smtp.address.port },
-    service,
-    sweepConnections: () => smtp?.sweep(),
-    reloadCertificate: async () => (await tls)?.reload(),
-    checkKeys: async () => http?.checkKeys(),
-    close(drainMs = DRAIN_MS) {
-      closing ??= close(drainMs)
-      return closing
-    },
-  }
-}
-
 function makeFirstAccount(
-  deps: Deps,
+  { base, service }: Parts,
   settings: Settings,
-  { tellFirstAccount, smtp }: Pick<Seams, 'tellFirstAccount'> & Pick<Doors, 'smtp'>,
+  { tellFirstAccount, smtp }: Pick<Seams, 'tellFirstAccount'> & Pick<Servers, 'smtp'>,
 ) {
   const at = smtp === null ? null : `${smtp.address.address}:${smtp.address.port}`
-  return createFirstAccount(deps, {
+  return createFirstAccount(base, {
     plan: settings.bootstrapPlan,
     token: settings.bootstrapApiKey,
-    announce: (made) => tellFirstAccount?.(made, { publicUrl: deps.publicUrl, smtp: at }),
+    announce: (made) => tellFirstAccount?.(made, { publicUrl: service.publicUrl(), smtp: at }),
   })
 }
 
-async function makeDeps(
-  settings: Settings,
-  seams: Seams,
-  { store, keys, ways, tracing }: { store: OpenStore; keys: Keys; ways: Ways; tracing: Tracing },
-): Promise<Deps> {
-  const { parser, checkResolver, authenticator, delivery, poster, imageGetter } = ways
-  const metrics = seams.metrics ?? silentMetrics
-  const { log, clock = systemClock, chance = systemChance } = seams
-  const deps = traceParts({
-    tracing,
-    ...openPressure(store.db, metrics),
-    blobs: store.blobs,
-    clock,
-    chance,
-    makeId: idMaker(clock, chance),
-    log,
-    parser,
-    downloads: openDownloads(),
-    extractions: openExtractions(undefined, undefined, parser),
-    inboxDomain: settings.inboxDomain,
-    smtpHostname: settings.smtpHostname,
-    publicUrl: publicUrlOf(settings, settings.httpPort),
-    urlKey: keys.urlKey,
-    inboxesPerDay: settings.limits.inboxesPerDay,
-    sending: settings.limits,
-    sealer: keys.sealer,
-    makeDkimKey: makeFewAtOnce(seams.makeKey ?? makeDkimKey),
-    deriveKey: keys.deriveKey,
-    resolver: checkResolver,
-    domainChecks: openDomainChecks(),
-    domainCreations: openDomainCreations(),
-    authenticator,
-    rejectDmarcFailures: settings.rejectDmarcFailures,
-    allowPrivateEgress: settings.allowPrivateEgress,
-    queueClock: await openQueueClock({ db: store.db, clock }),
-    carrier: delivery.carrier,
-    laneOf: delivery.laneOf,
-    countDelivery: metrics.countDelivery,
-    countReport: metrics.countReport,
-    wakeDelivery: () => {},
-    postWebhook: poster.post,
-    getImage: imageGetter.get,
-    imageFetches: openImageFetches(),
-    countWebhookDelivery: metrics.countWebhookDelivery,
-    searchCatchUps: openCatchUps(),
-    wakeWebhooks: () => {},
-    wakeEvents: () => store.signals.notify(),
-    wakeWorker: () => {},
-  })
-  const events = openEventHub(deps)
-  store.signals.listen(() => events.wake())
-  const budgets = openBudgets(deps)
-  const webhookTests = openWebhookTests(budgets)
-  const storageQuota = openStorageQuota(deps, {
-    bytes: settings.limits.storedBytesPerAccount,
-    wakeEvents: deps.wakeEvents,
-  })
-  const signers = openSigners(deps)
-  return Object.assign(deps, {
-    events,
-    signers,
-    budgets,
-    webhookTests,
-    storageQuota,
-    readEventTexts: (told: readonly LoggedEvent[]) => readEnvelopes(deps, told),
-    checkFilter: (asked: AskedFilter) => checkFilter(deps, asked),
-    findInbox: (accountId: string, inboxId: string) => findInbox(deps.db, accountId, inboxId),
-  })
-}
-
-/** Mail that leaves by itself needs its records published. */
-async function tellDns(deps: Deps, { smtpHostname }: Settings, log: Log): Promise<void> {
+/** Direct delivery needs the records of the service in DNS. */
+async function logDnsRecords(
+  { base, service, domains }: Parts,
+  { smtpHostname }: Settings,
+): Promise<void> {
+  const { log } = base
   try {
+    const deps = { ...base, ...service, ...domains }
     const { fields, text } = dnsStartLog(await listServiceRecords(deps, { smtpHostname }))
     log.info(fields, text)
   } catch (error) {
     log.warn({ error }, 'the DKIM key could not be read')
+  }
+}
+
+type AllParts = ReturnType<typeof allOf>
+
+function allOf(parts: Parts) {
+  const { base, service, reading, domains, receiving, sending, limits, webhooks, streams } = parts
+  return {
+    ...{ ...base, ...service, ...reading, ...domains, ...receiving },
+    ...{ ...sending, ...limits, ...webhooks, ...streams },
   }
 }

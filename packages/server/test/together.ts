@@ -40,7 +40,7 @@ function useBundledWriter(): void {
   if (url === undefined) return
   registerHooks({
     resolve: (specifier, context, next) =>
-      specifier.endsWith('/sqlite-writer-entry.ts')
+      specifier.endsWith('sqlite-writer-entry.ts')
         ? { url, format: 'module', shortCircuit: true }
         : next(specifier, context),
   })

@@ -19,7 +19,7 @@ import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
 import { prepareSqlite } from '#test/peers/sqlite.ts'
 import { isFullRun, isLongRun } from '#test/size-of.ts'
-import { databasePath } from '#wiring/open-store.ts'
+import { databasePath } from '#wiring/store.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 
@@ -176,6 +176,16 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
 let signingKey: ReturnType<typeof makeDkimKey> | undefined
 
 /** The same for all services of a test file: making one takes up to half a second. */
+/** Changes methods of a part of the running service; `own` has those before. Returns what restores them. */
+export function changePart<Part extends object>(
+  part: Part,
+  change: (own: Part) => Partial<Part>,
+): () => void {
+  const own = { ...part }
+  Object.assign(part, change(own))
+  return () => void Object.assign(part, own)
+}
+
 export function testKey(): ReturnType<typeof makeDkimKey> {
   signingKey ??= makeDkimKey()
   return signingKey

@@ -32,7 +32,7 @@ const PAIRING_POLLS_PER_MINUTE_MAX = 60
 export const PAIRING_LOOKS_PER_MINUTE_MAX = 20
 
 export function pairingHandlers(
-  deps: PairingDeps & { publicUrl: string; budgets: Budgets },
+  deps: PairingDeps & { publicUrl: () => string; budgets: Budgets },
 ): HandlersOf<'pairing'> {
   const limiter = (name: string, limit: number, message: string) => {
     const window = deps.budgets.openWindow({ name, limit, windowMs: MINUTE_MS })
@@ -58,7 +58,7 @@ export function pairingHandlers(
       await limitStarts(clientGroup(clientAddress))
       const clientName = body.clientName?.trim() || null
       const { requestId, userCode } = await startPairing(deps, { clientName, clientAddress })
-      const verifyUrl = `${deps.publicUrl}/console/pair?code=${userCode}`
+      const verifyUrl = `${deps.publicUrl()}/console/pair?code=${userCode}`
       return { requestId, userCode, verifyUrl, expiresInSeconds: PAIRING_MS / 1000 }
     },
     'pairing.poll': ({ body }, context) => poll(body.requestId, context),

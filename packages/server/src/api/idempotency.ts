@@ -1,5 +1,4 @@
-// Requests that are carried out once however often they are sent: the key that a client gives them, and
-// the hash that tells whether a repeat asks for the same.
+// Idempotent requests: the key of a client, and the hash that shows whether a repeated request is the same.
 
 import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -12,7 +11,7 @@ const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 const NAME = 'Idempotency-Key'
 const PRINTABLE = /^[\x20-\x7e]*$/
 
-/** Throws `missing_idempotency_key`, or `bad_request` for one that is no key. */
+/** Throws `missing_idempotency_key`, or `bad_request` for an invalid key. */
 export function readIdempotencyKey(request: IncomingMessage): string {
   const [key = '', ...others] = valuesOf(request)
   if (others.length > 0) throw badKey('must occur only once')
@@ -24,7 +23,7 @@ export function readIdempotencyKey(request: IncomingMessage): string {
   return key
 }
 
-/** Out of what came: a request from within the process has no other form that keeps repeats apart. */
+/** From the raw headers: a request injected within the process keeps repeated headers apart only there. */
 function valuesOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): string[] {
   return rawHeaders.filter(
     (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === NAME.toLowerCase(),
@@ -44,8 +43,8 @@ export type HashedRequest = {
 }
 
 /**
- * SHA-256 of what the request asks for: alike for bodies that differ in the order of their fields or
- * in being a form or JSON or in what is written out of the defaults, different for any two that ask for something else.
+ * SHA-256 of what the request asks for. Equal for bodies that differ only in the order of fields, in the format
+ * (form or JSON) or in written-out defaults; different for any other two.
  */
 export function hashRequest({ operationId, path, body }: HashedRequest): Uint8Array {
   const hash = createHash('sha256')
@@ -56,7 +55,7 @@ export function hashRequest({ operationId, path, body }: HashedRequest): Uint8Ar
   return hash.digest()
 }
 
-/** What says the same as nothing at all, by the handler of sends; of every field null does. */
+/** Values that mean the same as a missing field to the handler of sends; so does null for every field. */
 const defaults: Readonly<Record<string, (value: unknown) => boolean>> = {
   includeQuote: (value) => value === true,
   cc: isEmptyArray,
@@ -78,7 +77,7 @@ function withoutDefaults(value: unknown): unknown {
   return Object.fromEntries(fields)
 }
 
-/** Octets are hashed as the base64 that JSON has them in. */
+/** Bytes are hashed as base64, as JSON has them. */
 function withContents({ value, contents }: Extract<ReadBody, { kind: 'form' }>): unknown {
   if (contents.length === 0) return value
   const { attachments, ...fields } = value as { attachments: { data: unknown }[] }
@@ -86,7 +85,7 @@ function withContents({ value, contents }: Extract<ReadBody, { kind: 'form' }>):
   return { ...fields, attachments: whole }
 }
 
-/** Each value begins with its type and length, so that no two write the same. */
+/** Each value begins with its type and length, so that no two values hash the same text. */
 function writeValue(hash: Hash, value: unknown): void {
   if (typeof value === 'string') {
     writeText(hash, 's', value)

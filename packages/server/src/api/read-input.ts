@@ -1,6 +1,5 @@
-// What a handler gets of a request: path, query and body of one operation, converted and checked
-// against the contract. Validators are compiled when an operation is first called, which keeps the
-// start of the process short.
+// The input of a handler: path, query and body of one operation, converted and checked against the contract.
+// Validators are compiled when an operation is first called, which keeps the start of the process short.
 
 import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
@@ -8,12 +7,12 @@ import type { TObject, TSchema } from '@mailroom/contract/schema.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
 import { MAILBOX, TRIMMED } from '@mailroom/contract/shapes/text.ts'
 import { explainViolations, type Part, type Violation } from '#http/explain-violations.ts'
+import type { AttachedFile } from '#http/handler.ts'
 import type { ReadBody } from '#http/read-body.ts'
 import { bareAddress } from '#platform/email-address.ts'
 import { AppError, notFound } from '#platform/problem.ts'
-import { readFiles } from './read-files.ts'
 
-/** A compiled schema: whether the value fits; fills in defaults, and leaves findings in `errors`. */
+/** A compiled schema: returns whether the value fits, fills in defaults, and reports violations in `errors`. */
 export type Validator = {
   (value: unknown): unknown
   readonly errors?: readonly Violation[] | null
@@ -35,13 +34,13 @@ export type CheckedInput = {
 }
 
 /**
- * Throws `bad_request` with the fields that are wrong, `not_found` for a path that names nothing, or
- * `payload_too_large` for more files than can be sent.
+ * Throws `bad_request` with the wrong fields, `not_found` for a path that cannot name anything, or
+ * `payload_too_large` for too many bytes of attachments.
  */
 export function readInput(id: OperationId, raw: RawInput, compile: CompileSchema): CheckedInput {
   const operation = operationOf(id)
   for (const value of Object.values(raw.path)) {
-    // An empty name names nothing, and a database would refuse U+0000 with an exception.
+    // A database would throw at U+0000.
     if (value === '' || value.includes('\0')) throw notFound()
   }
   return {
@@ -107,7 +106,7 @@ type JsonSchema = {
   readonly required: readonly string[]
 }
 
-// White space that is no control character: a line end is refused, not dropped.
+// White space without control characters: the schema refuses a line end, which must not be dropped first.
 const BLANK = /[\p{Zs}\ufeff]/u
 
 function trimBlanks(text: string): string {
@@ -144,14 +143,14 @@ function readQuery(
   }
   check(compile(schema), query, 'query')
   if (typeof query.limit === 'number') query.limit = Math.min(query.limit, PAGE_SIZE_MAX)
-  // Databases count in 64 bits at most; nothing lies beyond this offset anyway.
+  // Databases count in 64 bits.
   if (typeof query.offset === 'number') {
     query.offset = Math.min(query.offset, Number.MAX_SAFE_INTEGER)
   }
   return query
 }
 
-/** Of a parameter in any spelling: newer clients write isRead where older ones write is_read. */
+/** The value of a parameter in any spelling: newer clients write isRead, older ones is_read. */
 function queryValue(
   schema: TObject,
   raw: Readonly<Record<string, unknown>>,
@@ -173,7 +172,7 @@ function plainName(name: string): string {
 const NUL_MESSAGE = 'must not contain the character U+0000'
 const WHOLE_NUMBER = /^-?\d+$/
 
-/** Only the plain forms are converted; anything else stays text and fails the check of its type. */
+/** Converts only plain forms; any other text stays as it is and fails the check of its type. */
 function converted(value: unknown, property: { type?: unknown }): unknown {
   if (property.type === 'array') return [value].flat()
   if (typeof value !== 'string') return value
@@ -186,4 +185,73 @@ function converted(value: unknown, property: { type?: unknown }): unknown {
 
 function check(validate: Validator, value: unknown, part: Part): void {
   if (validate(value) !== true) throw explainViolations(validate.errors ?? [], part)
+}
+
+/** Of all attachments of a request together. */
+export const FILES_BYTES_MAX = 25 * 1024 * 1024
+
+type CheckedAttachment = {
+  readonly filename: string
+  readonly contentType: string
+  data: string
+  readonly contentId?: string
+}
+
+/**
+ * Decodes `attachments` and deletes their `data`. The `contents` of a form replace `data`. Throws
+ * `payload_too_large` before anything is decoded, or `bad_request`.
+ */
+export function readFiles(
+  attachments: readonly CheckedAttachment[],
+  contents: readonly Uint8Array[] | null,
+): AttachedFile[] {
+  const sizes = contents?.map(({ length }) => length) ?? attachments.map(decodedLength)
+  const totalBytes = sizes.reduce((sum, size) => sum + size, 0)
+  if (totalBytes > FILES_BYTES_MAX) {
+    throw new AppError(
+      'payload_too_large',
+      `The attachments have ${totalBytes} bytes in total; at most ${FILES_BYTES_MAX} are allowed.`,
+      { fix: 'Send fewer or smaller attachments.' },
+    )
+  }
+  const violations: Violation[] = []
+  const files = attachments.map((attachment, index) => {
+    const { filename, contentType, contentId = null } = attachment
+    const content = contents === null ? decodeBase64(attachment.data) : contents[index]
+    // Frees the text, a third larger than the bytes, because the request lasts until they are on disk.
+    attachment.data = ''
+    if (content) return { filename, contentType, contentId, content }
+    violations.push({
+      keyword: '',
+      instancePath: `/attachments/${index}/data`,
+      params: {},
+      message: 'must be base64 with padding (RFC 4648, section 4), without line breaks',
+    })
+    return null
+  })
+  if (violations.length > 0) throw explainViolations(violations, 'body')
+  return files.filter((file) => file !== null)
+}
+
+function decodedLength({ data }: Pick<CheckedAttachment, 'data'>): number {
+  const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
+  return Math.max(0, Math.floor((data.length * 3) / 4) - padding)
+}
+
+const OTHER_ALPHABET = /[-_]/
+
+/**
+ * Null unless encoding the result gives `text` again, so that no two texts mean the same bytes. Node's decoder
+ * skips unknown characters (which gives fewer bytes), accepts `-` and `_`, reads characters outside ASCII as
+ * others, and ignores unused last bits.
+ */
+function decodeBase64(text: string): Uint8Array | null {
+  const { length } = text
+  if (length % 4 !== 0 || Buffer.byteLength(text) !== length || OTHER_ALPHABET.test(text)) {
+    return null
+  }
+  const bytes = Buffer.from(text, 'base64')
+  if (bytes.length !== decodedLength({ data: text })) return null
+  const lastQuantum = bytes.subarray(Math.max(0, Math.ceil(bytes.length / 3) - 1) * 3)
+  return lastQuantum.toString('base64') === text.slice(-4) ? bytes : null
 }

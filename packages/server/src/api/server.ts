@@ -1,15 +1,12 @@
-// The door for programs: an HTTP server made of the contract and a table of handlers. Knows HTTP,
-// time limits and the form of errors; what a request means is the handlers' affair.
+// The HTTP server of the API: time limits, errors and headers, around the routes of the contract.
 
 import type { Server } from 'node:http'
-import { type AddressInfo, BlockList } from 'node:net'
+import { type AddressInfo, BlockList, type Socket } from 'node:net'
 import { MAILBOX } from '@mailroom/contract/shapes/text.ts'
-import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { Identifier } from '#accounts/identify.ts'
 import type { Authenticate } from '#accounts/key.ts'
 import type { Sessions } from '#accounts/session.ts'
-import { addConsole, type ConsolePort } from '#api/console/console-routes.ts'
-import { addMcpPath } from '#api/mcp/mcp-door.ts'
 import { sendJson } from '#http/answer.ts'
 import { type AnswerBounds, AnswerBudget } from '#http/answer-budget.ts'
 import { clientErrors } from '#http/client-errors.ts'
@@ -23,8 +20,8 @@ import type { Clock } from '#platform/clock.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
-import { silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
-import { SECOND_MS } from '#platform/units.ts'
+import { type OpenSpan, silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
+import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { Budgets } from '#rate-limits/budgets.ts'
 import {
   addWebSocketPath,
@@ -32,39 +29,37 @@ import {
   type SocketTimeouts,
   WebSocketEndpoint,
 } from '#streams/websocket-endpoint.ts'
+import { addConsole, type ConsolePort } from './console.ts'
 import { descriptionHandlers } from './description.ts'
-import type { PathVisibility } from './known-paths.ts'
-import type { DoorPorts } from './ports.ts'
-import { addRoutes, type RouteOptions } from './route.ts'
+import { addMcpPath } from './mcp.ts'
+import { addRoutes, type RequestPorts, type RouteOptions } from './routes.ts'
 import { sessionHandlers } from './session-handlers.ts'
-import { watchSilentConnections } from './silent-connections.ts'
-import { routeOf, traceRequests } from './trace-requests.ts'
-import { unknownRoute } from './unknown-route.ts'
+import { type PathVisibility, unknownRoute } from './unknown-route.ts'
 
-/** Bodies over JSON_BODY_BYTES_MAX that come in or wait for a turn; past it further ones are put off. */
+/** All bodies over JSON_BODY_BYTES_MAX that are being received or wait for a slot; more have to wait. */
 const LARGE_BODIES_BYTES_MAX = 256 * 1024 * 1024
-/** Headers of a request arrive in one or two packets; a client that takes longer is a slow-loris. */
+/** The head of a request fits in one or two packets; a client that takes longer holds connections (slow-loris). */
 const REQUEST_HEAD_MS_MAX = 20 * SECOND_MS
-/** How often slow clients are looked for; it adds to the two times above. */
+/** How often the server searches for slow clients. */
 const SLOW_CLIENT_CHECK_MS = SECOND_MS
 const KEEP_ALIVE_MS = 30 * SECOND_MS
 /** Existing clients put file names of any length into paths; find-my-way's default is 100. */
 export const PATH_PARAMETER_LENGTH_MAX = 4 * 1024
 const REQUEST_MS_MAX = 60 * SECOND_MS
 
-/** How long a client may take in nothing of an answer before it is cut. */
-const ANSWER_IDLE_MS_MAX = 30_000
+/** A client that reads nothing of an answer for this long is disconnected. */
+const ANSWER_IDLE_MS_MAX = 30 * SECOND_MS
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose request it is; IPv4-mapped IPv6 is reduced to IPv4. */
+    /** The client's address; an IPv4-mapped IPv6 address is reduced to IPv4. */
     clientAddress: string
   }
 }
 
-/** What is told about each request once its answer is sent. */
+/** A request whose answer has been sent, for metrics. */
 export type RequestSeen = {
-  /** The operation's path with `{name}` for parameters; `unknown` where none was reached. */
+  /** The operation's path with `{name}` for parameters; `unknown` when no route matched. */
   readonly route: string
   readonly method: string
   readonly status: number
@@ -75,40 +70,40 @@ export type HttpServerOptions = {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
-  /** Others may listen on the same port. */
+  /** Lets other processes listen on the same port. */
   readonly reusePort?: boolean
-  /** Requests wait for it, but for those about the service itself. */
+  /** All requests but those for health and metrics wait for it. */
   readonly started: Promise<void>
   readonly handlers: Handlers
-  readonly ports: DoorPorts
-  /** Those that the handlers know, too. */
+  readonly ports: RequestPorts
+  /** The same object that the handlers have. */
   readonly readers: EventReaders
   readonly authenticate: Authenticate
   readonly sessions: Sessions
-  /** Null: there is none at this door. */
+  /** Null for a server without a console. */
   readonly console: ConsolePort | null
-  /** Opens `/admin` and `/metrics`; undefined hides them. */
+  /** Gives access to `/admin` and `/metrics`; undefined hides them. */
   readonly operatorToken: string | undefined
-  /** Base of absolute URLs, for the API description; the port may be known only after the start. */
+  /** Base of absolute URLs; final once the server listens. */
   readonly publicUrl: () => string
   readonly clock: Clock
   readonly makeRequestId: () => string
   readonly log: Log
   readonly budgets: Budgets
   readonly limits: { readonly apiPerMinute: number; readonly failedAuthPerMinute: number }
-  /** Octets of large bodies at once, fewer in tests. */
+  /** Bytes of large bodies at once; smaller in tests. */
   readonly largeBodiesBytesMax?: number
-  /** Octets of unread answers, fewer in tests. */
+  /** Bytes of unread answers; smaller in tests. */
   readonly unreadBytes?: AnswerBounds
-  /** Proxies whose word on who the client is counts; none when left out. */
+  /** Proxies that are trusted to name the client; none by default. */
   readonly trustedProxies?: BlockList
   /** Time limits in milliseconds, shorter in tests. */
   readonly patience?: {
     readonly requestMs: number
     readonly headMs: number
-    /** Without a byte of an answer taken in. */
+    /** Until a client that reads nothing of an answer is disconnected. */
     readonly idleMs?: number
-    /** Of WebSockets. */
+    /** For WebSockets. */
     readonly socket?: SocketTimeouts
   }
   readonly onRequest?: (seen: RequestSeen) => void
@@ -116,7 +111,7 @@ export type HttpServerOptions = {
 }
 
 export type HttpServer = {
-  /** Where it listens: `http://127.0.0.1:8080`. */
+  /** Such as `http://127.0.0.1:8080`. */
   readonly address: string
   readonly port: number
   /**
@@ -131,7 +126,7 @@ export type HttpServer = {
 
 /** Resolves once the port is bound; rejects when it cannot be. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const state: DoorState = { isClosing: false }
+  const state: ServerState = { isClosing: false }
   const clientOf = openClientOf(options.trustedProxies ?? new BlockList())
   const routes = routeOptions(options)
   const sockets = new WebSocketEndpoint({
@@ -144,7 +139,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const app = buildApp(options, { state, routes, clientOf })
   sockets.attach(app.server)
   const silent = watchSilentConnections(app.server)
-  // The framework's types do not know `reusePort`, which it hands on.
+  // Fastify passes `reusePort` on, although its types do not have it.
   const place = { host: options.host, port: options.port, reusePort: options.reusePort === true }
   await app.listen(place)
   const { port } = app.server.address() as AddressInfo
@@ -165,17 +160,15 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   }
 }
 
-type DoorState = { isClosing: boolean }
+type ServerState = { isClosing: boolean }
 
-const MINUTE_MS = 60_000
-
-type DoorParts = {
-  readonly state: DoorState
+type ServerParts = {
+  readonly state: ServerState
   readonly routes: RouteOptions
   readonly clientOf: ClientOf
 }
 
-function buildApp(options: HttpServerOptions, parts: DoorParts): FastifyInstance {
+function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstance {
   const { routes } = parts
   const { makeRequestId } = options
   const patience = options.patience ?? { requestMs: REQUEST_MS_MAX, headMs: REQUEST_HEAD_MS_MAX }
@@ -187,9 +180,9 @@ function buildApp(options: HttpServerOptions, parts: DoorParts): FastifyInstance
     genReqId: () => makeRequestId(),
     requestIdHeader: false,
     bodyLimit: JSON_BODY_BYTES_MAX,
-    // The framework's own HEAD routes make the whole body to learn its length.
+    // Fastify's own HEAD routes make the whole body to learn its length.
     exposeHeadRoutes: false,
-    // The look for slow clients comes every `checkMs`, so the limits are drawn in by two of them.
+    // The search for slow clients runs every `checkMs`, so the limit is shorter by two of them.
     requestTimeout: patience.requestMs - 2 * checkMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: {
@@ -197,7 +190,7 @@ function buildApp(options: HttpServerOptions, parts: DoorParts): FastifyInstance
       connectionsCheckingInterval: checkMs,
       // Node's own refusal has no body.
       requireHostHeader: false,
-      // What asks for another protocol is a request like others (RFC 9110 §7.8).
+      // A request for another protocol is answered like any request (RFC 9110 §7.8).
       shouldUpgradeCallback: isWebSocketRequest,
     },
     return503OnClosing: false,
@@ -209,7 +202,7 @@ function buildApp(options: HttpServerOptions, parts: DoorParts): FastifyInstance
         coerceTypes: false,
         removeAdditional: false,
         useDefaults: true,
-        // Bounded by JSON_VALUES_MAX: a value breaks a few keywords at most.
+        // JSON_VALUES_MAX bounds the errors: a value violates a few keywords at most.
         allErrors: true,
         verbose: true,
         strict: false,
@@ -266,7 +259,7 @@ function routeOptions(options: HttpServerOptions): RouteOptions {
 function addCommonHooks(
   app: FastifyInstance,
   options: HttpServerOptions,
-  { state, clientOf }: DoorParts,
+  { state, clientOf }: ServerParts,
 ): void {
   const { log, onRequest } = options
   const visibility: PathVisibility = {
@@ -289,10 +282,10 @@ function addCommonHooks(
     if (!request.routeOptions.config.operationId?.startsWith('service.')) await options.started
   })
   app.addHook('onSend', async (_request, reply) => {
-    // A connection kept open by a closing server would hold up its end.
+    // A kept-alive connection would delay the end of a closing server.
     if (state.isClosing) reply.header('connection', 'close')
-    // After a refused body the framework hangs up, and the client, still writing, would see a reset
-    // instead of the answer. The rest is read and dropped; the request's time limit bounds it.
+    // Fastify closes the connection after a refused body, and a client that still writes would see a reset
+    // instead of the answer. The rest of the body is read and dropped, within the request's time limit.
     else if (reply.getHeader('connection') === 'close') reply.removeHeader('connection')
   })
   app.addHook('onResponse', async (request, reply) => {
@@ -322,7 +315,7 @@ function addCommonHooks(
 }
 
 function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): FastifyReply {
-  // A list that failed before its first byte was sent may have been going to be compressed.
+  // A list that failed before its first byte may have set it already.
   reply.removeHeader('content-encoding')
   return sendJson(reply.code(status).headers(headers), body)
 }
@@ -342,4 +335,70 @@ async function drain(
   } finally {
     clearTimeout(cut)
   }
+}
+
+/** WAITERS_MAX requests that wait, and as many others. */
+const HTTP_CONNECTIONS_MAX = 20_000
+
+/**
+ * Limits the server to HTTP_CONNECTIONS_MAX connections. `end` cuts those that have sent nothing yet: Node does
+ * not count them as idle, so a closing server would wait for them.
+ */
+function watchSilentConnections(server: Server): { end(): void } {
+  server.maxConnections = HTTP_CONNECTIONS_MAX
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  return {
+    end() {
+      for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+    },
+  }
+}
+
+/** Probes and scrapers request these every few seconds. */
+const UNTRACED: ReadonlySet<string> = new Set(['/health', '/ready', '/metrics'])
+
+/** The path of the request's operation with `{name}` for parameters; `unknown` when no route matched. */
+function routeOf({ routeOptions: { config } }: FastifyRequest): string {
+  return config.operation?.path ?? config.shownPath ?? 'unknown'
+}
+
+/** A span for each request, from its head to the end of its answer; it continues the caller's trace if there is one. */
+function traceRequests(app: FastifyInstance, tracing: Tracing): void {
+  if (!tracing.isOn) return
+  const spans = new WeakMap<FastifyRequest, OpenSpan>()
+  app.addHook('onRequest', (request, _reply, done) => {
+    const route = routeOf(request)
+    if (UNTRACED.has(route)) return done()
+    const { traceparent } = request.headers
+    const parent = typeof traceparent === 'string' ? traceparent : null
+    const { method } = request
+    const span = tracing.open(`${method} ${route}`, {
+      kind: 'server',
+      parent,
+      attributes: {
+        'http.request.method': method,
+        'http.route': route,
+        'mailroom.request': request.id,
+      },
+    })
+    spans.set(request, span)
+    span.within(done)
+  })
+  // Reading a body continues in an event of its socket, outside the span.
+  app.addHook('preHandler', (request, _reply, done) => {
+    const span = spans.get(request)
+    if (span === undefined) done()
+    else span.within(done)
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const span = spans.get(request)
+    span?.set({ 'http.response.status_code': reply.statusCode })
+    if (reply.statusCode >= 500) span?.fail(String(reply.statusCode))
+    span?.end()
+    done()
+  })
 }

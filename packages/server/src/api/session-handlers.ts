@@ -1,5 +1,5 @@
-// Signing in to the console and out of it. At the door itself, for the limit on failed attempts is here
-// and the key goes no further.
+// Signing in to the console and out of it. These handlers belong to the server: it limits failed attempts, and
+// the key goes no further.
 
 import type { CreateSession, Session as SessionShape } from '@mailroom/contract/shapes/account.ts'
 import { requireOwnOrigin, type SignIn } from '#accounts/identify.ts'
@@ -14,18 +14,18 @@ import type { EventReaders } from '#http/event-readers.ts'
 import type { Answered, Context } from '#http/handler.ts'
 import { presentTime } from '#platform/clock.ts'
 import { programVersion } from '#platform/program-version.ts'
-import type { AnyHandler } from './route.ts'
+import type { AnyHandler } from './routes.ts'
 
 type SessionContext = Context & { readonly signedIn: SignedIn }
 
 type SessionOperationId = 'session.create' | 'session.get' | 'session.delete'
 
-/** `isSandbox`: whether mail is kept instead of leaving the machine. */
 export function sessionHandlers(options: {
   readonly signIn: SignIn
   readonly sessions: Pick<Sessions, 'end'>
   readonly readers: EventReaders
   readonly publicUrl: () => string
+  /** Whether mail stays on the machine. */
   readonly isSandbox: () => boolean
 }): Record<SessionOperationId, AnyHandler> {
   const { signIn, sessions, readers, publicUrl, isSandbox } = options

@@ -1,7 +1,8 @@
-// What a request is told that reached no route.
+// The error for a request that matches no route: no such path, or a path that has other methods.
 
+import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { MCP_PATH, WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import { AppError, notFound } from '#platform/problem.ts'
-import { methodsOf, type PathVisibility } from './known-paths.ts'
 
 type HeaderWriter = { header(name: string, value: string): unknown }
 
@@ -16,4 +17,60 @@ export function unknownRoute(
   const allow = methods.join(', ')
   reply.header('allow', allow)
   return new AppError('method_not_allowed', `This path allows ${allow}.`)
+}
+
+const operations = operationIds.map((id) => {
+  const { method, path, auth, isOfSandbox = false } = operationOf(id)
+  return { method, segments: path.split('/'), isOperators: auth === 'operator', isOfSandbox }
+})
+
+/** Routes that are not operations of the contract. */
+const others = [
+  { method: 'GET', segments: WEB_SOCKET_PATH.split('/'), isOperators: false, isOfSandbox: false },
+  { method: 'POST', segments: MCP_PATH.split('/'), isOperators: false, isOfSandbox: false },
+]
+const templates = [...operations, ...others]
+
+const CONSOLE = 'console'
+
+export type PathVisibility = {
+  /** The operator's routes look as if they did not exist. */
+  readonly hidesOperators: boolean
+  /** The sandbox's routes look as if they did not exist. */
+  readonly hidesSandbox: boolean
+  /** There is a console, which has the root and every path below /console. */
+  readonly showsConsole: boolean
+}
+
+/** Methods of the path of a URL, in alphabetical order; empty when no route has the path. */
+export function methodsOf(url: string, visibility: PathVisibility): string[] {
+  const { hidesOperators, hidesSandbox } = visibility
+  const segments = (url.split(/[?#]/, 1)[0] ?? '').split('/').map(decoded)
+  const methods = new Set<string>()
+  const isRoot = segments.length === 2 && segments[1] === ''
+  if (visibility.showsConsole && (isRoot || segments[1] === CONSOLE)) return ['GET', 'HEAD']
+  for (const template of templates) {
+    if (hidesOperators && template.isOperators) continue
+    if (hidesSandbox && template.isOfSandbox) continue
+    if (!isMatch(template.segments, segments)) continue
+    methods.add(template.method)
+    if (template.method === 'GET') methods.add('HEAD')
+  }
+  return [...methods].sort()
+}
+
+/** As the router reads it; a segment that cannot be decoded matches nothing. */
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
+function isMatch(template: readonly string[], segments: readonly string[]): boolean {
+  if (template.length !== segments.length) return false
+  return template.every((part, index) =>
+    part.startsWith('{') ? segments[index] !== '' : part === segments[index],
+  )
 }

@@ -6,10 +6,8 @@ import { findKeyAccount, listAccounts } from '#accounts/account-rows.ts'
 import { createKey, revokeKey } from '#accounts/key.ts'
 import { createInbox } from '#inboxes/create-inbox.ts'
 import { AppError } from '#platform/problem.ts'
-import { CommandFailure } from './command-failure.ts'
-import { plainText } from './plain-text.ts'
-import { withKeys } from './with-keys.ts'
-import { withStore } from './with-store.ts'
+import { CommandFailure, plainText } from './command.ts'
+import { withKeys, withStore } from './with-store.ts'
 
 /** Prints the account's id and, this once, its key. */
 export async function createAccountCommand(options: { name: string; plan: Plan }): Promise<void> {

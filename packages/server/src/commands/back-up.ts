@@ -9,11 +9,9 @@ import { copyBlobs } from '#platform/blobs/disk-blobs.ts'
 import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
 import { backUpSqlite } from '#platform/db/sqlite.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import { blobsPath, openBlobs } from '#wiring/open-blobs.ts'
-import { secretKeyPath } from '#wiring/open-keys.ts'
-import { databasePath } from '#wiring/open-store.ts'
-import { CommandFailure } from './command-failure.ts'
-import { loadSettings } from './load-settings.ts'
+import { secretKeyPath } from '#secrets/open-keys.ts'
+import { blobsPath, databasePath, openBlobs } from '#wiring/store.ts'
+import { CommandFailure, loadSettings } from './command.ts'
 
 export type BackUpOptions = {
   /** False: what lies in a bucket stays there, and is not in the backup. */

@@ -3,8 +3,7 @@
 
 import { get } from 'node:http'
 import { healthPath } from '#operating/health.ts'
-import { CommandFailure } from './command-failure.ts'
-import { loadSettings } from './load-settings.ts'
+import { CommandFailure, loadSettings } from './command.ts'
 
 /** A process that is only busy answers within a second; engines ask again before they act. */
 const ANSWER_MS_MAX = 5_000

@@ -3,7 +3,7 @@
 
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
 import { Command, Option } from 'commander'
-import { CommandFailure } from './command-failure.ts'
+import { CommandFailure } from './command.ts'
 
 /** Reads `argv` and runs the command; sets the exit code: 0 done, 1 failed, 2 wrong usage. */
 export async function runCommandLine(argv: string[]): Promise<void> {
@@ -86,7 +86,7 @@ function addServiceCommands(program: Command): void {
     .description('Print the DNS records to publish for this service.')
     .option('--zone', 'Print them as lines of a zone file.')
     .action(async (options: { zone?: boolean }) => {
-      const { printDns } = await import('./print-dns.ts')
+      const { printDns } = await import('./dns.ts')
       await printDns(options)
     })
   program
@@ -170,7 +170,7 @@ function addDkimCommands(program: Command): void {
     .command('list')
     .description('List DKIM keys with their states, even while the service runs.')
     .action(async () => {
-      const { listDkimCommand } = await import('./dkim.ts')
+      const { listDkimCommand } = await import('./dns.ts')
       await listDkimCommand()
     })
   dkim
@@ -182,7 +182,7 @@ function addDkimCommands(program: Command): void {
       'For an emergency, such as a stolen key: switch as soon as DNS has the next key. For up to a day, receivers that cached the old record may reject the mail.',
     )
     .action(async (domain: string | undefined, options: { now?: boolean }) => {
-      const { rotateDkimCommand } = await import('./dkim.ts')
+      const { rotateDkimCommand } = await import('./dns.ts')
       await rotateDkimCommand(domain, options)
     })
 }

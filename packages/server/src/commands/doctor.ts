@@ -1,16 +1,28 @@
 // Checking this machine as a mail host: all that can be told from here, without changing anything and
 // without sending mail.
 
-import { checkBlobs } from '#commands/doctor/check-blobs.ts'
-import { checkCertificate } from '#commands/doctor/check-certificate.ts'
-import { checkTimeServer, clockUnasked } from '#commands/doctor/check-clock.ts'
-import { checkDatabase, checkSecretKey } from '#commands/doctor/check-database.ts'
-import { checkMachine } from '#commands/doctor/check-machine.ts'
-import { checkListener, checkMailHosts } from '#commands/doctor/check-mail-in.ts'
-import { checkPortOut, checkRelay } from '#commands/doctor/check-mail-out.ts'
-import { checkNames } from '#commands/doctor/check-names.ts'
-import { checkInboxDomain, isNowhere } from '#commands/doctor/check-records.ts'
-import { DOMAINS_MS_MAX, examineDomains } from '#commands/doctor/examine-domains.ts'
+import {
+  checkInboxDomain,
+  checkNames,
+  DOMAINS_MS_MAX,
+  examineDomains,
+  isNowhere,
+} from '#commands/doctor/check-dns.ts'
+import {
+  checkBlobs,
+  checkDatabase,
+  checkMachine,
+  checkSecretKey,
+  checkTimeServer,
+  clockUnasked,
+} from '#commands/doctor/check-machine.ts'
+import {
+  checkCertificate,
+  checkListener,
+  checkMailHosts,
+  checkPortOut,
+  checkRelay,
+} from '#commands/doctor/check-mail.ts'
 import {
   type Aim,
   advice,
@@ -20,18 +32,18 @@ import {
   formatFindings,
   good,
   isAnyWrong,
+  type Looks,
   notNeeded,
+  openLooks,
   unknown,
   within,
 } from '#commands/doctor/finding.ts'
-import { type Looks, openLooks } from '#commands/doctor/looks.ts'
 import type { Settings } from '#config/settings.ts'
 import { systemClock } from '#platform/clock.ts'
 import { openResolver, type Resolver } from '#platform/dns/resolver.ts'
 import type { ReadDb } from '#schema/tables.ts'
-import { openToRead } from '#wiring/open-store.ts'
-import { CommandFailure } from './command-failure.ts'
-import { loadSettings } from './load-settings.ts'
+import { openToRead } from '#wiring/store.ts'
+import { CommandFailure, loadSettings } from './command.ts'
 
 export type DoctorOptions = { json?: boolean; ntp?: string }
 

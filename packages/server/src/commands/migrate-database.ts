@@ -6,8 +6,8 @@ import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
 import { planMigrations, readMigrations, type SchemaState } from '#platform/db/migrate.ts'
 import { inspectPostgres, migratePostgres } from '#platform/db/postgres.ts'
 import { inspectSqlite, migrateSqlite } from '#platform/db/sqlite.ts'
-import { databasePath } from '#wiring/open-store.ts'
-import { loadSettings } from './load-settings.ts'
+import { databasePath } from '#wiring/store.ts'
+import { loadSettings } from './command.ts'
 
 /** Exit codes of a check, beside 0 for a current schema and 1 where it could not be looked at. */
 const PENDING = 3

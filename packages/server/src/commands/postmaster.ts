@@ -2,8 +2,7 @@
 
 import { findPostmasterMessage, listPostmasterMessages } from '#inbound/postmaster-message-rows.ts'
 import { readRawBytes } from '#mailbox/read-content.ts'
-import { CommandFailure } from './command-failure.ts'
-import { plainText } from './plain-text.ts'
+import { CommandFailure, plainText } from './command.ts'
 import { withStore } from './with-store.ts'
 
 const PAGE_SIZE = 1_000

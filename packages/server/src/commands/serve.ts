@@ -7,8 +7,7 @@ import { type Health, openHealth } from '#operating/health.ts'
 import { systemClock } from '#platform/clock.ts'
 import { type Log, type OpenedLog, openLog } from '#platform/log.ts'
 import { openMetrics, silentMetrics } from '#platform/telemetry/metrics.ts'
-import { CommandFailure } from './command-failure.ts'
-import { loadSettings } from './load-settings.ts'
+import { CommandFailure, loadSettings } from './command.ts'
 
 /** A signal to a whole group of processes comes from its sender and again from npm, later on a busy machine. */
 const ONE_SIGNAL_MS = 1_000

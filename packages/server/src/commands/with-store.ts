@@ -1,13 +1,15 @@
 // Running a command on the store, beside a service that may be running on it.
 
 import { existsSync } from 'node:fs'
+import { makeDkimKey } from '@mailroom/mail/dkim.ts'
 import type { Settings } from '#config/settings.ts'
+import type { ServiceKeyDeps } from '#domains/signers.ts'
 import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
 import { idMaker } from '#platform/ids.ts'
-import { databasePath, type OpenStore, openStore, silentObserver } from '#wiring/open-store.ts'
-import { CommandFailure } from './command-failure.ts'
-import { loadSettings } from './load-settings.ts'
+import { openKeys } from '#secrets/open-keys.ts'
+import { databasePath, type OpenStore, openStore, silentObserver } from '#wiring/store.ts'
+import { CommandFailure, loadSettings } from './command.ts'
 
 export type CommandStore = OpenStore & {
   settings: Settings
@@ -44,4 +46,10 @@ export async function withStore<Value>(
   } finally {
     await store.close()
   }
+}
+
+/** Throws, naming MAILROOM_SECRET_KEY, when the secrets in the database do not open. */
+export async function withKeys(store: CommandStore): Promise<CommandStore & ServiceKeyDeps> {
+  const { sealer } = await openKeys(store)
+  return { ...store, sealer, makeDkimKey, inboxDomain: store.settings.inboxDomain }
 }

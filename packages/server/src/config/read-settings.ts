@@ -5,12 +5,15 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { CREDENTIALS_EXPECTED, lacksCredentials, withCredentials } from './blob-place.ts'
-import { findNearest } from './find-nearest.ts'
-import { readSecretFiles, secretFileNames } from './secret-files.ts'
-import type { Setting } from './setting.ts'
-import { LIMIT_SETTINGS, type LimitSettings, SETTINGS, type Settings } from './settings.ts'
-import { withStandardNames } from './watching-settings.ts'
+import { CREDENTIALS_EXPECTED, lacksCredentials, withCredentials } from './forms.ts'
+import {
+  LIMIT_SETTINGS,
+  type LimitSettings,
+  SETTINGS,
+  type Setting,
+  type Settings,
+  withStandardNames,
+} from './settings.ts'
 
 /** Of an operator's token that nobody can guess; shorter ones work and are warned of. */
 const OPERATOR_TOKEN_LENGTH_MIN = 16
@@ -224,3 +227,85 @@ function quote(text: string): string {
 function withoutUndefined(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([, text]) => text !== undefined))
 }
+
+const ENDING = '_FILE'
+/** A URL or a key; whoever names a disk image meant another file. */
+const BYTES_MAX = 64 * 1024
+
+type Mistake = { name: string; given: string; expected: string }
+type Tables = readonly Readonly<Record<string, Setting<unknown>>>[]
+
+/** The name of each setting that may name a file, with the secret setting that the file is of. */
+export function secretFileNames(tables: Tables): ReadonlyMap<string, Setting<unknown>> {
+  const secrets = tables.flatMap((table) => Object.values(table)).filter((one) => one.isSecret)
+  return new Map(secrets.map((setting) => [setting.name + ENDING, setting]))
+}
+
+/**
+ * The environment with the secrets that lie in files, without spaces and line ends around them. A
+ * mistake is a file that cannot be read, is empty or larger than 64 KiB, or is given beside its secret.
+ */
+export function readSecretFiles(
+  given: Environment,
+  tables: Tables,
+): { given: Environment; mistakes: Mistake[] } {
+  const mistakes: Mistake[] = []
+  const found: Record<string, string> = {}
+  for (const [name, setting] of secretFileNames(tables)) {
+    const file = given[name]?.trim() ?? ''
+    if (file === '') continue
+    const isGivenTwice = (given[setting.name]?.trim() ?? '') !== ''
+    const text = readSecret(file)
+    if (isGivenTwice) {
+      mistakes.push({ name, given: file, expected: `nothing, because ${setting.name} is given` })
+    } else if (text === null) {
+      mistakes.push({ name, given: file, expected: 'a readable file that holds the secret' })
+    } else found[setting.name] = text
+  }
+  return { given: { ...given, ...found }, mistakes }
+}
+
+function readSecret(file: string): string | null {
+  try {
+    const text = readFileSync(file, 'utf8').trim()
+    return text === '' || text.length > BYTES_MAX ? null : text
+  } catch {
+    return null
+  }
+}
+
+/**
+ * The nearest of `candidates`: one that begins with `text`, else by Levenshtein distance
+ * (insertions, deletions, substitutions); the first of several equally near. Throws when there are
+ * none.
+ */
+export function findNearest(text: string, candidates: readonly string[]): string {
+  const ranked = candidates
+    .map((candidate) => ({ candidate, distance: distanceOf(text, candidate) }))
+    .sort((a, b) => a.distance - b.distance)
+  const nearest = ranked[0]
+  if (nearest === undefined) throw new Error('nothing to choose from')
+  return nearest.candidate
+}
+
+function distanceOf(text: string, candidate: string): number {
+  return candidate.startsWith(text) ? 0 : editDistance(text, candidate)
+}
+
+/** Time is the product of the lengths, so what is beyond any real name's length is cut. */
+export function editDistance(left: string, right: string): number {
+  const a = left.slice(0, COMPARED_LENGTH_MAX)
+  const b = right.slice(0, COMPARED_LENGTH_MAX)
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      current.push(Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, substitution))
+    }
+    previous = current
+  }
+  return previous[b.length] ?? 0
+}
+
+const COMPARED_LENGTH_MAX = 100

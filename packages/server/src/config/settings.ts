@@ -3,10 +3,8 @@
 
 import type { BlockList } from 'node:net'
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
-import { type BlobStorePlace, blobStore } from './blob-place.ts'
 import * as forms from './forms.ts'
-import { setting } from './setting.ts'
-import { WATCHING_SETTINGS, type WatchingSettings } from './watching-settings.ts'
+import { type BlobStorePlace, blobStore, type Form } from './forms.ts'
 
 export const ROLES = ['http', 'smtp', 'delivery', 'webhooks'] as const
 export type Role = (typeof ROLES)[number]
@@ -72,8 +70,14 @@ export type Settings = Readonly<{
   tlsFiles: Readonly<{ cert: string; key: string }> | null
   logLevel: LogLevel
   limits: LimitSettings
-}> &
-  WatchingSettings
+  /** Null: figures and health are told by the API's port alone. 0: any free one. */
+  metricsPort: number | null
+  metricsHost: string
+  /** Base of a collector's OTLP address over HTTP; null: nothing is traced. */
+  otlpEndpoint: string | null
+  /** 0 to 1. */
+  traceShare: number
+}>
 
 export const SETTINGS = {
   dataDir: setting(
@@ -249,7 +253,30 @@ export const SETTINGS = {
     { default: 'info' },
     'Lowest level to log, trace to fatal, or silent. Logs are readable on a terminal and JSON otherwise.',
   ),
-  ...WATCHING_SETTINGS,
+  metricsHost: setting(
+    'MAILROOM_METRICS_HOST',
+    forms.host,
+    { default: '127.0.0.1' },
+    'Address the metrics port listens on.',
+  ),
+  metricsPort: setting(
+    'MAILROOM_METRICS_PORT',
+    forms.listeningPort,
+    { default: null },
+    'Extra port for only /metrics, /health and /ready, even in processes without the role http; 0 takes any free one. /metrics needs the operator’s token and does not exist without one.',
+  ),
+  otlpEndpoint: setting(
+    'MAILROOM_OTLP_ENDPOINT',
+    forms.collectorUrl,
+    { default: null, meaning: 'that of OTEL_EXPORTER_OTLP_ENDPOINT, else none' },
+    'Collector for traces (OTLP over HTTP): its base URL, such as http://127.0.0.1:4318.',
+  ),
+  traceShare: setting(
+    'MAILROOM_TRACE_SHARE',
+    forms.share,
+    { default: '1' },
+    'Share of traces to send, 0 to 1. Requests with a traceparent decide for themselves.',
+  ),
 } as const
 
 export const LIMIT_SETTINGS = {
@@ -302,3 +329,55 @@ export const LIMIT_SETTINGS = {
     'Bytes of messages an account may store. At the quota, mail to its inboxes is refused with 552 5.2.2. 0 means no quota.',
   ),
 } as const
+
+export type Setting<T> = Readonly<{
+  name: string
+  form: Form<T>
+  /** Text as an operator would write it; null when nothing is set then. */
+  default: string | null
+  /** What stands in the documentation where `default` says too little. */
+  defaultMeaning: string
+  /** Its value never appears in a message or a log. */
+  isSecret: boolean
+  sentence: string
+}>
+
+type Options = { default: string | null; meaning?: string; isSecret?: boolean }
+
+/** An entry of the table; `meaning` stands in the documentation where the default says too little. */
+export function setting<T>(
+  name: string,
+  form: Form<T>,
+  options: Options & { default: string },
+  sentence: string,
+): Setting<T> & { default: string }
+export function setting<T>(
+  name: string,
+  form: Form<T>,
+  options: Options & { default: null },
+  sentence: string,
+): Setting<T> & { default: null }
+export function setting<T>(
+  name: string,
+  form: Form<T>,
+  options: Options,
+  sentence: string,
+): Setting<T> {
+  return {
+    name,
+    form,
+    default: options.default,
+    defaultMeaning: options.meaning ?? options.default ?? 'none',
+    isSecret: options.isSecret ?? false,
+    sentence,
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** With the name that all programs have for the collector, where ours is not given. */
+export function withStandardNames(env: Environment): Environment {
+  const { name } = SETTINGS.otlpEndpoint
+  const isGiven = (env[name]?.trim() ?? '') !== ''
+  return isGiven ? env : { ...env, [name]: env.OTEL_EXPORTER_OTLP_ENDPOINT }
+}

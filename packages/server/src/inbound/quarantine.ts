@@ -36,7 +36,7 @@ type QuarantineDeps = {
   blobs: BlobStore | null
   inboxDomain: string
   smtpHostname: string
-  publicUrl: string
+  publicUrl: () => string
   urlKey: Uint8Array
   wakeEvents: () => void
 }

@@ -42,7 +42,7 @@ type Deps = {
   blobs: BlobStore | null
   inboxDomain: string
   smtpHostname: string
-  publicUrl: string
+  publicUrl: () => string
   urlKey: Uint8Array
   deriveKey: (purpose: string) => Uint8Array
   getImage: HttpGet

@@ -58,7 +58,7 @@ function addresses(
     const part = parts.get(image.contentId)
     if (part === undefined) return null
     // Without a host, because readers may reach the service under several names.
-    const url = attachmentUrl({ publicUrl: '', urlKey }, { ...part, messageId, nowMs })
+    const url = attachmentUrl({ publicUrl: () => '', urlKey }, { ...part, messageId, nowMs })
     return url.replace(/[!'()*]/g, encodeAll)
   }
 }

@@ -6,7 +6,7 @@ import { MINUTE_MS } from '#platform/units.ts'
 
 const SIGNED_URL_MS = 15 * MINUTE_MS
 
-export type UrlSigner = { publicUrl: string; urlKey: Uint8Array }
+export type UrlSigner = { publicUrl: () => string; urlKey: Uint8Array }
 
 /** The query of a signed URL as it was received. */
 export type Signature = { expires: string | undefined; signature: string | undefined }
@@ -17,7 +17,7 @@ export function attachmentUrl(
   { messageId, filename, nowMs }: { messageId: string; filename: string; nowMs: number },
 ): string {
   const query = signedQuery(urlKey, { messageId, name: filename, nowMs })
-  return `${publicUrl}/v1/attachments/${messageId}/${encodeURIComponent(filename)}?${query}`
+  return `${publicUrl()}/v1/attachments/${messageId}/${encodeURIComponent(filename)}?${query}`
 }
 
 /**

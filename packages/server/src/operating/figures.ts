@@ -1,5 +1,5 @@
-// What an operator sees of what waits, here and in the database. The database is asked one question
-// after another, once for each reading of the figures, and not for long.
+// Metrics of the queues: those of this process, and those in the database, which one query after another
+// reads for each scrape, within a time limit.
 
 import type { SmtpServer } from '@mailroom/smtp/server/server.ts'
 import { findUnsettledSince } from '#events/event-rows.ts'
@@ -8,7 +8,6 @@ import type { Clock } from '#platform/clock.ts'
 import { STRAINED_WRITE_MS, type StorePressure } from '#platform/db/paced-db.ts'
 import type { GaugeName, Metrics } from '#platform/telemetry/metrics.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { ParserPool } from '#platform/workers/parser-pool.ts'
 import type { Dispatcher } from '#queue/dispatcher.ts'
 import type { PeriodicTasks } from '#queue/periodic-tasks.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
@@ -24,53 +23,47 @@ import {
   readQueueFigures,
 } from './queue-figures-rows.ts'
 
-/** What the functions below work with. */
-type Needs = {
+/** For all queries of one scrape together. */
+const FIGURES_MS_MAX = 5 * SECOND_MS
+
+type Watched = {
   db: Db
   clock: Clock
   storePressure: StorePressure
   queueClock: QueueClock
   events: EventHub
-}
-
-/** Of all looks at the database for one reading of the figures. */
-const FIGURES_MS_MAX = 5 * SECOND_MS
-
-type Watched = {
+  /** Messages that wait for a parser thread. */
+  parserQueue: () => number
   smtp: SmtpServer | null
   dispatcher: Dispatcher | null
   webhooks: Webhooks | null
   background: { tasks: Pick<PeriodicTasks, 'led'>; indexer: Pick<Indexer, 'lag'> }
 }
 
-/** Has the figures of this process and of the queues in the database read whenever they are asked for. */
-export function watchQueues(
-  { deps, metrics, parser }: { deps: Needs; metrics: Metrics; parser: ParserPool },
-  { smtp, dispatcher, webhooks, background }: Watched,
-): void {
+/** Has every scrape read the queues of this process and of the database. */
+export function watchQueues(metrics: Metrics, watched: Watched): void {
+  const { db, storePressure: pressure, smtp, dispatcher, webhooks, background } = watched
   metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
-  const pressure = deps.storePressure
   metrics.watch('intakeBytes', () => smtp?.stats().heldBytes ?? 0)
   metrics.watch('writeQueue', () => pressure.load().waiting)
   metrics.watch('oldestWrite', () => pressure.load().oldestMs / 1000)
   metrics.watch('storeStrained', () =>
     pressure.isStrained() || pressure.load().oldestMs >= STRAINED_WRITE_MS ? 1 : 0,
   )
-  metrics.watch('parseQueue', () => parser.waiting())
+  metrics.watch('parseQueue', watched.parserQueue)
   metrics.watch('transactionsOut', () => dispatcher?.active() ?? 0)
   metrics.watch('webhookAttempts', () => webhooks?.active() ?? 0)
-  metrics.watch('eventCatchUpsWaiting', () => deps.events.waiting)
-  metrics.watch('databaseConnections', () => deps.db.connections?.() ?? {})
+  metrics.watch('eventCatchUpsWaiting', () => watched.events.waiting)
+  metrics.watch('databaseConnections', () => db.connections?.() ?? {})
   metrics.watch('periodicTasks', () =>
     Object.fromEntries(background.tasks.led().map((task) => [task, 1])),
   )
-  // Of several processes the one that leads the task knows; what another last saw is of the past.
-  const isIndexing = () =>
-    deps.db.engine === 'sqlite' || background.tasks.led().includes('search index')
+  // Of several processes, the leader of the task knows; what another one saw last is out of date.
+  const isIndexing = () => db.engine === 'sqlite' || background.tasks.led().includes('search index')
   const searchLag = () => (isIndexing() ? background.indexer.lag() : { inboxes: 0, waitedMs: 0 })
   metrics.watch('searchInboxesWaiting', () => searchLag().inboxes)
   metrics.watch('searchLag', () => searchLag().waitedMs / 1000)
-  const read = shared(() => readStored(deps))
+  const read = shared(() => readStored(watched))
   for (const name of STORED) metrics.watch(name, async () => (await read())[name])
 }
 
@@ -98,11 +91,7 @@ async function readStored({
   db,
   clock,
   queueClock,
-}: {
-  db: Db
-  clock: Clock
-  queueClock: QueueClock
-}): Promise<Record<(typeof STORED)[number], number>> {
+}: Watched): Promise<Record<(typeof STORED)[number], number>> {
   const mail = await readQueueFigures(db, 'deliveries')
   const webhooks = await readQueueFigures(db, 'webhook_deliveries')
   const queueMs = queueClock.now()
@@ -136,7 +125,7 @@ function ageOf(sinceMs: number | null, nowMs: number): number {
   return sinceMs === null ? 0 : Math.max(0, nowMs - sinceMs) / 1000
 }
 
-/** All who ask while it is read get the same; rejects when that takes longer than FIGURES_MS_MAX. */
+/** Callers during one read share its result; rejects when it takes longer than FIGURES_MS_MAX. */
 function shared<Value extends object>(read: () => Promise<Value>): () => Promise<Value> {
   let reading: Promise<Value> | null = null
   return async () => {

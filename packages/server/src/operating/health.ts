@@ -1,30 +1,77 @@
-// Where a process is asked how it is: a socket in its data directory, which only its own user can reach.
-// Not at its ports, which it may share with others, and of which some roles have none.
+// Health and readiness: of this process at a socket in its data directory, because it may share its ports or
+// have none; and as operations of the API.
 
 import { rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import type { SmtpServer } from '@mailroom/smtp/server/server.ts'
+import type { Handlers } from '#http/handler.ts'
 import type { Log } from '#platform/log.ts'
+import { problem } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+
+export type Life = {
+  phase: 'starting' | 'serving' | 'draining'
+  /** How long its end lets work under way finish. */
+  drainMs: number
+}
+
+/** Why the service is not ready, or null. */
+export async function findObstacle(
+  life: Life,
+  servers: { readonly smtp: Pick<SmtpServer, 'isListening'> | null },
+  store: { readonly db: Pick<Db, 'check'> },
+): Promise<string | null> {
+  if (life.phase === 'draining') return 'The service is shutting down.'
+  if (life.phase === 'starting') return 'The service is starting.'
+  if (servers.smtp !== null && !servers.smtp.isListening()) return 'The SMTP listener is not ready.'
+  const isReachable = await store.db.check().then(
+    () => true,
+    () => false,
+  )
+  return isReachable ? null : 'The database is not ready.'
+}
+
+/** Health, readiness and metrics as operations of the API. */
+export function serviceHandlers(ports: {
+  /** Why the service is not ready, or null. */
+  findObstacle(): Promise<string | null>
+  renderMetrics(): Promise<{ contentType: string; body: string }>
+}): Pick<Handlers, Extract<keyof Handlers, `service.${string}`>> {
+  return {
+    'service.health': () => ({ status: 'ok' as const }),
+    'service.ready': async () => {
+      const obstacle = await ports.findObstacle()
+      if (obstacle !== null) {
+        throw problem('service_unavailable', obstacle, { retryAfterSeconds: 1 })
+      }
+      return { status: 'ready' as const }
+    },
+    'service.metrics': async () => {
+      const { contentType, body } = await ports.renderMetrics()
+      return { headers: { 'content-type': contentType }, content: body }
+    },
+  }
+}
 
 export type Health = { close(): Promise<void> }
 
-export type HealthOptions = {
+type HealthOptions = {
   readonly dataDir: string
   /** Why the service is not ready, or null. */
   readonly findObstacle: () => Promise<string | null>
   readonly log: Log
 }
 
-/** Of the process that serves this data directory. */
+/** The socket of the process that serves this data directory; only its own user can reach it. */
 export function healthPath({ dataDir }: { dataDir: string }): string {
   return join(dataDir, 'health.sock')
 }
 
 /**
- * Answers `/health` with 200, and `/ready` with 200 or with 503 and the obstacle. Where another process
- * answers for the same data directory, or the path is too long for a socket, the log says so and
- * nothing is opened.
+ * Answers `/health` with 200, and `/ready` with 200 or with 503 and the obstacle. Opens nothing and logs a
+ * warning when another process answers for the same data directory, or the path is too long for a socket.
  */
 export async function openHealth({ dataDir, findObstacle, log }: HealthOptions): Promise<Health> {
   const path = healthPath({ dataDir })
@@ -34,7 +81,7 @@ export async function openHealth({ dataDir, findObstacle, log }: HealthOptions):
     response.end(obstacle ?? 'ok')
   })
   try {
-    await takePlace(server, path)
+    await listenAlone(server, path)
   } catch (error) {
     log.warn({ error }, 'this process cannot be asked for its health')
     return { close: async () => {} }
@@ -49,8 +96,8 @@ export async function openHealth({ dataDir, findObstacle, log }: HealthOptions):
   }
 }
 
-/** What a process left that was killed is in the way, and answers nobody. */
-async function takePlace(server: Server, path: string): Promise<void> {
+/** A killed process leaves its socket behind, which nobody answers and which is removed. */
+async function listenAlone(server: Server, path: string): Promise<void> {
   try {
     await listen(server, path)
   } catch (error) {

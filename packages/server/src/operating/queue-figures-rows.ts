@@ -1,8 +1,8 @@
-// How much waits and for how long, for the operator: bounded looks, which cost the same with a million
-// rows as with ten thousand. Past that, depth is what the server last counted, or stands still. Each look
-// has a turn of its own, for the embedded engine works on the main thread.
+// How many rows wait and for how long, for metrics. Each query is bounded: it costs the same with a million
+// rows as with ten thousand. Beyond that the count is the server's last estimate, or does not grow. Other work
+// runs between two queries, because the embedded engine works on the main thread.
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { LogPosition } from '#events/event.ts'
 import { findReaderPosition } from '#events/event-rows.ts'
@@ -10,11 +10,11 @@ import { countedRows, inLog, inLogOrder } from '#platform/db/dialect.ts'
 import type { QueueState, QueueTable } from '#queue/leased-queue-rows.ts'
 import type { ReadDb, Tables } from '#schema/tables.ts'
 
-/** Rows of a queue that a look at the figures counts one by one: a few milliseconds. */
-export const QUEUE_LOOK_MAX = 10_000
-/** Lanes whose oldest delivery is looked at for the age of a queue longer than that. */
+/** Rows of a queue that a query counts one by one, which takes a few milliseconds. */
+export const QUEUE_COUNT_MAX = 10_000
+/** For the age of a longer queue: lanes of which the oldest delivery is read. */
 const QUEUE_AGE_LANES_MAX = 500
-/** Events behind a reader of the log that are counted. */
+/** Events after a reader's position that are counted. */
 const LOG_LAG_EVENTS_MAX = 10_000
 
 /** `oldestAtMs` is the earliest time in the queue, null where there is none. */
@@ -24,35 +24,35 @@ export type QueueFigures = {
   ready: number
   waiting: number
   leased: number
-  /** By the queue's clock: when that was due which is due for the longest time, or is to come next. */
+  /** By the queue's clock: when the longest-waiting delivery was due, or else the next one is. */
   dueAtMs: number | null
 }
 
 /**
- * A queue of deliveries. Up to QUEUE_LOOK_MAX of a state are counted; of more it is said how many there
- * were at the server's last count, where there is one. Past QUEUE_LOOK_MAX that are ready the age is that
- * of the first QUEUE_AGE_LANES_MAX lanes.
+ * A queue of deliveries. Counts up to QUEUE_COUNT_MAX of a state; for more, gives the server's last
+ * estimate where there is one. With more than QUEUE_COUNT_MAX ready, the age is that of the first
+ * QUEUE_AGE_LANES_MAX lanes.
  */
 export async function readQueueFigures(db: ReadDb, table: QueueTable): Promise<QueueFigures> {
   const ready = await readState(db, { table, state: 'ready', column: 'next_attempt_at' })
   const waiting = await readState(db, { table, state: 'waiting', column: 'next_attempt_at' })
   const leased = await readState(db, { table, state: 'leased', column: 'lease_until' })
-  const ofLanes = ready.count < QUEUE_LOOK_MAX ? null : await findOldestOfLanes(db, table)
+  const ofLanes = ready.count < QUEUE_COUNT_MAX ? null : await findOldestOfLanes(db, table)
   return {
     ready: ready.count,
     waiting: waiting.count,
     leased: leased.count,
-    // What nobody made ready, or took over, is due all the same.
+    // Deliveries that no process has made ready yet, or taken over from a dead one, are due, too.
     dueAtMs: earliest([ready.oldestAtMs, ofLanes, waiting.oldestAtMs, leased.oldestAtMs]),
   }
 }
 
-/** Of the first QUEUE_LOOK_MAX jobs that are due: those that are nobody's, and those in hand. */
+/** Of the first QUEUE_COUNT_MAX jobs that are due: those that wait, and those that are leased. */
 export async function readJobFigures(
   db: ReadDb,
   nowMs: number,
 ): Promise<{ due: Waiting; leased: number }> {
-  await nextTurn()
+  await yieldToOthers()
   const first = db.read
     .selectFrom('jobs')
     .select([
@@ -62,7 +62,7 @@ export async function readJobFigures(
     .where('run_at', '<=', nowMs)
     .orderBy('run_at')
     .orderBy('id')
-    .limit(QUEUE_LOOK_MAX)
+    .limit(QUEUE_COUNT_MAX)
   const { count, leased, oldest } = await db.read
     .selectFrom(first.as('jobs'))
     .select(({ fn }) => [
@@ -81,11 +81,11 @@ export async function readDueDomainChecks(db: ReadDb, nowMs: number): Promise<Wa
     .select(timeIn('next_check_at'))
     .where('next_check_at', '<=', nowMs)
     .orderBy('next_check_at')
-    .limit(QUEUE_LOOK_MAX)
+    .limit(QUEUE_COUNT_MAX)
   return summarize(db, due)
 }
 
-/** Settled events that nobody has read for webhooks; up to LOG_LAG_EVENTS_MAX are counted. */
+/** Settled events not yet read for webhooks; counts up to LOG_LAG_EVENTS_MAX. */
 export async function readFanOutLag(db: ReadDb): Promise<Waiting> {
   const behind = eventsAfter(db, await findReaderPosition(db, 'webhooks'))
   return summarize(db, behind.select(timeIn('occurred_at')).limit(LOG_LAG_EVENTS_MAX))
@@ -105,7 +105,7 @@ async function summarize<Name extends keyof Tables>(
   db: ReadDb,
   rows: SelectQueryBuilder<Tables, Name, { at: number | null }>,
 ): Promise<Waiting> {
-  await nextTurn()
+  await yieldToOthers()
   const row = await db.read
     .selectFrom(rows.as('rows'))
     .select(({ fn }) => [
@@ -123,14 +123,14 @@ type StateOf = {
 }
 
 async function readState(db: ReadDb, of: StateOf): Promise<Waiting> {
-  const looked = await summarize(db, timesOf(db, of).limit(QUEUE_LOOK_MAX))
+  const found = await summarize(db, timesOf(db, of).limit(QUEUE_COUNT_MAX))
   const counted = countedRows(db.reading.engine, `${of.table}_${of.state}`)
-  if (looked.count < QUEUE_LOOK_MAX || counted === null) return looked
+  if (found.count < QUEUE_COUNT_MAX || counted === null) return found
   const { rows } = await counted.execute(db.read)
-  return { ...looked, count: Math.max(QUEUE_LOOK_MAX, rows[0]?.rows ?? 0) }
+  return { ...found, count: Math.max(QUEUE_COUNT_MAX, rows[0]?.rows ?? 0) }
 }
 
-/** In the order of the state's index, so that an engine goes along it and stops at the limit. */
+/** In the order of the state's index, so that an engine reads the index up to the limit. */
 function timesOf(db: ReadDb, { table, state, column }: StateOf) {
   const rows = db.read
     .selectFrom(table as 'deliveries')
@@ -139,9 +139,9 @@ function timesOf(db: ReadDb, { table, state, column }: StateOf) {
   return state === 'ready' ? rows.orderBy('lane').orderBy(column) : rows.orderBy(column)
 }
 
-/** From the first row of one lane straight to the first of the next, and of each lane the longest due. */
+/** Jumps through the index from the first row of a lane to the first row of the next. */
 async function findOldestOfLanes(db: ReadDb, table: keyof Tables): Promise<number | null> {
-  await nextTurn()
+  await yieldToOthers()
   const from = sql.table(table)
   const { rows } = await sql<{ oldest: number | null }>`
     with recursive lanes (lane) as (

@@ -73,7 +73,7 @@ export type SendDeps = {
   wakeEvents: () => void
   deriveKey: (purpose: string) => Uint8Array
   sealer: Sealer
-  publicUrl: string
+  publicUrl: () => string
 }
 
 /**

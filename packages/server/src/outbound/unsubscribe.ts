@@ -158,12 +158,12 @@ const CONTEXT = 'unsubscribe'
  * expires, because mail is read years later.
  */
 export function unsubscribeUrl(
-  { publicUrl, sealer }: { publicUrl: string; sealer: Sealer },
+  { publicUrl, sealer }: { publicUrl: () => string; sealer: Sealer },
   { accountId, address, messageId }: Unsubscription,
 ): string {
   const plain = Buffer.from(JSON.stringify({ accountId, address, messageId }))
   const token = Buffer.from(sealer.seal(plain, CONTEXT)).toString('base64url')
-  return `${publicUrl}/unsubscribe/${token}`
+  return `${publicUrl()}/unsubscribe/${token}`
 }
 
 /** Null for a token that this service did not make, or that was changed. */

@@ -27,7 +27,7 @@ export type EventText = {
 
 export type EnvelopeDeps = {
   db: Db
-  publicUrl: string
+  publicUrl: () => string
   urlKey: Uint8Array
   clock: Clock
   extractions: Extractions
@@ -136,7 +136,7 @@ function presentMessage(
     extracted_text: message.extractedText,
     extracted,
     truncated: isTruncated,
-    url: `${deps.publicUrl}/v1/messages/${message.id}`,
+    url: `${deps.publicUrl()}/v1/messages/${message.id}`,
     attachments: message.attachments.map(({ filename, contentType, sizeBytes }) => ({
       filename,
       contentType,

@@ -52,23 +52,21 @@ export function openWebhookPoster(settings: Settings, resolver: Resolver): HttpP
 export type Webhooks = {
   /** There may be new events; losing it costs only time. */
   wake(): void
+  /** There may be new deliveries; losing it costs only time. */
+  wakeDeliveries(): void
   /** Attempts under way. */
   active(): number
   /** Lets attempts end for up to `drainMs` milliseconds, then cuts them and gives their deliveries back. */
   close(drainMs: number): Promise<void>
 }
 
-export function openWebhooks(
-  deps: DeliverWebhookDeps & FanOutDeps & { wakeWebhooks: () => void },
-  instance: string,
-): Webhooks {
+export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: string): Webhooks {
   const worker = `${instance} ${deps.makeId('job')}`
   const queue = traceQueue(openWebhookQueue(deps, worker), { ...deps, name: 'webhook attempt' })
   const dispatcher = openDispatcher(queue, deps.log, {
     name: 'webhook deliveries',
     bounds: WEBHOOK_BOUNDS,
   })
-  deps.wakeWebhooks = dispatcher.wake
   const fanOut = openFanOut(deps, dispatcher.wake)
   const stall = openStall(deps, 'webhooks')
   let timer: NodeJS.Timeout | undefined
@@ -98,6 +96,7 @@ export function openWebhooks(
   })
   return {
     wake: reading.wake,
+    wakeDeliveries: dispatcher.wake,
     active: dispatcher.active,
     async close(drainMs) {
       clearTimeout(timer)

@@ -1,3 +1,6 @@
+// Every transaction: the writer thread of the embedded database gets their names. Imports rows only, so that
+// the thread loads no handlers and no libraries.
+
 import {
   changeAccount,
   endSession,
@@ -76,7 +79,6 @@ import {
   replaceWebhookSecrets,
 } from '#webhooks/webhook-rows.ts'
 
-/** All of them, for the writer thread of the embedded database, which is told names. */
 export const transactions: readonly AnyTransaction<Tables>[] = [
   insertAccount,
   changeAccount,

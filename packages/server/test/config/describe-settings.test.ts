@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { renderConfigurationPage } from '#config/describe-settings.ts'
+import { renderConfigurationPage } from '#commands/generate.ts'
 import { LIMIT_SETTINGS, SETTINGS } from '#config/settings.ts'
 
 const page = new URL('../../../../docs/configuration.md', import.meta.url)

@@ -47,7 +47,7 @@ function watched(db: Db): { db: Db; reads: number; isAway: boolean } {
 function openHub(db: Db): EventHub {
   const urlKey = new Uint8Array(32)
   const extractions = openExtractions()
-  const place = { db, publicUrl: 'http://mail.test', urlKey }
+  const place = { db, publicUrl: () => 'http://mail.test', urlKey }
   return openEventHub({ ...place, extractions, clock: systemClock, log: silentLog })
 }
 

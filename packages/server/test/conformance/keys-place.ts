@@ -14,8 +14,8 @@ import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
 import type { Db } from '#schema/tables.ts'
+import { type Keys, type OpenKeysOptions, openKeys } from '#secrets/open-keys.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
-import { type Keys, type OpenKeysOptions, openKeys } from '#wiring/open-keys.ts'
 
 export const KEY_A = Buffer.alloc(32, 1).toString('hex')
 export const KEY_B = Buffer.alloc(32, 2).toString('base64')

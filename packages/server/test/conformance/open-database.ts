@@ -68,7 +68,7 @@ export function openAt(engine: Engine, place: string): Promise<Db> {
   }
   return openSqlite<Tables>({
     path: place,
-    writerEntry: new URL(import.meta.resolve('#wiring/sqlite-writer-entry.ts')),
+    writerEntry: new URL(import.meta.resolve('#sqlite-writer-entry.ts')),
     reservePath: null,
     observer,
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import {
-  QUEUE_LOOK_MAX,
+  QUEUE_COUNT_MAX,
   readDueDomainChecks,
   readFanOutLag,
   readJobFigures,
@@ -22,7 +22,7 @@ import { onBothEngines, opened } from '#test/world.ts'
 
 const ROWS = 400
 /** More than are counted one by one; many more in the long run. */
-const MANY = Number(process.env.TEST_MAILROOM_QUEUE_ROWS ?? QUEUE_LOOK_MAX + 500)
+const MANY = Number(process.env.TEST_MAILROOM_QUEUE_ROWS ?? QUEUE_COUNT_MAX + 500)
 const IS_LONG = process.env.TEST_MAILROOM_QUEUE_ROWS !== undefined
 const LANES = 40
 const LIMIT = { timeout: 600_000 }
@@ -76,7 +76,7 @@ onBothEngines('figures of the queues', (engine) => {
         const startMs = performance.now()
         const { ready, waiting, leased, dueAtMs } = await read()
         if (IS_LONG) console.log(engine, MANY, performance.now() - startMs)
-        const shown = engine === 'sqlite' ? QUEUE_LOOK_MAX : MANY
+        const shown = engine === 'sqlite' ? QUEUE_COUNT_MAX : MANY
         for (const count of [ready, waiting])
           assert.ok(Math.abs(count - shown) <= shown / 5, `${count}`)
         assert.equal(leased, 0)

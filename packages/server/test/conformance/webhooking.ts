@@ -48,7 +48,7 @@ export function webhookDeps(
         {
           db,
           clock,
-          publicUrl: 'http://mailroom.test',
+          publicUrl: () => 'http://mailroom.test',
           urlKey: Buffer.alloc(32),
           extractions: openExtractions(),
         },

@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { insertPod } from '#accounts/pod-rows.ts'
-import { openPressure } from '#operating/pressure.ts'
 import { POSTGRES_WRITES_MAX } from '#platform/db/write-groups.ts'
 import { silentMetrics } from '#platform/telemetry/metrics.ts'
 import { addAccount, makeId, openDatabase } from '#test/conformance/open-database.ts'
+import { openPressure } from '#wiring/parts.ts'
 
 const HELD_MS = 500
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import type { ReadDb, Row } from '#schema/tables.ts'
-import { databasePath, openToRead } from '#wiring/open-store.ts'
+import { databasePath, openToRead } from '#wiring/store.ts'
 import type { Fate, Reported } from './domain-work.ts'
 import type { Service } from './service.ts'
 import { checkIntegrity } from './stored.ts'

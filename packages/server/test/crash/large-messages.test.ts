@@ -10,7 +10,7 @@ import { startS3 } from '#test/peers/s3.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { LONG_LIMIT } from '#test/size-of.ts'
 import { plainMail } from '#test/world.ts'
-import { openStore, silentObserver } from '#wiring/open-store.ts'
+import { openStore, silentObserver } from '#wiring/store.ts'
 import { Service } from './service.ts'
 import { readStored } from './stored.ts'
 

@@ -11,7 +11,7 @@ import { HOST_SLOT_WAIT_MS_MAX } from '#delivery/host-caller.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
-import { databasePath } from '#wiring/open-store.ts'
+import { databasePath } from '#wiring/store.ts'
 import { lockDatabase } from './database-lock.ts'
 import { startKillablePostgres } from './killable-postgres.ts'
 import {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runSql } from '#test/peers/sql.ts'
-import { databasePath, openStore, silentObserver } from '#wiring/open-store.ts'
+import { databasePath, openStore, silentObserver } from '#wiring/store.ts'
 import type { Service } from './service.ts'
 import { checkIntegrity } from './stored.ts'
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { openSqliteConnection } from '#platform/db/sqlite-connection.ts'
-import { databasePath, openStore, silentObserver } from '#wiring/open-store.ts'
+import { databasePath, openStore, silentObserver } from '#wiring/store.ts'
 import type { Service } from './service.ts'
 
 export type StoredMessage = {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { errorCodes } from '@mailroom/contract/error-codes.ts'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { Mailroom } from '@mailroom/sdk'
-import { sampleNames, typeScriptSample } from '#api/docs-samples.ts'
+import { sampleNames, typeScriptSample } from '#api/description.ts'
 import { GOOD_KEY, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
 
 test('the OpenAPI document is served without a key', async () => {

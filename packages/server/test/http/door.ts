@@ -2,7 +2,7 @@
 
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { Sessions, SignedIn } from '#accounts/session.ts'
-import type { DoorPorts } from '#api/ports.ts'
+import type { RequestPorts } from '#api/routes.ts'
 import { type HttpServer, type HttpServerOptions, openHttpServer } from '#api/server.ts'
 import { EventReaders, type EventReadersOptions } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
@@ -22,7 +22,7 @@ export type Door = HttpServer & {
 
 export type DoorOptions = Partial<Omit<HttpServerOptions, 'ports'>> & {
   answers?: Partial<Handlers>
-  ports?: Partial<DoorPorts>
+  ports?: Partial<RequestPorts>
 }
 
 /** Close it, or the test run does not end. */
@@ -96,7 +96,7 @@ const quietSessions: Sessions = {
 }
 
 /** An account without a past, in which nothing happens. */
-const quietPorts: DoorPorts = {
+const quietPorts: RequestPorts = {
   findReplay: async () => null,
   isSandbox: () => true,
   checkFilter: async () => ({

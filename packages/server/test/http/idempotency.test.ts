@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import type { DoorPorts } from '#api/ports.ts'
+import type { RequestPorts } from '#api/routes.ts'
 import { type DoorOptions, errorOf, openDoor } from '#test/http/door.ts'
 import { exchange } from '#test/http/wire.ts'
 
@@ -8,7 +8,7 @@ const PATH = '/v1/inboxes/inb_1/send'
 const JSON_TYPE = { 'content-type': 'application/json' }
 const good = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
 
-type Asked = Parameters<DoorPorts['findReplay']>[0]
+type Asked = Parameters<RequestPorts['findReplay']>[0]
 let asked: Asked[] = []
 let sent: { idempotencyKey: string; requestHash: Uint8Array }[] = []
 beforeEach(() => {

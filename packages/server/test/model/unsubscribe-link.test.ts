@@ -13,7 +13,7 @@ const FOUND = {
 const PREFIX = 'https://mail.example/unsubscribe/'
 
 function tokenOf(found = FOUND): string {
-  const url = unsubscribeUrl({ publicUrl: 'https://mail.example', sealer: SEALER }, found)
+  const url = unsubscribeUrl({ publicUrl: () => 'https://mail.example', sealer: SEALER }, found)
   assert.ok(url.startsWith(PREFIX))
   return url.slice(PREFIX.length)
 }

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { changeAccount, listAccounts } from '#accounts/account-rows.ts'
 import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
 import { onEachEngine } from '#test/world.ts'
-import { openStore, silentObserver } from '#wiring/open-store.ts'
+import { openStore, silentObserver } from '#wiring/store.ts'
 
 const KEY = 'the-key-of-this-test-0123456789'
 

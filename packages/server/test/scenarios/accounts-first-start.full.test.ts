@@ -11,7 +11,7 @@ import { certificateSettings } from '#test/peers/certificate.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
 import { OPERATOR_TOKEN, onEachEngine } from '#test/world.ts'
-import { databasePath } from '#wiring/open-store.ts'
+import { databasePath } from '#wiring/store.ts'
 
 const KEY = /mr_[0-9A-Za-z]{40}/
 

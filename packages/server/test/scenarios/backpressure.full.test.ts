@@ -7,7 +7,7 @@ import { STRAINED_WRITES_MIN } from '#platform/db/paced-db.ts'
 import { lockDatabase } from '#test/crash/database-lock.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { OPERATOR_TOKEN, opened, openWorld, plainMail, type World } from '#test/world.ts'
-import { databasePath } from '#wiring/open-store.ts'
+import { databasePath } from '#wiring/store.ts'
 
 /** With STRAINED_WRITES_MIN no more than one address may have connections. */
 const CLIENTS = 12

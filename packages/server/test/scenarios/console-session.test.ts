@@ -87,7 +87,7 @@ onBothEngines('a session of the console', (engine) => {
   })
 
   test('is taken under the public name and the one that was asked for', async () => {
-    for (const origin of [world.baseUrl, world.app.deps.publicUrl]) {
+    for (const origin of [world.baseUrl, world.app.deps.publicUrl()]) {
       assert.equal((await browse(world, signedIn, '/v1/pods', { headers: { origin } })).status, 200)
     }
   })

@@ -9,8 +9,9 @@ import { claimDomainChecks } from '#domains/settle-domain-rows.ts'
 import type { Engine } from '#platform/db/db.ts'
 import type { Db } from '#schema/tables.ts'
 import { untilReadable } from '#test/conformance/open-database.ts'
-import { type Dns, openDns, type ZoneName } from '#test/peers/dns.ts'
-import { type Account, openWorld, type World, type WorldOptions } from '#test/world.ts'
+import { type Dns, openDns } from '#test/peers/dns.ts'
+import type { ZoneName } from '#test/peers/dns-zone.ts'
+import { type Account, changePart, openWorld, type World, type WorldOptions } from '#test/world.ts'
 
 export type DomainWorld = World & { readonly dns: Dns }
 
@@ -77,12 +78,13 @@ const storesOf = new WeakMap<App, Db>()
 
 /** What is due is checked by `checkOnce` alone: the background might take some of it, and end later. */
 export function leaveChecksToTests(app: App): void {
-  const { db } = app.deps
-  storesOf.set(app, db)
   type Write = Parameters<Db['write']>
-  const write = (...given: Write) =>
-    given[0].name === claimDomainChecks.name ? Promise.resolve([]) : db.write(...given)
-  app.deps.db = { ...db, write: write as Db['write'] }
+  changePart(app.deps.db, (own) => {
+    storesOf.set(app, own)
+    const write = (...given: Write) =>
+      given[0].name === claimDomainChecks.name ? Promise.resolve([]) : own.write(...given)
+    return { write: write as Db['write'] }
+  })
 }
 
 /** A look at what is due, as the background does it every few seconds; true where there may be more. */

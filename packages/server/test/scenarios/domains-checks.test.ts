@@ -21,29 +21,28 @@ import {
 } from '#test/scenarios/domain-world.ts'
 import { countOutcomes, repeat, until } from '#test/scenarios/outcomes.ts'
 import { openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
-import { type Account, onEachEngine, opened } from '#test/world.ts'
+import { type Account, changePart, onEachEngine, opened, testKey } from '#test/world.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 onEachEngine('checks of custom domains', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingWorld(engine, { makeKey: () => makeKey() }))
+  /** Makes the private keys that sign mail. */
+  let makeKey = testKey
   let ann: Account
   let bob: Account
   before(async () => {
     leaveChecksToTests(world.app)
     ann = await world.newAccount()
     bob = await world.newAccount()
-    const { deps } = world.app
-    const { resolver } = deps
-    deps.resolver = {
-      ...resolver,
+    changePart(world.app.deps.resolver, (own) => ({
       txt(name, options) {
         looked.push(name)
-        return resolver.txt(name, options)
+        return own.txt(name, options)
       },
-    }
+    }))
   })
 
   const statusOf = async ({ client }: Account, domain: Domain) =>
@@ -215,10 +214,8 @@ onEachEngine('checks of custom domains', (engine) => {
 
   test('of domains that are created have their bound: keys are made for so many and no more', async () => {
     const eve = await world.newAccount()
-    const { deps } = world.app
-    const { makeDkimKey } = deps
     const gate = Promise.withResolvers<void>()
-    deps.makeDkimKey = () => gate.promise.then(makeDkimKey)
+    makeKey = () => gate.promise.then(testKey)
     let refused = 0
     const create = async (n: number) => {
       try {
@@ -234,7 +231,7 @@ onEachEngine('checks of custom domains', (engine) => {
       await until(async () => refused === 50 - DOMAIN_CREATIONS_AT_ONCE)
     } finally {
       gate.resolve()
-      deps.makeDkimKey = makeDkimKey
+      makeKey = testKey
     }
     assert.deepEqual(await outcomes, {
       done: DOMAIN_CREATIONS_WAITING_MAX + DOMAIN_CREATIONS_AT_ONCE,

@@ -5,7 +5,7 @@ import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/sa
 import { type Downloads, openDownloads } from '#mailbox/downloads.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld } from '#test/world.ts'
+import { changePart, onEachEngine, opened, openWorld } from '#test/world.ts'
 
 describe('what is held for downloads', () => {
   const bytes = (length: number) => new Uint8Array(length)
@@ -106,21 +106,15 @@ onEachEngine('downloads', (engine) => {
 
   /** Lets attachments be read only once `open` is called, and counts the reads. */
   function holdUpReads() {
-    const { deps } = world.app
-    const { parser } = deps
+    const { parser } = world.app.deps
+    const readAttachment = parser.readAttachment.bind(parser)
     const gate = Promise.withResolvers<void>()
-    const counted = { reads: 0, open: gate.resolve, restore: () => Object.assign(deps, { parser }) }
-    deps.parser = {
-      parse: (raw) => parser.parse(raw),
-      makeBodies: (source) => parser.makeBodies(source),
-      makeView: (source) => parser.makeView(source),
-      show: (source) => parser.show(source),
-      readReport: (raw, envelope) => parser.readReport(raw, envelope),
-      async readAttachment(raw, filename) {
-        counted.reads += 1
-        await gate.promise
-        return parser.readAttachment(raw, filename)
-      },
+    const restore = () => void Object.assign(parser, { readAttachment })
+    const counted = { reads: 0, open: gate.resolve, restore }
+    parser.readAttachment = async (raw, filename) => {
+      counted.reads += 1
+      await gate.promise
+      return readAttachment(raw, filename)
     }
     return counted
   }
@@ -153,16 +147,14 @@ onEachEngine('downloads', (engine) => {
   })
 
   test('too many at once are told to come again, while mail still arrives', async () => {
-    const { deps } = world.app
-    const { downloads } = deps
     const narrow = openDownloads({ waitingMax: 1 })
     let asked = 0
-    deps.downloads = {
+    const restore = changePart(world.app.deps.downloads, () => ({
       hold(...parameters) {
         asked += 1
         return narrow.hold(...parameters)
       },
-    }
+    }))
     const [first, second, third] = (await receive('a.bin', 'b.bin', 'c.bin')).attachments
     const counted = holdUpReads()
     const underWay = [first, second].map((entry) => fetch(entry?.url ?? ''))
@@ -178,6 +170,6 @@ onEachEngine('downloads', (engine) => {
     }
     assert.equal(counted.reads, 2)
     counted.restore()
-    deps.downloads = downloads
+    restore()
   })
 })

@@ -54,7 +54,7 @@ onEachEngine('pairing', (engine) => {
     const { requestId, userCode, verifyUrl, expiresInSeconds } = await start('Bob’s laptop')
     assert.match(userCode, /^[B-DF-HJ-NP-TV-XZ3479]{4}-[B-DF-HJ-NP-TV-XZ3479]{4}$/)
     assert.match(requestId, /^[\w-]{43}$/)
-    assert.equal(verifyUrl, `${world.app.deps.publicUrl}/console/pair?code=${userCode}`)
+    assert.equal(verifyUrl, `${world.app.deps.publicUrl()}/console/pair?code=${userCode}`)
     assert.equal(expiresInSeconds, 600)
     const waiting = await poll(requestId)
     assert.equal(waiting.status, 202)

@@ -6,7 +6,7 @@ import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver, newest } from '#test/scenarios/deliver.ts'
 import { outcomeOf, until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { changePart, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('a raw message', (engine) => {
   const world = opened(() => openWorld(engine))
@@ -72,8 +72,7 @@ onEachEngine('a raw message', (engine) => {
   })
 
   test('deleted while it is being read is not found, nor are its attachments', async () => {
-    const { deps } = world.app
-    const { blobs } = deps
+    const { blobs } = world.app.deps
     if (blobs === null) return
     const content = randomBytes(300_000)
     const part = multipart('mixed', 'm', [textPart('Text'), filePart('a.bin', content)])
@@ -84,29 +83,27 @@ onEachEngine('a raw message', (engine) => {
     for (const ask of read) {
       const inbox = await world.inbox()
       const message = await deliver(world, inbox, Buffer.from(messageOf(part)))
-      deps.blobs = {
-        ...blobs,
+      const restore = changePart(blobs, (own) => ({
         async get(id) {
           await world.client.inboxes.delete(inbox.id)
-          await until(async () => (await blobs.get(id)) === null)
-          return blobs.get(id)
+          await until(async () => (await own.get(id)) === null)
+          return own.get(id)
         },
-      }
+      }))
       assert.equal(await outcomeOf(ask(message.id)), '404 not_found')
-      deps.blobs = blobs
+      restore()
     }
   })
 
   test('missing from the blob store is our fault and no absence', async () => {
-    const { deps } = world.app
-    const { blobs } = deps
+    const { blobs } = world.app.deps
     if (blobs === null) return
     const raw = plainMail({ body: 'text '.repeat(40_000) })
     const message = await deliver(world, await world.inbox(), raw)
-    deps.blobs = { ...blobs, get: async () => null }
+    const restore = changePart(blobs, () => ({ get: async () => null }))
     const answer = world.fetch(`/v1/messages/${message.id}/raw`)
     assert.equal(await outcomeOf(answer), '500 internal_error')
-    deps.blobs = blobs
+    restore()
   })
 
   test('is a download that no browser shows', async () => {

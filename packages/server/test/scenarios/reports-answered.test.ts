@@ -17,7 +17,7 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened, plainMail } from '#test/world.ts'
+import { changePart, onEachEngine, opened, plainMail } from '#test/world.ts'
 
 const ABUSE = 'abuse@mailroom.localhost'
 const HOPS = Array.from({ length: 51 }, () => 'Received: by a.example')
@@ -67,13 +67,11 @@ onEachEngine('mail with a report', (engine) => {
 
   /** While `run` takes place, the database is what `change` makes of it. */
   async function withDb(change: (db: Db) => Partial<Db>, run: () => Promise<void>) {
-    const { deps } = world.app
-    const { db } = deps
-    deps.db = { ...db, ...change(db) }
+    const restore = changePart(world.app.deps.db, change)
     try {
       await run()
     } finally {
-      deps.db = db
+      restore()
     }
   }
   type Write = Parameters<Db['write']>

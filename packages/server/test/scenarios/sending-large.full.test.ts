@@ -6,7 +6,7 @@ import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
 import { PLAIN, send } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { changePart, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 const LARGE: Partial<MessageToSend> = {
   attachments: [
@@ -30,22 +30,20 @@ onEachEngine('a large send', (engine) => {
       MAILROOM_LIMIT_COLD_PER_DAY: '1',
     }
     world = await openWorld(engine, { env })
-    const { deps } = world.app
-    const { signers, blobs } = deps
-    deps.signers = {
+    const { signers, blobs } = world.app.deps
+    changePart(signers, (own) => ({
       async sign(owner, raw, nowMs) {
         await onSign(signed++)
-        return signers.sign(owner, raw, nowMs)
+        return own.sign(owner, raw, nowMs)
       },
-    }
+    }))
     if (blobs === null) return
-    deps.blobs = {
-      ...blobs,
+    changePart(blobs, (own) => ({
       put(id, content) {
         written += 1
-        return blobs.put(id, content)
+        return own.put(id, content)
       },
-    }
+    }))
   })
   after(() => world.close())
 

@@ -4,7 +4,7 @@ import { openReceiver, type Receiver, type Script } from '#test/peers/receiver.t
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { onAnyEngine, openWorld, plainMail, type World } from '#test/world.ts'
-import { IMAGE_BYTES_MAX } from '#wiring/open-ways.ts'
+import { IMAGE_BYTES_MAX } from '#wiring/parts.ts'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

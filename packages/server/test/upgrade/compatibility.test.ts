@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { openSchemaWatch } from '#operating/schema-watch.ts'
 import {
   findSchemaChange,
   type Migration,
@@ -16,6 +15,7 @@ import { silentLog } from '#platform/log.ts'
 import { openAt } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines } from '#test/world.ts'
+import { watchSchema } from '#wiring/store.ts'
 import { emptyPlace, type Place } from './old-database.ts'
 
 const ADDED = '0101_added.sql'
@@ -66,7 +66,7 @@ onBothEngines('a database that a newer program has migrated', (engine) => {
     assert.equal(await findSchemaChange(db), null)
     await apply(102, 102)
     const told: string[] = []
-    const watch = openSchemaWatch({ db, log: silentLog }, (text) => told.push(text))
+    const watch = watchSchema({ db, log: silentLog }, (text) => told.push(text))
     await until(async () => told.length > 0)
     await watch.close()
     assert.equal(told.length, 1)

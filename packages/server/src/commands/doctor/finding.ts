@@ -1,7 +1,11 @@
 // What a check of the machine came to, and the forms in which an operator gets it.
 
-import { plainText } from '#commands/plain-text.ts'
+import { plainAddress } from '@mailroom/smtp/client-address.ts'
+import { plainText } from '#commands/command.ts'
+import type { Settings } from '#config/settings.ts'
 import { raceAbort } from '#platform/abort.ts'
+import type { Resolver } from '#platform/dns/resolver.ts'
+import { listOwnAddresses } from '#platform/egress/address-guard.ts'
 
 /**
  * `wrong`: mail is lost, refused or not believed until it is put right; `advice`: better otherwise;
@@ -128,4 +132,35 @@ function summarise(findings: readonly Finding[]): string {
   const wrong = count('wrong')
   const rest = `${count('advice')} to consider, ${count('unknown')} could not be checked from here`
   return wrong === 0 ? `Nothing is wrong; ${rest}.` : `${wrong} wrong; ${rest}.`
+}
+
+export type Addresses = {
+  readonly addresses: readonly string[]
+  /** Why there may be more; null when DNS answered for both kinds. */
+  readonly fault: string | null
+}
+
+export type Looks = {
+  readonly settings: Settings
+  readonly resolver: Resolver
+  addressesOf(host: string): Promise<Addresses>
+  isOwnAddress(address: string): boolean
+}
+
+/** `resolver` stays the caller's to close. */
+export function openLooks(settings: Settings, resolver: Resolver): Looks {
+  const own = new Set(listOwnAddresses().map(plainAddress))
+  return {
+    settings,
+    resolver,
+    async addressesOf(host) {
+      const answers = await Promise.all([resolver.a(host), resolver.aaaa(host)])
+      const fault = answers.find(({ kind }) => kind === 'fault')
+      return {
+        addresses: answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : [])),
+        fault: fault?.kind === 'fault' ? fault.text : null,
+      }
+    },
+    isOwnAddress: (address) => own.has(plainAddress(address)),
+  }
 }

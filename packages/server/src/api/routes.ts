@@ -1,8 +1,8 @@
-// From the table of operations to routes: one route an operation, which identifies the caller, counts
-// the request, checks the input, calls the handler and sends what it returns.
+// One route for each operation: it identifies the caller, counts the request, checks the input, calls the handler
+// and sends the result.
 
 import { finished } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
@@ -17,11 +17,11 @@ import type { ReadBody } from '#http/read-body.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import type { RateWindow } from '#rate-limits/budgets.ts'
+import type { EventPorts } from '#streams/event-stream.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
-import type { DoorPorts } from './ports.ts'
 import { type CheckedInput, readInput, type Validator } from './read-input.ts'
 
-/** A handler of any operation; `never` says that only its own route knows what to call it with. */
+/** A handler of any operation; only its own route has the right arguments. */
 export type AnyHandler = (input: never, context: never) => unknown
 
 export type RouteOptions = {
@@ -30,7 +30,7 @@ export type RouteOptions = {
   readonly requests: RateWindow
   readonly bodies: BodyBudget
   readonly answers: AnswerBudget
-  readonly ports: DoorPorts
+  readonly ports: RequestPorts
   readonly log: Log
 }
 
@@ -59,9 +59,9 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { operationId, operation },
       onRequest: async (request, reply) => {
-        // What a client says about a body that nobody reads is no reason to refuse it.
+        // A client may describe a body that this operation does not read.
         if (!operation.body) delete request.raw.headers['content-type']
-        // Before anything was read, looked up or counted.
+        // Before anything is read, looked up or counted.
         if (operation.method !== 'GET') options.ports.requireRoom?.()
         await admit(operation, options, request, reply)
         options.answers.requireRoom(request)
@@ -80,7 +80,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         if (once?.replay) return answer(reply, operation, asReplay(reply, once.replay), options)
         const input = inputOf(request, operationId, (schema) => compile(request, schema))
         const context = Object.assign(contextOf(request, reply, options), once?.context)
-        // The one step from checked values to typed ones: the schema made this operation's type.
+        // The schema that checked the values is also the source of the handler's types.
         const result = await handler(input as never, context as never)
         if (once === null) return answer(reply, operation, result, options)
         const { isReplay, body } = result as Once<unknown>
@@ -99,7 +99,7 @@ function requireUtf8({ headers }: FastifyRequest): void {
   })
 }
 
-/** What a large body takes of the bound is given back once the request is answered. */
+/** The answer to the request releases the share that its body takes of the bound. */
 function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudget): void {
   const { caller } = request
   const hold = bodies.open(caller?.kind === 'key' ? caller.accountId : undefined)
@@ -109,26 +109,26 @@ function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudg
 
 type Earlier = {
   readonly context: { readonly idempotencyKey: string; readonly requestHash: Uint8Array }
-  /** Null when there was no such request. */
+  /** Null when there was no request with this key. */
   readonly replay: unknown
 }
 
-/** Looked for before the body is checked; null for an operation without keys. */
+/** Runs before the body is checked. Null for an operation without idempotency keys. */
 async function findEarlier(
   request: FastifyRequest,
   operationId: OperationId,
-  ports: DoorPorts,
+  ports: RequestPorts,
 ): Promise<Earlier | null> {
   const { caller, idempotencyKey } = request
   const body = bodyOf(request)
   if (idempotencyKey === null || caller?.kind !== 'key' || body === undefined) return null
   const path = request.params as Record<string, string>
-  // The body may be large: reading, hashing and decoding it are turns of their own.
-  await nextTurn()
+  // Reading, hashing and decoding a large body take long: other requests run in between.
+  await yieldToOthers()
   const requestHash = hashRequest({ operationId, path, body })
   const { accountId } = caller
   const replay = await ports.findReplay({ accountId, key: idempotencyKey, requestHash })
-  await nextTurn()
+  await yieldToOthers()
   return { context: { idempotencyKey, requestHash }, replay }
 }
 
@@ -178,7 +178,7 @@ function inputOf(
     return readInput(operationId, raw, compile)
   } catch (error) {
     const isMalformed = error instanceof AppError && error.code === 'bad_request'
-    // No URL that the service signed reads like that.
+    // The service signs no malformed URL.
     if (isMalformed && request.caller?.kind === 'signed') throw problem('invalid_signature')
     throw error
   }
@@ -194,9 +194,9 @@ function contextOf(
   const context: Context = {
     requestId: request.id,
     clientAddress: request.clientAddress,
-    // Few ask for them, and many requests wait.
+    // Made only on demand: few handlers read them, and many requests wait.
     get headers() {
-      // The credentials have done their work; nothing further in should be able to log them.
+      // Without the credentials, so that no handler can log them.
       const { authorization: _, cookie: __, ...headers } = request.headers
       if (!wantsContent) delete headers.range
       return headers
@@ -225,4 +225,24 @@ function schemaCompiler(): (request: FastifyRequest, schema: TObject) => Validat
     compiled.set(schema, validator)
     return validator
   }
+}
+
+/** The server calls these before it reads a request's body, and for WebSockets. */
+export type RequestPorts = EventPorts & {
+  /**
+   * Body of the answer to an earlier request with this key, or null. Rejects with
+   * `idempotency_key_reused` when that request was different.
+   */
+  findReplay(asked: {
+    readonly accountId: string
+    readonly key: string
+    readonly requestHash: Uint8Array
+  }): Promise<unknown>
+  /**
+   * Throws `service_unavailable` when the store does not keep up, with all accounts or with this one. Called
+   * for requests that change something.
+   */
+  requireRoom?(accountId?: string): void
+  /** Whether mail goes to the sandbox; otherwise the sandbox's routes look as if they did not exist. */
+  isSandbox(): boolean
 }

@@ -1,11 +1,12 @@
-// The MCP endpoint at the door: who may call it and how much, and the way from its requests to the
-// package that knows the protocol and back. That package is loaded when somebody with a key first asks.
+// The MCP endpoint: checks the key and the limits of a caller, and passes requests to the package that speaks
+// the protocol. The first request with a key loads that package.
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { finished, Readable } from 'node:stream'
 import { MCP_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { McpCaller, McpEndpoint } from '@mailroom/mcp/http.ts'
 import type { Narrowing } from '@mailroom/mcp/narrowing.ts'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
 import type { Identify } from '#accounts/identify.ts'
 import type { AnswerBudget } from '#http/answer-budget.ts'
 import { type BodyBudget, collectBody } from '#http/collect-body.ts'
@@ -15,12 +16,11 @@ import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
 import type { RateWindow } from '#rate-limits/budgets.ts'
-import { injectFetch } from './inject-fetch.ts'
 
-/** A message of the Model Context Protocol: models send along small files at most. */
+/** A message of the Model Context Protocol; models attach small files at most. */
 const MCP_BODY_BYTES_MAX = 4 * 1024 * 1024
 
-export type McpDoorOptions = {
+type McpOptions = {
   readonly identify: Identify
   readonly requests: RateWindow
   readonly bodies: BodyBudget
@@ -32,11 +32,11 @@ export type McpDoorOptions = {
 }
 
 /** Adds the endpoint; call it once, before the server listens. */
-export function addMcpPath(app: FastifyInstance, options: McpDoorOptions): void {
+export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
   const fetchFrom = injectFetch(app)
-  let opening: Promise<OpenedDoor> | undefined
+  let opening: Promise<OpenedEndpoint> | undefined
   const opened = () => {
-    opening ??= openDoor(options)
+    opening ??= openEndpoint(options)
     return opening
   }
   app.register(async (scope) => {
@@ -64,12 +64,12 @@ export function addMcpPath(app: FastifyInstance, options: McpDoorOptions): void 
   })
 }
 
-type OpenedDoor = {
+type OpenedEndpoint = {
   readonly endpoint: McpEndpoint
   readonly readNarrowing: typeof import('@mailroom/mcp/narrowing.ts').readNarrowing
 }
 
-async function openDoor({ publicUrl, clock, log }: McpDoorOptions): Promise<OpenedDoor> {
+async function openEndpoint({ publicUrl, clock, log }: McpOptions): Promise<OpenedEndpoint> {
   const [{ openMcpEndpoint }, { readNarrowing }] = await Promise.all([
     import('@mailroom/mcp/http.ts'),
     import('@mailroom/mcp/narrowing.ts'),
@@ -83,11 +83,11 @@ async function openDoor({ publicUrl, clock, log }: McpDoorOptions): Promise<Open
   return { endpoint, readNarrowing }
 }
 
-/** Only by key: what a browser brings along by itself opens nothing here. */
+/** Only keys are accepted: a browser's cookie opens nothing here. */
 async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
-  { identify, requests, bodies, answers }: McpDoorOptions,
+  { identify, requests, bodies, answers }: McpOptions,
 ): Promise<void> {
   const caller = await identify('key', {
     authorization: request.headers.authorization,
@@ -113,7 +113,7 @@ async function countOne(
   await takeRequest(requests, request.caller.accountId, (name, value) => reply.header(name, value))
 }
 
-/** Older clients send several messages at once, and each is a request. */
+/** Older clients send several messages in one request, and each counts. */
 async function takeBatch(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -133,7 +133,7 @@ function acceptMessages(scope: FastifyInstance): void {
       const bytes = await collectBody(payload, collecting)
       await bodyHold.takeSlot()
       const read = readStrictJson(bytes)
-      // A tool may take a minute, and its own request of the API takes another turn.
+      // A tool may take a minute, and its own API request needs a slot, too.
       bodyHold.releaseSlot()
       if (read.kind === 'value') return read.value
       const { message, path } = read
@@ -149,7 +149,7 @@ function tokenOf({ headers }: FastifyRequest): string {
   return (headers.authorization ?? '').replace(/^bearer +/i, '')
 }
 
-function narrowingOf(request: FastifyRequest, read: OpenedDoor['readNarrowing']): Narrowing {
+function narrowingOf(request: FastifyRequest, read: OpenedEndpoint['readNarrowing']): Narrowing {
   const query = new URLSearchParams((request.raw.url ?? '').split('?')[1] ?? '')
   const reading = read(query)
   if (reading.kind === 'narrowing') return reading.narrowing
@@ -158,7 +158,7 @@ function narrowingOf(request: FastifyRequest, read: OpenedDoor['readNarrowing'])
   })
 }
 
-/** Without the credential and the body; its signal is aborted when the client has left. */
+/** Has no credential and no body; its signal is aborted when the client disconnects. */
 function webRequest(request: FastifyRequest, reply: FastifyReply, publicUrl: string): Request {
   const gone = new AbortController()
   reply.raw.once('close', () => {
@@ -176,7 +176,7 @@ function webRequest(request: FastifyRequest, reply: FastifyReply, publicUrl: str
   })
 }
 
-/** A sign of life every few seconds keeps an answer that takes its time from being cut. */
+/** The endpoint writes a keep-alive every few seconds, so that no limit on idle answers cuts a slow one. */
 function send(reply: FastifyReply, { status, headers, body }: Response, answers: AnswerBudget) {
   reply.code(status).headers(Object.fromEntries(headers))
   reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no')
@@ -191,4 +191,58 @@ async function* counted(body: ReadableStream<Uint8Array>, count: (bytes: number)
     count(chunk.byteLength)
     yield chunk
   }
+}
+
+export type InjectFetch = (from: { readonly clientAddress: string }) => typeof fetch
+
+/**
+ * A fetch that reaches this server without a connection, through the same checks, limits and handlers as any
+ * request. Call it before the server listens. Only the path and the query of a URL count.
+ */
+export function injectFetch(app: FastifyInstance): InjectFetch {
+  const signals = new AsyncLocalStorage<AbortSignal | null>()
+  app.addHook('onRequest', async (_request, { raw }) => {
+    const signal = signals.getStore()
+    if (!signal) return
+    // As if the client had disconnected, which cancels whatever waits for it.
+    const hangUp = () => raw.destroy()
+    signal.addEventListener('abort', hangUp, { once: true })
+    raw.once('close', () => signal.removeEventListener('abort', hangUp))
+  })
+  return ({ clientAddress }) =>
+    async (input, init = {}) => {
+      const { pathname, search } = new URL(input instanceof Request ? input.url : input)
+      const { signal = null, body } = init
+      signal?.throwIfAborted()
+      const asked: InjectOptions = {
+        method: methodOf(init.method),
+        url: `${pathname}${search}`,
+        headers: Object.fromEntries(new Headers(init.headers)),
+        remoteAddress: clientAddress,
+        ...(body ? { payload: payloadOf(body) } : {}),
+      }
+      const answer = await signals.run(signal, async () => await app.inject(asked))
+      const headers = new Headers()
+      for (const [name, value] of Object.entries(answer.headers)) {
+        for (const one of [value ?? []].flat()) headers.append(name, String(one))
+      }
+      const { statusCode: status, rawPayload } = answer
+      return new Response(rawPayload.length === 0 ? null : new Uint8Array(rawPayload), {
+        status,
+        headers,
+      })
+    }
+}
+
+function methodOf(method = 'GET'): 'GET' | 'POST' | 'PATCH' | 'DELETE' {
+  if (method === 'GET' || method === 'POST' || method === 'PATCH' || method === 'DELETE') {
+    return method
+  }
+  throw new TypeError(`No operation has the method ${method}.`)
+}
+
+function payloadOf(body: unknown): string | Buffer {
+  if (typeof body === 'string') return body
+  if (body instanceof Uint8Array) return Buffer.from(body)
+  throw new TypeError('A body must be a text or bytes.')
 }

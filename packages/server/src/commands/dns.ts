@@ -2,6 +2,7 @@
 // beside a running service, which follows within seconds.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
+import { isReservedDomain } from '#commands/doctor/check-dns.ts'
 import {
   type DkimKey,
   type DkimOwner,
@@ -10,15 +11,18 @@ import {
   SERVICE_OWNER,
 } from '#domains/dkim-key.ts'
 import { listAllDkimKeys } from '#domains/dkim-key-rows.ts'
+import { formatDnsTable, formatZone } from '#domains/dns-records.ts'
 import { findServedDomain } from '#domains/domain-rows.ts'
 import { DKIM_RETIRING_MS, type KeyRotation, rotateKey, settledAt } from '#domains/rotate-keys.ts'
-import { DKIM_KEY_LOOK_MS, ensureServiceKeys, serviceOwner } from '#domains/signers.ts'
+import {
+  DKIM_KEY_LOOK_MS,
+  ensureServiceKeys,
+  listServiceRecords,
+  serviceOwner,
+} from '#domains/signers.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
-import { CommandFailure } from './command-failure.ts'
-import { formatTable } from './format-table.ts'
-import { plainText } from './plain-text.ts'
-import { withKeys } from './with-keys.ts'
-import { type CommandStore, withStore } from './with-store.ts'
+import { CommandFailure, formatTable, plainText } from './command.ts'
+import { type CommandStore, withKeys, withStore } from './with-store.ts'
 
 /** One line a key; those of the inbox domain exist once the first mail was sent or `dns` was run. */
 export async function listDkimCommand(): Promise<void> {
@@ -155,4 +159,31 @@ function endText({ retiredAtMs }: DkimKey): string {
 
 function timeText(timeMs: number | null): string {
   return timeMs === null ? '-' : new Date(timeMs).toISOString()
+}
+
+/** Works before the first start too: the keys that it makes are those that the service uses. */
+export async function printDns({ zone }: { zone?: boolean }): Promise<void> {
+  const { records, settings } = await withStore(
+    async (store) => ({
+      records: await listServiceRecords(await withKeys(store), store.settings),
+      settings: store.settings,
+    }),
+    { absent: 'make' },
+  )
+  const table = () => formatDnsTable(records).split('\n').map(plainText).join('\n')
+  process.stdout.write(zone === true ? formatZone(records) : table())
+  const { inboxDomain, smtpHostname, delivery } = settings
+  process.stderr.write(
+    `\n${smtpHostname} also needs A or AAAA records; the PTR records of those addresses must name it.\n`,
+  )
+  if (delivery === 'relay') {
+    process.stderr.write(
+      `Mail leaves through the relay: add the include that its provider names to the SPF record of ${inboxDomain}.\n`,
+    )
+  }
+  if (isReservedDomain(inboxDomain)) {
+    process.stderr.write(
+      `${inboxDomain} is a reserved name that only your own DNS servers can resolve. To exchange mail with the Internet, set MAILROOM_INBOX_DOMAIN to a domain you own.\n`,
+    )
+  }
 }

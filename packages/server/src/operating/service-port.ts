@@ -1,5 +1,5 @@
-// A port for those who look after the service: health, readiness and figures, also of a process that
-// has no API. Takes no body and knows no accounts.
+// A port for operators: health, readiness and metrics, also of a process without the API. Takes no body and
+// knows no accounts.
 
 import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -11,34 +11,34 @@ import { AppError, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { RateWindow } from '#rate-limits/budgets.ts'
 
-/** Of the port for health and figures: a few who look, and no body to wait for. */
+/** A few probes and scrapers, none of which sends a body. */
 const SERVICE_CONNECTIONS_MAX = 50
 const SERVICE_REQUEST_MS_MAX = 5 * SECOND_MS
-/** Of a connection on which nothing moves; longer than the figures take. */
+/** For a connection without traffic; longer than the metrics take. */
 const SERVICE_SILENCE_MS_MAX = 15 * SECOND_MS
 
-export type ServiceDoorOptions = {
+export type ServicePortOptions = {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
-  /** Opens `/metrics`; null hides it. */
+  /** Gives access to `/metrics`; null hides it. */
   readonly operatorToken: string | null
-  /** Of tokens that were none, by address. */
+  /** Limits wrong tokens by client address. */
   readonly failures: RateWindow
-  /** Null when the service can do its work, else what it waits for. */
+  /** Why the service is not ready, or null. */
   readonly findObstacle: () => Promise<string | null>
   readonly renderMetrics: () => Promise<{ contentType: string; body: string }>
   readonly log: Log
 }
 
-export type ServiceDoor = {
+export type ServicePort = {
   readonly port: number
-  /** Ends at once: nobody has work here. */
+  /** Ends at once: no request here is worth waiting for. */
   close(): Promise<void>
 }
 
 /** Resolves once the port is bound; rejects when it cannot be. */
-export async function openServiceDoor(options: ServiceDoorOptions): Promise<ServiceDoor> {
+export async function openServicePort(options: ServicePortOptions): Promise<ServicePort> {
   const server = createServer(
     {
       headersTimeout: SERVICE_REQUEST_MS_MAX,
@@ -53,7 +53,7 @@ export async function openServiceDoor(options: ServiceDoorOptions): Promise<Serv
     },
   )
   server.maxConnections = SERVICE_CONNECTIONS_MAX
-  // Who does not read the answer leaves the place to others.
+  // A client that does not read its answer must not keep its connection.
   server.timeout = SERVICE_SILENCE_MS_MAX
   await listen(server, options)
   return {
@@ -66,7 +66,7 @@ export async function openServiceDoor(options: ServiceDoorOptions): Promise<Serv
   }
 }
 
-function listen(server: Server, { host, port }: ServiceDoorOptions): Promise<void> {
+function listen(server: Server, { host, port }: ServicePortOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen({ host, port }, () => {
@@ -83,7 +83,7 @@ type Answer = {
   body: string | object
 }
 
-async function answer(options: ServiceDoorOptions, request: IncomingMessage): Promise<Answer> {
+async function answer(options: ServicePortOptions, request: IncomingMessage): Promise<Answer> {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return {
       status: 405,
@@ -99,7 +99,7 @@ async function answer(options: ServiceDoorOptions, request: IncomingMessage): Pr
       return obstacle === null ? { status: 200, body: { status: 'ready' } } : unavailable(obstacle)
     }
     case '/metrics':
-      return tellFigures(options, request)
+      return answerMetrics(options, request)
     default:
       return NOT_FOUND
   }
@@ -115,9 +115,9 @@ function unavailable(message: string): Answer {
   }
 }
 
-/** Guesses are limited as on the port of the API. */
-async function tellFigures(
-  { operatorToken, failures, renderMetrics }: ServiceDoorOptions,
+/** Wrong tokens are limited as on the port of the API. */
+async function answerMetrics(
+  { operatorToken, failures, renderMetrics }: ServicePortOptions,
   { headers, socket }: IncomingMessage,
 ): Promise<Answer> {
   if (operatorToken === null) return NOT_FOUND
@@ -137,7 +137,7 @@ async function tellFigures(
 }
 
 function answerTo(error: unknown, log: Log): Answer {
-  // Failures cannot be counted while the database is away.
+  // Wrong tokens cannot be counted while the database is away.
   if (error instanceof AppError && error.code === 'service_unavailable') {
     return unavailable(error.message)
   }

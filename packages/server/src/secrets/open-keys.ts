@@ -1,9 +1,9 @@
-// The secrets that this service makes for itself: the data key, which seals every other secret in the
-// database, and what signed addresses and links are made with. Read or made, never shown.
+// The secrets that this service makes for itself and never shows: the data key, which seals all other secrets
+// in the database, and the keys that sign URLs and links.
 //
-// The data key lies in the database, as one octet 0 and its 32 octets in the clear, or sealed (see
-// base/seal.ts, which never begins with 0) with a key that lies elsewhere: the one of the settings,
-// or that of a file beside an embedded database.
+// The database holds the data key, either in the clear as one octet 0 and 32 octets, or sealed (a sealed value
+// never begins with 0, see platform/seal.ts) with a key from elsewhere: MAILROOM_SECRET_KEY, or the file
+// `secret.key` beside an embedded database.
 
 import { hkdfSync } from 'node:crypto'
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -15,15 +15,15 @@ import { type Chance, LOWER_ALPHANUMERIC, randomText, systemChance } from '#plat
 import { storageErrorKind } from '#platform/problem.ts'
 import { SEALING_KEY_BYTES, type Sealer, sealer as sealerOf } from '#platform/seal.ts'
 import type { Db, ReadDb } from '#schema/tables.ts'
-import { ensureSecret, findSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
+import { ensureSecret, findSecret, replaceSecret } from './service-secret-rows.ts'
 
 export type Keys = {
   sealer: Sealer
-  /** Of the signatures on attachment URLs; 32 octets. */
+  /** Signs attachment URLs; 32 octets. */
   urlKey: Uint8Array
-  /** 32 octets for a purpose, such as `return-path`: always the same, and telling nothing of the others. */
+  /** 32 octets for a purpose such as `return-path`: always the same, independent of those for other purposes. */
   deriveKey(purpose: string): Uint8Array
-  /** What the operator should know about how the keys are kept, for the start log. */
+  /** For the start log, when the keys are not kept as safely as they could be. */
   warning: string | null
 }
 
@@ -34,16 +34,16 @@ export type OpenKeysOptions = {
 }
 
 const DATA_KEY = 'data-key'
-/** Behind the keys of signed addresses and links. */
+/** `deriveKey` derives its keys from this secret. */
 const SERVICE_KEY = 'service-key'
 const URL_KEY = 'attachment-urls'
 const SECRET_BYTES = 32
-/** Before a data key in the clear; the sealed form begins with another octet. */
+/** First octet of a data key in the clear. */
 const PLAIN = 0
 
 /**
- * Makes what is absent. Writes nothing when all is there and sealed as the settings say, so that a
- * service starts on a full disk. Throws, naming MAILROOM_SECRET_KEY, when neither that nor the file in
+ * Makes the missing secrets. Writes nothing when all exist and are sealed as the settings say, so that a
+ * service starts on a full disk. Throws, naming MAILROOM_SECRET_KEY, when neither that key nor the file in
  * the data directory opens the data key.
  */
 export async function openKeys(options: OpenKeysOptions): Promise<Keys> {
@@ -58,7 +58,7 @@ export async function openKeys(options: OpenKeysOptions): Promise<Keys> {
   }
 }
 
-/** A random secret of 32 octets, sealed; made when there is none yet. */
+/** A random secret of 32 octets, stored sealed; made on the first call. */
 async function openSecret(
   { db, chance }: OpenKeysOptions,
   sealer: Sealer,
@@ -76,7 +76,7 @@ function unseal(sealer: Sealer, name: string, kept: Uint8Array): Uint8Array {
   return plain
 }
 
-/** Older versions kept it in the clear: that one is sealed as it is, and what it signed stays good. */
+/** Older versions stored it in the clear: it is sealed unchanged, so that the URLs it signed stay valid. */
 async function openUrlKey(options: OpenKeysOptions, sealer: Sealer): Promise<Uint8Array> {
   const { db } = options
   const kept = await findSecret(db, URL_KEY)
@@ -93,7 +93,7 @@ async function openUrlKey(options: OpenKeysOptions, sealer: Sealer): Promise<Uin
 
 export type DataKeyState = 'absent' | 'plain' | 'sealed' | 'not here'
 
-/** How the data key is kept, and whether it can be opened here; changes nothing. */
+/** How the data key is stored, and whether it can be opened here; changes nothing. */
 export async function inspectDataKey(
   options: Pick<OpenKeysOptions, 'settings'> & { db: ReadDb },
 ): Promise<DataKeyState> {
@@ -108,7 +108,7 @@ export async function inspectDataKey(
 
 const PLAIN_WARNING = `whoever can read the database can read the keys that sign mail, until ${SETTINGS.secretKey.name} is set`
 
-/** Where the key lies that an embedded database is sealed with when the settings give none. */
+/** File with the key that seals an embedded database when MAILROOM_SECRET_KEY is not set. */
 export function secretKeyPath({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'secret.key')
 }
@@ -118,13 +118,13 @@ type SealerOptions = Pick<OpenKeysOptions, 'settings' | 'chance'>
 type DataKey = { key: Uint8Array; isPlain: boolean }
 
 /**
- * Makes the data key when there is none, and seals it anew when the settings have come to name
- * another key than it is sealed with. Of processes that write at once each goes on with what is kept.
+ * Makes the data key when there is none, and seals it again when the settings now give another key. When
+ * several processes write at once, each continues with the stored value.
  */
 async function openDataKey(options: OpenKeysOptions): Promise<DataKey> {
   const { settings, db, chance } = options
   const found = await findSecret(db, DATA_KEY)
-  // A file made now could not open what another key has sealed, and would hide that one is missing.
+  // A file made now could not open an existing data key, and would hide that the right file is missing.
   const mayMake = found === null
   const wrapper = givenSealer(options) ?? (await fileSealer(options, { mayMake }))
   const wrap = (key: Uint8Array): Uint8Array =>
@@ -157,7 +157,7 @@ function givenSealer({ settings, chance }: SealerOptions): Sealer | null {
   return sealerOf(key, chance)
 }
 
-/** Null where there is no file, and beside a shared database: other processes would not have it. */
+/** Null without a file, and always with PostgreSQL, whose other processes would not have the file. */
 async function fileSealer(
   { settings, chance }: SealerOptions,
   { mayMake }: { mayMake: boolean },
@@ -171,8 +171,8 @@ async function fileSealer(
 }
 
 /**
- * Put in its place whole and only where there is none: a process that lost the race reads the
- * winner's.
+ * The file appears complete, and never replaces an existing one: a process that lost the race reads the
+ * winner's key.
  */
 async function makeKeyFile(settings: Pick<Settings, 'dataDir'>, chance: Chance): Promise<void> {
   const file = secretKeyPath(settings)
@@ -194,7 +194,7 @@ async function placeOnce(draft: string, file: string): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') return
-    // File systems without hard links; two first starts at once are rarer still.
+    // The file system has no hard links; two first starts at the same time are unlikely.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(String(code))) throw error
     await rename(draft, file)
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openServiceDoor } from '#operating/service-door.ts'
+import { openServicePort } from '#operating/service-port.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
@@ -13,7 +13,7 @@ type Ask = (path: string, token?: string, method?: string) => Promise<Response>
 
 async function withDoor(operatorToken: string | null, run: (ask: Ask) => Promise<void>) {
   const window = { name: 'failures', limit: FAILURES, windowMs: MINUTE_MS }
-  const door = await openServiceDoor({
+  const door = await openServicePort({
     host: '127.0.0.1',
     port: 0,
     operatorToken,

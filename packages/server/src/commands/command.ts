@@ -1,0 +1,36 @@
+// The settings of a command, its failures, and its text on a terminal.
+
+import { describeMistake, readDotEnv, readSettings } from '#config/read-settings.ts'
+import type { Settings } from '#config/settings.ts'
+
+/** A failure whose message says everything that an operator needs; its stack is not shown. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure'
+}
+
+/** `text` on one line, with `?` for what could steer a terminal or turn the direction of reading. */
+export function plainText(text: string): string {
+  return text.replace(/[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '?')
+}
+
+/** Rows of plain text in columns, two spaces apart. */
+export function formatTable(given: readonly (readonly string[])[]): string {
+  const rows = given.map((row) => row.map(plainText))
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  )
+  const lines = rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
+  return lines.map((line) => `${line.trimEnd()}\n`).join('')
+}
+
+/** Reads the environment and `.env`. Throws one failure that names every mistake. */
+export function loadSettings(): { settings: Settings; warnings: string[] } {
+  const reading = readSettings(process.env, readDotEnv(process.cwd()))
+  if (reading.kind === 'mistakes') {
+    const lines = [...reading.mistakes.map(describeMistake), ...reading.warnings]
+    throw new CommandFailure(
+      `these settings are wrong:\n${lines.map((line) => `  ${line}`).join('\n')}`,
+    )
+  }
+  return { settings: reading.settings, warnings: reading.warnings }
+}

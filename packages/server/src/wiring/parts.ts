@@ -1,0 +1,361 @@
+// What the features work with, opened once in a process and in groups: `roles.ts` gives each feature the
+// groups that it names. Nothing is connected to yet.
+
+import type { KeyObject } from 'node:crypto'
+import { makeDkimKey } from '@mailroom/mail/dkim.ts'
+import { ownNamesOf } from '#config/read-settings.ts'
+import type { Settings } from '#config/settings.ts'
+import { type Carrier, openDelivery } from '#delivery/carrier.ts'
+import { openDomainChecks } from '#domains/check-domain.ts'
+import { openDomainCreations } from '#domains/create-domain.ts'
+import { makeFewAtOnce } from '#domains/dkim-key.ts'
+import { openSigners } from '#domains/signers.ts'
+import type { AskedFilter, LoggedEvent } from '#events/event.ts'
+import { type Authenticator, openAuthenticator } from '#inbound/authenticate/authenticator.ts'
+import { findInbox } from '#inboxes/inbox-rows.ts'
+import { openDownloads } from '#mailbox/downloads.ts'
+import { openExtractions } from '#mailbox/extractions.ts'
+import { openImageFetches } from '#mailbox/show-message.ts'
+import { openStorageQuota } from '#mailbox/storage-quota.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import type { Chance } from '#platform/chance.ts'
+import { type Clock, systemClock } from '#platform/clock.ts'
+import { openOwnSignals, type Signals } from '#platform/db/db.ts'
+import { openStorePressure, paceWrites, type StorePressure } from '#platform/db/paced-db.ts'
+import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
+import { openResolver, type Resolver } from '#platform/dns/resolver.ts'
+import { type HttpGetter, openHttpGetter } from '#platform/egress/http-get.ts'
+import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
+import { idMaker } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import type { Metrics } from '#platform/telemetry/metrics.ts'
+import { type Attributes, silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { Parser } from '#platform/workers/parser.ts'
+import { openParserPool } from '#platform/workers/parser-pool.ts'
+import { openQueueClock } from '#queue/queue-clock.ts'
+import { openBudgets } from '#rate-limits/leased-budgets.ts'
+import type { Db } from '#schema/tables.ts'
+import { openCatchUps } from '#search/indexer.ts'
+import type { Keys } from '#secrets/open-keys.ts'
+import { readEnvelopes } from '#streams/envelope.ts'
+import { openEventHub } from '#streams/event-hub.ts'
+import { checkFilter } from '#streams/read-events.ts'
+import { openWebhookPoster } from '#webhooks/open-webhooks.ts'
+import { openWebhookTests } from '#webhooks/test-webhook.ts'
+import type { OpenStore } from './store.ts'
+
+/** The seams that tests replace, and what is counted. */
+export type PartsSeams = {
+  readonly log: Log
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly metrics: Metrics
+  /** Makes the private keys that sign mail. */
+  readonly makeKey?: (() => Promise<KeyObject>) | undefined
+}
+
+export type PartsOptions = PartsSeams & {
+  readonly store: OpenStore
+  readonly keys: Keys
+  /** Base of absolute URLs, without a slash at the end; final once the HTTP server listens. */
+  readonly publicUrl: () => string
+}
+
+export type Parts = Awaited<ReturnType<typeof openParts>>
+
+/** Defers on `opened` how each part is closed. */
+export async function openParts(
+  settings: Settings,
+  options: PartsOptions,
+  opened: AsyncDisposableStack,
+) {
+  const { store, keys, publicUrl, log, clock, metrics } = options
+  const network = openNetwork(settings, options)
+  opened.defer(() => network.close())
+  const tracing = await openTracing(settings, { log, clock, instance: store.instance })
+  opened.defer(() => tracing.close())
+  const wakes = { delivery: openOwnSignals(), webhooks: openOwnSignals(), worker: openOwnSignals() }
+  const base = await openBase(options, tracing, wakes)
+  const { inboxDomain, smtpHostname, allowPrivateEgress } = settings
+  const { urlKey, sealer, deriveKey } = keys
+  const names = { inboxDomain, smtpHostname, publicUrl, allowPrivateEgress }
+  const service = { ...names, urlKey, sealer, deriveKey }
+  const domains = {
+    /** Apart from the resolver of mail: accounts choose the servers that it waits for. */
+    resolver: network.checkResolver,
+    domainChecks: openDomainChecks(),
+    domainCreations: openDomainCreations(),
+    makeDkimKey: makeFewAtOnce(options.makeKey ?? makeDkimKey),
+  }
+  const reading = {
+    parser: traceParser(network.parser, tracing),
+    downloads: openDownloads(),
+    extractions: openExtractions(undefined, undefined, network.parser),
+    getImage: network.images.get,
+    imageFetches: openImageFetches(),
+    searchCatchUps: openCatchUps(),
+  }
+  const receiving = {
+    authenticator: traceAuthenticator(network.authenticator, tracing),
+    rejectDmarcFailures: settings.rejectDmarcFailures,
+    countReport: metrics.countReport,
+  }
+  const sending = {
+    sending: settings.limits,
+    signers: openSigners({ ...base, ...service, ...domains }),
+    /** Null in the sandbox, where no mail leaves the machine. */
+    carrier: traceCarrier(network.delivery.carrier, tracing),
+    laneOf: network.delivery.laneOf,
+    countDelivery: metrics.countDelivery,
+  }
+  const events = openEventHub({ ...base, ...service, ...reading })
+  store.signals.listen(() => events.wake())
+  const limits = openLimits(settings, base)
+  const { budgets } = limits
+  const webhooks = {
+    postWebhook: tracePost(network.poster.post, tracing),
+    countWebhookDelivery: metrics.countWebhookDelivery,
+    webhookTests: openWebhookTests(budgets),
+    readEventTexts: (logged: readonly LoggedEvent[]) =>
+      readEnvelopes({ ...base, ...service, ...reading }, logged),
+    checkFilter: (asked: AskedFilter) => checkFilter(base, asked),
+    findInbox: (accountId: string, inboxId: string) => findInbox(base.db, accountId, inboxId),
+  }
+  // A collector that hangs delays the end by a second, at the same time as the budgets.
+  opened.defer(() => Promise.all([tracing.close(), budgets.close()]).then(() => {}))
+  const parserQueue = () => network.parser.waiting()
+  const features = { reading, domains, receiving, sending, limits, webhooks, streams: { events } }
+  return { base, service, ...features, wakes, parserQueue }
+}
+
+/** Each wake-up is sent after the commit, carries nothing, and costs only time when it is lost. */
+async function openBase(
+  { store, log, clock, chance, metrics }: PartsOptions,
+  tracing: Tracing,
+  wakes: Record<'delivery' | 'webhooks' | 'worker', Signals>,
+) {
+  const { db, storePressure } = openPressure(store.db, metrics)
+  return {
+    db: traceDb(db, tracing),
+    storePressure,
+    /** Null when raw messages of every size are in the database. */
+    blobs: store.blobs && traceBlobs(store.blobs, tracing),
+    clock,
+    chance,
+    makeId: idMaker(clock, chance),
+    log,
+    tracing,
+    queueClock: await openQueueClock({ db: store.db, clock }),
+    wakeEvents: () => store.signals.notify(),
+    wakeDelivery: wakes.delivery.notify,
+    wakeWebhooks: wakes.webhooks.notify,
+    wakeWorker: wakes.worker.notify,
+  }
+}
+
+function openLimits({ limits }: Settings, base: Awaited<ReturnType<typeof openBase>>) {
+  const quota = { bytes: limits.storedBytesPerAccount, wakeEvents: base.wakeEvents }
+  return {
+    budgets: openBudgets(base),
+    inboxesPerDay: limits.inboxesPerDay,
+    storageQuota: openStorageQuota(base, quota),
+  }
+}
+
+/** Half of what a DNS question of sender authentication takes at most. */
+const AUTHENTICATE_DNS_TRY_MS_MAX = 2 * SECOND_MS
+/** Of an image of another host, in octets; newsletters stay under one mebibyte. */
+export const IMAGE_BYTES_MAX = 5 * 1024 * 1024
+/** From looking up the name to its last octet, over all redirections. */
+const IMAGE_MS_MAX = 10 * SECOND_MS
+const IMAGE_REDIRECTS_MAX = 3
+
+/** The parser threads and all that talks to other hosts. */
+function openNetwork(settings: Settings, { log, metrics, clock, chance }: PartsSeams) {
+  const parser = openParserPool({ log, onParsed: metrics.observeParse })
+  const dns = { servers: settings.dnsServers, chance }
+  const resolver = openResolver(dns)
+  const checkResolver = openResolver(dns)
+  const authenticator = openInboundAuthenticator(settings, { clock, chance, log })
+  const delivery = openDelivery(settings, { clock, chance, resolver })
+  const poster = openWebhookPoster(settings, resolver)
+  const images = openImageGetter(settings, checkResolver)
+  return {
+    parser,
+    checkResolver,
+    authenticator,
+    delivery,
+    poster,
+    images,
+    async close() {
+      await Promise.all([
+        delivery.close(),
+        poster.close(),
+        images.close(),
+        parser.close(),
+        authenticator?.close(),
+      ])
+      resolver.close()
+      checkResolver.close()
+    },
+  }
+}
+
+/** Null where the settings have arriving mail taken as it is. Its resolver is its own, and caches. */
+function openInboundAuthenticator(
+  settings: Settings,
+  { clock, chance, log }: { clock: Clock; chance: Chance; log: Log },
+): Authenticator | null {
+  if (!settings.authenticateInbound) return null
+  const resolver = openResolver({
+    servers: settings.dnsServers,
+    timeoutMs: AUTHENTICATE_DNS_TRY_MS_MAX,
+    chance,
+  })
+  return openAuthenticator({
+    resolver: openCachingResolver(resolver, clock),
+    hostname: settings.smtpHostname,
+    log,
+    clock,
+  })
+}
+
+/** For the images in mail, whose hosts strangers choose. */
+function openImageGetter(settings: Settings, resolver: Resolver): HttpGetter {
+  return openHttpGetter({
+    resolver,
+    allowPrivate: settings.allowPrivateEgress,
+    ownNames: ownNamesOf(settings),
+    headers: { 'user-agent': 'Mailroom-Images/1', accept: 'image/*' },
+    bytesMax: IMAGE_BYTES_MAX,
+    redirectsMax: IMAGE_REDIRECTS_MAX,
+    totalMs: IMAGE_MS_MAX,
+  })
+}
+
+/** Writes shared fairly among accounts, and whether the store keeps up with them. */
+export function openPressure(db: Db, metrics: Metrics): { db: Db; storePressure: StorePressure } {
+  // The real clock: how long a write waits must not depend on tests that move time.
+  const paced = paceWrites(db, systemClock)
+  const storePressure = openStorePressure({
+    loads: paced,
+    clock: systemClock,
+    onRefused: metrics.countStoreRefusal,
+  })
+  return { db: timeWrites(paced.db, metrics), storePressure }
+}
+
+/** The time that the metrics get includes waiting for the account's share. */
+function timeWrites(db: Db, { observeWrite }: Metrics): Db {
+  const timed = async <Value>(write: () => Promise<Value>) => {
+    const startMs = systemClock.monotonic()
+    try {
+      return await write()
+    } finally {
+      observeWrite(systemClock.monotonic() - startMs)
+    }
+  }
+  return { ...db, write: (...asked) => timed(() => db.write(...asked)) }
+}
+
+async function openTracing(
+  { otlpEndpoint: endpoint, traceShare: share, roles }: Settings,
+  { log, clock, instance }: { log: Log; clock: Clock; instance: string },
+): Promise<Tracing> {
+  if (endpoint === null) return silentTracing
+  const { openOtlpTracing } = await import('#platform/telemetry/otlp-tracing.ts')
+  const attributes = { 'service.instance.id': instance, 'mailroom.roles': [...roles].join(',') }
+  return openOtlpTracing({ endpoint, share, attributes, log, clock })
+}
+
+/** A named transaction within a trace writes the id of its span into its rows. */
+function traceDb(db: Db, tracing: Tracing): Db {
+  if (!tracing.isOn) return db
+  const attributes = { 'db.system.name': db.engine === 'sqlite' ? 'sqlite' : 'postgresql' }
+  return {
+    ...db,
+    write: (transaction, input) =>
+      tracing.step(`commit ${transaction.name}`, { attributes }, ({ traceParent }) =>
+        traceParent === ''
+          ? db.write(transaction, input)
+          : db.write(transaction, input, traceParent),
+      ),
+  }
+}
+
+function traceBlobs(blobs: BlobStore, tracing: Tracing): BlobStore {
+  if (!tracing.isOn) return blobs
+  return {
+    put(id, content) {
+      const attributes = { 'mailroom.message.size': content.length }
+      return tracing.step('store bytes', { attributes }, () => blobs.put(id, content))
+    },
+    get: (id) => tracing.step('read bytes', {}, () => blobs.get(id)),
+    remove: (ids) => blobs.remove(ids),
+    sweepEveryMs: blobs.sweepEveryMs,
+    list: () => blobs.list(),
+    close: () => blobs.close(),
+  }
+}
+
+function traceParser(parser: Parser, tracing: Tracing): Parser {
+  if (!tracing.isOn) return parser
+  return {
+    parse(raw) {
+      const attributes = { 'mailroom.message.size': raw.length }
+      return tracing.step('parse', { attributes }, () => parser.parse(raw))
+    },
+    makeBodies: (source) => tracing.step('make bodies', {}, () => parser.makeBodies(source)),
+    readReport: (raw, envelope) =>
+      tracing.step('read report', {}, () => parser.readReport(raw, envelope)),
+    readAttachment: (raw, filename) => parser.readAttachment(raw, filename),
+    makeView: (source) => parser.makeView(source),
+    show: (source) => parser.show(source),
+  }
+}
+
+function traceAuthenticator(authenticator: Authenticator | null, tracing: Tracing) {
+  if (authenticator === null || !tracing.isOn) return authenticator
+  const traced: Authenticator = {
+    authenticate: (mail) =>
+      tracing.step('authenticate', {}, () => authenticator.authenticate(mail)),
+    close: () => authenticator.close(),
+  }
+  return traced
+}
+
+function traceCarrier(carrier: Carrier | null, tracing: Tracing): Carrier | null {
+  if (carrier === null || !tracing.isOn) return carrier
+  return {
+    carry: (consignment, signal) =>
+      tracing.step('carry', { kind: 'client' }, async (span) => {
+        const carried = await carrier.carry(consignment, signal)
+        const [first] = carried.outcomes
+        if (first !== undefined) span.set({ 'mailroom.outcome': first.kind })
+        if (carried.tls !== null) span.set({ 'tls.protocol.version': carried.tls })
+        return carried
+      }),
+    close: () => carrier.close(),
+  }
+}
+
+/** The receiver gets the trace's id, so that it can continue the trace. */
+function tracePost(post: HttpPost, tracing: Tracing): HttpPost {
+  if (!tracing.isOn) return post
+  const attributes = { 'http.request.method': 'POST' }
+  return (request) =>
+    tracing.step('POST webhook', { kind: 'client', attributes }, async (span) => {
+      if (span.traceParent === '') return post(request)
+      const headers = { ...request.headers, traceparent: span.traceParent }
+      const outcome = await post({ ...request, headers })
+      span.set(attributesOf(outcome))
+      if (outcome.kind === 'failed') span.fail(outcome.error)
+      return outcome
+    })
+}
+
+function attributesOf(outcome: HttpPostOutcome): Attributes {
+  const status = outcome.kind === 'answered' ? outcome.status : outcome.answer?.status
+  return status === undefined ? {} : { 'http.response.status_code': status }
+}

@@ -1,0 +1,321 @@
+// What a process serves and works on, as its roles say: the servers for programs, mail and operators,
+// joined to the features behind them, and the work that no request asks for.
+
+import { openSmtpServer, type SmtpServer } from '@mailroom/smtp/server/server.ts'
+import { accountHandlers } from '#accounts/account-handlers.ts'
+import { findActiveKeys, findEndedSessions } from '#accounts/account-rows.ts'
+import { makeAuthenticate } from '#accounts/key.ts'
+import { pairingHandlers } from '#accounts/pairing.ts'
+import { openSessions } from '#accounts/session.ts'
+import type { ConsolePort } from '#api/console.ts'
+import type { RequestPorts } from '#api/routes.ts'
+import { type HttpServer, openHttpServer } from '#api/server.ts'
+import type { Settings } from '#config/settings.ts'
+import { openDeliveryQueue } from '#delivery/deliver.ts'
+import { checkDueDomains } from '#domains/check-domain.ts'
+import { domainHandlers } from '#domains/domain-handlers.ts'
+import { rotateDueKeys } from '#domains/rotate-keys.ts'
+import { EventReaders } from '#http/event-readers.ts'
+import type { Handlers } from '#http/handler.ts'
+import { quarantineHandlers } from '#inbound/quarantine.ts'
+import { makeReceiver, outcomeCounter } from '#inbound/receiver.ts'
+import { senderRuleHandlers } from '#inbound/sender-rules.ts'
+import { inboxHandlers } from '#inboxes/inbox-handlers.ts'
+import { mailHandlers } from '#mailbox/mail-handlers.ts'
+import { serviceHandlers } from '#operating/health.ts'
+import { openServicePort, type ServicePort } from '#operating/service-port.ts'
+import { presentSent, sendHandlers } from '#outbound/send-handlers.ts'
+import { findReplay } from '#outbound/send-message.ts'
+import { suppressionHandlers } from '#outbound/suppressions.ts'
+import { unsubscribeHandlers } from '#outbound/unsubscribe.ts'
+import { LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
+import type { Metrics } from '#platform/telemetry/metrics.ts'
+import type { ServerTls } from '#platform/tls/server-tls.ts'
+import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import { traceQueue } from '#queue/dispatched-queue.ts'
+import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
+import { MAIL_BOUNDS, RELAY_BOUNDS } from '#queue/dispatcher-bounds.ts'
+import type { Job } from '#queue/job-rows.ts'
+import {
+  openBackground,
+  openOwnTasks,
+  openSharedTasks,
+  type PeriodicTasks,
+  type TaskName,
+} from '#queue/periodic-tasks.ts'
+import { type JobLease, workJobs } from '#queue/work-jobs.ts'
+import {
+  countOldStored,
+  purgeExpired,
+  removalHandlers,
+  runJob,
+  sweepBlobs,
+} from '#removal/purge.ts'
+import { sandboxHandlers } from '#sandbox/sandbox-handlers.ts'
+import { openIndexer } from '#search/indexer.ts'
+import { searchHandlers } from '#search/search-handlers.ts'
+import { openMailCounter } from '#stats/count-mail.ts'
+import { statsHandlers } from '#stats/stats-handlers.ts'
+import { eventHandlers } from '#streams/event-handlers.ts'
+import { openEventStream, SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-stream.ts'
+import { checkFilter } from '#streams/read-events.ts'
+import { openWebhooks } from '#webhooks/open-webhooks.ts'
+import { webhookHandlers } from '#webhooks/webhook-handlers.ts'
+import type { Parts } from './parts.ts'
+import type { OpenStore } from './store.ts'
+
+export type Servers = {
+  smtp: SmtpServer | null
+  http: HttpServer | null
+  service: ServicePort | null
+}
+
+type ServerOptions = {
+  settings: Settings
+  metrics: Metrics
+  console: ConsolePort
+  /** Null without the role smtp. */
+  tls: Promise<ServerTls> | null
+  /** Resolves when a start has written all that it writes; requests and recipients wait for it. */
+  started: Promise<void>
+  /** Why the service is not ready, or null. */
+  findObstacle(): Promise<string | null>
+}
+
+/**
+ * Listens before anything is promised to anyone, so that a start that ends at a port in use leaves no
+ * account behind. `servers` holds what listens, also when the next one cannot.
+ */
+export async function openServers(
+  parts: Parts,
+  servers: Servers,
+  options: ServerOptions,
+): Promise<void> {
+  const { settings, tls } = options
+  servers.service = await openOperatorPort(parts, options)
+  if (tls !== null) servers.smtp = await openSmtp(parts, options, await tls)
+  if (settings.roles.has('http')) servers.http = await openApi(parts, options)
+}
+
+/** Null where the settings name no port for it. */
+async function openOperatorPort(
+  { base, limits }: Parts,
+  { settings, metrics, findObstacle }: ServerOptions,
+): Promise<ServicePort | null> {
+  if (settings.metricsPort === null) return null
+  return openServicePort({
+    host: settings.metricsHost,
+    port: settings.metricsPort,
+    operatorToken: settings.adminToken,
+    failures: limits.budgets.openWindow({
+      name: 'operator failures',
+      limit: settings.limits.failedAuthPerMinute,
+      windowMs: MINUTE_MS,
+    }),
+    findObstacle,
+    renderMetrics: () => metrics.render(),
+    log: base.log,
+  })
+}
+
+function openSmtp(
+  { base, service, reading, receiving, limits }: Parts,
+  { settings, metrics, started }: ServerOptions,
+  tls: ServerTls,
+): Promise<SmtpServer> {
+  const deps = { ...base, ...service, ...reading, ...receiving, ...limits }
+  return openSmtpServer({
+    host: settings.smtpHost,
+    port: settings.smtpPort,
+    reusePort: settings.reusePort,
+    hostname: settings.smtpHostname,
+    tls: () => tls.current(),
+    receiver: makeReceiver(deps, { started, metrics }),
+    clock: base.clock,
+    log: base.log,
+    onOutcome: outcomeCounter(metrics),
+  })
+}
+
+function openApi(parts: Parts, options: ServerOptions): Promise<HttpServer> {
+  const { settings, metrics, started, console } = options
+  const { base, service, limits } = parts
+  const readers = openReaders(parts, metrics)
+  const authenticate = makeAuthenticate(base)
+  return openHttpServer({
+    host: settings.httpHost,
+    port: settings.httpPort,
+    reusePort: settings.reusePort,
+    trustedProxies: settings.trustedProxies ?? undefined,
+    started,
+    handlers: allHandlers(parts, options, readers),
+    readers,
+    ports: requestPorts(parts),
+    authenticate,
+    sessions: openSessions({ ...base, ...service }, authenticate),
+    console,
+    operatorToken: settings.adminToken ?? undefined,
+    publicUrl: service.publicUrl,
+    clock: base.clock,
+    makeRequestId: () => `req_${randomText(base.chance, LOWER_ALPHANUMERIC, 20)}`,
+    log: base.log,
+    budgets: limits.budgets,
+    limits: settings.limits,
+    onRequest: (seen) => metrics.countHttpRequest(seen),
+    tracing: base.tracing,
+  })
+}
+
+function openReaders({ base, limits: { budgets } }: Parts, metrics: Metrics): EventReaders {
+  const placesOf = (name: string) => budgets.openSlots({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
+  const readers = new EventReaders({
+    places: { socket: placesOf('sockets'), stream: placesOf('streams') },
+    findGoodKeys: (keyIds) => findActiveKeys(base.db, keyIds),
+    findEndedSessions: (ids) => findEndedSessions(base.db, ids),
+    now: () => base.clock.now(),
+    log: base.log,
+  })
+  metrics.watch('eventSockets', () => readers.count('socket'))
+  metrics.watch('eventStreams', () => readers.count('stream'))
+  metrics.watch('eventWaits', () => readers.count('wait'))
+  return readers
+}
+
+/** One handler for each operation of the contract; each feature gets the groups that it names. */
+function allHandlers(
+  { base, service, reading, domains, receiving, sending, limits, webhooks, streams }: Parts,
+  { findObstacle, metrics }: ServerOptions,
+  readers: EventReaders,
+): Handlers {
+  const common = { ...base, ...service }
+  return {
+    ...accountHandlers(base, readers),
+    ...pairingHandlers({ ...common, ...limits }),
+    ...domainHandlers({ ...common, ...domains }),
+    ...inboxHandlers({ ...common, ...limits }),
+    ...removalHandlers({ ...base, ...streams }),
+    ...mailHandlers({ ...common, ...reading }),
+    ...searchHandlers({ ...common, ...reading }),
+    ...sendHandlers({ ...common, ...reading, ...sending }),
+    ...sandboxHandlers({ ...common, ...reading, ...receiving, ...sending }),
+    ...senderRuleHandlers(common),
+    ...quarantineHandlers({ ...common, ...reading }),
+    ...suppressionHandlers(common),
+    ...unsubscribeHandlers({ ...common, ...limits }),
+    ...eventHandlers({ ...common, ...reading, ...streams }, readers),
+    ...webhookHandlers({ ...common, ...webhooks }),
+    ...statsHandlers({ ...base, ...limits }),
+    ...serviceHandlers({ findObstacle, renderMetrics: () => metrics.render() }),
+  }
+}
+
+function requestPorts({ base, service, reading, sending, streams }: Parts): RequestPorts {
+  const eventDeps = { ...base, ...service, ...reading, ...streams }
+  return {
+    async findReplay(asked) {
+      const answer = await findReplay(base, asked)
+      return answer && presentSent(answer)
+    },
+    isSandbox: () => sending.carrier === null,
+    requireRoom: (accountId) => base.storePressure.requireRoom(accountId),
+    checkFilter: (asked) => checkFilter(base, asked),
+    openEventStream: (opened) => openEventStream(eventDeps, opened),
+  }
+}
+
+/**
+ * Starts what a process does without a request, as its roles say; `close` lets work under way end for up
+ * to `drainMs` milliseconds.
+ */
+export function openWork(
+  parts: Parts,
+  settings: Settings,
+  { instance, signals }: Pick<OpenStore, 'instance' | 'signals'>,
+) {
+  const { roles } = settings
+  const { base, service, webhooks: webhookParts, wakes } = parts
+  const background = startBackground(parts, settings, instance)
+  wakes.worker.listen(background.wakeJobs)
+  const dispatcher = roles.has('delivery') ? startDelivery(parts, settings, instance) : null
+  if (dispatcher !== null) wakes.delivery.listen(dispatcher.wake)
+  const webhooks = roles.has('webhooks')
+    ? openWebhooks({ ...base, ...service, ...webhookParts }, instance)
+    : null
+  if (webhooks !== null) {
+    wakes.webhooks.listen(webhooks.wakeDeliveries)
+    signals.listen(webhooks.wake)
+  }
+  return {
+    background,
+    dispatcher,
+    webhooks,
+    close: (drainMs: number) =>
+      Promise.all([
+        background.close(),
+        dispatcher?.close(drainMs),
+        webhooks?.close(drainMs),
+        webhookParts.webhookTests.close(drainMs),
+      ]),
+  }
+}
+
+/** Queued jobs and periodic tasks, in every process. */
+function startBackground({ base, service, domains }: Parts, settings: Settings, instance: string) {
+  const { dkimRotationDays: rotationDays, delivery } = settings
+  const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
+  const checks = { ...base, ...service, ...domains }
+  const { db, clock, log } = base
+  const indexer = openIndexer(base)
+  const tasks = openTasks(base, settings, instance)
+  const run = (job: Job, lease: JobLease) => runJob(base, job, lease)
+  const background = openBackground({
+    workJobs: (signal) =>
+      workJobs({ db, clock, log, runJob: run }, { worker: base.makeId('job'), signal }),
+    async purgeExpired(signal) {
+      await purgeExpired(base, signal)
+      await countOldStored(base, signal)
+    },
+    sweepBlobs: (signal) => sweepBlobs(base, signal),
+    sweepEveryMs: base.blobs?.sweepEveryMs ?? HOUR_MS,
+    checkDomains: (signal) => checkDueDomains(checks, signal),
+    rotateKeys: (signal) => rotateDueKeys(checks, schedule, signal),
+    indexSearch: indexer.step,
+    countMail: openMailCounter(base).step,
+    tasks,
+    log,
+  })
+  return { ...background, tasks, indexer }
+}
+
+const TASKS_OF_ONE: readonly TaskName[] = [
+  'hourly figures',
+  'key rotation',
+  'retention',
+  'search index',
+]
+
+/** `instance` stays the same over restarts: the service resumes at once the tasks that it led. */
+function openTasks(
+  base: Parts['base'],
+  { databaseUrl, blobStore }: Pick<Settings, 'databaseUrl' | 'blobStore'>,
+  instance: string,
+): PeriodicTasks {
+  if (databaseUrl === null) return openOwnTasks()
+  // Each process sees only its own folder of blobs, which may be on another machine.
+  const names: TaskName[] = blobStore === 'disk' ? [] : ['blob sweep']
+  const worker = `${instance} ${base.makeId('job')}`
+  return openSharedTasks(base, { worker, names: [...TASKS_OF_ONE, ...names] })
+}
+
+function startDelivery(
+  { base, service, reading, receiving, sending, limits }: Parts,
+  { delivery }: Pick<Settings, 'delivery'>,
+  instance: string,
+): Dispatcher {
+  const { tracing, log } = base
+  const deps = { ...base, ...service, ...reading, ...receiving, ...sending, ...limits }
+  const worker = `${instance} ${base.makeId('job')}`
+  const queue = traceQueue(openDeliveryQueue(deps, worker), { tracing, name: 'delivery attempt' })
+  const bounds = delivery === 'relay' ? RELAY_BOUNDS : MAIL_BOUNDS
+  return openDispatcher(queue, log, { bounds })
+}
