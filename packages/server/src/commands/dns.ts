@@ -1,5 +1,5 @@
-// The keys that sign mail, for the operator: which there are, and changing to the next one. Works
-// beside a running service, which follows within seconds.
+// DNS records and DKIM keys for the operator: prints the records to publish, lists keys and changes to the next
+// one. Works beside a running service, which follows within seconds.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
 import { isReservedDomain } from '#commands/doctor/check-dns.ts'
@@ -65,7 +65,7 @@ export async function rotateDkimCommand(
   })
 }
 
-/** Of several accounts that want a domain, whose it is. */
+/** When several accounts have a domain, the account that verified it. */
 async function findOwner(store: CommandStore, domain: string | undefined): Promise<DkimOwner> {
   const own = serviceOwner(store.settings)
   if (domain === undefined || domain === own.domain) return own
@@ -161,7 +161,7 @@ function timeText(timeMs: number | null): string {
   return timeMs === null ? '-' : new Date(timeMs).toISOString()
 }
 
-/** Works before the first start too: the keys that it makes are those that the service uses. */
+/** Works before the first start too: the service then uses the keys made here. */
 export async function printDns({ zone }: { zone?: boolean }): Promise<void> {
   const { records, settings } = await withStore(
     async (store) => ({

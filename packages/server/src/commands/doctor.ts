@@ -1,5 +1,5 @@
-// Checking this machine as a mail host: all that can be told from here, without changing anything and
-// without sending mail.
+// Checks this machine as a mail host, as far as that is possible from here, without changing anything and without
+// sending mail.
 
 import {
   checkInboxDomain,
@@ -54,7 +54,7 @@ export async function doctor({ json = false, ntp }: DoctorOptions): Promise<void
   if (isAnyWrong(findings)) process.exitCode = 1
 }
 
-/** A try at DNS takes two of these at most: together they stay below CHECK_MS_MAX. */
+/** A DNS query takes at most twice as long, which stays below CHECK_MS_MAX. */
 const DNS_TRY_MS = 2_000
 
 async function readAndExamine(
@@ -111,7 +111,7 @@ async function examineMachine(
   const groups = await Promise.all([
     within(blobs, (signal) => checkBlobs(settings, signal)),
     examineClock(ntp, { known: database.findings, isSandbox: settings.delivery === 'sandbox' }),
-    examineWays(looks, { isDnsThere }),
+    examineNetwork(looks, { isDnsThere }),
     examineStored(looks, { isCurrent: database.isCurrent, isDnsThere, domainsMs }),
   ])
   return [...machine, ...database.findings, ...dns, ...groups.flat()]
@@ -122,7 +122,7 @@ async function examineClock(
   { known, isSandbox }: { known: Finding[]; isSandbox: boolean },
 ): Promise<Finding[]> {
   if (ntp === null) {
-    // Nobody else's clock matters to mail that stays here.
+    // Other clocks do not matter to mail that stays on this machine.
     if (isSandbox || known.some(({ check }) => check === 'clock')) return []
     return [clockUnasked()]
   }
@@ -130,8 +130,8 @@ async function examineClock(
   return within(aim, async (signal) => [await checkTimeServer(ntp, signal)])
 }
 
-/** Doors and ways that need no database. */
-async function examineWays(
+/** Checks of the network, which need no database. */
+async function examineNetwork(
   looks: Looks,
   { isDnsThere }: { isDnsThere: boolean },
 ): Promise<Finding[]> {
@@ -163,7 +163,7 @@ async function examineWays(
   return groups.flat()
 }
 
-/** What hangs on the database: its secrets, and the domains with their keys. */
+/** Checks that need the database: its secrets, and the domains with their keys. */
 async function examineStored(
   looks: Looks,
   given: { isCurrent: boolean; isDnsThere: boolean; domainsMs: number },
@@ -198,7 +198,7 @@ function dnsAim({ dnsServers }: Settings): Aim {
   return { check: 'DNS', expected: `${servers} answer` }
 }
 
-/** Any answer will do, also that there is no such name. */
+/** Any answer will do, even that the name does not exist. */
 async function checkDns({ settings, resolver }: { settings: Settings; resolver: Resolver }) {
   const aim = dnsAim(settings)
   const answer = await resolver.mx(settings.inboxDomain)

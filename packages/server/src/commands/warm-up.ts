@@ -11,8 +11,8 @@ import { silentLog } from '#platform/log.ts'
 import './serve.ts'
 
 /**
- * Leaves what was compiled in the cache that `main.mjs` opened, as the process exits. It is a favour
- * to the first start, so that it cannot fail an installation.
+ * The process leaves its compiled code in the cache that `main.mjs` opened. It only makes the first start faster,
+ * so it must not fail an installation.
  */
 export async function warmUp(): Promise<void> {
   try {

@@ -1,5 +1,5 @@
-// The DNS records by which the world gives mail to this service and believes mail from it: of the
-// inbox domain, and of custom domains.
+// DNS: the records by which others send mail to this service and trust mail from it, for the inbox domain and for
+// custom domains, and the addresses and names of this machine.
 
 import { isIPv4 } from 'node:net'
 import { type AskedRecord, askRecords } from '#domains/check-domain.ts'

@@ -1,4 +1,4 @@
-// The disk and what lies on it: who can read the data directory, and how much room there is.
+// Checks of this machine: data directory, disk, database, secrets, bucket and clock.
 
 import { createSocket } from 'node:dgram'
 import { existsSync, statfsSync, statSync } from 'node:fs'

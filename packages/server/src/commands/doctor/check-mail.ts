@@ -1,5 +1,5 @@
-// The way in: whether the mail door answers on this machine as it should, and whether the hosts that
-// MX names do, as far as that can be told from inside.
+// Mail in and out: the SMTP listener and its certificate, the hosts that MX names as far as this machine can reach
+// them, and connections to the servers of others or to the relay.
 
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ import {
 const HOSTS_MAX = 3
 const ADDRESSES_MAX = 4
 
-/** The listener of this process's settings, asked as a client on this machine. */
+/** Connects to the listener of these settings as a client on this machine. */
 export async function checkListener(settings: Settings, signal: AbortSignal): Promise<Finding> {
   const { smtpHost, smtpPort: port, smtpHostname: hostname } = settings
   const aim: Aim = {
@@ -80,7 +80,7 @@ function judgeServer(
   return good(aim, `it answers as ${seen.name} and STARTTLS works`)
 }
 
-/** The hosts that the world gives mail for the inbox domain to. */
+/** The hosts to which others send mail for the inbox domain. */
 export async function checkMailHosts(looks: Looks, signal: AbortSignal): Promise<Finding[]> {
   const { settings, resolver } = looks
   const { inboxDomain, mxPort: port } = settings
@@ -162,10 +162,10 @@ function judgeHost(aim: Aim, { address, host, hostname, seen, isOwn }: HostSeen)
   )
 }
 
-/** Of the largest receivers: where none of them can be reached, the port is closed. */
+/** Large receivers: when none of them can be reached, the port is closed. */
 const RECEIVERS = ['gmail.com', 'outlook.com', 'yahoo.com']
 
-/** Nothing is said to them: a connection is opened and closed. */
+/** Opens and closes a connection to each, without a command. */
 export async function checkPortOut(looks: Looks, signal: AbortSignal): Promise<Finding> {
   const { delivery, mxPort } = looks.settings
   const aim: Aim = {
@@ -304,7 +304,7 @@ export function connectTo(options: {
     }
     const late = new Error(`no connection within ${STEP_MS_MAX / 1_000} seconds`)
     const timer = setTimeout(() => end(late), STEP_MS_MAX)
-    // Stays: an error that nobody hears would end the process.
+    // Stays: an error without a listener would end the process.
     socket.on('error', end)
     socket.once('close', () => clearTimeout(timer))
     socket.once('connect', () => {

@@ -1,4 +1,4 @@
-// What a check of the machine came to, and the forms in which an operator gets it.
+// The results of the doctor's checks, and how an operator sees them.
 
 import { plainAddress } from '@mailroom/smtp/client-address.ts'
 import { plainText } from '#commands/command.ts'
@@ -23,7 +23,7 @@ export type Finding = {
   readonly fix: string | null
 }
 
-/** What a check is called and what it wants, before it has looked. */
+/** The name of a check and what it expects. */
 export type Aim = Pick<Finding, 'check' | 'expected'>
 
 /** It is as it should be. */
@@ -51,12 +51,12 @@ export function notNeeded(aim: Aim, why: string): Finding {
   return { ...aim, verdict: 'not needed', found: why, fix: null }
 }
 
-/** Of everything one check may take. */
+/** Time limit of one check. */
 export const CHECK_MS_MAX = 5_000
 
 /**
- * The findings of a check; one that is not done in CHECK_MS_MAX cannot be told, and one that throws is
- * wrong by what it threw. `signal` tells the check to let go of what it holds.
+ * The findings of a check. A check that takes longer than CHECK_MS_MAX is unknown, and one that throws is wrong,
+ * with the error's text. `signal` is aborted at the end, so that the check releases its connections.
  */
 export async function within(
   aim: Aim,
@@ -74,10 +74,10 @@ export async function within(
   }
 }
 
-/** What is wrong stands last, where a terminal shows it. */
+/** Wrong findings stand last, where a terminal shows them. */
 const ORDER: readonly Verdict[] = ['not needed', 'ok', 'unknown', 'advice', 'wrong']
 
-/** A newcomer's first doctor would be mostly about DNS, certificates and ports that a sandbox has not. */
+/** In the sandbox most findings would be about DNS, certificates and ports that it does not use. */
 const SANDBOX_NOTE =
   'MAILROOM_DELIVERY is sandbox. "MAILROOM_DELIVERY=direct mailroom doctor" (or relay) checks what real delivery needs.\n'
 
