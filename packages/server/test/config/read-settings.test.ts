@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { generate } from 'selfsigned'
+import { renderConfigurationPage } from '#commands/generate.ts'
 import { describeMistake, publicUrlOf, readDotEnv, readSettings } from '#config/read-settings.ts'
 import { LIMIT_SETTINGS, SETTINGS, type Settings } from '#config/settings.ts'
 
@@ -290,4 +291,17 @@ test('without a public URL absolute URLs name the port really listened on', () =
   assert.equal(publicUrlOf(settingsOf({}), 4711), 'http://127.0.0.1:4711')
   const settings = settingsOf({ MAILROOM_PUBLIC_URL: 'https://mail.example/' })
   assert.equal(publicUrlOf(settings, 4711), 'https://mail.example')
+})
+
+const page = new URL('../../../../docs/configuration.md', import.meta.url)
+
+test('docs/configuration.md is current (else: npm run generate)', () => {
+  assert.equal(readFileSync(page, 'utf8'), renderConfigurationPage())
+})
+
+test('the page names every setting', () => {
+  const text = renderConfigurationPage()
+  for (const { name } of [...Object.values(SETTINGS), ...Object.values(LIMIT_SETTINGS)]) {
+    assert.ok(text.includes(`\`${name}\``), name)
+  }
 })

@@ -17,7 +17,7 @@ import {
   reported,
   useReporting,
 } from '#test/conformance/reporting.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
 const NOBODY: Authentication = {
   spf: { result: 'none', domain: null },
@@ -38,7 +38,7 @@ const dkim = (domain: string, result: 'pass' | 'fail' = 'pass'): Authentication 
   ],
 })
 
-onBothEngines('complaints', (engine) => {
+onEachEngine('complaints', (engine) => {
   const { inboxId, counts, depsWith, report, reportAtAbuse, sent, ...look } = useReporting(engine)
   const { statesOf, suppressionsOf } = look
 

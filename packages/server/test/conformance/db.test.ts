@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict'
+import { glob, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { MessageChannel } from 'node:worker_threads'
+import { endSession } from '#accounts/account-rows.ts'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { runSqliteWriter } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/retention-rows.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Tx } from '#schema/tables.ts'
 import { ensureSecret } from '#secrets/service-secret-rows.ts'
 import {
   addAccount,
@@ -16,6 +23,7 @@ import {
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { onBothEngines, opened } from '#test/world.ts'
+import { transactions } from '#wiring/transactions.ts'
 
 onBothEngines('the database port', (engine) => {
   const database = opened(() => openDatabase(engine))
@@ -206,4 +214,42 @@ onBothEngines('the database port', (engine) => {
       .execute()
     assert.equal(rows.length, 20)
   })
+})
+
+const SOURCES = fileURLToPath(new URL('../../src', import.meta.url))
+
+test('the writer thread has every transaction that is declared', async () => {
+  const declared: unknown[] = []
+  for await (const file of glob('**/*.ts', { cwd: SOURCES })) {
+    const path = join(SOURCES, file)
+    if (!/ = (transaction|groupTransaction|leasedQueue)\(/.test(await readFile(path, 'utf8')))
+      continue
+    for (const exported of Object.values<unknown>(await import(path))) {
+      if (typeof exported !== 'object' || exported === null) continue
+      if ('accountOf' in exported) declared.push(exported)
+      else if ('transactions' in exported) declared.push(...(exported.transactions as unknown[]))
+    }
+  }
+  assert.ok(declared.length > 0)
+  assert.deepEqual(new Set(transactions), new Set(declared))
+})
+
+test('two transactions of one name are refused when they are gathered', () => {
+  const { port1: port } = new MessageChannel()
+  const twice = {
+    path: ':memory:',
+    reservePath: null,
+    port,
+    transactions: [endSession, endSession],
+  }
+  assert.throws(() => runSqliteWriter(twice), /Two transactions are named endSession/)
+})
+
+test('a transaction that was not gathered is a fault, and the port works on', async (t) => {
+  const { db, close } = await openDatabase('sqlite')
+  t.after(close)
+  const run = async (_tx: Tx) => {}
+  const unknown = transaction({ name: 'unknown', accountOf: () => null, run })
+  await assert.rejects(db.write(unknown, {}), /No transaction is named unknown/)
+  await db.write(endSession, { id: 'a session', expiresAtMs: 1 })
 })

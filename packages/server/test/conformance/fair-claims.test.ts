@@ -21,15 +21,15 @@ import {
 import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
-import { Tally } from '#test/worker/dispatching.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { domains, Tally } from '#test/worker/dispatching.ts'
+import { onBothEngines, onEachEngine, opened } from '#test/world.ts'
 
 const FAR = 'far.example'
 const FIRST: Head = { account: '', lane: '' }
 const READY = "queue_state >= 'ready' and queue_state <= 'ready'"
 const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 1_000, long: 50_000 })
 
-onBothEngines('claims of accounts', (engine) => {
+onEachEngine('claims of accounts', (engine) => {
   const database = opened(() => openDatabase(engine))
   let db: Db
   let large: Owner
@@ -146,4 +146,44 @@ onBothEngines('claims of accounts', (engine) => {
       await client.end()
     }
   }
+})
+
+onBothEngines('several dispatchers', (engine) => {
+  test('each recipient is sent to once, by one of them', { timeout: 120_000 }, async () => {
+    const database = await openDatabase(engine)
+    const { db } = database
+    const others = engine === 'postgres' ? await database.openAgain() : db
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const [messageId = ''] = await queueAll(db, [sending(owner, inboxId)])
+    await copyMessage(database, messageId, { domains: domains('lane', 5), count: 40 })
+    const tally = new Tally()
+    const dispatchers = [db, others, db, others].map((on, index) => {
+      const farEnd = openFarEnd(async (recipient, { destination }) => {
+        tally.add(`${recipient} of ${destination}`)
+        await new Promise(setImmediate)
+        return ACCEPTED
+      })
+      const deps = {
+        ...deliverDeps(on, systemClock, farEnd),
+        countDelivery: () => tally.add('settled'),
+      }
+      return openDispatcher(openDeliveryQueue(deps, `worker ${index}`), silentLog)
+    })
+    try {
+      await tally.until(() => tally.of('settled') === 201)
+      for (const domain of domains('lane', 5)) {
+        for (let index = 1; index <= 40; index++) {
+          assert.equal(tally.of(`r${index}@${domain} of ${domain}`), 1)
+        }
+      }
+    } finally {
+      await Promise.all(dispatchers.map((dispatcher) => dispatcher.close(1_000)))
+      const states = await db.read.selectFrom('deliveries').select(['status', 'attempts']).execute()
+      await database.close()
+      assert.equal(states.length, 201)
+      for (const state of states)
+        assert.deepEqual({ ...state }, { status: 'accepted', attempts: 1 })
+    }
+  })
 })

@@ -2,9 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '#platform/clock.ts'
+import { type Engine, transaction } from '#platform/db/db.ts'
+import { paceWrites, STORE_AWAY_MS } from '#platform/db/paced-db.ts'
+import { COMMIT_GROUP_MAX } from '#platform/db/sqlite-writer.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
+import { POSTGRES_WRITES_MAX } from '#platform/db/write-groups.ts'
 import { purgeExpired, purgeInbox, purgeWebhook } from '#removal/purge.ts'
 import { PURGE_PAUSE_MS_MAX } from '#schema/purge-steps.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Tx } from '#schema/tables.ts'
 
 const NEVER = AbortSignal.any([])
 const STEPS = 6
@@ -81,4 +86,84 @@ test('the end of the service does not wait for a pause', async () => {
   }
   const dueMs = PURGE_PAUSE_MS_MAX / 2
   assert.ok((await restMs(run, dueMs)) < dueMs)
+})
+
+type Gate = PromiseWithResolvers<unknown> & { readonly accountId: string | null }
+
+/** A database whose writes end when the test says so, in the order in which they reached it. */
+function openPaced(monotonic = () => 0, engine: Engine = 'postgres') {
+  const gates: Gate[] = []
+  const write = (_: unknown, { accountId }: { accountId: string | null }) => {
+    const gate = { accountId, ...Promise.withResolvers<unknown>() }
+    gates.push(gate)
+    return gate.promise
+  }
+  const run = async (_: Tx, _input: { accountId: string | null }): Promise<unknown> => null
+  const any = transaction({ name: 'any', accountOf: ({ accountId }) => accountId, run })
+  // What is asked of a database is more than these tests need of one.
+  const paced = paceWrites({ engine, write } as never as Db, { monotonic })
+  return { paced, gates, write: (accountId: string | null) => paced.db.write(any, { accountId }) }
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+for (const [engine, atOnce] of [
+  ['postgres', POSTGRES_WRITES_MAX],
+  ['sqlite', 4 * COMMIT_GROUP_MAX],
+] as const) {
+  test(`a flood of one account leaves room for the writes of others, on ${engine}`, async () => {
+    const { gates, write } = openPaced(undefined, engine)
+    const accounts = [...Array<string>(2 * atOnce).fill('large'), 'small']
+    const writes = accounts.map(write)
+    assert.ok(gates.length < 2 * atOnce)
+    assert.equal(gates.at(-1)?.accountId, 'small')
+    while (gates.length < atOnce) writes.push(write(`other ${gates.length}`))
+    for (const account of ['b', 'c', null, null]) writes.push(write(account))
+    const admitted: (string | null | undefined)[] = []
+    for (let next = 0; next < writes.length; next++) {
+      gates[next]?.resolve(1)
+      await settled()
+      admitted.push(gates[atOnce + next]?.accountId)
+    }
+    await Promise.all(writes)
+    assert.deepEqual(admitted.slice(0, 5), [null, 'b', null, 'c', 'large'])
+  })
+}
+
+test('writes that are paced tell how long the oldest waits, and of failures in a row', async () => {
+  let nowMs = 0
+  const { paced, gates, write } = openPaced(() => nowMs)
+  const { load } = paced
+  const first = write('a')
+  nowMs = 400
+  const second = write('b')
+  assert.deepEqual(load(), { waiting: 2, oldestMs: 400, endedLately: 0, failures: 0 })
+  assert.equal(paced.isSlowForSeveral(400), false)
+  nowMs = 800
+  assert.equal(paced.isSlowForSeveral(400), true)
+  assert.deepEqual(paced.loadOf('b'), { ...load(), waiting: 1, oldestMs: 400 })
+  gates[0]?.resolve(1)
+  assert.equal(await first, 1)
+  assert.equal(paced.loadOf('a').waiting, 0)
+  assert.equal(paced.isSlowForSeveral(400), false, 'one alone says nothing')
+  nowMs = 900
+  assert.deepEqual(load(), { waiting: 1, oldestMs: 500, endedLately: 1, failures: 0 })
+  gates[1]?.reject(new StorageError('busy', 'locked'))
+  await assert.rejects(second, /locked/)
+  assert.equal(load().failures, 0, 'one account alone says nothing of the others')
+  assert.equal(paced.loadOf('b').failures, 1)
+  const mine = write('a')
+  gates[2]?.reject(new StorageError('unavailable', 'away'))
+  await assert.rejects(mine, /away/)
+  assert.equal(load().failures, 2)
+  nowMs += STORE_AWAY_MS
+  assert.equal(load().failures, 0, 'nobody tried for long')
+  const [third, fourth] = [write('a'), write('a')]
+  gates[3]?.reject(new Error('a fault'))
+  await assert.rejects(third, /a fault/)
+  assert.equal(load().failures, 0, 'the store answered')
+  gates[4]?.resolve(1)
+  await fourth
+  nowMs += 7_000
+  assert.deepEqual(load(), { waiting: 0, oldestMs: 0, endedLately: 0, failures: 0 })
 })

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
+import { readHeaders } from '@mailroom/mail/message-headers.ts'
 import { addPostmasterMessage, listPostmasterMessages } from '#inbound/postmaster-message-rows.ts'
+import { authenticateArriving } from '#inbound/receive-mail.ts'
+import type { ReachedInbox } from '#inboxes/inbox.ts'
 import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
 import type { Tables, Tx } from '#schema/tables.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
-onBothEngines('rows of mail to the postmaster', (engine) => {
+onEachEngine('rows of mail to the postmaster', (engine) => {
   test('a message that is there already is added no second time, one without a key always', async () => {
     const database = await openDatabase(engine)
     try {
@@ -51,3 +56,38 @@ async function writing({ db, place }: TestDatabase, run: (tx: Tx) => Promise<voi
     connection.close()
   }
 }
+
+const REFUSED: Authentication = {
+  spf: { result: 'fail', domain: 'bank.example' },
+  dkim: [],
+  dmarc: { result: 'fail', policy: 'reject', domain: 'bank.example' },
+  arc: { result: 'none' },
+  verifiedFrom: false,
+}
+
+test('an inbox of the name postmaster hears what the policy of From has refused to others', async () => {
+  const raw = Buffer.from('From: a@bank.example\r\n\r\nHi')
+  const authenticator = { authenticate: async () => REFUSED, close: async () => {} }
+  const refusalFor = async (...addresses: string[]) => {
+    const { refusal } = await authenticateArriving(
+      { authenticator, rejectDmarcFailures: true },
+      {
+        raw,
+        reversePath: '',
+        recipients: addresses.map((address) => ({
+          kind: 'inbox',
+          address,
+          inbox: { address } as ReachedInbox,
+        })),
+        origin: 'smtp',
+        clientAddress: '192.0.2.1',
+        helo: 'x.example',
+      },
+      Promise.resolve(readHeaders(readHeaderSection(raw).fields)),
+    )
+    return refusal
+  }
+  assert.equal(await refusalFor('postmaster@own.example'), null)
+  assert.notEqual(await refusalFor('ann@own.example'), null)
+  assert.notEqual(await refusalFor('postmaster@own.example', 'ann@own.example'), null)
+})

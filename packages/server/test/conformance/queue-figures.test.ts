@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import {
   QUEUE_COUNT_MAX,
@@ -8,17 +11,21 @@ import {
   readJobFigures,
   readQueueFigures,
 } from '#operating/queue-figures-rows.ts'
+import { POSTGRES_WRITES_MAX } from '#platform/db/write-groups.ts'
+import { silentMetrics } from '#platform/telemetry/metrics.ts'
 import { claimJobs } from '#queue/job-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,
   arriving,
+  makeId,
   openDatabase,
   untilReadable,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
+import { openPressure } from '#wiring/parts.ts'
 
 const ROWS = 400
 /** More than are counted one by one; many more in the long run. */
@@ -27,7 +34,7 @@ const IS_LONG = process.env.TEST_MAILROOM_QUEUE_ROWS !== undefined
 const LANES = 40
 const LIMIT = { timeout: 600_000 }
 
-onBothEngines('figures of the queues', (engine) => {
+onEachEngine('figures of the queues', (engine) => {
   const database = opened(() => openDatabase(engine))
   let db: Db
   before(async () => {
@@ -139,4 +146,30 @@ onBothEngines('figures of the queues', (engine) => {
     assert.deepEqual(await readDueDomainChecks(db, 8_000), { count: 1, oldestAtMs: 7_000 })
     assert.deepEqual(await readDueDomainChecks(db, 6_000), { count: 0, oldestAtMs: null })
   })
+})
+
+const HELD_MS = 500
+
+test('the time of a write includes the wait for its turn', async (t) => {
+  const database = await openDatabase('postgres')
+  t.after(() => database.close())
+  const owner = await addAccount(database.db)
+  const tookMs: number[] = []
+  const metrics = { ...silentMetrics, observeWrite: (ms: number) => void tookMs.push(ms) }
+  const { db } = openPressure(database.db, metrics)
+  const holder = new pg.Client({ connectionString: database.place })
+  await holder.connect()
+  t.after(() => holder.end())
+  await holder.query('begin')
+  await holder.query('select 1 from accounts where id = $1 for update', [owner.accountId])
+  const startMs = performance.now()
+  const pod = () => ({ ...owner, podId: makeId('pod'), clientId: null, name: null, nowMs: 1 })
+  const writes = Array.from({ length: 2 * POSTGRES_WRITES_MAX }, () => db.write(insertPod, pod()))
+  const askedMs = performance.now() - startMs
+  await sleep(HELD_MS)
+  await holder.query('commit')
+  await Promise.all(writes)
+  assert.equal(tookMs.length, writes.length)
+  // All of them were asked for before, and answered after.
+  for (const ms of tookMs) assert.ok(ms >= HELD_MS - askedMs - 1, `${ms} ms`)
 })

@@ -5,9 +5,9 @@ import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { deliveriesOf } from '#test/conformance/delivering.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { bounce, complaint, reported, useReporting } from '#test/conformance/reporting.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
-onBothEngines('what reports change', (engine) => {
+onEachEngine('what reports change', (engine) => {
   const { db, owner, inboxId, counts, run, depsWith, report, sent, ...look } = useReporting(engine)
   const { statesOf, messageOf, eventsOf, suppressionsOf } = look
 

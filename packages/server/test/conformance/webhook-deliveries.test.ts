@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { after, before, beforeEach, suite, test } from 'node:test'
+import pg from 'pg'
 import { COUNTED_MAX } from '#events/event-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -18,6 +19,7 @@ import {
   makeId,
   type Owner,
   openDatabase,
+  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { readAll } from '#test/conformance/sending.ts'
 import {
@@ -29,10 +31,12 @@ import {
   webhookDeps,
 } from '#test/conformance/webhooking.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 import { deliverWebhook, openWebhookQueue } from '#webhooks/deliver-webhooks.ts'
 import { openFanOut } from '#webhooks/open-webhooks.ts'
 import {
+  dropWebhookDeliveries,
   findWebhookDelivery,
   listWebhookDeliveries,
   purgeWebhookStep,
@@ -49,7 +53,7 @@ import { findWebhook } from '#webhooks/webhook-rows.ts'
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
-onBothEngines('deliveries of webhooks', (engine) => {
+onEachEngine('deliveries of webhooks', (engine) => {
   const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
@@ -565,5 +569,85 @@ onBothEngines('deliveries of webhooks', (engine) => {
       assert.ok(steps > 1)
       assert.deepEqual(await webhookDeliveriesOf(db, [webhookId]), [], `${purge}`)
     }
+  })
+})
+
+const LOW = 'dlv_1'
+const HIGH = 'dlv_2'
+
+suite('locks on deliveries of webhooks', () => {
+  let database: TestDatabase
+  let owner: Owner
+  let holder: pg.Client
+  before(async () => {
+    database = await openDatabase('postgres')
+    owner = await addAccount(database.db)
+    holder = new pg.Client({ connectionString: database.place })
+    await holder.connect()
+  })
+  beforeEach(async () => {
+    await runSql(database, 'truncate webhook_deliveries')
+    // As they lie, the later one comes first.
+    for (const id of [HIGH, LOW]) {
+      await runSql(
+        database,
+        `insert into webhook_deliveries (id, account_id, lane, event_id, event_kind, queue_state,
+           leased_by, lease_until, status, attempts, created_at)
+         values ('${id}', '${owner.accountId}', 'whk_1', 'evt_1', 'message.received', 'leased',
+           'a worker', 1, 'pending', 1, 0)`,
+      )
+    }
+  })
+  after(async () => {
+    await holder.end()
+    await database.close()
+  })
+
+  const remaining = async () =>
+    (await database.db.read.selectFrom('webhook_deliveries').select('id').execute()).map(
+      ({ id }) => id,
+    )
+  const isWaiting = async () => {
+    const text = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    return (await runSql(database, text)).length > 0
+  }
+  const lock = (id: string) =>
+    `select id from webhook_deliveries where id = '${id}' for update nowait`
+
+  const ids = [HIGH, LOW]
+  const writes: [string, () => Promise<unknown>][] = [
+    [
+      'what gives back',
+      () => database.db.write(webhookQueue.giveBack, { worker: 'a worker', ids }),
+    ],
+    ['what drops', () => database.db.write(dropWebhookDeliveries, { ids })],
+    ['what purges', () => database.db.write(purgeWebhookStep, { webhookId: 'whk_1' })],
+  ]
+  for (const [name, write] of writes) {
+    test(`${name} several locks the first of them first`, async () => {
+      await holder.query('begin')
+      await holder.query(lock(LOW))
+      const written = write()
+      try {
+        await until(isWaiting)
+        assert.equal((await runSql(database, lock(HIGH))).length, 1)
+      } finally {
+        await holder.query('rollback')
+      }
+      await written
+    })
+  }
+
+  test('what removes old ones passes over one that is in use', async () => {
+    await holder.query('begin')
+    await holder.query(lock(LOW))
+    try {
+      await database.db.write(purgeExpiredStep, { nowMs: 365 * DAY_MS })
+      assert.deepEqual(await remaining(), [LOW])
+    } finally {
+      await holder.query('rollback')
+    }
+    await database.db.write(purgeExpiredStep, { nowMs: 365 * DAY_MS })
+    assert.deepEqual(await remaining(), [])
   })
 })

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
+import { renderEventKindsPage } from '@mailroom/contract/event-kinds.ts'
 import {
   errorsOf,
   isBodyOptional,
@@ -9,7 +11,13 @@ import {
   pathNames,
 } from '@mailroom/contract/operations.ts'
 import { errorExample } from '@mailroom/contract/shapes/error.ts'
+import { COUNTED_MAX as COUNTED_TOLD } from '@mailroom/contract/shapes/page.ts'
+import { FILTER_IDS_MAX as FILTER_IDS_TOLD } from '@mailroom/contract/shapes/webhook.ts'
+import { eventKinds } from '@mailroom/contract/vocabulary.ts'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { COUNTED_MAX } from '#events/event-rows.ts'
+import { FILTER_IDS_MAX } from '#streams/websocket-session.ts'
+import { signWebhook } from '#webhooks/webhook-secrets.ts'
 import { document, written } from './document.ts'
 
 const SENTENCE = /^[A-Z].*[.]$/
@@ -266,4 +274,107 @@ test('the codes that the specification names are in the vocabulary with their st
     [429, 'cold_outreach_limit'],
   ]
   for (const [status, code] of named) assert.equal(errorCodes[code].status, status)
+})
+
+type Parameter = { name: string; in: string; required: boolean; schema: Record<string, unknown> }
+
+function parametersOf(path: string): Map<string, Parameter> {
+  const { parameters } = document.paths[path].get
+  return new Map(parameters.map((one: Parameter) => [one.name, one]))
+}
+
+test('only the stream is endless, and it goes on behind Last-Event-ID', () => {
+  for (const id of operationIds) {
+    const { path, method, success } = operationOf(id)
+    const { parameters = [] } = document.paths[path][method.toLowerCase()]
+    const isResumed = parameters.some(({ name }: Parameter) => name === 'Last-Event-ID')
+    assert.equal(isResumed, id === 'events.stream', id)
+    assert.equal('isEndless' in success, id === 'events.stream', id)
+  }
+  const { responses } = document.paths['/v1/events/stream'].get
+  assert.deepEqual(Object.keys(responses[200].content), ['text/event-stream'])
+  const field = parametersOf('/v1/events/stream').get('Last-Event-ID')
+  assert.deepEqual([field?.in, field?.required], ['header', false])
+})
+
+test('a wait is of one to sixty seconds, and thirty unless it says so', () => {
+  const { schema } = parametersOf('/v1/inboxes/{id}/wait').get('timeout') ?? { schema: {} }
+  assert.deepEqual(schema, { type: 'integer', minimum: 1, maximum: 60, default: 30 })
+})
+
+test('the log and the stream filter alike', () => {
+  const names = (path: string) =>
+    [...parametersOf(path).values()].filter((one) => one.in === 'query').map(({ name }) => name)
+  const common = ['after', 'event_types', 'inbox_id']
+  assert.deepEqual(names('/v1/events/stream'), common)
+  assert.deepEqual(names('/v1/events'), ['limit', 'order', ...common])
+})
+
+test('an event is described with every kind that there is', () => {
+  const { Event } = document.components.schemas
+  assert.deepEqual(Event.properties.event.enum, [...eventKinds])
+  const page = document.paths['/v1/events'].get.responses[200].content['application/json'].schema
+  assert.deepEqual(page.properties.data.items, { $ref: '#/components/schemas/Event' })
+})
+
+test('the WebSocket is in the document, with its frames and close codes', () => {
+  const { get } = document.paths['/v1/ws']
+  assert.deepEqual(Object.keys(get.responses), ['101', '400', '426', '429', '500', '503'])
+  const example = get.responses[426].content['application/json'].examples.upgrade_required.value
+  assert.equal(example.error, 'upgrade_required')
+  for (const word of [
+    'subscribe',
+    'unsubscribe',
+    'ping',
+    'last_event_id',
+    '4001',
+    '4008',
+    '4029',
+  ]) {
+    assert.ok(get.description.includes(word), word)
+  }
+})
+
+const page = new URL('../../../../docs/event-kinds.md', import.meta.url)
+test('docs/event-kinds.md is current (else: npm run generate)', () => {
+  assert.equal(readFileSync(page, 'utf8'), renderEventKindsPage())
+})
+
+test('the page names every kind of event, each in a row of its own', () => {
+  const rows = renderEventKindsPage().split('\n')
+  for (const kind of eventKinds) {
+    assert.equal(rows.filter((row) => row.startsWith(`| \`${kind}\` | `)).length, 1, kind)
+  }
+})
+
+test('the request to a receiver is described with its event and each field that signs it', () => {
+  const { post } = document.webhooks.event
+  const schema = post.requestBody.content['application/json'].schema
+  assert.deepEqual(schema, { $ref: '#/components/schemas/Event' })
+  const sent = signWebhook({ id: 'evt_1', timestamp: 1, body: '{}', secrets: ['whsec_YQ==', 'x'] })
+  type Field = { name: string; required: boolean; schema: { pattern?: string } }
+  const described = new Map<string, Field>(
+    post.parameters.map((field: Field) => [field.name, field]),
+  )
+  assert.deepEqual([...described.keys()].sort(), Object.keys(sent).sort())
+  for (const [name, value] of Object.entries(sent)) {
+    const { required, schema } = described.get(name) ?? { required: false, schema: {} }
+    assert.equal(required, name !== 'X-Signature-Previous')
+    assert.match(value, new RegExp(schema.pattern ?? ''))
+  }
+})
+
+test('the envelope has what the specification names', () => {
+  const { Event, EventMessage } = document.components.schemas
+  const envelope =
+    'event event_id occurred_at delivered_at attempt inbox_id pod_id thread_id message'
+  for (const name of envelope.split(' ')) assert.ok(Event.properties[name], name)
+  const message =
+    'id rfc_message_id direction from to cc subject body_text body_html extracted_text attachments authentication received_at sent_at'
+  for (const name of message.split(' ')) assert.ok(EventMessage.properties[name], name)
+  assert.deepEqual(Event.properties.event.enum, [...eventKinds])
+})
+
+test('bounds that the contract tells are those of the service', () => {
+  assert.deepEqual([COUNTED_TOLD, FILTER_IDS_TOLD], [COUNTED_MAX, FILTER_IDS_MAX])
 })

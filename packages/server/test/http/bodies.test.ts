@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { JSON_BODY_BYTES_MAX } from '#http/collect-body.ts'
-import { type Door, errorOf, GOOD_KEY, openDoor } from '#test/http/door.ts'
+import { errorOf, GOOD_KEY, openTestServer, type TestServer } from '#test/http/test-server.ts'
 import { exchange } from '#test/http/wire.ts'
 
-let door: Door
+let server: TestServer
 before(async () => {
-  door = await openDoor()
+  server = await openTestServer()
 })
-after(() => door.close(0))
+after(() => server.close(0))
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -18,7 +18,7 @@ function post(
   body: string | Uint8Array,
   headers: Record<string, string> = JSON_TYPE,
 ) {
-  return door.request(path, { method: 'POST', body, headers })
+  return server.request(path, { method: 'POST', body, headers })
 }
 
 async function assertError(response: Response, status: number, code: string) {
@@ -68,7 +68,7 @@ test('a display name holds no marks that turn the direction of writing', async (
     const body = JSON.stringify({ displayName: `Ada${mark}moc.elpmaxe` })
     for (const method of ['POST', 'PATCH']) {
       const path = method === 'POST' ? '/v1/inboxes' : '/v1/inboxes/inb_1'
-      const response = await door.request(path, { method, body, headers: JSON_TYPE })
+      const response = await server.request(path, { method, body, headers: JSON_TYPE })
       await assertError(response, 400, 'bad_request')
     }
   }
@@ -86,13 +86,13 @@ test('a body of exactly the limit is read, and one byte more is 413 payload_too_
 test('a client that sends far too much can read its 413 and go on', async () => {
   const response = await post('/v1/pods', 'x'.repeat(20 * JSON_BODY_BYTES_MAX))
   await assertError(response, 413, 'payload_too_large')
-  assert.equal((await door.request('/v1/pods')).status, 200)
+  assert.equal((await server.request('/v1/pods')).status, 200)
 })
 
 test('after a body that was too large the connection goes on', async () => {
   const head = `Host: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n`
   const length = 20 * JSON_BODY_BYTES_MAX
-  const socket = connect({ port: door.port, host: '127.0.0.1' })
+  const socket = connect({ port: server.port, host: '127.0.0.1' })
   socket.write(
     `POST /v1/pods HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`,
   )
@@ -106,20 +106,20 @@ test('after a body that was too large the connection goes on', async () => {
 test('a chunked body over the limit is 413 before it ends', async () => {
   const chunk = `${(65_536).toString(16)}\r\n${'x'.repeat(65_536)}\r\n`
   const head = `POST /v1/pods HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
-  const { status } = await exchange(door.port, head + chunk.repeat(20))
+  const { status } = await exchange(server.port, head + chunk.repeat(20))
   assert.equal(status, 413)
 })
 
 test('an operation that needs a body says so', async () => {
   for (const headers of [{}, JSON_TYPE]) {
-    const response = await door.request('/v1/threads/thr_1', { method: 'PATCH', headers })
+    const response = await server.request('/v1/threads/thr_1', { method: 'PATCH', headers })
     await assertError(response, 400, 'bad_request')
   }
 })
 
 test('where nothing in the body is required it may be missing', async () => {
   for (const headers of [{}, JSON_TYPE, { 'content-type': 'text/plain' }]) {
-    const response = await door.request('/v1/inboxes', { method: 'POST', headers })
+    const response = await server.request('/v1/inboxes', { method: 'POST', headers })
     assert.equal(response.status, 201, JSON.stringify(headers))
     const { input } = (await response.json()) as { input: unknown }
     assert.deepEqual(input, { path: {}, query: {}, body: {} })
@@ -130,15 +130,19 @@ test('a DELETE may name a content type without a body, or carry one that nobody 
   const init = { method: 'DELETE' }
   for (const type of ['application/json', 'text/plain', 'multipart/form-data', 'nonsense/']) {
     const headers = { 'content-type': type }
-    const empty = await door.request('/v1/pods/pod_1', { ...init, headers })
+    const empty = await server.request('/v1/pods/pod_1', { ...init, headers })
     assert.equal(empty.status, 204, type)
   }
-  const full = await door.request('/v1/pods/pod_1', { ...init, headers: JSON_TYPE, body: '{"a":' })
+  const full = await server.request('/v1/pods/pod_1', {
+    ...init,
+    headers: JSON_TYPE,
+    body: '{"a":',
+  })
   assert.equal(full.status, 204)
 })
 
 test('a GET may name a content type', async () => {
-  assert.equal((await door.request('/v1/pods', { headers: JSON_TYPE })).status, 200)
+  assert.equal((await server.request('/v1/pods', { headers: JSON_TYPE })).status, 200)
 })
 
 const violations: [string, string, string, string][] = [
@@ -160,7 +164,7 @@ for (const [route, body, path, message] of violations) {
   test(`${route} with ${body} is told that ${path} ${message}`, async () => {
     const [method = '', url = ''] = route.split(' ')
     const token = url.startsWith('/admin') ? 'operator-token-of-the-test' : GOOD_KEY
-    const response = await door.request(url, { method, body, headers: JSON_TYPE, token })
+    const response = await server.request(url, { method, body, headers: JSON_TYPE, token })
     const error = await assertError(response, 400, 'bad_request')
     assert.deepEqual(error.details, [{ path, message }])
     assert.equal(error.message, `The field "${path}" ${message}.`)

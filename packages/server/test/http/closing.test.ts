@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { GOOD_KEY, openDoor } from '#test/http/door.ts'
+import { GOOD_KEY, openTestServer } from '#test/http/test-server.ts'
 import { readAnswer } from '#test/http/wire.ts'
 
 const GET = `GET /v1/pods/a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`
 
-/** A door whose `pods.get` waits until it is released. */
+/** A server whose `pods.get` waits until it is released. */
 async function openSlowDoor() {
   const entered = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
-  const door = await openDoor({
+  const server = await openTestServer({
     answers: {
       'pods.get': async () => {
         entered.resolve()
@@ -21,7 +21,7 @@ async function openSlowDoor() {
       },
     },
   })
-  return { door, entered: entered.promise, release: () => released.resolve() }
+  return { server, entered: entered.promise, release: () => released.resolve() }
 }
 
 async function open(port: number) {
@@ -32,11 +32,11 @@ async function open(port: number) {
 }
 
 test('a request under way is answered, and its connection is closed after it', async () => {
-  const { door, entered, release } = await openSlowDoor()
-  const socket = await open(door.port)
+  const { server, entered, release } = await openSlowDoor()
+  const socket = await open(server.port)
   socket.write(GET)
   await entered
-  const closed = door.close(5_000)
+  const closed = server.close(5_000)
   const answer = readAnswer(socket)
   release()
   const { status, headers } = await answer
@@ -46,49 +46,49 @@ test('a request under way is answered, and its connection is closed after it', a
 })
 
 test('an idle connection does not hold up the end', async () => {
-  const door = await openDoor()
-  const socket = await open(door.port)
+  const server = await openTestServer()
+  const socket = await open(server.port)
   socket.write(GET)
   await readAnswer(socket)
   const startMs = performance.now()
-  await door.close(60_000)
+  await server.close(60_000)
   assert.ok(performance.now() - startMs < 20_000)
 })
 
 test('a connection on which nothing was said does not hold up the end', async () => {
-  const door = await openDoor()
-  const socket = await open(door.port)
+  const server = await openTestServer()
+  const socket = await open(server.port)
   const cut = once(socket, 'close')
   const startMs = performance.now()
-  await door.close(60_000)
+  await server.close(60_000)
   assert.ok(performance.now() - startMs < 20_000)
   await cut
 })
 
 test('after the time to drain, what is left is cut', async () => {
-  const { door, entered, release } = await openSlowDoor()
-  const socket = await open(door.port)
+  const { server, entered, release } = await openSlowDoor()
+  const socket = await open(server.port)
   socket.write(GET)
   await entered
-  await door.close(50)
+  await server.close(50)
   assert.equal((await readAnswer(socket)).status, 0)
   release()
 })
 
 test('closing twice waits for the same end', async () => {
-  const door = await openDoor()
-  await Promise.all([door.close(100), door.close(100)])
-  await assert.rejects(fetch(`${door.address}/health`))
+  const server = await openTestServer()
+  await Promise.all([server.close(100), server.close(100)])
+  await assert.rejects(fetch(`${server.address}/health`))
 })
 
 test('a request that is complete only after the close is 503 in the form of an error', async () => {
-  const { door, entered, release } = await openSlowDoor()
-  const late = await open(door.port)
+  const { server, entered, release } = await openSlowDoor()
+  const late = await open(server.port)
   late.write(GET.slice(0, 20))
-  const early = await open(door.port)
+  const early = await open(server.port)
   early.write(GET)
   await entered
-  const closed = door.close(5_000)
+  const closed = server.close(5_000)
   late.write(GET.slice(20))
   const { status, body, headers } = await readAnswer(late)
   assert.equal(status, 503)
@@ -99,7 +99,7 @@ test('a request that is complete only after the close is 503 in the form of an e
 })
 
 test('a port that is taken rejects', async () => {
-  const door = await openDoor()
-  await assert.rejects(openDoor({ port: door.port }), { code: 'EADDRINUSE' })
-  await door.close(0)
+  const server = await openTestServer()
+  await assert.rejects(openTestServer({ port: server.port }), { code: 'EADDRINUSE' })
+  await server.close(0)
 })

@@ -4,15 +4,15 @@ import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { AppError } from '#platform/problem.ts'
-import { type Door, GOOD_KEY, GOOD_SESSION, openDoor } from '#test/http/door.ts'
+import { GOOD_KEY, GOOD_SESSION, openTestServer, type TestServer } from '#test/http/test-server.ts'
 
 const LONG = 'the same words again and again '.repeat(1_000)
 const SHORT = 'a few words'
 
-let door: Door
+let server: TestServer
 let readItems = 0
 before(async () => {
-  door = await openDoor({
+  server = await openTestServer({
     answers: {
       'pods.list': async () => ({ data: [], total: 0, filler: LONG }) as never,
       'threads.list': async () => ({ data: many(), total: 1 }) as never,
@@ -26,7 +26,7 @@ before(async () => {
     },
   })
 })
-after(() => door.close(0))
+after(() => server.close(0))
 
 async function* many() {
   for (readItems = 0; readItems < 3_000; readItems += 1) yield { text: randomText() }
@@ -46,7 +46,7 @@ const failing = (): AsyncIterable<unknown> =>
 function get(path: string, headers: Record<string, string> = {}): Promise<IncomingMessage> {
   const sent = { authorization: `Bearer ${GOOD_KEY}`, 'accept-encoding': 'gzip', ...headers }
   return new Promise((resolve, reject) => {
-    httpRequest(`${door.address}${path}`, { headers: sent }, resolve).on('error', reject).end()
+    httpRequest(`${server.address}${path}`, { headers: sent }, resolve).on('error', reject).end()
   })
 }
 
@@ -84,7 +84,7 @@ test('what a client does not take, a short answer, a file and a HEAD are not com
     )
     await bytesOf(answer)
   }
-  const head = await door.request('/v1/pods', { method: 'HEAD' })
+  const head = await server.request('/v1/pods', { method: 'HEAD' })
   assert.equal(head.headers.get('content-encoding'), null)
 })
 
@@ -93,7 +93,7 @@ test('an answer to a session of the console is never compressed', async () => {
   for (const path of ['/v1/pods', '/v1/inboxes/one/threads']) {
     const headers = { 'accept-encoding': 'gzip', cookie, 'sec-fetch-site': 'same-origin' }
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      httpRequest(`${door.address}${path}`, { headers }, resolve).on('error', reject).end()
+      httpRequest(`${server.address}${path}`, { headers }, resolve).on('error', reject).end()
     })
     assert.equal(answer.statusCode, 200)
     assert.equal(answer.headers['content-encoding'], undefined, path)

@@ -5,23 +5,23 @@ import { errorCodes } from '@mailroom/contract/error-codes.ts'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { Mailroom } from '@mailroom/sdk'
 import { sampleNames, typeScriptSample } from '#api/description.ts'
-import { GOOD_KEY, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
+import { GOOD_KEY, OPERATOR_TOKEN, openTestServer } from '#test/http/test-server.ts'
 
 test('the OpenAPI document is served without a key', async () => {
-  const door = await openDoor()
-  const response = await door.request('/openapi.json', { token: null })
+  const server = await openTestServer()
+  const response = await server.request('/openapi.json', { token: null })
   const document = (await response.json()) as { openapi: string; servers: unknown }
-  await door.close(0)
+  await server.close(0)
   assert.match(response.headers.get('content-type') ?? '', /^application\/json/)
   assert.equal(document.openapi, '3.1.0')
   assert.deepEqual(document.servers, [{ url: 'http://mailroom.example' }])
 })
 
 async function pageOf(path: string) {
-  const door = await openDoor()
-  const response = await door.request(path, { token: null })
+  const server = await openTestServer()
+  const response = await server.request(path, { token: null })
   const text = await response.text()
-  await door.close(0)
+  await server.close(0)
   return { response, text }
 }
 
@@ -98,11 +98,11 @@ test('the full text for language models has every operation, object, field and c
 })
 
 test('every TypeScript sample on the reference page is a call that the client has', async (t) => {
-  const door = await openDoor({
+  const server = await openTestServer({
     answers: { 'messages.deliveries': async () => ({ data: [], total: 0 }) },
   })
-  t.after(() => door.close(0))
-  const client = new Mailroom({ baseUrl: door.address, apiKey: GOOD_KEY, maxRetries: 0 })
+  t.after(() => server.close(0))
+  const client = new Mailroom({ baseUrl: server.address, apiKey: GOOD_KEY, maxRetries: 0 })
   for (const id of operationIds) {
     const [namespace = '', ...rest] = id.split('.')
     let method: unknown = Reflect.get(client, namespace)
@@ -124,10 +124,10 @@ const AsyncFunction = (async () => {}).constructor as new (
 ) => (...values: unknown[]) => Promise<unknown>
 
 test('the page for language models names what they can do, and what mail is', async () => {
-  const door = await openDoor()
-  const response = await door.request('/llms.txt', { token: null })
+  const server = await openTestServer()
+  const response = await server.request('/llms.txt', { token: null })
   const page = await response.text()
-  await door.close(0)
+  await server.close(0)
   assert.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8')
   assert.match(page, /^# Mailroom\n\n> /)
   for (const id of operationIds) {
@@ -139,16 +139,16 @@ test('the page for language models names what they can do, and what mail is', as
 })
 
 test('every example of a body on the reference page is one that the service takes', async (t) => {
-  const door = await openDoor()
-  t.after(() => door.close(0))
-  const page = await (await door.request('/docs', { token: null })).text()
+  const server = await openTestServer()
+  t.after(() => server.close(0))
+  const page = await (await server.request('/docs', { token: null })).text()
   let tried = 0
   for (const id of operationIds) {
     const { method, path, auth, body } = operationOf(id)
     if (!body) continue
     const [, article = ''] = page.split(`<article id="${id}">`)
     const [, example = ''] = /-d &#39;(.*?)&#39;<\/code>/.exec(article) ?? []
-    const answer = await door.request(path.replaceAll(/\{\w+\}/g, 'one'), {
+    const answer = await server.request(path.replaceAll(/\{\w+\}/g, 'one'), {
       method,
       token: auth === 'operator' ? OPERATOR_TOKEN : GOOD_KEY,
       headers: { 'content-type': 'application/json', 'idempotency-key': 'key' },

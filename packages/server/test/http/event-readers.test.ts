@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EndReason, EventReader } from '#http/event-readers.ts'
 import { silentLog } from '#platform/log.ts'
-import { keepingLog, openReaders } from '#test/http/door.ts'
+import { keepingLog, openReaders } from '#test/http/test-server.ts'
 
 type Made = EventReader & { readonly ended: Promise<EndReason>; readonly ends: EndReason[] }
 

@@ -1,4 +1,4 @@
-// An event as a stream of the door is told it, with a text of the test's own.
+// An event as a stream of the server is told it, with a text of the test's own.
 
 import type { EventText } from '#streams/envelope.ts'
 
@@ -20,7 +20,7 @@ export function eventText(id: string, text: string): EventText {
     isTruncated: false,
     render: () => text,
     body() {
-      throw new Error('The door writes texts.')
+      throw new Error('The server writes texts.')
     },
   }
 }

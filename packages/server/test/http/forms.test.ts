@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { FORM_PART_HEAD_BYTES_MAX, FORM_PARTS_MAX } from '#http/read-body.ts'
-import { type Door, errorOf, openDoor } from '#test/http/door.ts'
+import { errorOf, openTestServer, type TestServer } from '#test/http/test-server.ts'
 
-let door: Door
+let server: TestServer
 type Seen = { attachments: readonly { filename: string; content: Uint8Array }[] }
 let seen: Seen[] = []
 const firstFile = () => seen[0]?.attachments[0]
 before(async () => {
-  door = await openDoor({
+  server = await openTestServer({
     answers: {
       'inboxes.send': (input) => {
         seen.push(input.body)
@@ -17,7 +17,7 @@ before(async () => {
     },
   })
 })
-after(() => door.close(0))
+after(() => server.close(0))
 
 const PATH = '/v1/inboxes/inb_1/send'
 const BOUNDARY = 'bbb'
@@ -31,7 +31,7 @@ function post(body: RequestInit['body'], type?: string) {
     'idempotency-key': `key-${keys}`,
     ...(type === undefined ? {} : { 'content-type': type }),
   }
-  return door.request(PATH, { method: 'POST', body, headers })
+  return server.request(PATH, { method: 'POST', body, headers })
 }
 
 type Content = string | Uint8Array
@@ -371,7 +371,7 @@ test('operations that take no form say 415 unsupported_media_type', async () => 
     [PATH, 'multipart/mixed; boundary=bbb'],
   ] as const) {
     const headers = { 'content-type': type, 'idempotency-key': 'k' }
-    const response = await door.request(path, { method: 'POST', body: whole, headers })
+    const response = await server.request(path, { method: 'POST', body: whole, headers })
     assert.equal(response.status, 415)
     const { error, message } = await errorOf(response)
     assert.equal(error, 'unsupported_media_type')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import type { RequestPorts } from '#api/routes.ts'
-import { type DoorOptions, errorOf, openDoor } from '#test/http/door.ts'
+import { errorOf, openTestServer, type TestServerOptions } from '#test/http/test-server.ts'
 import { exchange } from '#test/http/wire.ts'
 
 const PATH = '/v1/inboxes/inb_1/send'
@@ -16,11 +16,11 @@ beforeEach(() => {
   sent = []
 })
 
-type SendingDoor = Awaited<ReturnType<typeof openSendingDoor>>
+type SendingServer = Awaited<ReturnType<typeof openSendingServer>>
 
 /** A server that notes what it asks for and what it sends. */
-async function openSendingDoor(options: DoorOptions = {}) {
-  const door = await openDoor({
+async function openSendingServer(options: TestServerOptions = {}) {
+  const server = await openTestServer({
     ...options,
     ports: {
       findReplay: async (question) => {
@@ -38,25 +38,25 @@ async function openSendingDoor(options: DoorOptions = {}) {
     },
   })
   const send = (body: RequestInit['body'], headers: Record<string, string> = {}, path = PATH) =>
-    door.request(path, { method: 'POST', body, headers: { 'idempotency-key': 'k', ...headers } })
-  return { ...door, send }
+    server.request(path, { method: 'POST', body, headers: { 'idempotency-key': 'k', ...headers } })
+  return { ...server, send }
 }
 
-const sendJson = (door: SendingDoor, body: object, headers = {}) =>
-  door.send(JSON.stringify(body), { ...JSON_TYPE, ...headers })
+const sendJson = (server: SendingServer, body: object, headers = {}) =>
+  server.send(JSON.stringify(body), { ...JSON_TYPE, ...headers })
 
 async function codeOf(response: Response): Promise<string> {
   return `${response.status} ${(await errorOf(response)).error}`
 }
 
 test('a key has 1 to 255 printable characters and comes once', async () => {
-  await using door = await openSendingDoor()
+  await using server = await openSendingServer()
   for (const key of ['a', 'a'.repeat(255), 'a b', '"quoted"', "!#$%&'*+,;=~"]) {
-    assert.equal((await sendJson(door, good, { 'idempotency-key': key })).status, 200, key)
+    assert.equal((await sendJson(server, good, { 'idempotency-key': key })).status, 200, key)
     assert.equal(sent.at(-1)?.idempotencyKey, key)
   }
   for (const key of ['a'.repeat(256), 'a'.repeat(10_000), 'a\tb', 'caf\xe9', 'a\x80']) {
-    const response = await sendJson(door, good, { 'idempotency-key': key })
+    const response = await sendJson(server, good, { 'idempotency-key': key })
     const { error, details } = await errorOf(response)
     assert.deepEqual([response.status, error], [400, 'bad_request'], key)
     assert.equal((details as { path: string }[])[0]?.path, 'Idempotency-Key')
@@ -64,28 +64,28 @@ test('a key has 1 to 255 printable characters and comes once', async () => {
   assert.equal(asked.length, 5)
   const head = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer mr_good0000000000000000000000000000000000000\r\n`
   const twice = 'Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n'
-  const { status, body } = await exchange(door.port, head + twice)
+  const { status, body } = await exchange(server.port, head + twice)
   assert.equal(status, 400)
   assert.match(body, /must occur only once/)
 })
 
 test('an earlier answer is given before the body is checked, and says that it is one', async () => {
   const ports = { findReplay: async () => ({ messageId: 'msg_earlier' }) }
-  await using door = await openSendingDoor({ ports })
+  await using server = await openSendingServer({ ports })
   for (const body of [good, { nonsense: true }]) {
-    const response = await sendJson(door, body)
+    const response = await sendJson(server, body)
     assert.equal(response.status, 200)
     assert.equal(response.headers.get('idempotency-replayed'), 'true')
     assert.deepEqual(await response.json(), { messageId: 'msg_earlier' })
   }
   assert.deepEqual(sent, [])
-  assert.equal(await codeOf(await door.send('{"to":', JSON_TYPE)), '400 bad_request')
-  assert.equal(await codeOf(await door.send(undefined)), '400 bad_request')
+  assert.equal(await codeOf(await server.send('{"to":', JSON_TYPE)), '400 bad_request')
+  assert.equal(await codeOf(await server.send(undefined)), '400 bad_request')
 })
 
-async function hashOf(door: SendingDoor, body: RequestInit['body'], type = {}, path = PATH) {
+async function hashOf(server: SendingServer, body: RequestInit['body'], type = {}, path = PATH) {
   asked = []
-  await (await door.send(body, type, path)).arrayBuffer()
+  await (await server.send(body, type, path)).arrayBuffer()
   return Buffer.from(asked[0]?.requestHash ?? []).toString('hex')
 }
 
@@ -96,13 +96,13 @@ function formOf(fields: [string, string | File][]): FormData {
 }
 
 test('the same request in another spelling is the same, also as a form', async () => {
-  await using door = await openSendingDoor()
+  await using server = await openSendingServer()
   const attachments = [{ filename: 'a.bin', contentType: 'image/png', data: 'AAEC/w==' }]
   const body = { ...good, cc: ['b@c.example'], includeQuote: false, attachments }
-  const plain = await hashOf(door, JSON.stringify(body), JSON_TYPE)
+  const plain = await hashOf(server, JSON.stringify(body), JSON_TYPE)
   const reversed = Object.fromEntries(Object.entries(body).reverse())
   const spaced = JSON.stringify(reversed, null, 2).replace('A subject', '\\u0041 subject')
-  assert.equal(await hashOf(door, spaced, JSON_TYPE), plain)
+  assert.equal(await hashOf(server, spaced, JSON_TYPE), plain)
   const file = new File([new Uint8Array([0, 1, 2, 255])], 'a.bin', { type: 'image/png' })
   const form = formOf([
     ['includeQuote', 'false'],
@@ -110,17 +110,17 @@ test('the same request in another spelling is the same, also as a form', async (
     ['cc', 'b@c.example'],
     ...Object.entries(good),
   ])
-  assert.equal(await hashOf(door, form), plain)
+  assert.equal(await hashOf(server, form), plain)
 })
 
 test('what is written out of the defaults is the same as what is left out', async () => {
-  await using door = await openSendingDoor()
-  const plain = await hashOf(door, JSON.stringify(good), JSON_TYPE)
+  await using server = await openSendingServer()
+  const plain = await hashOf(server, JSON.stringify(good), JSON_TYPE)
   const lists = { cc: [], attachments: [] }
   const written = { ...good, ...lists, includeQuote: true, bodyHtml: '', unsubscribe: false }
-  assert.equal(await hashOf(door, JSON.stringify(written), JSON_TYPE), plain)
+  assert.equal(await hashOf(server, JSON.stringify(written), JSON_TYPE), plain)
   const nulls = { ...good, cc: null, replyTo: null, threadId: null, includeQuote: null }
-  assert.equal(await hashOf(door, JSON.stringify(nulls), JSON_TYPE), plain)
+  assert.equal(await hashOf(server, JSON.stringify(nulls), JSON_TYPE), plain)
   const form = formOf([
     ...Object.entries(good),
     ['includeQuote', 'true'],
@@ -128,11 +128,11 @@ test('what is written out of the defaults is the same as what is left out', asyn
     ['cc', ''],
     ['attachments', new File([], '')],
   ])
-  assert.equal(await hashOf(door, form), plain)
+  assert.equal(await hashOf(server, form), plain)
 })
 
 test('requests that ask for something else have other hashes', async () => {
-  await using door = await openSendingDoor()
+  await using server = await openSendingServer()
   const hashes = new Set<string>()
   const bodies = [
     good,
@@ -157,13 +157,13 @@ test('requests that ask for something else have other hashes', async () => {
     {},
     null,
   ]
-  for (const body of bodies) hashes.add(await hashOf(door, JSON.stringify(body), JSON_TYPE))
-  hashes.add(await hashOf(door, JSON.stringify(good), JSON_TYPE, '/v1/inboxes/inb_2/send'))
+  for (const body of bodies) hashes.add(await hashOf(server, JSON.stringify(body), JSON_TYPE))
+  hashes.add(await hashOf(server, JSON.stringify(good), JSON_TYPE, '/v1/inboxes/inb_2/send'))
   assert.equal(hashes.size, bodies.length + 1)
 })
 
 test('outside the sandbox its routes are not there, whatever is sent to them', async () => {
-  await using door = await openSendingDoor({ ports: { isSandbox: () => false } })
+  await using server = await openSendingServer({ ports: { isSandbox: () => false } })
   const post = { method: 'POST', body: '{"to":', headers: JSON_TYPE }
   for (const [path, init] of [
     ['/v1/sandbox/messages', {}],
@@ -174,8 +174,8 @@ test('outside the sandbox its routes are not there, whatever is sent to them', a
     ['/v1/sandbox/inbound', post],
     ['/v1/sandbox/inbound', { ...post, headers: { 'content-type': 'x' } }],
   ] as const) {
-    assert.equal(await codeOf(await door.request(path, init)), '404 not_found')
+    assert.equal(await codeOf(await server.request(path, init)), '404 not_found')
   }
-  const unauthorized = await door.request('/v1/sandbox/messages', { token: null })
+  const unauthorized = await server.request('/v1/sandbox/messages', { token: null })
   assert.equal(await codeOf(unauthorized), '401 unauthorized')
 })

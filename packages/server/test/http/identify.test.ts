@@ -3,37 +3,37 @@ import { test } from 'node:test'
 import { clientGroup, plainAddress } from '@mailroom/smtp/client-address.ts'
 import { addressRanges } from '#config/forms.ts'
 import { AppError } from '#platform/problem.ts'
-import { type DoorOptions, GOOD_KEY, openDoor } from '#test/http/door.ts'
+import { GOOD_KEY, openTestServer, type TestServerOptions } from '#test/http/test-server.ts'
 
 test('the scheme is read in any case', async () => {
-  await using door = await openDoor()
+  await using server = await openTestServer()
   for (const scheme of ['bearer', 'BEARER', 'Bearer  ']) {
     const headers = { authorization: `${scheme} ${GOOD_KEY}` }
-    assert.equal((await fetch(`${door.address}/v1/pods`, { headers })).status, 200)
+    assert.equal((await fetch(`${server.address}/v1/pods`, { headers })).status, 200)
   }
 })
 
 test('a bad body is not looked at before the key', async () => {
-  await using door = await openDoor()
+  await using server = await openTestServer()
   const init = { method: 'POST', body: '{', token: null }
-  assert.equal((await door.request('/v1/pods', init)).status, 401)
+  assert.equal((await server.request('/v1/pods', init)).status, 401)
 })
 
 test('a URL that claims to be signed goes to its handler without a key', async () => {
   const seen: unknown[] = []
-  const answers: DoorOptions['answers'] = {
+  const answers: TestServerOptions['answers'] = {
     'attachments.get': (_input, context) => {
       seen.push(context.isSigned ? 'signed' : context.accountId)
       return { headers: {}, content: 'x' }
     },
   }
-  await using door = await openDoor({ answers })
+  await using server = await openTestServer({ answers })
   const path = '/v1/attachments/msg_1/a.pdf'
   for (const query of ['?expires=1&signature=x', '?expires=1', '?signature=']) {
-    assert.equal((await door.request(path + query, { token: null })).status, 200)
+    assert.equal((await server.request(path + query, { token: null })).status, 200)
   }
-  assert.equal((await door.request(path, { token: null })).status, 401)
-  assert.equal((await door.request(path)).status, 200)
+  assert.equal((await server.request(path, { token: null })).status, 401)
+  assert.equal((await server.request(path)).status, 200)
   assert.deepEqual(seen, ['signed', 'signed', 'signed', 'acc_1'])
 })
 
@@ -41,8 +41,8 @@ test('a key that cannot be looked up is neither good nor bad', async () => {
   const authenticate = async () => {
     throw new AppError('service_unavailable', 'The database does not answer.')
   }
-  await using door = await openDoor({ authenticate })
-  const response = await door.request('/v1/pods')
+  await using server = await openTestServer({ authenticate })
+  const response = await server.request('/v1/pods')
   assert.equal(response.status, 503)
   assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
 })
@@ -66,16 +66,16 @@ async function clientWith(proxies: string, headers: Record<string, string>): Pro
   const reading = addressRanges.read(proxies)
   assert.ok('value' in reading)
   let seen: unknown
-  const answers: DoorOptions['answers'] = {
+  const answers: TestServerOptions['answers'] = {
     'pairing.start': (_input, { clientAddress }) => {
       seen = clientAddress
       return {} as never
     },
   }
-  await using door = await openDoor({ answers, trustedProxies: reading.value })
+  await using server = await openTestServer({ answers, trustedProxies: reading.value })
   const init = { method: 'POST', body: '{}', token: null }
   const all = { 'content-type': 'application/json', ...headers }
-  await door.request('/auth/cli/start', { ...init, headers: all })
+  await server.request('/auth/cli/start', { ...init, headers: all })
   return seen
 }
 
@@ -116,10 +116,10 @@ test('behind a trusted proxy each client has failures of its own', async () => {
   const reading = addressRanges.read('127.0.0.1')
   assert.ok('value' in reading)
   const limits = { apiPerMinute: 1_000, failedAuthPerMinute: 2 }
-  await using door = await openDoor({ limits, trustedProxies: reading.value })
+  await using server = await openTestServer({ limits, trustedProxies: reading.value })
   const tryAs = async (client: string) => {
     const headers = { 'x-forwarded-for': client }
-    return (await door.request('/v1/pods', { token: 'bad', headers })).status
+    return (await server.request('/v1/pods', { token: 'bad', headers })).status
   }
   assert.deepEqual([await tryAs('192.0.2.1'), await tryAs('192.0.2.1')], [401, 401])
   assert.equal(await tryAs('192.0.2.1'), 429)

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { FILES_BYTES_MAX } from '#api/read-input.ts'
 import { JSON_BODY_BYTES_MAX } from '#http/collect-body.ts'
 import { LARGE_BODY_BYTES_MAX } from '#http/read-body.ts'
-import { type Door, errorOf, GOOD_KEY, openDoor } from '#test/http/door.ts'
+import { errorOf, GOOD_KEY, openTestServer, type TestServer } from '#test/http/test-server.ts'
 import { exchange, readAnswer } from '#test/http/wire.ts'
 import { sizeOf } from '#test/size-of.ts'
 
@@ -14,7 +14,7 @@ const PATH = '/v1/inboxes/inb_1/send'
 const HEADERS = { 'content-type': 'application/json', 'idempotency-key': 'k' }
 const HEAD = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n`
 
-let door: Door
+let server: TestServer
 let sizes: number[] = []
 const answers = {
   'inboxes.send': ({ body }: { body: { attachments: readonly { content: Uint8Array }[] } }) => {
@@ -23,13 +23,13 @@ const answers = {
   },
 }
 before(async () => {
-  door = await openDoor({ answers })
+  server = await openTestServer({ answers })
 })
-after(() => door.close(0))
+after(() => server.close(0))
 
 function post(body: string | Uint8Array, headers: Record<string, string> = HEADERS, path = PATH) {
   sizes = []
-  return door.request(path, { method: 'POST', body, headers })
+  return server.request(path, { method: 'POST', body, headers })
 }
 
 async function assertError(response: Response, status: number, code: string) {
@@ -82,7 +82,7 @@ test('a form has the same limits', async () => {
     form.append('attachments', new File([new Uint8Array(bytes)], 'a.bin'))
     sizes = []
     const headers = { 'idempotency-key': 'k' }
-    return door.request(PATH, { method: 'POST', body: form, headers })
+    return server.request(PATH, { method: 'POST', body: form, headers })
   }
   assert.equal((await send(FILES_BYTES_MAX)).status, 200)
   assert.deepEqual(sizes, [FILES_BYTES_MAX])
@@ -92,7 +92,7 @@ test('a form has the same limits', async () => {
 
 test('the sandbox takes whole messages, with or without an envelope', async () => {
   const seen: unknown[] = []
-  const sandbox = await openDoor({
+  const sandbox = await openTestServer({
     answers: {
       'sandbox.receive': ({ body, query }) => {
         seen.push([body, query])
@@ -163,7 +163,7 @@ for (const [name, make, status] of hostile) {
 }
 
 test('large bodies together have a bound, small ones go on, and room is given back', async (context) => {
-  const bounded = await openDoor({ answers, largeBodiesBytesMax: 5_000_000 })
+  const bounded = await openTestServer({ answers, largeBodiesBytesMax: 5_000_000 })
   context.after(() => bounded.close(0))
   const open = async (head: string, first = '') => {
     const socket = connect({ port: bounded.port, host: '127.0.0.1' })
@@ -202,7 +202,7 @@ test('large bodies together have a bound, small ones go on, and room is given ba
 test('two large sends are worked on at once, and others wait with nothing but their bodies', async (context) => {
   const gates: (() => void)[] = []
   let arrived = Promise.withResolvers<void>()
-  const gated = await openDoor({
+  const gated = await openTestServer({
     answers: {
       'inboxes.send': async ({ body }) => {
         if (body.attachments.length > 0) {

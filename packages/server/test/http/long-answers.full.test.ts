@@ -7,9 +7,9 @@ import { systemClock } from '#platform/clock.ts'
 import { EVENT_FEED_HEADERS, type EventFeed, openEventFeed } from '#streams/event-handlers.ts'
 import type { Accepted, EventSink } from '#streams/event-stream.ts'
 import { STREAM_BUFFER_BYTES_MAX } from '#streams/event-stream.ts'
-import { type DoorOptions, GOOD_KEY, openDoor } from '#test/http/door.ts'
 import { openFeedClient } from '#test/http/event-feed-client.ts'
 import { eventText } from '#test/http/event-text.ts'
+import { GOOD_KEY, openTestServer, type TestServerOptions } from '#test/http/test-server.ts'
 
 const patience = { requestMs: 10_000, headMs: 5_000, idleMs: 1_000 }
 const headers = { authorization: `Bearer ${GOOD_KEY}` }
@@ -17,8 +17,8 @@ const filter = { kinds: [], podIds: [], inboxIds: [] }
 
 type Opening = { commentMs: number; fill?(sink: EventSink): void }
 
-/** A door whose event stream tells what `fill` writes. */
-async function openStreamDoor({ commentMs, fill }: Opening, options: DoorOptions = {}) {
+/** A server whose event stream tells what `fill` writes. */
+async function openStreamDoor({ commentMs, fill }: Opening, options: TestServerOptions = {}) {
   const ended = Promise.withResolvers<void>()
   let ends = 0
   let feed: EventFeed | null = null
@@ -34,7 +34,7 @@ async function openStreamDoor({ commentMs, fill }: Opening, options: DoorOptions
       close() {},
     }),
   }
-  const door = await openDoor({
+  const server = await openTestServer({
     patience,
     answers: {
       'events.stream': async (_input, context) => {
@@ -58,11 +58,11 @@ async function openStreamDoor({ commentMs, fill }: Opening, options: DoorOptions
     },
     ...options,
   })
-  return { door, ended: ended.promise, ends: () => ends, endFeed: () => feed?.end() }
+  return { server, ended: ended.promise, ends: () => ends, endFeed: () => feed?.end() }
 }
 
 test('a wait outlives the limit of a download before it on the same connection', async () => {
-  const door = await openDoor({
+  const server = await openTestServer({
     patience,
     answers: {
       'inboxes.wait': async () => {
@@ -71,7 +71,7 @@ test('a wait outlives the limit of a download before it on the same connection',
       },
     },
   })
-  const socket = connect(door.port, '127.0.0.1')
+  const socket = connect(server.port, '127.0.0.1')
   let answers = ''
   socket.on('data', (data) => {
     answers += data.toString()
@@ -83,7 +83,7 @@ test('a wait outlives the limit of a download before it on the same connection',
   socket.write(request('/v1/inboxes/a/wait'))
   while (!answers.endsWith('{"message":null}')) await once(socket, 'data')
   socket.destroy()
-  await door.close(0)
+  await server.close(0)
 })
 
 test('an idle stream is kept by its comments, and one without them is not', async () => {
@@ -91,8 +91,8 @@ test('an idle stream is kept by its comments, and one without them is not', asyn
     [100, true],
     [60_000, false],
   ] as const) {
-    const { door, ended } = await openStreamDoor({ commentMs })
-    const client = await openFeedClient(`${door.address}/v1/events/stream`, headers)
+    const { server, ended } = await openStreamDoor({ commentMs })
+    const client = await openFeedClient(`${server.address}/v1/events/stream`, headers)
     const next = client.next().then(
       () => 'over',
       () => 'cut',
@@ -102,25 +102,25 @@ test('an idle stream is kept by its comments, and one without them is not', asyn
     if (isKept) assert.ok(client.comments() > 5)
     client.close()
     await ended
-    await door.close(0)
+    await server.close(0)
   }
 })
 
 test('a stream is freed once when its client hangs up', async () => {
-  const { door, ended, ends } = await openStreamDoor({ commentMs: 20 })
-  const client = await openFeedClient(`${door.address}/v1/events/stream`, headers)
+  const { server, ended, ends } = await openStreamDoor({ commentMs: 20 })
+  const client = await openFeedClient(`${server.address}/v1/events/stream`, headers)
   client.close()
   await ended
-  await door.close(0)
+  await server.close(0)
   assert.equal(ends(), 1)
 })
 
 test('a stream that is ended is complete, and its connection is closed', async () => {
-  const { door, ends, endFeed } = await openStreamDoor({
+  const { server, ends, endFeed } = await openStreamDoor({
     commentMs: 20,
     fill: (sink) => sink.write(eventText('evt_1', JSON.stringify({ subject: 'a\nb\u2028c' }))),
   })
-  const client = await openFeedClient(`${door.address}/v1/events/stream`, headers)
+  const client = await openFeedClient(`${server.address}/v1/events/stream`, headers)
   assert.equal(client.response.headers.get('connection'), 'close')
   assert.deepEqual(await client.next(), {
     id: 'evt_1',
@@ -131,20 +131,20 @@ test('a stream that is ended is complete, and its connection is closed', async (
   endFeed()
   assert.equal(await client.next(), null)
   assert.equal(ends(), 1)
-  await door.close(0)
+  await server.close(0)
 })
 
 test('a stream that nobody reads is bounded, and cut', async () => {
   let written = 0
   const text = eventText('evt_1', JSON.stringify('x'.repeat(64 * 1024)))
-  const { door, ended } = await openStreamDoor({
+  const { server, ended } = await openStreamDoor({
     commentMs: 20,
     fill(sink) {
       do written += 1
       while (sink.write(text))
     },
   })
-  const socket = connect(door.port, '127.0.0.1')
+  const socket = connect(server.port, '127.0.0.1')
   const before = process.memoryUsage().arrayBuffers
   socket.pause()
   socket.write(
@@ -154,5 +154,5 @@ test('a stream that nobody reads is bounded, and cut', async () => {
   assert.ok(written * 64 * 1024 > 2 * STREAM_BUFFER_BYTES_MAX)
   assert.ok(process.memoryUsage().arrayBuffers - before < 20 * STREAM_BUFFER_BYTES_MAX)
   socket.destroy()
-  await door.close(0)
+  await server.close(0)
 })

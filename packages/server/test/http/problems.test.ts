@@ -9,7 +9,13 @@ import type { RequestSeen } from '#api/server.ts'
 import { problemOf } from '#http/problems.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { AppError } from '#platform/problem.ts'
-import { errorOf, GOOD_KEY, keepingLog, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
+import {
+  errorOf,
+  GOOD_KEY,
+  keepingLog,
+  OPERATOR_TOKEN,
+  openTestServer,
+} from '#test/http/test-server.ts'
 import { exchange } from '#test/http/wire.ts'
 
 test('every code of the vocabulary is answered with its status', () => {
@@ -80,7 +86,7 @@ test('a store in trouble is 503 service_unavailable without a word of its error'
 test('a fault of ours is logged with its cause and the id that the caller got', async () => {
   const { log, lines } = keepingLog()
   const cause = new Error('disk on fire')
-  const door = await openDoor({
+  const server = await openTestServer({
     log,
     answers: {
       'pods.get': () => {
@@ -91,10 +97,10 @@ test('a fault of ours is logged with its cause and the id that the caller got', 
       },
     },
   })
-  const response = await door.request('/v1/pods/pod_1')
+  const response = await server.request('/v1/pods/pod_1')
   const body = await errorOf(response)
-  await door.request('/v1/pods/pod_1', { method: 'DELETE' })
-  await door.close(0)
+  await server.request('/v1/pods/pod_1', { method: 'DELETE' })
+  await server.close(0)
   assert.equal(response.status, 500)
   assert.doesNotMatch(JSON.stringify(body), /unexpected|fire/)
   assert.equal(lines.length, 1)
@@ -112,27 +118,27 @@ test('bytes, text and streams are sent as they are', async () => {
     Readable.from([Buffer.from([1, 2, 3])]),
   ]
   for (const content of contents) {
-    const door = await openDoor({
+    const server = await openTestServer({
       answers: {
         'messages.raw': () => ({ headers: { 'content-type': 'message/rfc822' }, content }),
       },
     })
-    const response = await door.request('/v1/messages/msg_1/raw')
+    const response = await server.request('/v1/messages/msg_1/raw')
     assert.equal(response.headers.get('content-type'), 'message/rfc822')
     assert.deepEqual(new Uint8Array(await response.arrayBuffer()), new Uint8Array([1, 2, 3]))
-    await door.close(0)
+    await server.close(0)
   }
 })
 
 test('a file may be answered with another status and without content', async () => {
   const headers = { etag: '"a"' }
-  const door = await openDoor({
+  const server = await openTestServer({
     answers: { 'attachments.get': () => ({ status: 304, headers, content: null }) },
   })
-  const response = await door.request('/v1/attachments/msg_1/a.pdf')
+  const response = await server.request('/v1/attachments/msg_1/a.pdf')
   assert.equal(response.status, 304)
   assert.equal(response.headers.get('etag'), '"a"')
-  await door.close(0)
+  await server.close(0)
 })
 
 for (const encoding of ['identity', 'gzip']) {
@@ -151,16 +157,16 @@ async function breakOff(encoding: string): Promise<void> {
     await headSent.promise
     throw error
   }
-  const door = await openDoor({
+  const server = await openTestServer({
     log,
     answers: { 'messages.list': () => ({ data: items(), total: 2 }) as never },
   })
   const headers = { 'accept-encoding': encoding }
-  const response = await door.request('/v1/inboxes/inb_1/messages', { headers })
+  const response = await server.request('/v1/inboxes/inb_1/messages', { headers })
   headSent.resolve()
   assert.equal(response.status, 200)
   await assert.rejects(response.text())
-  await door.close(0)
+  await server.close(0)
   assert.deepEqual(
     lines.map(({ level, fields }) => [level, fields]),
     [
@@ -182,20 +188,20 @@ test('a client that leaves in the middle of a list is no error', async () => {
       left.resolve()
     }
   }
-  const door = await openDoor({
+  const server = await openTestServer({
     log,
     answers: { 'messages.list': () => ({ data: items(), total: 2 }) as never },
   })
-  const response = await door.request('/v1/inboxes/inb_1/messages')
+  const response = await server.request('/v1/inboxes/inb_1/messages')
   await response.body?.cancel()
   await left.promise
-  await door.close(0)
+  await server.close(0)
   assert.deepEqual(lines, [])
 })
 
 test('what is held for an answer is given up when it is sent, and when nobody takes it', async () => {
   let released = Promise.withResolvers<void>()
-  const door = await openDoor({
+  const server = await openTestServer({
     patience: { requestMs: 20_000, headMs: 20_000, idleMs: 100 },
     answers: {
       'messages.raw': ({ path }) => ({
@@ -205,10 +211,10 @@ test('what is held for an answer is given up when it is sent, and when nobody ta
       }),
     },
   })
-  await (await door.request('/v1/messages/small/raw')).arrayBuffer()
+  await (await server.request('/v1/messages/small/raw')).arrayBuffer()
   await released.promise
   released = Promise.withResolvers()
-  const socket = connect({ port: door.port, host: '127.0.0.1' })
+  const socket = connect({ port: server.port, host: '127.0.0.1' })
   socket.on('error', () => {})
   socket.write(
     `GET /v1/messages/large/raw HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`,
@@ -216,7 +222,7 @@ test('what is held for an answer is given up when it is sent, and when nobody ta
   socket.pause()
   await released.promise
   socket.destroy()
-  await door.close(0)
+  await server.close(0)
 })
 
 const malformed: [string, string, number, string][] = [
@@ -239,9 +245,9 @@ const malformed: [string, string, number, string][] = [
 
 for (const [name, text, status, code] of malformed) {
   test(`HTTP with ${name} is answered ${status} in the form of an error`, async () => {
-    const door = await openDoor()
-    const answer = await exchange(door.port, text)
-    await door.close(0)
+    const server = await openTestServer()
+    const answer = await exchange(server.port, text)
+    await server.close(0)
     assert.equal(answer.status, status, answer.raw)
     const body = JSON.parse(answer.body)
     assert.equal(body.error, code)
@@ -253,7 +259,7 @@ for (const [name, text, status, code] of malformed) {
 test('nonsense after an answer is answered, nonsense before it is not', async () => {
   const entered = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
-  const door = await openDoor({
+  const server = await openTestServer({
     answers: {
       'service.ready': async () => {
         entered.resolve()
@@ -263,7 +269,7 @@ test('nonsense after an answer is answered, nonsense before it is not', async ()
     },
   })
   const rawOf = async (path: string, meanwhile: () => Promise<void>) => {
-    const socket = connect({ port: door.port, host: '127.0.0.1' })
+    const socket = connect({ port: server.port, host: '127.0.0.1' })
     let raw = ''
     socket.on('data', (chunk) => {
       raw += chunk.toString()
@@ -280,25 +286,25 @@ test('nonsense after an answer is answered, nonsense before it is not', async ()
   assert.deepEqual(await rawOf('/health', async () => {}), ['HTTP/1.1 200', 'HTTP/1.1 400'])
   assert.equal(await rawOf('/ready', () => entered.promise), null)
   released.resolve()
-  await door.close(0)
+  await server.close(0)
 })
 
 test('an expectation that nobody knows is ignored', async () => {
-  const door = await openDoor()
+  const server = await openTestServer()
   const text = 'GET /health HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'
-  const { status } = await exchange(door.port, text)
-  await door.close(0)
+  const { status } = await exchange(server.port, text)
+  await server.close(0)
   assert.equal(status, 200)
 })
 
 test('each request is told once with its route, never with its path', async () => {
   const seen: RequestSeen[] = []
-  const door = await openDoor({ onRequest: (request) => seen.push(request) })
-  await door.request('/v1/pods/secret')
-  await door.request('/v1/secret')
-  await door.request('/v1/pods/%ff')
-  await door.request('/metrics', { token: OPERATOR_TOKEN })
-  await door.close(1_000)
+  const server = await openTestServer({ onRequest: (request) => seen.push(request) })
+  await server.request('/v1/pods/secret')
+  await server.request('/v1/secret')
+  await server.request('/v1/pods/%ff')
+  await server.request('/metrics', { token: OPERATOR_TOKEN })
+  await server.close(1_000)
   assert.deepEqual(
     seen.map(({ route, method, status }) => [method, route, status]),
     [

@@ -3,20 +3,20 @@ import { after, before, test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { PATH_PARAMETER_LENGTH_MAX } from '#api/server.ts'
 import {
-  type Door,
   errorOf,
   GOOD_KEY,
   GOOD_SESSION,
   OPERATOR_TOKEN,
-  openDoor,
-} from '#test/http/door.ts'
+  openTestServer,
+  type TestServer,
+} from '#test/http/test-server.ts'
 import { exchange } from '#test/http/wire.ts'
 
-let door: Door
+let server: TestServer
 before(async () => {
-  door = await openDoor()
+  server = await openTestServer()
 })
-after(() => door.close(0))
+after(() => server.close(0))
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -50,7 +50,7 @@ for (const id of operationIds) {
     const key = operation.needsIdempotencyKey ? { 'idempotency-key': 'k' } : {}
     const path = operation.path.replaceAll(/\{\w+\}/g, 'x') + (queries[id] ?? '')
     const session = operation.auth === 'session' ? GOOD_SESSION : {}
-    const response = await door.request(path, {
+    const response = await server.request(path, {
       method,
       token: operation.auth === 'operator' ? OPERATOR_TOKEN : GOOD_KEY,
       ...(body ? { body: bodies[id] ?? '{}' } : {}),
@@ -64,7 +64,7 @@ for (const id of operationIds) {
 }
 
 test('a handler gets path, query and context', async () => {
-  const response = await door.request('/v1/inboxes/inb%2F1%20/threads?is_read=false&limit=500')
+  const response = await server.request('/v1/inboxes/inb%2F1%20/threads?is_read=false&limit=500')
   const { input, context } = (await response.json()) as Record<string, Record<string, unknown>>
   assert.deepEqual(input, {
     path: { id: 'inb/1 ' },
@@ -79,7 +79,7 @@ test('a handler gets path, query and context', async () => {
 
 for (const query of ['is_read=1', 'is_read=TRUE', 'is_read=', 'limit=1&limit=2', 'limit=ten']) {
   test(`?${query} is 400 bad_request and names the parameter`, async () => {
-    const response = await door.request(`/v1/inboxes/inb_1/threads?${query}`)
+    const response = await server.request(`/v1/inboxes/inb_1/threads?${query}`)
     const body = await errorOf(response)
     assert.equal(response.status, 400)
     assert.equal(body.error, 'bad_request')
@@ -89,7 +89,7 @@ for (const query of ['is_read=1', 'is_read=TRUE', 'is_read=', 'limit=1&limit=2',
 }
 
 test('a page beyond every list is asked for with a number that databases know', async () => {
-  const response = await door.request(`/v1/pods?limit=${'9'.repeat(30)}&offset=${'9'.repeat(30)}`)
+  const response = await server.request(`/v1/pods?limit=${'9'.repeat(30)}&offset=${'9'.repeat(30)}`)
   const { input } = (await response.json()) as { input: { query: unknown } }
   assert.deepEqual(input.query, { limit: 100, offset: Number.MAX_SAFE_INTEGER })
 })
@@ -113,7 +113,7 @@ const missing = [
 for (const path of missing) {
   test(`${path} is 404 not_found`, async () => {
     const { status, body, headers } = await exchange(
-      door.port,
+      server.port,
       `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`,
     )
     assert.equal(status, 404)
@@ -124,15 +124,15 @@ for (const path of missing) {
 }
 
 test('an address in a query is one address, and a plus sign that was not escaped is told', async () => {
-  const none = await errorOf(await door.request('/v1/suppressions?address='))
+  const none = await errorOf(await server.request('/v1/suppressions?address='))
   assert.deepEqual(none.details, [{ path: 'address', message: 'must not be empty' }])
-  const plus = await door.request('/v1/suppressions?address=a+b@c.com')
+  const plus = await server.request('/v1/suppressions?address=a+b@c.com')
   assert.equal(plus.status, 400)
   const { details } = await errorOf(plus)
   const [detail] = details as { path: string; message: string }[]
   assert.equal(detail?.path, 'address')
   assert.match(String(detail?.message), /%2B/)
-  const escaped = await door.request('/v1/suppressions?address=a%2Bb@c.com')
+  const escaped = await server.request('/v1/suppressions?address=a%2Bb@c.com')
   assert.equal(escaped.status, 200)
   await escaped.arrayBuffer()
 })
@@ -140,15 +140,15 @@ test('an address in a query is one address, and a plus sign that was not escaped
 test('an unknown route is 404 whatever is sent to it', async () => {
   const headers = { 'content-type': 'text/plain' }
   const init = { method: 'POST', body: 'x', headers, token: null }
-  const response = await door.request('/v1/unknown', init)
+  const response = await server.request('/v1/unknown', init)
   assert.equal(response.status, 404)
 })
 
 test('HEAD answers like GET without a body', async () => {
-  const head = await door.request('/health', { method: 'HEAD', token: null })
+  const head = await server.request('/health', { method: 'HEAD', token: null })
   assert.equal(head.status, 200)
   assert.equal(await head.text(), '')
-  assert.equal((await door.request('/v1/pods', { method: 'HEAD', token: null })).status, 401)
+  assert.equal((await server.request('/v1/pods', { method: 'HEAD', token: null })).status, 401)
 })
 
 test('HEAD of a list that is written item by item reads none of the items', async () => {
@@ -157,7 +157,7 @@ test('HEAD of a list that is written item by item reads none of the items', asyn
     itemsRead += 1
     yield { id: 'msg_1' }
   }
-  const streaming = await openDoor({
+  const streaming = await openTestServer({
     answers: { 'messages.list': () => ({ data: items(), total: 1 }) as never },
   })
   const path = '/v1/inboxes/inb_1/messages'
@@ -175,8 +175,8 @@ test('HEAD of a list that is written item by item reads none of the items', asyn
 test('HEAD tells the length of a list that is at hand, and of a file', async () => {
   for (const path of ['/v1/pods', '/v1/messages/msg_1/raw', '/openapi.json']) {
     const headers = { 'accept-encoding': 'identity' }
-    const head = await door.request(path, { method: 'HEAD', headers })
-    const { length } = Buffer.from(await (await door.request(path, { headers })).arrayBuffer())
+    const head = await server.request(path, { method: 'HEAD', headers })
+    const { length } = Buffer.from(await (await server.request(path, { headers })).arrayBuffer())
     assert.equal(await head.text(), '')
     // The echo of /v1/pods holds the request's own headers and id, which differ in length.
     const told = Number(head.headers.get('content-length'))
@@ -186,7 +186,7 @@ test('HEAD tells the length of a list that is at hand, and of a file', async () 
 
 test('a handler is asked for no range and no content on HEAD', async () => {
   const seen: unknown[] = []
-  const asking = await openDoor({
+  const asking = await openTestServer({
     answers: {
       'attachments.get': (_input, { headers, wantsContent }) => {
         seen.push([headers.range, wantsContent])
@@ -209,15 +209,15 @@ test('a handler is asked for no range and no content on HEAD', async () => {
 test('a path parameter of 101 characters arrives whole, one beyond the limit is 414', async () => {
   const name = `${'ä'.repeat(97)}.pdf`
   const url = `/v1/pods/${encodeURIComponent(name)}`
-  const { input } = (await (await door.request(url)).json()) as { input: { path: unknown } }
+  const { input } = (await (await server.request(url)).json()) as { input: { path: unknown } }
   assert.deepEqual(input.path, { idOrClientId: name })
-  const longer = await door.request(`/v1/pods/${'a'.repeat(PATH_PARAMETER_LENGTH_MAX + 1)}`)
+  const longer = await server.request(`/v1/pods/${'a'.repeat(PATH_PARAMETER_LENGTH_MAX + 1)}`)
   assert.equal(longer.status, 414)
   assert.equal((await errorOf(longer)).error, 'uri_too_long')
 })
 
 test('a file name with tricks in it reaches the handler as it is', async () => {
-  const tricky = await openDoor({
+  const tricky = await openTestServer({
     answers: {
       'attachments.get': ({ path }) => ({ headers: {}, content: path.filename }),
     },

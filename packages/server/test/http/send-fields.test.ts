@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type Door, errorOf, openDoor } from '#test/http/door.ts'
+import { errorOf, openTestServer, type TestServer } from '#test/http/test-server.ts'
 
-let door: Door
+let server: TestServer
 let seen: unknown[] = []
 before(async () => {
-  door = await openDoor({
+  server = await openTestServer({
     answers: {
       'inboxes.send': (input) => {
         seen.push(input.body)
@@ -14,7 +14,7 @@ before(async () => {
     },
   })
 })
-after(() => door.close(0))
+after(() => server.close(0))
 
 const good = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
 const complete = { includeQuote: true, unsubscribe: false, attachments: [] }
@@ -24,7 +24,7 @@ function send(body: object, path = '/v1/inboxes/inb_1/send') {
   seen = []
   keys += 1
   const headers = { 'content-type': 'application/json', 'idempotency-key': `key-${keys}` }
-  return door.request(path, { method: 'POST', body: JSON.stringify(body), headers })
+  return server.request(path, { method: 'POST', body: JSON.stringify(body), headers })
 }
 
 const file = { filename: 'a.txt', contentType: 'text/plain', data: 'aGk=' }
@@ -324,7 +324,7 @@ test('what is not exactly one address is refused wherever one is asked for', asy
     }
     const headers = { 'content-type': 'application/json' }
     const post = (path: string, body: object) =>
-      door.request(path, { method: 'POST', body: JSON.stringify(body), headers })
+      server.request(path, { method: 'POST', body: JSON.stringify(body), headers })
     for (const response of [
       await post('/v1/suppressions', { address: text }),
       await post('/v1/sandbox/inbound', { from: text, to: 'a@b.example', subject: '' }),

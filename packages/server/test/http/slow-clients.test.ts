@@ -3,21 +3,21 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { setInterval as every } from 'node:timers/promises'
-import { type Door, GOOD_KEY, openDoor } from '#test/http/door.ts'
+import { GOOD_KEY, openTestServer, type TestServer } from '#test/http/test-server.ts'
 import { readAnswer, type WireAnswer } from '#test/http/wire.ts'
 
 const PATIENCE = { requestMs: 1_200, headMs: 600 }
 /** Until the server must have hung up: the longer limit and some time for a busy machine. */
 const CUT_MS = PATIENCE.requestMs + 20_000
 
-let door: Door
+let server: TestServer
 before(async () => {
-  door = await openDoor({ patience: PATIENCE })
+  server = await openTestServer({ patience: PATIENCE })
 })
-after(() => door.close(0))
+after(() => server.close(0))
 
 async function open(): Promise<Socket> {
-  const socket = connect({ port: door.port, host: '127.0.0.1' })
+  const socket = connect({ port: server.port, host: '127.0.0.1' })
   socket.on('error', () => {})
   await once(socket, 'connect')
   return socket
@@ -93,7 +93,7 @@ describe('within the limits of time', { concurrency: true }, () => {
     }
     const startMs = performance.now()
     for (let count = 0; count < 20; count += 1) {
-      assert.equal((await door.request('/v1/pods')).status, 200)
+      assert.equal((await server.request('/v1/pods')).status, 200)
     }
     assert.ok(performance.now() - startMs < 30_000)
     for (const socket of sockets) socket.destroy()

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
-import { type Door, errorOf, GOOD_KEY, openDoor } from '#test/http/door.ts'
+import {
+  errorOf,
+  GOOD_KEY,
+  openTestServer,
+  type TestServer,
+  type TestServerOptions,
+} from '#test/http/test-server.ts'
 
 const MIB = 2 ** 20
 /** More than the kernel's buffers on both sides take in, so that most of it stays in the service. */
@@ -12,59 +18,60 @@ const IDLE_MS = 1_500
 /** A compressed answer holds only what it is compressed to. */
 const WHOLE = { 'accept-encoding': 'identity' }
 
-let door: Door
+const answers: NonNullable<TestServerOptions['answers']> = {
+  'messages.list': async () => ({ data: [LARGE as never], total: 1 }),
+  'sandbox.list': async (_input, { takeSlot, onGone }) => {
+    await takeSlot()
+    const gone = new Promise<void>((resolve) => onGone(resolve))
+    called.resolve()
+    await gone
+    // Whatever waits for the end of the connection has seen it.
+    await new Promise((resolve) => setImmediate(resolve))
+    return { data: [LARGE as never], total: 1 }
+  },
+  'messages.view': () => ({ headers: { 'content-type': 'text/markdown' }, content: LARGE }),
+  'inboxes.create': async () => {
+    sends += 1
+    return LARGE as never
+  },
+  'threads.messages': async () => ({
+    threadId: 'thr_1',
+    inboxId: 'inb_1',
+    subject: '',
+    isRead: false,
+    data: (async function* () {
+      for (;;) yield LARGE as never
+    })(),
+  }),
+}
+
 let sends = 0
+let server: TestServer
 let called = Promise.withResolvers<void>()
 const sockets: Socket[] = []
 before(async () => {
-  door = await openDoor({
+  server = await openTestServer({
     unreadBytes: { max: 80 * MIB, eachMax: 40 * MIB },
-    patience: { requestMs: 10_000, headMs: 5_000, idleMs: IDLE_MS },
     authenticate: async (token) => {
       if (token === GOOD_KEY) return { accountId: 'acc_1', keyId: 'key_1' }
       return token === OTHER_KEY ? { accountId: 'acc_2', keyId: 'key_2' } : null
     },
-    answers: {
-      'messages.list': async () => ({ data: [LARGE as never], total: 1 }),
-      'sandbox.list': async (_input, { takeSlot, onGone }) => {
-        await takeSlot()
-        const gone = new Promise<void>((resolve) => onGone(resolve))
-        called.resolve()
-        await gone
-        // Whatever waits for the end of the connection has seen it.
-        await new Promise((resolve) => setImmediate(resolve))
-        return { data: [LARGE as never], total: 1 }
-      },
-      'messages.view': () => ({ headers: { 'content-type': 'text/markdown' }, content: LARGE }),
-      'inboxes.create': async () => {
-        sends += 1
-        return LARGE as never
-      },
-      'threads.messages': async () => ({
-        threadId: 'thr_1',
-        inboxId: 'inb_1',
-        subject: '',
-        isRead: false,
-        data: (async function* () {
-          for (;;) yield LARGE as never
-        })(),
-      }),
-    },
+    answers,
   })
 })
 after(async () => {
   for (const socket of sockets) socket.destroy()
-  await door.close(0)
+  await server.close(0)
 })
 
 const LIST = '/v1/inboxes/a/messages'
 
 /** Sends a request and reads the first bytes of its answer, and no more. */
-async function leaveUnread(head: string, key = GOOD_KEY): Promise<void> {
-  const socket = connect({ port: door.port, host: '127.0.0.1' })
+async function leaveUnread(head: string, { port }: { port: number } = server): Promise<void> {
+  const socket = connect({ port, host: '127.0.0.1' })
   sockets.push(socket)
   socket.on('error', () => {})
-  socket.write(`${head} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+  socket.write(`${head} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`)
   await once(socket, 'readable')
 }
 
@@ -75,7 +82,7 @@ async function letGo(): Promise<void> {
 }
 
 async function readAll(path: string, token = GOOD_KEY): Promise<number> {
-  const response = await door.request(path, { token, headers: WHOLE })
+  const response = await server.request(path, { token, headers: WHOLE })
   await response.arrayBuffer()
   return response.status
 }
@@ -84,7 +91,7 @@ test('an account that leaves answers unread is refused further large ones, and n
   await leaveUnread(`GET ${LIST}`)
   await leaveUnread('GET /v1/messages/a/view')
   for (const path of [LIST, '/v1/messages/a/view']) {
-    const refused = await door.request(path, { headers: WHOLE })
+    const refused = await server.request(path, { headers: WHOLE })
     assert.equal(refused.status, 503)
     assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
     assert.equal(refused.headers.get('cache-control'), 'no-store')
@@ -101,14 +108,14 @@ test('what changed something is answered whatever is unread, and then nothing mo
   sends = 0
   const post = 'POST /v1/inboxes HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2'
   for (let asked = 0; asked < 3; asked += 1) {
-    const socket = connect({ port: door.port, host: '127.0.0.1' })
+    const socket = connect({ port: server.port, host: '127.0.0.1' })
     sockets.push(socket)
     socket.on('error', () => {})
     socket.write(`${post}\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n{}`)
     await once(socket, 'readable')
     assert.match(String(socket.read(12)), /^HTTP\/1\.1 2/)
   }
-  const refused = await door.request('/v1/inboxes', {
+  const refused = await server.request('/v1/inboxes', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: '{}',
@@ -119,14 +126,17 @@ test('what changed something is answered whatever is unread, and then nothing mo
 })
 
 test('a client that takes in nothing is cut, also in the middle of a list without an end', async () => {
+  await using impatient = await openTestServer({
+    patience: { requestMs: 10_000, headMs: 5_000, idleMs: IDLE_MS },
+    answers,
+  })
   const cut: Promise<unknown>[] = []
   // Looked at from the side of the service: clients that read nothing do not see it.
-  door.app.server.on('connection', (socket) => cut.push(once(socket, 'close')))
-  await leaveUnread(`GET ${LIST}`)
-  await leaveUnread('GET /v1/threads/a/messages')
+  impatient.app.server.on('connection', (socket) => cut.push(once(socket, 'close')))
+  await leaveUnread(`GET ${LIST}`, { port: impatient.port })
+  await leaveUnread('GET /v1/threads/a/messages', { port: impatient.port })
   assert.equal(cut.length, 2)
   await Promise.all(cut)
-  await letGo()
 })
 
 test('an answer that is made for a client that has left meanwhile takes no room', async () => {
@@ -134,9 +144,9 @@ test('an answer that is made for a client that has left meanwhile takes no room'
   for (let asked = 0; asked < 5; asked += 1) {
     called = Promise.withResolvers()
     const answered = new Promise((resolve) => {
-      door.app.server.once('request', (_request, response) => response.once('close', resolve))
+      server.app.server.once('request', (_request, response) => response.once('close', resolve))
     })
-    const socket = connect({ port: door.port, host: '127.0.0.1' })
+    const socket = connect({ port: server.port, host: '127.0.0.1' })
     socket.write(
       `GET /v1/sandbox/messages HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`,
     )
@@ -145,12 +155,12 @@ test('an answer that is made for a client that has left meanwhile takes no room'
     await answered
   }
   // The turn of the last one ends with its answer.
-  assert.equal((await door.request('/v1/pods')).status, 200)
+  assert.equal((await server.request('/v1/pods')).status, 200)
   assert.equal(await readAll(LIST), 200)
 })
 
 test('callers without a key have room of their own', async () => {
-  const large = await openDoor({
+  const large = await openTestServer({
     answers: {
       'service.health': async () => ({ status: LARGE as never }),
     },

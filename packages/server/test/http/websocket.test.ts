@@ -11,7 +11,6 @@ import {
   SOCKET_FRAME_BYTES_MAX,
   SOCKET_FRAMES_MAX,
 } from '#streams/websocket-session.ts'
-import { type DoorOptions, GOOD_KEY, keepingLog, openDoor, openReaders } from '#test/http/door.ts'
 import { eventText } from '#test/http/event-text.ts'
 import {
   closeSocket,
@@ -19,20 +18,27 @@ import {
   RefusedUpgrade,
   type SocketOptions,
 } from '#test/http/socket-client.ts'
+import {
+  GOOD_KEY,
+  keepingLog,
+  openReaders,
+  openTestServer,
+  type TestServerOptions,
+} from '#test/http/test-server.ts'
 import { exchange } from '#test/http/wire.ts'
 
-async function openSocketDoor(options: DoorOptions = {}) {
-  const door = await openDoor(options)
+async function openSocketServer(options: TestServerOptions = {}) {
+  const server = await openTestServer(options)
   const connect = (asked: SocketOptions = {}) =>
-    openSocket(door.address, { token: GOOD_KEY, ...asked })
-  return { ...door, connect }
+    openSocket(server.address, { token: GOOD_KEY, ...asked })
+  return { ...server, connect }
 }
 
 /** Hands each stream of events its sink when somebody subscribes, and whenever it takes more. */
 function streamsOf(
   fill: (sink: EventSink) => void,
   close = () => {},
-): NonNullable<DoorOptions['ports']> {
+): NonNullable<TestServerOptions['ports']> {
   return {
     openEventStream: ({ sink }) => ({
       async subscribe() {
@@ -56,7 +62,7 @@ async function refusalOf(opening: Promise<unknown>): Promise<RefusedUpgrade> {
 }
 
 test('a key in the header or in the URL opens a connection, from any origin', async () => {
-  await using door = await openSocketDoor()
+  await using server = await openSocketServer()
   const ways: SocketOptions[] = [
     {},
     { token: null, query: `?token=${GOOD_KEY}` },
@@ -64,7 +70,7 @@ test('a key in the header or in the URL opens a connection, from any origin', as
     { origin: 'https://evil.example' },
   ]
   for (const way of ways) {
-    const client = await door.connect(way)
+    const client = await server.connect(way)
     assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
     assert.equal(client.socket.extensions, '')
     await closeSocket(client)
@@ -81,7 +87,7 @@ test('a missing or bad credential is told by 4001, and none of its frames is rea
       unknownKinds: [],
     } as const
   }
-  await using door = await openSocketDoor({ ports: { checkFilter } })
+  await using server = await openSocketServer({ ports: { checkFilter } })
   const ways: SocketOptions[] = [
     { token: null },
     { token: `${GOOD_KEY}x` },
@@ -91,7 +97,7 @@ test('a missing or bad credential is told by 4001, and none of its frames is rea
     { token: null, headers: { authorization: 'Basic abc' } },
   ]
   for (const way of ways) {
-    const client = await door.connect(way)
+    const client = await server.connect(way)
     client.send({ type: 'subscribe' })
     client.send({ type: 'ping' })
     assert.equal((await client.closed).code, 4001)
@@ -102,44 +108,44 @@ test('a missing or bad credential is told by 4001, and none of its frames is rea
 
 test('past the limit of failed authentications the answer is 429 in plain HTTP', async () => {
   const limits = { apiPerMinute: 1_000, failedAuthPerMinute: 2 }
-  await using door = await openSocketDoor({ limits })
-  assert.equal((await (await door.connect({ token: 'wrong' })).closed).code, 4001)
-  assert.equal((await door.request('/v1/pods', { token: 'wrong' })).status, 401)
+  await using server = await openSocketServer({ limits })
+  assert.equal((await (await server.connect({ token: 'wrong' })).closed).code, 4001)
+  assert.equal((await server.request('/v1/pods', { token: 'wrong' })).status, 401)
   for (const token of ['wrong', null]) {
-    const { status, headers } = await refusalOf(door.connect({ token }))
+    const { status, headers } = await refusalOf(server.connect({ token }))
     assert.equal(status, 429)
     assert.match(String(headers['retry-after']), /^[1-9]/)
     assert.equal(headers['content-type'], 'application/json; charset=utf-8')
   }
-  assert.deepEqual(await (await door.connect()).ask({ type: 'ping' }), { type: 'pong' })
+  assert.deepEqual(await (await server.connect()).ask({ type: 'ping' }), { type: 'pong' })
 })
 
 test('a connection counts as one request of the account, and one too many is 429', async () => {
   const limits = { apiPerMinute: 2, failedAuthPerMinute: 60 }
-  await using door = await openSocketDoor({ limits })
-  const client = await door.connect()
+  await using server = await openSocketServer({ limits })
+  const client = await server.connect()
   for (let index = 0; index < 5; index++) await client.ask({ type: 'ping' })
-  const second = await door.request('/v1/pods')
+  const second = await server.request('/v1/pods')
   assert.equal(second.headers.get('ratelimit-remaining'), '0')
-  const { status, headers } = await refusalOf(door.connect())
+  const { status, headers } = await refusalOf(server.connect())
   assert.equal(status, 429)
   assert.equal(headers['ratelimit-remaining'], '0')
-  assert.equal((await door.request('/v1/pods')).status, 429)
+  assert.equal((await server.request('/v1/pods')).status, 429)
 })
 
 test('a store in trouble is 503, never the close code that is final', async () => {
   const authenticate = async () => {
     throw new AppError('service_unavailable', 'Not now.')
   }
-  await using door = await openSocketDoor({ authenticate })
-  const { status, headers } = await refusalOf(door.connect())
+  await using server = await openSocketServer({ authenticate })
+  const { status, headers } = await refusalOf(server.connect())
   assert.equal(status, 503)
   assert.match(String(headers['retry-after']), /^[1-9]/)
 })
 
 test('the answer that opens a connection names the request and the rate limit', async () => {
-  await using door = await openSocketDoor()
-  const socket = new WebSocket(`${door.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
+  await using server = await openSocketServer()
+  const socket = new WebSocket(`${server.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
   const headers = await new Promise<Record<string, unknown>>((resolve) => {
     socket.once('upgrade', (response) => resolve(response.headers))
   })
@@ -149,9 +155,9 @@ test('the answer that opens a connection names the request and the rate limit', 
 })
 
 test('a plain request to the path is 426, another method 405, another path’s upgrade no upgrade', async () => {
-  await using door = await openSocketDoor()
+  await using server = await openSocketServer()
   for (const method of ['GET', 'HEAD']) {
-    const response = await door.request('/v1/ws', { method, token: null })
+    const response = await server.request('/v1/ws', { method, token: null })
     assert.equal(response.status, 426)
     assert.equal(response.headers.get('upgrade'), 'websocket')
     assert.equal(response.headers.get('connection'), 'upgrade')
@@ -159,13 +165,13 @@ test('a plain request to the path is 426, another method 405, another path’s u
     if (method === 'GET') assert.equal(JSON.parse(text).error, 'upgrade_required')
   }
   for (const method of ['POST', 'DELETE']) {
-    const response = await door.request('/v1/ws', { method })
+    const response = await server.request('/v1/ws', { method })
     assert.equal(response.status, 405)
     assert.equal(response.headers.get('allow'), 'GET, HEAD')
   }
   const upgrade = (path: string, protocol = 'websocket') =>
     exchange(
-      door.port,
+      server.port,
       `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n` +
         `Authorization: Bearer ${GOOD_KEY}\r\nSec-WebSocket-Version: 13\r\n` +
         'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
@@ -180,10 +186,10 @@ test('a plain request to the path is 426, another method 405, another path’s u
 })
 
 test('a handshake that is malformed is 400 in the form of an error', async () => {
-  await using door = await openSocketDoor()
+  await using server = await openSocketServer()
   for (const lines of ['', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n']) {
     const { status, body } = await exchange(
-      door.port,
+      server.port,
       `GET /v1/ws?token=${GOOD_KEY} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n` +
         `Upgrade: websocket\r\n${lines}\r\n`,
     )
@@ -194,10 +200,10 @@ test('a handshake that is malformed is 400 in the form of an error', async () =>
 })
 
 test('a version that is not spoken is told those that are (RFC 6455 §4.4)', async () => {
-  await using door = await openSocketDoor()
+  await using server = await openSocketServer()
   const handshake = (version: number) =>
     exchange(
-      door.port,
+      server.port,
       `GET /v1/ws?token=${GOOD_KEY} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n` +
         `Upgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\n` +
         'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
@@ -209,9 +215,9 @@ test('a version that is not spoken is told those that are (RFC 6455 §4.4)', asy
 
 test('a refused handshake has the headers of any answer, each once', async () => {
   const limits = { apiPerMinute: 1, failedAuthPerMinute: 60 }
-  await using door = await openSocketDoor({ limits })
-  await door.connect()
-  const { headers } = await refusalOf(door.connect())
+  await using server = await openSocketServer({ limits })
+  await server.connect()
+  const { headers } = await refusalOf(server.connect())
   // One that came twice would be both, with a comma between them.
   assert.match(String(headers['x-request-id']), /^req_\d+$/)
   assert.equal(headers['x-content-type-options'], 'nosniff')
@@ -247,8 +253,8 @@ test('a frame that is malformed is told what is wrong with it, and nothing is su
     ['['.repeat(30_000), /not JSON/],
   ]
   assert.ok(wrong.length < SOCKET_FRAMES_MAX)
-  await using door = await openSocketDoor({ ports: { openEventStream } })
-  const client = await door.connect()
+  await using server = await openSocketServer({ ports: { openEventStream } })
+  const client = await server.connect()
   for (const [frame, message] of wrong) {
     const { type, ...answer } = await client.ask(frame)
     assert.equal(type, 'error', JSON.stringify(answer))
@@ -262,7 +268,7 @@ test('a frame that is malformed is told what is wrong with it, and nothing is su
 })
 
 test('foreign ids and too many subscriptions are errors that name them', async () => {
-  await using door = await openSocketDoor({
+  await using server = await openSocketServer({
     ports: {
       checkFilter: async ({ inboxIds, podIds, kinds }) =>
         inboxIds.includes('inb_theirs')
@@ -286,7 +292,7 @@ test('foreign ids and too many subscriptions are errors that name them', async (
       }),
     },
   })
-  const client = await door.connect()
+  const client = await server.connect()
   const foreign = await client.ask({ type: 'subscribe', inbox_ids: ['inb_theirs'] })
   assert.deepEqual(foreign, {
     type: 'error',
@@ -297,14 +303,14 @@ test('foreign ids and too many subscriptions are errors that name them', async (
 
 test('frames are answered in order, though a subscription takes its time', async () => {
   const released = Promise.withResolvers<void>()
-  const checkFilter: DoorOptions['ports'] = {
+  const checkFilter: TestServerOptions['ports'] = {
     async checkFilter({ inboxIds }) {
       await released.promise
       return { kind: 'filter', filter: { kinds: [], podIds: [], inboxIds }, unknownKinds: [] }
     },
   }
-  await using door = await openSocketDoor({ ports: checkFilter })
-  const client = await door.connect()
+  await using server = await openSocketServer({ ports: checkFilter })
+  const client = await server.connect()
   client.send({ type: 'subscribe', inbox_ids: ['inb_1', 'inb_1'] })
   client.send({ type: 'ping' })
   client.send({ type: 'unsubscribe' })
@@ -332,9 +338,9 @@ test('a store in trouble while subscribing closes with 1013, a fault of ours wit
   const checkFilter = async () => {
     throw errors.shift()
   }
-  await using door = await openSocketDoor({ ports: { checkFilter }, log })
+  await using server = await openSocketServer({ ports: { checkFilter }, log })
   for (const code of [1013, 1011]) {
-    const client = await door.connect()
+    const client = await server.connect()
     client.send({ type: 'subscribe' })
     assert.equal((await client.closed).code, code)
   }
@@ -345,42 +351,42 @@ test('a store in trouble while subscribing closes with 1013, a fault of ours wit
 })
 
 test('a frame over the limit closes with 1009, broken UTF-8 with 1007', async () => {
-  await using door = await openSocketDoor()
-  const good = await door.connect()
+  await using server = await openSocketServer()
+  const good = await server.connect()
   const padding = 'x'.repeat(SOCKET_FRAME_BYTES_MAX - 30)
   assert.deepEqual(await good.ask({ type: 'ping', padding }), { type: 'pong' })
   for (const size of [SOCKET_FRAME_BYTES_MAX + 1, 10 * 1024 * 1024]) {
-    const client = await door.connect()
+    const client = await server.connect()
     client.send('x'.repeat(size))
     assert.equal((await client.closed).code, 1009)
   }
-  const client = await door.connect()
+  const client = await server.connect()
   client.socket.send(Buffer.from([0xff, 0xfe]), { binary: false })
   assert.equal((await client.closed).code, 1007)
 })
 
 test('thirty frames in ten seconds pass, one more closes with 4029, pings and pongs counted', async () => {
-  await using door = await openSocketDoor()
-  const client = await door.connect()
+  await using server = await openSocketServer()
+  const client = await server.connect()
   for (let index = 0; index < SOCKET_FRAMES_MAX; index++) await client.ask({ type: 'ping' })
   client.send({ type: 'ping' })
   assert.equal((await client.closed).code, 4029)
   assert.equal(client.rest.length, 0)
   for (const flood of ['ping', 'pong'] as const) {
-    const other = await door.connect()
+    const other = await server.connect()
     for (let index = 0; index <= SOCKET_FRAMES_MAX; index++) other.socket[flood]()
     assert.equal((await other.closed).code, 4029)
   }
 })
 
 test('ten connections an account, the eleventh closes with 4008, and a place becomes free again', async () => {
-  await using door = await openSocketDoor()
-  const clients = await Promise.all(Array.from({ length: 10 }, () => door.connect()))
-  assert.equal((await (await door.connect()).closed).code, 4008)
+  await using server = await openSocketServer()
+  const clients = await Promise.all(Array.from({ length: 10 }, () => server.connect()))
+  assert.equal((await (await server.connect()).closed).code, 4008)
   for (const client of clients)
     assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
   await Promise.all(clients.slice(0, 2).map(closeSocket))
-  const again = await door.connect()
+  const again = await server.connect()
   assert.deepEqual(await again.ask({ type: 'ping' }), { type: 'pong' })
 })
 
@@ -388,9 +394,9 @@ const patience = { requestMs: 10_000, headMs: 5_000 }
 
 test('a client that answers pings stays, and one that is silent is cut', async () => {
   const socket = { pingMs: 300, silenceMs: 2_000, stallMs: 60_000, tickMs: 50 }
-  await using door = await openSocketDoor({ patience: { ...patience, socket } })
-  const lively = await door.connect()
-  const silent = await door.connect({ autoPong: false })
+  await using server = await openSocketServer({ patience: { ...patience, socket } })
+  const lively = await server.connect()
+  const silent = await server.connect({ autoPong: false })
   let pings = 0
   lively.socket.on('ping', () => {
     pings += 1
@@ -411,11 +417,11 @@ test('a reader that takes nothing is given no more than the bound and then cut',
     while (sink.write(text)) written += 1
   }
   const socket = { pingMs: 200, silenceMs: 200, stallMs: 60_000, tickMs: 50 }
-  await using door = await openSocketDoor({
+  await using server = await openSocketServer({
     patience: { ...patience, socket },
     ports: streamsOf(fill, () => ended.resolve()),
   })
-  const client = await door.connect()
+  const client = await server.connect()
   client.socket.pause()
   const before = process.memoryUsage().arrayBuffers
   client.send({ type: 'subscribe' })
@@ -435,11 +441,11 @@ test('a reader that takes in nothing is cut, however much it says', async () => 
   }
   const ended = Promise.withResolvers<void>()
   const socket = { pingMs: 100, silenceMs: 60_000, stallMs: 600, tickMs: 20 }
-  await using door = await openSocketDoor({
+  await using server = await openSocketServer({
     patience: { ...patience, socket },
     ports: streamsOf(fill, () => ended.resolve()),
   })
-  const client = await door.connect()
+  const client = await server.connect()
   client.socket.pause()
   client.send({ type: 'subscribe' })
   const talking = setInterval(() => client.socket.ping(), 350)
@@ -461,8 +467,8 @@ test('a ping is answered with what it carried, and of many behind a backlog the 
       if (!sink.write(text)) return
     }
   }
-  await using door = await openSocketDoor({ ports: streamsOf(fill) })
-  const client = await door.connect()
+  await using server = await openSocketServer({ ports: streamsOf(fill) })
+  const client = await server.connect()
   const pongs: string[] = []
   client.socket.on('pong', (data) => pongs.push(data.toString()))
   const answered = once(client.socket, 'pong')
@@ -494,11 +500,11 @@ test('a reader that is slow gets everything, and is not cut for its pace', async
   }
   // Much less than the reader takes for everything, which is what its pongs come behind.
   const socket = { pingMs: 100, silenceMs: 3_000, stallMs: 60_000, tickMs: 50 }
-  await using door = await openSocketDoor({
+  await using server = await openSocketServer({
     patience: { ...patience, socket },
     ports: streamsOf(fill),
   })
-  const client = await door.connect({ autoPong: false })
+  const client = await server.connect({ autoPong: false })
   client.send({ type: 'subscribe' })
   for (let expected = 1; expected <= total; expected++) {
     assert.equal((await client.next()).index, expected)
@@ -510,14 +516,14 @@ test('a reader that is slow gets everything, and is not cut for its pace', async
 })
 
 test('the end of the service closes with 1001, and does not wait for who answers nothing', async () => {
-  const door = await openDoor()
+  const server = await openTestServer()
   const clients = await Promise.all(
-    Array.from({ length: 10 }, () => openSocket(door.address, { token: GOOD_KEY })),
+    Array.from({ length: 10 }, () => openSocket(server.address, { token: GOOD_KEY })),
   )
   const [deaf] = clients
   deaf?.socket.pause()
   const startMs = performance.now()
-  await door.close(300)
+  await server.close(300)
   assert.ok(performance.now() - startMs < 20_000)
   for (const client of clients.slice(1)) assert.equal((await client.closed).code, 1001)
   deaf?.socket.terminate()
@@ -526,16 +532,16 @@ test('the end of the service closes with 1001, and does not wait for who answers
 test('while the service shuts down a new connection is 503', async () => {
   const entered = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
-  const door = await openDoor({
+  const server = await openTestServer({
     async authenticate() {
       entered.resolve()
       await released.promise
       return { accountId: 'acc_1', keyId: 'key_1' }
     },
   })
-  const opening = refusalOf(openSocket(door.address, { token: GOOD_KEY }))
+  const opening = refusalOf(openSocket(server.address, { token: GOOD_KEY }))
   await entered.promise
-  const closed = door.close(5_000)
+  const closed = server.close(5_000)
   released.resolve()
   assert.equal((await opening).status, 503)
   await closed
@@ -553,12 +559,12 @@ test('a client that goes while its place is looked for leaves none taken', async
     },
   }
   const readers = openReaders({ places: { socket: places, stream: places } })
-  await using door = await openSocketDoor({ readers })
-  const socket = new WebSocket(`${door.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
+  await using server = await openSocketServer({ readers })
+  const socket = new WebSocket(`${server.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
   socket.on('error', () => {})
   await asked.promise
   socket.terminate()
-  // The door hears of it first, as a rule.
+  // The server hears of it first, as a rule.
   await new Promise((resolve) => setTimeout(resolve, 100))
   found.resolve()
   await released.promise
@@ -570,12 +576,12 @@ test('a key never gets into the log, and a connection is counted as a request', 
   const authenticate = async () => {
     throw new Error('a fault')
   }
-  await using door = await openSocketDoor({
+  await using server = await openSocketServer({
     log,
     authenticate,
     onRequest: (request) => seen.push(request),
   })
-  const { status } = await refusalOf(door.connect({ token: null, query: `?token=${GOOD_KEY}` }))
+  const { status } = await refusalOf(server.connect({ token: null, query: `?token=${GOOD_KEY}` }))
   assert.equal(status, 500)
   assert.equal(lines.length, 1)
   assert.ok(!JSON.stringify(lines).includes(GOOD_KEY))

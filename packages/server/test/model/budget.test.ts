@@ -7,6 +7,7 @@ import {
   settleBudget,
   UNUSED_BUDGET,
 } from '#rate-limits/budget-rows.ts'
+import { slidingWindow } from '#rate-limits/budgets.ts'
 
 const WINDOW_MS = 60_000
 /** Used tokens rest a little longer where several processes count, whose clocks are apart. */
@@ -151,4 +152,56 @@ test('places come free at once, with the end of a process too, and those in use 
   assert.equal(record.exchange('c', { need: 1 }).granted, 1)
   assert.equal(record.exchange('d', { kept: 3 }).held, 3)
   assert.equal(record.exchange('e', { need: 1 }).granted, 0)
+})
+
+function windowAt(limit: number, entriesMax = 100) {
+  const time = { ms: 0 }
+  const clock = { now: () => time.ms, monotonic: () => time.ms, steady: () => time.ms }
+  return { time, window: slidingWindow({ limit, windowMs: WINDOW_MS, entriesMax, clock }) }
+}
+
+test('no stretch of a window’s length ever holds more than the limit', () => {
+  const steps = fc.array(fc.integer({ min: 0, max: 20_000 }), { maxLength: 200 })
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 12 }), steps, (limit, delays) => {
+      const { time, window } = windowAt(limit)
+      const taken: number[] = []
+      for (const delayMs of delays) {
+        time.ms += delayMs
+        const recent = taken.filter((at) => at > time.ms - WINDOW_MS).length
+        const { isAllowed, remaining } = window.take('a')
+        assert.equal(isAllowed, recent < limit)
+        assert.equal(remaining, limit - recent - (isAllowed ? 1 : 0))
+        if (isAllowed) taken.push(time.ms)
+      }
+    }),
+  )
+})
+
+test('whoever waits the seconds named is let through, and a second earlier is not', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 9_000 }), { minLength: 5 }), (delays) => {
+      const { time, window } = windowAt(5)
+      for (const delayMs of delays) {
+        time.ms += delayMs
+        const { isAllowed, resetSeconds } = window.take('a')
+        if (isAllowed) continue
+        const startMs = time.ms
+        time.ms = startMs + (resetSeconds - 1) * 1_000
+        assert.equal(window.take('a').isAllowed, false)
+        time.ms = startMs + resetSeconds * 1_000
+        assert.equal(window.take('a').isAllowed, true)
+      }
+    }),
+  )
+})
+
+test('past the bound of keys the one unused for longest is forgotten', () => {
+  const { window } = windowAt(1, 2)
+  window.take('a')
+  window.take('b')
+  window.take('a')
+  window.take('c')
+  assert.equal(window.take('a').isAllowed, false)
+  assert.equal(window.take('b').isAllowed, true)
 })

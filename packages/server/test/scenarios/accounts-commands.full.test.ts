@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { changeAccount, listAccounts } from '#accounts/account-rows.ts'
-import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
+import { DAY_MS } from '#platform/units.ts'
+import { inStrings } from '#test/conformance/dkim-place.ts'
+import { type Dns, openDns } from '#test/peers/dns.ts'
+import {
+  clientOf,
+  emptyPlace,
+  type Place,
+  type ServiceProcess,
+} from '#test/scenarios/service-process.ts'
 import { onEachEngine } from '#test/world.ts'
 import { openStore, silentObserver } from '#wiring/store.ts'
 
@@ -110,5 +120,160 @@ onEachEngine('the command line', (engine) => {
       assert.equal(told.code, code, `${args.join(' ')}: ${told.output}`)
       assert.doesNotMatch(told.output, /^ {4}at /m)
     }
+  })
+})
+
+const DOMAIN = {
+  MAILROOM_INBOX_DOMAIN: 'agents.mail-service.dev',
+  MAILROOM_SMTP_HOSTNAME: 'mx.mail-service.dev',
+}
+const DKIM = /^DKIM +TXT +mr1\._domainkey\.agents\.mail-service\.dev +(v=DKIM1; k=rsa; p=\S{392})$/m
+
+onEachEngine('mailroom dns', (engine) => {
+  let place: Place
+  beforeEach(async () => {
+    place = await emptyPlace(engine)
+  })
+  afterEach(() => place.remove())
+
+  test('prints the same records before the first start, beside the service, and after it', async () => {
+    const before = await place.commandWith(DOMAIN, 'dns')
+    assert.equal(before.code, 0, before.output)
+    assert.match(before.output, DKIM)
+    assert.match(before.output, /^DKIM \(recommended\) +TXT +mr2\._domainkey\.agents\S+ +v=DKIM1/m)
+    assert.match(before.output, /^MX +MX +agents\.mail-service\.dev +10 mx\.mail-service\.dev$/m)
+    const service = place.start(DOMAIN)
+    await service.ready
+    assert.equal((await place.commandWith(DOMAIN, 'dns')).output, before.output)
+    await service.stop()
+    assert.equal((await place.commandWith(DOMAIN, 'dns')).output, before.output)
+  })
+
+  test('prints zone lines with the same key', async () => {
+    const table = await place.commandWith(DOMAIN, 'dns')
+    const zone = await place.commandWith(DOMAIN, 'dns', '--zone')
+    assert.equal(zone.code, 0, zone.output)
+    const line = /^mr1\._domainkey\.agents\.mail-service\.dev\.\t.*$/m.exec(zone.output)?.[0] ?? ''
+    const strings = [...line.matchAll(/"([^"]*)"/g)].map(([, text]) => text)
+    assert.equal(strings.join(''), DKIM.exec(table.output)?.[1])
+  })
+
+  test('says that a reserved domain cannot be published', async () => {
+    assert.match((await place.command('dns')).output, /MAILROOM_INBOX_DOMAIN/)
+    assert.doesNotMatch((await place.commandWith(DOMAIN, 'dns')).output, /MAILROOM_INBOX_DOMAIN/)
+  })
+
+  test('says that the SPF record needs that of the relay, where there is one', async () => {
+    const relay = { MAILROOM_DELIVERY: 'relay', MAILROOM_RELAY_URL: 'smtp://relay.example:587' }
+    const { code, output } = await place.commandWith({ ...DOMAIN, ...relay }, 'dns', '--zone')
+    assert.equal(code, 0, output)
+    assert.match(
+      output,
+      /^Mail leaves through the relay: .*include.*SPF.*agents\.mail-service\.dev\.$/m,
+    )
+    assert.doesNotMatch((await place.commandWith(DOMAIN, 'dns')).output, /relay/)
+  })
+
+  test('fails with what to set when the key of the secrets is not there', async () => {
+    const given: Record<string, string> =
+      engine === 'sqlite' ? {} : { MAILROOM_SECRET_KEY: 'ab'.repeat(32) }
+    assert.equal((await place.commandWith({ ...DOMAIN, ...given }, 'dns')).code, 0)
+    await rm(join(place.dataDir, 'secret.key'), { force: engine !== 'sqlite' })
+    const { code, output } = await place.commandWith(DOMAIN, 'dns')
+    assert.equal(code, 1)
+    assert.match(output, /^mailroom: .*MAILROOM_SECRET_KEY/m)
+    assert.doesNotMatch(output, /\n {4}at /)
+  })
+})
+
+onEachEngine('mailroom dkim', (engine) => {
+  let place: Place
+  let dns: Dns
+  let env: Record<string, string>
+  let service: ServiceProcess
+  before(async () => {
+    ;[place, dns] = await Promise.all([emptyPlace(engine), openDns()])
+    env = {
+      MAILROOM_INBOX_DOMAIN: 'agents.mail-service.dev',
+      MAILROOM_DNS_SERVERS: dns.server,
+    }
+    service = place.start(env)
+    await service.ready
+  })
+  after(async () => {
+    await place.remove()
+    await dns.close()
+  })
+
+  const run = (...args: string[]) => place.commandWith(env, ...args)
+  const NAME = 'mr2._domainkey.agents.mail-service.dev'
+
+  test('says that there are no keys before the first is needed', async () => {
+    const { code, output } = await run('dkim', 'list')
+    assert.equal(code, 0, output)
+    assert.match(output, /no keys yet.*mailroom dns/)
+  })
+
+  test('does not change to a key that is not in DNS, and prints its record', async () => {
+    const { code, output } = await run('dkim', 'rotate')
+    assert.equal(code, 1)
+    assert.ok(output.includes(NAME), output)
+    assert.match(output, /v=DKIM1; k=rsa; p=\S{392}$/m)
+    assert.match((await run('dkim', 'list')).output, / mr1 +active +- +20\S+Z +service$/m)
+  })
+
+  test('changes nothing when DNS does not answer', async () => {
+    dns.zone = { [NAME]: 'servfail' }
+    const { code, output } = await run('dkim', 'rotate')
+    assert.equal(code, 1)
+    assert.doesNotMatch((await run('dkim', 'rotate', '\x1b[2J.example')).output, /\x1b/)
+    assert.match(output, /the DNS query for .*nothing was changed/)
+  })
+
+  test('changes to the next key a day after DNS has it or by --now, and says what to do then', async () => {
+    const printed = (await run('dkim', 'rotate')).output
+    dns.zone = {}
+    const record = (await run('dkim', 'rotate')).output.match(/v=DKIM1; k=rsa; p=\S{392}/)?.[0]
+    assert.ok(record !== undefined, printed)
+    dns.zone = { [NAME]: { TXT: [inStrings(record)] } }
+    const early = await run('dkim', 'rotate')
+    assert.equal(early.code, 1)
+    const [, until = ''] = /Run the command again after (20\S+Z)/.exec(early.output) ?? []
+    assert.ok(Math.abs(Date.parse(until) - Date.now() - DAY_MS) < 60_000, early.output)
+    assert.match(early.output, /nothing was changed[\s\S]*--now/)
+    const { code, output } = await run('dkim', 'rotate', 'Agents.Mail-Service.dev.', '--now')
+    assert.equal(code, 0, output)
+    assert.match(output, /^Until 20\S+Z, receivers .*mr2\S+.* may treat mail from here as spam/m)
+    assert.match(output, /is now signed with mr2;/)
+    assert.match(output, /Leave the record of mr1\S+ in DNS until 20\S+Z/)
+    const list = (await run('dkim', 'list')).output
+    assert.match(list, /^agents\.mail-service\.dev +mr1 +retiring +- +20\S+Z +service$/m)
+    assert.match(list, /^agents\.mail-service\.dev +mr2 +active +20\S+Z +20\S+Z +service$/m)
+    const dnsRecords = (await run('dns')).output
+    assert.match(dnsRecords, /^DKIM \(recommended\) +TXT +mr1/m)
+    assert.match(dnsRecords, /^DKIM +TXT +mr2/m)
+  })
+
+  test('has no other key for as long as the old one is published', async () => {
+    const { code, output } = await run('dkim', 'rotate')
+    assert.equal(code, 1)
+    assert.match(output, /no next key until 20\S+Z/)
+  })
+
+  test('knows no keys of other domains', async () => {
+    const { code, output } = await run('dkim', 'rotate', 'other.example')
+    assert.equal(code, 1)
+    assert.match(output, /no keys for other\.example/)
+  })
+
+  test('takes the name of a domain however it is written', async () => {
+    const { output } = await run('dkim', 'rotate', 'BÜCHER.example.')
+    assert.match(output, /no keys for xn--bcher-kva\.example/)
+    const own = await run('dkim', 'rotate', 'Agents.Mail-Service.Dev.')
+    assert.doesNotMatch(own.output, /no keys of/)
+  })
+
+  test('leaves the service running', async () => {
+    assert.equal(await service.stop(), 0)
   })
 })

@@ -3,8 +3,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { countRows, deliver } from '#test/scenarios/deliver.ts'
-import { onAnyEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import type { Inbox } from '@mailroom/sdk'
+import { untilReadable } from '#test/conformance/open-database.ts'
+import { countRows, deliver, newest } from '#test/scenarios/deliver.ts'
+import { errorOf, refusalOf, until } from '#test/scenarios/outcomes.ts'
+import { send } from '#test/scenarios/sending-world.ts'
+import { isLongRun } from '#test/size-of.ts'
+import { onAnyEngine, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const MARKS: [header: string, reason: string | null][] = [
   ['Auto-Submitted: auto-replied', 'auto-submitted'],
@@ -69,5 +74,180 @@ onAnyEngine('automatic mail', (engine) => {
 
   test('is answered by nobody: no job was queued for all of it', async () => {
     assert.equal(await countRows(world, 'jobs'), 0)
+  })
+})
+
+const HOUR_MS = 3_600_000
+const TOO_LONG = 100
+
+onEachEngine('an agent that answers everything', (engine) => {
+  const world = opened(() => openWorld(engine))
+
+  const suspectedIn = async (inbox: Inbox) => {
+    await untilReadable(world.app.deps.db)
+    const kind = { event_types: 'thread.loop_suspected', inbox_id: inbox.id }
+    return (await world.client.events.list(kind).page()).data
+  }
+
+  /** Mail comes and is answered, again and again; how often it was. */
+  async function exchange(
+    inbox: Inbox,
+    { header, from, most = TOO_LONG }: { header?: string; from?: string; most?: number },
+  ): Promise<{ answers: number; threadId: string }> {
+    let answers = 0
+    let inReplyTo: string[] = []
+    for (;;) {
+      const headers = [...(header === undefined ? [] : [header]), ...inReplyTo]
+      const messageId = `<${answers}.${inbox.id}@sender.example>`
+      const raw = plainMail({ to: inbox.address, messageId, headers })
+      const { threadId } = await deliver(world, inbox, raw, from)
+      if (answers === most) return { answers, threadId }
+      try {
+        const sent = await send(world, inbox, { threadId, body: 'Noted.' })
+        inReplyTo = [`In-Reply-To: ${sent.providerMessageId}`]
+        answers += 1
+      } catch (error) {
+        const refused = await refusalOf(Promise.reject(error))
+        assert.deepEqual([refused.status, refused.code], [429, 'loop_suspected'])
+        return { answers, threadId }
+      }
+    }
+  }
+
+  const KINDS = [
+    ['auto-replies', { header: 'Auto-Submitted: auto-replied' }],
+    ['bulk mail', { header: 'Precedence: bulk' }],
+    ['a list', { header: 'List-Id: <list.sender.example>' }],
+    ['the null sender', { from: '' }],
+  ] as const
+  // By what a program is known is no affair of the database.
+  const kinds = engine === 'sqlite' || isLongRun() ? KINDS : KINDS.slice(0, 1)
+  for (const [name, mail] of kinds) {
+    test(`stops after ten answers to ${name} in a thread, which is told once`, async () => {
+      const inbox = await world.inbox()
+      const { answers, threadId } = await exchange(inbox, mail)
+      assert.equal(answers, 10)
+      for (let time = 0; time < 5; time++) {
+        const refused = await refusalOf(send(world, inbox, { threadId }))
+        assert.equal(refused.code, 'loop_suspected')
+      }
+      const [event, ...more] = await suspectedIn(inbox)
+      assert.deepEqual(more, [])
+      assert.deepEqual(
+        [event?.thread_id, event?.inbox_id, event?.pod_id, event?.message],
+        [threadId, inbox.id, inbox.podId, undefined],
+      )
+    })
+  }
+
+  test('stops after ten answers where three messages come at once and each is answered', async () => {
+    const inbox = await world.inbox()
+    const messageId = `<burst.${inbox.id}@sender.example>`
+    const outcomes: string[] = []
+    let threadId = ''
+    for (let burst = 0; burst < 4; burst++) {
+      for (let index = 0; index < 3; index++) {
+        const own = burst + index === 0
+        const headers = [
+          'Auto-Submitted: auto-replied',
+          ...(own ? [] : [`References: ${messageId}`]),
+        ]
+        const id = own ? messageId : `<${burst}.${index}.${inbox.id}@sender.example>`
+        const raw = plainMail({ to: inbox.address, messageId: id, headers })
+        threadId = (await deliver(world, inbox, raw)).threadId
+      }
+      for (let index = 0; index < 3; index++) {
+        const answer = send(world, inbox, { threadId, body: 'Noted.' })
+        outcomes.push(await answer.then(() => 'sent').catch((error) => error.code))
+      }
+    }
+    assert.deepEqual(outcomes, [...Array(10).fill('sent'), 'loop_suspected', 'loop_suspected'])
+    assert.equal((await suspectedIn(inbox)).length, 1)
+  })
+
+  test('goes on with a person for as long as they like', async () => {
+    const inbox = await world.inbox()
+    const { answers } = await exchange(inbox, { most: 15 })
+    assert.equal(answers, 15)
+    assert.deepEqual(await suspectedIn(inbox), [])
+  })
+
+  test('is told how long to wait, and is served then', async () => {
+    const inbox = await world.inbox()
+    const startMs = world.clock.now()
+    const { threadId } = await exchange(inbox, { header: 'Precedence: bulk' })
+    const { retryAfterSeconds, body } = await refusalOf(send(world, inbox, { threadId }))
+    assert.ok(retryAfterSeconds !== null && typeof body === 'object')
+    const passedMs = world.clock.now() - startMs
+    const least = (HOUR_MS - passedMs) / 1_000
+    assert.ok(retryAfterSeconds >= least && retryAfterSeconds <= 3_600, `${retryAfterSeconds}`)
+    world.clock.advance((retryAfterSeconds - 60) * 1_000)
+    const early = await refusalOf(send(world, inbox, { threadId }))
+    assert.ok(Number(early.retryAfterSeconds) <= 60)
+    world.clock.advance(Number(early.retryAfterSeconds) * 1_000)
+    await send(world, inbox, { threadId })
+  })
+
+  test('loses nothing by a refusal: key, read state and limits are as they were', async () => {
+    const inbox = await world.inbox()
+    const { threadId } = await exchange(inbox, { header: 'Precedence: bulk' })
+    const { isRead } = await world.client.threads.get(threadId)
+    assert.equal(isRead, false)
+    const key = `refused-${inbox.id}`
+    const request = { to: 'bob@friend.example', body: 'Hello', threadId }
+    const response = await world.fetch(`/v1/inboxes/${inbox.id}/send`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': key },
+      body: JSON.stringify(request),
+    })
+    assert.equal(response.status, 429)
+    assert.match(String((await errorOf(response)).fix), /Retry-After/)
+    assert.equal((await world.client.threads.get(threadId)).isRead, false)
+    assert.equal((await newest(world, inbox)).direction, 'inbound')
+    // The key stands for nothing yet.
+    await world.client.inboxes.send(
+      inbox.id,
+      { to: 'bob@friend.example', subject: 'Another', body: 'Hello' },
+      { idempotencyKey: key },
+    )
+  })
+
+  test('and another that does so, in one service, stop by themselves', async () => {
+    const [ada, bob] = [await world.inbox(), await world.inbox()]
+    const sentBy = new Map<string, Map<string, number>>()
+    /** Answers whatever comes, until it is refused. */
+    async function answerAll(inbox: Inbox, other: Inbox): Promise<void> {
+      const seen = new Set<string>()
+      for (;;) {
+        let fresh: { id: string; threadId: string; automatic: boolean } | undefined
+        await until(async () => {
+          const { data } = await world.client.messages
+            .list(inbox.id, { direction: 'inbound' })
+            .page()
+          fresh = data.toReversed().find(({ id }) => !seen.has(id))
+          return fresh !== undefined || isOver
+        })
+        if (fresh === undefined) return
+        seen.add(fresh.id)
+        const { threadId } = fresh
+        try {
+          await send(world, inbox, { to: other.address, threadId, body: 'Thank you!' })
+        } catch (error) {
+          assert.equal((await refusalOf(Promise.reject(error))).code, 'loop_suspected')
+          isOver = true
+          return
+        }
+        const counts = sentBy.get(inbox.id) ?? new Map<string, number>()
+        const count = (counts.get(threadId) ?? 0) + 1
+        sentBy.set(inbox.id, counts.set(threadId, count))
+        assert.ok(count <= 10, 'They go on.')
+      }
+    }
+    let isOver = false
+    await send(world, ada, { to: bob.address })
+    await Promise.all([answerAll(ada, bob), answerAll(bob, ada)])
+    const counts = [...sentBy.values()].flatMap((threads) => [...threads.values()])
+    assert.ok(counts.length === 2 && Math.max(...counts) === 10, `${counts}`)
+    assert.equal((await suspectedIn(bob)).length + (await suspectedIn(ada)).length, 1)
   })
 })

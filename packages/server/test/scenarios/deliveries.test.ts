@@ -14,9 +14,9 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
-onBothEngines('a delivery', (engine) => {
+onEachEngine('a delivery', (engine) => {
   let world: SendingWorld
   let polite: MtaScript
   /** A server without TLS, of its own domain. */

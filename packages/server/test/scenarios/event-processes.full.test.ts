@@ -1,14 +1,25 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
+import { Mailroom } from '@mailroom/sdk'
 import { type App, openApp } from '#app.ts'
 import { silentLog } from '#platform/log.ts'
 import { openFeedClient } from '#test/http/event-feed-client.ts'
 import { openSocket } from '#test/http/socket-client.ts'
-import { openSender } from '#test/peers/sender.ts'
+import { openReceiver, type Received } from '#test/peers/receiver.ts'
+import { type Mail, openSender } from '#test/peers/sender.ts'
+import { countMessages } from '#test/scenarios/deliver.ts'
 import { watchListeners } from '#test/scenarios/event-listeners.ts'
+import { countOutcomes, repeat } from '#test/scenarios/outcomes.ts'
+import {
+  openSendingWorld,
+  type SendingWorld,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
 import { clientOf, emptyPlace } from '#test/scenarios/service-process.ts'
 import { onEachEngine, openWorld, plainMail, testKey, type World } from '#test/world.ts'
 
@@ -107,6 +118,199 @@ onEachEngine('the end of a process', (engine) => {
     for (const line of service.output().trim().split('\n')) {
       assert.ok(JSON.parse(line).level < 50, line)
       assert.ok(!line.includes(key), line)
+    }
+  })
+})
+
+suite('two services on one database', () => {
+  let world: SendingWorld
+  let second: App
+  let clients: { client: Mailroom }[]
+  let dataDir: string
+  before(async () => {
+    world = await openSendingWorld('postgres', {
+      env: { MAILROOM_LIMIT_SENDS_PER_MINUTE: '10', MAILROOM_LIMIT_COLD_PER_DAY: '20' },
+    })
+    dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+    const settings = { ...world.settings, dataDir }
+    second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
+    const baseUrl = second.http?.address ?? ''
+    const other = new Mailroom({ baseUrl, apiKey: world.key, maxRetries: 0 })
+    clients = [{ client: world.client }, { client: other }]
+  })
+  after(async () => {
+    await second.close(1_000)
+    await world.close()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  const clientOf = (index: number) => clients[index % 2] ?? { client: world.client }
+
+  test('make one message of a hundred equal requests, and it leaves once', async () => {
+    for (let round = 0; round < 2; round++) {
+      const inbox = await world.inbox()
+      const key = randomUUID()
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, index) => send(clientOf(index), inbox, {}, key)),
+      )
+      const [first] = answers
+      assert.ok(first !== undefined)
+      for (const answer of answers) assert.deepEqual(answer, first)
+      assert.equal(await countMessages(world, inbox), 1)
+      assert.equal((await settled(world, first)).status, 'sent')
+      const copies = world.mta.received.filter(({ raw }) => raw.includes(first.providerMessageId))
+      assert.equal(copies.length, 1)
+    }
+  })
+
+  test('send fifty messages once each, whichever of them carries a message', async () => {
+    const inboxes = await Promise.all(Array.from({ length: 5 }, () => world.inbox()))
+    const sent = await repeat(50, (index) =>
+      send(clientOf(index), inboxes[index % 5] ?? { id: '' }, { to: 'crowd@friend.example' }),
+    )
+    for (const one of sent) assert.equal((await settled(world, one)).status, 'sent')
+    const ids = world.mta.received
+      .filter(({ recipients }) => recipients.includes('crowd@friend.example'))
+      .map(({ raw }) => /^Message-ID: (.*)$/m.exec(raw.toString())?.[1])
+    assert.deepEqual(ids.sort(), sent.map((one) => one.providerMessageId).sort())
+  })
+
+  test('let ten sends through in a minute, and twenty strangers in a day', async () => {
+    const inbox = await world.inbox()
+    const strangers = Array.from({ length: 40 }, (_, index) =>
+      send(clientOf(index), inbox, { to: `s${index}@friend.example` }),
+    )
+    assert.deepEqual(await countOutcomes(strangers), { done: 10, '429 rate_limit_exceeded': 30 })
+    assert.equal(await countMessages(world, inbox), 10)
+    const other = await world.inbox()
+    const cc = (from: number) =>
+      Array.from({ length: 4 }, (_, index) => `c${from}.${index}@friend.example`)
+    const groups = Array.from({ length: 10 }, (_, index) =>
+      send(clientOf(index), other, { to: `t${index}@friend.example`, cc: cc(index) }),
+    )
+    assert.deepEqual(await countOutcomes(groups), { done: 4, '429 cold_outreach_limit': 6 })
+  })
+})
+
+const LIMIT = { timeout: 120_000 }
+const ENV = { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
+
+const idOf = (request: Received): string => String(request.headers['x-event-id'])
+
+async function makeWebhook(world: World, url: string): Promise<void> {
+  const made = await world.fetch('/v1/webhooks', {
+    method: 'POST',
+    body: JSON.stringify({ url }),
+    headers: { 'content-type': 'application/json' },
+  })
+  assert.equal(made.status, 201)
+}
+
+async function sendOver(port: number, mail: Mail): Promise<void> {
+  const sender = await openSender(port)
+  assert.equal((await sender.send(mail)).code, 250)
+  await sender.quit()
+}
+
+function statesOf({ app }: World | { app: App }) {
+  return app.deps.db.read
+    .selectFrom('webhook_deliveries')
+    .select(['status', 'attempts', 'queue_state'])
+    .execute()
+}
+
+suite('two services on one database', () => {
+  test('post each event once, whichever of them took it in', LIMIT, async () => {
+    const world = await openWorld('postgres', { env: ENV })
+    const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+    const settings = { ...world.settings, dataDir }
+    const second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
+    const receiver = await openReceiver()
+    try {
+      await makeWebhook(world, receiver.origin)
+      const inbox = await world.inbox()
+      const smtpPorts = [world.smtpPort, second.smtp?.port ?? 0]
+      const count = 60
+      await Promise.all(
+        Array.from({ length: count }, (_, index) =>
+          sendOver(smtpPorts[index % 2] ?? 0, { to: inbox.address, raw: plainMail({}) }),
+        ),
+      )
+      await receiver.waitForCount(count)
+      while ((await statesOf(world)).some(({ status }) => status === 'pending')) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      assert.equal(receiver.requests.length, count)
+      assert.equal(new Set(receiver.requests.map(idOf)).size, count)
+      const states = await statesOf(world)
+      assert.ok(states.every(({ attempts }) => attempts === 1))
+    } finally {
+      await second.close(1_000)
+      await world.close()
+      await receiver.close()
+      await rm(dataDir, { recursive: true, force: true })
+    }
+  })
+})
+
+onEachEngine('a service that tells webhooks', (engine) => {
+  test('cuts at its end what hangs, and the next one delivers it', LIMIT, async () => {
+    const world = await openWorld(engine, { env: ENV })
+    const receiver = await openReceiver()
+    receiver.answer = 'hang'
+    try {
+      const inbox = await world.inbox()
+      for (let index = 0; index < 3; index++) {
+        await makeWebhook(world, `${receiver.origin}/${index}`)
+      }
+      await world.send({ to: inbox.address, raw: plainMail({}) })
+      await receiver.waitForCount(3)
+      const startMs = performance.now()
+      await world.app.close(200)
+      assert.ok(performance.now() - startMs < 12_000)
+      receiver.answer = {}
+      const seams = { log: silentLog, clock: world.clock, makeKey: testKey }
+      const next = await openApp(world.settings, seams)
+      await receiver.waitForCount(6)
+      while ((await statesOf({ app: next })).some(({ status }) => status === 'pending')) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      const states = await statesOf({ app: next })
+      assert.deepEqual(
+        states.map((row) => ({ ...row })),
+        Array.from({ length: 3 }, () => ({ status: 'succeeded', attempts: 1, queue_state: null })),
+      )
+      const told = receiver.requests.map((request) => `${request.path} ${idOf(request)}`)
+      assert.equal(new Set(told).size, 3)
+      assert.deepEqual(told.slice(3).toSorted(), told.slice(0, 3).toSorted())
+      await next.close(1_000)
+    } finally {
+      await world.close()
+      await receiver.close()
+    }
+  })
+
+  test('a webhook that is deleted takes its deliveries with it', LIMIT, async () => {
+    const world = await openWorld(engine, { env: ENV })
+    const receiver = await openReceiver()
+    try {
+      await makeWebhook(world, receiver.origin)
+      const inbox = await world.inbox()
+      for (let index = 0; index < 3; index++) {
+        await world.send({ to: inbox.address, raw: plainMail({}) })
+      }
+      await receiver.waitForCount(3)
+      const { data } = (await (await world.fetch('/v1/webhooks')).json()) as {
+        data: { id: string }[]
+      }
+      const [{ id } = { id: '' }] = data
+      assert.equal((await world.fetch(`/v1/webhooks/${id}`, { method: 'DELETE' })).status, 204)
+      while ((await statesOf(world)).length > 0) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    } finally {
+      await world.close()
+      await receiver.close()
     }
   })
 })

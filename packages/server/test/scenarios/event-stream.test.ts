@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Inbox } from '@mailroom/sdk'
 import { type FeedClient, openFeedClient } from '#test/http/event-feed-client.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onBothEngines, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 import { untilReadable } from './event-world.ts'
 
 type Page = { data: Record<string, unknown>[]; total: number }
 
-onBothEngines('the log of events', (engine) => {
+onEachEngine('the log of events', (engine) => {
   let world: World
   const feeds: FeedClient[] = []
 

@@ -5,7 +5,7 @@ import type { Inbox } from '@mailroom/sdk'
 import { LOG_WINDOW_EVENTS } from '#events/event-rows.ts'
 import type { EventText } from '#streams/envelope.ts'
 import { openEventHub } from '#streams/event-hub.ts'
-import { EXCLUDED_INBOXES_MAX, openEventStream, SUBSCRIPTIONS_MAX } from '#streams/event-stream.ts'
+import { EXCLUDED_INBOXES_MAX, openEventStream } from '#streams/event-stream.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import {
@@ -17,15 +17,6 @@ import {
   untilReadable,
 } from '#test/scenarios/event-world.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
-
-/** A well-formed id that sorts directly behind this one. */
-function idBehind(id: string): string {
-  const digits = '0123456789abcdefghjkmnpqrstvwxyz'
-  const digit = digits.indexOf(id.at(-1) ?? '')
-  // The last but one is counted up where the last is the highest.
-  if (digit === digits.length - 1) return `${idBehind(id.slice(0, -1))}0`
-  return `${id.slice(0, -1)}${digits[digit + 1]}`
-}
 
 onEachEngine('a connection of a reader of events', (engine) => {
   const world = opened(() => openWorld(engine))
@@ -45,17 +36,6 @@ onEachEngine('a connection of a reader of events', (engine) => {
     await untilReadable(world)
     return eventId
   }
-
-  test('is told what happens after it subscribed, in order, and nothing from before', async () => {
-    await receiveMany(world, one, 3)
-    await untilReadable(world)
-    const reader = openReader(world)
-    assert.equal(await reader.subscribe({}), 'subscribed')
-    const written = [...(await receiveMany(world, one, 5)), ...(await receiveMany(world, two, 30))]
-    await reader.until(written.length)
-    assert.deepEqual(reader.told, written)
-    reader.stream.close()
-  })
 
   test('replays from an event on and goes on live, without a gap or a repeat, while more is written', async () => {
     const [first = '', ...rest] = await receiveMany(world, one, 40)
@@ -123,18 +103,6 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('hears an event once that two of its subscriptions want', async () => {
-    const reader = openReader(world)
-    await reader.subscribe({ inboxIds: [one.id] })
-    await reader.subscribe({ kinds: ['message.received'] })
-    const written = [...(await receiveMany(world, one, 3)), ...(await receiveMany(world, two, 3))]
-    await reader.until(6)
-    const end = await last(one)
-    await reader.until(7)
-    assert.deepEqual(reader.told, [...written, end])
-    reader.stream.close()
-  })
-
   test('replays for a later subscription only what it has not been told yet', async () => {
     const start = await last(one)
     const before = await receiveMany(world, two, 12)
@@ -186,58 +154,6 @@ onEachEngine('a connection of a reader of events', (engine) => {
     for (const { stream } of [byName, byPod, all]) stream.close()
   })
 
-  test('covers inboxes that are made after it subscribed', async () => {
-    const reader = openReader(world)
-    await reader.subscribe({ podIds: [one.podId] })
-    const made = await world.inbox()
-    const written = await receiveMany(world, made, 2)
-    await reader.until(2)
-    assert.deepEqual(reader.told, written)
-    reader.stream.close()
-  })
-
-  test('is told only what its filter lets through', async () => {
-    const reader = openReader(world)
-    await reader.subscribe({ kinds: ['message.sent'] })
-    await reader.subscribe({ inboxIds: [two.id], kinds: ['message.received'] })
-    await receiveMany(world, one, 2)
-    const written = await receiveMany(world, two, 2)
-    await reader.until(2)
-    assert.deepEqual(reader.told, written)
-    reader.stream.close()
-  })
-
-  test('never hears of another account', async () => {
-    const stranger = await world.newAccount()
-    const inbox = await stranger.client.inboxes.create({})
-    const reader = openReader(world)
-    await reader.subscribe({})
-    const theirs = openReader(world, stranger.id)
-    await theirs.subscribe({})
-    const foreign = await receive(world, inbox, { accountId: stranger.id })
-    const end = await last(one)
-    await Promise.all([reader.until(1), theirs.until(1)])
-    assert.deepEqual([reader.told, theirs.told], [[end], [foreign.eventId]])
-    reader.stream.close()
-    theirs.stream.close()
-  })
-
-  test('goes on from the time of an event id that the log does not hold', async () => {
-    const inbox = await world.inbox()
-    const [first = '', ...later] = await receiveMany(world, inbox, 3)
-    await untilReadable(world)
-    const reader = openReader(world)
-    await reader.subscribe({ inboxIds: [inbox.id] }, idBehind(first))
-    const end = await last(inbox)
-    await reader.until(3)
-    assert.deepEqual(reader.told, [...later, end])
-    const ancient = openReader(world)
-    await ancient.subscribe({ inboxIds: [inbox.id] }, 'evt_00000000000000000000000000')
-    await ancient.until(4)
-    assert.deepEqual(ancient.told, [first, ...later, end])
-    for (const { stream } of [reader, ancient]) stream.close()
-  })
-
   test('is told what happens from now on behind a later id and behind what is no id', async () => {
     const inbox = await world.inbox()
     const filter = { inboxIds: [inbox.id] }
@@ -269,20 +185,6 @@ onEachEngine('a connection of a reader of events', (engine) => {
     await reader.subscribe({}, foreign.eventId)
     await reader.until(1)
     assert.deepEqual(reader.told, [later])
-    reader.stream.close()
-  })
-
-  test('may have so many subscriptions, and ended ones make room', async () => {
-    const reader = openReader(world)
-    for (let count = 0; count < SUBSCRIPTIONS_MAX; count++) {
-      assert.equal(await reader.subscribe({ inboxIds: [one.id] }), 'subscribed')
-    }
-    assert.equal(await reader.subscribe({}), 'too_many')
-    const end = await last(one)
-    await reader.until(1)
-    assert.deepEqual(reader.told, [end])
-    reader.stream.unsubscribe([one.id])
-    assert.equal(await reader.subscribe({}), 'subscribed')
     reader.stream.close()
   })
 

@@ -61,17 +61,6 @@ onEachEngine('waiting for a message', (engine) => {
   const isProblem = (code: string, path?: string) => (error: unknown) =>
     error instanceof AppError && error.code === code && error.options.details?.[0]?.path === path
 
-  test('ends with the first message that arrives after the call, whatever was there', async () => {
-    inbox = await world.inbox()
-    await receive(world, inbox, { subject: 'old' })
-    await nothing({})
-    const { ended } = await begin({})
-    const { messageId } = await receive(world, inbox, { subject: 'new' })
-    const message = await ended
-    assert.equal(message?.id, messageId)
-    assert.equal(message?.subject, 'new')
-  })
-
   test('ends with what arrived by SMTP, whole, however long it is', async () => {
     inbox = await world.inbox()
     const { ended } = await begin({})
@@ -85,24 +74,6 @@ onEachEngine('waiting for a message', (engine) => {
     assert.ok(message?.bodyText.trimEnd().endsWith('end'))
   })
 
-  test('ends at once with what lies behind a message or an event, the first that matches', async () => {
-    inbox = await world.inbox()
-    const first = await receive(world, inbox, { subject: 'first' })
-    const second = await receive(world, inbox, { subject: 'second' })
-    const third = await receive(world, inbox, { subject: 'third' })
-    for (const after of [first.messageId, first.eventId]) {
-      assert.equal((await wait({ after }))?.id, second.messageId)
-      assert.equal((await wait({ after, subject: 'THIRD' }))?.id, third.messageId)
-      await nothing({ after, subject: 'fourth' })
-    }
-    await nothing({ after: third.messageId })
-    await nothing({ after: third.eventId })
-    const other = await world.inbox()
-    const elsewhere = await receive(world, other)
-    const fourth = await receive(world, inbox)
-    assert.equal((await wait({ after: elsewhere.eventId }))?.id, fourth.messageId)
-  })
-
   test('finds the one behind many that do not match', async () => {
     inbox = await world.inbox()
     const first = await receive(world, inbox)
@@ -112,23 +83,6 @@ onEachEngine('waiting for a message', (engine) => {
     const { messageId } = await receive(world, inbox, { subject: 'the one' })
     assert.equal((await wait({ after: first.messageId, subject: 'the one' }))?.id, messageId)
     assert.equal((await wait({ after: first.eventId, subject: 'the one' }))?.id, messageId)
-  })
-
-  test('goes by sender, subject and thread, in any case of letters', async () => {
-    inbox = await world.inbox()
-    const asked = { from: 'ÄNN@', subject: 'Straßen', threadId: null }
-    const { ended } = await begin(asked)
-    await receive(world, inbox, { from: 'Änn <änn@x.example>', subject: 'other' })
-    await receive(world, inbox, { from: 'bob@x.example', subject: 'STRAßEN' })
-    const match = await receive(world, inbox, {
-      from: 'Änn <änn@x.example>',
-      subject: 'alte straßen',
-    })
-    assert.equal((await ended)?.id, match.messageId)
-    await nothing({ after: match.messageId, threadId: match.threadId })
-    const next = await receive(world, inbox)
-    const found = await wait({ after: match.messageId, threadId: next.threadId })
-    assert.equal(found?.id, next.messageId)
   })
 
   test('is told nothing of other inboxes', async () => {
@@ -170,22 +124,6 @@ onEachEngine('waiting for a message', (engine) => {
   async function sendSelf(subject: string): Promise<string> {
     return (await send(world, inbox, { to: inbox.address, subject })).messageId
   }
-
-  test('refuses inboxes and cursors that are not the caller’s', async () => {
-    inbox = await world.inbox()
-    const other = await world.inbox()
-    const elsewhere = await receive(world, other)
-    const stranger = await world.newAccount()
-    const theirs = await stranger.client.inboxes.create({})
-    const foreign = await receive(world, theirs, { accountId: stranger.id })
-    for (const inboxId of [theirs.id, makeId('inb')]) {
-      await assert.rejects(wait({ inboxId }), isProblem('not_found'))
-    }
-    const unknown = [elsewhere.messageId, foreign.messageId, makeId('msg'), 'evt', '\0']
-    for (const after of unknown) {
-      await assert.rejects(wait({ after }), isProblem('bad_request', 'after'))
-    }
-  })
 
   test('goes on from an event id that the log does not hold, at its time', async () => {
     inbox = await world.inbox()
@@ -288,18 +226,5 @@ onEachEngine('waiting for a message', (engine) => {
     for (const one of gone) one.abort()
     assert.deepEqual(new Set(await Promise.all(waits)), new Set([null]))
     await nothing({})
-  })
-
-  test('ends with nothing when its time is over, the caller goes or the service stops', async () => {
-    inbox = await world.inbox()
-    await nothing({})
-    const gone = new AbortController()
-    const { ended } = await begin({ signal: gone.signal })
-    gone.abort()
-    assert.equal(await ended, null)
-    const last = await begin({})
-    await world.app.deps.events.close()
-    assert.equal(await last.ended, null)
-    assert.equal(await wait({}), null)
   })
 })

@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { type App, openApp } from '#app.ts'
+import { readSettings } from '#config/read-settings.ts'
+import { silentLog } from '#platform/log.ts'
 import { exchange, readAnswer } from '#test/http/wire.ts'
+import { certificateSettings } from '#test/peers/certificate.ts'
+import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
-import { OPERATOR_TOKEN, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { OPERATOR_TOKEN, onEachEngine, opened, openWorld, plainMail, testKey } from '#test/world.ts'
 
 const OPERATOR = { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } }
 
@@ -200,3 +208,107 @@ onEachEngine('a service that ends', (engine) => {
     await world.close()
   })
 })
+
+suite('figures of a service that nobody delivers for', () => {
+  const world = opened(() => openWorld('postgres', { env: { MAILROOM_ROLES: 'http,smtp' } }))
+
+  const figures = async () => {
+    const authorization = `Bearer ${OPERATOR_TOKEN}`
+    const text = await (await world.fetch('/metrics', { headers: { authorization } })).text()
+    return (name: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${name} `))
+          ?.split(' ')[1],
+      )
+  }
+
+  test('what is due is counted, and its age goes on until somebody takes it', async () => {
+    const before = await figures()
+    assert.equal(before('mailroom_deliveries_ready'), 0)
+    assert.equal(before('mailroom_deliveries_oldest_due_seconds'), 0)
+    const inbox = await world.inbox()
+    const subject = 'Nobody takes it'
+    await world.client.inboxes.send(inbox.id, { to: 'bob@friend.example', subject, body: 'Yet.' })
+    world.clock.advance(70_000)
+    const later = await figures()
+    assert.equal(later('mailroom_deliveries_ready'), 1)
+    assert.ok(later('mailroom_deliveries_oldest_due_seconds') >= 70)
+    assert.equal(later('mailroom_webhook_deliveries_ready'), 0)
+  })
+
+  test('events that nobody reads for webhooks are counted, and how long they have waited', async () => {
+    const inbox = await world.inbox()
+    await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
+    world.clock.advance(30_000)
+    // On PostgreSQL others' transactions hold the log up for a moment.
+    await until(async () => (await figures())('mailroom_event_fan_out_waiting') === 1)
+    assert.ok((await figures())('mailroom_event_fan_out_lag_seconds') >= 30)
+  })
+
+  test('the times of mail and of transactions, connections and duties are told', async () => {
+    const inbox = await world.inbox()
+    await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
+    const told = await figures()
+    assert.ok(told('mailroom_smtp_message_duration_seconds_count') >= 1)
+    assert.ok(told('mailroom_write_duration_seconds_count') >= 3)
+    const waiting = 'mailroom_database_connections{state="waiting"}'
+    await until(async () => (await figures())(waiting) === 0)
+    assert.ok(told('mailroom_database_connections{state="busy"}') >= 0)
+    await until(async () => (await figures())('mailroom_duties_held{duty="retention"}') === 1)
+    await until(async () => (await figures())('mailroom_search_inboxes_waiting') === 0)
+    assert.equal(told('mailroom_domain_checks_due'), 0)
+  })
+})
+
+const TASKS = ['blob sweep', 'hourly figures', 'key rotation', 'retention', 'search index']
+
+test('what all need is done by one of them, and by another when it ends', async (t) => {
+  const databaseUrl = await createPreparedDatabase()
+  const first = await open(t, databaseUrl, 'webhooks')
+  await until(async () => (await holdersOf(first)).length === TASKS.length)
+  const second = await open(t, databaseUrl, 'delivery')
+  const before = await holdersOf(second)
+  assert.deepEqual(
+    before.map(({ name }) => name),
+    TASKS,
+  )
+  const [holder, ...others] = new Set(before.map((row) => row.holder))
+  assert.deepEqual(others, [])
+  await first.close(0)
+  await until(async () => {
+    const now = await holdersOf(second)
+    return now.length === TASKS.length && now.every((row) => row.holder !== holder)
+  })
+})
+
+/** Tasks that a process leads, and its name. */
+async function holdersOf(app: App) {
+  return app.deps.db.read
+    .selectFrom('leases')
+    .select(['name', 'holder'])
+    .where('holder', 'is not', null)
+    .orderBy('name')
+    .execute()
+}
+
+async function open(t: TestContext, databaseUrl: string, roles: string): Promise<App> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+  const reading = readSettings({
+    MAILROOM_DATA_DIR: dataDir,
+    MAILROOM_DATABASE_URL: databaseUrl,
+    MAILROOM_HTTP_PORT: '0',
+    MAILROOM_SMTP_PORT: '0',
+    MAILROOM_DNS_SERVERS: '127.0.0.1:9',
+    MAILROOM_ROLES: roles,
+    ...certificateSettings(),
+  })
+  if (reading.kind === 'mistakes') throw new Error(JSON.stringify(reading.mistakes))
+  const app = await openApp(reading.settings, { log: silentLog, makeKey: testKey })
+  t.after(async () => {
+    await app.close(0)
+    await rm(dataDir, { recursive: true, force: true })
+  })
+  return app
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
-import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const UTF8 = [
   'MIME-Version: 1.0',
@@ -158,7 +158,7 @@ const ODD_WORDS = [
   '漢'.repeat(129),
 ]
 
-onBothEngines('searching an inbox', (engine) => {
+onEachEngine('searching an inbox', (engine) => {
   const world = opened(() => openWorld(engine))
   let inbox: Inbox
   const idOf = new Map<string, string>()

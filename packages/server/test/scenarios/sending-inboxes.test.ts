@@ -1,30 +1,25 @@
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import type { Engine } from '#platform/db/db.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import { deliveriesOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
-import { openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, type World } from '#test/world.ts'
 
-const WAYS: Record<string, (engine: Engine) => Promise<World & { mta?: { commands: unknown[] } }>> =
-  {
-    sandbox: (engine) => openWorld(engine),
-    'direct delivery': (engine) => openSendingWorld(engine),
-  }
+type Open = (engine: Engine) => Promise<World & { mta?: { commands: unknown[] } }>
 
-for (const engine of ['sqlite', 'postgres'] as const) {
-  for (const [way, open] of Object.entries(WAYS)) {
-    suite(`mail between inboxes with ${way} (${engine})`, () => mailBetweenInboxes(engine, open))
-  }
+const DELIVERIES: Record<string, Open> = {
+  'in the sandbox': (engine) => openWorld(engine),
+  'with direct delivery': openSendingWorld,
 }
 
-function mailBetweenInboxes(engine: Engine, open: (typeof WAYS)[string]): void {
-  let world: Awaited<ReturnType<typeof open>>
-  before(async () => {
-    world = await open(engine)
-  })
-  after(() => world.close())
+for (const [how, open] of Object.entries(DELIVERIES)) {
+  onEachEngine(`mail between inboxes ${how}`, (engine) => mailBetweenInboxes(() => open(engine)))
+}
+
+function mailBetweenInboxes(open: () => ReturnType<Open>): void {
+  const world = opened(open)
 
   /** The newest message of the inbox once it has `count` received ones. */
   async function received(inbox: Inbox, count = 1) {

@@ -17,6 +17,7 @@ import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines } from '#test/world.ts'
 import { watchSchema } from '#wiring/store.ts'
 import { emptyPlace, type Place } from './old-database.ts'
+import { readStatements, runStatements } from './recorded-statements.ts'
 
 const ADDED = '0101_added.sql'
 const BROKEN = '0102_broken.sql'
@@ -223,3 +224,16 @@ async function untilGone(place: Place): Promise<void> {
     return rows.length === 0
   })
 }
+
+/** The version that a running process may be of while this one migrates. */
+const BEFORE = '0007'
+
+onBothEngines('the version before', (engine) => {
+  test('runs each of its statements on the schema of this one', async (t) => {
+    const { place } = await emptyPlace(engine, t)
+    await (engine === 'sqlite' ? migrateSqlite(place) : migratePostgres(place))
+    const statements = readStatements(BEFORE, engine)
+    assert.ok(statements.length > 400, `${statements.length} were recorded`)
+    assert.deepEqual(await runStatements(engine, place, statements), [])
+  })
+})

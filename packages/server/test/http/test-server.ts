@@ -1,4 +1,4 @@
-// The HTTP door by itself: a server on a free port whose handlers only say what reached them.
+// The HTTP server by itself, on a free port, with handlers that answer with what reached them.
 
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { Sessions, SignedIn } from '#accounts/session.ts'
@@ -14,19 +14,19 @@ import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-stream.ts'
 export const GOOD_KEY = 'mr_good0000000000000000000000000000000000000'
 export const OPERATOR_TOKEN = 'operator-token-of-the-test'
 
-export type Door = HttpServer & {
+export type TestServer = HttpServer & {
   /** `null` as the token sends none; GOOD_KEY unless given. */
   request(path: string, init?: RequestInit & { token?: string | null }): Promise<Response>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export type DoorOptions = Partial<Omit<HttpServerOptions, 'ports'>> & {
+export type TestServerOptions = Partial<Omit<HttpServerOptions, 'ports'>> & {
   answers?: Partial<Handlers>
   ports?: Partial<RequestPorts>
 }
 
 /** Close it, or the test run does not end. */
-export async function openDoor(options: DoorOptions = {}): Promise<Door> {
+export async function openTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { answers, ports, ...rest } = options
   let requests = 0
   const server = await openHttpServer({
