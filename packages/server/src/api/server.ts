@@ -36,7 +36,7 @@ import { addRoutes, type RequestPorts, type RouteOptions } from './routes.ts'
 import { sessionHandlers } from './session-handlers.ts'
 import { type PathVisibility, unknownRoute } from './unknown-route.ts'
 
-/** All bodies over JSON_BODY_BYTES_MAX that are being received or wait for a slot; more have to wait. */
+/** All bodies over JSON_BODY_BYTES_MAX that are being received or wait for a slot; a further one gets 503. */
 const LARGE_BODIES_BYTES_MAX = 256 * 1024 * 1024
 /** The head of a request fits in one or two packets; a client that takes longer holds connections (slow-loris). */
 const REQUEST_HEAD_MS_MAX = 20 * SECOND_MS

@@ -47,7 +47,7 @@ export async function backUp(folder: string, { bucket = true }: BackUpOptions = 
   process.stdout.write(`Backed up to ${folder}.\n${left > 0 ? leftText(settings, left) : ''}`)
 }
 
-/** Database and large messages; how many of these were left out, null when some were not there. */
+/** Copies the database and large messages; returns how many of these were left out, null when some were gone. */
 async function copyStored(
   settings: Settings,
   { folder, bucket }: { folder: string; bucket: boolean },

@@ -1,4 +1,4 @@
-// Running the service: settings, log, the app, signals and the exit code.
+// Runs the service: settings, log, signals and the exit code.
 
 import type { NewAccount } from '#accounts/account.ts'
 import { type Addresses, type App, DRAIN_MS, openApp } from '#app.ts'
@@ -17,7 +17,7 @@ const EXIT_MS_MAX = DRAIN_MS + 1_500
 
 const SEAMS = { clock: systemClock, buildsConsole: true }
 
-/** Nothing that was promised is lost by it: leases end by themselves, and what was said is on disk. */
+/** Loses nothing: leases end by themselves, and every acknowledged write is on disk. */
 function exitInTime(log: Log, flush: () => void, code: number): void {
   const exit = () => {
     log.warn({}, 'stopped before all work had finished')
@@ -51,7 +51,7 @@ export async function serve(): Promise<void> {
   })
   process.on('SIGTERM', (signal) => void end(signal))
   process.on('SIGINT', (signal) => void end(signal))
-  // Whoever runs us starts it again, and is told so until it is the newer program.
+  // The supervisor restarts this program, which exits with this error until it is the newer program.
   const onOutdated = (text: string) => {
     log.error({ reason: text }, 'a newer program has changed the database')
     void end('schema', 1)
@@ -61,7 +61,7 @@ export async function serve(): Promise<void> {
     if (process.stdout.isTTY === true) void end(signal)
     else void app?.reloadCertificate()
   })
-  // A fault that nobody caught leaves the state unknown: say so, and let whoever runs us restart.
+  // After an uncaught error the state is unknown: log it and let the supervisor restart the program.
   const fail = (error: unknown) => {
     log.error({ error }, 'the service stopped because of an internal error')
     flush()

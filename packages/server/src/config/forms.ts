@@ -1,5 +1,5 @@
-// The forms that a setting's text may have, and how each is read. Knows text and numbers, not which
-// setting it reads; whether files and folders exist is asked elsewhere.
+// The forms that a setting's text may have, and how each is read. Nothing here knows which setting it reads, or
+// whether a file exists.
 
 import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'

@@ -35,7 +35,7 @@ const SHOWN_LENGTH_MAX = 100
 
 /**
  * Reads every setting. The environment wins over `dotEnv`, the text of an `.env` file; a secret may
- * lie in a file of its own, named by its setting with _FILE behind. An empty
+ * be in a file of its own, named by the setting with _FILE at its end. An empty
  * value counts as not given, and in the environment it hides the file's. Relative paths start at the working directory.
  */
 export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
@@ -81,13 +81,13 @@ export function describeMistake(mistake: SettingMistake): string {
   return `${mistake.name}: expected ${mistake.expected}${given}`
 }
 
-/** The base of absolute URLs, without a slash at the end. `httpPort`: the one really listened on. */
-/** Names that lead to this service, in lower case: those of the API and of the mail server. */
+/** Names of this service, in lower case: of the API and of the SMTP server. */
 export function ownNamesOf({ publicUrl, smtpHostname }: Settings): string[] {
   const apiName = publicUrl === null ? [] : [new URL(publicUrl).hostname]
   return [...apiName, smtpHostname]
 }
 
+/** Base of absolute URLs, without a slash at the end. `httpPort` is the port that the server listens on. */
 export function publicUrlOf(settings: Settings, httpPort: number): string {
   return settings.publicUrl ?? `http://127.0.0.1:${httpPort}`
 }
@@ -134,7 +134,7 @@ function warnOfWeakToken(token: string | null): string[] {
   ]
 }
 
-/** What no setting shows alone. */
+/** Mistakes that only two settings together show. */
 function judgeTogether(table: Table, isRead: (...names: string[]) => boolean): SettingMistake[] {
   const mistakes: SettingMistake[] = []
   const { delivery, relayUrl, dataDir, httpPort, smtpPort } = SETTINGS
@@ -190,7 +190,7 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** Of the command line and of MCP, which may stand in the same environment. */
+/** Settings of the command line and of MCP, which may be in the same environment. */
 const NAMES_OF_CLIENTS: ReadonlySet<string> = new Set([
   'MAILROOM_API_KEY',
   'MAILROOM_BASE_URL',
