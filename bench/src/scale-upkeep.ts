@@ -3,7 +3,7 @@
 
 import { EVENT_MS } from '@mailroom/server/events/event.ts'
 import { DAY_MS } from '@mailroom/server/platform/units.ts'
-import { purgeExpiredStep } from '@mailroom/server/removal/retention-rows.ts'
+import { purgeExpiredStep } from '@mailroom/server/removal/removal-rows.ts'
 import type { Db } from '@mailroom/server/schema/tables.ts'
 import { table } from './figures.ts'
 import type { Run } from './scale-fill.ts'

@@ -8,7 +8,7 @@ import type { Engine } from '@mailroom/server/platform/db/db.ts'
 import type { Db } from '@mailroom/server/schema/tables.ts'
 import { openCatchUps } from '@mailroom/server/search/indexer.ts'
 import { searchInbox } from '@mailroom/server/search/search-inbox.ts'
-import { indexSearchStep } from '@mailroom/server/search/search-index-rows.ts'
+import { indexSearchStep } from '@mailroom/server/search/search-rows.ts'
 import {
   addAccount,
   addInbox,

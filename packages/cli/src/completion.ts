@@ -12,9 +12,9 @@ export function printCompletion(program: Command, shell: Shell): void {
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
-export type Word = { readonly text: string; readonly sentence: string }
+type Word = { readonly text: string; readonly sentence: string }
 
-export type Node = {
+type Node = {
   /** The words of the command, without the program's name. */
   readonly path: readonly string[]
   readonly commands: readonly Word[]
@@ -27,7 +27,7 @@ export type Node = {
 }
 
 /** The program itself first, then its commands. */
-export function nodesOf(program: Command): Node[] {
+function nodesOf(program: Command): Node[] {
   return walk(program, [])
 }
 
@@ -82,7 +82,7 @@ function oneLine(text: string): string {
   return plain.length > SENTENCE_LENGTH_MAX ? `${plain.slice(0, SENTENCE_LENGTH_MAX - 1)}…` : plain
 }
 
-export function bashScript(nodes: readonly Node[]): string {
+function bashScript(nodes: readonly Node[]): string {
   const words = nodes.map(({ path, commands, values, options }) => {
     const texts = [...commands, ...values, ...options].map(({ text }) => text)
     return `    '${path.join(' ')}') words='${texts.join(' ')}' ;;`
@@ -121,7 +121,7 @@ complete -o filenames -F _mailroom mailroom
 `
 }
 
-export function zshScript(nodes: readonly Node[]): string {
+function zshScript(nodes: readonly Node[]): string {
   const lists = nodes.map(({ path, commands, values, options }) => {
     const words = [...commands, ...values, ...options].map(quoted).join(' ')
     return `    '${path.join(' ')}') words_here=(${words}) ;;`
@@ -167,7 +167,7 @@ function quoted({ text, sentence }: Word): string {
   return sentence === '' ? `'${word}'` : `'${word}:${sentence}'`
 }
 
-export function fishScript(nodes: readonly Node[]): string {
+function fishScript(nodes: readonly Node[]): string {
   const lines = nodes.flatMap(({ path, commands, values, options }) => {
     const condition = `-n '__mailroom_at "${path.join(' ')}"'`
     const words = [...commands, ...values].map(

@@ -93,7 +93,7 @@ function SignedIn() {
   )
 }
 
-export function MissingPage() {
+function MissingPage() {
   return (
     <Page title="Not found">
       <Empty
@@ -107,7 +107,7 @@ export function MissingPage() {
   )
 }
 
-export function ToastList() {
+function ToastList() {
   return (
     <div class="toasts" role="status" aria-live="polite" aria-relevant="additions">
       {toasts.value.map(({ id, kind, text, detail }) => (

@@ -228,7 +228,7 @@ const inLists = [
   ['u', 'Mark as unread or read'],
 ] as const
 
-export function HelpDialog({
+function HelpDialog({
   places,
   onClose,
 }: {

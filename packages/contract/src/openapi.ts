@@ -275,14 +275,14 @@ function plain(keyword: string, value: unknown): unknown {
   return value
 }
 
-export const conventions = [
+const conventions = [
   'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points. In the body of a POST, null for an optional field means the same as omitting it; in the body of a PATCH, null clears a field that may be null. Query parameters may be written in camelCase or snake_case.',
   'Lists are `{ "data": [...], "total": n }`, paged by `limit` and `offset`.',
   'Every response has an `X-Request-Id`. A request answered with 429 or 5xx had no effect; repeat it after `Retry-After` seconds. Only `webhook_failed` and `image_unavailable` (502) report a failure of another server.',
   'Fields and error codes may be added within v1; ignore the ones you do not know.',
 ].join('\n\n')
 
-export const headerObjects = {
+const headerObjects = {
   'X-Request-Id': {
     description: 'Identifies the request in the server log.',
     required: true,
@@ -331,7 +331,7 @@ export const headerObjects = {
 }
 
 /** RFC 9110 §13.1.2, §13.1.5 and §14.2. */
-export const rangeParameters = Object.entries({
+const rangeParameters = Object.entries({
   Range: 'The bytes to send, such as `bytes=0-1023`.',
   'If-Range': 'An ETag: the whole content is sent if it no longer matches.',
   'If-None-Match': 'ETags that the client already has.',
@@ -343,7 +343,7 @@ export const rangeParameters = Object.entries({
   schema: { type: 'string' },
 }))
 
-export const lastEventIdParameter = {
+const lastEventIdParameter = {
   name: 'Last-Event-ID',
   in: 'header',
   required: false,
@@ -360,7 +360,7 @@ export const idempotencyKeyParameter = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 }
 
-export const securitySchemes = {
+const securitySchemes = {
   apiKey: {
     type: 'http',
     scheme: 'bearer',
@@ -400,16 +400,16 @@ export const securitySchemes = {
 export type JsonObject = { [name: string]: unknown }
 
 /** A part of an operation, with its name if other operations share it. */
-export type Part = { readonly name: string; readonly content: JsonObject }
+type Part = { readonly name: string; readonly content: JsonObject }
 
-export type Shared = {
+type Shared = {
   /** Parts that occur more than once, by name. */
   readonly components: JsonObject
   /** A reference to a shared part, otherwise the part itself. */
   refer(part: Part): JsonObject
 }
 
-export function shareRepeated(section: 'parameters' | 'responses', parts: readonly Part[]): Shared {
+function shareRepeated(section: 'parameters' | 'responses', parts: readonly Part[]): Shared {
   const uses = Map.groupBy(parts, ({ content }) => JSON.stringify(content))
   const names = new Map<string, string>()
   const taken = new Map<string, JsonObject>()
@@ -527,7 +527,7 @@ const fields: readonly {
 ]
 
 /** The document's `webhooks` member; `event` is the schema of the body. */
-export function webhooksObject(event: JsonObject): JsonObject {
+function webhooksObject(event: JsonObject): JsonObject {
   return {
     event: {
       post: {

@@ -21,7 +21,7 @@ import { webhookOperations } from '#operations/webhooks.ts'
 import type { Static, TSchema } from '#schema.ts'
 import type { ErrorCode } from './error-codes.ts'
 
-export const operations = {
+const operations = {
   ...podOperations,
   ...inboxOperations,
   ...domainOperations,
@@ -67,11 +67,6 @@ export type BodyOf<Id extends OperationId> = Operations[Id] extends {
   ? Static<Body>
   : undefined
 
-/** Operations whose success is JSON. */
-export type JsonOperationId = {
-  [Id in OperationId]: Operations[Id]['success'] extends { readonly schema: TSchema } ? Id : never
-}[OperationId]
-
 /** Operations whose success is a file of some media type. */
 export type BinaryOperationId = {
   [Id in OperationId]: Operations[Id]['success'] extends { readonly mediaType: string } ? Id : never
@@ -103,7 +98,7 @@ export function isBodyOptional(operation: Operation): boolean {
 }
 
 /** Whether a session of the console may call it. */
-export function isOpenToSessions({ auth }: Operation): boolean {
+function isOpenToSessions({ auth }: Operation): boolean {
   return auth === 'key' || auth === 'key-or-signature' || auth === 'session'
 }
 

@@ -5,25 +5,19 @@ export type Plan = (typeof plans)[number]
 
 /** The purpose of a link in a message, by its words. */
 export const linkKinds = ['verify', 'magic', 'reset', 'unsubscribe', 'other'] as const
-export type LinkKind = (typeof linkKinds)[number]
 
 export const messageDirections = ['inbound', 'outbound'] as const
-export type MessageDirection = (typeof messageDirections)[number]
 
 export const searchSorts = ['newest', 'rank'] as const
-export type SearchSort = (typeof searchSorts)[number]
 
 /** Inbound mail is always `received`; outbound is `pending`, then `sent` or `failed`. */
 export const messageStatuses = ['pending', 'sent', 'received', 'failed'] as const
-export type MessageStatus = (typeof messageStatuses)[number]
 
 /** Whether images of other hosts are shown in a message. */
 export const imageModes = ['block', 'show'] as const
-export type ImageMode = (typeof imageModes)[number]
 
 /** How an inbox was named in the header: addressed (`to`) or copied (`cc`). */
 export const deliveryRoles = ['to', 'cc'] as const
-export type DeliveryRole = (typeof deliveryRoles)[number]
 
 /** Why an address is on the suppression list. */
 export const suppressionTypes = ['bounce', 'complaint', 'unsub', 'manual'] as const
@@ -76,11 +70,9 @@ export const authenticationResults = [
   'temperror',
   'permerror',
 ] as const
-export type AuthenticationResult = (typeof authenticationResults)[number]
 
 /** What a domain wants for mail that fails DMARC (RFC 9989 §4.7). */
 export const dmarcPolicies = ['none', 'quarantine', 'reject'] as const
-export type DmarcPolicy = (typeof dmarcPolicies)[number]
 
 export const senderRuleTypes = ['allow', 'block'] as const
 export type SenderRuleType = (typeof senderRuleTypes)[number]

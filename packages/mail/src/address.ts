@@ -9,7 +9,7 @@ const LOCAL_PART_OCTETS_MAX = 64
 const DOMAIN_OCTETS_MAX = 255
 const LABEL_OCTETS_MAX = 63
 
-export type Mailbox = {
+type Mailbox = {
   readonly kind: 'mailbox'
   /** The local part without the quotes and backslashes of a quoted string. */
   readonly localPart: string

@@ -109,7 +109,7 @@ const SANDBOX =
   'The service is in sandbox mode: sent mail is captured and not delivered (get_sandbox_mail), and simulate_inbound lets mail arrive.'
 
 /** Complete for this access; nothing of it is a secret. */
-export function instructionsFor({ narrowing, isSandbox }: Access): string {
+function instructionsFor({ narrowing, isSandbox }: Access): string {
   return [
     GENERAL,
     ...(narrowing.isReadOnly ? [READ_ONLY] : []),
@@ -136,10 +136,10 @@ export const allTools: readonly Tool[] = [
   simulateInbound,
 ]
 
-export type Offer = 'offered' | 'hidden' | 'refused'
+type Offer = 'offered' | 'hidden' | 'refused'
 
 /** Refused tools are not listed, and say why if they are called. */
-export function offerOf(tool: Tool, { isSandbox, narrowing }: Access): Offer {
+function offerOf(tool: Tool, { isSandbox, narrowing }: Access): Offer {
   if (tool.isOfSandbox && !isSandbox) return 'hidden'
   if (narrowing.isReadOnly && !tool.isReading) return 'refused'
   return tool.isOfAccount && narrowing.inbox !== null ? 'refused' : 'offered'

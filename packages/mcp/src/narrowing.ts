@@ -56,7 +56,7 @@ export function readNarrowingSettings(
 }
 
 /** Null for any other text; a missing value is false. */
-export function readBoolean(text: string | null): boolean | null {
+function readBoolean(text: string | null): boolean | null {
   if (text === null || text === 'false' || text === '0') return false
   return text === 'true' || text === '1' || text === '' ? true : null
 }

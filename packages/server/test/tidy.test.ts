@@ -34,7 +34,9 @@ check('a function has at most 70 lines', () =>
   rules.findLongFunctions(src, exceptions.LONG_FUNCTIONS),
 )
 check('nothing is exported as default', () => rules.findDefaultExports(others))
-check('there are no barrels', () => rules.findBarrels(src))
+check('there are no barrels but the front files', () =>
+  rules.findBarrels(src.filter(({ path }) => !exceptions.FRONT_FILE.test(path))),
+)
 check('libraries are imported at home only', () =>
   rules.findStrayLibraries(src, exceptions.KEPT_LIBRARIES),
 )
@@ -64,23 +66,44 @@ test('every relative link of the documentation leads to a file and a heading', (
   assert.deepEqual(dead, [])
 })
 
-test('the linter checks the order of folders that ARCHITECTURE.md gives', () => {
+test('the linter checks the order of folders and the front files that ARCHITECTURE.md gives', () => {
   const house = readFileSync(`${root}ARCHITECTURE.md`, 'utf8').split('## The house')[1] ?? ''
-  const order = [...house.matchAll(/^\| `([a-z-]+)` /gm)].map(([, folder]) => folder)
+  const order = [...house.matchAll(/^\| `([a-z-]+)` /gm)].map(([, folder]) => folder ?? '')
   const folders = readdirSync(`${root}packages/server/src`, { withFileTypes: true })
   assert.deepEqual(
     order.toSorted(),
     folders.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted(),
   )
   const { overrides } = JSON.parse(readFileSync(`${root}biome.layers.json`, 'utf8'))
-  for (const [index, folder] of order.slice(0, -1).entries()) {
-    const { includes, linter } = overrides[index]
-    assert.deepEqual(includes, [`packages/server/src/${folder}/**`])
-    const [{ group }] = linter.rules.style.noRestrictedImports.options.patterns
+  const checked = Object.fromEntries(
+    overrides.map(({ includes: [folder], linter }: LinterOverride) => [
+      folder,
+      linter.rules.style.noRestrictedImports.options.patterns.flatMap(({ group }) => group),
+    ]),
+  )
+  for (const [index, folder] of order.entries()) {
     const below = order.slice(index + 1).map((name) => `#${name}/**`)
-    assert.deepEqual(group, [...below, '#app.ts'])
+    const restricted = [
+      ...(below.length > 0 ? [...below, '#app.ts'] : []),
+      ...order.slice(0, index).flatMap(frontOnly),
+    ]
+    assert.deepEqual(checked[`packages/server/src/${folder}/**`] ?? [], restricted, folder)
   }
+  assert.deepEqual(checked['packages/server/src/*.ts'], order.flatMap(frontOnly))
 })
+
+type LinterOverride = {
+  includes: [string]
+  linter: {
+    rules: { style: { noRestrictedImports: { options: { patterns: { group: string[] }[] } } } }
+  }
+}
+
+/** Restricts imports of a folder to its front files, if it has any. */
+function frontOnly(folder: string): string[] {
+  if (/^(config|platform|schema|queue|http|wiring|commands)$/.test(folder)) return []
+  return [`#${folder}/**`, `!#${folder}/${folder}.ts`, `!#${folder}/${folder}-rows.ts`]
+}
 
 test('the SDK has no run-time dependency', () => {
   const sdk = JSON.parse(readFileSync(`${root}packages/sdk/package.json`, 'utf8'))

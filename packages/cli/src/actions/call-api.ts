@@ -78,7 +78,7 @@ function describeOperation(output: Output, id: OperationId): void {
   if (rows.length > 0) output.write(`\n${formatTable(columns, rows, output)}`)
 }
 
-export function findOperation(name: string | undefined): OperationId {
+function findOperation(name: string | undefined): OperationId {
   const found = operationIds.find((id) => id === name)
   if (found !== undefined) return found
   const wanted = name?.toLowerCase() ?? ''

@@ -116,7 +116,7 @@ function lineOf(output: Output, event: Event, forwarded: Forwarded | null): stri
   return `${forwarded.isTaken ? green(line) : red(line)}\n`
 }
 
-export type Forwarded = {
+type Forwarded = {
   readonly isTaken: boolean
   /** Null when no answer came. */
   readonly status: number | null
@@ -137,7 +137,7 @@ type Forwarding = {
 }
 
 /** Posts the event up to three times. Never rejects, so a dead receiver does not end the command. */
-export async function forwardEvent(forwarding: Forwarding): Promise<Forwarded> {
+async function forwardEvent(forwarding: Forwarding): Promise<Forwarded> {
   for (let attempt = 1; ; attempt += 1) {
     const forwarded = await post(forwarding, attempt)
     const waitMs = WAITS_MS[attempt - 1]

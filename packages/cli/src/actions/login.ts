@@ -82,7 +82,7 @@ const POLL_MS = 2_000
 const CLIENT_NAME_LENGTH_MAX = 100
 
 /** The key, once a person has approved this terminal in the console. */
-export async function pair(output: Output, baseUrl: string): Promise<string> {
+async function pair(output: Output, baseUrl: string): Promise<string> {
   const { pairing } = openWith(baseUrl, 'none').client
   const clientName = plainLine(`mailroom on ${hostname()}`).slice(0, CLIENT_NAME_LENGTH_MAX)
   const started = await pairing.start({ clientName })

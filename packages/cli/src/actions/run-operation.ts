@@ -40,7 +40,7 @@ export async function runOperation(
   showAnswer(output, spec, answer, { isJson: common.json === true, last: texts.at(-1) ?? '' })
 }
 
-export function commonOf(options: GivenOptions): CommonOptions {
+function commonOf(options: GivenOptions): CommonOptions {
   return { color: true, ...options }
 }
 

@@ -35,7 +35,7 @@ export function openWith(baseUrl: string, apiKey: string) {
   return { ...options, transport: new Transport(options), client: new Mailroom(options) }
 }
 
-export function noKey(baseUrl: string): Failure {
+function noKey(baseUrl: string): Failure {
   return new Failure('unauthorized', `There is no key for ${baseUrl}.`, howToSignIn(baseUrl))
 }
 
@@ -120,7 +120,7 @@ export function isLocal(baseUrl: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname) || hostname.endsWith('.localhost')
 }
 
-export type Profile = { readonly baseUrl: string; readonly apiKey: string }
+type Profile = { readonly baseUrl: string; readonly apiKey: string }
 export type Profiles = Readonly<Record<string, Profile>>
 
 export const PROFILE_DEFAULT = 'default'

@@ -229,7 +229,7 @@ export function showMessage(output: Output, message: Fields): void {
 }
 
 /** The messages of a thread, oldest first. */
-export function showMessages(output: Output, thread: Fields): void {
+function showMessages(output: Output, thread: Fields): void {
   for (const [index, message] of listOf(thread.data).entries()) {
     if (index > 0)
       output.write(`\n${output.colors.dim('—'.repeat(Math.min(output.width, 72)))}\n\n`)
@@ -245,7 +245,7 @@ function senderTruth({ direction, authentication }: Fields): string {
 const COLUMNS = ['status', 'purpose', 'type', 'name', 'hint']
 
 /** In a pipe: one line for each record, with its value at the end. */
-export function showDomain(output: Output, domain: Fields): void {
+function showDomain(output: Output, domain: Fields): void {
   const records = listOf(domain.records)
   if (!output.isTerminal) {
     const names = ['status', 'purpose', 'required', 'type', 'name', 'priority', 'value']
@@ -279,16 +279,16 @@ export function showDomain(output: Output, domain: Fields): void {
 
 export type Fields = Readonly<Record<string, unknown>>
 
-export function recordOf(value: unknown): Fields {
+function recordOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
-export function listOf(value: unknown): Fields[] {
+function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.map(recordOf) : []
 }
 
 /** A field, or a nested one: `message.subject`. */
-export function at(row: Fields, path: string): unknown {
+function at(row: Fields, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => recordOf(value)[name], row)
 }
 

@@ -174,7 +174,7 @@ export type OperationCommand = {
   readonly isDefault?: true
 }
 
-export type OperationArgument = { readonly field: Field; readonly name: string }
+type OperationArgument = { readonly field: Field; readonly name: string }
 
 export type OperationFields = {
   readonly arguments: readonly OperationArgument[]

@@ -37,7 +37,7 @@ export function addMailCommands(program: Command): void {
   add('quarantine')
 }
 
-export function fieldOf(id: OperationId, name: string): Field {
+function fieldOf(id: OperationId, name: string): Field {
   const field = fieldsOf(id).find((one) => one.name === name)
   if (field === undefined) throw new Error(`${id} has no field ${name}.`)
   return field
@@ -184,7 +184,7 @@ function sentenceOf(name: string): string {
   return fieldsOf('inboxes.wait').find((field) => field.name === name)?.sentence ?? ''
 }
 
-export function addWait(program: Command): void {
+function addWait(program: Command): void {
   const summary = 'Wait for a message to arrive in an inbox, then print it.'
   const command = program
     .command('wait')
@@ -209,7 +209,7 @@ export function addWait(program: Command): void {
   })
 }
 
-export function addListen(program: Command): void {
+function addListen(program: Command): void {
   const summary = 'Print events as they happen, or forward them to a local webhook.'
   const command = program
     .command('listen')

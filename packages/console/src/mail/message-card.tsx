@@ -195,7 +195,7 @@ function sizeOf({ bodyHtml, bodyText }: Message): 'small' | 'middle' | 'large' {
   return bodyHtml.length < 8_000 && bodyText.length < 1_500 ? 'middle' : 'large'
 }
 
-export function HtmlBody({ message }: { message: Message }) {
+function HtmlBody({ message }: { message: Message }) {
   const [showsImages, setShowsImages] = useState(false)
   const images = showsImages ? 'show' : 'block'
   const hasRemote = useMemo(() => REMOTE_IMAGE.test(message.bodyHtml), [message.bodyHtml])
@@ -227,7 +227,7 @@ export function HtmlBody({ message }: { message: Message }) {
   )
 }
 
-export function TextBody({ message }: { message: Message }) {
+function TextBody({ message }: { message: Message }) {
   const [showsAll, setShowsAll] = useState(false)
   const { bodyText, extractedText } = message
   const hasQuote = extractedText !== '' && extractedText.trim() !== bodyText.trim()

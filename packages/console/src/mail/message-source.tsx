@@ -60,7 +60,7 @@ export type Source = { text: string; isWhole: boolean }
 const HEADER_END = /\r?\n\r?\n/
 
 /** Bytes that are not UTF-8 are shown as Latin-1. */
-export async function readSource(
+async function readSource(
   id: string,
   { bytesMax, isHeaderOnly }: { bytesMax: number; isHeaderOnly: boolean },
   signal: AbortSignal,
@@ -90,14 +90,14 @@ export async function readSource(
   }
 }
 
-export function rawPath(id: string): string {
+function rawPath(id: string): string {
   return `/v1/messages/${encodeURIComponent(id)}/raw`
 }
 
 export type HeaderField = { name: string; value: string }
 
 /** Header fields in order, unfolded (RFC 5322 §2.2.3). */
-export function readFields(header: string): HeaderField[] {
+function readFields(header: string): HeaderField[] {
   const fields: HeaderField[] = []
   for (const line of header.split(/\r?\n/)) {
     const last = fields.at(-1)

@@ -151,7 +151,7 @@ async function readInboxes(draft: Draft, signal: AbortSignal): Promise<Inbox[]> 
   return readInboxChoices([inboxId ?? ''], signal)
 }
 
-export type Letter = {
+type Letter = {
   readonly to: string
   /** Addresses as typed. */
   readonly cc: string
@@ -163,7 +163,7 @@ export type Letter = {
 
 const PROGRESS_FROM_BYTES = 200_000
 
-export type Sending = {
+type Sending = {
   isBusy: boolean
   failure: unknown
   /** Progress of the upload, 0 to 1; null for a short one. */
@@ -171,7 +171,7 @@ export type Sending = {
   send: (inboxId: string, letter: Letter) => Promise<void>
 }
 
-export function useSending(draft: Draft): Sending {
+function useSending(draft: Draft): Sending {
   const { route } = useLocation()
   const [failure, setFailure] = useState<unknown>(null)
   const [progress, setProgress] = useState<number | null>(null)
@@ -211,7 +211,7 @@ export function useSending(draft: Draft): Sending {
 }
 
 /** Another text was sent under the draft's key. */
-export function isSentBefore(error: unknown): boolean {
+function isSentBefore(error: unknown): boolean {
   return error instanceof MailroomError && error.code === 'idempotency_key_reused'
 }
 
@@ -237,7 +237,7 @@ async function readFile({ file }: Picked) {
 }
 
 /** A client that reports how much of a body has been uploaded, 0 to 1, which `fetch` cannot. */
-export function uploadingClient(onProgress: (part: number) => void): Mailroom {
+function uploadingClient(onProgress: (part: number) => void): Mailroom {
   return new Mailroom({
     baseUrl: location.origin,
     apiKey: '',
@@ -293,7 +293,7 @@ function readHeaders(text: string): Headers {
 
 const SUBJECT_LENGTH_MAX = 998
 
-export function LetterFields({
+function LetterFields({
   letter,
   draft,
   errors,

@@ -233,7 +233,7 @@ function RecordTable({ records }: { records: readonly DomainRecord[] }) {
 const WAITS_MS = [3_000, 5_000, 8_000, 12_000, 20_000]
 const ROUNDS_MAX = 60
 
-export type Verifying = {
+type Verifying = {
   isOn: boolean
   rounds: number
   /** Elapsed part of the time until the next check, 0 to 1. */
@@ -243,7 +243,7 @@ export type Verifying = {
   stop: () => void
 }
 
-export function useVerifying(domain: Domain, show: (domain: Domain) => void): Verifying {
+function useVerifying(domain: Domain, show: (domain: Domain) => void): Verifying {
   const [isOn, setIsOn] = useState(false)
   const [rounds, setRounds] = useState(0)
   const [problem, setProblem] = useState<string | null>(null)

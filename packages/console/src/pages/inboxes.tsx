@@ -228,7 +228,7 @@ function RenameInbox({
   )
 }
 
-export function CreateInbox({
+function CreateInbox({
   pods,
   podId,
   onClose,

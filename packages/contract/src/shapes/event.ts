@@ -91,14 +91,13 @@ export const EventWebhook = Type.Object(
 )
 export type EventWebhook = Static<typeof EventWebhook>
 
-export const EventStorage = Type.Object(
+const EventStorage = Type.Object(
   {
     stored_bytes: count('Bytes of mail that the account stores.'),
     limit_bytes: count('How many bytes it may store.'),
   },
   { description: 'The storage of the account, in account.quota_exceeded.' },
 )
-export type EventStorage = Static<typeof EventStorage>
 
 export const Event = Type.Object(
   {

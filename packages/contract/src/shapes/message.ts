@@ -159,9 +159,9 @@ export const Message = Type.Object(
 )
 export type Message = Static<typeof Message>
 
-export const VIEW_CHARS_DEFAULT = 20_000
-export const VIEW_CHARS_MIN = 500
-export const VIEW_CHARS_MAX = 200_000
+const VIEW_CHARS_DEFAULT = 20_000
+const VIEW_CHARS_MIN = 500
+const VIEW_CHARS_MAX = 200_000
 
 export const ViewQuery = Type.Object({
   max_chars: Type.Integer({

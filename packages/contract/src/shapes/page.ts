@@ -2,7 +2,7 @@
 
 import { type TSchema, Type } from '#schema.ts'
 
-export const PAGE_SIZE_DEFAULT = 50
+const PAGE_SIZE_DEFAULT = 50
 /** A larger `limit` counts as this one, because existing clients ask for more. */
 export const PAGE_SIZE_MAX = 100
 

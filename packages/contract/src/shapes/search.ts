@@ -4,8 +4,8 @@ import { type Static, Type } from '#schema.ts'
 import { messageDirections, searchSorts } from '#vocabulary.ts'
 import { oneOf, text, time } from './text.ts'
 
-export const SEARCH_COUNTED_MAX = 1_000
-export const SEARCH_QUERY_LENGTH_MAX = 500
+const SEARCH_COUNTED_MAX = 1_000
+const SEARCH_QUERY_LENGTH_MAX = 500
 
 const Highlight = Type.Object({
   start: Type.Integer({ minimum: 0, description: 'The first code point of the snippet.' }),

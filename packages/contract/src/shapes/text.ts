@@ -21,9 +21,8 @@ export const LINE_RULE = 'must not hold control characters or line breaks'
 // Characters that change the writing direction: a name with one can make the address after it read backwards.
 const BIDI = '\\u202a-\\u202e\\u2066-\\u2069'
 
-export const NAME_PATTERN = `^[^${CONTROL}${BIDI}]*$`
-export const NAME_RULE =
-  'must not hold control characters, line breaks or marks of writing direction'
+const NAME_PATTERN = `^[^${CONTROL}${BIDI}]*$`
+const NAME_RULE = 'must not hold control characters, line breaks or marks of writing direction'
 
 // URL parsers resolve '.' and '..' in a path, so a pod with such a name could not be addressed.
 export const CLIENT_ID_PATTERN = `^(?!\\.{1,2}$)(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]*$`

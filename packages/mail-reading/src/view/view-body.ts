@@ -87,7 +87,7 @@ function dropAttribution(lines: string[]): number {
   return linesBefore + 1
 }
 
-export type Markdown = {
+type Markdown = {
   /** A quote is a line of its number of lines between FOLD_OPENING and FOLD_CLOSING. */
   readonly text: string
   readonly pixels: number

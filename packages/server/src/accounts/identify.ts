@@ -10,7 +10,7 @@ import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { CallerSession } from '#http/event-readers.ts'
 import { rateLimited } from '#http/problems.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
-import type { RateWindow } from '#rate-limits/budgets.ts'
+import type { RateWindow } from '#rate-limits/rate-limits.ts'
 import type { Authenticate, Identity } from './key.ts'
 import {
   endedSessionCookie,

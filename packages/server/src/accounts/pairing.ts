@@ -12,7 +12,7 @@ import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { MINUTE_MS } from '#platform/units.ts'
-import type { Budgets } from '#rate-limits/budgets.ts'
+import type { Budgets } from '#rate-limits/rate-limits.ts'
 import type { Db } from '#schema/tables.ts'
 import { newKey, tooManyKeys } from './key.ts'
 import {

@@ -134,7 +134,7 @@ function isListed(field: string | undefined, etag: string): boolean {
   return (field ?? '').split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()))
 }
 
-export type BuiltFile = {
+type BuiltFile = {
   readonly content: Uint8Array
   readonly contentType: string
   /** Strong: of the content as it is sent. */
@@ -145,7 +145,7 @@ export type BuiltFile = {
   readonly isImmutable: boolean
 }
 
-export type BuiltFiles = {
+type BuiltFiles = {
   /**
    * The file with this path, `/` between folders, in the first of the encodings that exists; null when
    * there is no such file. A changed file is read again.
@@ -176,7 +176,7 @@ const PATH_LENGTH_MAX = 200
 /** More than a whole console; a file that does not fit is read for every request. */
 const KEPT_BYTES_MAX = 4 * 1024 * 1024
 
-export function openBuiltFiles(folder: string): BuiltFiles {
+function openBuiltFiles(folder: string): BuiltFiles {
   const kept = new Cache<{ file: BuiltFile; mtimeMs: number; size: number }>({
     sizeMax: KEPT_BYTES_MAX,
   })

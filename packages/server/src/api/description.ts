@@ -62,7 +62,7 @@ function madeOnce(make: () => string, headers: Readonly<Record<string, string>>)
 
 type Entry = { readonly id: OperationId; readonly operation: Operation }
 
-export function docsPage(publicUrl: string): string {
+function docsPage(publicUrl: string): string {
   const entries = operationIds.map((id): Entry => ({ id, operation: operationOf(id) }))
   const byTag = Map.groupBy(entries, ({ operation }) => operation.tag)
   const names = Object.keys(tags) as Tag[]
@@ -250,7 +250,7 @@ search.addEventListener('input', () => {
 `
 
 /** Admits the page's own script, by its hash, and its own styles; nothing else. */
-export const docsPolicy = [
+const docsPolicy = [
   "default-src 'none'",
   `script-src 'sha256-${hash('sha256', script, 'base64')}'`,
   "style-src 'unsafe-inline'",
@@ -286,7 +286,7 @@ td:first-child { width: 32% } td:nth-child(2) { width: 18% }
 }
 `
 
-export function curlSample(operation: Operation, publicUrl: string): string {
+function curlSample(operation: Operation, publicUrl: string): string {
   const { method, path, auth, body } = operation
   const query = new URLSearchParams(Object.entries(requiredQuery(operation))).toString()
   const url = `${publicUrl}${path}${query === '' ? '' : `?${query}`}`

@@ -7,7 +7,7 @@ import { MCP_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { McpCaller, McpEndpoint } from '@mailroom/mcp/http.ts'
 import type { Narrowing } from '@mailroom/mcp/narrowing.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
-import type { Identify } from '#accounts/identify.ts'
+import type { Identify } from '#accounts/accounts.ts'
 import type { AnswerBudget } from '#http/answer-budget.ts'
 import { type BodyBudget, collectBody } from '#http/collect-body.ts'
 import { takeRequest } from '#http/problems.ts'
@@ -15,7 +15,7 @@ import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
-import type { RateWindow } from '#rate-limits/budgets.ts'
+import type { RateWindow } from '#rate-limits/rate-limits.ts'
 
 /** A message of the Model Context Protocol; models attach small files at most. */
 const MCP_BODY_BYTES_MAX = 4 * 1024 * 1024
@@ -193,13 +193,13 @@ async function* counted(body: ReadableStream<Uint8Array>, count: (bytes: number)
   }
 }
 
-export type InjectFetch = (from: { readonly clientAddress: string }) => typeof fetch
+type InjectFetch = (from: { readonly clientAddress: string }) => typeof fetch
 
 /**
  * A fetch that reaches this server without a connection, through the same checks, limits and handlers as any
  * request. Call it before the server listens. Only the path and the query of a URL count.
  */
-export function injectFetch(app: FastifyInstance): InjectFetch {
+function injectFetch(app: FastifyInstance): InjectFetch {
   const signals = new AsyncLocalStorage<AbortSignal | null>()
   app.addHook('onRequest', async (_request, { raw }) => {
     const signal = signals.getStore()

@@ -201,7 +201,7 @@ type CheckedAttachment = {
  * Decodes `attachments` and deletes their `data`. The `contents` of a form replace `data`. Throws
  * `payload_too_large` before anything is decoded, or `bad_request`.
  */
-export function readFiles(
+function readFiles(
   attachments: readonly CheckedAttachment[],
   contents: readonly Uint8Array[] | null,
 ): AttachedFile[] {

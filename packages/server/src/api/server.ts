@@ -4,9 +4,7 @@ import type { Server } from 'node:http'
 import { type AddressInfo, BlockList, type Socket } from 'node:net'
 import { MAILBOX } from '@mailroom/contract/shapes/text.ts'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { Identifier } from '#accounts/identify.ts'
-import type { Authenticate } from '#accounts/key.ts'
-import type { Sessions } from '#accounts/session.ts'
+import { type Authenticate, Identifier, type Sessions } from '#accounts/accounts.ts'
 import { sendJson } from '#http/answer.ts'
 import { type AnswerBounds, AnswerBudget } from '#http/answer-budget.ts'
 import { clientErrors } from '#http/client-errors.ts'
@@ -22,13 +20,13 @@ import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { type OpenSpan, silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
-import type { Budgets } from '#rate-limits/budgets.ts'
+import type { Budgets } from '#rate-limits/rate-limits.ts'
 import {
   addWebSocketPath,
   isWebSocketRequest,
   type SocketTimeouts,
   WebSocketEndpoint,
-} from '#streams/websocket-endpoint.ts'
+} from '#streams/streams.ts'
 import { addConsole, type ConsolePort } from './console.ts'
 import { descriptionHandlers } from './description.ts'
 import { addMcpPath } from './mcp.ts'

@@ -2,14 +2,15 @@
 // the key goes no further.
 
 import type { CreateSession, Session as SessionShape } from '@mailroom/contract/shapes/account.ts'
-import { requireOwnOrigin, type SignIn } from '#accounts/identify.ts'
 import {
   endedSessionCookie,
+  requireOwnOrigin,
   type Sessions,
   type SignedIn,
+  type SignIn,
   sessionCookie,
   sessionId,
-} from '#accounts/session.ts'
+} from '#accounts/accounts.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { Answered, Context } from '#http/handler.ts'
 import { presentTime } from '#platform/clock.ts'

@@ -43,7 +43,7 @@ export type PathVisibility = {
 }
 
 /** Methods of the path of a URL, in alphabetical order; empty when no route has the path. */
-export function methodsOf(url: string, visibility: PathVisibility): string[] {
+function methodsOf(url: string, visibility: PathVisibility): string[] {
   const { hidesOperators, hidesSandbox } = visibility
   const segments = (url.split(/[?#]/, 1)[0] ?? '').split('/').map(decoded)
   const methods = new Set<string>()

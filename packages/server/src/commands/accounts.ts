@@ -1,10 +1,9 @@
 // Accounts and keys from the command line of the machine, whose user is the operator.
 
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
-import { createAccount } from '#accounts/account.ts'
-import { findKeyAccount, listAccounts } from '#accounts/account-rows.ts'
-import { createKey, revokeKey } from '#accounts/key.ts'
-import { createInbox } from '#inboxes/create-inbox.ts'
+import { createAccount, createKey, revokeKey } from '#accounts/accounts.ts'
+import { findKeyAccount, listAccounts } from '#accounts/accounts-rows.ts'
+import { createInbox } from '#inboxes/inboxes.ts'
 import { AppError } from '#platform/problem.ts'
 import { CommandFailure, plainText } from './command.ts'
 import { withKeys, withStore } from './with-store.ts'

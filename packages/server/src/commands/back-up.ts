@@ -9,7 +9,7 @@ import { copyBlobs } from '#platform/blobs/disk-blobs.ts'
 import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
 import { backUpSqlite } from '#platform/db/sqlite.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import { secretKeyPath } from '#secrets/open-keys.ts'
+import { secretKeyPath } from '#secrets/secrets.ts'
 import { blobsPath, databasePath, openBlobs } from '#wiring/store.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 

@@ -2,7 +2,7 @@
 // replace one process after the other.
 
 import { get } from 'node:http'
-import { healthPath } from '#operating/health.ts'
+import { healthPath } from '#operating/operating.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
 /** A process that is only busy answers within a second; engines ask again before they act. */

@@ -4,22 +4,23 @@
 import { readDomainName } from '@mailroom/mail/address.ts'
 import { isReservedDomain } from '#commands/doctor/check-dns.ts'
 import {
+  DKIM_KEY_LOOK_MS,
+  DKIM_RETIRING_MS,
   type DkimKey,
   type DkimOwner,
   dkimKeyName,
   dkimKeyRecord,
-  SERVICE_OWNER,
-} from '#domains/dkim-key.ts'
-import { listAllDkimKeys } from '#domains/dkim-key-rows.ts'
-import { formatDnsTable, formatZone } from '#domains/dns-records.ts'
-import { findServedDomain } from '#domains/domain-rows.ts'
-import { DKIM_RETIRING_MS, type KeyRotation, rotateKey, settledAt } from '#domains/rotate-keys.ts'
-import {
-  DKIM_KEY_LOOK_MS,
   ensureServiceKeys,
+  formatDnsTable,
+  formatZone,
+  type KeyRotation,
   listServiceRecords,
+  rotateKey,
+  SERVICE_OWNER,
   serviceOwner,
-} from '#domains/signers.ts'
+  settledAt,
+} from '#domains/domains.ts'
+import { findServedDomain, listAllDkimKeys } from '#domains/domains-rows.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import { CommandFailure, formatTable, plainText } from './command.ts'
 import { type CommandStore, withKeys, withStore } from './with-store.ts'

@@ -1,7 +1,7 @@
 // Reading the operator's mailbox: mail to postmaster of the service's domain.
 
-import { findPostmasterMessage, listPostmasterMessages } from '#inbound/postmaster-message-rows.ts'
-import { readRawBytes } from '#mailbox/read-content.ts'
+import { findPostmasterMessage, listPostmasterMessages } from '#inbound/inbound-rows.ts'
+import { readRawBytes } from '#mailbox/mailbox.ts'
 import { CommandFailure, plainText } from './command.ts'
 import { withStore } from './with-store.ts'
 

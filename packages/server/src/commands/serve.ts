@@ -1,9 +1,9 @@
 // Runs the service: settings, log, signals and the exit code.
 
-import type { NewAccount } from '#accounts/account.ts'
+import type { NewAccount } from '#accounts/accounts.ts'
 import { type Addresses, type App, DRAIN_MS, openApp } from '#app.ts'
 import type { Settings } from '#config/settings.ts'
-import { type Health, openHealth } from '#operating/health.ts'
+import { type Health, openHealth } from '#operating/operating.ts'
 import { systemClock } from '#platform/clock.ts'
 import { type Log, type OpenedLog, openLog } from '#platform/log.ts'
 import { openMetrics, silentMetrics } from '#platform/telemetry/metrics.ts'

@@ -5,7 +5,7 @@ import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
 
-export type Reading<T> = { value: T } | { expected: string }
+type Reading<T> = { value: T } | { expected: string }
 
 export type Form<T> = {
   /** Completes "expected …" in a message to the operator. */
@@ -217,7 +217,7 @@ function readDnsServer(text: string): string | undefined {
   return isIP(address) === 6 ? `[${address}]:${port}` : undefined
 }
 
-export type S3Settings = Readonly<{
+type S3Settings = Readonly<{
   kind: 's3'
   /** http or https, without a slash at its end. */
   endpoint: string

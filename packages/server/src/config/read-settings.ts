@@ -236,7 +236,7 @@ type Mistake = { name: string; given: string; expected: string }
 type Tables = readonly Readonly<Record<string, Setting<unknown>>>[]
 
 /** The name of each setting that may name a file, with the secret setting that the file is of. */
-export function secretFileNames(tables: Tables): ReadonlyMap<string, Setting<unknown>> {
+function secretFileNames(tables: Tables): ReadonlyMap<string, Setting<unknown>> {
   const secrets = tables.flatMap((table) => Object.values(table)).filter((one) => one.isSecret)
   return new Map(secrets.map((setting) => [setting.name + ENDING, setting]))
 }
@@ -245,7 +245,7 @@ export function secretFileNames(tables: Tables): ReadonlyMap<string, Setting<unk
  * The environment with the secrets that lie in files, without spaces and line ends around them. A
  * mistake is a file that cannot be read, is empty or larger than 64 KiB, or is given beside its secret.
  */
-export function readSecretFiles(
+function readSecretFiles(
   given: Environment,
   tables: Tables,
 ): { given: Environment; mistakes: Mistake[] } {

@@ -6,14 +6,14 @@ import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
 import * as forms from './forms.ts'
 import { type BlobStorePlace, blobStore, type Form } from './forms.ts'
 
-export const ROLES = ['http', 'smtp', 'delivery', 'webhooks'] as const
-export type Role = (typeof ROLES)[number]
+const ROLES = ['http', 'smtp', 'delivery', 'webhooks'] as const
+type Role = (typeof ROLES)[number]
 
-export const DELIVERIES = ['sandbox', 'direct', 'relay'] as const
-export type Delivery = (typeof DELIVERIES)[number]
+const DELIVERIES = ['sandbox', 'direct', 'relay'] as const
+type Delivery = (typeof DELIVERIES)[number]
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+type LogLevel = (typeof LOG_LEVELS)[number]
 
 export type LimitSettings = Readonly<{
   apiPerMinute: number
@@ -345,24 +345,19 @@ export type Setting<T> = Readonly<{
 type Options = { default: string | null; meaning?: string; isSecret?: boolean }
 
 /** An entry of the table; `meaning` stands in the documentation where the default says too little. */
-export function setting<T>(
+function setting<T>(
   name: string,
   form: Form<T>,
   options: Options & { default: string },
   sentence: string,
 ): Setting<T> & { default: string }
-export function setting<T>(
+function setting<T>(
   name: string,
   form: Form<T>,
   options: Options & { default: null },
   sentence: string,
 ): Setting<T> & { default: null }
-export function setting<T>(
-  name: string,
-  form: Form<T>,
-  options: Options,
-  sentence: string,
-): Setting<T> {
+function setting<T>(name: string, form: Form<T>, options: Options, sentence: string): Setting<T> {
   return {
     name,
     form,

@@ -3,23 +3,29 @@
 
 import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'
 import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
-import { isLocal } from '#domains/domain.ts'
-import { findHeldDomain } from '#domains/domain-rows.ts'
-import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
-import { type AcceptedRecipient, findRecipient, type Recipient } from '#inbound/find-recipient.ts'
-import type { CountedReport } from '#inbound/find-reported.ts'
-import { receiveMail, refusalReply } from '#inbound/receive-mail.ts'
-import { domainOf } from '#inboxes/inbox.ts'
-import { findRawMessage } from '#mailbox/raw-message-rows.ts'
-import type { StorageQuota } from '#mailbox/storage-quota.ts'
-import { deliveryQueue, type HeldDelivery } from '#outbound/delivery-claim-rows.ts'
+import { isLocal } from '#domains/domains.ts'
+import { findHeldDomain } from '#domains/domains-rows.ts'
 import {
+  type AcceptedRecipient,
+  type Authenticator,
+  type CountedReport,
+  findRecipient,
+  type Recipient,
+  receiveMail,
+  refusalReply,
+} from '#inbound/inbound.ts'
+import { domainOf } from '#inboxes/inboxes.ts'
+import type { StorageQuota } from '#mailbox/mailbox.ts'
+import { findRawMessage } from '#mailbox/mailbox-rows.ts'
+import { newSuppression } from '#outbound/outbound.ts'
+import {
+  deliveryQueue,
+  type HeldDelivery,
   type SettledDelivery,
   type SettleInput,
+  type SuppressionType,
   settleDeliveries,
-} from '#outbound/settle-deliveries-rows.ts'
-import type { SuppressionType } from '#outbound/suppression-rows.ts'
-import { newSuppression } from '#outbound/suppressions.ts'
+} from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'

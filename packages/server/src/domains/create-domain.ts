@@ -1,6 +1,6 @@
 // Adding a custom domain to an account.
 
-import { findPod } from '#accounts/pod-rows.ts'
+import { findPod } from '#accounts/accounts-rows.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import { readCustomDomain } from '#platform/domain-name.ts'
 import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'

@@ -1,6 +1,6 @@
 // Handlers of custom domains.
 
-import { findPod } from '#accounts/pod-rows.ts'
+import { findPod } from '#accounts/accounts-rows.ts'
 import { fileHeaders } from '#http/download.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import { notFound, problem } from '#platform/problem.ts'

@@ -1,8 +1,12 @@
 // Custom domains, to and from rows. Each write locks the account first, then the rows of the domain by their
 // ids, as `settleDomain` does.
 
-import { changeAccountTotal, lockAccount } from '#accounts/account-rows.ts'
-import { changePodTotal, findPodRow } from '#accounts/pod-rows.ts'
+import {
+  changeAccountTotal,
+  changePodTotal,
+  findPodRow,
+  lockAccount,
+} from '#accounts/accounts-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'

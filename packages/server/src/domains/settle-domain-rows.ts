@@ -1,8 +1,8 @@
 // Writing the outcome of a domain's check: status, holder and event, in one transaction. It locks the account
 // first, then the domain's rows of all accounts.
 
-import { lockAccount } from '#accounts/account-rows.ts'
-import { insertEvent } from '#events/event-rows.ts'
+import { lockAccount } from '#accounts/accounts-rows.ts'
+import { insertEvent } from '#events/events-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'

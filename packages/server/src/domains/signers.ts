@@ -7,7 +7,7 @@ import type { Clock } from '#platform/clock.ts'
 import { problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
-import { findSecret } from '#secrets/service-secret-rows.ts'
+import { findSecret } from '#secrets/secrets-rows.ts'
 import {
   type DkimKey,
   type DkimOwner,

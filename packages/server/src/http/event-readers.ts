@@ -4,7 +4,7 @@
 import { Cache } from '#platform/cache.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { HeldSlot, KeyedSlots } from '#rate-limits/budgets.ts'
+import type { HeldSlot, KeyedSlots } from '#rate-limits/rate-limits.ts'
 
 /** Keys looked up by one query. */
 const KEY_CHECK_STEP = 1_000

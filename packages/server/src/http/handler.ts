@@ -110,7 +110,7 @@ export type BinaryResponse = {
 }
 
 /** A list's items may be read one by one while the response is sent. */
-export type Streamed<Body> = Body extends { data: (infer Item)[] }
+type Streamed<Body> = Body extends { data: (infer Item)[] }
   ? Omit<Body, 'data'> & { data: Item[] | AsyncIterable<Item> }
   : Body
 
@@ -131,7 +131,7 @@ type IsAnswered<Id extends OperationId> = Operations[Id] extends
   ? true
   : false
 
-export type Result<Id extends OperationId> =
+type Result<Id extends OperationId> =
   IsAnswered<Id> extends true ? Answered<ResponseOf<Id>> : PlainResult<Id>
 
 type PlainResult<Id extends OperationId> = Id extends BinaryOperationId

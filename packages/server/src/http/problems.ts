@@ -10,7 +10,7 @@ import {
   RETRY_AFTER_SECONDS,
   withStorageProblem,
 } from '#platform/problem.ts'
-import type { RateWindow } from '#rate-limits/budgets.ts'
+import type { RateWindow } from '#rate-limits/rate-limits.ts'
 
 export type Problem = {
   readonly status: number

@@ -104,7 +104,7 @@ function unsupportedMediaType(message: string): AppError {
 export const FORM_PARTS_MAX = 200
 export const FORM_PART_HEAD_BYTES_MAX = 16 * 1024
 
-export type Form = {
+type Form = {
   /** Fields as in JSON, without a prototype; the `data` of an attachment is empty. */
   readonly value: Record<string, unknown>
   /** Of the attachments, in order; they share the memory of `bytes`. */

@@ -1,8 +1,8 @@
 import { asciiDomain } from '@mailroom/mail/address.ts'
-import { findServedDomain } from '#domains/domain-rows.ts'
-import { inboxAddressOf, type ReachedInbox, unquote } from '#inboxes/inbox.ts'
-import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
-import { isReturnPath } from '#outbound/sent-marks.ts'
+import { findServedDomain } from '#domains/domains-rows.ts'
+import { inboxAddressOf, type ReachedInbox, unquote } from '#inboxes/inboxes.ts'
+import { findInboxByAddress } from '#inboxes/inboxes-rows.ts'
+import { isReturnPath } from '#outbound/outbound.ts'
 import type { Db } from '#schema/tables.ts'
 
 export type Recipient =

@@ -1,6 +1,6 @@
 // Mail to the postmaster of the service, which only operators read.
 
-import { dropRawReferences } from '#mailbox/raw-message-rows.ts'
+import { dropRawReferences } from '#mailbox/mailbox-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
 

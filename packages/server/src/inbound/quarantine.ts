@@ -2,13 +2,14 @@ import type { Authentication } from '@mailroom/contract/shapes/message.ts'
 import type { QuarantinedMessage } from '@mailroom/contract/shapes/sender.ts'
 import { fileHeaders } from '#http/download.ts'
 import type { HandlersOf } from '#http/handler.ts'
-import type { Downloads } from '#mailbox/downloads.ts'
-import type { Extractions } from '#mailbox/extractions.ts'
-import type { Message } from '#mailbox/message-rows.ts'
-import { findMessage } from '#mailbox/message-rows.ts'
-import { presentMessage } from '#mailbox/present-message.ts'
-import { findRawMessage } from '#mailbox/raw-message-rows.ts'
-import { readRawBytes, readReceivedRaw } from '#mailbox/read-content.ts'
+import {
+  type Downloads,
+  type Extractions,
+  presentMessage,
+  readRawBytes,
+  readReceivedRaw,
+} from '#mailbox/mailbox.ts'
+import { findMessage, findRawMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'

@@ -1,6 +1,7 @@
 // The transaction behind every 250: writes arriving messages for each of their recipients with threads, counters
 // and events, keeps them in quarantine, or recognises them as duplicates.
 
+import type { ParentThread } from '#mailbox/mailbox.ts'
 import {
   bodiesForRow,
   changeInboxes,
@@ -8,8 +9,7 @@ import {
   insertMessages,
   longBodyOf,
   PARENT_COLUMNS,
-  type ParentThread,
-} from '#mailbox/message-statements.ts'
+} from '#mailbox/mailbox-rows.ts'
 import { type GroupedInput, groupTransaction, type JoinGroup } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { forEachRow, rowSelect } from '#platform/db/statement.ts'

@@ -1,18 +1,23 @@
 // The plan of receiving: the rows to write for arriving messages, one or a group, as if each had come after the
 // one before it. Pure: decides from rows that were read, and knows no database.
 
+import type {
+  CounterChange,
+  MessageContent,
+  NewMessages,
+  NewThread,
+  ParentThread,
+  ThreadChange,
+} from '#mailbox/mailbox.ts'
 import {
+  type AddedMessage,
   bodiesForRow,
-  type CounterChange,
-  type MessageContent,
-  type NewMessages,
-  type NewThread,
+  changeAt,
+  changesOfMove,
+  firstSummary,
   NO_CHANGE,
-  type ParentThread,
-  type ThreadChange,
-} from '#mailbox/message-statements.ts'
-import { changeAt, changesOfMove } from '#mailbox/thread-range-rows.ts'
-import { type AddedMessage, firstSummary, nextSummary } from '#mailbox/thread-summary-rows.ts'
+  nextSummary,
+} from '#mailbox/mailbox-rows.ts'
 import type { Row } from '#schema/tables.ts'
 import type { QuarantineReason } from './sender-rule.ts'
 

@@ -5,8 +5,7 @@ import { formatMailbox } from '@mailroom/mail/address-list.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
-import type { MessageContent } from '#mailbox/message-statements.ts'
-import { ownBytes } from '#mailbox/with-raw-bytes.ts'
+import { type MessageContent, ownBytes } from '#mailbox/mailbox.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 
 /** `reversePath` '' is the null reverse-path; `authentication` is null where it was not checked. */

@@ -2,7 +2,7 @@
 
 import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
 import type { CountOutcome, Envelope, MailReceiver } from '@mailroom/smtp/server/session.ts'
-import type { StorageQuota } from '#mailbox/storage-quota.ts'
+import type { StorageQuota } from '#mailbox/mailbox.ts'
 import type { StorePressure } from '#platform/db/paced-db.ts'
 import type { Log } from '#platform/log.ts'
 import { storageErrorKind } from '#platform/problem.ts'

@@ -1,6 +1,5 @@
-import { countSenderRules, lockAccount } from '#accounts/account-rows.ts'
-import { findPodRow } from '#accounts/pod-rows.ts'
-import { findInbox } from '#inboxes/inbox-rows.ts'
+import { countSenderRules, findPodRow, lockAccount } from '#accounts/accounts-rows.ts'
+import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 import type { DecidingRule, SenderRule, SenderRuleType } from './sender-rule.ts'

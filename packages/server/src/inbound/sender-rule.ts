@@ -1,16 +1,16 @@
 // Sender rules: which senders an account admits or blocks, valid values of a rule, and which of several rules
 // decides about a message.
 
-import type { FilterMode, QuarantineReason, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import type { QuarantineReason, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
-import { domainOf, type Screening } from '#inboxes/inbox.ts'
+import { domainOf, type Screening } from '#inboxes/inboxes.ts'
 import { isPublicSuffix, readNamedDomain } from '#platform/domain-name.ts'
 import { addressKey, bareAddress, checkEmailAddress } from '#platform/email-address.ts'
 
 /** RFC 1035 §2.3.4: 255 octets on the wire are 253 of text. */
 export const DOMAIN_LENGTH_MAX = 253
 
-export type { FilterMode, QuarantineReason, SenderRuleType }
+export type { QuarantineReason, SenderRuleType }
 
 export type SenderRule = {
   id: string

@@ -2,14 +2,15 @@
 // events and suppressions.
 
 import type { BounceClass } from '@mailroom/contract/vocabulary.ts'
-import { insertEvents } from '#events/event-rows.ts'
+import { insertEvents } from '#events/events-rows.ts'
 import {
+  addSuppressions,
   eventsOf,
   type LockedMessage,
   lockSentMessages,
+  type NewSuppression,
   settleMessages,
-} from '#outbound/settle-deliveries-rows.ts'
-import { addSuppressions, type NewSuppression } from '#outbound/suppression-rows.ts'
+} from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'

@@ -3,19 +3,21 @@
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import {
   changeAccountTotal,
+  changePodTotal,
+  defaultPodRow,
   deleteRulesOf,
+  findPodRow,
   inboxesAllowed,
   lockAccount,
-} from '#accounts/account-rows.ts'
-import { changePodTotal, defaultPodRow, findPodRow } from '#accounts/pod-rows.ts'
-import type { Domain } from '#domains/domain.ts'
-import { isUsable } from '#domains/domain.ts'
+} from '#accounts/accounts-rows.ts'
+import type { Domain } from '#domains/domains.ts'
 import {
   changeDomainInboxCount,
   findDomainsNamed,
+  isUsable,
   lockDomain,
   lockDomainsNamed,
-} from '#domains/domain-rows.ts'
+} from '#domains/domains-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
@@ -26,7 +28,7 @@ import {
   findOwnWebhook,
   insertWebhookRow,
   removeWebhook,
-} from '#webhooks/webhook-rows.ts'
+} from '#webhooks/webhooks-rows.ts'
 import type { ShownInbox } from './inbox.ts'
 import { findInbox, findInboxByAddress, findShownInbox, toInbox } from './inbox-rows.ts'
 

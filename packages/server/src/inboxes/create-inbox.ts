@@ -8,8 +8,7 @@ import type { MakeId } from '#platform/ids.ts'
 import { problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { Db } from '#schema/tables.ts'
-import { requireWebhookUrl } from '#webhooks/webhook.ts'
-import { makeNewSecret } from '#webhooks/webhook-secrets.ts'
+import { makeNewSecret, requireWebhookUrl } from '#webhooks/webhooks.ts'
 import {
   type DomainDefect,
   findInboxDomain,

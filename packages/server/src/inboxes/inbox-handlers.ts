@@ -1,7 +1,7 @@
 // Handlers of inboxes.
 
 import type { Inbox as InboxShape } from '@mailroom/contract/shapes/inbox.ts'
-import { findPod } from '#accounts/pod-rows.ts'
+import { findPod } from '#accounts/accounts-rows.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import { presentTimes } from '#platform/clock.ts'
 import { notFound, problem } from '#platform/problem.ts'

@@ -8,7 +8,7 @@ import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 
 export type Direction = 'inbound' | 'outbound'
-export type MessageStatus = 'pending' | 'sent' | 'received' | 'failed'
+type MessageStatus = 'pending' | 'sent' | 'received' | 'failed'
 export type DeliveryRole = 'to' | 'cc'
 
 export type Message = {

@@ -1,7 +1,7 @@
 // The rows of received and sent messages, and the statements that write them.
 
 import { type RawBuilder, sql } from 'kysely'
-import { EVENTS, type TracedEvent } from '#events/event-rows.ts'
+import { EVENTS, type TracedEvent } from '#events/events-rows.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { rowInsert, rowUpdate, together } from '#platform/db/statement.ts'
 import type { NewRow, Row, Tables, Tx } from '#schema/tables.ts'

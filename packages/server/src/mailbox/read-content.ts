@@ -3,7 +3,7 @@
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { withoutClaimedResults } from '@mailroom/mail/authentication.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
-import { domainOf } from '#inboxes/inbox.ts'
+import { domainOf } from '#inboxes/inboxes.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { notFound } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'

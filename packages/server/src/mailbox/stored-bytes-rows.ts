@@ -1,7 +1,7 @@
 // The storage of an account: octets of its raw messages, stored or in quarantine, each once for every inbox that
 // has it. Inboxes count them, so the deletion of an inbox frees its share at once.
 
-import { insertEvent } from '#events/event-rows.ts'
+import { insertEvent } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'

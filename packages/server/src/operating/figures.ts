@@ -2,7 +2,7 @@
 // reads for each scrape, within a time limit.
 
 import type { SmtpServer } from '@mailroom/smtp/server/server.ts'
-import { findUnsettledSince } from '#events/event-rows.ts'
+import { findUnsettledSince } from '#events/events-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import { STRAINED_WRITE_MS, type StorePressure } from '#platform/db/paced-db.ts'
@@ -12,10 +12,10 @@ import type { Dispatcher } from '#queue/dispatcher.ts'
 import type { PeriodicTasks } from '#queue/periodic-tasks.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
-import type { Indexer } from '#search/indexer.ts'
-import { findUncounted } from '#stats/mail-hours-rows.ts'
-import type { EventHub } from '#streams/event-hub.ts'
-import type { Webhooks } from '#webhooks/open-webhooks.ts'
+import type { Indexer } from '#search/search.ts'
+import { findUncounted } from '#stats/stats-rows.ts'
+import type { EventHub } from '#streams/streams.ts'
+import type { Webhooks } from '#webhooks/webhooks.ts'
 import {
   readDueDomainChecks,
   readFanOutLag,

@@ -4,8 +4,8 @@
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
-import type { LogPosition } from '#events/event.ts'
-import { findReaderPosition } from '#events/event-rows.ts'
+import type { LogPosition } from '#events/events.ts'
+import { findReaderPosition } from '#events/events-rows.ts'
 import { countedRows, inLog, inLogOrder } from '#platform/db/dialect.ts'
 import type { QueueState, QueueTable } from '#queue/leased-queue-rows.ts'
 import type { ReadDb, Tables } from '#schema/tables.ts'

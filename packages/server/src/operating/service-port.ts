@@ -5,11 +5,11 @@ import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { clientGroup, plainAddress } from '@mailroom/smtp/client-address.ts'
-import { bearerToken, digest } from '#accounts/identify.ts'
+import { bearerToken, digest } from '#accounts/accounts.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { RateWindow } from '#rate-limits/budgets.ts'
+import type { RateWindow } from '#rate-limits/rate-limits.ts'
 
 /** A few probes and scrapers, none of which sends a body. */
 const SERVICE_CONNECTIONS_MAX = 50

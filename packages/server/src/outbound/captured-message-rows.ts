@@ -1,6 +1,5 @@
-import { changeAccountCounters, readAccountCounters } from '#accounts/account-rows.ts'
-import type { Message } from '#mailbox/message-rows.ts'
-import { findMessage } from '#mailbox/message-rows.ts'
+import { changeAccountCounters, readAccountCounters } from '#accounts/accounts-rows.ts'
+import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'

@@ -1,12 +1,13 @@
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
-import { findReplay, type KeyUse, type Replay } from '#accounts/idempotency-key-rows.ts'
-import { insertEvent } from '#events/event-rows.ts'
-import { PARENT_COLUMNS, type ParentThread } from '#mailbox/message-statements.ts'
+import { insertEvent } from '#events/events-rows.ts'
+import type { ParentThread } from '#mailbox/mailbox.ts'
+import { PARENT_COLUMNS } from '#mailbox/mailbox-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
+import { findReplay, type KeyUse, type Replay } from './idempotency-key-rows.ts'
 import { findSuppressed } from './suppression-rows.ts'
 
 /** Sends in a thread that may answer programs within any AUTOMATIC_SENDS_MS. */

@@ -5,22 +5,22 @@ import {
   replySubject,
   trimReferences,
 } from '@mailroom/mail/compose/header-text.ts'
-import type { Inbox } from '#inboxes/inbox.ts'
-import type { Message } from '#mailbox/message-rows.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
 import {
   findCopiedFrom,
   findLastMessage,
   findThread,
   listThreadIds,
+  type Message,
   type Thread,
-} from '#mailbox/thread-rows.ts'
+} from '#mailbox/mailbox-rows.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 import { findSuppressed } from './suppression-rows.ts'
 
-export type SendAttachment = {
+type SendAttachment = {
   filename: string
   contentType: string
   /** May be freed after the send, if it is large and has memory of its own. */

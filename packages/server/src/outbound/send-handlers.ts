@@ -1,6 +1,6 @@
 import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/shapes/sending.ts'
 import type { Handlers } from '#http/handler.ts'
-import { findMessage } from '#mailbox/message-rows.ts'
+import { findMessage } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
 import { notFound } from '#platform/problem.ts'

@@ -1,14 +1,15 @@
-import { findReplay, keepAnswer, type SendAnswer } from '#accounts/idempotency-key-rows.ts'
+import type { MessageContent } from '#mailbox/mailbox.ts'
 import {
   bodiesForRow,
+  changeAt,
   changeInboxes,
+  changesOfMove,
+  firstSummary,
   insertLongBodies,
   insertMessages,
-  type MessageContent,
   NO_CHANGE,
-} from '#mailbox/message-statements.ts'
-import { changeAt, changesOfMove } from '#mailbox/thread-range-rows.ts'
-import { firstSummary, nextSummary } from '#mailbox/thread-summary-rows.ts'
+  nextSummary,
+} from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import type { NewRow, Tx } from '#schema/tables.ts'
 import {
@@ -20,6 +21,7 @@ import {
   type SendRefusal,
 } from './check-send-rows.ts'
 import { insertDeliveries, type NewDelivery } from './delivery-rows.ts'
+import { findReplay, keepAnswer, type SendAnswer } from './idempotency-key-rows.ts'
 
 export type SendInput = SendCheck & {
   messageId: string

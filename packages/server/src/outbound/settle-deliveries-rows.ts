@@ -3,8 +3,8 @@
 
 import type { DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
-import type { EventKind } from '#events/event.ts'
-import { EVENTS, insertEvents, type TracedEvent } from '#events/event-rows.ts'
+import type { EventKind } from '#events/events.ts'
+import { EVENTS, insertEvents, type TracedEvent } from '#events/events-rows.ts'
 import { type GroupedInput, groupTransaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { forEachRow, rowSelect, rowUpdate, together } from '#platform/db/statement.ts'

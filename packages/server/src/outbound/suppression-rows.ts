@@ -1,5 +1,5 @@
 import type { SuppressionType } from '@mailroom/contract/vocabulary.ts'
-import { changeAccountCounters, readAccountCounters } from '#accounts/account-rows.ts'
+import { changeAccountCounters, readAccountCounters } from '#accounts/accounts-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'

@@ -15,7 +15,7 @@ const DUE_STEP_ROWS = 1_000
 export type QueueTable = 'deliveries' | 'webhook_deliveries'
 export type QueueState = 'ready' | 'waiting' | 'leased'
 
-export type DueInput = { queueMs: number; backoffMaxMs: number; leaseMs: number }
+type DueInput = { queueMs: number; backoffMaxMs: number; leaseMs: number }
 
 type HeadsInput = Head & { lanesEach: number; limit: number }
 

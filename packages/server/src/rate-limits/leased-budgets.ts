@@ -11,14 +11,6 @@ import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
 import {
-  BUDGET_RECORD_MS,
-  type BudgetAnswer,
-  type BudgetAsk,
-  exchangeBudgets,
-  renewBudgetHolder,
-  sweepBudgets,
-} from './budget-rows.ts'
-import {
   type Allowance,
   type Budgets,
   type HeldSlot,
@@ -28,6 +20,14 @@ import {
   type SlotOptions,
   type WindowOptions,
 } from './budgets.ts'
+import {
+  BUDGET_RECORD_MS,
+  type BudgetAnswer,
+  type BudgetAsk,
+  exchangeBudgets,
+  renewBudgetHolder,
+  sweepBudgets,
+} from './rate-limits-rows.ts'
 
 /** A process that has not renewed for so long may be taken for dead. */
 export const BUDGET_LEASE_MS = 30 * SECOND_MS

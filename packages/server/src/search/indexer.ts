@@ -2,21 +2,20 @@
 // before a search of an inbox whose index is behind.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import type { LogPosition } from '#events/event.ts'
-import { readLog, readLogHead } from '#events/event-rows.ts'
-import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
+import { LOG_STEP_EVENTS, type LogPosition } from '#events/events.ts'
+import { readLog, readLogHead } from '#events/events-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { paced } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
+import { findSearchState, listLagging, type SearchState } from './search-query-rows.ts'
 import {
   eraseSearchStep,
   forgetPurgedSearch,
   indexSearchStep,
   listPurgedNumbers,
-} from './search-index-rows.ts'
-import { findSearchState, listLagging, type SearchState } from './search-rows.ts'
+} from './search-rows.ts'
 
 /** Inboxes that one transaction indexes, and inboxes that one query of a sweep reads. */
 const SEARCH_STEP_INBOXES = 20

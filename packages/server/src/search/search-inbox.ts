@@ -2,14 +2,13 @@
 // to a limit of time.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { findPod } from '#accounts/pod-rows.ts'
-import type { Direction } from '#mailbox/message-rows.ts'
+import { findPod } from '#accounts/accounts-rows.ts'
+import type { Direction } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db, Page } from '#schema/tables.ts'
 import type { CatchUps } from './indexer.ts'
-import { BLOCKS } from './search-index-rows.ts'
 import { type QueryDefect, readQuery, type SearchQuery } from './search-query.ts'
 import {
   type BlockMatch,
@@ -21,7 +20,8 @@ import {
   readFound,
   readTimes,
   type SearchState,
-} from './search-rows.ts'
+} from './search-query-rows.ts'
+import { BLOCKS } from './search-rows.ts'
 import { makeSnippet, type Snippet } from './search-snippet.ts'
 
 /** The highest total of a search. */

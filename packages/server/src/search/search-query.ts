@@ -16,7 +16,7 @@ export type SearchPhrase = {
 }
 
 /** Matches a message with any of the phrases, or with none of them where they are excluded. */
-export type SearchClause = {
+type SearchClause = {
   readonly phrases: readonly SearchPhrase[]
   readonly isExcluded: boolean
 }

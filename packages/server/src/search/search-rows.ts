@@ -1,191 +1,358 @@
-// The reads of a search: how far inboxes are indexed, the messages that match, and their texts. A query
-// searches one block of positions, so that none takes long.
+// The index of words. An inbox gives positions without gaps, so one number says how far it is indexed. That
+// number moves in the transaction that adds the entries: no message is missing and none is indexed twice,
+// whichever process indexes and wherever it stops.
 
-import type { Direction } from '#mailbox/message-rows.ts'
+import { sql } from 'kysely'
+import type { Direction } from '#mailbox/mailbox-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
 import {
-  findTextEntries,
-  rankTextEntries,
-  type TextClause,
-  type TextSearch,
+  addTextEntries,
+  eraseTextStep,
+  keepsRemovedText,
+  removeTextEntries,
+  type TextEntry,
 } from '#platform/db/text-index.ts'
-import type { ReadDb } from '#schema/tables.ts'
-import {
-  blockMark,
-  directionMark,
-  entryId,
-  positionOfEntry,
-  readText,
-  SEARCHED,
-  scopeOf,
-  toSearchable,
-} from './search-index-rows.ts'
-import type { SearchableMessage } from './search-words.ts'
+import type { ReadDb, Row, Tx } from '#schema/tables.ts'
+import { makeSearchEntry, SEARCH_BODY_LENGTH_MAX, type SearchableMessage } from './search-words.ts'
 
-/** An inbox whose last message has the position `top` is indexed up to `position`. */
-export type SearchState = { number: number | null; position: number; top: number }
+/** One transaction indexes so many messages, and UTF-16 units of their texts: some ten milliseconds. */
+export const SEARCH_STEP_MESSAGES = 50
+const SEARCH_STEP_LENGTH = 256 * 1024
 
-/** Null when the account has no such inbox. */
-export async function findSearchState(
-  db: ReadDb,
-  { accountId, inboxId }: { accountId: string; inboxId: string },
-): Promise<SearchState | null> {
-  const [found] = await listSearchStates(db, { accountId, inboxId, podId: null })
-  return found?.state ?? null
+/** The positions of an inbox that fit into the id of an entry; the rest of a safe integer is for inboxes. */
+const POSITIONS = 2 ** 27
+
+/** Sizes of the blocks of positions, the smallest first. */
+export const BLOCKS = [2 ** 12, 2 ** 15, 2 ** 18] as const
+
+type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'position' | 'renewed_position'>
+
+export function entryId(number: number, position: number): number {
+  return number * POSITIONS + position
 }
 
-/** The states of all inboxes of the account, of a pod, or of one inbox; the newest inbox first. */
-export async function listSearchStates(
-  db: ReadDb,
-  input: { accountId: string; inboxId: string | null; podId: string | null },
-): Promise<{ inboxId: string; state: SearchState }[]> {
-  let query = db.read
-    .selectFrom('inboxes')
-    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
-    .leftJoin('search_inboxes', (join) =>
-      join
-        .onRef('search_inboxes.inbox_id', '=', 'inboxes.id')
-        .onRef('search_inboxes.account_id', '=', 'inboxes.account_id'),
-    )
-    .select(['inboxes.id', 'search_inboxes.number', 'search_inboxes.position'])
-    .select(['inbound_count', 'outbound_count'])
-    .where('inboxes.account_id', '=', input.accountId)
-  if (input.inboxId !== null) query = query.where('inboxes.id', '=', input.inboxId)
-  if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
-  const rows = await query.orderBy('inboxes.id', 'desc').execute()
-  return rows.map(({ id, number, position, inbound_count, outbound_count }) => ({
-    inboxId: id,
-    state: { number, position: position ?? 0, top: inbound_count + outbound_count },
-  }))
+export function positionOfEntry(id: number): number {
+  return id % POSITIONS
+}
+
+/** The words of each inbox have a scope of their own. */
+export function scopeOf(number: number): string {
+  return number.toString(36)
+}
+
+/** Marks the messages of the block that has this position, of the size at this index of BLOCKS. */
+export function blockMark(level: number, position: number): string {
+  return `${level}.${Math.floor(position / (BLOCKS[level] ?? 1)).toString(36)}`
+}
+
+export function directionMark(direction: Direction): string {
+  return direction === 'inbound' ? 'in' : 'out'
+}
+
+export type IndexStep = {
+  /** Messages that were indexed. */
+  indexed: number
+  /** Inboxes that have more, or that another transaction is indexing now. */
+  behind: string[]
 }
 
 /**
- * Those of the next `limit` inboxes by id that are not indexed to their end, or have entries of an earlier
- * version; and the last of the inboxes, null at the end.
+ * Indexes the next messages of these inboxes, up to SEARCH_STEP_MESSAGES in all, and with `renews` rewrites
+ * entries of an earlier version. Deleted inboxes are skipped, with `skipLocked` also those that another
+ * transaction is indexing.
  */
-export async function listLagging(
-  db: ReadDb,
-  { after, limit }: { after: string; limit: number },
-): Promise<{ inboxIds: string[]; last: string | null }> {
-  const rows = await db.read
+export const indexSearchStep = transaction({
+  name: 'indexSearchStep',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    input: { inboxIds: string[]; skipLocked: boolean; renews?: boolean },
+  ): Promise<IndexStep> {
+    const behind: string[] = []
+    let indexed = 0
+    // In one order everywhere, so that two transactions do not deadlock.
+    for (const inboxId of [...input.inboxIds].sort()) {
+      if (indexed >= SEARCH_STEP_MESSAGES) {
+        behind.push(inboxId)
+        continue
+      }
+      const result = await indexNext(tx, inboxId, {
+        limit: SEARCH_STEP_MESSAGES - indexed,
+        skipLocked: input.skipLocked,
+        renews: input.renews === true,
+      })
+      indexed += result.indexed
+      if (!result.isDone) behind.push(inboxId)
+    }
+    return { indexed, behind }
+  },
+})
+
+async function indexNext(
+  tx: Tx,
+  inboxId: string,
+  { limit, skipLocked, renews }: { limit: number; skipLocked: boolean; renews: boolean },
+): Promise<{ indexed: number; isDone: boolean }> {
+  const inbox = await lockSearchInbox(tx, inboxId, skipLocked)
+  if (inbox === 'gone') return { indexed: 0, isDone: true }
+  if (inbox === 'locked') return { indexed: 0, isDone: false }
+  const top = await readTop(tx, inboxId)
+  // It was deleted meanwhile; its entries go with its messages.
+  if (top === null) return { indexed: 0, isDone: true }
+  if (top > inbox.position) return indexNew(tx, { inboxId, inbox, top, limit, renews })
+  const isOld = inbox.renewed_position < inbox.position
+  return renews && isOld ? renew(tx, { inboxId, inbox, limit }) : { indexed: 0, isDone: true }
+}
+
+type Indexed = { inboxId: string; inbox: SearchInbox; limit: number }
+
+async function indexNew(
+  tx: Tx,
+  { inboxId, inbox, top, limit, renews }: Indexed & { top: number; renews: boolean },
+): Promise<{ indexed: number; isDone: boolean }> {
+  const { number, position: after, renewed_position: renewed } = inbox
+  const messages = await readNext(tx, { inboxId, after, limit })
+  await addTextEntries(
+    tx,
+    messages.map((message) => toEntry(number, message)),
+  )
+  const position = messages.at(-1)?.position ?? top
+  // While older entries are to be renewed, these are as well, because one number counts both.
+  const isCurrent = renewed === after
+  await moveInbox(tx, number, { position, ...(isCurrent && { renewed_position: position }) })
+  return { indexed: messages.length, isDone: position >= top && (isCurrent || !renews) }
+}
+
+/** Removes entries and adds them again, the oldest first; searches find them all the time. */
+async function renew(
+  tx: Tx,
+  { inboxId, inbox, limit }: Indexed,
+): Promise<{ indexed: number; isDone: boolean }> {
+  const { number, position, renewed_position: after } = inbox
+  const next = await readNext(tx, { inboxId, after, limit })
+  const messages = next.filter((message) => message.position <= position)
+  await removeTextEntries(
+    tx,
+    messages.map((message) => entryId(number, message.position)),
+  )
+  await addTextEntries(
+    tx,
+    messages.map((message) => toEntry(number, message)),
+  )
+  const renewed = messages.at(-1)?.position ?? position
+  await moveInbox(tx, number, { renewed_position: renewed })
+  return { indexed: messages.length, isDone: renewed >= position }
+}
+
+async function moveInbox(
+  tx: Tx,
+  number: number,
+  place: Partial<Pick<SearchInbox, 'position' | 'renewed_position'>>,
+): Promise<void> {
+  await tx.query.updateTable('search_inboxes').set(place).where('number', '=', number).execute()
+}
+
+/** The row of the inbox, locked until the transaction ends; inserted at its first use. */
+async function lockSearchInbox(
+  tx: Tx,
+  inboxId: string,
+  skipLocked: boolean,
+): Promise<SearchInbox | 'locked' | 'gone'> {
+  const select = () =>
+    tx.query
+      .selectFrom('search_inboxes')
+      .select(['number', 'position', 'renewed_position'])
+      .where('inbox_id', '=', inboxId)
+      .where('is_purged', '=', 0)
+  const found = await lockRows(tx, select(), { skipLocked }).executeTakeFirst()
+  if (found !== undefined) return found
+  if ((await select().executeTakeFirst()) !== undefined) return 'locked'
+  // Locked, so that its removal finds the row that is about to be inserted.
+  const inbox = await lockRows(
+    tx,
+    tx.query.selectFrom('inboxes').select('account_id').where('id', '=', inboxId),
+    { skipLocked },
+  ).executeTakeFirst()
+  if (inbox === undefined) return 'gone'
+  const made = await tx.query
+    .insertInto('search_inboxes')
+    .values({ inbox_id: inboxId, account_id: inbox.account_id })
+    .onConflict((conflict) => conflict.column('inbox_id').doNothing())
+    .returning(['number', 'position', 'renewed_position'])
+    .executeTakeFirst()
+  return made ?? 'locked'
+}
+
+/** The last position of the inbox; null when it was deleted. */
+async function readTop(tx: Tx, inboxId: string): Promise<number | null> {
+  const counters = await tx.query
     .selectFrom('inbox_counters')
-    .leftJoin('search_inboxes', 'search_inboxes.inbox_id', 'inbox_counters.inbox_id')
-    .select(['inbox_counters.inbox_id', 'inbound_count', 'outbound_count'])
-    .select(['position', 'renewed_position'])
-    .where('inbox_counters.inbox_id', '>', after)
-    .orderBy('inbox_counters.inbox_id')
+    .select(['inbound_count', 'outbound_count'])
+    .where('inbox_id', '=', inboxId)
+    .executeTakeFirst()
+  return counters === undefined ? null : counters.inbound_count + counters.outbound_count
+}
+
+type NextMessage = SearchableMessage & { position: number }
+
+async function readNext(
+  tx: Tx,
+  { inboxId, after, limit }: { inboxId: string; after: number; limit: number },
+): Promise<NextMessage[]> {
+  const rows = await tx.query
+    .selectFrom('messages')
+    .select([...SEARCHED, 'position'])
+    .where('inbox_id', '=', inboxId)
+    .where('position', '>', after)
+    .orderBy('position')
     .limit(limit)
     .execute()
-  const lagging = rows.filter(
-    ({ inbound_count, outbound_count, position, renewed_position }) =>
-      inbound_count + outbound_count > (position ?? 0) || (renewed_position ?? 0) < (position ?? 0),
-  )
-  const last = rows.length < limit ? null : (rows.at(-1)?.inbox_id ?? null)
-  return { inboxIds: lagging.map((row) => row.inbox_id), last }
+  const messages: NextMessage[] = []
+  let length = 0
+  for (const row of rows) {
+    const bodyText = await readText(tx.query, row)
+    messages.push({ ...toSearchable(row, bodyText), position: row.position })
+    length += bodyText.length
+    if (length >= SEARCH_STEP_LENGTH) break
+  }
+  return messages
 }
 
-export type BlockSearch = {
-  /** The number in a `SearchState`, of an inbox of the account. */
-  number: number
-  clauses: readonly TextClause[]
-  direction: Direction | null
-  /** The size of the block, as an index of BLOCKS. */
-  level: number
-  /** Searches the block with this position, up to and including it. */
-  until: number
-  limit: number
+export const SEARCHED = [
+  'raw_id',
+  'direction',
+  'from_addr',
+  'to_addr',
+  'header_to',
+  'cc',
+  'subject',
+  'body_length',
+  'body_text',
+  sql<number>`case when body_html = '' then 0 else 1 end`.as('has_html'),
+] as const
+
+type SearchedRow = Pick<
+  Row<'messages'>,
+  | 'raw_id'
+  | 'direction'
+  | 'from_addr'
+  | 'to_addr'
+  | 'header_to'
+  | 'cc'
+  | 'subject'
+  | 'body_length'
+  | 'body_text'
+> & { has_html: number }
+
+export function toSearchable(row: SearchedRow, bodyText: string): SearchableMessage {
+  return {
+    direction: row.direction as Direction,
+    fromAddr: row.from_addr,
+    toAddr: row.to_addr,
+    headerTo: row.header_to,
+    cc: JSON.parse(row.cc) as string[],
+    subject: row.subject,
+    bodyText,
+  }
 }
 
-/** More `worth` is better; 0 where matches are not ranked. */
-export type BlockMatch = { position: number; worth: number }
-
-/** The messages of a block that match, the newest first. */
-export async function findInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
-  const ids = await findTextEntries(db.reading, toTextSearch(search))
-  return ids.map((id) => ({ position: positionOfEntry(id), worth: 0 }))
+/** The beginning of the message's text; '' when it was deleted since. */
+export async function readText(query: ReadDb['read'], row: SearchedRow): Promise<string> {
+  const isLong = row.body_length > 0 && row.body_text === '' && row.has_html === 0
+  if (!isLong) return row.body_text.slice(0, SEARCH_BODY_LENGTH_MAX)
+  const bodies = await query
+    .selectFrom('long_bodies')
+    .select(sql<string>`substr(body_text, 1, ${SEARCH_BODY_LENGTH_MAX})`.as('body_text'))
+    .where('raw_id', '=', row.raw_id)
+    .executeTakeFirst()
+  return bodies?.body_text ?? ''
 }
 
-/** The same with the worth of each. */
-export async function rankInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
-  const ranked = await rankTextEntries(db.reading, toTextSearch(search))
-  return ranked.map(({ id, worth }) => ({ position: positionOfEntry(id), worth }))
+function toEntry(number: number, message: NextMessage): TextEntry {
+  const { position, direction } = message
+  const blocks = BLOCKS.map((_size, level) => blockMark(level, position))
+  return {
+    id: entryId(number, position),
+    scope: scopeOf(number),
+    marks: [...blocks, directionMark(direction)],
+    fields: makeSearchEntry(message),
+  }
 }
 
-function toTextSearch(search: BlockSearch): TextSearch {
-  const { number, clauses, direction, level, until, limit } = search
-  const marks = [blockMark(level, until)]
-  if (direction !== null) marks.push(directionMark(direction))
-  return { scope: scopeOf(number), marks, clauses, until: entryId(number, until), limit }
+/** Database pages that a step of erasing writes. */
+const SEARCH_ERASE_STEP_PAGES = 64
+
+/** Removes the entries of a deleted inbox at these positions. */
+export async function removeFromSearch(
+  tx: Tx,
+  { inboxId, positions }: { inboxId: string; positions: readonly number[] },
+): Promise<void> {
+  // Waits for a transaction that is indexing the inbox; no other one begins.
+  const inbox = await lockRows(
+    tx,
+    tx.query.selectFrom('search_inboxes').select('number').where('inbox_id', '=', inboxId),
+  ).executeTakeFirst()
+  if (inbox === undefined) return
+  const ids = positions.map((position) => entryId(inbox.number, position))
+  await removeTextEntries(tx, ids)
 }
 
-export type FoundMessage = SearchableMessage & {
-  id: string
-  threadId: string
-  inboxId: string
-  createdAtMs: number
-}
-
-/** The times of messages of the account's inbox, by position. */
-export async function readTimes(
-  db: ReadDb,
-  { accountId, inboxId, positions }: OfInbox & { positions: readonly number[] },
-): Promise<Map<number, number>> {
-  const times = new Map<number, number>()
-  for (let start = 0; start < positions.length; start += POSITIONS_AT_ONCE) {
-    const rows = await db.read
-      .selectFrom('messages')
-      .select(['position', 'created_at'])
-      .where('account_id', '=', accountId)
+/** Call once all entries of a deleted inbox are removed. SQLite's file may still have words to erase. */
+export async function endSearchInbox(tx: Tx, inboxId: string): Promise<void> {
+  if (keepsRemovedText(tx.engine)) {
+    await tx.query
+      .updateTable('search_inboxes')
+      .set({ is_purged: 1 })
       .where('inbox_id', '=', inboxId)
-      .where('position', 'in', positions.slice(start, start + POSITIONS_AT_ONCE))
+      .where('position', '>', 0)
       .execute()
-    for (const { position, created_at } of rows) times.set(position, created_at)
+    await tx.query
+      .deleteFrom('search_inboxes')
+      .where('inbox_id', '=', inboxId)
+      .where('position', '=', 0)
+      .execute()
+    return
   }
-  return times
+  await tx.query.deleteFrom('search_inboxes').where('inbox_id', '=', inboxId).execute()
 }
 
-/** Parameters of one statement; engines take some ten thousand. */
-const POSITIONS_AT_ONCE = 1_000
-
-type OfInbox = { accountId: string; inboxId: string }
-
-/** The messages of the account at these places, in this order, without those deleted since. */
-export async function* readFound(
-  db: ReadDb,
-  { accountId, places }: { accountId: string; places: readonly FoundPlace[] },
-): AsyncGenerator<FoundMessage, void, undefined> {
-  const keyOf = ({ inboxId, position }: FoundPlace) => `${inboxId} ${position}`
-  const found = new Map<string, Awaited<ReturnType<typeof readRows>>[number]>()
-  for (const [inboxId, some] of Map.groupBy(places, (place) => place.inboxId)) {
-    const positions = some.map(({ position }) => position)
-    for (const row of await readRows(db, { accountId, inboxId, positions })) {
-      found.set(keyOf({ inboxId, position: row.position }), row)
-    }
-  }
-  for (const place of places) {
-    const row = found.get(keyOf(place))
-    if (row === undefined) continue
-    yield {
-      // One by one, because long texts together could fill the memory.
-      ...toSearchable(row, await readText(db.read, row)),
-      id: row.id,
-      threadId: row.thread_id,
-      inboxId: row.inbox_id,
-      createdAtMs: row.created_at,
-    }
-  }
-}
-
-export type FoundPlace = { inboxId: string; position: number }
-
-function readRows(
-  db: ReadDb,
-  { accountId, inboxId, positions }: OfInbox & { positions: readonly number[] },
-) {
-  return db.read
-    .selectFrom('messages')
-    .select(['id', 'thread_id', 'inbox_id', 'position', 'created_at', ...SEARCHED])
-    .where('account_id', '=', accountId)
-    .where('inbox_id', '=', inboxId)
-    .where('position', 'in', positions)
+/** The numbers of deleted inboxes whose words are still to be erased, up to PURGED_MAX. */
+export async function listPurgedNumbers(db: ReadDb): Promise<number[]> {
+  if (!keepsRemovedText(db.reading.engine)) return []
+  const rows = await db.read
+    .selectFrom('search_inboxes')
+    .select('number')
+    .where('is_purged', '=', sql.lit(1))
+    .orderBy('number')
+    .limit(PURGED_MAX)
     .execute()
+  return rows.map(({ number }) => number)
 }
+
+const PURGED_MAX = 5_000
+
+/**
+ * A step of a round, which erases the words of all entries that were removed before its first step; true
+ * when they are erased. An interrupted round begins again.
+ */
+export const eraseSearchStep = transaction({
+  name: 'eraseSearchStep',
+  accountOf: () => null,
+  async run(tx: Tx, { isFirst }: { isFirst: boolean }): Promise<boolean> {
+    return eraseTextStep(tx, { pages: SEARCH_ERASE_STEP_PAGES, isFirst })
+  },
+})
+
+export const forgetPurgedSearch = transaction({
+  name: 'forgetPurgedSearch',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, { numbers }: { numbers: number[] }): Promise<void> {
+    await tx.query
+      .deleteFrom('search_inboxes')
+      .where('number', 'in', numbers)
+      .where('is_purged', '=', 1)
+      .execute()
+  },
+})

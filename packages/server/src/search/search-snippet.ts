@@ -17,7 +17,7 @@ export const SNIPPET_LENGTH_MAX = 200
 const SNIPPET_HIGHLIGHTS_MAX = 50
 
 /** Indexes of code points in the snippet; `end` is exclusive. */
-export type Highlight = { readonly start: number; readonly end: number }
+type Highlight = { readonly start: number; readonly end: number }
 
 export type Snippet = { readonly snippet: string; readonly highlights: readonly Highlight[] }
 

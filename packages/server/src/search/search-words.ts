@@ -1,7 +1,7 @@
 // The words by which messages are found. Mail and queries are cut into words by the same rules, and both
 // databases index nothing but these words.
 
-import type { Message } from '#mailbox/message-rows.ts'
+import type { Message } from '#mailbox/mailbox-rows.ts'
 
 /** UTF-16 units of a message's text that are indexed: later text is quoted history or data. */
 export const SEARCH_BODY_LENGTH_MAX = 64 * 1024
@@ -26,7 +26,7 @@ export type SearchEntry = {
 }
 
 /** It is no word, so that no phrase crosses it. */
-export const SEPARATOR = '/'
+const SEPARATOR = '/'
 
 /**
  * The words of a message, at most SEARCH_ENTRY_WORDS_MAX and SEARCH_ENTRY_BYTES_MAX octets, from the first
@@ -190,7 +190,7 @@ export function* findWords(text: string): Generator<FoundWord, void, undefined> 
  * The same words without their places, for the index: a chunk is folded as a whole, some fifty times faster
  * than letter by letter.
  */
-export function* eachWord(text: string): Generator<Pick<FoundWord, 'word' | 'isPair'>> {
+function* eachWord(text: string): Generator<Pick<FoundWord, 'word' | 'isPair'>> {
   for (const [written] of text.matchAll(CHUNK)) {
     if (!NOT_ASCII.test(written)) yield { word: asciiWord(written), isPair: false }
     else yield* cutWords(foldText(written))
@@ -213,7 +213,7 @@ export function isUnspaced(word: string): boolean {
 }
 
 /** Folds letters for comparison; other characters stay. */
-export function foldText(text: string): string {
+function foldText(text: string): string {
   if (!NOT_ASCII.test(text)) return text.toLowerCase()
   return text
     .normalize('NFKD')

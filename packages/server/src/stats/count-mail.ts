@@ -1,17 +1,11 @@
 // From the log of events to hourly figures.
 
-import { LOG_START } from '#events/event.ts'
-import { type LogReader, openLogReader } from '#events/follow-log.ts'
+import { LOG_START, type LogReader, openLogReader } from '#events/events.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addLatencies, latencyClass } from '#platform/telemetry/latency.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
-import {
-  type AccountHour,
-  addMailHours,
-  type CountedEvent,
-  readLogToCount,
-} from './mail-hours-rows.ts'
+import { type AccountHour, addMailHours, type CountedEvent, readLogToCount } from './stats-rows.ts'
 
 export const STATS_STEP_EVENTS = 500
 

@@ -2,13 +2,13 @@
 
 import type { StatsRange } from '@mailroom/contract/vocabulary.ts'
 import type { Handlers } from '#http/handler.ts'
-import type { StorageQuota } from '#mailbox/storage-quota.ts'
-import { readStored } from '#mailbox/stored-bytes-rows.ts'
+import type { StorageQuota } from '#mailbox/mailbox.ts'
+import { readStored } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import { addLatencies, type Latencies, latencyAt } from '#platform/telemetry/latency.ts'
 import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
-import { countUnread, findUncounted, listMailHours, type MailHour } from './mail-hours-rows.ts'
+import { countUnread, findUncounted, listMailHours, type MailHour } from './stats-rows.ts'
 
 export function statsHandlers(deps: {
   db: Db

@@ -2,16 +2,14 @@
 
 import type { Event, EventMessage } from '@mailroom/contract/shapes/event.ts'
 import type { Authentication, Extracted } from '@mailroom/contract/shapes/message.ts'
-import type { LoggedEvent } from '#events/event.ts'
-import type { Extractions } from '#mailbox/extractions.ts'
-import { findMessagesCut, type Message } from '#mailbox/message-rows.ts'
-import { CUT_READ_LENGTH, cutBodies } from '#mailbox/present-message.ts'
-import { attachmentUrl } from '#mailbox/signed-url.ts'
+import type { LoggedEvent } from '#events/events.ts'
+import { attachmentUrl, CUT_READ_LENGTH, cutBodies, type Extractions } from '#mailbox/mailbox.ts'
+import { findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
 
 /** The members of an envelope that each attempt to deliver it has anew. */
-export type AttemptStamp = { readonly deliveredAtMs: number; readonly attempt: number }
+type AttemptStamp = { readonly deliveredAtMs: number; readonly attempt: number }
 
 export type EventText = {
   readonly event: LoggedEvent

@@ -1,11 +1,11 @@
 // Handlers of events: lists, server-sent events, and waiting for a message.
 
 import { Readable } from 'node:stream'
-import type { CheckedFilter, EventFilter } from '#events/event.ts'
+import type { CheckedFilter, EventFilter } from '#events/events.ts'
 import type { EndReason, EventReader, EventReaders } from '#http/event-readers.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
 import { rateLimited } from '#http/problems.ts'
-import { presentMessage } from '#mailbox/present-message.ts'
+import { presentMessage } from '#mailbox/mailbox.ts'
 import type { Clock } from '#platform/clock.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'

@@ -2,9 +2,16 @@
 // it wants, in the order of the log. Reads nothing while there are no listeners.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { LOG_START, type LoggedEvent, type LogPosition } from '#events/event.ts'
-import { isUnsettledAfter, readLog, readLogHead } from '#events/event-rows.ts'
-import { LOG_POLL_MS, LOG_STEP_EVENTS, openStall, type Stall } from '#events/follow-log.ts'
+import {
+  LOG_POLL_MS,
+  LOG_START,
+  LOG_STEP_EVENTS,
+  type LoggedEvent,
+  type LogPosition,
+  openStall,
+  type Stall,
+} from '#events/events.ts'
+import { isUnsettledAfter, readLog, readLogHead } from '#events/events-rows.ts'
 import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
@@ -290,7 +297,7 @@ type OfAccount = {
 
 const NONE: ReadonlySet<EventListener> = new Set()
 
-export class Listeners {
+class Listeners {
   readonly #accounts = new Map<string, OfAccount>()
 
   get isEmpty(): boolean {

@@ -1,9 +1,15 @@
 // Reading the events of an account: checking what a client asks for, cursors, and pages of the log.
 
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
-import { findPodIds } from '#accounts/pod-rows.ts'
-import type { AskedFilter, CheckedFilter } from '#events/event.ts'
-import { type EventFilter, LOG_START, type LoggedEvent, type LogPosition } from '#events/event.ts'
+import { findPodIds } from '#accounts/accounts-rows.ts'
+import {
+  type AskedFilter,
+  type CheckedFilter,
+  type EventFilter,
+  LOG_START,
+  type LoggedEvent,
+  type LogPosition,
+} from '#events/events.ts'
 import {
   COUNTED_MAX,
   countEvents,
@@ -15,8 +21,8 @@ import {
   positionBefore,
   scanLog,
   unreadOf,
-} from '#events/event-rows.ts'
-import { findInboxIds } from '#inboxes/inbox-rows.ts'
+} from '#events/events-rows.ts'
+import { findInboxIds } from '#inboxes/inboxes-rows.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'

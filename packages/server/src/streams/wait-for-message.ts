@@ -4,19 +4,20 @@
 import {
   comparePositions,
   type EventKind,
+  LOG_STEP_EVENTS,
   type LoggedEvent,
   type LogPosition,
-} from '#events/event.ts'
-import { readLogHeadOf, scanLog } from '#events/event-rows.ts'
-import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
-import type { Direction, Message } from '#mailbox/message-rows.ts'
+} from '#events/events.ts'
+import { readLogHeadOf, scanLog } from '#events/events-rows.ts'
 import {
+  type Direction,
   findMessage,
   findMessageHeads,
   listMessageHeads,
+  type Message,
   type MessageHead,
   readCounters,
-} from '#mailbox/message-rows.ts'
+} from '#mailbox/mailbox-rows.ts'
 import { onAbort } from '#platform/abort.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'

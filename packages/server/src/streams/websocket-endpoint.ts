@@ -7,7 +7,7 @@ import { Socket } from 'node:net'
 import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { FastifyInstance } from 'fastify'
 import type { WebSocket, WebSocketServer } from 'ws'
-import type { Caller, Identify } from '#accounts/identify.ts'
+import type { Caller, Identify } from '#accounts/accounts.ts'
 import { hangUpWith } from '#http/client-errors.ts'
 import type { ClientOf } from '#http/client-of.ts'
 import type { EventReader, EventReaders } from '#http/event-readers.ts'
@@ -16,7 +16,7 @@ import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { HeldSlot, RateWindow } from '#rate-limits/budgets.ts'
+import type { HeldSlot, RateWindow } from '#rate-limits/rate-limits.ts'
 import { type EventPorts, SOCKETS_PER_ACCOUNT_MAX } from './event-stream.ts'
 import {
   CLOSE_CODES,
@@ -267,7 +267,7 @@ function authorizationOf(url: string): string | undefined {
 const SOCKET_CLOSE_MS = 5 * SECOND_MS
 
 /** The library is loaded at its first use: it is some 20 modules. */
-export async function openSocketServer(): Promise<WebSocketServer> {
+async function openSocketServer(): Promise<WebSocketServer> {
   const { WebSocketServer } = await import('ws')
   // A variable, because the library's types do not have `closeTimeout` yet.
   const options = {
@@ -320,7 +320,7 @@ const VERSIONS = ['13', '8']
 function ignore(): void {}
 
 /** Never settles for a client that has gone. */
-export function upgrade(
+function upgrade(
   server: WebSocketServer,
   { request, transport, head, headers }: HandshakeRequest,
 ): Promise<WebSocket> {

@@ -3,7 +3,7 @@
 
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
-import type { EventFilter } from '#events/event.ts'
+import type { EventFilter } from '#events/events.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError, withStorageProblem } from '#platform/problem.ts'
@@ -300,7 +300,7 @@ export type ClientFrame =
   | { readonly kind: 'mistake'; readonly message: string }
 
 /** Never throws; members that no frame has are ignored. */
-export function readFrame(text: string): ClientFrame {
+function readFrame(text: string): ClientFrame {
   const frame = parse(text)
   if (frame === undefined) return mistake('The frame is not JSON.')
   if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) {

@@ -1,6 +1,6 @@
 // What the API does with webhooks: finding, creating, changing and deleting them, new secrets, retries.
 
-import type { AskedFilter, CheckFilter, EventFilter } from '#events/event.ts'
+import type { AskedFilter, CheckFilter, EventFilter } from '#events/events.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'

@@ -2,8 +2,8 @@
 // records the outcome.
 
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
-import type { LoggedEvent } from '#events/event.ts'
-import { findEvent } from '#events/event-rows.ts'
+import type { LoggedEvent } from '#events/events.ts'
+import { findEvent } from '#events/events-rows.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
@@ -330,7 +330,7 @@ export type EventText = {
 }
 
 /** In order; events whose message is gone are left out. */
-export type ReadEventTexts = (events: readonly LoggedEvent[]) => Promise<EventText[]>
+type ReadEventTexts = (events: readonly LoggedEvent[]) => Promise<EventText[]>
 
 type EventTextDeps = { db: Db; clock: Clock; readEventTexts: ReadEventTexts }
 

@@ -7,18 +7,16 @@ import type { Settings } from '#config/settings.ts'
 import {
   comparePositions,
   isWanted,
+  LOG_POLL_MS,
   LOG_START,
+  LOG_STEP_EVENTS,
   type LoggedEvent,
   type LogPosition,
-} from '#events/event.ts'
-import { readLog } from '#events/event-rows.ts'
-import {
-  LOG_POLL_MS,
-  LOG_STEP_EVENTS,
   type LogReader,
   openLogReader,
   openStall,
-} from '#events/follow-log.ts'
+} from '#events/events.ts'
+import { readLog } from '#events/events-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import { type HttpPoster, openHttpPoster } from '#platform/egress/http-post.ts'

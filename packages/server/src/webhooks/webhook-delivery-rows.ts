@@ -2,8 +2,7 @@
 // through has a file of its own.
 
 import { sql } from 'kysely'
-import { EVENT_MS } from '#events/event.ts'
-import { COUNTED_MAX } from '#events/event-rows.ts'
+import { COUNTED_MAX, EVENT_MS } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { idsOf, READY } from '#queue/leased-queue-rows.ts'

@@ -5,7 +5,7 @@ import type {
   WebhookDelivery as WebhookDeliveryShape,
   Webhook as WebhookShape,
 } from '@mailroom/contract/shapes/webhook.ts'
-import type { CheckFilter, EventKind } from '#events/event.ts'
+import type { CheckFilter, EventKind } from '#events/events.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'
 import { presentTime } from '#platform/clock.ts'

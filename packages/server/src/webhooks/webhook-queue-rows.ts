@@ -2,8 +2,8 @@
 // webhook.
 
 import { sql } from 'kysely'
-import type { LogPosition } from '#events/event.ts'
-import { insertEvent, moveReader } from '#events/event-rows.ts'
+import type { LogPosition } from '#events/events.ts'
+import { insertEvent, moveReader } from '#events/events-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'

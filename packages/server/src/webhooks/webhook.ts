@@ -6,7 +6,7 @@ import type {
   WebhookDisabledReason,
   WebhookError,
 } from '@mailroom/contract/vocabulary.ts'
-import type { EventFilter, LogPosition } from '#events/event.ts'
+import type { EventFilter, LogPosition } from '#events/events.ts'
 import { isSpecialAddress } from '#platform/egress/address-guard.ts'
 import { problem } from '#platform/problem.ts'
 

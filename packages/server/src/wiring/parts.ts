@@ -5,18 +5,22 @@ import type { KeyObject } from 'node:crypto'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
 import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
-import { type Carrier, openDelivery } from '#delivery/carrier.ts'
-import { openDomainChecks } from '#domains/check-domain.ts'
-import { openDomainCreations } from '#domains/create-domain.ts'
-import { makeFewAtOnce } from '#domains/dkim-key.ts'
-import { openSigners } from '#domains/signers.ts'
-import type { AskedFilter, LoggedEvent } from '#events/event.ts'
-import { type Authenticator, openAuthenticator } from '#inbound/authenticate/authenticator.ts'
-import { findInbox } from '#inboxes/inbox-rows.ts'
-import { openDownloads } from '#mailbox/downloads.ts'
-import { openExtractions } from '#mailbox/extractions.ts'
-import { openImageFetches } from '#mailbox/show-message.ts'
-import { openStorageQuota } from '#mailbox/storage-quota.ts'
+import { type Carrier, openDelivery } from '#delivery/delivery.ts'
+import {
+  makeFewAtOnce,
+  openDomainChecks,
+  openDomainCreations,
+  openSigners,
+} from '#domains/domains.ts'
+import type { AskedFilter, LoggedEvent } from '#events/events.ts'
+import { type Authenticator, openAuthenticator } from '#inbound/inbound.ts'
+import { findInbox } from '#inboxes/inboxes-rows.ts'
+import {
+  openDownloads,
+  openExtractions,
+  openImageFetches,
+  openStorageQuota,
+} from '#mailbox/mailbox.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
@@ -34,15 +38,12 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import { openParserPool } from '#platform/workers/parser-pool.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
-import { openBudgets } from '#rate-limits/leased-budgets.ts'
+import { openBudgets } from '#rate-limits/rate-limits.ts'
 import type { Db } from '#schema/tables.ts'
-import { openCatchUps } from '#search/indexer.ts'
-import type { Keys } from '#secrets/open-keys.ts'
-import { readEnvelopes } from '#streams/envelope.ts'
-import { openEventHub } from '#streams/event-hub.ts'
-import { checkFilter } from '#streams/read-events.ts'
-import { openWebhookPoster } from '#webhooks/open-webhooks.ts'
-import { openWebhookTests } from '#webhooks/test-webhook.ts'
+import { openCatchUps } from '#search/search.ts'
+import type { Keys } from '#secrets/secrets.ts'
+import { checkFilter, openEventHub, readEnvelopes } from '#streams/streams.ts'
+import { openWebhookPoster, openWebhookTests } from '#webhooks/webhooks.ts'
 import type { OpenStore } from './store.ts'
 
 /** The seams that tests replace, and what is counted. */

@@ -2,32 +2,35 @@
 // joined to the features behind them, and the work that no request asks for.
 
 import { openSmtpServer, type SmtpServer } from '@mailroom/smtp/server/server.ts'
-import { accountHandlers } from '#accounts/account-handlers.ts'
-import { findActiveKeys, findEndedSessions } from '#accounts/account-rows.ts'
-import { makeAuthenticate } from '#accounts/key.ts'
-import { pairingHandlers } from '#accounts/pairing.ts'
-import { openSessions } from '#accounts/session.ts'
-import type { ConsolePort } from '#api/console.ts'
-import type { RequestPorts } from '#api/routes.ts'
-import { type HttpServer, openHttpServer } from '#api/server.ts'
+import {
+  accountHandlers,
+  makeAuthenticate,
+  openSessions,
+  pairingHandlers,
+} from '#accounts/accounts.ts'
+import { findActiveKeys, findEndedSessions } from '#accounts/accounts-rows.ts'
+import { type ConsolePort, type HttpServer, openHttpServer, type RequestPorts } from '#api/api.ts'
 import type { Settings } from '#config/settings.ts'
-import { openDeliveryQueue } from '#delivery/deliver.ts'
-import { checkDueDomains } from '#domains/check-domain.ts'
-import { domainHandlers } from '#domains/domain-handlers.ts'
-import { rotateDueKeys } from '#domains/rotate-keys.ts'
+import { openDeliveryQueue } from '#delivery/delivery.ts'
+import { checkDueDomains, domainHandlers, rotateDueKeys } from '#domains/domains.ts'
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
-import { quarantineHandlers } from '#inbound/quarantine.ts'
-import { makeReceiver, outcomeCounter } from '#inbound/receiver.ts'
-import { senderRuleHandlers } from '#inbound/sender-rules.ts'
-import { inboxHandlers } from '#inboxes/inbox-handlers.ts'
-import { mailHandlers } from '#mailbox/mail-handlers.ts'
-import { serviceHandlers } from '#operating/health.ts'
-import { openServicePort, type ServicePort } from '#operating/service-port.ts'
-import { presentSent, sendHandlers } from '#outbound/send-handlers.ts'
-import { findReplay } from '#outbound/send-message.ts'
-import { suppressionHandlers } from '#outbound/suppressions.ts'
-import { unsubscribeHandlers } from '#outbound/unsubscribe.ts'
+import {
+  makeReceiver,
+  outcomeCounter,
+  quarantineHandlers,
+  senderRuleHandlers,
+} from '#inbound/inbound.ts'
+import { inboxHandlers } from '#inboxes/inboxes.ts'
+import { mailHandlers } from '#mailbox/mailbox.ts'
+import { openServicePort, type ServicePort, serviceHandlers } from '#operating/operating.ts'
+import {
+  findReplay,
+  presentSent,
+  sendHandlers,
+  suppressionHandlers,
+  unsubscribeHandlers,
+} from '#outbound/outbound.ts'
 import { LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import type { Metrics } from '#platform/telemetry/metrics.ts'
 import type { ServerTls } from '#platform/tls/server-tls.ts'
@@ -50,17 +53,17 @@ import {
   removalHandlers,
   runJob,
   sweepBlobs,
-} from '#removal/purge.ts'
-import { sandboxHandlers } from '#sandbox/sandbox-handlers.ts'
-import { openIndexer } from '#search/indexer.ts'
-import { searchHandlers } from '#search/search-handlers.ts'
-import { openMailCounter } from '#stats/count-mail.ts'
-import { statsHandlers } from '#stats/stats-handlers.ts'
-import { eventHandlers } from '#streams/event-handlers.ts'
-import { openEventStream, SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-stream.ts'
-import { checkFilter } from '#streams/read-events.ts'
-import { openWebhooks } from '#webhooks/open-webhooks.ts'
-import { webhookHandlers } from '#webhooks/webhook-handlers.ts'
+} from '#removal/removal.ts'
+import { sandboxHandlers } from '#sandbox/sandbox.ts'
+import { openIndexer, searchHandlers } from '#search/search.ts'
+import { openMailCounter, statsHandlers } from '#stats/stats.ts'
+import {
+  checkFilter,
+  eventHandlers,
+  openEventStream,
+  SOCKETS_PER_ACCOUNT_MAX,
+} from '#streams/streams.ts'
+import { openWebhooks, webhookHandlers } from '#webhooks/webhooks.ts'
 import type { Parts } from './parts.ts'
 import type { OpenStore } from './store.ts'
 

@@ -3,41 +3,54 @@
 
 import {
   changeAccount,
+  changePod,
   endSession,
   insertAccount,
   insertKey,
-  markKeyRevoked,
-  touchKeys,
-} from '#accounts/account-rows.ts'
-import {
   insertPairing,
+  insertPod,
+  markKeyRevoked,
   markPairingApproved,
   markPairingDenied,
+  removePod,
   takePairing,
-} from '#accounts/pairing-rows.ts'
-import { changePod, insertPod, removePod } from '#accounts/pod-rows.ts'
+  touchKeys,
+} from '#accounts/accounts-rows.ts'
 import {
+  claimDomainChecks,
   ensureDkimKeys,
+  insertDomain,
   markPublished,
+  removeDomain,
   replaceRetiredKey,
+  setDomainPod,
+  settleDomain,
   switchDkimKeys,
-} from '#domains/dkim-key-rows.ts'
-import { insertDomain, removeDomain, setDomainPod } from '#domains/domain-rows.ts'
-import { claimDomainChecks, settleDomain } from '#domains/settle-domain-rows.ts'
-import { settleEventOrder } from '#events/event-order-rows.ts'
-import { removeQuarantined, storeReleased } from '#inbound/quarantine-rows.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { insertSenderRule, removeSenderRule } from '#inbound/sender-rule-rows.ts'
-import { settleReport } from '#inbound/settle-report-rows.ts'
-import { changeInbox, insertInbox, removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { countStoredStep, noteQuota } from '#mailbox/stored-bytes-rows.ts'
-import { setThreadRead } from '#mailbox/thread-rows.ts'
-import { keepThreadSummaries } from '#mailbox/thread-summary-rows.ts'
-import { removeCaptured } from '#outbound/captured-message-rows.ts'
-import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
-import { insertSend } from '#outbound/send-message-rows.ts'
-import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
-import { deleteSuppression, insertSuppression } from '#outbound/suppression-rows.ts'
+} from '#domains/domains-rows.ts'
+import { settleEventOrder } from '#events/events-rows.ts'
+import {
+  insertSenderRule,
+  removeQuarantined,
+  removeSenderRule,
+  settleReport,
+  storeReceived,
+  storeReleased,
+} from '#inbound/inbound-rows.ts'
+import { changeInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
+import {
+  countStoredStep,
+  keepThreadSummaries,
+  noteQuota,
+  setThreadRead,
+} from '#mailbox/mailbox-rows.ts'
+import {
+  deleteSuppression,
+  deliveryQueue,
+  insertSend,
+  insertSuppression,
+  removeCaptured,
+  settleDeliveries,
+} from '#outbound/outbound-rows.ts'
 import type { AnyTransaction } from '#platform/db/db.ts'
 import {
   claimJobs,
@@ -55,29 +68,25 @@ import {
   returnTaskLeases,
   takeTaskLeases,
 } from '#queue/periodic-task-rows.ts'
-import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/budget-rows.ts'
-import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
+import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/rate-limits-rows.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
 import type { Tables } from '#schema/tables.ts'
-import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-index-rows.ts'
-import { ensureSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
-import { addMailHours } from '#stats/mail-hours-rows.ts'
-import {
-  dropWebhookDeliveries,
-  purgeWebhookStep,
-  retryWebhookDelivery,
-} from '#webhooks/webhook-delivery-rows.ts'
+import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
+import { ensureSecret, replaceSecret } from '#secrets/secrets-rows.ts'
+import { addMailHours } from '#stats/stats-rows.ts'
 import {
   addWebhookDeliveries,
   addWebhookTest,
-  settleWebhookDelivery,
-  webhookQueue,
-} from '#webhooks/webhook-queue-rows.ts'
-import {
   changeWebhook,
+  dropWebhookDeliveries,
   insertWebhook,
+  purgeWebhookStep,
   removeWebhook,
   replaceWebhookSecrets,
-} from '#webhooks/webhook-rows.ts'
+  retryWebhookDelivery,
+  settleWebhookDelivery,
+  webhookQueue,
+} from '#webhooks/webhooks-rows.ts'
 
 export const transactions: readonly AnyTransaction<Tables>[] = [
   insertAccount,

@@ -5,7 +5,7 @@ import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { claimJobs, enqueueJob } from '#queue/job-rows.ts'
-import { purgeInboxStep } from '#removal/retention-rows.ts'
+import { purgeInboxStep } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,

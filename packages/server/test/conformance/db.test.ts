@@ -11,9 +11,9 @@ import { transaction } from '#platform/db/db.ts'
 import { runSqliteWriter } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
-import { purgeInboxStep } from '#removal/retention-rows.ts'
+import { purgeInboxStep } from '#removal/removal-rows.ts'
 import type { Db, Tx } from '#schema/tables.ts'
-import { ensureSecret } from '#secrets/service-secret-rows.ts'
+import { ensureSecret } from '#secrets/secrets-rows.ts'
 import {
   addAccount,
   addInbox,

@@ -15,7 +15,7 @@ import {
 } from '#queue/job-rows.ts'
 import { workJobs } from '#queue/work-jobs.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
-import { purgeExpired, runJob, sweepBlobs } from '#removal/purge.ts'
+import { purgeExpired, runJob, sweepBlobs } from '#removal/removal.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,

@@ -14,7 +14,7 @@ import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
 import type { Db } from '#schema/tables.ts'
-import { type Keys, type OpenKeysOptions, openKeys } from '#secrets/open-keys.ts'
+import { type Keys, type OpenKeysOptions, openKeys } from '#secrets/secrets.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 
 export const KEY_A = Buffer.alloc(32, 1).toString('hex')

@@ -12,7 +12,7 @@ import { systemClock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { idMaker } from '#platform/ids.ts'
 import { AppError } from '#platform/problem.ts'
-import { ORPHAN_MS, purgeInbox, sweepBlobs } from '#removal/purge.ts'
+import { ORPHAN_MS, purgeInbox, sweepBlobs } from '#removal/removal.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   type BlobPlace,

@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, suite, test } from 'node:test'
 import { silentLog } from '#platform/log.ts'
-import { BUDGET_RECORD_MS, exchangeBudgets } from '#rate-limits/budget-rows.ts'
 import type { Allowance, Budgets, RateWindow } from '#rate-limits/budgets.ts'
 import {
   BUDGET_IDLE_MS,
@@ -12,6 +11,7 @@ import {
   BUDGET_SLICES,
   openLeasedBudgets,
 } from '#rate-limits/leased-budgets.ts'
+import { BUDGET_RECORD_MS, exchangeBudgets } from '#rate-limits/rate-limits-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'

@@ -4,11 +4,11 @@ import { findReaderPosition, isUnsettledAfter } from '#events/event-rows.ts'
 import type { LogReader } from '#events/follow-log.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { DAY_MS, HOUR_MS } from '#platform/units.ts'
-import { purgeExpiredStep } from '#removal/retention-rows.ts'
+import { purgeExpiredStep } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { openMailCounter, STATS_STEP_EVENTS } from '#stats/count-mail.ts'
-import { listMailHours, MAIL_HOURS_MS } from '#stats/mail-hours-rows.ts'
 import { readStats } from '#stats/stats-handlers.ts'
+import { listMailHours, MAIL_HOURS_MS } from '#stats/stats-rows.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,

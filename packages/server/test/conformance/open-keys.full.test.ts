@@ -7,7 +7,7 @@ import { publicKeyOf } from '@mailroom/mail/dkim.ts'
 import { splitSigned, tag } from '@mailroom/mail/test/dkim-samples.ts'
 import { ensureDkimKeys } from '#domains/dkim-key-rows.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import { ensureSecret, findSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#secrets/secrets-rows.ts'
 import {
   dkimOf,
   KEY_A,

@@ -7,7 +7,7 @@ import { paceWrites, STORE_AWAY_MS } from '#platform/db/paced-db.ts'
 import { COMMIT_GROUP_MAX } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { POSTGRES_WRITES_MAX } from '#platform/db/write-groups.ts'
-import { purgeExpired, purgeInbox, purgeWebhook } from '#removal/purge.ts'
+import { purgeExpired, purgeInbox, purgeWebhook } from '#removal/removal.ts'
 import { PURGE_PAUSE_MS_MAX } from '#schema/purge-steps.ts'
 import type { Db, Tx } from '#schema/tables.ts'
 

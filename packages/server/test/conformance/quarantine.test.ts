@@ -4,7 +4,7 @@ import { QUARANTINE_MS, removeQuarantined, storeReleased } from '#inbound/quaran
 import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import {

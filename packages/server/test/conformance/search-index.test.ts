@@ -4,16 +4,12 @@ import { sql } from 'kysely'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { systemClock } from '#platform/clock.ts'
-import { purgeInboxStep } from '#removal/retention-rows.ts'
+import { purgeInboxStep } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { openCatchUps, openIndexer } from '#search/indexer.ts'
 import { searchInbox } from '#search/search-inbox.ts'
-import {
-  indexSearchStep,
-  listPurgedNumbers,
-  SEARCH_STEP_MESSAGES,
-} from '#search/search-index-rows.ts'
-import { findInBlock, findSearchState, listLagging } from '#search/search-rows.ts'
+import { findInBlock, findSearchState, listLagging } from '#search/search-query-rows.ts'
+import { indexSearchStep, listPurgedNumbers, SEARCH_STEP_MESSAGES } from '#search/search-rows.ts'
 import {
   addAccount,
   addInbox,

@@ -5,7 +5,7 @@ import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { insertSend, type SendOutcome } from '#outbound/send-message-rows.ts'
 import { insertSuppression } from '#outbound/suppression-rows.ts'
-import { purgeInboxStep } from '#removal/retention-rows.ts'
+import { purgeInboxStep } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,

@@ -16,7 +16,7 @@ import {
   renewLease,
   retryJob,
 } from '#queue/job-rows.ts'
-import { purgeInboxStep } from '#removal/retention-rows.ts'
+import { purgeInboxStep } from '#removal/removal-rows.ts'
 import { addAccount, makeId, openAt, openDatabase } from '#test/conformance/open-database.ts'
 import { createTestDatabase, startPostgres } from '#test/peers/postgres.ts'
 import { until } from '#test/scenarios/outcomes.ts'

@@ -4,8 +4,8 @@ import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { readStored } from '#mailbox/stored-bytes-rows.ts'
 import { insertSend } from '#outbound/send-message-rows.ts'
-import { countOldStored } from '#removal/purge.ts'
-import { purgeExpiredStep } from '#removal/retention-rows.ts'
+import { countOldStored } from '#removal/removal.ts'
+import { purgeExpiredStep } from '#removal/removal-rows.ts'
 import {
   addAccount,
   addInbox,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { afterEach, beforeEach, suite, test } from 'node:test'
 import type { Db } from '#schema/tables.ts'
-import { ensureSecret, findSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#secrets/secrets-rows.ts'
 import {
   dkimOf,
   KEY_A,

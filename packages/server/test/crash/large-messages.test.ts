@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { sweepBlobs } from '#removal/purge.ts'
+import { sweepBlobs } from '#removal/removal.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { startS3 } from '#test/peers/s3.ts'
 import { until } from '#test/scenarios/outcomes.ts'

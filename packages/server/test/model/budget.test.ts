@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { slidingWindow } from '#rate-limits/budgets.ts'
 import {
   type BudgetAsk,
   type BudgetState,
   settleBudget,
   UNUSED_BUDGET,
-} from '#rate-limits/budget-rows.ts'
-import { slidingWindow } from '#rate-limits/budgets.ts'
+} from '#rate-limits/rate-limits-rows.ts'
 
 const WINDOW_MS = 60_000
 /** Used tokens rest a little longer where several processes count, whose clocks are apart. */

@@ -141,7 +141,7 @@ onEachEngine('mail to postmaster', (engine) => {
 
   test('is kept for 30 days', async () => {
     assert.ok((await countRows(world, 'postmaster_messages')) > 0)
-    const { purgeExpired } = await import('#removal/purge.ts')
+    const { purgeExpired } = await import('#removal/removal.ts')
     world.clock.advance(29 * 86_400_000)
     await purgeExpired(world.app.deps, AbortSignal.any([]))
     assert.ok((await countRows(world, 'postmaster_messages')) > 0)

@@ -87,3 +87,6 @@ export const BANNED_WORDS: readonly BannedWord[] = [
     reason: 'only commands end the process',
   },
 ]
+
+/** `F/F.ts` and `F/F-rows.ts` of a folder F: the names that other folders may use. */
+export const FRONT_FILE = /^packages\/server\/src\/([a-z-]+)\/\1(-rows)?\.ts$/

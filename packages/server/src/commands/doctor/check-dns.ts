@@ -2,12 +2,16 @@
 // custom domains, and the addresses and names of this machine.
 
 import { isIPv4 } from 'node:net'
-import { type AskedRecord, askRecords } from '#domains/check-domain.ts'
-import { SERVICE_OWNER } from '#domains/dkim-key.ts'
-import { listDkimKeys } from '#domains/dkim-key-rows.ts'
-import { type DnsRecord, domainDnsRecords, serviceDnsRecords } from '#domains/dns-records.ts'
-import type { Domain } from '#domains/domain.ts'
-import { countEveryDomain, listEveryDomain } from '#domains/domain-rows.ts'
+import {
+  type AskedRecord,
+  askRecords,
+  type DnsRecord,
+  type Domain,
+  domainDnsRecords,
+  SERVICE_OWNER,
+  serviceDnsRecords,
+} from '#domains/domains.ts'
+import { countEveryDomain, listDkimKeys, listEveryDomain } from '#domains/domains-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { isSpecialAddress } from '#platform/egress/address-guard.ts'
 import type { ReadDb } from '#schema/tables.ts'
@@ -108,7 +112,7 @@ function valueText({ type, priority, value }: DnsRecord): string {
 }
 
 /** A finding for each record. What an account has never finished is its own affair, and no fault. */
-export async function checkCustomDomain(
+async function checkCustomDomain(
   looks: Looks,
   db: ReadDb,
   domain: Domain,

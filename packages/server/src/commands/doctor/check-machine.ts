@@ -9,7 +9,7 @@ import type { SchemaState } from '#platform/db/migrate.ts'
 import { inspectPostgres } from '#platform/db/postgres.ts'
 import { inspectSqlite } from '#platform/db/sqlite.ts'
 import type { ReadDb } from '#schema/tables.ts'
-import { inspectDataKey, secretKeyPath } from '#secrets/open-keys.ts'
+import { inspectDataKey, secretKeyPath } from '#secrets/secrets.ts'
 import { databasePath } from '#wiring/store.ts'
 import { type Aim, advice, bad, type Finding, good, notNeeded, unknown } from './finding.ts'
 
@@ -179,7 +179,7 @@ const TRANSMIT_OFFSET = 40
 const NTP_EPOCH_SECONDS = 2_208_988_800
 
 /** `aheadMs`: how far the other clock is ahead of this machine's. */
-export function judgeClock(which: string, aheadMs: number): Finding {
+function judgeClock(which: string, aheadMs: number): Finding {
   const aim: Aim = { check: 'clock', expected: `within ${OFF_MS_ADVISED / 1_000} s of ${which}` }
   const off = (Math.abs(aheadMs) / 1_000).toFixed(1)
   const found = `${off} s ${aheadMs > 0 ? 'behind' : 'ahead of'} ${which}`

@@ -10,7 +10,7 @@ import { Channel } from '@mailroom/smtp/client/channel.ts'
 import { secure } from '@mailroom/smtp/client/handshake.ts'
 import type { Failure } from '@mailroom/smtp/client/outgoing-mail.ts'
 import type { Settings } from '#config/settings.ts'
-import { readRelayUrl } from '#delivery/carrier.ts'
+import { readRelayUrl } from '#delivery/delivery.ts'
 import { isSpecialAddress } from '#platform/egress/address-guard.ts'
 import {
   type Aim,
@@ -242,7 +242,7 @@ async function findRelay(
   return addresses[0] ?? host
 }
 
-export type SmtpServerSeen =
+type SmtpServerSeen =
   | {
       readonly kind: 'up'
       /** What it calls itself in the greeting. */
@@ -253,7 +253,7 @@ export type SmtpServerSeen =
   | { readonly kind: 'no smtp'; readonly text: string }
   | { readonly kind: 'down'; readonly text: string }
 
-export type ProbeOptions = {
+type ProbeOptions = {
   readonly host: string
   readonly port: number
   /** What we call ourselves. */
@@ -266,7 +266,7 @@ export type ProbeOptions = {
 const STEP_MS_MAX = 4_000
 
 /** Never rejects for what a server does. */
-export async function probeSmtp(options: ProbeOptions): Promise<SmtpServerSeen> {
+async function probeSmtp(options: ProbeOptions): Promise<SmtpServerSeen> {
   let socket: Socket
   try {
     socket = await connectTo(options)
@@ -290,11 +290,7 @@ export async function probeSmtp(options: ProbeOptions): Promise<SmtpServerSeen> 
 }
 
 /** Resolves with a socket that is connected; rejects with why not. */
-export function connectTo(options: {
-  host: string
-  port: number
-  signal: AbortSignal
-}): Promise<Socket> {
+function connectTo(options: { host: string; port: number; signal: AbortSignal }): Promise<Socket> {
   const { host, port, signal } = options
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true })
@@ -370,9 +366,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000
 const DAYS_LEFT_ADVISED = 14
 
 /** Of the operator, or the one that a start has made; null before it. */
-export function readCertificate(
-  settings: Pick<Settings, 'tlsFiles' | 'dataDir'>,
-): X509Certificate | null {
+function readCertificate(settings: Pick<Settings, 'tlsFiles' | 'dataDir'>): X509Certificate | null {
   const file = settings.tlsFiles?.cert ?? join(settings.dataDir, 'tls', 'self-signed.pem')
   return existsSync(file) ? new X509Certificate(readFileSync(file)) : null
 }

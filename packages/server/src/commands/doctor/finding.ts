@@ -11,7 +11,7 @@ import { listOwnAddresses } from '#platform/egress/address-guard.ts'
  * `wrong`: mail is lost, refused or not believed until it is put right; `advice`: better otherwise;
  * `unknown`: cannot be told from here; `not needed`: the settings do not ask for it.
  */
-export type Verdict = 'ok' | 'wrong' | 'advice' | 'unknown' | 'not needed'
+type Verdict = 'ok' | 'wrong' | 'advice' | 'unknown' | 'not needed'
 
 export type Finding = {
   /** A few words; several findings may have the same. */
@@ -52,7 +52,7 @@ export function notNeeded(aim: Aim, why: string): Finding {
 }
 
 /** Time limit of one check. */
-export const CHECK_MS_MAX = 5_000
+const CHECK_MS_MAX = 5_000
 
 /**
  * The findings of a check. A check that takes longer than CHECK_MS_MAX is unknown, and one that throws is wrong,
@@ -134,7 +134,7 @@ function summarise(findings: readonly Finding[]): string {
   return wrong === 0 ? `Nothing is wrong; ${rest}.` : `${wrong} wrong; ${rest}.`
 }
 
-export type Addresses = {
+type Addresses = {
   readonly addresses: readonly string[]
   /** Why there may be more; null when DNS answered for both kinds. */
   readonly fault: string | null

@@ -24,7 +24,7 @@ export const DNS_QUERIES_AT_ONCE = 256
 /** Concurrent questions about one registered domain, whose servers may all be down. */
 export const DNS_QUERIES_OF_DOMAIN = 32
 
-export type { Answer, MxRecord, TlsaRecord } from './answer.ts'
+export type { Answer, MxRecord } from './answer.ts'
 
 export type QuestionOptions = {
   /** Aborts the question, which then ends with a fault. A cache may ignore it. */

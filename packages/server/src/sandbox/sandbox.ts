@@ -6,23 +6,28 @@ import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { completeLineFeeds, countLineEnds } from '@mailroom/mail/compose/encode-transfer.ts'
 import type { Mailbox } from '@mailroom/mail/mime/parsed-message.ts'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
-import type { Carrier } from '#delivery/carrier.ts'
+import type { Carrier } from '#delivery/delivery.ts'
 import type { Handlers, Input } from '#http/handler.ts'
-import { type AcceptedRecipient, findRecipient } from '#inbound/find-recipient.ts'
-import { findAtReturnPath } from '#inbound/find-reported.ts'
-import { type Loop, type ReceiveDeps, receiveMail } from '#inbound/receive-mail.ts'
-import { domainOf } from '#inboxes/inbox.ts'
-import { findOwnInbox } from '#inboxes/inbox-rows.ts'
-import type { Extractions } from '#mailbox/extractions.ts'
-import { findMessage, type Message } from '#mailbox/message-rows.ts'
+import {
+  type AcceptedRecipient,
+  findAtReturnPath,
+  findRecipient,
+  type Loop,
+  type ReceiveDeps,
+  receiveMail,
+} from '#inbound/inbound.ts'
+import { domainOf } from '#inboxes/inboxes.ts'
+import { findOwnInbox } from '#inboxes/inboxes-rows.ts'
 import {
   CUT_READ_LENGTH,
   cutBodies,
+  type Extractions,
   presentAttachments,
   presentListed,
-} from '#mailbox/present-message.ts'
-import type { UrlSigner } from '#mailbox/signed-url.ts'
-import { type Captured, listCaptured, removeCaptured } from '#outbound/captured-message-rows.ts'
+  type UrlSigner,
+} from '#mailbox/mailbox.ts'
+import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
+import { type Captured, listCaptured, removeCaptured } from '#outbound/outbound-rows.ts'
 import { presentTime } from '#platform/clock.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import { notFound, problem } from '#platform/problem.ts'

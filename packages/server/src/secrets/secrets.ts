@@ -15,7 +15,7 @@ import { type Chance, LOWER_ALPHANUMERIC, randomText, systemChance } from '#plat
 import { storageErrorKind } from '#platform/problem.ts'
 import { SEALING_KEY_BYTES, type Sealer, sealer as sealerOf } from '#platform/seal.ts'
 import type { Db, ReadDb } from '#schema/tables.ts'
-import { ensureSecret, findSecret, replaceSecret } from './service-secret-rows.ts'
+import { ensureSecret, findSecret, replaceSecret } from './secrets-rows.ts'
 
 export type Keys = {
   sealer: Sealer

@@ -1,9 +1,8 @@
 // Removing a deleted inbox or webhook, what has expired, and blobs that nothing refers to.
 
 import type { Handlers } from '#http/handler.ts'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { existingRawIds } from '#mailbox/raw-message-rows.ts'
-import { countStoredStep, findUncountedInbox } from '#mailbox/stored-bytes-rows.ts'
+import { removeInbox } from '#inboxes/inboxes-rows.ts'
+import { countStoredStep, existingRawIds, findUncountedInbox } from '#mailbox/mailbox-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -15,9 +14,9 @@ import type { Job } from '#queue/job-rows.ts'
 import type { JobLease } from '#queue/work-jobs.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
-import type { EventHub } from '#streams/event-hub.ts'
-import { purgeWebhookStep } from '#webhooks/webhook-delivery-rows.ts'
-import { purgeExpiredStep, purgeInboxStep } from './retention-rows.ts'
+import type { EventHub } from '#streams/streams.ts'
+import { purgeWebhookStep } from '#webhooks/webhooks-rows.ts'
+import { purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
 
 /** Steps of a purge within the request; a job does the rest of a large mailbox. */
 const PURGE_STEPS_AT_ONCE = 4

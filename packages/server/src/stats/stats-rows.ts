@@ -1,8 +1,8 @@
 // The rows of hourly figures. They count each event once, because the reader of the log moves in the same
 // transaction.
 
-import type { LogPosition } from '#events/event.ts'
-import { findReaderPosition, moveReader, positionOf } from '#events/event-rows.ts'
+import type { LogPosition } from '#events/events.ts'
+import { findReaderPosition, moveReader, positionOf } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { inLog, inLogOrder } from '#platform/db/dialect.ts'
 import { addLatencies, type Latencies } from '#platform/telemetry/latency.ts'

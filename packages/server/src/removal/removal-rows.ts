@@ -1,21 +1,20 @@
 // Transactions that remove, in small steps, the mail of deleted inboxes and rows that have expired.
 
-import { changeAccountCounters } from '#accounts/account-rows.ts'
-import { IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
-import { EVENT_MS } from '#events/event.ts'
-import { ERASED } from '#events/event-rows.ts'
-import { purgeQuarantined, purgeQuarantinedOf, QUARANTINE_MS } from '#inbound/quarantine-rows.ts'
-import { RELEASED_ADDRESS_MS } from '#inboxes/change-inbox-rows.ts'
-import { dropRawReferences } from '#mailbox/raw-message-rows.ts'
+import { changeAccountCounters } from '#accounts/accounts-rows.ts'
+import { ERASED, EVENT_MS } from '#events/events-rows.ts'
+import { purgeQuarantined, purgeQuarantinedOf, QUARANTINE_MS } from '#inbound/inbound-rows.ts'
+import { RELEASED_ADDRESS_MS } from '#inboxes/inboxes-rows.ts'
+import { dropRawReferences } from '#mailbox/mailbox-rows.ts'
+import { IDEMPOTENCY_MS } from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
 import type { Tx } from '#schema/tables.ts'
-import { endSearchInbox, removeFromSearch } from '#search/search-index-rows.ts'
-import { purgeMailHours } from '#stats/mail-hours-rows.ts'
-import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhook-delivery-rows.ts'
+import { endSearchInbox, removeFromSearch } from '#search/search-rows.ts'
+import { purgeMailHours } from '#stats/stats-rows.ts'
+import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhooks-rows.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
 /** Captured messages and counters of cold recipients are kept for so long. */

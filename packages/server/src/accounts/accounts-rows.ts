@@ -1,0 +1,37 @@
+export {
+  type Account,
+  changeAccount,
+  changeAccountCounters,
+  changeAccountTotal,
+  countSenderRules,
+  deleteRulesOf,
+  endSession,
+  findAccount,
+  findActiveKeys,
+  findEndedSessions,
+  findKeyAccount,
+  inboxesAllowed,
+  insertAccount,
+  insertKey,
+  listAccounts,
+  lockAccount,
+  markKeyRevoked,
+  readAccountCounters,
+  touchKeys,
+} from './account-rows.ts'
+export {
+  insertPairing,
+  markPairingApproved,
+  markPairingDenied,
+  takePairing,
+} from './pairing-rows.ts'
+export {
+  changePod,
+  changePodTotal,
+  defaultPodRow,
+  findPod,
+  findPodIds,
+  findPodRow,
+  insertPod,
+  removePod,
+} from './pod-rows.ts'

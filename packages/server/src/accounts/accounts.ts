@@ -1,0 +1,27 @@
+export {
+  createAccount,
+  createFirstAccount,
+  getAccount,
+  type NewAccount,
+  updateAccount,
+} from './account.ts'
+export { accountHandlers } from './account-handlers.ts'
+export {
+  bearerToken,
+  type Caller,
+  digest,
+  Identifier,
+  type Identify,
+  requireOwnOrigin,
+  type SignIn,
+} from './identify.ts'
+export { type Authenticate, createKey, makeAuthenticate, revokeKey } from './key.ts'
+export { pairingHandlers } from './pairing.ts'
+export {
+  endedSessionCookie,
+  openSessions,
+  type Sessions,
+  type SignedIn,
+  sessionCookie,
+  sessionId,
+} from './session.ts'

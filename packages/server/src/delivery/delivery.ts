@@ -1,0 +1,2 @@
+export { type Carrier, openDelivery, readRelayUrl } from './carrier.ts'
+export { openDeliveryQueue } from './deliver.ts'

@@ -1,0 +1,11 @@
+export { findPostmasterMessage, listPostmasterMessages } from './postmaster-message-rows.ts'
+export {
+  purgeQuarantined,
+  purgeQuarantinedOf,
+  QUARANTINE_MS,
+  removeQuarantined,
+  storeReleased,
+} from './quarantine-rows.ts'
+export { storeReceived } from './receive-message-rows.ts'
+export { insertSenderRule, removeSenderRule } from './sender-rule-rows.ts'
+export { settleReport } from './settle-report-rows.ts'

@@ -1,0 +1,7 @@
+export { type Authenticator, openAuthenticator } from './authenticate/authenticator.ts'
+export { type AcceptedRecipient, findRecipient, type Recipient } from './find-recipient.ts'
+export { type CountedReport, findAtReturnPath } from './find-reported.ts'
+export { quarantineHandlers } from './quarantine.ts'
+export { type Loop, type ReceiveDeps, receiveMail, refusalReply } from './receive-mail.ts'
+export { makeReceiver, outcomeCounter } from './receiver.ts'
+export { senderRuleHandlers } from './sender-rules.ts'

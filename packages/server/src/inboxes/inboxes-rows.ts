@@ -1,0 +1,8 @@
+export { changeInbox, insertInbox, RELEASED_ADDRESS_MS, removeInbox } from './change-inbox-rows.ts'
+export {
+  findInbox,
+  findInboxByAddress,
+  findInboxIds,
+  findOwnInbox,
+  findReachedInbox,
+} from './inbox-rows.ts'

@@ -1,0 +1,10 @@
+export { createInbox } from './create-inbox.ts'
+export {
+  domainOf,
+  type Inbox,
+  inboxAddressOf,
+  type ReachedInbox,
+  type Screening,
+  unquote,
+} from './inbox.ts'
+export { inboxHandlers } from './inbox-handlers.ts'

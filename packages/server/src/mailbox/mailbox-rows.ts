@@ -1,0 +1,37 @@
+export {
+  type DeliveryRole,
+  type Direction,
+  findMessage,
+  findMessageHeads,
+  findMessagesCut,
+  listMessageHeads,
+  type Message,
+  type MessageHead,
+  readCounters,
+} from './message-rows.ts'
+export {
+  bodiesForRow,
+  changeInboxes,
+  insertLongBodies,
+  insertMessages,
+  longBodyOf,
+  NO_CHANGE,
+  PARENT_COLUMNS,
+} from './message-statements.ts'
+export { dropRawReferences, existingRawIds, findRawMessage } from './raw-message-rows.ts'
+export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './stored-bytes-rows.ts'
+export { changeAt, changesOfMove } from './thread-range-rows.ts'
+export {
+  findCopiedFrom,
+  findLastMessage,
+  findThread,
+  listThreadIds,
+  setThreadRead,
+  type Thread,
+} from './thread-rows.ts'
+export {
+  type AddedMessage,
+  firstSummary,
+  keepThreadSummaries,
+  nextSummary,
+} from './thread-summary-rows.ts'

@@ -1,0 +1,23 @@
+export { type Downloads, openDownloads } from './downloads.ts'
+export { type Extractions, openExtractions } from './extractions.ts'
+export { mailHandlers } from './mail-handlers.ts'
+export type {
+  CounterChange,
+  MessageContent,
+  NewMessages,
+  NewThread,
+  ParentThread,
+  ThreadChange,
+} from './message-statements.ts'
+export {
+  CUT_READ_LENGTH,
+  cutBodies,
+  presentAttachments,
+  presentListed,
+  presentMessage,
+} from './present-message.ts'
+export { readRawBytes, readReceivedRaw } from './read-content.ts'
+export { openImageFetches } from './show-message.ts'
+export { attachmentUrl, type UrlSigner } from './signed-url.ts'
+export { openStorageQuota, type StorageQuota } from './storage-quota.ts'
+export { ownBytes, withRawBytes } from './with-raw-bytes.ts'

@@ -1,0 +1,21 @@
+export { type Captured, listCaptured, removeCaptured } from './captured-message-rows.ts'
+export { deliveryQueue, type HeldDelivery } from './delivery-claim-rows.ts'
+export { findSent, findSentByDelivery, type SentMessage } from './delivery-rows.ts'
+export { IDEMPOTENCY_MS } from './idempotency-key-rows.ts'
+export { insertSend } from './send-message-rows.ts'
+export {
+  eventsOf,
+  type LockedMessage,
+  lockSentMessages,
+  type SettledDelivery,
+  type SettleInput,
+  settleDeliveries,
+  settleMessages,
+} from './settle-deliveries-rows.ts'
+export {
+  addSuppressions,
+  deleteSuppression,
+  insertSuppression,
+  type NewSuppression,
+  type SuppressionType,
+} from './suppression-rows.ts'

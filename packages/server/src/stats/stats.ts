@@ -1,0 +1,2 @@
+export { openMailCounter } from './count-mail.ts'
+export { statsHandlers } from './stats-handlers.ts'
