@@ -70,7 +70,7 @@ export type App = {
   sweepConnections(): void
   /** Why the service is not ready, or null. */
   findObstacle(): Promise<string | null>
-  /** Reads the certificate's files now; runs by itself every CERTIFICATE_LOOK_MS. */
+  /** Reads the certificate's files now; runs by itself every CERTIFICATE_CHECK_MS. */
   reloadCertificate(): Promise<void>
   /** Ends sockets, streams and waits whose key was revoked elsewhere; runs by itself every KEY_CHECK_MS. */
   checkKeys(): Promise<void>

@@ -9,7 +9,7 @@ export type Recipient =
   | { kind: 'inbox'; inbox: ReachedInbox }
   /** RFC 5321 §4.5.1: always accepted. */
   | { kind: 'postmaster' }
-  /** For reports about sent mail; also a forged return path, and whoever writes there. */
+  /** For reports about sent mail. Any address of this form is accepted, forged or not. */
   | { kind: 'return_path'; localPart: string }
   /** For complaints (RFC 2142 §4); with the inbox of this name, where there is one. */
   | { kind: 'abuse'; inbox: ReachedInbox | null }

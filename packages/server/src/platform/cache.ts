@@ -11,8 +11,8 @@ type CacheOptions = {
 type Entry<Value> = { readonly value: Value; readonly untilMs: number; readonly size: number }
 
 /**
- * A cache with limits of number, size and age that evicts the least recently used entry. It is our own
- * because ages follow the clock seam and sizes are limited.
+ * A cache with limits of number, size and age. When an entry is added, it evicts the least recently used ones while they
+ * are over a limit or expired. It is our own because ages follow the clock seam and sizes are limited.
  */
 export class Cache<Value> {
   readonly #entries = new Map<string, Entry<Value>>()
@@ -56,8 +56,9 @@ export class Cache<Value> {
     if (ttlMs <= 0 || size > sizeMax) return
     this.#entries.set(key, { value, untilMs: now() + ttlMs, size })
     this.#size += size
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= entriesMax && this.#size <= sizeMax) return
+    for (const [oldest, { untilMs }] of this.#entries) {
+      const isFull = this.#entries.size > entriesMax || this.#size > sizeMax
+      if (!isFull && untilMs > now()) return
       this.delete(oldest)
     }
   }

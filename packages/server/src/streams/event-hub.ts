@@ -52,7 +52,6 @@ export type EventHub = {
 
 export type HubDeps = EnvelopeDeps & { log: Log }
 
-/** Fields of `deps` are read at each use, because the public URL is known late. */
 export function openEventHub(deps: HubDeps): EventHub {
   return new Hub(deps)
 }

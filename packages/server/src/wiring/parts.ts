@@ -1,5 +1,5 @@
 // What the features work with, opened once in a process and in groups: `roles.ts` gives each feature the
-// groups that it names. Nothing is connected to yet.
+// groups that it names. No server listens yet.
 
 import type { KeyObject } from 'node:crypto'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'

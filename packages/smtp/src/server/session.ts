@@ -127,7 +127,7 @@ export const defaultSmtpLimits = {
   connectionMsMax: 20 * MINUTE_MS,
   /** RFC 5321 §4.5.3.2.7: a server waits at least five minutes for the next command. */
   commandMsMax: 5 * MINUTE_MS,
-  /** A client that sends DATA more slowly attacks; real links are hundreds of times faster. */
+  /** A client that sends DATA more slowly is taken for an attack: real links are hundreds of times faster. */
   dataBytesPerSecondMin: 500,
   dataRateWindowMs: MINUTE_MS,
   /** Commands of one connection that move no mail forward (NOOP, RSET, HELP, VRFY, errors). */

@@ -8,7 +8,10 @@ import { type Log, silentLog } from '#platform/log.ts'
 import type { ArrivedMail, MailChecks } from './mail-checks.ts'
 
 export type Authenticator = {
-  /** Takes at most AUTHENTICATE_MS_MAX and never rejects: a check without a result in time is `temperror`. */
+  /**
+   * Never rejects: a check without a result within AUTHENTICATE_MS_MAX is `temperror`. DMARC waits for the author, who is
+   * known when the message is parsed.
+   */
   authenticate(mail: ArrivedMail): Promise<Authentication>
   close(): Promise<void>
 }

@@ -211,7 +211,7 @@ async function checkArc({ verifier, keys, skipped }: Check): Promise<Authenticat
     strict: true,
   })
   const result = resultWord(status.result)
-  // mailauth reports a missing key as a permanent failure.
+  // mailauth reports every failure as permanent, also one of DNS.
   const isUnknown = result === 'fail' && (keys.hasFault('AS') || keys.hasFault('ARC'))
   return isUnknown ? 'temperror' : result
 }

@@ -186,7 +186,7 @@ class ThreadPool implements ParserPool {
     await Promise.all([...this.#threads].map((thread) => thread.close()))
   }
 
-  /** The answer of a thread; null when it exceeded its time or memory. */
+  /** The answer of a thread; null when it failed or exceeded its time or memory. */
   async #ask<Kind extends keyof ParserAnswers>(
     request: RequestOf<Kind>,
   ): Promise<ParserAnswers[Kind] | null> {
@@ -238,8 +238,8 @@ class ThreadPool implements ParserPool {
     const error = outcome.kind === 'died' ? outcome.cause : undefined
     const text =
       request.kind === 'make-bodies'
-        ? 'the HTML of a send took too much time or memory'
-        : 'a message took too much time or memory to parse'
+        ? 'the parser failed on the HTML of a send, or took too much time or memory'
+        : 'the parser failed on a message, or took too much time or memory'
     this.#log.warn({ outcome: outcome.kind, sizeBytes: sizeOf(request), error }, text)
   }
 }
