@@ -253,7 +253,7 @@ export const QUOTED_TAGS_MAX = 10_000
 
 /**
  * The content of the document's body, or of the fragment, balanced. Null for more than
- * QUOTED_TAGS_MAX tags; of HTML beyond HTML_LENGTH_MAX the rest is not read. Elements deeper than
+ * QUOTED_TAGS_MAX tags, or for a tree beyond the bounds of `readHtml`; of HTML beyond HTML_LENGTH_MAX the rest is not read. Elements deeper than
  * HTML_DEPTH_MAX lose their tags. Never throws.
  */
 export function sanitiseHtml(html: string, options: SafeHtmlOptions): string | null {

@@ -71,6 +71,8 @@ class SafeWriter<Mark> {
   readonly pieces: Piece<Mark>[] = []
   readonly #policy: HtmlPolicy<Mark>
   readonly #options: SafeHtmlOptions
+  /** The parser repeats elements that tags leave open, with the same attributes: a long style is read once. */
+  readonly #startTags = new Map<HtmlElement['attrs'], Piece<Mark>[]>()
   #length = 0
   #depth = 0
   #isCut = false
@@ -95,7 +97,7 @@ class SafeWriter<Mark> {
 
   #writeElement(element: HtmlElement): void {
     const { tagName, attrs, childNodes } = element
-    const { kept, dropped, startTag, styleSheet } = this.#policy
+    const { kept, dropped, styleSheet } = this.#policy
     if (tagName === 'style' && styleSheet !== undefined) {
       const css = styleSheet(childNodes.map((node) => (isText(node) ? node.value : '')).join(''))
       if (css.length > 0) this.#push(['<style>', ...css, '</style>'])
@@ -105,8 +107,7 @@ class SafeWriter<Mark> {
     // Every tree has a body; one without attributes says nothing.
     const isBare = tagName === 'body' && attrs.length === 0
     const isKept = kept.has(tagName) && !isBare && this.#depth < HTML_DEPTH_MAX
-    const attributes = Object.fromEntries(attrs.map(({ name, value }) => [name, value]))
-    const tag = isKept ? startTag(tagName, attributes) : []
+    const tag = isKept ? this.#startTagOf(element) : []
     const [first] = tag
     const isTag = typeof first === 'string' && first.startsWith('<')
     const isOpen = this.#push(tag) && isTag && !VOID.has(tagName)
@@ -116,6 +117,15 @@ class SafeWriter<Mark> {
     this.#depth -= 1
     this.pieces.push(`</${tagName}>`)
     this.#length += tagName.length + 3
+  }
+
+  #startTagOf({ tagName, attrs }: HtmlElement): Piece<Mark>[] {
+    const known = this.#startTags.get(attrs)
+    if (known !== undefined) return known
+    const attributes = Object.fromEntries(attrs.map(({ name, value }) => [name, value]))
+    const tag = this.#policy.startTag(tagName, attributes)
+    this.#startTags.set(attrs, tag)
+    return tag
   }
 
   #push(pieces: readonly Piece<Mark>[]): boolean {

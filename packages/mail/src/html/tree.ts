@@ -15,6 +15,10 @@ export const HTML_DEPTH_MAX = 200
 /** The parser repeats elements that tags leave open, so a tree may be deeper and larger than its tags suggest. */
 const TREE_DEPTH_MAX = 4 * HTML_DEPTH_MAX
 const TREE_NODES_MAX = 4 * HTML_TAGS_MAX
+/** A tree has fewer nodes than its HTML has characters, except for those that every tree has. */
+const TREE_NODES_MIN = 100
+/** Real mail has a dozen. The rest is left out: each repeated element has all of them again. */
+const ATTRIBUTES_MAX = 100
 
 /**
  * The tree that browsers make of a document or fragment (WHATWG HTML §13.2), with `noscript` as an
@@ -23,19 +27,24 @@ const TREE_NODES_MAX = 4 * HTML_TAGS_MAX
 export function readHtml(html: string, tagsMax = HTML_TAGS_MAX): Tree.Document | null {
   if (html.length > HTML_LENGTH_MAX || hasTooManyTags(html, tagsMax)) return null
   const { defaultTreeAdapter: adapter, parse } = load('parse5') as typeof import('parse5')
+  const nodesMax = Math.min(TREE_NODES_MAX, TREE_NODES_MIN + html.length)
   let nodes = 0
   let depth = 0
   const count = () => {
-    if (++nodes > TREE_NODES_MAX) throw new RangeError('too many nodes')
+    if (++nodes > nodesMax) throw new RangeError('too many nodes')
   }
   try {
     return parse(html, {
       scriptingEnabled: false,
       treeAdapter: {
         ...adapter,
-        createElement(...parameters) {
+        createElement(tagName, namespace, attrs) {
           count()
-          return adapter.createElement(...parameters)
+          if (attrs.length > ATTRIBUTES_MAX) attrs.length = ATTRIBUTES_MAX
+          return adapter.createElement(tagName, namespace, attrs)
+        },
+        adoptAttributes(element, attrs) {
+          if (element.attrs.length < ATTRIBUTES_MAX) adapter.adoptAttributes(element, attrs)
         },
         createTextNode(text) {
           count()

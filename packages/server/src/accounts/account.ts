@@ -52,9 +52,9 @@ function makeAccount(
   deps: CreateDeps,
   { name, plan, token: wanted }: { name: string; plan: Plan; token: string | null },
 ) {
-  const nowMs = deps.clock.now()
   const { stored, key, token } = newKey(deps, { name: 'first key', token: wanted })
   const id = deps.makeId('acc')
+  const nowMs = key.createdAtMs
   const account: Account = { id, name, plan, filterMode: 'none', createdAtMs: nowMs }
   return {
     account: { account, key, token },
