@@ -37,6 +37,11 @@ const dkim = (domain: string, result: 'pass' | 'fail' = 'pass'): Authentication 
     { result, domain, selector: 's' },
   ],
 })
+const from = (domain: string, verifiedFrom = true): Authentication => ({
+  ...NOBODY,
+  dmarc: { result: 'pass', policy: null, domain },
+  verifiedFrom,
+})
 
 onEachEngine('complaints', (engine) => {
   const { inboxId, counts, depsWith, report, reportAtAbuse, sent, ...look } = useReporting(engine)
@@ -49,6 +54,21 @@ onEachEngine('complaints', (engine) => {
       returnedLoopMarks: ['bob@far.example', markOf(inboxId())],
       ...fields,
     })
+
+  test('that praise, or tell of forgery, are none', async () => {
+    const message = await sent('accepted', 'bob@far.example')
+    for (const feedbackType of ['not-spam', 'auth-failure']) {
+      await report(message, complaint({ feedbackType }))
+      for (const known of [
+        complaint({ feedbackType, originalMailFrom: pathOf(message) }),
+        marked(message, { feedbackType }),
+      ]) {
+        assert.deepEqual(await reportAtAbuse(known), { kind: 'done' })
+      }
+    }
+    assert.deepEqual(await statesOf(message), ['accepted'])
+    assert.deepEqual(new Set(counts()), new Set(['ignored']))
+  })
 
   test('of those kinds at abuse@ about mail from elsewhere are left to people', async () => {
     const message = await sent('accepted', 'bob@far.example')
@@ -124,6 +144,36 @@ onEachEngine('complaints', (engine) => {
     assert.deepEqual(counts(), ['expired', 'expired'])
     await processAtAbuse(depsWith(29 * DAY_MS), arrivedWith(marked(message)))
     assert.deepEqual(await statesOf(message), ['complained'])
+  })
+
+  test('of whoever has a message to several speak for their own domain alone', async () => {
+    const table: [Authentication | null, string[]][] = [
+      [null, []],
+      [NOBODY, []],
+      [spf('far.example', 'softfail'), []],
+      [dkim('far.example', 'fail'), []],
+      [from('far.example', false), []],
+      [spf('sub.far.example'), []],
+      [spf('r.example'), []],
+      [spf('uk'), []],
+      [spf('co.uk'), []],
+      [spf('far.example'), ['far.example']],
+      [dkim('far.example'), ['far.example']],
+      [from('far.example'), ['far.example']],
+      [dkim('corp.co.uk'), ['mail.corp.co.uk']],
+    ]
+    const domains = ['far.example', 'mail.corp.co.uk', 'mailroom.localhost']
+    for (const [index, [authentication, believed]] of table.entries()) {
+      const all = domains.map((domain) => `a${index}@${domain}`)
+      const message = await sent('accepted', ...all)
+      const taken = await reportAtAbuse(marked(message, { recipients: all }), authentication)
+      assert.deepEqual(taken, believed.length === 0 ? null : { kind: 'done' })
+      assert.deepEqual(
+        await statesOf(message),
+        domains.map((domain) => (believed.includes(domain) ? 'complained' : 'accepted')),
+        JSON.stringify(authentication),
+      )
+    }
   })
 
   test('of an inbox speak for none of the others at the inbox domain', async () => {

@@ -1,15 +1,37 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import { processAtReturnPath } from '#inbound/process-reports.ts'
+import { settleReport } from '#inbound/settle-report-rows.ts'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { deliveriesOf } from '#test/conformance/delivering.ts'
-import { makeId } from '#test/conformance/open-database.ts'
-import { bounce, complaint, reported, useReporting } from '#test/conformance/reporting.ts'
-import { onEachEngine } from '#test/world.ts'
+import { addAccount, addInbox, makeId } from '#test/conformance/open-database.ts'
+import {
+  bounce,
+  complaint,
+  localPartOf,
+  pathOf,
+  reported,
+  useReporting,
+} from '#test/conformance/reporting.ts'
+import { queueAll, sending } from '#test/conformance/sending.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('what reports change', (engine) => {
+onBothEngines('what reports change', (engine) => {
   const { db, owner, inboxId, counts, run, depsWith, report, sent, ...look } = useReporting(engine)
   const { statesOf, messageOf, eventsOf, suppressionsOf } = look
+
+  test('the same report again changes nothing', async () => {
+    const message = await sent('accepted', 'bob@far.example')
+    const again = bounce(reported('bob@far.example'))
+    await Promise.all([report(message, again), report(message, again), report(message, again)])
+    await report(message, bounce(reported('bob@far.example', { diagnostic: 'Other words' })))
+    assert.equal((await eventsOf(message)).length, 2)
+    assert.equal((await suppressionsOf()).length, 1)
+    assert.match(String((await messageOf(message))[1]), /No such user$/)
+    assert.deepEqual(counts().toSorted(), ['bounced', 'repeated', 'repeated', 'repeated'])
+  })
 
   test('a message stays sent while one of its recipients has not bounced', async () => {
     const message = await sent('accepted', 'bob@far.example', 'ann@far.example')
@@ -88,6 +110,73 @@ onEachEngine('what reports change', (engine) => {
     assert.deepEqual(counts(), ['unknown_recipient'])
   })
 
+  test('a return path takes no reports of recipients at another domain', async () => {
+    const message = await sent('accepted', 'bob@far.example', 'ann@other.example')
+    await report(message, bounce(reported('ann@other.example')))
+    await report(message, bounce(reported('bob@far.example')), { index: 1 })
+    const complained = complaint({ recipients: ['ann@other.example'] })
+    await report(message, complained)
+    assert.deepEqual(await statesOf(message), ['accepted', 'accepted'])
+    assert.deepEqual(await eventsOf(message), [])
+    await report(message, bounce(reported('ann@other.example')), { index: 1 })
+    assert.deepEqual(await statesOf(message), ['accepted', 'bounced'])
+  })
+
+  test('a return path of one account changes nothing of another', async () => {
+    const foreign = await addAccount(db())
+    const foreignInbox = await addInbox(db(), foreign)
+    const theirs = sending(foreign, foreignInbox, { recipients: ['bob@far.example'] })
+    await queueAll(db(), [theirs])
+    await run(
+      `update deliveries set status = 'accepted', queue_state = null where message_id = '${theirs.messageId}'`,
+    )
+    const mine = await sent('accepted', 'ann@far.example')
+    const about = `<${theirs.messageId.slice(4)}@mailroom.localhost>`
+    await report(mine, {
+      ...bounce(reported('bob@far.example')),
+      originalMessageId: about,
+    } as Report)
+    await report(mine, complaint({ recipients: ['bob@far.example'], originalMessageId: about }))
+    const input = {
+      accountId: owner().accountId,
+      messageId: theirs.messageId,
+      deliveries: [
+        {
+          deliveryId: theirs.deliveries[0]?.id ?? '',
+          eventId: makeId('evt'),
+          suppression: null,
+          status: 'complained',
+          response: '',
+        } as const,
+      ],
+      eventId: makeId('evt'),
+      nowMs: Date.now(),
+    }
+    assert.deepEqual(await db().write(settleReport, input), ['gone'])
+    assert.deepEqual(await statesOf(theirs), ['accepted'])
+    assert.deepEqual(await suppressionsOf(foreign.accountId), [])
+    await report(mine, bounce(reported('ann@far.example')))
+    assert.deepEqual(await suppressionsOf(foreign.accountId), [])
+    assert.equal((await suppressionsOf()).length, 1)
+  })
+
+  test('forged, expired and unknown return paths drop what comes, unread', async () => {
+    const message = await sent('accepted', 'bob@far.example')
+    const localPart = localPartOf(pathOf(message))
+    const unread = {
+      readReport: () => Promise.reject(new Error('It is read.')),
+      authenticate: () => Promise.reject(new Error('Its sender is asked for.')),
+      deadlineMs: 0,
+    }
+    const forged = `${localPart.slice(0, -1)}${localPart.endsWith('0') ? '1' : '0'}`
+    assert.deepEqual(await processAtReturnPath(depsWith(), forged, unread), { kind: 'done' })
+    const late = depsWith(31 * DAY_MS)
+    assert.deepEqual(await processAtReturnPath(late, localPart, unread), { kind: 'done' })
+    await run('delete from deliveries')
+    assert.deepEqual(await processAtReturnPath(depsWith(), localPart, unread), { kind: 'done' })
+    assert.deepEqual(counts(), ['forged', 'expired', 'unknown_message'])
+  })
+
   test('an unknown outcome becomes bounced, and the message stays failed without a second event', async () => {
     const message = await sent('unknown', 'bob@far.example')
     await report(message, bounce(reported('bob@far.example')))
@@ -157,6 +246,33 @@ onEachEngine('what reports change', (engine) => {
     )
   const ACCEPTED = `status = 'accepted', queue_state = null`
 
+  for (const [name, columns] of [
+    ['about to be tried', `status = 'deferred', queue_state = 'ready'`],
+    ['being tried', `status = 'queued', queue_state = 'leased', leased_by = 'w'`],
+  ] as const) {
+    test(`while a recipient is ${name} a report is to be told again, and what is settled is recorded`, async () => {
+      const message = await sent('queued', 'a@far.example', 'b@far.example')
+      await queueAs(message, 0, ACCEPTED)
+      await queueAs(message, 1, columns)
+      const both = bounce(reported('a@far.example'), reported('b@far.example'))
+      assert.deepEqual(await report(message, both), { kind: 'too_early' })
+      const [first, second] = await statesOf(message)
+      assert.deepEqual([first, second === 'bounced'], ['bounced', false])
+      assert.deepEqual(counts(), ['bounced', 'too_early'])
+      assert.deepEqual(await messageOf(message), [
+        'pending',
+        'a@far.example: 550 5.1.1 No such user',
+      ])
+      await queueAs(message, 1, ACCEPTED)
+      assert.deepEqual(await report(message, both), { kind: 'done' })
+      assert.deepEqual(await statesOf(message), ['bounced', 'bounced'])
+      assert.deepEqual(counts().slice(2), ['repeated', 'bounced'])
+      const kinds = (await eventsOf(message)).map(([kind]) => kind)
+      assert.deepEqual(kinds, ['message.bounced', 'message.bounced', 'message.failed'])
+      assert.deepEqual(await suppressionsOf(), [])
+    })
+  }
+
   test('a bounce is told before the failure of the message, whichever recipient comes last', async () => {
     const message = await sent('queued', 'a@far.example', 'b@far.example')
     await queueAs(message, 0, ACCEPTED)
@@ -165,5 +281,50 @@ onEachEngine('what reports change', (engine) => {
     await settleLeased(message, 'failed')
     const kinds = (await eventsOf(message)).map(([kind]) => kind)
     assert.deepEqual(kinds, ['message.bounced', 'message.failed'])
+  })
+
+  const ALIAS = { originalRecipient: 'rfc822;bob@far.example' }
+
+  test('a mailbox that mail was passed on to may be dead, and the address written to is not', async () => {
+    const names = [
+      'left@other.example',
+      'rfc822; left@far.example',
+      'left',
+      'a+00b@mailroom.localhost',
+    ]
+    for (const name of names) {
+      const message = await sent('accepted', 'bob@far.example')
+      await report(message, bounce(reported(name, ALIAS)))
+      const [delivery] = await deliveriesOf(db(), [message.messageId])
+      assert.deepEqual([delivery?.status, delivery?.bounce_class], ['bounced', 'soft'], name)
+    }
+    assert.deepEqual(await suppressionsOf(), [])
+  })
+
+  for (const bounceClass of ['policy', 'full', 'soft'] as const) {
+    test(`a mailbox that mail was passed on to fails as ${bounceClass} as any other does`, async () => {
+      const message = await sent('accepted', 'bob@far.example')
+      await report(message, bounce(reported('left@other.example', { ...ALIAS, bounceClass })))
+      const [delivery] = await deliveriesOf(db(), [message.messageId])
+      assert.equal(delivery?.bounce_class, bounceClass)
+    })
+  }
+
+  test('a failure at an inbox here, which mail was passed back to, is ignored', async () => {
+    const message = await sent('accepted', 'bob@far.example')
+    const here = `${inboxId()}@mailroom.localhost`
+    for (const name of [here, here.toUpperCase(), `rfc822;${here.replace('@', '+tag@')}`]) {
+      await report(message, bounce(reported(name, { ...ALIAS, bounceClass: 'policy' })))
+    }
+    assert.deepEqual(await statesOf(message), ['accepted'])
+    assert.deepEqual(counts(), ['ignored', 'ignored', 'ignored'])
+    const gone = reported('nobody@mailroom.localhost', ALIAS)
+    await report(message, bounce(gone))
+    assert.deepEqual(
+      await statesOf(message),
+      ['bounced'],
+      'where there is no such inbox it is dead',
+    )
+    assert.deepEqual(await suppressionsOf(), [])
   })
 })
