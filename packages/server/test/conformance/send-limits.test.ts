@@ -81,6 +81,18 @@ onBothEngines('limits on sending', (engine) => {
     assert.equal(await kindOf(at(retryAtMs + MINUTE_MS)), 'queued')
   })
 
+  test('a limit of nothing lets nothing through', async () => {
+    const inboxId = await addInbox(db, owner)
+    for (const limits of [
+      { perMinute: 0, perDay: 200 },
+      { perMinute: 10, perDay: 0 },
+    ]) {
+      const outcome = await send(inboxId, { limits, nowMs: NOW_MS })
+      assert.equal(outcome.kind, 'too_many')
+      assert.ok(outcome.kind === 'too_many' && outcome.retryAtMs > NOW_MS)
+    }
+  })
+
   test('times from before the clock was set back hold nothing up, those of a few minutes count', async () => {
     const limits = { perMinute: 2, perDay: 5 }
     for (const [aheadMs, kind] of [

@@ -7,7 +7,7 @@ import type { SettleInput } from '#outbound/settle-deliveries-rows.ts'
 import { FAILURE_REASON_LENGTH_MAX, settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { paceWrites } from '#platform/db/paced-db.ts'
-import { MINUTE_MS } from '#platform/units.ts'
+import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import type { Db } from '#schema/tables.ts'
 import {
@@ -192,6 +192,19 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.equal((await messageOf(id)).status, 'sent')
   })
 
+  test('all recipients of a message at one destination go together', async () => {
+    const recipients = Array.from({ length: 41 }, (_, index) => `${index}@far.example`)
+    await send(...recipients)
+    const farEnd = openFarEnd(() => ACCEPTED)
+    const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
+    const held = await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 10 }])
+    await Promise.all(queue.group(held).map((group) => queue.deliver(group, NEVER)))
+    assert.deepEqual(
+      farEnd.seen.map((consignment) => consignment.recipients),
+      [recipients],
+    )
+  })
+
   test('last recipients settled by two workers at once leave no message pending', async () => {
     const ids: string[] = []
     for (let index = 0; index < 25; index++) ids.push(await send('a@one.example', 'b@two.example'))
@@ -239,6 +252,48 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.equal(count, 4)
     // PostgreSQL needs a second to find two who wait for each other.
     assert.ok(performance.now() - startMs < 20_000)
+  })
+
+  test('three ends without an answer make a recipient unknown, whatever came between', async () => {
+    const id = await send('bob@far.example')
+    const outcomes = [AMBIGUOUS, UNSENT, AMBIGUOUS, refused('rcpt', '451 Later'), AMBIGUOUS]
+    for (const [index, outcome] of outcomes.entries()) {
+      assert.equal((await messageOf(id)).status, 'pending')
+      assert.equal(await attempt(outcome), 1, `attempt ${index + 1}`)
+      clock.advance(8 * HOUR_MS)
+    }
+    const [row] = await deliveriesOf(db, [id])
+    assert.deepEqual(
+      [row?.status, row?.queue_state, row?.attempts, row?.ambiguous_attempts],
+      ['unknown', null, 5, 3],
+    )
+    assert.equal((await messageOf(id)).status, 'failed')
+    assert.match((await messageOf(id)).failure_reason ?? '', /bob@far\.example: .*no answer/)
+    assert.deepEqual(await eventsOf(id), ['message.failed'])
+    assert.equal(await attempt(ACCEPTED), 0)
+  })
+
+  test('a recipient is tried by the schedule to the millisecond and given up after 48 hours', async () => {
+    const id = await send('bob@far.example')
+    const attemptsAt: number[] = []
+    const later = refused('rcpt', '451 4.7.1 Not now')
+    for (let guard = 0; guard < 20; guard++) {
+      assert.equal(await attempt(later), 1)
+      attemptsAt.push((clock.now() - START_MS) / MINUTE_MS)
+      const [row] = await deliveriesOf(db, [id])
+      if (row?.next_attempt_at == null) break
+      const waitMs = row.next_attempt_at - clock.steady()
+      clock.advance(waitMs - 1)
+      assert.equal(await attempt(later), 0, 'nothing is tried before its time')
+      clock.advance(1)
+    }
+    const hours = [18, 26, 34, 42].map((hour) => hour * 60 + 21)
+    assert.deepEqual(attemptsAt, [0, 1, 6, 21, 81, 261, 621, ...hours.slice(0, 4), 48 * 60])
+    const [row] = await deliveriesOf(db, [id])
+    assert.equal(row?.status, 'failed')
+    assert.match(row?.response ?? '', /^Given up after 48 hours and 12 attempts: Not now$/)
+    assert.equal((await messageOf(id)).status, 'failed')
+    assert.deepEqual(await suppressionsOf(), [])
   })
 
   test('who lost the lease settles nothing, and whoever has it now settles all', async () => {
@@ -309,6 +364,32 @@ onBothEngines('outcomes of deliveries', (engine) => {
     )
     assert.deepEqual(await deliveriesOf(db, [id]), [])
     assert.deepEqual(await eventsOf(id), [])
+  })
+
+  test('a delivery whose message is deleted before the attempt is not sent', async () => {
+    const id = await send('bob@far.example')
+    const farEnd = openFarEnd(() => ACCEPTED)
+    const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
+    const [group] = queue.group(
+      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+    )
+    assert.ok(group)
+    await runSql(database, `delete from raw_messages where id = '${group[0].raw_id}'`)
+    await queue.deliver(group, NEVER)
+    assert.equal(farEnd.seen.length, 0)
+    const [row] = await deliveriesOf(db, [id])
+    assert.deepEqual([row?.status, row?.enhanced_code], ['failed', '5.6.0'])
+  })
+
+  test('mail in hand is not sent after its inbox is deleted', async () => {
+    await send('bob@far.example')
+    const farEnd = openFarEnd(() => ACCEPTED)
+    const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
+    const [group] = queue.group(await claimReady(queue))
+    assert.ok(group)
+    await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
+    assert.equal(await queue.deliver(group, NEVER), 'returned')
+    assert.equal(farEnd.seen.length, 0)
   })
 
   test('of many refusals a reason is kept that fits', async () => {

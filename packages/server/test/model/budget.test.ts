@@ -205,3 +205,13 @@ test('past the bound of keys the one unused for longest is forgotten', () => {
   assert.equal(window.take('a').isAllowed, false)
   assert.equal(window.take('b').isAllowed, true)
 })
+
+test('a window with a limit of nothing lets nothing through', () => {
+  const { window } = windowAt(0)
+  assert.deepEqual(window.take('a'), {
+    isAllowed: false,
+    limit: 0,
+    remaining: 0,
+    resetSeconds: WINDOW_MS / 1_000,
+  })
+})
