@@ -38,3 +38,16 @@ test('the sizes of all values together stay within a bound', () => {
   cache.set('f', 'f', { size: 40 })
   assert.equal(kept('bcdf'), 'cdf')
 })
+
+test('adding a value drops those whose time is over, and their size is free again', () => {
+  let nowMs = 0
+  const cache = new Cache<string>({ sizeMax: 100, now: () => nowMs })
+  cache.set('a', 'a', { ttlMs: 10, size: 60 })
+  nowMs = 10
+  cache.set('b', 'b', { size: 40 })
+  // By its time alone it could be read again.
+  nowMs = 0
+  assert.equal(cache.get('a'), null)
+  cache.set('c', 'c', { size: 60 })
+  assert.deepEqual([cache.get('b'), cache.get('c')], ['b', 'c'])
+})

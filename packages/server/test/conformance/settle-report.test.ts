@@ -188,6 +188,17 @@ onBothEngines('what reports change', (engine) => {
     )
   })
 
+  test('a complaint suppresses its recipient once, for what it was reported as', async () => {
+    const message = await sent('accepted', 'bob@far.example')
+    await report(message, complaint({ feedbackType: 'fraud', recipients: ['Bob@far.example'] }))
+    await report(message, complaint())
+    assert.deepEqual(await statesOf(message), ['complained'])
+    assert.deepEqual(await suppressionsOf(), [
+      ['bob@far.example', 'complaint', 'Reported as fraud'],
+    ])
+    assert.deepEqual(counts(), ['complained', 'repeated'])
+  })
+
   test('a complaint of an unknown outcome does not make a failed message sent', async () => {
     const message = await sent('unknown', 'bob@far.example')
     await report(message, complaint({ recipients: ['bob@far.example'] }))

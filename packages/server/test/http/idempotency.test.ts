@@ -49,6 +49,17 @@ async function codeOf(response: Response): Promise<string> {
   return `${response.status} ${(await errorOf(response)).error}`
 }
 
+test('a send without a key is told so before its body is looked at', async () => {
+  await using server = await openSendingServer()
+  for (const body of ['{}', '{"to":', 'x'.repeat(2_000_000)]) {
+    for (const headers of [{}, { 'idempotency-key': '' }, { 'idempotency-key': '  ' }]) {
+      const init = { method: 'POST', body, headers: { ...JSON_TYPE, ...headers } }
+      assert.equal(await codeOf(await server.request(PATH, init)), '400 missing_idempotency_key')
+    }
+  }
+  assert.deepEqual([asked, sent], [[], []])
+})
+
 test('a key has 1 to 255 printable characters and comes once', async () => {
   await using server = await openSendingServer()
   for (const key of ['a', 'a'.repeat(255), 'a b', '"quoted"', "!#$%&'*+,;=~"]) {

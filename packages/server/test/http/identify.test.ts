@@ -3,7 +3,14 @@ import { test } from 'node:test'
 import { clientGroup, plainAddress } from '@mailroom/smtp/client-address.ts'
 import { addressRanges } from '#config/forms.ts'
 import { AppError } from '#platform/problem.ts'
-import { GOOD_KEY, openTestServer, type TestServerOptions } from '#test/http/test-server.ts'
+import {
+  errorOf,
+  GOOD_KEY,
+  GOOD_SESSION,
+  OPERATOR_TOKEN,
+  openTestServer,
+  type TestServerOptions,
+} from '#test/http/test-server.ts'
 
 test('the scheme is read in any case', async () => {
   await using server = await openTestServer()
@@ -17,6 +24,25 @@ test('a bad body is not looked at before the key', async () => {
   await using server = await openTestServer()
   const init = { method: 'POST', body: '{', token: null }
   assert.equal((await server.request('/v1/pods', init)).status, 401)
+})
+
+test('without an operator’s token its routes look like no routes', async () => {
+  await using server = await openTestServer({ operatorToken: undefined })
+  for (const path of ['/admin/accounts', '/metrics', '/unknown']) {
+    for (const token of [null, OPERATOR_TOKEN, 'undefined']) {
+      const response = await server.request(path, { token })
+      const { requestId, ...body } = await errorOf(response)
+      assert.equal(response.status, 404)
+      assert.equal(typeof requestId, 'string')
+      assert.deepEqual(body, {
+        error: 'not_found',
+        message: 'The account has no such resource, or the API has no such route.',
+      })
+    }
+  }
+  const wrongMethod = await server.request('/admin/accounts', { method: 'DELETE' })
+  assert.equal(wrongMethod.status, 404)
+  assert.equal(wrongMethod.headers.get('allow'), null)
 })
 
 test('a URL that claims to be signed goes to its handler without a key', async () => {
@@ -35,6 +61,18 @@ test('a URL that claims to be signed goes to its handler without a key', async (
   assert.equal((await server.request(path, { token: null })).status, 401)
   assert.equal((await server.request(path)).status, 200)
   assert.deepEqual(seen, ['signed', 'signed', 'signed', 'acc_1'])
+})
+
+test('while bad keys are blocked, good ones, the operator’s token and a cookie still work', async () => {
+  const limits = { apiPerMinute: 1_000, failedAuthPerMinute: 3 }
+  await using server = await openTestServer({ limits })
+  for (const status of [401, 401, 401, 429]) {
+    assert.equal((await server.request('/v1/pods', { token: 'bad' })).status, status)
+  }
+  assert.equal((await server.request('/v1/pods')).status, 200)
+  assert.equal((await server.request('/metrics', { token: OPERATOR_TOKEN })).status, 200)
+  const cookie = await server.request('/v1/pods', { token: null, headers: GOOD_SESSION })
+  assert.equal(cookie.status, 200)
 })
 
 test('a key that cannot be looked up is neither good nor bad', async () => {

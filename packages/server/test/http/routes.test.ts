@@ -77,7 +77,17 @@ test('a handler gets path, query and context', async () => {
   assert.equal(context?.requestId, response.headers.get('x-request-id'))
 })
 
-for (const query of ['is_read=1', 'is_read=TRUE', 'is_read=', 'limit=1&limit=2', 'limit=ten']) {
+const badQueries = [
+  'is_read=1',
+  'is_read=TRUE',
+  'is_read=',
+  'limit=1&limit=2',
+  'limit=ten',
+  'limit=1e1',
+  'limit=%205',
+]
+
+for (const query of badQueries) {
   test(`?${query} is 400 bad_request and names the parameter`, async () => {
     const response = await server.request(`/v1/inboxes/inb_1/threads?${query}`)
     const body = await errorOf(response)

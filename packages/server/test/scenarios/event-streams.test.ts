@@ -5,7 +5,7 @@ import type { Inbox } from '@mailroom/sdk'
 import { LOG_WINDOW_EVENTS } from '#events/event-rows.ts'
 import type { EventText } from '#streams/envelope.ts'
 import { openEventHub } from '#streams/event-hub.ts'
-import { EXCLUDED_INBOXES_MAX, openEventStream } from '#streams/event-stream.ts'
+import { EXCLUDED_INBOXES_MAX, openEventStream, SUBSCRIPTIONS_MAX } from '#streams/event-stream.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import {
@@ -185,6 +185,17 @@ onEachEngine('a connection of a reader of events', (engine) => {
     await reader.subscribe({}, foreign.eventId)
     await reader.until(1)
     assert.deepEqual(reader.told, [later])
+    reader.stream.close()
+  })
+
+  test('may have so many subscriptions, and ended ones make room', async () => {
+    const reader = openReader(world)
+    for (let count = 0; count < SUBSCRIPTIONS_MAX; count++) {
+      assert.equal(await reader.subscribe({ inboxIds: [one.id] }), 'subscribed')
+    }
+    assert.equal(await reader.subscribe({}), 'too_many')
+    reader.stream.unsubscribe([one.id])
+    assert.equal(await reader.subscribe({}), 'subscribed')
     reader.stream.close()
   })
 

@@ -85,6 +85,35 @@ onEachEngine('waiting for a message', (engine) => {
     assert.equal((await wait({ after: first.eventId, subject: 'the one' }))?.id, messageId)
   })
 
+  test('goes by sender, subject and thread, in any case of letters', async () => {
+    inbox = await world.inbox()
+    const { ended } = await begin({ from: 'ÄNN@', subject: 'Straßen' })
+    await receive(world, inbox, { from: 'Änn <änn@x.example>', subject: 'other' })
+    await receive(world, inbox, { from: 'bob@x.example', subject: 'STRAßEN' })
+    const match = await receive(world, inbox, {
+      from: 'Änn <änn@x.example>',
+      subject: 'alte straßen',
+    })
+    assert.equal((await ended)?.id, match.messageId)
+    await nothing({ after: match.messageId, threadId: match.threadId })
+    const next = await receive(world, inbox)
+    const found = await wait({ after: match.messageId, threadId: next.threadId })
+    assert.equal(found?.id, next.messageId)
+  })
+
+  test('goes on from an event of another inbox, and not from a message of one', async () => {
+    inbox = await world.inbox()
+    const elsewhere = await receive(world, await world.inbox())
+    const { messageId } = await receive(world, inbox)
+    assert.equal((await wait({ after: elsewhere.eventId }))?.id, messageId)
+    const stranger = await world.newAccount()
+    const theirs = await stranger.client.inboxes.create({})
+    const foreign = await receive(world, theirs, { accountId: stranger.id })
+    for (const after of [elsewhere.messageId, foreign.messageId, makeId('msg'), 'evt', '\0']) {
+      await assert.rejects(wait({ after }), isProblem('bad_request', 'after'))
+    }
+  })
+
   test('is told nothing of other inboxes', async () => {
     inbox = await world.inbox()
     const other = await world.inbox()

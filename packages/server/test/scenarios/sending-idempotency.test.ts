@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { countMessages } from '#test/scenarios/deliver.ts'
-import { countOutcomes, refusal } from '#test/scenarios/outcomes.ts'
+import { countOutcomes, outcomeOf, refusal } from '#test/scenarios/outcomes.ts'
 import { PLAIN, send, settled } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
@@ -143,6 +143,12 @@ onEachEngine('an idempotency key', (engine) => {
     const thirds = Array.from({ length: 10 }, () => send(world, inbox, {}, key))
     const ids = (await Promise.all(thirds)).map(({ messageId }) => messageId)
     assert.equal(new Set(ids).size, 1)
+  })
+
+  test('is missing when it is empty or blank', async () => {
+    for (const key of [null, '', '  ']) {
+      assert.equal(await outcomeOf(post(key)), '400 missing_idempotency_key')
+    }
   })
 
   test('of a reply stands for the reply as it was composed first', async () => {
