@@ -15,11 +15,11 @@ import {
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { readAll, type SendFields, sending } from '#test/conformance/sending.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
-onEachEngine('answers to programs', (engine) => {
+onBothEngines('answers to programs', (engine) => {
   const database = opened(() => openDatabase(engine))
   let db: Db
   let others: Db

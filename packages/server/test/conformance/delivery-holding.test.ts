@@ -27,12 +27,12 @@ import {
 import { addAccount, addInbox, type Owner, openDatabase } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
-onEachEngine('holding deliveries', (engine) => {
+onBothEngines('holding deliveries', (engine) => {
   const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
@@ -215,7 +215,7 @@ function losingAnswer(db: Db): Db {
   return { ...db, write }
 }
 
-onEachEngine('the reverse-path of an attempt', (engine) => {
+onBothEngines('the reverse-path of an attempt', (engine) => {
   const database = opened(() => openDatabase(engine))
   let db: Db
   let clock: StillClock

@@ -22,14 +22,14 @@ import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
-import { onBothEngines, onEachEngine, opened } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const FAR = 'far.example'
 const FIRST: Head = { account: '', lane: '' }
 const READY = "queue_state >= 'ready' and queue_state <= 'ready'"
 const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 1_000, long: 50_000 })
 
-onEachEngine('claims of accounts', (engine) => {
+onBothEngines('claims of accounts', (engine) => {
   const database = opened(() => openDatabase(engine))
   let db: Db
   let large: Owner

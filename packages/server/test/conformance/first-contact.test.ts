@@ -12,9 +12,9 @@ import {
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
-onEachEngine('first contacts', (engine) => {
+onBothEngines('first contacts', (engine) => {
   const database = opened(() => openDatabase(engine))
   let owner: Owner
   before(async () => {

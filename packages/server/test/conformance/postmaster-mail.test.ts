@@ -9,9 +9,9 @@ import type { ReachedInbox } from '#inboxes/inbox.ts'
 import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
 import type { Tables, Tx } from '#schema/tables.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('rows of mail to the postmaster', (engine) => {
+onBothEngines('rows of mail to the postmaster', (engine) => {
   test('a message that is there already is added no second time, one without a key always', async () => {
     const database = await openDatabase(engine)
     try {

@@ -16,7 +16,7 @@ import {
   type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = 2 * QUARANTINE_MS
 
@@ -72,7 +72,7 @@ async function assertCounted(db: Db): Promise<void> {
   }
 }
 
-onEachEngine('rows of quarantine', (engine) => {
+onBothEngines('rows of quarantine', (engine) => {
   test('receipts, releases, removals and retention at once leave right totals', async () => {
     const database = await openDatabase(engine)
     try {

@@ -24,7 +24,7 @@ import {
   untilReadable,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 import { openPressure } from '#wiring/parts.ts'
 
 const ROWS = 400
@@ -34,7 +34,7 @@ const IS_LONG = process.env.TEST_MAILROOM_QUEUE_ROWS !== undefined
 const LANES = 40
 const LIMIT = { timeout: 600_000 }
 
-onEachEngine('figures of the queues', (engine) => {
+onBothEngines('figures of the queues', (engine) => {
   const database = opened(() => openDatabase(engine))
   let db: Db
   before(async () => {

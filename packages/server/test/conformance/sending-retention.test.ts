@@ -19,12 +19,12 @@ import {
 } from '#test/conformance/open-database.ts'
 import { queueAll, readAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
-onEachEngine('what sending leaves behind', (engine) => {
+onBothEngines('what sending leaves behind', (engine) => {
   const withDatabase = async (run: (database: TestDatabase) => Promise<void>) => {
     const database = await openDatabase(engine)
     try {

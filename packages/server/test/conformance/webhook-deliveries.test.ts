@@ -32,7 +32,7 @@ import {
 } from '#test/conformance/webhooking.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 import { deliverWebhook, openWebhookQueue } from '#webhooks/deliver-webhooks.ts'
 import { openFanOut } from '#webhooks/open-webhooks.ts'
 import {
@@ -53,7 +53,7 @@ import { findWebhook } from '#webhooks/webhook-rows.ts'
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
-onEachEngine('deliveries of webhooks', (engine) => {
+onBothEngines('deliveries of webhooks', (engine) => {
   const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner

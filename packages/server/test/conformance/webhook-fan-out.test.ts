@@ -19,7 +19,7 @@ import {
 } from '#test/conformance/open-database.ts'
 import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/webhooking.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 import { openFanOut } from '#webhooks/open-webhooks.ts'
 import { addWebhookTest } from '#webhooks/webhook-queue-rows.ts'
 import { changeWebhook } from '#webhooks/webhook-rows.ts'
@@ -27,7 +27,7 @@ import { changeWebhook } from '#webhooks/webhook-rows.ts'
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 60 * MINUTE_MS
 
-onEachEngine('events on their way to webhooks', (engine) => {
+onBothEngines('events on their way to webhooks', (engine) => {
   const database = opened(() => openDatabase(engine))
   let db: Db
   let others: Db
