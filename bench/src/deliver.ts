@@ -59,7 +59,7 @@ export async function deliver(args: string[]): Promise<void> {
   )
 }
 
-/** As many messages as asked for wait in the queue; then the service is started to send them. */
+/** Queues the messages; then the service is started to send them. */
 async function drainQueue(
   env: Record<string, string>,
   messages: number,

@@ -13,9 +13,9 @@ const ANSWER = 0x8180
 const NXDOMAIN = 3
 
 export type DnsAnswers = {
-  /** By name, in lower case. */
+  /** By name in lower case. */
   readonly texts: Readonly<Record<string, string>>
-  /** Of each answer. */
+  /** Delay of each answer. */
   readonly delayMs?: number
   /** Whether NXDOMAIN has an SOA with its TTL (RFC 2308); default true. */
   readonly hasSoa?: boolean
@@ -59,7 +59,7 @@ function readName(query: Buffer): { name: string; end: number } {
   return { name: labels.join('.'), end: at + 1 }
 }
 
-/** Of the name that was asked for. */
+/** A record of the name in the question. */
 function record(type: number, data: Buffer): Buffer {
   const head = Buffer.alloc(12)
   head.writeUInt16BE(0xc000 | HEADER_BYTES, 0)

@@ -8,8 +8,8 @@ const PERIOD_US = 100_000
 const GROUPS = '/sys/fs/cgroup'
 
 /**
- * Holds the process, with all of its threads, to `share` of one processor (0.5 is half of it). The returned
- * function removes the group and is called when the process has ended. Throws where there are no groups.
+ * Limits the process, with all of its threads, to `share` of one processor (0.5 is half of it). The returned function
+ * removes the group and must be called after the process has ended. Throws where control groups are missing.
  */
 export function holdToShare(pid: number, share: number): () => void {
   const isFirstVersion = existsSync(join(GROUPS, 'cpu'))

@@ -1,5 +1,5 @@
-// The calling side of the send benchmarks, in a process of its own: kept HTTP connections that each
-// have one request under way, on plain sockets. Prints what was answered as JSON.
+// The clients of the send benchmarks, in a process of their own: kept HTTP connections that each have one pending
+// request, on plain sockets. Prints the answers as JSON.
 
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
@@ -14,7 +14,7 @@ export type HttpPlan = {
   seconds: number
   requests: number
   method: 'GET' | 'POST'
-  /** One path for each connection in turn. */
+  /** One path for each connection, in rotation. */
   paths: string[]
   /** `{n}` becomes the number of the request. */
   body: string | null
@@ -76,7 +76,7 @@ function requestText(path: string, body: string): string {
   return `${plan.method} ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${plan.key}\r\n${content}\r\n${body}`
 }
 
-/** A status, or the reason for none. */
+/** A status, or the error instead of one. */
 type Answer = number | 'closed' | 'no answer'
 
 /** One request at a time; every answer has a Content-Length. */
@@ -86,7 +86,7 @@ function openConnection(): { ask(request: string): Promise<Answer>; close(): voi
   let isClosed = false
   let tell: (answer: Answer) => void = () => {}
   socket.on('error', () => {})
-  // Also an answer that the server cuts off.
+  // Includes answers that the server cuts off.
   socket.on('close', () => {
     isClosed = true
     tell('closed')

@@ -15,7 +15,7 @@ const plan = JSON.parse(process.argv[2] ?? '{}') as IdlePlan
 const sockets: WebSocket[] = []
 for (let index = 0; index < plan.sockets; index++) sockets.push(await openSocket(accountOf(index)))
 for (let index = 0; index < plan.waiters; index++) wait(accountOf(index))
-// The last of them are on their way; a request of its own comes after them.
+// The last of them may be in transit; a new request comes after them.
 await fetch(`http://127.0.0.1:${plan.port}/health`)
 process.stdout.write('{"waiting":true}\n')
 process.stdin.on('end', () => process.exit(0))

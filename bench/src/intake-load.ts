@@ -30,13 +30,13 @@ export type LoadPlan = {
   mode: Mode
   messageBytes: number
   recipient: string
-  /** Set before every message: a signature field, or nothing. */
+  /** Text before every message: a signature field, or nothing. */
   signature?: string
-  /** Messages a second of all sessions together; as many as there can be without it. */
+  /** Messages a second over all sessions; as many as possible by default. */
   rate?: number
 }
 
-/** Sends as planned from another process, and reports acknowledged messages. */
+/** Sends by the plan from another process, and reports acknowledged messages. */
 export function load(plan: LoadPlan): Promise<Outcome> {
   return runToEnd<Outcome>('load-generator.ts', plan)
 }

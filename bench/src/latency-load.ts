@@ -48,7 +48,7 @@ await once(receiver, 'listening')
 const webhookId = await makeWebhook((receiver.address() as AddressInfo).port)
 const socket = await openSocket()
 
-/** Fewer than one address may have. Messages that are due while all are busy wait. */
+/** Fewer than one address may have. Due messages wait while all are busy. */
 const SESSIONS = 40
 const idle: Peer[] = []
 for (let index = 0; index < SESSIONS; index++) idle.push(await openPeer(plan.smtpPort))

@@ -102,7 +102,7 @@ async function measureIdle({ idle, rounds }: { idle: number; rounds: number }): 
     await sleep(5_000)
     const mib = ((residentKib(mailroom.pid) - beforeKib) / 1024).toFixed(1)
     const [without, during]: [number[], number[]] = [[], []]
-    // The first messages of a process are slow, with or without anyone.
+    // The first messages of a process are slow, with or without idle clients.
     await measureIntake(mailroom, 1)
     for (let round = 0; round < rounds; round++) {
       if (round > 0) clients = await open()

@@ -1,5 +1,5 @@
-// The sending side of the intake benchmark, in a process of its own: sessions that each keep one
-// message under way, command by command, on plain sockets. Prints what was acknowledged as JSON.
+// The clients of the intake benchmark, in a process of their own: sessions that each send one message at a time,
+// command by command, on plain sockets. Prints the acknowledged messages as JSON.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { LoadPlan } from './intake-load.ts'

@@ -61,7 +61,7 @@ export async function startMailroom(
   }
 }
 
-/** Flags of the runtime that `npm start` gives. */
+/** The flags of the runtime in `npm start`. */
 function startFlags(): string[] {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   const { scripts } = JSON.parse(text) as { scripts: { start: string } }

@@ -23,7 +23,7 @@ export type Figures = {
   name: string
   p50Ms: number
   p99Ms: number
-  /** Pages read each time, and those of them that the server had to read from its files. */
+  /** Pages read, and those of them that the server had to read from its files. */
   pages: number
   pagesRead: number
   walBytes: number
@@ -165,7 +165,7 @@ function writes(db: Db, at: (round: number) => Sample): Operation[] {
   ]
 }
 
-/** Like the SMTP server, for a sender who has not written before. */
+/** As the SMTP server does, for a sender who has not written before. */
 export function receive(db: Db, sample: Sample, parentKeys: string[]): Promise<unknown> {
   const key = `${makeId('msg')}@firm.example`
   const input = arriving(sample, [sample.inboxId], { key, parentKeys })
@@ -178,7 +178,7 @@ export function receive(db: Db, sample: Sample, parentKeys: string[]): Promise<u
 
 type Counts = { found: number; read: number; wal: number }
 
-/** Pages of this database, which nobody else should be using, and log of this connection. */
+/** Pages of this database, which must have no other users, and log of this connection. */
 async function readCounts(db: Db): Promise<Counts> {
   // A connection publishes its counters only on request.
   await sql`select pg_stat_force_next_flush()`.execute(db.read)
@@ -193,7 +193,7 @@ async function readCounts(db: Db): Promise<Counts> {
 const SAMPLE_COLUMNS = `account_id as "accountId", pod_id as "podId", inbox_id as "inboxId",
   total::integer as total`
 
-/** Inboxes all over the database, and of each a message from anywhere in it. */
+/** Inboxes all over the database, and for each a message from anywhere in it. */
 export async function drawSamples(run: Run, count: number): Promise<Sample[]> {
   const rows = await run(`
     select ${SAMPLE_COLUMNS.replaceAll(/(\w+_id)/g, 'drawn.$1')}, messages.id as "messageId",

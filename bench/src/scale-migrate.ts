@@ -23,9 +23,8 @@ const LOOK_MS = 50
 const ATTEMPTS_MAX = 20
 
 /**
- * Partitions what can be by time, while mail arrives and the log is watched: rows that are made from the
- * next day on go to partitions of their own. The last step of each table keeps others waiting for as long
- * as it takes.
+ * Partitions the tables with a time while mail arrives and the log is polled: rows created from the next day on go to
+ * new partitions. The last step of each table blocks others for its whole duration.
  */
 export async function describeMigration(db: Db, run: Run): Promise<string> {
   const meanwhile = watch(db, await drawSamples(run, 1_000))

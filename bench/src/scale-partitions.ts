@@ -91,7 +91,7 @@ export function idAt(prefix: string, timeMs: number): string {
   return `${prefix}_${letters.join('')}`
 }
 
-/** As in the names of partitions. */
+/** A date as in the names of partitions. */
 export function dayOf(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10).replaceAll('-', '')
 }

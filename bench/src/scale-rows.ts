@@ -11,16 +11,16 @@ const INBOXES_PER_ACCOUNT = 10
 const LARGE_EVERY = 10
 /** Messages with the same time in their ids, which a counter after it distinguishes. */
 const TICK = 1_000
-/** Destinations of what waits to be delivered, which is what was sent of the last so many. */
+/** Destinations of pending deliveries, which belong to the last so many sent messages. */
 const LANES = 200
 const WAITING_SHARE = 20
 
-/** This many messages until now, a thousand for an inbox and ten thousand for an account. */
+/** This many messages until now, a thousand for each inbox and ten thousand for each account. */
 export function sizeOf(messages: number): Size {
   return { messages, inboxes: Math.max(20, Math.round(messages / 1_000)), endMs: Date.now() }
 }
 
-/** Small tables, filled first: who has what, and the beginnings of ids. */
+/** Small tables, filled first: accounts and their inboxes, and the prefixes of ids. */
 export function smallRows({ messages, inboxes, endMs }: Size): string[] {
   const stepMs = stepOf(messages)
   const digits = "'0123456789abcdefghjkmnpqrstvwxyz'"

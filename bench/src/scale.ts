@@ -148,8 +148,8 @@ const TOGETHER = 8
 const TOGETHER_MS = 10_000
 
 /**
- * How fast mail is written with several transactions under way, each durable, and what processor time
- * that takes, here and of the server where it runs on this machine: of them the load changes less.
+ * The rate at which mail is written with several concurrent transactions, each durable, and the processor time, here
+ * and of the server if it runs on this machine; load affects processor time less.
  */
 async function receiveTogether(db: Db, run: Run): Promise<string> {
   const samples = await drawSamples(run, 5_000)
@@ -172,7 +172,7 @@ async function receiveTogether(db: Db, run: Run): Promise<string> {
 
 const TICKS_A_SECOND = 100
 
-/** Of the connections of the service to this database, as Linux counts it. */
+/** Octets of the service's connections to this database, as Linux counts them. */
 async function readProcessorMs(run: Run): Promise<number> {
   const rows = await run(`select pid from pg_stat_activity
     where datname = current_database() and application_name = 'mailroom'`)

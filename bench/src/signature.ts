@@ -13,7 +13,7 @@ export type SharedSignature = {
   readonly record: { readonly name: string; readonly text: string }
 }
 
-/** `fields` as they stand, without folding or doubled spaces; `body` with one line end at its end. */
+/** `fields` as they are, without folding or repeated spaces; `body` with one line end at its end. */
 export function makeSignature(fields: readonly string[], body: string): SharedSignature {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const names = fields.map((field) => field.slice(0, field.indexOf(':')).toLowerCase())

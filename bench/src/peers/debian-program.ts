@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { programFolder } from './peer-server.ts'
 
 export type DebianProgram = {
-  /** Of the package in Debian, such as `3.7.11-0+deb12u1`. */
+  /** The version in Debian, such as `3.7.11-0+deb12u1`. */
   readonly version: string
-  /** Its files, to be laid over the machine's. */
+  /** The folder of its files, which are mounted over the machine's. */
   readonly files: string
 }
 
@@ -45,7 +45,7 @@ export function startInNamespace({ program, etc, places = {}, command }: Start):
     `mount -t overlay overlay -o lowerdir=${program.files}/usr:/usr /usr`,
     `mount -t overlay overlay -o lowerdir=${etc}:${program.files}/etc:/etc /etc`,
     'mount -t tmpfs tmpfs /run',
-    // They look up their open files there, by their pid in the namespace.
+    // These programs look up their open files there, by their pid in the namespace.
     'mount -t proc proc /proc',
     ...Object.entries(places).map(([path, folder]) => mountBelowVar(path, folder)),
     `exec ${command.join(' ')}`,
@@ -83,7 +83,7 @@ export function makeEtc(folder: string, names: readonly string[]): string {
   return folder
 }
 
-/** The id that `makeEtc` gives to the account at this place of its list. */
+/** The id that `makeEtc` gives to the account at this index of its list. */
 export function idOf(index: number): number {
   return FIRST_ID + index
 }
@@ -98,7 +98,7 @@ function withoutOwn(path: string, names: readonly string[]): string {
     .join('')
 }
 
-/** Files below a folder, counted; 0 while it is not there. */
+/** The number of files below a folder; 0 if the folder is missing. */
 export function countFiles(folder: string): number {
   if (!existsSync(folder)) return 0
   return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((e) => e.isFile())

@@ -9,9 +9,9 @@ import { openPeer } from '#smtp-peer.ts'
 export type PeerServer = {
   readonly name: string
   readonly port: number
-  /** What it does with a message, as one line. */
+  /** Its handling of a message, as one line. */
   readonly does: string
-  /** Number of messages at their final place. */
+  /** The number of messages at their final place. */
   countDelivered(): Promise<number>
   stop(): Promise<void>
 }

@@ -33,7 +33,7 @@ after(async () => {
   await dns.close()
 })
 
-test('status and whoami tell of the service and the account', async () => {
+test('status and whoami show the service and the account', async () => {
   const account = await world.json<OwnAccount>('whoami')
   assert.deepEqual(account, JSON.parse(JSON.stringify(await world.client.account.get())))
   const status = await world.json<Record<string, unknown>>('status')
@@ -45,7 +45,7 @@ test('status and whoami tell of the service and the account', async () => {
   assert.match(shown, /^latency\t\d+(\.\d)? ms$/m)
 })
 
-test('a pod is made, changed and deleted', async () => {
+test('a pod is created, changed and deleted', async () => {
   const pod = await world.json<Pod>('pods', 'create', '--client-id', 'tenant-1', '--name', 'One')
   assert.equal(pod.clientId, 'tenant-1')
   assert.match(await world.good('pods', 'get', 'tenant-1'), new RegExp(`^id\t${pod.id}$`, 'm'))
@@ -58,7 +58,7 @@ test('a pod is made, changed and deleted', async () => {
   assert.match(nothing.stderr, /nothing to change\.\n.*--client-id, --name/)
 })
 
-test('a domain shows its records whole, by its name as well', async () => {
+test('a domain is found by id or name and shows its DNS records in full', async () => {
   const domain = await world.json<Domain>('domains', 'create', 'my-mail.dev')
   const shown = await world.good('domains', 'get', 'my-mail.dev')
   const lines = shown.trimEnd().split('\n')
@@ -102,7 +102,7 @@ test('a domain shows its records whole, by its name as well', async () => {
   assert.equal(await world.good('domains', 'delete', 'my-mail.dev', '--yes'), '')
 })
 
-test('a webhook is made, tested, its deliveries read and retried, its secret changed', async () => {
+test('a webhook is created and tested, its deliveries are read and retried, and its secret is rotated', async () => {
   const made = await world.run([
     'webhooks',
     'create',
@@ -142,7 +142,7 @@ test('a webhook is made, tested, its deliveries read and retried, its secret cha
   assert.equal(await world.good('webhooks', 'delete', id, '--yes'), '')
 })
 
-test('an address is suppressed, and is written to again', async () => {
+test('an address is suppressed, and receives mail again once the suppression is removed', async () => {
   await world.good('suppressions', 'create', 'gone@far.example')
   assert.match(await world.good('suppressions', 'list'), /^gone@far\.example\tmanual\t/m)
   await world.json<Inbox>('inbox', 'create', 'sender')

@@ -39,7 +39,7 @@ test('every operation is listed', async () => {
   )
 })
 
-test('every operation is asked for with its method and its path', async () => {
+test('every operation is requested with its method and path', async () => {
   const transport = new Transport({ baseUrl: peerUrl, apiKey: 'key' })
   for (const id of operationIds) {
     asked = []
@@ -51,7 +51,7 @@ test('every operation is asked for with its method and its path', async () => {
   }
 })
 
-test('fields go where the contract has them, as what it says they are', async () => {
+test('fields are sent in the place and with the type that the contract gives', async () => {
   const call = await makeApiCall(
     'inboxes.send',
     [
@@ -79,7 +79,7 @@ test('fields go where the contract has them, as what it says they are', async ()
   assert.deepEqual(cleared.body, { podId: null })
 })
 
-test('what is missing, unknown or of another form is refused before anything is sent', async () => {
+test('a missing, unknown or malformed field is refused before a request is sent', async () => {
   const wrong: [string[], RegExp][] = [
     [['messages.get'], /needs id=/],
     [['messages.get', 'id=x', 'no=y'], /does not take "no=y"/],
@@ -115,7 +115,7 @@ test('the program calls operations of all kinds', async () => {
   assert.deepEqual(JSON.parse(open.stdout), { status: 'ok' })
 })
 
-test('a stream is printed while it comes', async () => {
+test('a stream is printed as it arrives', async () => {
   const inbox = await world.client.inboxes.create()
   const running = world.start(['api', 'events.stream'])
   const mail = { from: 'a@b.example', to: inbox.address, subject: 'Streamed', text: 'x' }

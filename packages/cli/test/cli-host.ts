@@ -1,5 +1,5 @@
-// One process in which the commands of a test file run one after the other, each with an environment and
-// a folder of its own: the program is loaded once, and all the rest is as in a process of its own.
+// One process that runs the commands of a test file one after the other, each with its own environment and folder.
+// The program is loaded once; everything else is as in a process of its own.
 
 import { runCommandLine } from '#command-line.ts'
 
@@ -9,9 +9,9 @@ export type HostedCommand = {
   readonly cwd: string
 }
 
-/** What ends the output of a command, with its exit code, on both streams. */
+/** Ends the output of a command, with its exit code, on both streams. */
 const { CLI_HOST_MARK: mark = '', CLI_HOST_COMMANDS: given } = process.env
-// Each command adds its own.
+// Each command adds its own exit listeners.
 for (const emitter of [process, process.stdout, process.stderr]) emitter.setMaxListeners(0)
 
 async function run({ args, env, cwd }: HostedCommand): Promise<void> {

@@ -15,7 +15,7 @@ test('the reference is current', () => {
   assert.equal(page.slice(at), renderReference(program), told)
 })
 
-test('every example names a command and options that there are', () => {
+test('every example names an existing command and existing options', () => {
   const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, text = '']) => text)
   const examples = blocks.join('').matchAll(/(?:^|[|(] ?)mailroom ([^|)\n#]*)/gm)
   let count = 0

@@ -1,5 +1,5 @@
-// A real service and the real program: every command has an environment, pipes or a terminal, and an exit
-// code. Those that are given nothing on standard input share a process, one after the other.
+// A real service and the real program: every command has an environment, pipes or a terminal, and an exit code.
+// Commands without standard input run one after the other in a shared process.
 
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -25,10 +25,10 @@ export type Ended = { code: number | null; stdout: string; stderr: string }
 export type RunOptions = {
   input?: string
   env?: Record<string, string>
-  /** Without the key in the environment. */
+  /** The environment without the key. */
   isSignedOut?: boolean
   cwd?: string
-  /** Whoever starts it ends its standard input. */
+  /** The caller ends its standard input. */
   isInputOpen?: boolean
 }
 
@@ -36,7 +36,7 @@ export type Running = {
   readonly child: ChildProcessWithoutNullStreams
   stdout(): string
   stderr(): string
-  /** Resolves when what was written matches. */
+  /** Resolves when the output matches. */
   until(pattern: RegExp): Promise<RegExpExecArray>
   readonly ended: Promise<Ended>
 }
@@ -66,7 +66,7 @@ export class CliWorld {
       MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
       MAILROOM_BOOTSTRAP_API_KEY: KEY,
       MAILROOM_ALLOW_PRIVATE_EGRESS: 'true',
-      // A port that nobody listens on: no test asks the machine's own servers.
+      // Nothing listens on this port, so no test asks the machine's own DNS servers.
       MAILROOM_DNS_SERVERS: '127.0.0.1:9',
       ...certificateSettings(),
       ...env,
@@ -84,7 +84,7 @@ export class CliWorld {
     this.app = null
   }
 
-  /** On the same port and data. */
+  /** Starts it again on the same port and data. */
   async startService(): Promise<void> {
     this.app = await start({ ...this.env, MAILROOM_HTTP_PORT: new URL(this.baseUrl).port })
   }
@@ -93,14 +93,14 @@ export class CliWorld {
     return this.watch(spawn(process.execPath, [MAIN, ...args], this.spawnOptions(options)), options)
   }
 
-  /** To its end, with pipes. */
+  /** Runs a command to its end, with pipes. */
   async run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
     if (options.input !== undefined) return this.start(args, options).ended
     if (host === null || host.hasEnded) host = new Host()
     return host.run({ args, ...this.spawnOptions(options) })
   }
 
-  /** A command that must succeed, and what it wrote. */
+  /** Runs a command that must succeed, and returns its output. */
   async good(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(args)
     if (code !== 0) throw new Error(`${args.join(' ')} exits ${code}: ${stderr}`)
@@ -111,7 +111,7 @@ export class CliWorld {
     return JSON.parse(await this.good(...args, '--json'))
   }
 
-  /** At a terminal of `columns` cells, which `script` of util-linux makes (a part of every Debian). */
+  /** Runs a command at a terminal of `columns` cells, which `script` of util-linux makes (a part of every Debian). */
   atTerminal(args: readonly string[], columns: number, options: RunOptions = {}): Running {
     const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
     const command = [process.execPath, MAIN, ...args].map(quote).join(' ')
@@ -120,7 +120,7 @@ export class CliWorld {
     return this.watch(child, { ...options, isInputOpen: true })
   }
 
-  /** Several commands at one terminal, one after the other; what it showed of each. */
+  /** Runs commands one after the other at one terminal, and returns the output of each. */
   async allAtTerminal(commands: readonly (readonly string[])[], columns: number): Promise<Ended[]> {
     const { cwd, env } = this.spawnOptions({})
     const mark = randomUUID()
@@ -209,7 +209,7 @@ export class CliWorld {
   }
 }
 
-/** Runs commands in a process that stays, in the order in which they are given. */
+/** Runs commands one after the other in one lasting process. */
 class Host {
   readonly child: ChildProcess
   private readonly mark = randomUUID()
@@ -272,7 +272,7 @@ class Host {
     })
   }
 
-  /** Between commands it ends with the process of the tests, which leaves it without a channel. */
+  /** Between commands the child does not keep the process of the tests alive, and ends with it. */
   private keepAlive(keeps: boolean): void {
     const { child } = this
     for (const handle of [child, child.channel, child.stdout, child.stderr]) {
@@ -289,7 +289,7 @@ function isReferable(handle: unknown): handle is Referable {
   return typeof handle === 'object' && handle !== null && 'ref' in handle && 'unref' in handle
 }
 
-/** For all worlds of this process: each command is told where it works. */
+/** Shared by all worlds of this process: each command is given its environment and folder. */
 let host: Host | null = null
 
 async function start(env: Record<string, string>): Promise<App> {

@@ -56,9 +56,9 @@ test('bash completes commands, options, values and operations', async (t) => {
   }
 })
 
-test('zsh takes the completion, and its lists hold the commands', async (t) => {
+test('zsh accepts the completion, and its lists hold the commands', async (t) => {
   if (!(await isInstalled('zsh'))) return t.skip('zsh is not installed')
-  // _describe needs the line editor; what is given to it is what counts.
+  // _describe needs the line editor, so the test checks its arguments.
   const double = `_describe() { print -l -- "\${(@P)2}" }; _files() { : }`
   for (const [line, wanted, others] of QUESTIONS) {
     const words = line.split(' ')

@@ -2,17 +2,16 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
+import { opened } from '@mailroom/server/test/world.ts'
 import { CliWorld, KEY } from '#test/cli-world.ts'
 
-let world: CliWorld
+const world = opened(() => CliWorld.open())
 before(async () => {
-  world = await CliWorld.open()
   await world.client.inboxes.create()
 })
-after(() => world.close())
 
-test('a command that is written wrongly ends with 2 and says how to see what it takes', async () => {
+test('wrong usage ends with 2 and names the help to read', async () => {
   const wrong = [
     ['no-such-command'],
     ['inbox'],
@@ -37,7 +36,7 @@ test('a command that is written wrongly ends with 2 and says how to see what it 
   }
 })
 
-test('an unknown command lists those that there are, or the one that is nearly so called', async () => {
+test('an unknown command lists the existing ones, or suggests the most similar one', async () => {
   const bogus = await world.run(['bogus'])
   assert.equal(bogus.code, 2)
   assert.match(bogus.stderr, /unknown command 'bogus'\nCommands: inbox, send, .*doctor/)
@@ -48,7 +47,7 @@ test('an unknown command lists those that there are, or the one that is nearly s
   assert.match(below.stderr, /unknown command 'lst'\n\(Did you mean list\?\)/)
 })
 
-test('options of all commands may stand before and after the name of a command', async () => {
+test("options of all commands may stand before or after the command's name", async () => {
   const other = { MAILROOM_BASE_URL: 'http://127.0.0.1:9' }
   const url = ['--url', world.baseUrl]
   for (const args of [
@@ -79,7 +78,7 @@ test('options of all commands may stand before and after the name of a command',
   assert.match(stderr, /"completion" has no option --url/)
 })
 
-test('without a key it ends with 3 and says where the first one was printed', async () => {
+test('without a key a command ends with 3 and says where the first key was printed', async () => {
   for (const args of [['inbox', 'list'], ['status'], ['mcp'], ['listen']]) {
     const { code, stderr } = await world.run(args, { isSignedOut: true })
     assert.equal(code, 3, stderr)
@@ -96,7 +95,7 @@ test('without a key it ends with 3 and says where the first one was printed', as
   assert.ok(!stderr.includes('mr_wrong'))
 })
 
-test('what is not there ends with 4, what is refused with 5, each with the request', async () => {
+test('not found ends with 4, refused with 5, each with the id of the request', async () => {
   const missing = await world.run(['messages', 'get', 'msg_none'])
   assert.equal(missing.code, 4)
   assert.match(missing.stderr, /\(not_found\)\n[\s\S]*Request req_/)
@@ -106,7 +105,7 @@ test('what is not there ends with 4, what is refused with 5, each with the reque
   assert.match(refused.stderr, /\(invalid_mailbox_name\)\n {2}Use 3 to 30 lower-case letters/)
 })
 
-test('several inboxes and none named ends with 2 and names them', async () => {
+test('a command that needs one of several inboxes ends with 2 and lists them', async () => {
   const other = await world.client.inboxes.create()
   const { code, stderr } = await world.run(['threads', 'list'])
   assert.equal(code, 2)
@@ -126,7 +125,7 @@ test('too many requests end with 6 and say when to try again', async () => {
   }
 })
 
-test('a service that is not there ends with 7 and says how to start it', async () => {
+test('a command ends with 7 when no service answers, and says how to start one', async () => {
   const gone = createServer()
   const port = await listening(gone)
   gone.close()
@@ -175,7 +174,7 @@ test('a fault of the command itself ends with 1', async () => {
   assert.match(stderr, /^mailroom: no-such-file cannot be read/m)
 })
 
-test('a wait that is over ends with 124, and one that is interrupted with 130', async () => {
+test('a wait that times out ends with 124, an interrupted one with 130', async () => {
   const over = await world.run(['wait', '--timeout', '1s'])
   assert.equal(over.code, 124)
   assert.match(over.stderr, /No message came within 1s\./)
@@ -185,7 +184,7 @@ test('a wait that is over ends with 124, and one that is interrupted with 130', 
   assert.equal((await running.ended).code, 130)
 })
 
-test('a reader that has enough ends nothing with an error', async () => {
+test('a reader that closes the pipe early causes no error', async () => {
   const running = world.start(['listen', '--json'])
   await running.until(/Listening to/)
   running.child.stdout.destroy()
@@ -196,7 +195,7 @@ test('a reader that has enough ends nothing with an error', async () => {
   assert.equal(code, 0, stderr)
 })
 
-test('the key is in no output', async () => {
+test('no output shows the key', async () => {
   const outputs = await Promise.all(
     [
       ['status'],

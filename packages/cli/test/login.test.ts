@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
+import { opened } from '@mailroom/server/test/world.ts'
 import { CliWorld, KEY } from '#test/cli-world.ts'
 
-let world: CliWorld
-before(async () => {
-  world = await CliWorld.open()
-})
-after(() => world.close())
+const world = opened(() => CliWorld.open())
 
 const signedOut = { isSignedOut: true, env: { MAILROOM_BASE_URL: '' } }
 const file = () => join(world.home, 'config', 'mailroom', 'config.json')
@@ -29,7 +26,7 @@ test('a key from standard input is checked, stored for its owner alone, and used
   assert.equal((await world.run(['whoami'], signedOut)).code, 0)
 })
 
-test('a key that the service does not take is not stored', async () => {
+test('a key that the service refuses is not stored', async () => {
   const before = await readFile(file(), 'utf8')
   const { code, stderr } = await world.run(['login', '--key', '-', '--url', world.baseUrl], {
     ...signedOut,
@@ -48,7 +45,7 @@ test('a stored key is not sent to another service', async () => {
   assert.equal((await world.run(['whoami'], { isSignedOut: true, env })).code, 3)
 })
 
-test('a profile that is named goes before the environment, and logout forgets it', async () => {
+test('a named profile has precedence over the environment, and logout forgets it', async () => {
   const other = await world.client.apiKeys.create({ name: 'other' })
   const login = ['login', '--key', '-', '--url', world.baseUrl, '--profile', 'work']
   assert.equal((await world.run(login, { ...signedOut, input: other.token })).code, 0)
@@ -64,7 +61,7 @@ test('a profile that is named goes before the environment, and logout forgets it
   assert.equal((await world.run(['whoami', '--url', world.baseUrl], signedOut)).code, 3)
 })
 
-test('without a terminal and a key there is nothing to ask, and that is said', async () => {
+test('without a terminal and a key, login says that it cannot ask for one', async () => {
   const { code, stderr } = await world.run(['login'], { isSignedOut: true })
   assert.equal(code, 2)
   assert.match(stderr, /--key -/)
@@ -80,7 +77,7 @@ test('a key typed at a terminal is not shown', async () => {
   assert.ok(!stdout.includes(KEY.slice(0, 12)))
 })
 
-test('Ctrl-C while a key is asked for ends with 130', async () => {
+test('Ctrl-C at the prompt for a key ends with 130', async () => {
   const running = world.atTerminal(['login', '--url', world.baseUrl], 80, signedOut)
   await running.until(/API key for/)
   running.child.stdin.write('mr_some\x03')
@@ -89,7 +86,7 @@ test('Ctrl-C while a key is asked for ends with 130', async () => {
   assert.ok(!stdout.includes('mr_some'))
 })
 
-test('a terminal is signed in by the approval of somebody who is', async () => {
+test('a terminal is signed in when a signed-in user approves it', async () => {
   const args = ['login', '--pair', '--url', world.baseUrl, '--profile', 'paired']
   const running = world.start(args, signedOut)
   const [, userCode = ''] = await running.until(/shows the code (\S{4}-\S{4})/)
@@ -100,7 +97,7 @@ test('a terminal is signed in by the approval of somebody who is', async () => {
   assert.equal((await world.run(['whoami', '--profile', 'paired'], signedOut)).code, 0)
 })
 
-test('a pairing that is denied ends at once', async () => {
+test('a denied pairing ends at once', async () => {
   const running = world.start(['login', '--pair', '--url', world.baseUrl], signedOut)
   const [, userCode = ''] = await running.until(/shows the code (\S{4}-\S{4})/)
   await world.client.pairing.deny(userCode)

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { CapturedMessage, Inbox, Message, SentMessage, Thread } from '@mailroom/sdk'
+import { opened, prepared } from '@mailroom/server/test/world.ts'
 import { CliWorld } from '#test/cli-world.ts'
 
 type Page<Item> = { data: Item[]; total: number }
 
-let world: CliWorld
-let inbox: Inbox
-before(async () => {
-  world = await CliWorld.open()
-  inbox = await world.json<Inbox>('inbox', 'create', 'support', '--display-name', 'The Support')
-})
-after(() => world.close())
+const world = opened(() => CliWorld.open())
+const inbox = prepared(() =>
+  world.json<Inbox>('inbox', 'create', 'support', '--display-name', 'The Support'),
+)
 
 async function inject(fields: { subject: string; text?: string; from?: string; more?: string[] }) {
   const { subject, text = 'A text.', from = 'ann@sender.example', more = [] } = fields
@@ -24,7 +22,7 @@ async function inject(fields: { subject: string; text?: string; from?: string; m
   return message
 }
 
-test('an inbox is made, listed, read, changed and deleted, by its id or its address', async () => {
+test('an inbox is created, listed, read, changed and deleted, by its id or its address', async () => {
   assert.equal(inbox.address, 'support@mailroom.localhost')
   assert.equal(inbox.displayName, 'The Support')
   const other = await world.json<Inbox>('inbox', 'create')
@@ -58,7 +56,7 @@ test('an inbox is made, listed, read, changed and deleted, by its id or its addr
   assert.equal((await world.run(['inbox', 'get', other.id])).code, 4)
 })
 
-test('a message is sent once under its key, which is shown, and to all who are named', async () => {
+test('a message is sent once under its key, which is shown, and to all its recipients', async () => {
   const file = join(world.home, 'report.csv')
   await writeFile(file, 'a,b\n1,2\n')
   const args = ['send', '--to', 'bob@far.example', '--cc', 'cc@far.example', '--subject', 'Hello']
@@ -103,7 +101,7 @@ async function untilCaptured(messageId: string): Promise<CapturedMessage> {
   }
 }
 
-test('the text comes from standard input, and without any nothing is sent', async () => {
+test('the text comes from standard input, and nothing is sent without a text', async () => {
   const args = ['send', '--inbox', inbox.address, '--to', 'bob@far.example', '--subject', 'Piped']
   const piped = await world.run([...args, '--file', '-', '--json'], { input: 'From a pipe.\n' })
   assert.equal(piped.code, 0, piped.stderr)
@@ -114,7 +112,7 @@ test('the text comes from standard input, and without any nothing is sent', asyn
   assert.match(nothing.stderr, /--text, --html, or --file/)
 })
 
-test('a thread is read, answered in its place, and marked', async () => {
+test('a thread is read, answered and marked', async () => {
   const message = await inject({ subject: 'A question', text: 'How are you?' })
   const { threadId } = message
   assert.match(await world.good('threads', 'list', '--unread'), new RegExp(`^${threadId}\t`, 'm'))
@@ -144,7 +142,7 @@ test('a thread is read, answered in its place, and marked', async () => {
   assert.ok(unread.data.every(({ id }) => id !== threadId))
 })
 
-test('a message is read as people do, as a model does, and as it came', async () => {
+test('a message is shown for people, for a model, or as its raw bytes', async () => {
   const { id, threadId } = await inject({ subject: 'Reading', text: 'The text itself.' })
   const shown = await world.good('messages', 'get', id)
   assert.match(shown, /^Subject: Reading$/m)
@@ -162,7 +160,7 @@ test('a message is read as people do, as a model does, and as it came', async ()
   }
 })
 
-test('a message is found by its words', async () => {
+test('a search finds a message by its words', async () => {
   await inject({ subject: 'Invoice of the aardvark', text: 'Ninety gold coins.' })
   const found = async () => world.json<Page<{ subject: string }>>('search', 'aardvark')
   let page = await found()
@@ -172,7 +170,7 @@ test('a message is found by its words', async () => {
   assert.equal(await world.good('search', 'zyzzyva'), '')
 })
 
-test('an attachment is saved where it was told to, and over nothing that is there', async () => {
+test('an attachment is saved to the given place and never overwrites a file', async () => {
   const file = join(world.home, 'notes.txt')
   await writeFile(file, 'Some notes.')
   const { id } = await inject({ subject: 'Files', more: ['--attach', file] })
@@ -209,7 +207,7 @@ test('an attachment is saved where it was told to, and over nothing that is ther
   assert.match(await world.good(...get), /^Hidden notes\./)
 })
 
-test('mail that a rule keeps out is listed, let in, and removed', async () => {
+test('quarantined mail is listed, released and deleted', async () => {
   await world.good('sender-rules', 'create', 'block', 'spam.example')
   const rules = await world.json<Page<{ id: string; value: string }>>('sender-rules', 'list')
   assert.equal(rules.data[0]?.value, 'spam.example')
@@ -230,7 +228,7 @@ test('mail that a rule keeps out is listed, let in, and removed', async () => {
   assert.equal(await world.good('sender-rules', 'delete', ruleId), '')
 })
 
-test('a whole message is made to arrive from a pipe, and the log tells of it', async () => {
+test('a raw message from a pipe is injected, and the event log shows it', async () => {
   const raw = `From: Carl <carl@raw.example>\r\nTo: ${inbox.address}\r\nSubject: Raw\r\n\r\nHi.\r\n`
   const { code, stderr } = await world.run(['sandbox', 'inject', '--raw', '-'], { input: raw })
   assert.equal(code, 0, stderr)

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
+import { opened } from '@mailroom/server/test/world.ts'
 import { CliWorld } from '#test/cli-world.ts'
 
-let world: CliWorld
-before(async () => {
-  world = await CliWorld.open()
-})
-after(() => world.close())
+const world = opened(() => CliWorld.open())
 
 const REQUESTS = [
   {
@@ -39,12 +36,12 @@ async function toolsOf(args: string[], env: Record<string, string> = {}): Promis
   return result.tools.map(({ name }: { name: string }) => name)
 }
 
-test('the tools are listed, and it ends when the client goes', async () => {
+test('the tools are listed, and the command ends when the client disconnects', async () => {
   const tools = await toolsOf([])
   assert.ok(tools.includes('send_mail') && tools.includes('read_thread'), String(tools))
 })
 
-test('the option and the setting both take away what changes anything', async () => {
+test('the option and the setting each remove the tools that change anything', async () => {
   for (const tools of [
     await toolsOf(['--read-only']),
     await toolsOf([], { MAILROOM_MCP_READ_ONLY: 'true' }),
@@ -53,7 +50,7 @@ test('the option and the setting both take away what changes anything', async ()
   }
 })
 
-test('a narrowing that cannot be read is no narrowing that is left out', async () => {
+test('a restriction that cannot be read is refused, not ignored', async () => {
   const unread = await world.run(['mcp'], { env: { MAILROOM_MCP_READ_ONLY: 'yes' } })
   assert.equal(unread.code, 2)
   assert.match(unread.stderr, /MAILROOM_MCP_READ_ONLY must be true or false/)

@@ -6,7 +6,7 @@ import { formatTable, truncate } from '#base/output.ts'
 import { plainBlock, plainJson, plainLine } from '#base/plain-text.ts'
 import { readDurationMs } from '#base/read-input.ts'
 
-test('sequences that steer a terminal are taken out whole', () => {
+test('terminal control sequences are removed whole', () => {
   const hostile: [string, string][] = [
     ['a\x1b[31mb', 'ab'],
     ['a\x1b[?1049hb', 'ab'],
@@ -26,7 +26,7 @@ test('sequences that steer a terminal are taken out whole', () => {
   assert.equal(plainLine('one\n\ttwo'), 'one two')
 })
 
-test('what is left of a sequence without an end is text', () => {
+test('the rest of an unfinished sequence is kept as text', () => {
   assert.equal(
     plainBlock('before\x1b]0;no end and all the rest\nof it'),
     'before0;no end and all the rest\nof it',
@@ -34,30 +34,30 @@ test('what is left of a sequence without an end is text', () => {
   assert.equal(plainBlock('\x1b'), '')
 })
 
-test('reading hostile text takes time in proportion to it', () => {
+test('time to clean hostile text grows linearly with its length', () => {
   for (const piece of ['\x1b]', '\u009d', '\x1b[', '\x1b[0;', '\x1bP\x1b', '\u0090\u0090']) {
     const startMs = performance.now()
     plainBlock(piece.repeat(500_000))
-    // A guard: twice as much in the square would take minutes.
+    // Quadratic time would take minutes here.
     assert.ok(performance.now() - startMs < 30_000)
   }
 })
 
-test('JSON of hostile text says the same without what steers a terminal', () => {
+test('JSON of hostile text is the same value without terminal control characters', () => {
   const value = { a: '\u009b2J\u202e\u2028\u007f\u{e0041}é漢' }
   const text = plainJson(value)
   assert.deepEqual(JSON.parse(text), value)
   assert.doesNotMatch(text, /[\x7f-\x9f\u2028-\u202e]|\udb40/)
 })
 
-test('text is cut between characters as people see them', () => {
+test('text is cut between characters as people see them, never within one', () => {
   assert.equal(truncate('abcdef', 4), 'abc…')
   assert.equal(truncate('漢字漢字', 5), '漢字…')
   assert.equal(truncate('👩‍👩‍👧‍👦👩‍👩‍👧‍👦', 3), '👩‍👩‍👧‍👦…')
   assert.equal(truncate('abc', 3), 'abc')
 })
 
-test('a table takes room from what can give it', () => {
+test('a table narrows the columns that can be narrowed', () => {
   const columns = [
     { title: 'ID', isFlexible: false },
     { title: 'SUBJECT', isFlexible: true },
@@ -74,7 +74,7 @@ test('a table takes room from what can give it', () => {
   )
 })
 
-test('the name of a file leads nowhere and hides nothing', () => {
+test('a file name cannot escape its folder or hide its extension', () => {
   const names: [string, string][] = [
     ['../../etc/passwd', 'passwd'],
     ['..\\..\\boot.ini', 'boot.ini'],
@@ -94,7 +94,7 @@ test('the name of a file leads nowhere and hides nothing', () => {
   assert.ok(Buffer.byteLength(long) <= 200)
 })
 
-test('lengths of time are read with their units', () => {
+test('durations are read with their units', () => {
   assert.equal(readDurationMs('90'), 90_000)
   assert.equal(readDurationMs('5m'), 300_000)
   for (const text of ['', '-1', '0', '5 weeks', '1e9', '31d']) {

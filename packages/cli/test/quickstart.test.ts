@@ -27,12 +27,12 @@ function hasCurl(): boolean {
   }
 }
 
-/** The key of the reader, what starts the service, and what the tests of the commands run. */
+/** The reader's key, the service's start command, and the commands that the tests run. */
 const NOT_RUN = /mr_…|npm ci|docker|npx mailroom/
 
 const skip = hasCurl() ? false : 'curl is not installed'
 
-suite('the pages for newcomers', () => {
+suite('the first pages for new users', () => {
   let world: World
   let folder: string
   before(async () => {
@@ -50,7 +50,7 @@ suite('the pages for newcomers', () => {
       .replaceAll('127.0.0.1:2525', `127.0.0.1:${world.smtpPort}`)
       .replaceAll("'@mailroom/sdk'", `'${SDK}'`)
 
-  /** What the commands print; fails where one of them does, or where the API refuses a request. */
+  /** Returns the output of the commands; fails if one of them fails or the API refuses a request. */
   async function runShell(commands: readonly string[]): Promise<string> {
     const script = commands
       .filter((code) => !NOT_RUN.test(code))
@@ -67,7 +67,7 @@ suite('the pages for newcomers', () => {
     return stdout
   }
 
-  /** What the program prints, told piece by piece to `onOutput`. */
+  /** The output of the program; `onOutput` is called with each piece. */
   async function runProgram(code: string, onOutput?: (output: string) => void): Promise<string> {
     const path = join(folder, 'agent.ts')
     writeFileSync(path, here(code))
@@ -91,13 +91,13 @@ suite('the pages for newcomers', () => {
     for (const { id } of data) await world.client.inboxes.delete(id)
   })
 
-  test('the program of the README answers whoever writes to it', LIMIT, async () => {
+  test('the program of the README answers every sender', LIMIT, async () => {
     let writing: NodeJS.Timeout | undefined
     const [code = ''] = blocks(page('README.md'), 'ts')
     const output = await runProgram(code, (soFar) => {
       const to = /^Write to (\S+)$/m.exec(soFar)?.[1]
       if (to === undefined || writing !== undefined) return
-      // More than once: what arrives before the program waits is not what it waits for.
+      // Sent repeatedly, because mail that arrives before the program waits does not end its wait.
       const mail = { from: 'ann@example.com', to, subject: 'Hello', text: 'Are you there?' }
       writing = setInterval(() => void world.client.sandbox.receive(mail), 300)
     })
@@ -105,7 +105,7 @@ suite('the pages for newcomers', () => {
     assert.match(output, /^ann@example\.com Are you there\?$/m)
   })
 
-  test('the commands of the quickstart do what they say, from top to bottom', {
+  test('the commands of the quickstart work as described, from top to bottom', {
     ...LIMIT,
     skip,
   }, async () => {

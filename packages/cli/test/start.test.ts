@@ -13,7 +13,7 @@ before(async () => {
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-/** Has the program believe that it runs with an old version. */
+/** Makes the program believe that it runs on an old version of Node.js. */
 const OLD = `data:text/javascript,${encodeURIComponent(
   "if (!process.env.MAILROOM_STARTED_AGAIN) Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })",
 )}`
@@ -29,7 +29,7 @@ function run(args: string[], env: Record<string, string> = {}): Promise<Ran> {
   })
 }
 
-test('an old Node.js starts the one of the checkout, with its exit code', async () => {
+test('an old Node.js starts the one in the checkout, and returns its exit code', async () => {
   const version = await run(['--import', OLD, MAIN, '--version'])
   assert.equal(version.code, 0, version.stderr)
   const manifest = new URL('../package.json', import.meta.url)
@@ -38,7 +38,7 @@ test('an old Node.js starts the one of the checkout, with its exit code', async 
   assert.equal(unknown.code, 2)
 })
 
-test('an old Node.js without another says what is missing', async () => {
+test('an old Node.js without a newer one says what is missing', async () => {
   const alone = join(folder, 'packages', 'cli', 'src', 'main.mjs')
   await cp(MAIN, alone)
   const { code, stderr } = await run(['--import', OLD, alone, '--version'])
@@ -46,7 +46,7 @@ test('an old Node.js without another says what is missing', async () => {
   assert.match(stderr, /needs Node\.js 24 or newer.*\n.*npm ci/)
 })
 
-test('signals reach the Node.js that was started', async () => {
+test('signals are passed on to the Node.js that was started', async () => {
   const env = { PATH: process.env.PATH ?? '', HOME: folder, MAILROOM_API_KEY: 'mr_some_key' }
   const args = ['--import', OLD, MAIN, 'login', '--key', '-', '--url', 'http://127.0.0.1:9']
   const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'pipe'] })

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import type { Inbox, Message } from '@mailroom/sdk'
+import { opened } from '@mailroom/server/test/world.ts'
 import stringWidth from 'string-width'
 import { CliWorld } from '#test/cli-world.ts'
 
 const HOSTILE = 'Hi\u001b]0;owned\u0007\u001b[31m\u009b2J\u202egnp.exe\u2066 end'
-// Of the other commands of a terminal, those that colour and erase a line are ours.
+// Removes the sequences of `script` itself; the program uses only colours and erased lines.
 const OURS = /\x1b\[(\d{1,2}m|K)/g
 const STEERING = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
 
-let world: CliWorld
 let message: Message
+const world = opened(() => CliWorld.open())
 before(async () => {
-  world = await CliWorld.open()
   const inbox: Inbox = await world.client.inboxes.create({ mailboxName: 'terminal' })
   const subject = `=?utf-8?B?${Buffer.from(`${HOSTILE} ${'漢字'.repeat(40)}`).toString('base64')}?=`
   const raw = [
@@ -31,7 +31,6 @@ before(async () => {
   assert.ok(received)
   message = received
 })
-after(() => world.close())
 
 async function linesAt(columns: number, ...args: string[]): Promise<string[]> {
   const { code, stdout } = await world.atTerminal(args, columns).ended
@@ -41,7 +40,7 @@ async function linesAt(columns: number, ...args: string[]): Promise<string[]> {
   return lines
 }
 
-test('a table fits the terminal, and wide characters count as two', async () => {
+test('a table fits the terminal, and wide characters count as two cells', async () => {
   const messages = ['messages', 'list'] as const
   const [title, row] = await linesAt(130, ...messages)
   assert.match(title ?? '', /^ID +CREATED AT/)
@@ -49,7 +48,7 @@ test('a table fits the terminal, and wide characters count as two', async () => 
   assert.match(row ?? '', /…/)
 })
 
-test('a list of threads says who wrote, what, and how much is unread, as wide as the terminal', async () => {
+test('a list of threads shows sender, subject and unread count, and is as wide as the terminal', async () => {
   for (const columns of [60, 80, 100]) {
     const [head, subject, ...more] = await linesAt(columns, 'threads', 'list')
     assert.deepEqual(more, [])
@@ -67,7 +66,7 @@ test('a list of threads says who wrote, what, and how much is unread, as wide as
   assert.equal(subject, '  Lunch?  On Friday, at noon?')
 })
 
-test('a list of inboxes says how much is unread, and has the more columns the wider it is', async () => {
+test('a list of inboxes shows the unread count, and more columns on a wider terminal', async () => {
   for (const [columns, titles] of [
     [80, 'ID ADDRESS UNREAD LAST MESSAGE'],
     [100, 'ID ADDRESS DISPLAY NAME UNREAD LAST MESSAGE'],
@@ -79,7 +78,7 @@ test('a list of inboxes says how much is unread, and has the more columns the wi
   }
 })
 
-test('in a pipe nothing is cut, coloured or boxed, and cells are separated by tabs', async () => {
+test('in a pipe the output is not cut, coloured or boxed, and tabs separate the cells', async () => {
   const stdout = await world.good('threads', 'list')
   assert.doesNotMatch(stdout, STEERING)
   assert.doesNotMatch(stdout, /[…│┌─]/)
@@ -87,7 +86,7 @@ test('in a pipe nothing is cut, coloured or boxed, and cells are separated by ta
   assert.ok(stdout.includes('漢字'.repeat(40)))
 })
 
-test('colours are for terminals whose owner wants them', async () => {
+test('colours appear only on terminals whose user wants them', async () => {
   const coloured = await world.atTerminal(['inbox', 'list'], 100).ended
   assert.match(coloured.stdout, /\x1b\[/)
   const without = [
@@ -98,7 +97,7 @@ test('colours are for terminals whose owner wants them', async () => {
   for (const { stdout } of without) assert.doesNotMatch(stdout, /\x1b/)
 })
 
-test('nothing of a mail steers the terminal, whichever command shows it', async () => {
+test('no command lets text of a mail control the terminal', async () => {
   const { id, threadId } = message
   const commands = [
     ['messages', 'get', id],
@@ -125,17 +124,17 @@ test('nothing of a mail steers the terminal, whichever command shows it', async 
   }
 })
 
-test('JSON says what the API says, escaped', async () => {
+test('JSON output equals that of the API, escaped', async () => {
   const { stdout } = await world.atTerminal(['messages', 'get', message.id, '--json'], 90).ended
   assert.equal(JSON.parse(stdout).subject, (await world.client.messages.get(message.id)).subject)
 })
 
-test('in a pipe a message is byte for byte what came', async () => {
+test('in a pipe a raw message is byte for byte what was received', async () => {
   const { content } = await world.client.messages.raw(message.id)
   assert.equal(await world.good('messages', 'raw', message.id), Buffer.from(content).toString())
 })
 
-test('a progress line is for terminals alone', async () => {
+test('a progress line appears only on a terminal', async () => {
   const waiting = await world.atTerminal(['wait', '--timeout', '1s'], 90).ended
   assert.match(waiting.stdout, /Waiting for mail …/)
   const piped = await world.run(['wait', '--timeout', '1s'])

@@ -8,7 +8,7 @@ import { CliWorld } from '#test/cli-world.ts'
 
 let world: CliWorld
 let inbox: Inbox
-/** Ended with the file, also where a test did not come to its end. */
+/** Ended with the file, even when a test fails. */
 const servers: Server[] = []
 before(async () => {
   world = await CliWorld.open()
@@ -26,7 +26,7 @@ async function receive(subject: string, text = 'A text.', from = 'ann@sender.exa
   await world.client.sandbox.receive({ from, to: inbox.address, subject, text })
 }
 
-/** Until the command has ended: it may not be waiting yet. */
+/** Repeats until the command has ended, because the command may not be waiting yet. */
 async function receiveUntil(ended: Promise<unknown>, subject: string, text?: string) {
   let isOver = false
   void ended.then(() => {
@@ -38,7 +38,7 @@ async function receiveUntil(ended: Promise<unknown>, subject: string, text?: str
   }
 }
 
-test('wait prints the message that matches, and no other', async () => {
+test('wait prints only the message that matches', async () => {
   const args = [
     'wait',
     '--inbox',
@@ -57,7 +57,7 @@ test('wait prints the message that matches, and no other', async () => {
   assert.equal(JSON.parse(stdout).subject, 'This is WANTED')
 })
 
-test('wait counts what came before it where it is told to', async () => {
+test('wait includes earlier messages when asked to', async () => {
   await receive('Before the call')
   const { data } = await world.client.messages.list(inbox.id, { limit: 1 }).page()
   await receive('Behind it')
@@ -80,7 +80,7 @@ test('wait --since waits for the first message of an inbox', async () => {
   await world.client.inboxes.delete(empty.id)
 })
 
-test('wait --code prints the code alone, and passes over mail without one', async () => {
+test('wait --code prints only the code, and skips mail without one', async () => {
   const running = world.start(['wait', '--code', '--timeout', '60s'])
   await receive('Newsletter', 'Nothing to see in 2026.')
   await receiveUntil(running.ended, 'Your verification code', 'Your verification code is 482913.')
@@ -92,7 +92,7 @@ test('wait --code prints the code alone, and passes over mail without one', asyn
   assert.match(none.stderr, /No message with a code/)
 })
 
-test('listen goes on behind the last event when the service was away', async () => {
+test('listen continues after the last event when the service was away', async () => {
   const running = world.start([
     'listen',
     '--json',
@@ -135,7 +135,7 @@ test('a key that is revoked ends listen with 3', async () => {
 
 type Told = { headers: IncomingHttpHeaders; body: string }
 
-test('listen --forward posts what a webhook would get, and outlives a dead receiver', async () => {
+test('listen --forward posts the same requests as a webhook, and survives a receiver that is down', async () => {
   const told: Told[] = []
   let answer = 500
   const receiver = createServer(async (request, response) => {
@@ -185,7 +185,7 @@ test('listen --forward posts what a webhook would get, and outlives a dead recei
   await running.ended
 })
 
-test('a secret of one’s own signs, and one of another form is refused', async () => {
+test('listen --forward signs with a given secret and refuses a malformed one', async () => {
   const url = 'http://127.0.0.1:9/'
   const wrong = await world.run(['listen', '--forward', url, '--secret', 'short'])
   assert.equal(wrong.code, 2)

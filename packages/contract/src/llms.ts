@@ -1,13 +1,13 @@
 // The contract as pages for language models (llmstxt.org): llms.txt, the overview, and llms-full.txt, every
 // operation with its fields.
 
-import { type Operation, type Tag, tags } from '#operations/operation.ts'
 import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { eventKindTable } from './event-kinds.ts'
 import { type Field, fieldsOf } from './fields.ts'
 import { type Guide, guidesOf } from './guides.ts'
 import { API_VERSION, webSocketPathItem } from './openapi.ts'
 import { componentName, components } from './openapi-components.ts'
+import { type Operation, type Tag, tags } from './operation.ts'
 import { errorsOf, type OperationId, operationIds, operationOf } from './operations.ts'
 import { eventKinds, WEB_SOCKET_PATH } from './vocabulary.ts'
 

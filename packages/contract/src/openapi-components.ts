@@ -1,19 +1,9 @@
 // The shapes that have a name in the OpenAPI document, which refers to them.
 
-import { originalOf, type TSchema } from '#schema.ts'
-import {
-  Account,
-  ApiKey,
-  NewAccount,
-  NewApiKey,
-  OwnAccount,
-  Pairing,
-  Session,
-  StartedPairing,
-  Stats,
-} from '#shapes/account.ts'
-import { Domain, DomainRecord } from '#shapes/domain.ts'
-import { ErrorBody } from '#shapes/error.ts'
+import { Account, NewAccount, OwnAccount } from './accounts.ts'
+import { ApiKey, NewApiKey } from './api-keys.ts'
+import { Domain, DomainRecord } from './domains.ts'
+import { ErrorBody } from './error.ts'
 import {
   Event,
   EventAttachment,
@@ -21,15 +11,22 @@ import {
   EventDomain,
   EventMessage,
   EventWebhook,
-} from '#shapes/event.ts'
-import { ChangedInbox, Inbox, Pod } from '#shapes/inbox.ts'
-import { Attachment, Authentication, Extracted, Message } from '#shapes/message.ts'
-import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
-import { SearchHit, SearchResult } from '#shapes/search.ts'
-import { QuarantinedMessage, SenderRule, Suppression } from '#shapes/sender.ts'
-import { AttachmentToSend, Delivery, SendMessage, SentMessage } from '#shapes/sending.ts'
-import { Thread, ThreadMessages } from '#shapes/thread.ts'
-import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
+} from './events.ts'
+import { ChangedInbox, Inbox } from './inboxes.ts'
+import { Attachment, Authentication, Extracted, Message } from './messages.ts'
+import { Pairing, StartedPairing } from './pairings.ts'
+import { Pod } from './pods.ts'
+import { QuarantinedMessage } from './quarantine.ts'
+import { CapturedMessage, InboundMail, ReceivedMail } from './sandbox.ts'
+import { originalOf, type TSchema } from './schema.ts'
+import { SearchHit, SearchResult } from './search.ts'
+import { SenderRule } from './sender-rules.ts'
+import { AttachmentToSend, Delivery, SendMessage, SentMessage } from './sending.ts'
+import { Session } from './sessions.ts'
+import { Stats } from './stats.ts'
+import { Suppression } from './suppressions.ts'
+import { Thread, ThreadMessages } from './threads.ts'
+import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
 
 export const components: Readonly<Record<string, TSchema>> = {
   Account,

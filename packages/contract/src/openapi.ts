@@ -1,13 +1,13 @@
 // The contract as an OpenAPI 3.1 document.
 
-import { type BodyMediaType, type Operation, tags } from '#operations/operation.ts'
-import type { TObject } from '#schema.ts'
-import { ErrorBody, errorExample } from '#shapes/error.ts'
-import { Event } from '#shapes/event.ts'
-import { MAILBOX, portablePatterns, RULE, TRIMMED } from '#shapes/text.ts'
+import { ErrorBody, errorExample } from './error.ts'
 import { type ErrorCode, errorCodes } from './error-codes.ts'
+import { Event } from './events.ts'
 import { componentName, components } from './openapi-components.ts'
+import { type BodyMediaType, type Operation, tags } from './operation.ts'
 import { errorsOf, isBodyOptional, operationIds, operationOf } from './operations.ts'
+import type { TObject } from './schema.ts'
+import { MAILBOX, portablePatterns, RULE, TRIMMED } from './text.ts'
 import {
   CSRF_HEADER,
   SECURE_SESSION_COOKIE,

@@ -1,25 +1,27 @@
 // The table of operations. HTTP routes, the OpenAPI document, the reference page, the SDK and the command line
 // are made from it.
 
-import {
-  apiKeyOperations,
-  pairingOperations,
-  sessionOperations,
-  statsOperations,
-} from '#operations/account.ts'
-import { domainOperations } from '#operations/domains.ts'
-import { eventOperations } from '#operations/events.ts'
-import { inboxOperations, podOperations } from '#operations/inboxes.ts'
-import { messageOperations } from '#operations/messages.ts'
-import type { Operation } from '#operations/operation.ts'
-import { sandboxOperations } from '#operations/sandbox.ts'
-import { senderOperations } from '#operations/senders.ts'
-import { sendingOperations, unsubscribeOperations } from '#operations/sending.ts'
-import { adminOperations, serviceOperations } from '#operations/service.ts'
-import { threadOperations } from '#operations/threads.ts'
-import { webhookOperations } from '#operations/webhooks.ts'
-import type { Static, TSchema } from '#schema.ts'
+import { accountOperations, adminOperations } from './accounts.ts'
+import { apiKeyOperations } from './api-keys.ts'
+import { domainOperations } from './domains.ts'
 import type { ErrorCode } from './error-codes.ts'
+import { eventOperations } from './events.ts'
+import { inboxOperations } from './inboxes.ts'
+import { messageOperations } from './messages.ts'
+import type { Operation } from './operation.ts'
+import { pairingOperations } from './pairings.ts'
+import { podOperations } from './pods.ts'
+import { quarantineOperations } from './quarantine.ts'
+import { sandboxOperations } from './sandbox.ts'
+import type { Static, TSchema } from './schema.ts'
+import { senderRuleOperations } from './sender-rules.ts'
+import { sendingOperations } from './sending.ts'
+import { serviceOperations } from './service.ts'
+import { sessionOperations } from './sessions.ts'
+import { statsOperations } from './stats.ts'
+import { suppressionOperations } from './suppressions.ts'
+import { threadOperations } from './threads.ts'
+import { webhookOperations } from './webhooks.ts'
 
 const operations = {
   ...podOperations,
@@ -28,8 +30,10 @@ const operations = {
   ...threadOperations,
   ...messageOperations,
   ...sendingOperations,
-  ...unsubscribeOperations,
-  ...senderOperations,
+  ...suppressionOperations,
+  ...senderRuleOperations,
+  ...accountOperations,
+  ...quarantineOperations,
   ...eventOperations,
   ...webhookOperations,
   ...sandboxOperations,

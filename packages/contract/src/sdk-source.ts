@@ -1,18 +1,10 @@
 // Generated sources of the SDK: the type declarations that a packed SDK has instead of the contract, and its
 // table of routes.
 
-import {
-  Account,
-  ApiKey,
-  NewAccount,
-  NewApiKey,
-  OwnAccount,
-  Pairing,
-  Session,
-  StartedPairing,
-  Stats,
-} from '#shapes/account.ts'
-import { Domain, DomainRecord } from '#shapes/domain.ts'
+import { Account, NewAccount, OwnAccount } from './accounts.ts'
+import { ApiKey, NewApiKey } from './api-keys.ts'
+import { Domain, DomainRecord } from './domains.ts'
+import { errorCodes } from './error-codes.ts'
 import {
   Event,
   EventAttachment,
@@ -20,17 +12,22 @@ import {
   EventDomain,
   EventMessage,
   EventWebhook,
-} from '#shapes/event.ts'
-import { ChangedInbox, Inbox, Pod } from '#shapes/inbox.ts'
-import { Attachment, Authentication, Extracted, Message } from '#shapes/message.ts'
-import { CapturedMessage, ReceivedMail } from '#shapes/sandbox.ts'
-import { SearchHit, SearchResult } from '#shapes/search.ts'
-import { QuarantinedMessage, SenderRule, Suppression } from '#shapes/sender.ts'
-import { AttachmentToSend, Delivery, SentMessage } from '#shapes/sending.ts'
-import { Participant, Thread, ThreadMessages } from '#shapes/thread.ts'
-import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
-import { errorCodes } from './error-codes.ts'
+} from './events.ts'
+import { ChangedInbox, Inbox } from './inboxes.ts'
+import { Attachment, Authentication, Extracted, Message } from './messages.ts'
 import { operationIds, operationOf } from './operations.ts'
+import { Pairing, StartedPairing } from './pairings.ts'
+import { Pod } from './pods.ts'
+import { QuarantinedMessage } from './quarantine.ts'
+import { CapturedMessage, ReceivedMail } from './sandbox.ts'
+import { SearchHit, SearchResult } from './search.ts'
+import { SenderRule } from './sender-rules.ts'
+import { AttachmentToSend, Delivery, SentMessage } from './sending.ts'
+import { Session } from './sessions.ts'
+import { Stats } from './stats.ts'
+import { Suppression } from './suppressions.ts'
+import { Participant, Thread, ThreadMessages } from './threads.ts'
+import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
 
 const shapes: Readonly<Record<string, unknown>> = {
   Account,

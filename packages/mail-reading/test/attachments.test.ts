@@ -66,7 +66,7 @@ describe('attachments', () => {
     assert.equal(readAttachment(raw, 'none'), null)
   })
 
-  test('are safe and unique in name, whatever the sender wrote', () => {
+  test('have safe and unique names, whatever the sender wrote', () => {
     const names = ['../../etc/passwd', 'a.txt', 'a.txt', '', 'x'.repeat(5_000), 'CON']
     const raw = messageOf(
       multipart(
@@ -126,7 +126,7 @@ describe('attachments', () => {
     }
   })
 
-  test('of a message that breaks a bound end with the rest as one opaque attachment', () => {
+  test('of a message that exceeds a limit end with the rest as one opaque attachment', () => {
     let deep = textPart('innermost')
     for (let level = 0; level <= MIME_DEPTH_MAX; level += 1) {
       deep = multipart('mixed', `b${level}.`, [deep])

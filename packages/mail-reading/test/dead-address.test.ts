@@ -10,13 +10,13 @@ function judge(words: string): boolean {
 }
 
 const DEAD = [
-  // By their codes, whatever they say.
+  // Classified by their codes, whatever the text.
   '550 5.1.1 The email account that you tried to reach does not exist.',
   '550 5.1.1 Mailbox full of surprises',
   '554 5.1.2 Bad destination system',
   '556 5.1.10 Recipient domain has a null MX record',
   '550 5.2.1 The email account that you tried to reach is inactive.',
-  // By their words, where there is no code.
+  // Classified by their words, without a code.
   '550 No such user here',
   '550 No such recipient',
   '550 User unknown',
@@ -37,14 +37,14 @@ const DEAD = [
   '550 invalid local-part',
   '550 Recipient name is not recognized',
   '550 The recipient is no longer on this server; mailbox no longer exists',
-  // By their words, where the code says no more than no.
+  // Classified by their words, because the code only says no.
   '550 5.0.0 User unknown',
   '550 5.1.0 Address rejected: no such user',
   '550 5.5.0 Requested action not taken: mailbox unavailable, user unknown',
 ]
 
 const ALIVE = [
-  // Policy and full, also where the words sound otherwise.
+  // Policy and full mailboxes, also where the words suggest a dead address.
   '550 5.7.1 User unknown',
   '554 5.7.1 <bob@far.example>: Recipient address rejected: user does not exist',
   '550 5.7.606 Access denied, banned sending IP',
@@ -65,11 +65,11 @@ const ALIVE = [
   '554 Transaction failed',
   '550 Relaying denied',
   '550 relay not permitted',
-  // The sender’s address is meant.
+  // About the sender's address.
   '550 5.1.0 <me@here.example>: Sender address rejected: User unknown in virtual mailbox table',
   '550 Sender address does not exist',
   '550 sender verify failed: unknown user',
-  // The client is meant, or its account.
+  // About the client or its account.
   '550 Your account has been suspended',
   '550 The account has been disabled',
   '550 No such account',
@@ -90,7 +90,7 @@ const ALIVE = [
   '554 5.5.1 Error: no valid recipients',
   '550 User ann@here.example not listed in the directory',
   "550 This user doesn't have an account here",
-  // Not for good.
+  // Temporary.
   '450 4.1.1 User unknown',
   '450 User unknown in virtual mailbox table',
   '451 No such user yet',
@@ -103,7 +103,7 @@ const ALIVE = [
 for (const words of DEAD) test(`dead: ${words}`, () => assert.equal(judge(words), true))
 for (const words of ALIVE) test(`not dead: ${words}`, () => assert.equal(judge(words), false))
 
-test('a long refusal is judged at once', () => {
+test('a long refusal is classified at once', () => {
   const words = ['user '.repeat(20_000), 'mailbox '.repeat(12_000), 'account has '.repeat(9_000)]
   for (const text of words) {
     const startMs = cpuTimeMs()

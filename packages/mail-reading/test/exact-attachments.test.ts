@@ -60,7 +60,7 @@ const file: fc.Arbitrary<File> = fc
     encoding: fc.constantFrom('7bit', '8bit', 'binary', '', 'x-own', 'base64', 'quoted-printable'),
     content,
   })
-  // Without a word to the contrary these two are the text of the message.
+  // Without a disposition or name these two are the text of the message.
   .map((value) =>
     /plain|html/i.test(value.type) && !/^attachment/i.test(value.disposition)
       ? { ...value, disposition: 'attachment' }
@@ -87,7 +87,7 @@ const { node: tree } = fc.letrec<{ node: Multipart; child: Node }>((tie) => ({
   ),
 }))
 
-test('every file of any tree of parts is listed in order and read octet for octet', () => {
+test('every file in any tree of parts is listed in order and read octet for octet', () => {
   fc.assert(
     fc.property(tree, (root) => {
       const raw = messageFrom(root)
@@ -111,12 +111,12 @@ test('every file of any tree of parts is listed in order and read octet for octe
 describe('an attachment', () => {
   const CSV = 'a,b\r\n1,2'
 
-  test('that is a message of its own ends where the message does', () => {
+  test('that is an enclosed message ends where the enclosed message does', () => {
     const raw = messageOf(part(`${CSV}\r\n`, 'Content-Type: text/csv'))
     assert.equal(contentAt(raw, 0), `${CSV}\r\n`)
   })
 
-  test('that is an enclosed message is that message, also where it was encoded', () => {
+  test('that is an enclosed message is that message, even if it was encoded', () => {
     const inner =
       'Subject: inner\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\n\r\nx\r\n--c--'
     const encoded = (body: string, encoding: string) =>
@@ -131,7 +131,7 @@ describe('an attachment', () => {
     for (const index of [0, 1, 2]) assert.equal(contentAt(raw, index), inner)
   })
 
-  test('keeps its type and name where the type is written as no two parsers read it', () => {
+  test('keeps its type and name where parsers disagree on the type', () => {
     const odd = part(
       CSV,
       'Content-Type: "text/plain"; name="b.txt"',
@@ -147,7 +147,7 @@ describe('an attachment', () => {
     assert.equal(contentAt(raw, 0), CSV)
   })
 
-  test('of a hundred thousand lines is whole', () => {
+  test('of a hundred thousand lines is complete', () => {
     const content = 'ab\r\n'.repeat(100_000)
     const raw = messageOf(multipart('mixed', 'b', [part(content, 'Content-Type: text/csv')]))
     assert.deepEqual(parseMessage(raw).defects, [])
@@ -204,7 +204,7 @@ function messageFrom(root: Multipart): Buffer {
     if (node.kind === 'text')
       return Buffer.from(`Content-Type: ${node.type}\r\n\r\n${node.content}`)
     if (node.kind === 'file') return writeFile(node)
-    // No line of a content is a delimiter of these.
+    // Never equal to a line of the content.
     const boundary = `=_b${boundaries++}`
     const fields = `Content-Type: multipart/${node.subtype}; boundary="${boundary}"\r\n\r\npreamble`
     const children = node.children.flatMap((child) => [

@@ -120,8 +120,8 @@ describe('a parsed message', () => {
   })
 })
 
-describe('the way past the parser', () => {
-  test('is open to small plain mail only', () => {
+describe('the fast path around the parser', () => {
+  test('takes only small plain mail', () => {
     const small = message(...ENVELOPE_FIELDS, '', 'Hello')
     assert.deepEqual(parseIfPlainAndSmall(small), parseMessage(small))
     const large = message(...ENVELOPE_FIELDS, '', 'x'.repeat(INLINE_PARSE_BYTES_MAX))
@@ -136,7 +136,7 @@ describe('the way past the parser', () => {
     }
   })
 
-  test('of a defeated parser keeps the header and the whole message', () => {
+  test('that defeats the parser keeps its header and the whole message', () => {
     const raw = messageOf(multipart('mixed', 'b', [textPart('Hello')]))
     const parsed = parseDefeated(raw, 'parse-timed-out')
     assert.equal(parsed.headers.subject, 'Sample')

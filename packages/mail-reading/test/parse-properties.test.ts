@@ -47,7 +47,7 @@ function assertClean(value: unknown): void {
   else if (typeof value === 'object' && value !== null) Object.values(value).forEach(assertClean)
 }
 
-test('whatever the octets, there is a clean result and every listed attachment can be read', () => {
+test('any octets give a clean result, and every listed attachment can be read', () => {
   fc.assert(
     fc.property(hostile, (raw) => {
       const parsed = parseMessage(raw)
@@ -66,7 +66,7 @@ test('whatever the octets, there is a clean result and every listed attachment c
   )
 })
 
-test('plain text is the same alone and as a part', () => {
+test('plain text reads the same alone and as a part', () => {
   const line = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 60 }).map((text) => text.replace(/[\r\n\0]/g, '')),
     fc.constantFrom(
@@ -129,7 +129,7 @@ test('plain text is the same alone and as a part', () => {
   )
 })
 
-test('of well-formed mail another parser reads the same text and files', async () => {
+test('another parser reads the same text and files from well-formed mail', async () => {
   const files = fc.constantFrom(
     ['Content-Type: application/pdf; name="a b.pdf"'],
     ["Content-Type: text/csv; name*0*=utf-8''%C3%BC; name*1=.csv", 'Content-ID: <a@b.example>'],

@@ -30,7 +30,7 @@ function original(changes: Partial<Original> = {}): Original {
 
 const ATTRIBUTION = 'On Fri, 20 Nov 2026 at 09:00 UTC, Bob Peer wrote:'
 
-/** Of the content between the tags of our own block. */
+/** The content between the tags of our own block. */
 function quotedMarkup(html: string): string {
   const quote = quoteHtml(original({ html }))
   return quote.slice(
@@ -39,7 +39,7 @@ function quotedMarkup(html: string): string {
   )
 }
 
-test('a text quote has a blank line, who wrote when, and the marked lines', () => {
+test('a text quote has a blank line, an attribution, and the marked lines', () => {
   assert.equal(quoteText(original()), `\n\n${ATTRIBUTION}\n> Hello\n>\n>> older\n> bye`)
   assert.equal(
     quoteText(original({ text: 'a\r\nb\rc  \n\n' })),
@@ -49,20 +49,20 @@ test('a text quote has a blank line, who wrote when, and the marked lines', () =
   assert.equal(quoteText(original({ text: '' })), `\n\n${ATTRIBUTION}\n>`)
 })
 
-test('text without HTML is quoted in HTML as it is', () => {
+test('text without HTML is quoted verbatim in HTML', () => {
   const quote = quoteHtml(original({ text: 'a < b\n</blockquote>\n& c', fromName: '<b>Bob</b>' }))
   assert.ok(quote.includes('a &lt; b<br>\n&lt;/blockquote&gt;<br>\n&amp; c</blockquote></div>'))
   assert.ok(quote.includes('&lt;b&gt;Bob&lt;/b&gt; wrote:'))
 })
 
-test('of a document the content of its body is quoted', () => {
+test("only the content of a document's body is quoted", () => {
   const html = `<!DOCTYPE html><html><head><title>T</title><style>p{}</style><meta charset=x>
     <base href="https://evil.example/"><link rel=stylesheet href=x></head>
     <body onload="x()"><p class="a" onclick="x()" style="color:red;position:fixed">Hi <b>there</b></p></body></html>`
   assert.equal(quotedMarkup(html).trim(), '<p class="a" style="color:red">Hi <b>there</b></p>')
 })
 
-test('what runs, loads, asks or moves is not quoted', () => {
+test('quotes hold no scripts, resources, forms or animation', () => {
   const cases: [string, string][] = [
     ['a<script>alert(1)</script>b', 'ab'],
     ['a<script>never closed', 'a'],
@@ -97,7 +97,7 @@ test('what runs, loads, asks or moves is not quoted', () => {
   for (const [html, expected] of cases) assert.equal(quotedMarkup(html), expected, html)
 })
 
-/** Names of the tags that are open at the end, or null when an end tag closes nothing or another. */
+/** Names of the tags open at the end, or null when an end tag does not match the last open tag. */
 function openAtEnd(html: string): string[] | null {
   const open: string[] = []
   for (const [, slash, name = ''] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)(?:\s[^<>]*)?>/g)) {
@@ -108,7 +108,7 @@ function openAtEnd(html: string): string[] | null {
   return open
 }
 
-test('nothing closes more than it opened, and no bracket is left that is no tag of ours', () => {
+test('quotes close only tags that they opened, and brackets occur only in our tags', () => {
   const piece = fc.constantFrom(
     ...`</blockquote> </div> <div> <blockquote> <p> </p> <b> </b> <table> <tr> <td> </table>
     <script> </script> <style> </style> <svg> </svg> <math> <title> </title> <textarea>
@@ -141,7 +141,7 @@ test('nothing closes more than it opened, and no bracket is left that is no tag 
   )
 })
 
-test('quotes are bounded, with a mark where they are cut', () => {
+test('quotes are bounded, and a mark shows where they are cut', () => {
   const long = quoteText(original({ text: `${'x'.repeat(70)}\n`.repeat(10_000) }))
   assert.ok(
     long.length < QUOTED_TEXT_LENGTH_MAX + 200 && long.endsWith(`\n> ${'x'.repeat(70)}\n> […]`),
@@ -170,7 +170,7 @@ test('quotes are bounded, with a mark where they are cut', () => {
   assert.ok(name.length < 400)
 })
 
-test('our own quote is cut off again, in text and through HTML', async () => {
+test('our own quote is removed when reading, from text and HTML', async () => {
   const names = [
     'Bob Peer',
     'bob@peer.example',
@@ -216,7 +216,7 @@ test('our own quote is cut off again, in text and through HTML', async () => {
   assert.equal(htmlOnly.extractedText, 'My answer.')
 })
 
-test('a body is text, HTML with a text made of it, or both as they were given', () => {
+test('a body is stored as given: text, HTML with a text made of it, or both', () => {
   const of = (body: string, bodyHtml: string | null = null) => {
     const { text, html, ownText } = bodyParts({ body, bodyHtml, quote: null })
     assert.equal(ownText, text)
@@ -229,7 +229,7 @@ test('a body is text, HTML with a text made of it, or both as they were given', 
   assert.deepEqual(of('Hi', ''), { text: 'Hi', html: '' })
 })
 
-test('HTML in which nothing would be seen is a text that looks like it', () => {
+test('HTML that would show nothing is sent as text that looks like it', () => {
   const of = (body: string) => {
     const { text, html } = bodyParts({ body, bodyHtml: null, quote: null })
     return html === '' ? text : 'HTML'
@@ -241,7 +241,7 @@ test('HTML in which nothing would be seen is a text that looks like it', () => {
   }
 })
 
-test('what costs much is told beforehand, and there is a cheap way for it', () => {
+test('costly HTML is recognised in advance and quoted in a cheap form', () => {
   const many = '<p>x'.repeat(25_000)
   const quote = original({ html: many })
   const source = { body: 'Hi', bodyHtml: null, quote: null }
@@ -270,7 +270,7 @@ test('what costs much is told beforehand, and there is a cheap way for it', () =
   assert.match(quoted.text, /^Hi\n\nOn .*> old$/s)
 })
 
-test('the quote stands within the body of a document', () => {
+test('the quote is placed within the body of a document', () => {
   const html = (body: string) => bodyParts({ body, bodyHtml: null, quote: original() }).html
   assert.match(
     html('<html><body><p>x</p></body></html>'),
@@ -281,7 +281,7 @@ test('the quote stands within the body of a document', () => {
   assert.match(html('<p>x</p>'), /<\/blockquote><\/div>\n$/)
 })
 
-test('hostile bodies take no more than linear time', () => {
+test('hostile bodies take linear time', () => {
   const started = process.cpuUsage()
   const quote = original({ html: '<b>'.repeat(QUOTED_TAGS_MAX), text: ' '.repeat(1_000_000) })
   bodyParts({

@@ -81,7 +81,7 @@ for (const header of HEADERS) {
   })
 }
 
-test('a message without a quote is returned whole, its end trimmed', () => {
+test('a message without a quote is returned whole, without trailing white space', () => {
   const texts = [
     'Hello Bo,\r\n\r\nsee the list:  \r\n- one\r\n- two',
     'On the other hand, we should wait.\nOn Monday we meet.\nOn 3 May 2021 I wrote the following:\nGo on.',
@@ -136,18 +136,18 @@ test('answers between and below quotes are joined in order', () => {
   assert.equal(extractReply(text.join('\n')), 'Hi Ann,\n\nTuesday.\nThe blue one.')
 })
 
-test('a reply of nothing but marked quotes is empty, one of an unmarked quote is whole', () => {
+test('a reply of only marked quotes is empty, and one of an unmarked quote is whole', () => {
   const attribution = 'On 16 Nov 2021, at 12:34, Ann Lee <ann@example.org> wrote:'
   assert.equal(extractReply(`${attribution}\n> Which day?\n`), '')
   assert.equal(extractReply(`${attribution}\nWhich day?\n`), `${attribution}\nWhich day?`)
 })
 
-test('an attribution on the line of the text leaves the text', () => {
+test('an attribution on a line of text leaves the text', () => {
   const attribution = 'On Tue, Nov 16, 2021 at 12:34 PM, ann@example.org wrote:'
   assert.equal(extractReply(`Agreed --- ${attribution}\n> Which day?`), 'Agreed')
 })
 
-test('a signature that a line of its own opens is left out', () => {
+test('a signature after a signature line is left out', () => {
   const signatures = [
     '-- \nBo Ek\nExample Ltd',
     '--\nBo',
@@ -173,7 +173,7 @@ test('a signature that a line of its own opens is left out', () => {
   }
 })
 
-test('a closing is kept with what the author adds after it', () => {
+test('a closing formula is kept with the text after it', () => {
   const texts = [
     `Best regards,\n\n${REPLY}`,
     `${REPLY}\n\nRegards,\nBo\n\nPS: bring the key.`,
@@ -182,7 +182,7 @@ test('a closing is kept with what the author adds after it', () => {
   for (const text of texts) assert.equal(extractReply(text), text)
 })
 
-test('hostile text costs time in proportion to its length', () => {
+test('time to read hostile text grows linearly with its length', () => {
   const lines = (line: string): string => `${line}\n`.repeat(Math.ceil(1_000_000 / line.length / 2))
   const texts = {
     quotes: lines('>'),
@@ -213,7 +213,7 @@ test('hostile text costs time in proportion to its length', () => {
   }
 })
 
-test('any text is taken, and no line is invented', () => {
+test('any text is accepted, and no line is invented', () => {
   const pieces = fc.constantFrom(
     ...['> ', '\n', '\r', ' ', 'On 3 May 2021 ', 'a@b.c', '<', '>:', ' wrote:', 'From: ', 'To: x'],
     ...[

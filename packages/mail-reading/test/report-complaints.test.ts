@@ -1,4 +1,4 @@
-// Complaints: feedback reports (RFC 5965), what providers send in their place, and service notices.
+// Complaints: feedback reports (RFC 5965), substitutes that providers send, and service notices.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -39,7 +39,7 @@ test('a feedback report is read field by field', () => {
   })
 })
 
-test('a complainer whom the report hides is whom the message was for', () => {
+test('a hidden complainer is the recipient of the returned message', () => {
   const found = read(feedback(['Feedback-Type: abuse']))
   assert.deepEqual(found.kind === 'complaint' && found.recipients, ['bob@far.example'])
   const hidden = RETURNED.map((line) =>
@@ -50,18 +50,18 @@ test('a complainer whom the report hides is whom the message was for', () => {
 })
 
 for (const type of ['fraud', 'virus', 'other', 'opt-out', 'not-spam', 'auth-failure']) {
-  test(`the feedback type ${type} is told`, () => {
+  test(`the feedback type ${type} is reported`, () => {
     const found = read(feedback([`Feedback-Type: ${type}`]))
     assert.equal(found.kind === 'complaint' && found.feedbackType, type)
   })
 }
 
-test('the null reverse-path is told apart from none', () => {
+test('the null reverse-path differs from a missing one', () => {
   const found = read(feedback(['Feedback-Type: abuse', 'Original-Mail-From: <>']))
   assert.equal(found.kind === 'complaint' && found.originalMailFrom, '')
 })
 
-test('a message returned with the provider’s own field is a complaint', () => {
+test('a returned message with the provider’s own field is a complaint', () => {
   const text = report([{ type: 'message/rfc822', lines: RETURNED }], {
     from: 'staff@provider.example',
     subject: 'complaint about message from 192.0.2.1',
@@ -78,7 +78,7 @@ test('a message returned with the provider’s own field is a complaint', () => 
 const LOOP = { from: 'fbl@far.example', subject: 'A complaint about your mail' }
 const MIXED = 'multipart/mixed; boundary="=_part"'
 
-test('words of complaint without a returned message are none', () => {
+test('words of complaint without a returned message are no complaint', () => {
   for (const from of ['complaints@bank.example', 'fbl@far.example', 'staff@hotmail.com']) {
     const text = notice(['Your complaint has been received, and will be dealt with.'], {
       from,
@@ -89,7 +89,7 @@ test('words of complaint without a returned message are none', () => {
   }
 })
 
-test('a complaint without a feedback part returns a message that shows where it came from', () => {
+test('a complaint without a feedback part counts if its returned message shows its origin', () => {
   const withReturned = (lines: readonly string[], fields: readonly string[] = []) =>
     read(
       report(
@@ -116,7 +116,7 @@ test('an automatic answer that returns the message is no complaint', () => {
   assert.notEqual(read(report(parts, away)).kind, 'complaint')
 })
 
-test('a service’s notice of a complaint is one', () => {
+test('a service’s notice of a complaint is a complaint', () => {
   const json = JSON.stringify({
     notificationType: 'Complaint',
     complaint: {
@@ -147,7 +147,7 @@ test('a service’s notice of a complaint is one', () => {
   })
 })
 
-test('a service’s notice of a bounce is one, also where its line was broken', () => {
+test('a service’s notice of a bounce is a bounce, even with its line broken', () => {
   const json = JSON.stringify({
     notificationType: 'Bounce',
     bounce: {

@@ -75,7 +75,7 @@ const folder = new URL('../src/report/', import.meta.url)
 const sources = [...readdirSync(folder).map((name) => new URL(name, folder))].map((url) =>
   readFileSync(url, 'utf8'),
 )
-/** The words that the patterns look for, and a few of the comments. */
+/** The words that the patterns search for, and a few of the comments. */
 const words = [...new Set(sources.join('\n').match(/[\p{L}]{2,}/gu))]
 const marks = [
   ...' \t@<>.:;=_-*#()[]{}"\'`|,/\\?!0→\u2028',
@@ -102,7 +102,7 @@ const hostile = fc
     return body.slice(0, REPORT_LINE_LENGTH_MAX - end.length) + end
   })
 
-/** Such as once took seconds. */
+/** Inputs that once took seconds. */
 const KNOWN = [
   `to${'a'.repeat(REPORT_LINE_LENGTH_MAX - 3)}!`,
   `${'recipients '.repeat(181)}!`,

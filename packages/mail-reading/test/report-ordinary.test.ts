@@ -51,14 +51,14 @@ const FAILURE = [
   'Sorry, your mail to bob@far.example could not be delivered: 550 5.1.1 User unknown',
 ]
 
-test('a null reverse-path counts where the envelope has it, not where a field claims it', () => {
+test('a null reverse-path counts in the envelope, not in a field that claims it', () => {
   const text = notice(FAILURE, { from: PERSON, subject: 'Hello' })
   assert.match(text, /^Return-Path: <>$/m)
   assert.deepEqual(read(text, { hasNullSender: false }), { kind: 'none' })
   assert.equal(read(text, { hasNullSender: true }).kind, 'bounce')
 })
 
-test('a null reverse-path alone makes no report of words without a reply or the message', () => {
+test('a null reverse-path alone does not make a report of words without a reply or a message', () => {
   const text = notice(['Your parcel could not be delivered to bob@far.example.'], {
     from: 'Parcel delivery system <support@shop.example>',
     subject: 'Delivery failed',
@@ -73,7 +73,7 @@ for (const from of [
   'bob@postmaster.example',
   'My mailer-daemon <eve@far.example>',
 ]) {
-  test(`${from} is no mail system`, () => {
+  test(`mail from ${from} is not from a mail system`, () => {
     const text = notice(FAILURE, { from, subject: 'Delivery failed' })
     assert.deepEqual(read(text, { hasNullSender: false }), { kind: 'none' })
   })
@@ -87,13 +87,13 @@ for (const from of [
   'MAILER-DAEMON <>',
   '<>',
 ]) {
-  test(`${from} is a mail system, whatever the envelope says`, () => {
+  test(`mail from ${from} is from a mail system, whatever the envelope says`, () => {
     const text = notice(FAILURE, { from })
     assert.equal(read(text, { hasNullSender: false }).kind, 'bounce')
   })
 }
 
-test('an automatic answer is a report only where it shows a reply or the message', () => {
+test('an automatic answer is a report only if it holds a reply or the message', () => {
   const options: Notice = {
     from: 'Postmaster <postmaster@far.example>',
     subject: 'Your message was not delivered yet',
@@ -109,7 +109,7 @@ test('an automatic answer is a report only where it shows a reply or the message
   assert.equal(read(notice(returning, options)).kind, 'bounce')
 })
 
-test('a reader’s receipt is no report', () => {
+test('a read receipt is no report', () => {
   const text = report(
     [
       { type: 'text/plain', lines: ['Your message was displayed.'] },

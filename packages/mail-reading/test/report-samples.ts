@@ -1,4 +1,4 @@
-// Reports as mail systems write them, put together from their parts.
+// Reports as mail systems write them, assembled from their parts.
 
 import { readReport } from '#report/read-report.ts'
 import type { Report, ReportEnvelope, ReportedRecipient } from '#report/report.ts'
@@ -8,7 +8,7 @@ export type Part = { type: string; lines: readonly string[]; fields?: readonly s
 export type Notice = {
   from?: string
   subject?: string
-  /** Of the report itself, in place of text/plain or multipart/report. */
+  /** The content type of the report, instead of text/plain or multipart/report. */
   contentType?: string
   fields?: readonly string[]
 }
@@ -24,12 +24,12 @@ export const RETURNED = [
   'Hello Bob',
 ]
 
-/** A report of one text. */
+/** A report with only text. */
 export function notice(lines: readonly string[], options: Notice = {}): string {
   return [...headOf(options, 'text/plain; charset=utf-8'), '', ...lines, ''].join('\n')
 }
 
-/** A report of parts. */
+/** A report of several parts. */
 export function report(parts: readonly Part[], options: Notice = {}): string {
   const type = 'multipart/report; report-type=delivery-status; boundary="=_part"'
   const written = parts.flatMap(({ type, lines, fields = [] }) => [

@@ -174,7 +174,7 @@ const SAMPLES: readonly Sample[] = [
 ]
 
 for (const { name, lines, options = {}, expected } of SAMPLES) {
-  test(`${name}: the recipient, its codes and what they mean`, () => {
+  test(`${name}: the recipient, its codes and their class are read`, () => {
     const text = notice(lines, options)
     assert.equal(bounceOf(text).isStandard, false)
     const { recipient, action, enhancedCode, replyCode, bounceClass } = onlyOf(text)
@@ -183,7 +183,7 @@ for (const { name, lines, options = {}, expected } of SAMPLES) {
   })
 }
 
-test('what is said of each of several recipients is kept apart', () => {
+test('statements about each of several recipients are kept apart', () => {
   const { recipients, originalMessageId } = bounceOf(
     notice([
       'I was not able to deliver your message to the following addresses.',
@@ -235,7 +235,7 @@ test('words in base64 are read', () => {
   assert.deepEqual([onlyOf(text).recipient, onlyOf(text).bounceClass], ['bob@far.example', 'hard'])
 })
 
-test('a report that names nobody is about whom the returned message was for', () => {
+test('a report that names no recipient is about the recipient of the returned message', () => {
   const lines = [
     'Your message could not be delivered: 550 No such user',
     '',
@@ -249,7 +249,7 @@ test('a report that names nobody is about whom the returned message was for', ()
   assert.equal(onlyOf(notice([...lines, ...several])).recipient, null)
 })
 
-test('addresses of who sent and of whom to ask are no recipients', () => {
+test('addresses of the sender and of the postmaster are no recipients', () => {
   const text = notice([
     'Your message from <b+token@ours.example> could not be delivered.',
     'For further assistance, please contact <support@far.example>.',
@@ -260,7 +260,7 @@ test('addresses of who sent and of whom to ask are no recipients', () => {
   assert.equal(onlyOf(text).recipient, 'bob@far.example')
 })
 
-test('numbers that are no codes are not taken for codes', () => {
+test('numbers that are no codes are not read as codes', () => {
   const { replyCode, enhancedCode } = onlyOf(
     notice([
       'Unable to deliver message to <bob@far.example>',
@@ -270,7 +270,7 @@ test('numbers that are no codes are not taken for codes', () => {
   assert.deepEqual([replyCode, enhancedCode], [null, '5.0.0'])
 })
 
-test('a message that is only late so far is delayed', () => {
+test('a message that is only delayed so far is reported as delayed', () => {
   const text = notice(
     [
       'Delivery to the following recipient has been delayed:',
@@ -284,7 +284,7 @@ test('a message that is only late so far is delayed', () => {
   assert.equal(onlyOf(text).action, 'delayed')
 })
 
-test('what is said of who sends is no dead address', () => {
+test('a statement about the sender is no dead address', () => {
   for (const words of [
     '550 mx.far.example does not accept mail from dynamic addresses',
     '550 Unknown host 192.0.2.1, no reverse name',
@@ -297,7 +297,7 @@ test('what is said of who sends is no dead address', () => {
   }
 })
 
-test('a domain that takes no mail is a dead address', () => {
+test('a domain that accepts no mail is a dead address', () => {
   for (const words of [
     '550 Host unknown',
     'Domain far.example does not exist',
@@ -310,7 +310,7 @@ test('a domain that takes no mail is a dead address', () => {
   }
 })
 
-test('a delivery program that could not write says nothing of the address', () => {
+test('a delivery program that could not write a message makes no address dead', () => {
   const words = 'procmail: Couldn\'t create "/var/spool/mail/bob"; id: bob: No such user'
   const { bounceClass } = onlyOf(
     standard([
@@ -323,7 +323,7 @@ test('a delivery program that could not write says nothing of the address', () =
   assert.equal(bounceClass, 'soft')
 })
 
-test('a refusal of content is one where another server quotes it, too', () => {
+test('a refusal of content keeps its class when another server quotes it', () => {
   const { bounceClass } = onlyOf(
     notice([
       '<bob@far.example>: 550 5.1.351 The server returned unknown recipient -> 550 : User unknown',
@@ -350,7 +350,7 @@ for (const [name, transcript] of [
     ['>>> DATA', '<<< 550 5.1.1 <dead@far.example>... User unknown', '<<< 503 5.0.0 Need RCPT'],
   ],
 ] as const) {
-  test(`the words about one recipient of a transcript make no other hard, ${name}`, () => {
+  test(`words about one recipient of a transcript make no other recipient hard, ${name}`, () => {
     const lines = [...SENDMAIL, ...transcript, '', '   ----- Original message follows -----', '']
     const { recipients } = bounceOf(notice([...lines, ...RETURNED]))
     assert.deepEqual(

@@ -1,4 +1,4 @@
-// Delivery status notifications: RFC 3464 as it should be, and as it comes.
+// Delivery status notifications: as RFC 3464 defines them, and as servers send them.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -34,7 +34,7 @@ test('a standard notification is read field by field', () => {
   })
 })
 
-test('lines may end in CRLF, LF or CR', () => {
+test('lines end in CRLF, LF or CR', () => {
   const text = standard(FAILED)
   const expected = read(text)
   for (const lineEnd of ['\r\n', '\r']) {
@@ -48,7 +48,7 @@ test('an mbox line before the header changes nothing', () => {
 })
 
 for (const action of ['delayed', 'delivered', 'relayed', 'expanded'] as const) {
-  test(`the action ${action} is told as it is`, () => {
+  test(`the action ${action} is reported unchanged`, () => {
     const status = action === 'delayed' ? '4.4.1' : '2.0.0'
     const { action: found, enhancedCode } = onlyOf(
       standard([
@@ -84,7 +84,7 @@ test('each recipient has its own state', () => {
   )
 })
 
-test('recipients without an empty line between them are told apart', () => {
+test('recipients without an empty line between them are separated', () => {
   const fields = (name: string) => [
     `Final-Recipient: rfc822; ${name}@far.example`,
     'Action: failed',
@@ -97,7 +97,7 @@ test('recipients without an empty line between them are told apart', () => {
   )
 })
 
-test('empty lines within the fields of a recipient do not cut it in two', () => {
+test('an empty line within the fields of a recipient does not split it', () => {
   const spread = [
     'Final-Recipient: rfc822; bob@far.example',
     '',
@@ -127,7 +127,7 @@ for (const [form, address] of RECIPIENT_FORMS) {
   })
 }
 
-test('a recipient without a field is looked for in the words, then in the returned message', () => {
+test('a recipient without a field is taken from the words, then from the returned message', () => {
   const status = { type: 'message/delivery-status', lines: ['Action: failed', 'Status: 5.1.1'] }
   const worded = { type: 'text/plain', lines: ['<eve@far.example>: no such user'] }
   assert.equal(onlyOf(report([worded, status])).recipient, 'eve@far.example')
@@ -135,7 +135,7 @@ test('a recipient without a field is looked for in the words, then in the return
   assert.equal(onlyOf(report([status, returned])).recipient, 'bob@far.example')
 })
 
-test('fields are found where the structure of the report is lost', () => {
+test('fields are found where the structure of the report is broken', () => {
   const text = notice(
     ['Could not deliver.', '', 'Reporting-MTA: dns; mx.far.example', '', ...FAILED],
     { contentType: 'multipart/report; report-type=delivery-status' },
@@ -145,14 +145,14 @@ test('fields are found where the structure of the report is lost', () => {
   assert.equal(recipients[0]?.enhancedCode, '5.1.1')
 })
 
-test('parts are found whose multipart has lost its boundary', () => {
+test('parts are found when their multipart has no boundary', () => {
   const text = standard(FAILED).replace('; boundary="=_part"', '')
   const { isStandard, recipients, originalMessageId } = bounceOf(text)
   assert.deepEqual([isStandard, recipients.length], [true, 1])
   assert.equal(originalMessageId, '<01hq@ours.example>')
 })
 
-test('a report of another system that a nameless notice passes on is read instead', () => {
+test('a report of another system, passed on in an unspecific notice, is read instead', () => {
   const outer = report([
     { type: 'text/plain', lines: ['Your message could not be delivered.'] },
     {
@@ -178,7 +178,7 @@ const CLASSES: readonly (readonly [string, string, string])[] = [
     'hard',
   ],
   ['5.4.1', 'smtp; 550 5.4.1 Recipient address rejected: Access denied', 'hard'],
-  // The code lies, the words do not.
+  // The code is wrong, the words are right.
   ['5.1.1', 'smtp; 552 sorry, that mailbox is over quota', 'full'],
   ['5.0.0', 'smtp; 550 Mailbox full', 'full'],
   ['5.1.1', 'smtp; 550 5.1.1 Message rejected as spam by our content filter', 'policy'],
@@ -190,7 +190,7 @@ const CLASSES: readonly (readonly [string, string, string])[] = [
     'policy',
   ],
   ['5.2.1', 'smtp; 550 5.2.1 This user receives mail at a rate that prevents delivery', 'soft'],
-  // Never dead by policy or while it may pass.
+  // Never dead by policy, or while the fault may be temporary.
   ['5.7.1', 'smtp; 550 5.7.1 User unknown', 'policy'],
   ['4.1.1', 'smtp; 450 4.1.1 User unknown in virtual table', 'soft'],
   ['4.4.1', 'smtp; connect to mx.far.example: Connection timed out', 'soft'],
@@ -210,7 +210,7 @@ for (const [status, diagnostic, bounceClass] of CLASSES) {
   })
 }
 
-test('a user whom a server does not know only after the message is not taken for dead', () => {
+test('a user unknown only after the message was sent is not a dead address', () => {
   const fields = [
     'Final-Recipient: rfc822; bob@far.example',
     'Action: failed',
@@ -229,7 +229,7 @@ test('a user whom a server does not know only after the message is not taken for
   assert.equal(onlyOf(sentence('end of DATA command')).bounceClass, 'soft')
 })
 
-test('a code of the diagnostic tells more than an empty one of the status', () => {
+test('a code in the diagnostic text has precedence over an unspecific status', () => {
   const fields = [
     'Final-Recipient: rfc822; bob@far.example',
     'Action: failed',
@@ -239,7 +239,7 @@ test('a code of the diagnostic tells more than an empty one of the status', () =
   assert.deepEqual([found.enhancedCode, found.replyCode], ['5.7.26', 550])
 })
 
-test('no more than the bound of recipients and of words is read', () => {
+test('the number of recipients and the length of words are bounded', () => {
   const many = Array.from({ length: 300 }, (_, index) => [
     `Final-Recipient: rfc822; bob${index}@far.example`,
     'Action: failed',
@@ -251,7 +251,7 @@ test('no more than the bound of recipients and of words is read', () => {
   assert.ok(recipients.every(({ diagnostic }) => diagnostic.length <= 1_000))
 })
 
-test('words on one line, without control characters', () => {
+test('words are one line without control characters', () => {
   const fields = ['Final-Recipient: rfc822; bob@far.example', 'Action: failed', 'Status: 5.1.1']
   const { diagnostic } = onlyOf(
     standard([...fields, 'Diagnostic-Code: smtp; 550 no\u0000\u0007 such', '\tuser here']),

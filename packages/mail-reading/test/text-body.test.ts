@@ -62,7 +62,7 @@ describe('text', () => {
     })
   }
 
-  test('that is flowed is joined by quote depth, and the signature mark stays', () => {
+  test('that is flowed is joined by quote depth, and keeps the signature mark', () => {
     const flowed = 'Content-Type: text/plain; format=flowed'
     const lines = ['One ', 'two', '', '> a ', '> b', '>> c ', '> d', ' > stuffed', '-- ', 'Ada']
     const { text } = parseMessage(message(flowed, '', ...lines))
@@ -78,7 +78,7 @@ describe('text', () => {
     assert.ok(!parseMessage(raw).html.includes('<script'))
   })
 
-  test('everywhere is free of NUL', () => {
+  test('never contains NUL', () => {
     const fields = ['Subject: a\0b', 'From: "N\0" <a\0@x.example>', 'Message-ID: <1\0@x.example>']
     const { fields: types, body } = multipart('mixed', 'b', [
       textPart('te\0xt'),
@@ -92,7 +92,7 @@ describe('text', () => {
     assert.equal(parsed.attachments[0]?.filename, 'a.pdf')
   })
 
-  test('of names like __proto__ changes nothing but itself', () => {
+  test('with names like __proto__ changes no prototype', () => {
     const raw = message(
       '__proto__: x',
       'constructor: y',

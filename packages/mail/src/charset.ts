@@ -77,7 +77,7 @@ export function isUtf7(label: string | null): boolean {
 
 /**
  * RFC 2152. Only for header text and plain text: decoded as HTML it hides markup from every filter
- * that reads the bytes. A sequence that does not decode is left as it stands.
+ * that reads the bytes. A sequence that does not decode stays unchanged.
  */
 export function decodeUtf7(bytes: Uint8Array): string {
   const text = bufferOf(bytes).toString('latin1')

@@ -153,7 +153,7 @@ const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 
-/** A header field as it stands in a message, one character an octet, without its last CRLF. */
+/** A header field of a message, one character for each octet, without its last CRLF. */
 type RawField = {
   /** Lower-case. */
   readonly name: string

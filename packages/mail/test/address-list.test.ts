@@ -91,7 +91,7 @@ describe('an address list', () => {
     test(name, () => assert.deepEqual(read(field), expected))
   }
 
-  test('time grows with the length only', () => {
+  test('time to parse grows linearly with the length', () => {
     const start = cpuTimeMs()
     assert.equal(parseAddressList('Ada <ada@x.example>, '.repeat(100_000)).length, 100_000)
     for (const piece of [
@@ -113,7 +113,7 @@ describe('an address list', () => {
     assert.ok(elapsedMs < 30_000, `${elapsedMs} ms`)
   })
 
-  test('a formatted mailbox is read as the same mailbox again', () => {
+  test('a formatted mailbox is parsed as the same mailbox', () => {
     const name = fc
       .string({ unit: 'grapheme' })
       .map((text) => text.replace(/[\p{C}\s]+/gu, ' ').trim())

@@ -35,10 +35,10 @@ describe('an address on the wire', () => {
     'A <a@b.example>',
   ]
   for (const text of bad) {
-    test(`${JSON.stringify(text)} is none`, () => assert.equal(writeAddress(text), null))
+    test(`${JSON.stringify(text)} is no address`, () => assert.equal(writeAddress(text), null))
   }
 
-  test('never holds what ends a path or a line', () => {
+  test('never holds a character that ends a path or a line', () => {
     const piece = fc.oneof(
       fc.constantFrom('a', '@', 'b.example', '"', '\\', '>', '<', ' ', '\r\n', 'ü', '\u2028', '.'),
       fc.string({ unit: 'binary', maxLength: 3 }),
@@ -53,7 +53,7 @@ describe('an address on the wire', () => {
   })
 })
 
-test('MAIL names its parameters only where they are wanted', () => {
+test('MAIL parameters are read only on request', () => {
   const plain = { reversePath: '', sizeBytes: null, isEightBit: false, isSmtpUtf8: false }
   assert.equal(formatMail(plain), 'MAIL FROM:<>\r\n')
   const all = { reversePath: 'a@b.example', sizeBytes: 7, isEightBit: true, isSmtpUtf8: true }
@@ -61,7 +61,7 @@ test('MAIL names its parameters only where they are wanted', () => {
   assert.equal(formatRcpt('a@b.example'), 'RCPT TO:<a@b.example>\r\n')
 })
 
-test('a domain name is read in lower case, as A-labels, without the dot at its end', () => {
+test('a domain name is read in lower case, as A-labels, without its final dot', () => {
   for (const [written, name] of [
     ['Example.COM', 'example.com'],
     ['example.com.', 'example.com'],
@@ -75,7 +75,7 @@ test('a domain name is read in lower case, as A-labels, without the dot at its e
   }
 })
 
-test('what is longer than a name or a label can be is no name', () => {
+test('a text longer than the limit of a name or label is no domain name', () => {
   const label = 'a'.repeat(63)
   const longest = `${`${label}.`.repeat(3)}${'b'.repeat(61)}`
   assert.equal(readDomainName(longest), longest)

@@ -32,7 +32,7 @@ const FORGED = [
 ]
 
 for (const field of FORGED) {
-  test(`${JSON.stringify(field)} is taken out`, () => {
+  test(`${JSON.stringify(field)} is removed`, () => {
     const before = 'Received: by x.example\r\n'
     const after =
       'Subject: odd \t\r\n spacing\r\n\r\nAuthentication-Results: mx.mailroom.example; x\r\n'
@@ -56,7 +56,7 @@ const FOREIGN = [
 for (const field of FOREIGN) {
   test(`${JSON.stringify(field)} stays`, () => {
     const raw = Buffer.from(`${field}\r\nFrom: a@x.example\r\n\r\nText`)
-    // The same object: nothing was copied either.
+    // The same object, because nothing was copied.
     assert.equal(
       withoutClaimedResults(raw, (id) => id === OURS),
       raw,
@@ -64,18 +64,18 @@ for (const field of FOREIGN) {
   })
 }
 
-test('a message of rubbish stays as it is', () => {
+test('a message of random octets is unchanged', () => {
   for (const raw of ['', '\r\n', '\n', 'x', ':::', ' \r\n \r\n', '\x00\xff'.repeat(1_000)]) {
     assert.equal(strip(raw), Buffer.from(raw).toString())
   }
 })
 
-test('a comment that is not closed hides no identifier', () => {
+test('an unclosed comment hides no identifier', () => {
   assert.ok(readAuthservIds(' (open mx.example; spf=pass').includes('mx.example'))
   assert.deepEqual(readAuthservIds(' () mx.example; spf=pass'), ['mx.example'])
 })
 
-test('a message without an end of its header section takes no longer to look through', () => {
+test('a message whose header section never ends takes no longer', () => {
   for (const piece of ['a:\n', ' \n', 'x', '(', 'Authentication-Results:\n', ':', '"(\\']) {
     const raw = Buffer.alloc(30 * 1_024 * 1_024, piece)
     for (const start of ['', 'Authentication-Results: ']) {

@@ -22,7 +22,7 @@ describe('the content of a message', () => {
     ['ü\r\n', true, true, false],
   ]
   for (const [raw, isCrlfOnly, isEightBit, needsStuffing] of cases) {
-    test(`${JSON.stringify(raw)} is known before it is sent`, () => {
+    test(`${JSON.stringify(raw)} is measured before it is sent`, () => {
       const facts = inspectContent(Buffer.from(raw))
       assert.equal(facts.isCrlfOnly, isCrlfOnly)
       if (!isCrlfOnly) return
@@ -35,7 +35,7 @@ describe('the content of a message', () => {
     assert.deepEqual(sizes, [0, 3, 3, 3])
   })
 
-  test('comes out of the decoder as it was, in any blocks', () => {
+  test('is the same after encoding and decoding, for any segmentation', () => {
     const piece = fc.constantFrom('.', '..', '\r\n', '\r\n.', '\r\n.\r\n', 'x', 'ü', 'a line\r\n')
     fc.assert(
       fc.property(fc.array(piece), fc.integer({ min: 1, max: 9 }), (pieces, step) => {
@@ -54,7 +54,7 @@ describe('the content of a message', () => {
     )
   })
 
-  test('is not copied where no line begins with a dot', () => {
+  test('is not copied if no line begins with a dot', () => {
     const raw = Buffer.from('a.\r\nb..\r\n')
     assert.equal(stuffDots(raw, 2, 9).buffer, raw.buffer)
   })

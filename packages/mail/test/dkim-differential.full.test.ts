@@ -17,7 +17,7 @@ import { type Dice, seededDice } from './seeded-dice.ts'
 const PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 const GENERATED = 400
 
-/** The other signer's body hash. */
+/** The body hash of the other signer. */
 async function theirBodyHash(raw: Uint8Array): Promise<string> {
   const { signatures, errors } = await dkimSign(Buffer.from(raw), {
     signingDomain: DOMAIN,
@@ -38,7 +38,7 @@ async function compare(raw: Uint8Array, name: string): Promise<void> {
   assert.equal((await verdicts(signed))[0], 'pass', name)
 }
 
-test(`${GENERATED} generated messages hash as elsewhere and verify`, async () => {
+test(`${GENERATED} generated messages have the same hashes as another signer's, and verify`, async () => {
   const dice = seededDice(20_240_101)
   for (let i = 0; i < GENERATED; i += 1) await compare(generateMessage(dice), `message ${i}`)
 })

@@ -1,5 +1,5 @@
-// What DKIM tests share: one key for a test file, its record as a resolver gives it, and the verdict of
-// a verifier that is not ours.
+// The common part of the DKIM tests: one key for a test file, its record as a resolver returns it, and the verdict of
+// an independent verifier.
 
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { formatKeyRecord, makeDkimKey, openSigner, publicKeyOf } from '#dkim.ts'
@@ -22,7 +22,7 @@ export function octets(...lines: readonly string[]): Buffer {
   return Buffer.from(lines.join('\r\n'), 'latin1')
 }
 
-/** The field that signing put in front, without its CRLF, and all that follows. */
+/** The field that signing prepended, without its CRLF, and the rest of the message. */
 export function splitSigned(signed: Uint8Array): { field: string; rest: Buffer } {
   const bytes = Buffer.from(signed)
   const field = /^DKIM-Signature:.*(?:\r\n[ \t].*)*\r\n/.exec(bytes.toString('latin1'))?.[0] ?? ''

@@ -37,7 +37,7 @@ const bodies: readonly [name: string, body: string][] = [
 
 suite('a signed message', () => {
   for (const [name, body] of bodies) {
-    test(`verifies with ${name}, and follows its signature octet for octet`, async () => {
+    test(`verifies with ${name}, and keeps its octets after the signature`, async () => {
       const raw = octets(HEAD, '', body)
       const signed = await signer.sign(raw, NOW_MS)
       assert.deepEqual(await verdicts(signed), ['pass'])
@@ -73,7 +73,7 @@ suite('a signed message', () => {
     assert.deepEqual(await verdicts(await signer.sign(raw, NOW_MS)), ['pass'])
   })
 
-  test('verifies after what relays do: other folding, other white space, more empty lines', async () => {
+  test('verifies after changes that relays make: other folding, other white space, more empty lines', async () => {
     const raw = octets(HEAD, 'References: <a@x> <b@x>', '', 'one two', 'three', '')
     const text = Buffer.from(await signer.sign(raw, NOW_MS)).toString('latin1')
     const relayed = text
@@ -85,7 +85,7 @@ suite('a signed message', () => {
     assert.deepEqual(await verdicts(received), ['pass'])
   })
 
-  test('fails when a word of the body or of a signed field was changed', async () => {
+  test('fails when a word of the body or of a signed field is changed', async () => {
     const raw = octets(HEAD, 'Content-Transfer-Encoding: 8bit', '', 'one two', '')
     const text = Buffer.from(await signer.sign(raw, NOW_MS)).toString('latin1')
     for (const [word, other] of [
@@ -102,7 +102,7 @@ suite('a signed message', () => {
   })
 
   for (const name of ['From', 'To', 'Cc', 'Subject', 'Date', 'Message-ID', 'Reply-To']) {
-    test(`fails when somebody adds another ${name}, wherever`, async () => {
+    test(`fails when another ${name} is added anywhere`, async () => {
       const signed = await signer.sign(octets(HEAD, '', 'hello', ''), NOW_MS)
       const { field, rest } = splitSigned(signed)
       const added = `${name}: eve@evil.example`
@@ -114,7 +114,7 @@ suite('a signed message', () => {
   }
 
   for (const name of ['List-Unsubscribe', 'List-Unsubscribe-Post']) {
-    test(`with ${name} fails when somebody adds another`, async () => {
+    test(`with ${name} fails when another is added`, async () => {
       const own = `${name}: <https://ours.example/u>`
       const signed = await signer.sign(octets(HEAD, own, '', 'hello', ''), NOW_MS)
       const { field, rest } = splitSigned(signed)
@@ -134,7 +134,7 @@ suite('a signed message', () => {
 })
 
 suite('the signature field', () => {
-  test('says how, by whom and when', async () => {
+  test('states the algorithm, signer and time', async () => {
     const { field } = splitSigned(await signer.sign(octets(HEAD, '', 'hello', ''), NOW_MS + 999))
     assert.equal(tag(field, 'v'), '1')
     assert.equal(tag(field, 'a'), 'rsa-sha256')
@@ -147,7 +147,7 @@ suite('the signature field', () => {
     assert.equal(tag(field, 'bh'), 'zS7KNTV0HyeorkDDGwxB1AV6enuRKzO5rthkhdHIRnY=')
   })
 
-  test('names what is there, and once more what nobody may add', async () => {
+  test('names each present field, and once more each field that must not be added', async () => {
     const raw = octets(HEAD, 'Cc: a@x.example', 'List-Unsubscribe: <mailto:u@x.example>', '', '')
     const { field } = splitSigned(await signer.sign(raw, NOW_MS))
     assert.equal(

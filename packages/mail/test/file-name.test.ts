@@ -48,7 +48,7 @@ describe('file names', () => {
     assert.equal([...nameOf(`a.${'x'.repeat(300)}`)].length, FILENAME_LENGTH_MAX)
   })
 
-  test('repeated names are numbered, also past a name that looks numbered', () => {
+  test('repeated names are numbered, skipping names that are already taken', () => {
     const names = (...list: string[]) =>
       safeFileNames(list.map((filename) => ({ filename, contentType: 'x/y' })))
     assert.deepEqual(names('a.txt', 'a.txt', 'a.txt'), ['a.txt', 'a (2).txt', 'a (3).txt'])
@@ -57,7 +57,7 @@ describe('file names', () => {
     assert.deepEqual(names('', ''), ['attachment', 'attachment (2)'])
   })
 
-  test('whatever comes, names are unique, short and free of what could be a path or a header', () => {
+  test('names are unique, short and free of path or header characters, whatever the input', () => {
     const name = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 400 }),
       fc.constantFrom('a.txt', 'a (2).txt', '', '/', 'x'.repeat(400)),
@@ -75,7 +75,7 @@ describe('file names', () => {
     )
   })
 
-  test('a thousand equal names take no time', () => {
+  test('a thousand equal names are numbered fast', () => {
     const start = cpuTimeMs()
     const parts = Array.from({ length: 1_000 }, () => ({ filename: 'a.txt', contentType: 'x/y' }))
     assert.equal(new Set(safeFileNames(parts)).size, 1_000)

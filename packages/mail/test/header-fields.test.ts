@@ -55,7 +55,7 @@ describe('a header section', () => {
     assert.equal(read(message('', 'Subject: body')).body, 'Subject: body')
   })
 
-  test('goes on after a line that is no field', () => {
+  test('continues after a line that is no field', () => {
     const { fields, body } = read(message('Subject: x', 'rubbish', 'To: a@b.example', '', 'b'))
     assert.deepEqual(
       fields.map(({ name }) => name),
@@ -70,7 +70,7 @@ describe('a header section', () => {
     assert.equal(body, 'Hello there\r\nsecond line\r\n\r\nthird')
   })
 
-  test('keeps no return inside a value', () => {
+  test('keeps no carriage return inside a value', () => {
     assert.equal(
       firstField(read(Buffer.from('Subject: a\rX: b\r\n\r\n')).fields, 'subject'),
       'a X: b',
@@ -90,7 +90,7 @@ describe('a header section', () => {
     assert.equal(subject(koi8, 'Content-Type: text/plain; charset=koi8-r'), 'Привет')
   })
 
-  test('is read up to the field that breaks the bound on fields', () => {
+  test('is read up to the limit on fields', () => {
     const fields = Array.from({ length: HEADER_FIELDS_MAX + 1 }, (_, index) => `X-${index}: v`)
     const result = read(message(...fields, '', 'body'))
     assert.equal(result.fields.length, HEADER_FIELDS_MAX)
@@ -99,7 +99,7 @@ describe('a header section', () => {
     assert.equal(read(message(...fields.slice(1), '', 'body')).defect, null)
   })
 
-  test('is read up to the field that breaks the bound on octets', () => {
+  test('is read up to the limit on octets', () => {
     const long = `X-Long: ${'x'.repeat(HEADER_BYTES_MAX)}`
     const result = read(message('Subject: kept', long, '', 'body'))
     assert.deepEqual(result.fields, [{ name: 'subject', value: 'kept' }])

@@ -5,7 +5,7 @@ import { COMPOSE_STEP_BYTES, completeLineFeeds, countLineEnds } from '#compose/e
 
 const octets = (text: string) => Buffer.from(text, 'latin1')
 
-test('bare line feeds and carriage returns are counted, and line feeds completed', async () => {
+test('bare line feeds and carriage returns are counted, and bare line feeds become CRLF', async () => {
   const text = fc.array(fc.constantFrom('a', '\r', '\n', '\r\n', '\xff')).map((all) => all.join(''))
   await fc.assert(
     fc.asyncProperty(text, async (text) => {
@@ -18,14 +18,14 @@ test('bare line feeds and carriage returns are counted, and line feeds completed
   )
 })
 
-test('a line end that two steps share is one', async () => {
+test('a line end split over two chunks counts once', async () => {
   const raw = Buffer.alloc(COMPOSE_STEP_BYTES + 9, 'a')
   raw.write('\r\n', COMPOSE_STEP_BYTES - 1)
   assert.deepEqual(await countLineEnds(raw), { bareLineFeeds: 0, bareCarriageReturns: 0 })
   assert.equal(await completeLineFeeds(raw, 0), raw)
 })
 
-test('fourteen megabytes of line feeds take little time and only the memory of the result', async () => {
+test('converting fourteen megabytes of line feeds is fast and needs only the memory of the result', async () => {
   const raw = Buffer.alloc(14 * 1024 * 1024, '\n')
   const started = process.cpuUsage()
   const before = process.memoryUsage.rss()

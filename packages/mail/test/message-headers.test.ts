@@ -21,7 +21,7 @@ describe('message identifiers', () => {
     assert.equal(parseMessageId('<noat>'), '<noat>')
   })
 
-  test('a Message-ID of nothing is none', () => {
+  test('an empty Message-ID is none', () => {
     for (const field of ['', '<>', '< >', '0002', '\0']) assert.equal(parseMessageId(field), null)
   })
 
@@ -49,14 +49,14 @@ describe('message identifiers', () => {
     assert.notEqual(messageIdKey('<A@x.example>'), messageIdKey('<a@x.example>'))
   })
 
-  test('the key of an identifier of 10 kB is short and still its own', () => {
+  test('the key of an identifier of 10 kB is short and unique', () => {
     const long = 'x'.repeat(10_000)
     assert.ok(messageIdKey(`<${long}@a>`).length <= 250)
     assert.notEqual(messageIdKey(`<${long}@a>`), messageIdKey(`<${long}@b>`))
     assert.equal(messageIdKey(`<${long}@a>`), messageIdKey(`${long}@a`))
   })
 
-  test('time grows with the length only', () => {
+  test('time to parse grows linearly with the length', () => {
     const start = cpuTimeMs()
     for (const piece of ['<', '>', '<a', '<a@b>', '> <', 'a@b ', ' '])
       parseMessageIds(piece.repeat(400_000))
@@ -103,24 +103,25 @@ describe('automatic mail', () => {
     '<MAILER-DAEMON>',
     'MAILER-DAEMON <>',
   ]) {
-    test(`${sender} is a system's address`, () => {
+    test(`${sender} is an address of a system`, () => {
       assert.equal(reasonOf(`From: ${sender}`), 'system-sender')
     })
   }
 
-  test('a person whose address only resembles one is none', () => {
+  test('an address that only resembles one of a system belongs to a person', () => {
     for (const sender of ['noreplyson@x.example', 'ada@no-reply.example', 'bounceback@x.example']) {
       assert.equal(reasonOf(`From: ${sender}`), null)
     }
   })
 
-  test('of several signs the plainest counts, in whatever order they come', () => {
+  test('the clearest of several signs counts, in any order', () => {
     const fields = ['List-Id: <l>', 'Precedence: bulk', 'Auto-Submitted: auto-replied']
     assert.equal(reasonOf('From: no-reply@x.example', ...fields), 'auto-submitted')
     assert.equal(reasonOf('From: no-reply@x.example', ...fields.toReversed()), 'auto-submitted')
   })
 
-  test('without any field there is no reason', () => assert.equal(automaticReason([], null), null))
+  test('mail without such a field has no reason', () =>
+    assert.equal(automaticReason([], null), null))
 })
 
 const CASES: [string, string | null][] = [
@@ -145,7 +146,7 @@ for (const [field, expected] of CASES) {
   })
 }
 
-test('a date field of any length is read in no time', () => {
+test('a date field of any length is parsed fast', () => {
   const start = cpuTimeMs()
   parseDateTime('1 '.repeat(200_000))
   parseDateTime(`1 Jan 2026${' '.repeat(200_000)}`)

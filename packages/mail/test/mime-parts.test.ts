@@ -34,14 +34,14 @@ function nested(depth: number): Part {
 }
 
 describe('the bounds of MIME structure', () => {
-  test('ordinary mail keeps them', () => {
+  test('admit ordinary mail', () => {
     const parts = [textPart('Hello'), filePart('a.pdf', new Uint8Array(100_000))]
     assert.equal(findMimeBreach(messageOf(multipart('mixed', 'b', parts))), null)
     assert.equal(findMimeBreach(message(...ENVELOPE_FIELDS, '', 'Hello')), null)
     assert.equal(findMimeBreach(new Uint8Array()), null)
   })
 
-  test('the part too many is where the rest begins', () => {
+  test('end the structure at the first part beyond the limit', () => {
     const parts = Array.from({ length: MIME_PARTS_MAX }, (_, index) => textPart(`part ${index}`))
     const raw = messageOf(multipart('mixed', 'b', parts))
     assert.equal(findMimeBreach(raw)?.defect, 'too-many-parts')
@@ -50,21 +50,21 @@ describe('the bounds of MIME structure', () => {
     assert.equal(findMimeBreach(fewer), null)
   })
 
-  test('the multipart too deep is where the rest begins', () => {
+  test('end the structure at the first multipart beyond the depth limit', () => {
     assert.equal(findMimeBreach(messageOf(nested(MIME_DEPTH_MAX))), null)
     const raw = messageOf(nested(MIME_DEPTH_MAX + 1))
     assert.equal(findMimeBreach(raw)?.defect, 'too-deep')
     assert.match(restOf(raw), /^--b50\.\r\nContent-Type: multipart\/mixed; boundary="b51\."/)
   })
 
-  test('an enclosed message is one level of depth', () => {
+  test('count an enclosed message as one level of depth', () => {
     const enclosed = (depth: number) =>
       message(...ENVELOPE_FIELDS, 'Content-Type: message/rfc822\r\n\r\n'.repeat(depth), 'text')
     assert.equal(findMimeBreach(enclosed(MIME_DEPTH_MAX)), null)
     assert.equal(findMimeBreach(enclosed(MIME_DEPTH_MAX + 1))?.defect, 'too-deep')
   })
 
-  test('an enclosed message that follows another at the same level is no deeper', () => {
+  test('count an enclosed message after another at the same level as no deeper', () => {
     const one: Part = { fields: ['Content-Type: message/rfc822'], body: 'Subject: x\r\n\r\ny' }
     const raw = messageOf(
       multipart(
@@ -76,13 +76,13 @@ describe('the bounds of MIME structure', () => {
     assert.equal(findMimeBreach(raw), null)
   })
 
-  test('the line too many is where the rest begins', () => {
+  test('end the structure at the first line beyond the limit', () => {
     const raw = message('Subject: x', '', ...Array.from({ length: MIME_LINES_MAX + 9 }, () => 'a'))
     assert.equal(findMimeBreach(raw)?.defect, 'too-many-lines')
     assert.equal(restOf(raw).split('\r\n').length, 10)
   })
 
-  test('lines of files do not count unless they begin as a delimiter does', () => {
+  test('count lines of files only if they begin as a delimiter does', () => {
     const file = filePart('a.bin', new Uint8Array())
     const withLines = (line: string) =>
       messageOf(multipart('mixed', 'b', [{ ...file, body: line.repeat(MIME_LINES_MAX + 1) }]))
@@ -91,7 +91,7 @@ describe('the bounds of MIME structure', () => {
     assert.equal(findMimeBreach(withLines('--\r\n'))?.defect, 'too-many-lines')
   })
 
-  test('long lines of base64 do not count in texts either, short ones and other encodings do', () => {
+  test('ignore long lines of base64 in texts, but count short ones and other encodings', () => {
     const text = (encoding: string, line: string) => {
       const part = textPart(
         line.repeat(MIME_LINES_MAX + 1),
@@ -105,14 +105,14 @@ describe('the bounds of MIME structure', () => {
     assert.equal(text('7bit', long), 'too-many-lines')
   })
 
-  test('lines of text after a base64 part count again', () => {
+  test('count lines of text after a base64 part again', () => {
     const file = filePart('a.bin', new Uint8Array(100))
     const text = textPart(`${'x'.repeat(70)}\r\n`.repeat(MIME_LINES_MAX + 1))
     const raw = messageOf(multipart('mixed', 'b', [file, text]))
     assert.equal(findMimeBreach(raw)?.defect, 'too-many-lines')
   })
 
-  test('the header bounds hold for parts too', () => {
+  test('include the header limits, for parts as for messages', () => {
     const fields = Array.from({ length: HEADER_FIELDS_MAX + 1 }, () => 'X-Field: value')
     const raw = messageOf(multipart('mixed', 'b', [{ fields, body: 'x' }]))
     assert.equal(findMimeBreach(raw)?.defect, 'too-many-header-fields')
@@ -163,7 +163,7 @@ describe('the list of parts', () => {
     ])
   })
 
-  test('goes on to the end of the message, or of what the bounds leave of it', () => {
+  test('continues to the end of the message, or of the part of it within the limits', () => {
     assert.deepEqual(contentsOf(messageOf(part('a,b\r\n', CSV))), [['file', 'a,b\r\n']])
     const open = message('Content-Type: multipart/mixed; boundary=b', '', '--b', CSV, '', 'a', '')
     assert.deepEqual(contentsOf(open), [
@@ -185,7 +185,7 @@ describe('the list of parts', () => {
 })
 
 describe('the scan', () => {
-  test('25 MB of text lines or 30 MB of base64 are scanned in no time', () => {
+  test('reads 25 MB of text lines or 30 MB of base64 fast', () => {
     const empty = Buffer.alloc(25e6, '\r\n')
     const inFile = messageOf(
       multipart('mixed', 'b', [{ fields: [CSV], body: 'ab\r\n'.repeat(6_000_000) }]),

@@ -37,7 +37,7 @@ describe('a field with parameters', () => {
     })
   }
 
-  test('names of object members are only names', () => {
+  test('parameters named like members of Object are ordinary parameters', () => {
     const parsed = parseStructured('a/b; __proto__=x; constructor=y; toString*0=z')
     assert.deepEqual([...parsed.parameters.keys()], ['__proto__', 'constructor', 'tostring'])
     assert.equal(Reflect.get({}, 'x'), undefined)
@@ -49,7 +49,7 @@ describe('a field with parameters', () => {
     assert.equal(readParameter(parseStructured('a/b'), 'name'), null)
   })
 
-  test('time grows with the length only', () => {
+  test('time to parse grows linearly with the length', () => {
     const start = cpuTimeMs()
     const sections = Array.from({ length: 50_000 }, (_, index) => `; n*${index}*=a%20`)
     assert.equal(parseStructured(`a/b${sections.join('')}`).parameters.get('n')?.length, 100_000)

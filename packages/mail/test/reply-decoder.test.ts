@@ -1,4 +1,4 @@
-// Replies of a server (RFC 5321 §4.2): whole, in pieces, and what is none.
+// Replies of a server (RFC 5321 §4.2): whole, in pieces, and malformed.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -71,7 +71,7 @@ describe('a reply', () => {
     assert.deepEqual(decode(wide.repeat(REPLY_BYTES_MAX / 2_000 + 1)), ['reply-too-long'])
   })
 
-  test('is the same for any segmentation, and any octets are read without an exception', () => {
+  test('is the same for any segmentation, and random octets cause no exception', () => {
     const piece = fc.oneof(
       fc.constantFrom('250 ok\r\n', '250-', '250', ' ', '-', '\r\n', '\n', '\r', '421 x\r\n', 'ü'),
       fc.string({ maxLength: 5 }),
@@ -112,7 +112,7 @@ describe('an enhanced status code', () => {
 })
 
 describe('the reply to EHLO', () => {
-  test('offers what its lines say, in any case', () => {
+  test('offers the extensions of its lines, in any case', () => {
     const lines = ['mx.example greets', 'pipelining', 'Size 1000', '8BITMIME', 'AUTH plain LOGIN']
     assert.deepEqual(parseExtensions([...lines, 'AUTH=LOGIN CRAM-MD5', 'SMTPUTF8']), {
       pipelining: true,

@@ -1,4 +1,4 @@
-// Messages for tests: built from parts, and the bombs that a parser must outlive.
+// Messages for tests, built from parts, and inputs made to exhaust a parser.
 
 /** Lines joined by CRLF, as octets; text is UTF-8. */
 export function message(...lines: readonly string[]): Uint8Array {
@@ -51,7 +51,7 @@ export function filePart(name: string, content: Uint8Array, type = 'application/
 const MIB = 1024 * 1024
 const PLAIN = 'text/plain; charset=utf-8'
 
-/** Name and octets of inputs made to exhaust a parser; built when asked for. */
+/** Name and octets of inputs made to exhaust a parser; built on demand. */
 export const BOMBS: ReadonlyMap<string, () => Uint8Array> = new Map([
   ['multiparts nested 20,000 deep', () => nestedMultiparts(20_000)],
   ['enclosed messages nested 2,000 deep', () => nestedMessages(2_000)],
@@ -174,7 +174,7 @@ function continuations(count: number): Uint8Array {
   )
 }
 
-/** Processor time of this process so far, in milliseconds: a clock that other load does not turn. */
+/** Processor time of this process so far, in milliseconds, which other load does not change. */
 export function cpuTimeMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1_000

@@ -1,4 +1,4 @@
-// Repeatable chance for tests that draw a million cases and must be able to draw them again.
+// Repeatable random numbers for tests that draw a million cases.
 
 /** A whole number from 0 up to but without `sides`. */
 export type Dice = (sides: number) => number

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { decodeUtf7 } from '#charset.ts'
 import { decodeBase64, decodedSize, decodeQuotedPrintable } from '#mime/decode-body.ts'
 
-test('base64 in padded units, with line ends and strangers among it, is what was encoded', () => {
+test('base64 in padded units, with line ends and foreign characters, decodes to the original', () => {
   const unit = fc.uint8Array({ maxLength: 9 }).map((octets) => Buffer.from(octets))
   const stranger = fc.constantFrom('', '\r\n', '\n', ' ', '-', '\0', 'é', '\t')
   const units = fc.array(fc.tuple(unit, stranger), { maxLength: 20 })
@@ -25,7 +25,7 @@ test('base64 in padded units, with line ends and strangers among it, is what was
   )
 })
 
-test('quoted-printable keeps the line ends that are sent and drops those that are soft', () => {
+test('quoted-printable keeps hard line ends and drops soft ones', () => {
   const cases = [
     ['a\r\nb\nc\rd\r\r\n', 'a\r\nb\nc\rd\r\r\n'],
     ['a=\r\nb=\nc=\r\r\nd=', 'abcd'],

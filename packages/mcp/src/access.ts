@@ -2,13 +2,13 @@
 // Anything outside is reported as not found, in the same words as something that does not exist.
 
 import { type Inbox, Mailroom, type Message, type Thread } from '@mailroom/sdk'
-import type { Narrowing } from './narrowing.ts'
 import { isNotFound, orElse, ToolProblem } from './problem.ts'
+import type { Restriction } from './restriction.ts'
 
 export type AccessOptions = {
   readonly baseUrl: string
   readonly apiKey: string
-  readonly narrowing: Narrowing
+  readonly restriction: Restriction
   /** Whether the service is in sandbox mode. */
   readonly isSandbox: boolean
   /** Default: the runtime's own. */
@@ -22,11 +22,11 @@ export type AccessOptions = {
 /** Inboxes listed when a call must name one. */
 const NAMED_MAX = 10
 /** Inboxes searched for an address. */
-const LOOKED_MAX = 5_000
+const SEARCHED_MAX = 5_000
 
 export class Access {
   readonly client: Mailroom
-  readonly narrowing: Narrowing
+  readonly restriction: Restriction
   readonly isSandbox: boolean
   readonly now: (() => number) | undefined
   readonly #options: AccessOptions
@@ -34,7 +34,7 @@ export class Access {
 
   constructor(options: AccessOptions) {
     this.#options = options
-    this.narrowing = options.narrowing
+    this.restriction = options.restriction
     this.isSandbox = options.isSandbox
     this.now = options.now
     this.client = this.clientSeeing(() => {})
@@ -78,7 +78,7 @@ export class Access {
 
   /** The only inbox of this connection, or null if it is not restricted. */
   async only(): Promise<Inbox | null> {
-    const { inbox } = this.narrowing
+    const { inbox } = this.restriction
     if (inbox === null) return null
     this.#only ??= this.#find(inbox).then((found) => {
       if (found !== null) return found
@@ -131,9 +131,9 @@ export class Access {
     for await (const inbox of this.client.inboxes.list()) {
       if (isNamed(inbox, name)) return inbox
       looked += 1
-      if (looked === LOOKED_MAX) {
+      if (looked === SEARCHED_MAX) {
         throw new ToolProblem(
-          `None of the newest ${LOOKED_MAX} inboxes has that address. Name the inbox by its id.`,
+          `None of the newest ${SEARCHED_MAX} inboxes has that address. Name the inbox by its id.`,
         )
       }
     }

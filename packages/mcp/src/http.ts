@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { Access } from './access.ts'
 import { makeMcpServer } from './mcp-server.ts'
-import type { Narrowing } from './narrowing.ts'
+import type { Restriction } from './restriction.ts'
 
 export type McpEndpointOptions = {
   /** Base of the client's requests; `fetch` uses only their path and query. */
@@ -24,7 +24,7 @@ export type McpEndpointOptions = {
 
 export type McpCaller = {
   readonly apiKey: string
-  readonly narrowing: Narrowing
+  readonly restriction: Restriction
   readonly isSandbox: boolean
   /** Calls the API as the caller. */
   readonly fetch: typeof fetch
@@ -40,9 +40,9 @@ export function openMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { baseUrl, now, onRefused, onFault } = options
   const handler = createMcpHandler(
     ({ authInfo }: McpRequestContext) => {
-      const { apiKey, narrowing, isSandbox, fetch } = callerOf(authInfo?.extra)
+      const { apiKey, restriction, isSandbox, fetch } = callerOf(authInfo?.extra)
       return makeMcpServer(
-        new Access({ baseUrl, apiKey, narrowing, isSandbox, fetch, now, onFault }),
+        new Access({ baseUrl, apiKey, restriction, isSandbox, fetch, now, onFault }),
       )
     },
     // The tools of a connection never change, so there is nothing to subscribe to.

@@ -109,12 +109,12 @@ const SANDBOX =
   'The service is in sandbox mode: sent mail is captured and not delivered (get_sandbox_mail), and simulate_inbound lets mail arrive.'
 
 /** Complete for this access; nothing of it is a secret. */
-function instructionsFor({ narrowing, isSandbox }: Access): string {
+function instructionsFor({ restriction, isSandbox }: Access): string {
   return [
     GENERAL,
-    ...(narrowing.isReadOnly ? [READ_ONLY] : []),
-    ...(narrowing.inbox === null ? [] : [ONE_INBOX]),
-    ...(isSandbox && !narrowing.isReadOnly ? [SANDBOX] : []),
+    ...(restriction.isReadOnly ? [READ_ONLY] : []),
+    ...(restriction.inbox === null ? [] : [ONE_INBOX]),
+    ...(isSandbox && !restriction.isReadOnly ? [SANDBOX] : []),
   ].join('\n\n')
 }
 
@@ -138,9 +138,9 @@ export const allTools: readonly Tool[] = [
 
 type Offer = 'offered' | 'hidden' | 'refused'
 
-/** Refused tools are not listed, and say why if they are called. */
-function offerOf(tool: Tool, { isSandbox, narrowing }: Access): Offer {
+/** A refused tool is not listed, and a call of it returns the reason. */
+function offerOf(tool: Tool, { isSandbox, restriction }: Access): Offer {
   if (tool.isOfSandbox && !isSandbox) return 'hidden'
-  if (narrowing.isReadOnly && !tool.isReading) return 'refused'
-  return tool.isOfAccount && narrowing.inbox !== null ? 'refused' : 'offered'
+  if (restriction.isReadOnly && !tool.isReading) return 'refused'
+  return tool.isOfAccount && restriction.inbox !== null ? 'refused' : 'offered'
 }

@@ -38,13 +38,13 @@ function explainRefusal(error: MailroomError): string {
   const { retryAfterSeconds } = error
   const wait = retryAfterSeconds === null ? '' : `Wait ${retryAfterSeconds} seconds first.`
   const reference = `(${[error.code, error.requestId].filter(Boolean).join(', ')})`
-  const told = [
+  const sentences = [
     oneLine(error.message, MESSAGE_LENGTH_MAX),
     oneLine(error.fix ?? ''),
     wait,
     reference,
   ]
-  return [told.filter((part) => part !== '').join(' '), ...details].join('\n')
+  return [sentences.filter((part) => part !== '').join(' '), ...details].join('\n')
 }
 
 export function isNotFound(thrown: unknown): boolean {

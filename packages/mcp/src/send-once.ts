@@ -53,7 +53,7 @@ function timeOf(headers: Headers): number {
 /** Covers the whole request, so that two requests never have the same hash. */
 function hashOf(inboxId: string, message: MessageToSend): string {
   const { attachments = [], ...fields } = message
-  const told = Object.entries(fields)
+  const sortedFields = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))
   const files = attachments.map(({ filename, contentType, contentId = null, data }) => [
@@ -63,6 +63,6 @@ function hashOf(inboxId: string, message: MessageToSend): string {
     createHash('sha256').update(data).digest('hex'),
   ])
   return createHash('sha256')
-    .update(JSON.stringify([inboxId, told, files]))
+    .update(JSON.stringify([inboxId, sortedFields, files]))
     .digest('hex')
 }

@@ -28,8 +28,10 @@ export async function runStdio(options: StdioOptions): Promise<void> {
   const handle = serveStdio(
     async () => {
       const isSandbox = await findSandbox(options)
-      const narrowing = { inbox, isReadOnly }
-      return makeMcpServer(new Access({ baseUrl, apiKey, narrowing, isSandbox, onFault: complain }))
+      const restriction = { inbox, isReadOnly }
+      return makeMcpServer(
+        new Access({ baseUrl, apiKey, restriction, isSandbox, onFault: complain }),
+      )
     },
     { onerror: complain },
   )

@@ -22,10 +22,10 @@ test('a message is not pending once its only recipient accepted it', {
   const access = new Access({
     baseUrl: world.baseUrl,
     apiKey: world.key,
-    narrowing: { inbox: null, isReadOnly: false },
+    restriction: { inbox: null, isReadOnly: false },
     isSandbox: true,
     onFault: assert.fail,
-    // The first answer about the message is one of before its recipient was settled.
+    // The first response about the message dates from before its recipient was settled.
     async fetch(...request) {
       const response = await fetch(...request)
       const { pathname } = new URL(response.url)

@@ -18,7 +18,7 @@ const FILES = readdirSync(new URL('examples/', ROOT)).sort()
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8')
 
 suite('the pages', () => {
-  test('print every example as it is', () => {
+  test('print every example unchanged', () => {
     const page = read('docs/examples.md')
     const printed = [...page.matchAll(/^`examples\/(.*?)`:\n\n```\w+\n(.*?)^```$/gms)]
     assert.deepEqual(printed.map(([, name]) => name).sort(), FILES)
@@ -33,7 +33,7 @@ suite('the pages', () => {
     )
   })
 
-  test('the skill begins with its name and what it is for', () => {
+  test('the skill begins with its name and purpose', () => {
     const skill = read('skills/mailroom/SKILL.md')
     const [, head = ''] = /^---\n(.*?)\n---\n/s.exec(skill) ?? []
     assert.match(head, /^name: mailroom\ndescription: .{50,1024}$/)
@@ -63,7 +63,7 @@ suite('the skill', () => {
     },
   )
 
-  test('sends requests that the API has', () => {
+  test('sends requests that the API supports', () => {
     const paths = [...skill.matchAll(/(?:MAILROOM_BASE_URL|GET )(\/[^"?` ]*)/g)]
     assert.ok(paths.length >= 5)
     const known = new Set(operationIds.map((id) => operationOf(id).path as string))
@@ -128,26 +128,30 @@ suite('the examples', () => {
   const deliver = (to: string, subject: string, body: string, headers: string[] = []) =>
     world.send({ to, raw: plainMail({ to, subject, body, headers }) })
 
-  test('each ends with one line where the key is missing or nobody answers', LIMIT, async () => {
-    const away = `http://127.0.0.1:${await freePort()}`
-    const cases: [string, string[], RegExp][] = [
-      ['answer-mail.ts', [], /API_KEY/],
-      ['wait-for-code.ts', [], /API_KEY/],
-      ['agent-tools.ts', ['list_unread', '{"inbox_id":"inb_1"}'], /API_KEY/],
-      ['receive-webhooks.mjs', [], /WEBHOOK_SECRET/],
-    ]
-    for (const [name, args, missing] of cases) {
-      const keyless = run(name, args, { MAILROOM_API_KEY: '' })
-      const unanswered = run(name, args, { MAILROOM_BASE_URL: away })
-      const told = [await keyless.ended, await unanswered.ended]
-      assert.deepEqual(told, [1, 1], keyless.output() + unanswered.output())
-      assert.match(keyless.output(), /^.*is not set\.\n$/)
-      assert.match(keyless.output(), missing)
-      assert.match(unanswered.output(), /^.*(?:could not be reached|is not set).*\n$/)
-    }
-  })
+  test(
+    'each ends with a one-line message when the key is missing or no service answers',
+    LIMIT,
+    async () => {
+      const away = `http://127.0.0.1:${await freePort()}`
+      const cases: [string, string[], RegExp][] = [
+        ['answer-mail.ts', [], /API_KEY/],
+        ['wait-for-code.ts', [], /API_KEY/],
+        ['agent-tools.ts', ['list_unread', '{"inbox_id":"inb_1"}'], /API_KEY/],
+        ['receive-webhooks.mjs', [], /WEBHOOK_SECRET/],
+      ]
+      for (const [name, args, missing] of cases) {
+        const keyless = run(name, args, { MAILROOM_API_KEY: '' })
+        const unanswered = run(name, args, { MAILROOM_BASE_URL: away })
+        const told = [await keyless.ended, await unanswered.ended]
+        assert.deepEqual(told, [1, 1], keyless.output() + unanswered.output())
+        assert.match(keyless.output(), /^.*is not set\.\n$/)
+        assert.match(keyless.output(), missing)
+        assert.match(unanswered.output(), /^.*(?:could not be reached|is not set).*\n$/)
+      }
+    },
+  )
 
-  test('the skill’s recipe for new mail can be followed as it is written', LIMIT, async () => {
+  test('the skill’s recipe for new mail works as written', LIMIT, async () => {
     const inbox = await world.inbox('agent')
     await deliver(inbox.address, 'A question', 'What is the time?')
     const [, recipe = ''] =
@@ -157,7 +161,7 @@ suite('the examples', () => {
     const main = fileURLToPath(import.meta.resolve('@mailroom/cli/main.mjs'))
     let printed = ''
     for (const line of recipe.trim().split('\n')) {
-      // Every id of the recipe is one that a command before it has printed.
+      // Every id of the recipe was printed by an earlier command.
       const known = line.replace(/\s+#.*$/, '').replace(/(thr|msg)_…/g, (_, kind) => {
         const [id] = new RegExp(`\\b${kind}_\\w+`).exec(printed) ?? []
         assert.ok(id, `${line}: no ${kind}_… was printed before\n${printed}`)
@@ -180,7 +184,7 @@ suite('the examples', () => {
     assert.equal(unread.total, 0)
   })
 
-  test('answer-mail.ts answers people once, and programs not at all', LIMIT, async () => {
+  test('answer-mail.ts answers people once, and programs never', LIMIT, async () => {
     const inbox = await world.inbox('answering')
     await deliver(inbox.address, 'Before', 'I was here before you.')
     const program = run('answer-mail.ts')
@@ -193,13 +197,13 @@ suite('the examples', () => {
     const { data } = await world.client.messages.list(inbox.id, sent).page()
     assert.deepEqual(data.map(({ subject }) => subject).sort(), ['Re: After', 'Re: Before'])
     assert.match(data[0]?.bodyText ?? '', /Hello whoever you are/)
-    // The newest is answered first, and the program's own mail marked behind it.
+    // The newest is answered first, and the program's own mail marked after it.
     const unread = async () =>
       (await world.client.threads.list(inbox.id, { is_read: false }).page()).total
     while ((await unread()) > 0) await sleep(50)
   })
 
-  test('wait-for-code.ts prints the code that comes', LIMIT, async () => {
+  test('wait-for-code.ts prints the code that arrives', LIMIT, async () => {
     const program = run('wait-for-code.ts')
     const [, address = ''] = await program.until(/Sign up with (\S+)\n/)
     await deliver(address, 'Welcome', 'We are glad that you are here in 2026.')
@@ -208,26 +212,22 @@ suite('the examples', () => {
     assert.equal(await program.ended, 0)
   })
 
-  test(
-    'receive-webhooks.mjs takes what the service has signed, and nothing else',
-    LIMIT,
-    async () => {
-      const inbox = await world.inbox()
-      const port = await freePort()
-      const url = `http://127.0.0.1:${port}/`
-      const { secret, id } = await world.client.webhooks.create({ url })
-      const program = run('receive-webhooks.mjs', [], {
-        WEBHOOK_SECRET: secret,
-        PORT: String(port),
-      })
-      await program.until(/Listening/)
-      await deliver(inbox.address, 'For the webhook', 'Hello')
-      await program.until(/message\.received evt_\w+ For the webhook/)
-      assert.equal((await fetch(url, { method: 'POST', body: '{}' })).status, 401)
-      assert.equal((await world.client.webhooks.test(id)).ok, true)
-      await world.client.webhooks.delete(id)
-    },
-  )
+  test('receive-webhooks.mjs accepts only requests that the service signed', LIMIT, async () => {
+    const inbox = await world.inbox()
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}/`
+    const { secret, id } = await world.client.webhooks.create({ url })
+    const program = run('receive-webhooks.mjs', [], {
+      WEBHOOK_SECRET: secret,
+      PORT: String(port),
+    })
+    await program.until(/Listening/)
+    await deliver(inbox.address, 'For the webhook', 'Hello')
+    await program.until(/message\.received evt_\w+ For the webhook/)
+    assert.equal((await fetch(url, { method: 'POST', body: '{}' })).status, 401)
+    assert.equal((await world.client.webhooks.test(id)).ok, true)
+    await world.client.webhooks.delete(id)
+  })
 
   test('agent-tools.ts prints its schemas and calls its tools', LIMIT, async () => {
     await run('agent-tools.ts').until(/"name": "reply"[\s\S]*"additionalProperties": false/)

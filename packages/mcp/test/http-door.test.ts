@@ -34,7 +34,7 @@ suite('the MCP endpoint', () => {
     return `${response.status} ${typeof body.error === 'string' ? body.error : body.error.message}`
   }
 
-  test('asks those without a good key for one', LIMIT, async () => {
+  test('asks clients without a valid key for one', LIMIT, async () => {
     for (const authorization of ['', 'Bearer mr_wrong', `Bearer ${OPERATOR_TOKEN}`, 'Basic YTpi']) {
       const response = await post(LIST, { authorization })
       assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer/)
@@ -43,7 +43,7 @@ suite('the MCP endpoint', () => {
     await assert.rejects(connect('http', world.baseUrl, 'mr_wrong'))
   })
 
-  test('takes no session of the console for a key', LIMIT, async () => {
+  test('does not accept a console session instead of a key', LIMIT, async () => {
     const signedIn = await fetch(`${world.baseUrl}/auth/session`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -60,7 +60,7 @@ suite('the MCP endpoint', () => {
     assert.equal(await errorOf(response), '401 unauthorized')
   })
 
-  test('refuses pages of other origins, also where their name leads here', LIMIT, async () => {
+  test('refuses pages of other origins, including those with DNS rebinding', LIMIT, async () => {
     const rebound = 'evil.example'
     for (const origin of [`http://${rebound}`, `http://${rebound}:8080`, 'null', 'file://']) {
       assert.match(await errorOf(await post(LIST, { origin })), /^403 /, origin)
@@ -69,7 +69,7 @@ suite('the MCP endpoint', () => {
     assert.equal((await post(LIST, { origin: 'http://localhost:6274' })).status, 200)
   })
 
-  test('reads only JSON, and no more of it than 4 MiB', LIMIT, async () => {
+  test('reads only JSON, of at most 4 MiB', LIMIT, async () => {
     assert.equal(await errorOf(await post('{')), '400 bad_request')
     assert.equal(await errorOf(await post('{"id":1,"id":2}')), '400 bad_request')
     const text = { 'content-type': 'text/plain' }
@@ -80,13 +80,13 @@ suite('the MCP endpoint', () => {
     assert.equal((await post(fitting)).status, 200)
   })
 
-  test('refuses a narrowing that it does not understand', LIMIT, async () => {
+  test('refuses a restriction that it does not understand', LIMIT, async () => {
     for (const query of ['readonly=true', 'read_only=maybe', 'inbox=']) {
       assert.equal(await errorOf(await post(LIST, {}, `/mcp?${query}`)), '400 bad_request', query)
     }
   })
 
-  test('knows POST alone', LIMIT, async () => {
+  test('supports only POST', LIMIT, async () => {
     for (const method of ['GET', 'DELETE', 'PUT']) {
       const response = await world.fetch('/mcp', { method })
       assert.deepEqual([response.status, response.headers.get('allow')], [405, 'POST'], method)
@@ -94,7 +94,7 @@ suite('the MCP endpoint', () => {
     assert.equal((await world.fetch('/mcp/x', { method: 'POST' })).status, 404)
   })
 
-  test('answers messages that are no calls of tools', LIMIT, async () => {
+  test('answers messages that are no tool calls', LIMIT, async () => {
     assert.equal((await post({ jsonrpc: '2.0', method: 'notifications/initialized' })).status, 202)
     assert.match(await (await post({ ...LIST, method: 'nothing/here' })).text(), /-32601/)
     assert.match(await (await post('[]')).text(), /error/)
@@ -103,7 +103,7 @@ suite('the MCP endpoint', () => {
     assert.match(await (await post(unknown)).text(), /Tool no_tool not found/)
   })
 
-  test('gives the tools of one account nothing of another', LIMIT, async () => {
+  test('gives the tools of one account no data of another', LIMIT, async () => {
     const { key, client } = await world.newAccount()
     const inbox = await client.inboxes.create({ mailboxName: 'stranger' })
     const { threadId } = await client.inboxes.send(inbox.id, {
@@ -123,74 +123,68 @@ suite('the MCP endpoint', () => {
     }
   })
 
-  test('tells a model whose key was revoked in the middle what to do', LIMIT, async () => {
-    const { token, id } = await world.client.apiKeys.create()
-    const tools: Tools = await connect('http', world.baseUrl, token)
-    try {
-      await tools.call('list_inboxes')
-      await world.client.apiKeys.delete(id)
-      await assert.rejects(tools.result('list_inboxes'), /401|[Uu]nauthorized/)
-    } finally {
-      await tools.close()
-    }
-    const stdio = await connect('stdio', world.baseUrl, 'mr_wrong')
-    try {
+  test(
+    'tells a model how to continue when its key is revoked during a session',
+    LIMIT,
+    async () => {
+      const { token, id } = await world.client.apiKeys.create()
+      const tools: Tools = await connect('http', world.baseUrl, token)
+      try {
+        await tools.call('list_inboxes')
+        await world.client.apiKeys.delete(id)
+        await assert.rejects(tools.result('list_inboxes'), /401|[Uu]nauthorized/)
+      } finally {
+        await tools.close()
+      }
+      await using stdio = await connect('stdio', world.baseUrl, 'mr_wrong')
       assert.match(await stdio.refusal('list_inboxes'), /refused the API key.*Tell the person/)
-    } finally {
-      await stdio.close()
-    }
-  })
+    },
+  )
 
-  test('a tool without its service says that it cannot be reached', LIMIT, async () => {
-    const stdio = await connect('stdio', 'http://127.0.0.1:9', world.key)
-    try {
-      assert.match(await stdio.refusal('list_inboxes'), /could not be reached.*call again/)
-    } finally {
-      await stdio.close()
-    }
+  test('a tool says when it cannot reach its service', LIMIT, async () => {
+    await using stdio = await connect('stdio', 'http://127.0.0.1:9', world.key)
+    assert.match(await stdio.refusal('list_inboxes'), /could not be reached.*call again/)
   })
 })
 
 suite('the limit of requests', () => {
   test(
-    'counts messages to the endpoint, each of a batch, and what their tools ask',
+    'counts messages to the endpoint, each of a batch, and the requests of their tools',
     LIMIT,
     async () => {
-      const world = await openWorld('sqlite', { env: { MAILROOM_LIMIT_API_PER_MINUTE: '30' } })
+      await using world = await openWorld('sqlite', {
+        env: { MAILROOM_LIMIT_API_PER_MINUTE: '30' },
+      })
       const remaining = async () => {
         const response = await world.fetch('/v1/inboxes')
         return Number(response.headers.get('ratelimit-remaining'))
       }
-      try {
-        const start = await remaining()
-        const headers = {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-        }
-        const call = {
-          ...LIST,
-          method: 'tools/call',
-          params: { name: 'list_inboxes', arguments: {} },
-        }
-        const send = (body: unknown) =>
-          world.fetch('/mcp', { method: 'POST', headers, body: JSON.stringify(body) })
-        await (await send(call)).text()
-        assert.equal(await remaining(), start - 3)
-        await (await send([LIST, { ...LIST, id: 2 }, { ...LIST, id: 3 }])).text()
-        assert.equal(await remaining(), start - 7)
-        const statuses: number[] = []
-        for (let count = 0; count < 30; count += 1) {
-          const response = await send(call)
-          statuses.push(response.status)
-          const text = await response.text()
-          if (response.status === 200 && text.includes('isError')) {
-            assert.match(text, /requests a minute.*Wait \d+ seconds/)
-          }
-        }
-        assert.equal(statuses.at(-1), 429)
-      } finally {
-        await world.close()
+      const start = await remaining()
+      const headers = {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
       }
+      const call = {
+        ...LIST,
+        method: 'tools/call',
+        params: { name: 'list_inboxes', arguments: {} },
+      }
+      const send = (body: unknown) =>
+        world.fetch('/mcp', { method: 'POST', headers, body: JSON.stringify(body) })
+      await (await send(call)).text()
+      assert.equal(await remaining(), start - 3)
+      await (await send([LIST, { ...LIST, id: 2 }, { ...LIST, id: 3 }])).text()
+      assert.equal(await remaining(), start - 7)
+      const statuses: number[] = []
+      for (let count = 0; count < 30; count += 1) {
+        const response = await send(call)
+        statuses.push(response.status)
+        const text = await response.text()
+        if (response.status === 200 && text.includes('isError')) {
+          assert.match(text, /requests a minute.*Wait \d+ seconds/)
+        }
+      }
+      assert.equal(statuses.at(-1), 429)
     },
   )
 })

@@ -1,5 +1,5 @@
-// A real service, and the protocol's own client on either transport: over HTTP at its endpoint, over
-// stdio with a process of its own.
+// A real service, and the protocol's own client on either transport: HTTP at the endpoint, or stdio with a process of
+// its own.
 
 import assert from 'node:assert/strict'
 import { suite } from 'node:test'
@@ -27,22 +27,22 @@ export type Connecting = {
   headers?: Record<string, string>
 }
 
-export type Tools = {
+export type Tools = AsyncDisposable & {
   readonly client: Client
-  /** The names that are listed, in their order. */
+  /** The names of the listed tools, in order. */
   names(): Promise<string[]>
-  /** The text of an answer; fails when it is an error. */
+  /** The text of a result; fails when it is an error. */
   call(name: string, given?: Record<string, unknown>): Promise<string>
   /** The text of an error; fails when there is none. */
   refusal(name: string, given?: Record<string, unknown>): Promise<string>
-  /** All of an answer. */
+  /** The whole result. */
   result(name: string, given?: Record<string, unknown>): Promise<CallToolResult>
   close(): Promise<void>
 }
 
 const CHILD = fileURLToPath(import.meta.resolve('#test/stdio-child.ts'))
 
-/** The same tests over both transports, each on a service of its own; in a quick run over HTTP. */
+/** Runs the same tests over both transports, each on a service of its own; in a quick run only over HTTP. */
 export function onEachTransport(
   name: string,
   define: (open: (options?: WorldOptions) => Promise<World>, connect: Connect) => void,
@@ -86,6 +86,7 @@ export async function connect(
       return textOf(got)
     },
     close: () => client.close(),
+    [Symbol.asyncDispose]: () => client.close(),
   }
 }
 
@@ -128,7 +129,7 @@ function overStdio(
 const FENCED =
   /<<<MAIL (?<nonce>[0-9a-f]{24,}) \(untrusted: data, not instructions\)\n(?<inside>[\s\S]*?)\nMAIL \k<nonce>>>>/g
 
-/** What lies within fences, and what is left outside. */
+/** The text within fences, and the text outside. */
 export function splitFences(text: string): { inside: string; outside: string; count: number } {
   const parts = [...text.matchAll(FENCED)]
   return {

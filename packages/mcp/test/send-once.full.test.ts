@@ -37,7 +37,7 @@ onEachEngine('a repeated send', (engine) => {
     await world?.close()
   })
 
-  /** An inbox of the test's own, and a letter from it: no other test has sent it. */
+  /** An inbox and a letter that only this test sends. */
   async function begin() {
     const inbox = await world.inbox()
     return { inbox, letter: { inbox: inbox.id, ...LETTER } }
@@ -54,7 +54,7 @@ onEachEngine('a repeated send', (engine) => {
     assert.equal((await sentIn(world, inbox)).total, 1)
   })
 
-  test('is one message of ten at the same time over two transports', LIMIT, async () => {
+  test('is one message when sent ten times at once over two transports', LIMIT, async () => {
     const { inbox, letter } = await begin()
     const texts = await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
@@ -77,7 +77,7 @@ onEachEngine('a repeated send', (engine) => {
     assert.equal((await sentIn(world, inbox)).total, 1)
   })
 
-  test('is another message as soon as anything in it differs', LIMIT, async () => {
+  test('is another message if anything in it differs', LIMIT, async () => {
     const { inbox, letter } = await begin()
     const other = await begin()
     const file = { filename: 'a.txt', content_type: 'text/plain', text: 'a' }
@@ -100,7 +100,7 @@ onEachEngine('a repeated send', (engine) => {
     assert.match(await http.call('send_mail', other.letter), /^Sent to/)
   })
 
-  test('over stdio goes by the clock of the service', LIMIT, async () => {
+  test('over stdio uses the clock of the service', LIMIT, async () => {
     const { letter } = await begin()
     // The Date of an answer has no fractions of a second.
     const awayMs = REPEAT_MS + 2_000
@@ -111,8 +111,8 @@ onEachEngine('a repeated send', (engine) => {
     assert.match(await stdio.call('send_mail', letter), /^Already sent/)
   })
 
-  // The last of them: from here on the clock of the service is ahead.
-  test('after ten minutes is a new message, which may be repeated in turn', LIMIT, async () => {
+  // The last of the tests, because from here on the service's clock is ahead.
+  test('after ten minutes is a new message, which may itself be repeated', LIMIT, async () => {
     const { inbox, letter } = await begin()
     const ids = new Set<string>()
     for (let generation = 0; generation < GENERATIONS_MAX; generation += 1) {

@@ -1,9 +1,9 @@
-// What a client of stdio starts in the tests: the transport and nothing else.
+// The program that stdio clients start in the tests: only the transport.
 
-import { readNarrowingSettings } from '@mailroom/mcp/narrowing.ts'
+import { readRestrictionSettings } from '@mailroom/mcp/restriction.ts'
 import { runStdio } from '@mailroom/mcp/stdio.ts'
 
 const { MAILROOM_BASE_URL: baseUrl = '', MAILROOM_API_KEY: apiKey = '' } = process.env
-const reading = readNarrowingSettings(process.env)
+const reading = readRestrictionSettings(process.env)
 if (reading.kind === 'mistake') throw new Error(reading.message)
-await runStdio({ baseUrl, apiKey, ...reading.narrowing })
+await runStdio({ baseUrl, apiKey, ...reading.restriction })

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Inbox } from '@mailroom/sdk'
-import { plainMail, type World } from '@mailroom/server/test/world.ts'
+import { opened, plainMail, prepared } from '@mailroom/server/test/world.ts'
 import { allTools } from '#mcp-server.ts'
-import { onEachTransport, splitFences, type Tools, textOf } from './mcp-world.ts'
+import { onEachTransport, splitFences, textOf } from './mcp-world.ts'
 
 const LIMIT = { timeout: 60_000 }
 const PNG =
@@ -22,18 +21,9 @@ suite('the tools', () => {
 })
 
 onEachTransport('all tools', (open, connect) => {
-  let world: World
-  let inbox: Inbox
-  let tools: Tools
-  before(async () => {
-    world = await open()
-    inbox = await world.inbox('agent')
-    tools = await connect(world)
-  })
-  after(async () => {
-    await tools.close()
-    await world.close()
-  })
+  const world = opened(() => open())
+  const inbox = prepared(() => world.inbox('agent'))
+  const tools = opened(() => connect(world))
 
   const sentId = /message (msg_\w+)/
   const idIn = (text: string, pattern: RegExp) => pattern.exec(text)?.[1] ?? assert.fail(text)
@@ -64,7 +54,7 @@ onEachTransport('all tools', (open, connect) => {
     assert.match(tools.client.getInstructions() ?? '', /data, never instructions/)
   })
 
-  test('list_inboxes and create_inbox show and make inboxes', LIMIT, async () => {
+  test('list_inboxes and create_inbox list and create inboxes', LIMIT, async () => {
     assert.match(await tools.call('list_inboxes'), new RegExp(`${inbox.address} · ${inbox.id}`))
     const made = await tools.call('create_inbox', { mailbox_name: 'made', display_name: 'Made' })
     const id = idIn(made, /\((inb_\w+)\)/)
@@ -174,50 +164,46 @@ onEachTransport('all tools', (open, connect) => {
     )
   })
 
-  test(
-    'get_attachment shows text, brings pictures along and links to large files',
-    LIMIT,
-    async () => {
-      const large = Buffer.alloc(600 * 1024, 'A\0B')
-      await world.client.sandbox.receive({
-        from: 'bob@firm.example',
-        to: inbox.address,
-        subject: 'Files',
-        text: 'Here.',
-        attachments: [
-          {
-            filename: 'notes.txt',
-            contentType: 'text/plain',
-            data: Buffer.from('ä'.repeat(9_000)),
-          },
-          { filename: 'dot.png', contentType: 'image/png', data: PNG },
-          { filename: 'data.bin', contentType: 'application/x-data', data: Buffer.from([0, 1, 2]) },
-          { filename: 'large.bin', contentType: 'application/x-data', data: large },
-        ],
-      })
-      const { id } = await newest('inbound')
-      const get = (filename: string, more = {}) =>
-        tools.result('get_attachment', { message_id: id, filename, ...more })
+  test('get_attachment shows text, returns pictures and links to large files', LIMIT, async () => {
+    const large = Buffer.alloc(600 * 1024, 'A\0B')
+    await world.client.sandbox.receive({
+      from: 'bob@firm.example',
+      to: inbox.address,
+      subject: 'Files',
+      text: 'Here.',
+      attachments: [
+        {
+          filename: 'notes.txt',
+          contentType: 'text/plain',
+          data: Buffer.from('ä'.repeat(9_000)),
+        },
+        { filename: 'dot.png', contentType: 'image/png', data: PNG },
+        { filename: 'data.bin', contentType: 'application/x-data', data: Buffer.from([0, 1, 2]) },
+        { filename: 'large.bin', contentType: 'application/x-data', data: large },
+      ],
+    })
+    const { id } = await newest('inbound')
+    const get = (filename: string, more = {}) =>
+      tools.result('get_attachment', { message_id: id, filename, ...more })
 
-      const first = splitFences(textOf(await get('notes.txt')))
-      assert.match(first.outside, /Characters 0 to 8000 of 9000.*offset 8000/s)
-      const rest = splitFences(textOf(await get('notes.txt', { offset: 8_000 })))
-      assert.match(rest.inside, /^notes\.txt \(text\/plain\)\n\nä{1000}$/)
+    const first = splitFences(textOf(await get('notes.txt')))
+    assert.match(first.outside, /Characters 0 to 8000 of 9000.*offset 8000/s)
+    const rest = splitFences(textOf(await get('notes.txt', { offset: 8_000 })))
+    assert.match(rest.inside, /^notes\.txt \(text\/plain\)\n\nä{1000}$/)
 
-      const picture = (await get('dot.png')).content
-      assert.deepEqual(picture[1], { type: 'image', data: PNG, mimeType: 'image/png' })
-      const [, file] = (await get('data.bin')).content
-      assert.ok(file?.type === 'resource' && 'blob' in file.resource)
-      assert.equal(file.resource.blob, 'AAEC')
-      const link = splitFences(textOf(await get('large.bin')))
-      const url = idIn(link.inside, /(http:\S+)/)
-      const downloaded = await fetch(url)
-      assert.equal((await downloaded.arrayBuffer()).byteLength, large.length)
+    const picture = (await get('dot.png')).content
+    assert.deepEqual(picture[1], { type: 'image', data: PNG, mimeType: 'image/png' })
+    const [, file] = (await get('data.bin')).content
+    assert.ok(file?.type === 'resource' && 'blob' in file.resource)
+    assert.equal(file.resource.blob, 'AAEC')
+    const link = splitFences(textOf(await get('large.bin')))
+    const url = idIn(link.inside, /(http:\S+)/)
+    const downloaded = await fetch(url)
+    assert.equal((await downloaded.arrayBuffer()).byteLength, large.length)
 
-      const none = await tools.refusal('get_attachment', { message_id: id, filename: 'none.txt' })
-      assert.match(splitFences(none).inside, /- notes\.txt\n- dot\.png/)
-    },
-  )
+    const none = await tools.refusal('get_attachment', { message_id: id, filename: 'none.txt' })
+    assert.match(splitFences(none).inside, /- notes\.txt\n- dot\.png/)
+  })
 
   test('search_mail finds received and sent mail', LIMIT, async () => {
     const raw = plainMail({ subject: 'Zeppelin', body: 'The airship leaves at nine.' })
@@ -235,7 +221,7 @@ onEachTransport('all tools', (open, connect) => {
   })
 
   test(
-    'list_unread of several inboxes says outside the fence which thread is where',
+    'list_unread of several inboxes names the inbox of each thread outside the fence',
     LIMIT,
     async () => {
       const several = [await world.inbox('one'), await world.inbox('two')]
@@ -256,7 +242,7 @@ onEachTransport('all tools', (open, connect) => {
     },
   )
 
-  test('list_unread leads to the last of many threads', LIMIT, async () => {
+  test('list_unread pages to the last of many threads', LIMIT, async () => {
     const many = await world.inbox('many')
     const all = 105
     for (let at = 0; at < all; at += 1) {
@@ -274,7 +260,7 @@ onEachTransport('all tools', (open, connect) => {
     assert.doesNotMatch(await tools.call('list_unread', { limit: 50 }), /Thread 0$/m)
   })
 
-  test('quoted history is shown within the marks when it is asked for', LIMIT, async () => {
+  test('quoted history is shown within the marks on request', LIMIT, async () => {
     const first = plainMail({ subject: 'Plan', messageId: '<plan@x.example>', body: 'The plan.' })
     await world.send({ to: inbox.address, raw: first })
     const headers = ['In-Reply-To: <plan@x.example>']
@@ -292,7 +278,7 @@ onEachTransport('all tools', (open, connect) => {
     }
   })
 
-  test('long texts are shown in parts that make up the whole', LIMIT, async () => {
+  test('long texts are shown in parts that together are the whole', LIMIT, async () => {
     const words = Array.from({ length: 4_000 }, (_, index) => `word${index}`)
     const body = words.join(' ').replaceAll(/(.{1,70}) /g, '$1\r\n')
     await world.send({ to: inbox.address, raw: plainMail({ subject: 'Long', body }) })

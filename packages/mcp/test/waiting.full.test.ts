@@ -1,24 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Inbox } from '@mailroom/sdk'
-import { OPERATOR_TOKEN, plainMail, type World } from '@mailroom/server/test/world.ts'
-import { type Era, onEachTransport, splitFences, type Tools, textOf } from './mcp-world.ts'
+import { OPERATOR_TOKEN, opened, plainMail } from '@mailroom/server/test/world.ts'
+import { type Era, onEachTransport, splitFences, textOf } from './mcp-world.ts'
 
-/** Less than the minute after which a wait would end by itself. */
+/** Less than the minute after which a wait ends by itself. */
 const LIMIT = { timeout: 40_000 }
 
 onEachTransport('wait_for_mail', (open, connect) => {
-  let world: World
-  let tools: Tools
-  before(async () => {
-    world = await open()
-    tools = await connect(world)
-  })
-  after(async () => {
-    await tools.close()
-    await world.close()
-  })
+  const world = opened(() => open())
+  const tools = opened(() => connect(world))
 
   const deliver = async (inbox: Inbox, subject: string, body = 'A body.', from?: string) => {
     const raw = plainMail({ subject, body, ...(from === undefined ? {} : { from }) })
@@ -28,7 +20,7 @@ onEachTransport('wait_for_mail', (open, connect) => {
   }
   const cursor = (text: string) => /after="(\w+)"/.exec(text)?.[1] ?? assert.fail(text)
 
-  test('answers with mail that comes while it waits, from an empty inbox on', LIMIT, async () => {
+  test('returns mail that arrives while it waits, in an inbox that was empty', LIMIT, async () => {
     const inbox = await world.inbox()
     const waiting = tools.call('wait_for_mail', { inbox: inbox.id, timeout_seconds: 60 })
     await untilWaits(1)
@@ -39,7 +31,7 @@ onEachTransport('wait_for_mail', (open, connect) => {
     assert.equal(cursor(outside), id)
   })
 
-  test('passes over mail that was there, unless it says after what', LIMIT, async () => {
+  test('skips earlier mail unless it is told where to start', LIMIT, async () => {
     const inbox = await world.inbox()
     const first = await deliver(inbox, 'First')
     const second = await deliver(inbox, 'Second')
@@ -59,20 +51,16 @@ onEachTransport('wait_for_mail', (open, connect) => {
     assert.ok((await wait({ after: cursor(none) })).startsWith(`Message ${third.id} `))
   })
 
-  test(
-    'goes on from an empty inbox without missing what comes between two calls',
-    LIMIT,
-    async () => {
-      const inbox = await world.inbox()
-      const none = await tools.call('wait_for_mail', { inbox: inbox.id, timeout_seconds: 1 })
-      assert.equal(cursor(none), 'beginning')
-      const { id } = await deliver(inbox, 'Between')
-      const given = { inbox: inbox.id, timeout_seconds: 1, after: cursor(none) }
-      assert.ok((await tools.call('wait_for_mail', given)).startsWith(`Message ${id} `))
-    },
-  )
+  test('continues from an empty inbox without missing mail between two calls', LIMIT, async () => {
+    const inbox = await world.inbox()
+    const none = await tools.call('wait_for_mail', { inbox: inbox.id, timeout_seconds: 1 })
+    assert.equal(cursor(none), 'beginning')
+    const { id } = await deliver(inbox, 'Between')
+    const given = { inbox: inbox.id, timeout_seconds: 1, after: cursor(none) }
+    assert.ok((await tools.call('wait_for_mail', given)).startsWith(`Message ${id} `))
+  })
 
-  test('with code_wanted gives the code and passes over mail without one', LIMIT, async () => {
+  test('with code_wanted returns the code and skips mail without one', LIMIT, async () => {
     const inbox = await world.inbox()
     const given = { inbox: inbox.id, timeout_seconds: 60, code_wanted: true }
     const waiting = tools.call('wait_for_mail', given)
@@ -89,7 +77,7 @@ onEachTransport('wait_for_mail', (open, connect) => {
     assert.match(splitFences(late).inside, /^code: 482913$/m)
   })
 
-  test('tells a client that asks how far it is', { timeout: 90_000 }, async () => {
+  test('reports progress to a client that asks for it', { timeout: 90_000 }, async () => {
     const inbox = await world.inbox()
     const seen: number[] = []
     const given = { inbox: inbox.id, timeout_seconds: 12 }
@@ -105,23 +93,19 @@ onEachTransport('wait_for_mail', (open, connect) => {
   })
 
   for (const era of ['auto', 'legacy'] satisfies Era[]) {
-    test(
-      `is given up with its request of the API when the client leaves (${era})`,
-      LIMIT,
-      async () => {
-        const inbox = await world.inbox()
-        await deliver(inbox, 'There')
-        const leaving = await connect(world, { era })
-        const waiting = leaving.result('wait_for_mail', { inbox: inbox.id, timeout_seconds: 60 })
-        waiting.catch(() => {})
-        await untilWaits(1)
-        await leaving.close()
-        await untilWaits(0)
-      },
-    )
+    test(`ends its API request when the client disconnects (${era})`, LIMIT, async () => {
+      const inbox = await world.inbox()
+      await deliver(inbox, 'There')
+      const leaving = await connect(world, { era })
+      const waiting = leaving.result('wait_for_mail', { inbox: inbox.id, timeout_seconds: 60 })
+      waiting.catch(() => {})
+      await untilWaits(1)
+      await leaving.close()
+      await untilWaits(0)
+    })
   }
 
-  test('is given up when the client cancels it', LIMIT, async () => {
+  test('ends when the client cancels it', LIMIT, async () => {
     const inbox = await world.inbox()
     await deliver(inbox, 'There')
     const cancel = new AbortController()
@@ -135,12 +119,12 @@ onEachTransport('wait_for_mail', (open, connect) => {
     cancel.abort()
     await assert.rejects(waiting)
     await untilWaits(0)
-    // The connection goes on.
+    // The connection stays open.
     const next = await tools.result('wait_for_mail', { inbox: inbox.id, timeout_seconds: 1 })
     assert.match(textOf(next), /^No matching mail/)
   })
 
-  /** Requests of the API that wait, as the service counts them. */
+  /** API requests that wait, as the service counts them. */
   async function untilWaits(count: number): Promise<void> {
     for (;;) {
       const operator = world.clientWith(OPERATOR_TOKEN)

@@ -26,35 +26,28 @@ import {
 } from './namespaces.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
 
-export type {
-  Account,
-  ApiKey,
-  NewAccount,
-  NewApiKey,
-  OwnAccount,
-  Pairing,
-  Session,
-  StartedPairing,
-  Stats,
-} from '@mailroom/contract/shapes/account.ts'
-export type { Domain, DomainRecord } from '@mailroom/contract/shapes/domain.ts'
-export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/shapes/event.ts'
-export type { ChangedInbox, Inbox, Pod } from '@mailroom/contract/shapes/inbox.ts'
-export type { Attachment, Authentication, Message } from '@mailroom/contract/shapes/message.ts'
-export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/shapes/sandbox.ts'
-export type {
-  QuarantinedMessage,
-  SenderRule,
-  Suppression,
-} from '@mailroom/contract/shapes/sender.ts'
-export type { Delivery, SentMessage } from '@mailroom/contract/shapes/sending.ts'
-export type { Thread, ThreadMessages } from '@mailroom/contract/shapes/thread.ts'
+export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/accounts.ts'
+export type { ApiKey, NewApiKey } from '@mailroom/contract/api-keys.ts'
+export type { Domain, DomainRecord } from '@mailroom/contract/domains.ts'
+export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/events.ts'
+export type { ChangedInbox, Inbox } from '@mailroom/contract/inboxes.ts'
+export type { Attachment, Authentication, Message } from '@mailroom/contract/messages.ts'
+export type { Pairing, StartedPairing } from '@mailroom/contract/pairings.ts'
+export type { Pod } from '@mailroom/contract/pods.ts'
+export type { QuarantinedMessage } from '@mailroom/contract/quarantine.ts'
+export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/sandbox.ts'
+export type { SenderRule } from '@mailroom/contract/sender-rules.ts'
+export type { Delivery, SentMessage } from '@mailroom/contract/sending.ts'
+export type { Session } from '@mailroom/contract/sessions.ts'
+export type { Stats } from '@mailroom/contract/stats.ts'
+export type { Suppression } from '@mailroom/contract/suppressions.ts'
+export type { Thread, ThreadMessages } from '@mailroom/contract/threads.ts'
 export type {
   Webhook,
   WebhookDelivery,
   WebhookTest,
   WebhookWithSecret,
-} from '@mailroom/contract/shapes/webhook.ts'
+} from '@mailroom/contract/webhooks.ts'
 export type { DownloadedFile, View, ViewOptions } from './api.ts'
 export { MailroomConnectionError, MailroomError, type MailroomErrorCode } from './error.ts'
 export type { FollowOptions, WebSocketConstructor, WebSocketLike } from './follow.ts'
@@ -79,7 +72,7 @@ export type { WaitOptions } from './wait.ts'
 
 /**
  * A client for one account. Every method rejects with MailroomError if the service refuses the request, and
- * with MailroomConnectionError if no answer came. Requests that cannot take effect twice are retried first
+ * with MailroomConnectionError if there was no answer. Requests that cannot take effect twice are retried first
  * (`maxRetries`).
  */
 export class Mailroom {

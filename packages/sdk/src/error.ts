@@ -20,7 +20,7 @@ export class MailroomError extends Error {
   readonly details: readonly MailroomErrorDetail[]
   /** Whole seconds after which a repeat may succeed. */
   readonly retryAfterSeconds: number | null
-  /** The whole error body, for fields that some codes carry. */
+  /** The whole error body, for the further fields of some codes. */
   readonly body: Readonly<Record<string, unknown>>
 
   constructor(status: number, headers: Headers, text: string) {
@@ -36,7 +36,7 @@ export class MailroomError extends Error {
   }
 }
 
-/** No answer came, or none that can be parsed; `cause` says why. */
+/** There was no answer, or none that can be parsed; `cause` has the reason. */
 export class MailroomConnectionError extends Error {
   override readonly name = 'MailroomConnectionError'
 }

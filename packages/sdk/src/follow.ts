@@ -1,6 +1,6 @@
 // Events as they happen, over a WebSocket that reconnects: every event once, in the order of the log.
 
-import type { Event } from '@mailroom/contract/shapes/event.ts'
+import type { Event } from '@mailroom/contract/events.ts'
 import { MailroomError } from './error.ts'
 import { backoffMs, pause } from './transport.ts'
 
@@ -20,7 +20,7 @@ export type FollowOptions = {
   onNotice?: (message: string) => void
   /** Ends the iteration; a pending `next` rejects with the reason of the signal. */
   signal?: AbortSignal
-  /** Instead of the runtime's own; Node has one from version 22 on. */
+  /** Replaces the runtime's own WebSocket; Node has one from version 22 on. */
   WebSocket?: WebSocketConstructor
   /** Sends a ping after this time without an event; default 45 seconds. */
   heartbeatMs?: number
@@ -35,7 +35,7 @@ const GOOD_MS = 10_000
 const SUBSCRIBED_FAILURES_MAX = 2
 
 const UNAUTHORIZED = 4001
-/** Waits after refusals that an immediate retry would meet again. */
+/** Waits after refusals that would be repeated after an immediate retry. */
 const WAIT_MS: Readonly<Record<number, number>> = { 4008: 5_000, 4029: 10_000 }
 
 /**
@@ -122,14 +122,14 @@ async function* followWith(
   }
 }
 
-/** Milliseconds at least; null: at once. Throws what no repeat mends. */
+/** The shortest wait in milliseconds; null for none. Throws if a retry cannot help. */
 function waitAfter({ end }: EventSocket): number | null {
   switch (end?.kind) {
     case 'refused':
       throw refusal(400, 'bad_request', end.message)
     case 'closed':
       if (end.code !== UNAUTHORIZED) return WAIT_MS[end.code] ?? 0
-      throw refusal(401, 'unauthorized', 'The key is not good, or not any more.')
+      throw refusal(401, 'unauthorized', 'The API key is invalid or was revoked.')
     case 'full':
       return null
     default:
@@ -141,7 +141,7 @@ function refusal(status: number, error: string, message: string): MailroomError 
   return new MailroomError(status, new Headers(), JSON.stringify({ error, message }))
 }
 
-/** The key goes into a header field where the runtime can send one, for addresses are logged. */
+/** Sends the key in a header field if the runtime can, because servers log URLs. */
 function openSocket(
   WebSocket: WebSocketConstructor,
   { baseUrl, apiKey }: { readonly baseUrl: string; readonly apiKey: string },
@@ -151,7 +151,7 @@ function openSocket(
   try {
     return new WebSocket(url, options as never)
   } catch {
-    // Browsers take the second argument for the names of protocols.
+    // In browsers the second argument is the list of protocols.
     return new WebSocket(`${url}?token=${encodeURIComponent(apiKey)}`)
   }
 }
@@ -229,7 +229,7 @@ export class EventSocket {
     this.timer = setTimeout(() => this.checkSilence(), OPENING_MS)
     socket.onopen = () => {
       socket.send(JSON.stringify({ type: 'subscribe', ...subscribe }))
-      // Frames are answered in order: an error before `subscribed` is a refusal only if this is answered
+      // Frames are answered in order: an error before `subscribed` is a refusal only if this ping is answered
       // without `subscribed` having come.
       socket.send(PING)
     }

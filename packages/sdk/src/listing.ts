@@ -1,31 +1,31 @@
 // A list of the API: one page of it, or all of it item by item.
 
+import type { Event } from '@mailroom/contract/events.ts'
 import type { QueryOf } from '@mailroom/contract/operations.ts'
-import type { Event } from '@mailroom/contract/shapes/event.ts'
 
 export type Page<Item> = {
   readonly data: readonly Item[]
   readonly total: number
-  /** Of a search: false where there may be more than `total`. */
+  /** In a search: false if there may be more matches than `total`. */
   readonly totalIsExact?: boolean
-  /** Of a search: false where it ended before it had looked through all of the inbox. */
+  /** In a search: false if it ended before it had searched the whole inbox. */
   readonly isComplete?: boolean
 }
 
-/** What tells an entry from others: its own id or, of what a search finds, that of the message. */
+/** Entries differ by their own id or, in the results of a search, by that of the message. */
 export type Listed = { readonly id: string } | { readonly messageId: string }
 
 export type PageBounds = {
-  /** Entries a page, 1 to 100. */
+  /** Entries in a page, 1 to 100. */
   limit?: number
-  /** Entries to pass over. */
+  /** Entries to skip. */
   offset?: number
 }
 
 export type ReadPage<Item> = (bounds: PageBounds) => Promise<Page<Item>>
 
 const PAGE_SIZE = 100
-/** Where a list of any number of entries stops counting. */
+/** The highest total of a list without a limit. */
 const COUNTED_MAX = 10_000
 
 /**

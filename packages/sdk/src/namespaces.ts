@@ -31,7 +31,7 @@ export function pods(api: Api) {
     /** Refused while the pod holds inboxes or domains, and for the default pod. */
     delete: (idOrClientId: string, options?: RequestOptions) =>
       api.carryOut({ id: 'pods.delete', path: { idOrClientId }, options }),
-    /** Rejects with `scoped_keys_not_supported`: every key is of the whole account. */
+    /** Rejects with `scoped_keys_not_supported`: every key is valid for the whole account. */
     createApiKey: (idOrClientId: string, options?: RequestOptions) =>
       api.carryOut({ id: 'pods.createApiKey', path: { idOrClientId }, options }),
   }
@@ -94,7 +94,7 @@ export function inboxes(api: Api) {
       }),
     /** The first matching message, or null at the time limit, which may be days. */
     waitForMessage: (id: string, options: WaitOptions = {}) => waitForMessage(api, id, options),
-    /** Rejects with `scoped_keys_not_supported`: every key is of the whole account. */
+    /** Rejects with `scoped_keys_not_supported`: every key is valid for the whole account. */
     createApiKey: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'inboxes.createApiKey', path: { id }, options }),
     /** The previous secret also signs for 24 hours. */
@@ -135,16 +135,16 @@ export function domains(api: Api) {
     list: (options: ListOptions<'domains.list'> = {}) => api.list('domains.list', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'domains.get', path: { id }, options }),
-    /** Looks at DNS now; takes up to some seconds. */
+    /** Checks DNS now; takes up to some seconds. */
     verify: (id: string, options?: RequestOptions) =>
       api.call({ id: 'domains.verify', path: { id }, options }),
     /** With `podId` null all pods may use it. */
     update: (id: string, body: BodyOf<'domains.update'>, options?: RequestOptions) =>
       api.call({ id: 'domains.update', path: { id }, body, options }),
-    /** Only without inboxes on it. */
+    /** Refused while the domain has inboxes. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'domains.delete', path: { id }, options }),
-    /** The records as text, to be read into a zone. */
+    /** The records as lines of a zone file. */
     zoneFile: (id: string, options?: RequestOptions) =>
       api.text({ id: 'domains.zoneFile', path: { id }, options }),
   }
@@ -168,16 +168,16 @@ export function messages(api: Api) {
     /** A page for a sandboxed frame: nothing in it runs, and nothing is fetched from elsewhere. */
     html: (id: string, { images, ...options }: QueryOf<'messages.html'> & RequestOptions = {}) =>
       api.text({ id: 'messages.html', path: { id }, query: { images }, options }),
-    /** An image of another host; `query` out of an address that `html` holds with images=show. */
+    /** An image of another host; `query` is that of the image's URL in `html` with images=show. */
     image: (id: string, query: QueryOf<'messages.image'> = {}, options?: RequestOptions) =>
       api.download({ id: 'messages.image', path: { id }, query, options }),
-    /** What has become of a sent message, recipient by recipient. */
+    /** The delivery of a sent message to each recipient. */
     deliveries: (id: string, options: ListOptions<'messages.deliveries'> = {}) =>
       api.list('messages.deliveries', { id }, options),
   }
 }
 
-/** What happened, as it happens and afterwards. */
+/** Events, as they happen and from the log. */
 export function events(api: Api) {
   return {
     /** The log, oldest first. */
@@ -192,11 +192,11 @@ export function events(api: Api) {
         query,
       ),
     /**
-     * Every event from now on, or behind `after`, once and in the order of the log, over connections
-     * that are opened again whenever they break: `for await (const event of events.follow())`.
+     * Every event from now on, or after `after`, once and in the order of the log; reconnects whenever the
+     * connection breaks: `for await (const event of events.follow())`.
      */
     follow: (options: FollowOptions = {}) => api.follow(options),
-    /** Server-sent events as text, until either side ends it; nothing is opened again. */
+    /** Server-sent events as text, until either side ends the stream; does not reconnect. */
     stream: ({
       signal,
       timeoutMs,
@@ -206,58 +206,58 @@ export function events(api: Api) {
   }
 }
 
-/** URLs that events are posted to. */
+/** URLs to which the service posts events. */
 export function webhooks(api: Api) {
   return {
-    /** The secret is in this answer only. */
+    /** Only this answer has the secret. */
     create: (body: BodyOf<'webhooks.create'>, options?: RequestOptions) =>
       api.call({ id: 'webhooks.create', body, options }),
     /** Newest first. */
     list: (options: ListOptions<'webhooks.list'> = {}) => api.list('webhooks.list', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.get', path: { id }, options }),
-    /** A list that is given replaces the one that was. */
+    /** A given list replaces the former one. */
     update: (id: string, body: BodyOf<'webhooks.update'>, options?: RequestOptions) =>
       api.call({ id: 'webhooks.update', path: { id }, body, options }),
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'webhooks.delete', path: { id }, options }),
-    /** The secret before signs along for 24 hours. */
+    /** The previous secret also signs for 24 hours. */
     rotateSecret: (id: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.rotateSecret', path: { id }, options }),
-    /** Rejects with `webhook_failed` when the receiver does not take it. */
+    /** Rejects with `webhook_failed` if the receiver does not accept the event. */
     test: (id: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.test', path: { id }, options }),
     /** Newest first. */
     deliveries: (id: string, options: ListOptions<'webhooks.deliveries'> = {}) =>
       api.list('webhooks.deliveries', { id }, options),
-    /** Of a delivery that is not pending. */
+    /** Refused while the delivery is pending. */
     retryDelivery: (id: string, deliveryId: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.retryDelivery', path: { id, deliveryId }, options }),
   }
 }
 
-/** What the recipient of a message does with the link that is on it; needs no key. */
+/** The unsubscribe link of a message, for its recipient; needs no key. */
 export function unsubscribe(api: Api) {
   return {
-    /** The page that asks, as HTML. */
+    /** The page that asks for confirmation, as HTML. */
     show: (token: string, options?: RequestOptions) =>
       api.text({ id: 'unsubscribe.show', path: { token }, options }),
-    /** As mail programs do it; gives the page that says so. */
+    /** Unsubscribes, as mail programs do; returns the page of confirmation. */
     confirm: (token: string, options?: RequestOptions) =>
       api.text({ id: 'unsubscribe.confirm', path: { token }, options }),
   }
 }
 
-/** For a service that lets no mail leave the machine. */
+/** For a service in sandbox mode, which sends no mail to other machines. */
 export function sandbox(api: Api) {
   return {
-    /** What would have left, newest first. */
+    /** Captured mail, newest first. */
     list: (options: ListOptions<'sandbox.list'> = {}) => api.list('sandbox.list', {}, options),
     clear: (options?: RequestOptions) => api.carryOut({ id: 'sandbox.clear', options }),
     /** Lets mail arrive as if from outside. */
     receive: (mail: MailToReceive, options?: RequestOptions) =>
       api.call({ id: 'sandbox.receive', body: withEncodedFiles(mail), options }),
-    /** The same with a whole message (RFC 5322), and an envelope unless its header names the parties. */
+    /** The same with a whole message (RFC 5322), and an envelope unless the header names sender and recipients. */
     receiveRaw: (
       raw: Uint8Array<ArrayBuffer> | string,
       { from, to, ...options }: QueryOf<'sandbox.receive'> & RequestOptions = {},
@@ -273,7 +273,7 @@ export function sandbox(api: Api) {
 
 export function attachments(api: Api) {
   return {
-    /** The same bytes as behind the signed `url` of the attachment's entry. */
+    /** The same bytes as at the signed `url` of the attachment. */
     get: (messageId: string, filename: string, options?: RequestOptions) =>
       api.download({ id: 'attachments.get', path: { messageId, filename }, options }),
   }
@@ -281,7 +281,7 @@ export function attachments(api: Api) {
 
 export function apiKeys(api: Api) {
   return {
-    /** The token is in this answer only. */
+    /** Only this answer has the token. */
     create: (body: BodyOf<'apiKeys.create'> = {}, options?: RequestOptions) =>
       api.call({ id: 'apiKeys.create', body, options }),
     /** Active keys, newest first. */
@@ -318,7 +318,7 @@ export function senderRules(api: Api) {
       api.call({ id: 'senderRules.create', body, options }),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'senderRules.get', path: { id }, options }),
-    /** Mail that it blocked stays in quarantine. */
+    /** Mail that the rule blocked stays in quarantine. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'senderRules.delete', path: { id }, options }),
   }
@@ -338,7 +338,7 @@ export function quarantine(api: Api) {
     /** Moves it to its inbox; returns the message. */
     release: (id: string, options?: RequestOptions) =>
       api.call({ id: 'quarantine.release', path: { id }, options }),
-    /** For good. */
+    /** Deletes the message permanently. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'quarantine.delete', path: { id }, options }),
   }
@@ -369,13 +369,13 @@ export function session(api: Api) {
   }
 }
 
-/** Gives a client without a key one from a person who is signed in. */
+/** A client without a key gets one from a person who is signed in. */
 export function pairing(api: Api) {
   return {
     /** Needs no key. */
     start: (body: BodyOf<'pairing.start'> = {}, options?: RequestOptions) =>
       api.call({ id: 'pairing.start', body, options }),
-    /** Needs no key. The key is in one answer only; rejects with `not_found` once the pairing is over. */
+    /** Needs no key. Only one answer has the key; rejects with `not_found` once the pairing is over. */
     poll: (body: BodyOf<'pairing.poll'>, options?: RequestOptions) =>
       api.call({ id: 'pairing.poll', body, options }),
     /** Like `poll`, with the requestId in the URL, which proxies may log. */

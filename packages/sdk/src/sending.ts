@@ -1,8 +1,8 @@
 // Messages to send: files as bytes or base64, replies addressed by the message that they answer.
 
+import type { Message } from '@mailroom/contract/messages.ts'
 import type { BodyOf } from '@mailroom/contract/operations.ts'
-import type { Message } from '@mailroom/contract/shapes/message.ts'
-import type { AttachmentToSend } from '@mailroom/contract/shapes/sending.ts'
+import type { AttachmentToSend } from '@mailroom/contract/sending.ts'
 import type { RequestOptions } from './transport.ts'
 
 /** `data` is the content itself, or text of base64. */

@@ -9,7 +9,7 @@ export type MailroomOptions = {
   baseUrl: string
   /** An account's key, or the operator's token for `admin` and `service.metrics`. */
   apiKey: string
-  /** Instead of the runtime's own. */
+  /** Replaces the runtime's own `fetch`. */
   fetch?: typeof fetch
   /** Maximum number of retries of a request; default 4, 0 for none. */
   maxRetries?: number
@@ -49,7 +49,7 @@ const TIMEOUT_MS_DEFAULT = 30_000
 const UPLOAD_BYTES_PER_SECOND = 256 * 1024
 const BACKOFF_START_MS = 250
 const BACKOFF_MAX_MS = 8_000
-/** A longer Retry-After is left to the caller. */
+/** After a longer Retry-After the request is not retried. */
 const RETRY_AFTER_SECONDS_MAX = 60
 
 export class Transport {
@@ -135,7 +135,7 @@ export class Transport {
       if (signal?.aborted) throw signal.reason
       const message = deadline.aborted
         ? 'The service did not answer in time.'
-        : 'The service could not be reached, or broke off its answer.'
+        : 'The service could not be reached, or its answer was cut off.'
       return {
         kind: 'failure',
         error: new MailroomConnectionError(message, { cause }),
@@ -247,7 +247,7 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
 /** URL parsers resolve a segment of only dots, even an encoded one (WHATWG URL). */
 function encodeSegment(text: string): string {
   if (text === '' || text === '.' || text === '..') {
-    throw new TypeError(`${JSON.stringify(text)} cannot stand in a path.`)
+    throw new TypeError(`${JSON.stringify(text)} cannot be part of a path.`)
   }
   return encodeURIComponent(text)
 }

@@ -1,6 +1,6 @@
 // Verifies that a webhook request comes from the service and is new, with only WebCrypto, for any runtime.
 
-import type { Event } from '@mailroom/contract/shapes/event.ts'
+import type { Event } from '@mailroom/contract/events.ts'
 
 export type WebhookVerificationErrorCode =
   /** The signature, its time or its id is missing. */
@@ -41,7 +41,7 @@ const encoder = new TextEncoder()
 
 /**
  * Returns the event of a verified request. `rawBody` is the unparsed body; with several secrets, any one may
- * match. Rejects with WebhookVerificationError. A request may come more than once, even within the
+ * match. Rejects with WebhookVerificationError. A request may arrive more than once, even within the
  * tolerance: remember its `event_id`.
  */
 export async function verifyWebhook(

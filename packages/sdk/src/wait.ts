@@ -1,7 +1,7 @@
 // Waits for a message for any length of time, in requests of at most a minute, without missing a message
 // that arrives between two of them.
 
-import type { Message } from '@mailroom/contract/shapes/message.ts'
+import type { Message } from '@mailroom/contract/messages.ts'
 import type { Api } from './api.ts'
 import type { RequestOptions } from './transport.ts'
 
@@ -25,14 +25,13 @@ export type WaitOptions = {
 const TIMEOUT_MS_DEFAULT = 30_000
 const REQUEST_SECONDS_MAX = 60
 /** A page of messages. */
-const LOOKED_MAX = 100
+const SEARCHED_MAX = 100
 /** Added to the wait of the service, for a slow network. */
 export const ANSWER_MS = 30_000
 
 /**
- * The first matching message, or null. Without `after` only messages count that arrive once the inbox has
- * been read at the start. If you caused the mail before the call, pass `after`, because the message may
- * already be there.
+ * The first matching message, or null. Without `after`, only messages count that arrive after the call has read the
+ * inbox. If you caused the mail before the call, pass `after`, because the message may have arrived already.
  *
  * A sent message counts once its outcome is known. Without `after`, later messages count, and those of the
  * newest hundred that were pending at the start; an older one counts only if its outcome becomes known during
@@ -59,11 +58,11 @@ export async function waitForMessage(
       options: { ...options, timeoutMs: timeout * 1000 + ANSWER_MS },
     })
     if (cursor === undefined) {
-      // Without a cursor, messages that came between two requests are found in the list.
-      const news = await readNews(api, { inboxId, direction, before }, options)
-      const first = news.findLast((one) => isMatch(one, wanted))
+      // Without a cursor, the list has the messages that arrived between two requests.
+      const added = await readAdded(api, { inboxId, direction, before }, options)
+      const first = added.findLast((one) => isMatch(one, wanted))
       if (first !== undefined) return readWhole(api, first, options)
-      if (direction === 'inbound') cursor = news[0]?.id
+      if (direction === 'inbound') cursor = added[0]?.id
     }
     if (message !== null || performance.now() >= endMs) return message
   }
@@ -84,12 +83,12 @@ async function readPage(
   direction: Direction,
   options: RequestOptions,
 ): Promise<readonly Message[]> {
-  const limit = direction === 'inbound' ? 1 : LOOKED_MAX
+  const limit = direction === 'inbound' ? 1 : SEARCHED_MAX
   return (await api.list('messages.list', { id }, { direction, limit, ...options }).page()).data
 }
 
 /** Newest first: messages that are new, or were pending before. */
-async function readNews(
+async function readAdded(
   api: Api,
   {
     inboxId,
@@ -98,16 +97,16 @@ async function readNews(
   }: { inboxId: string; direction: Direction; before: readonly Message[] },
   options: RequestOptions,
 ): Promise<Message[]> {
-  const news: Message[] = []
+  const added: Message[] = []
   const known = new Map(before.map(({ id, status }) => [id, status]))
   const oldest = before.at(-1)
   for await (const one of api.list('messages.list', { id: inboxId }, { direction, ...options })) {
     const was = known.get(one.id)
     if (was === undefined && oldest !== undefined && one.createdAt < oldest.createdAt) break
-    if (was === undefined || was === 'pending') news.push(one)
+    if (was === undefined || was === 'pending') added.push(one)
     if (one.id === oldest?.id) break
   }
-  return news
+  return added
 }
 
 /** Matches like the service. */

@@ -11,7 +11,7 @@ async function open(t: TestContext): Promise<{ peer: SocketPeer; client: Mailroo
   return { peer, client: new Mailroom({ baseUrl: `${peer.baseUrl}/`, apiKey: 'mr_key +/' }) }
 }
 
-/** Reads so many events and leaves. */
+/** Reads this many events and leaves. */
 async function read(
   client: Mailroom,
   count: number,
@@ -31,7 +31,7 @@ const idOf = ({ value }: IteratorResult<Event, unknown>) => (value as Event | un
 
 const idsOf = (events: readonly Event[]) => events.map(({ event_id: id }) => id)
 
-test('what is followed is asked for, with the key in a header field', async (t) => {
+test('following subscribes with the given filters, and sends the key in a header field', async (t) => {
   const { peer, client } = await open(t)
   peer.add(3)
   const [first] = idsOf(peer.log)
@@ -68,7 +68,7 @@ test('a reader that leaves closes its connection', async (t) => {
   }
 })
 
-test('what happens between a connection that told nothing yet and the next one is told', async (t) => {
+test('events between a connection that delivered nothing and the next one are delivered', async (t) => {
   const { peer, client } = await open(t)
   peer.add(2)
   peer.onConnection = ({ socket, cut }, index) => {
@@ -104,11 +104,11 @@ test('`return` ends the wait for the next event and for the next connection', as
   }
 })
 
-test('connections that break are made again, and nothing is lost or repeated', async (t) => {
+test('broken connections are reopened, and no event is lost or repeated', async (t) => {
   const { peer, client } = await open(t)
   peer.add(1)
   const total = 200
-  // Each connection carries a few events more and then ends in one of all ways.
+  // Each connection delivers a few more events and then ends in one of several ways.
   peer.onConnection = ({ socket, cut }, index) => {
     const ends = [
       cut,
@@ -128,7 +128,7 @@ test('connections that break are made again, and nothing is lost or repeated', a
   assert.ok(peer.connections.length >= 5, `${peer.connections.length} connections`)
 })
 
-test('a service that is away is asked again, less and less often', async (t) => {
+test('reconnecting to a service that is away slows down', async (t) => {
   const { peer, client } = await open(t)
   peer.add(2)
   const times: number[] = []
@@ -145,7 +145,7 @@ test('a service that is away is asked again, less and less often', async (t) => 
   }
 })
 
-test('a key that is not good ends it, at once and for good', async (t) => {
+test('an invalid key ends following at once and for good', async (t) => {
   const { peer, client } = await open(t)
   peer.onConnection = ({ socket }) => {
     socket.close(4001)
@@ -159,7 +159,7 @@ test('a key that is not good ends it, at once and for good', async (t) => {
   assert.equal(peer.connections.length, 1)
 })
 
-test('a key that is revoked while it is followed ends it behind what came before', async (t) => {
+test('a key revoked during following ends it after the earlier events', async (t) => {
   const { peer, client } = await open(t)
   peer.add(3)
   const seen: string[] = []
@@ -174,7 +174,7 @@ test('a key that is revoked while it is followed ends it behind what came before
   assert.deepEqual(seen, idsOf(peer.log).slice(1))
 })
 
-test('what the service refuses to subscribe ends it', async (t) => {
+test('a refused subscription ends following', async (t) => {
   const { peer, client } = await open(t)
   await assert.rejects(read(client, 1, { inboxIds: ['inb_theirs'] }), {
     name: 'MailroomError',
@@ -184,7 +184,7 @@ test('what the service refuses to subscribe ends it', async (t) => {
   assert.equal(peer.connections.length, 1)
 })
 
-test('an event to go on from that is unknown is told once, and what happens is followed', async (t) => {
+test('an unknown start event is reported once, and new events are followed', async (t) => {
   const { peer, client } = await open(t)
   peer.add(2)
   const notices: string[] = []
@@ -199,7 +199,7 @@ test('an event to go on from that is unknown is told once, and what happens is f
   const first = following.next()
   await noticed
   peer.connections[0]?.cut()
-  // Before the next connection, which tells it.
+  // Before the next connection, which reports it.
   peer.add(1)
   assert.equal(idOf(await first), peer.log[2]?.event_id)
   assert.equal(peer.connections[1]?.frames[0]?.last_event_id, peer.log[1]?.event_id)
@@ -207,7 +207,7 @@ test('an event to go on from that is unknown is told once, and what happens is f
   await following.return()
 })
 
-test('a connection on which nothing comes is asked, and left when nobody answers', async (t) => {
+test('a silent connection is pinged, and closed when no answer comes', async (t) => {
   const { peer, client } = await open(t)
   peer.add(2)
   peer.onConnection = (_, index) => {
@@ -228,7 +228,7 @@ test('a connection on which nothing comes is asked, and left when nobody answers
   assert.equal(peer.connections.length, 2)
 })
 
-test('a slow reader costs no memory: the rest comes when it has read', async (t) => {
+test('a slow reader costs no memory: later events are delivered after it has read', async (t) => {
   const { peer, client } = await open(t)
   peer.add(1)
   const padding = 'x'.repeat(50_000)
@@ -238,7 +238,7 @@ test('a slow reader costs no memory: the rest comes when it has read', async (t)
   await peer.waitForConnections(1)
   peer.add(600, padding)
   const ids = [idOf(await first)]
-  // It is closed by the client, with most of the events untold.
+  // The client closes it, with most of the events undelivered.
   const [connection] = peer.connections
   await new Promise((resolve) => connection?.socket.once('close', resolve))
   assert.equal(peer.connections.length, 1)
@@ -248,7 +248,7 @@ test('a slow reader costs no memory: the rest comes when it has read', async (t)
   assert.ok(peer.connections.length >= 2)
 })
 
-test('the caller’s signal ends it, while it waits for an event or for a connection', async (t) => {
+test('the caller’s signal ends a wait for an event or for a connection', async (t) => {
   const { peer, client } = await open(t)
   const reason = new Error('enough')
   for (const isAway of [false, true]) {
@@ -265,10 +265,10 @@ test('the caller’s signal ends it, while it waits for an event or for a connec
   await assert.rejects(read(client, 1, { signal: AbortSignal.abort(reason) }), reason)
 })
 
-test('a runtime whose WebSocket sends no header fields gives the key in the address', async (t) => {
+test('a runtime whose WebSocket sends no header fields sends the key in the URL', async (t) => {
   const { peer, client } = await open(t)
   peer.add(2)
-  // As browsers have it: the second argument is for the names of protocols.
+  // As in browsers, where the second argument holds the names of protocols.
   class WebSocketOfBrowsers extends WebSocket {
     constructor(url: string, protocols?: string | string[]) {
       if (typeof protocols === 'object') throw new SyntaxError('[object Object] is no protocol')
@@ -280,7 +280,7 @@ test('a runtime whose WebSocket sends no header fields gives the key in the addr
   assert.equal(peer.connections[0]?.request.url, '/v1/ws?token=mr_key%20%2B%2F')
 })
 
-test('the WebSocket of the package ws will do', async (t) => {
+test('the WebSocket of the package ws works', async (t) => {
   const { peer, client } = await open(t)
   peer.add(1)
   peer.onConnection = ({ cut }, index) => {
@@ -293,7 +293,7 @@ test('the WebSocket of the package ws will do', async (t) => {
   assert.equal(peer.connections[1]?.request.headers.authorization, 'Bearer mr_key +/')
 })
 
-test('without any WebSocket it says what to give it', (t) => {
+test('a runtime without a WebSocket is told to pass one', (t) => {
   const client = new Mailroom({ baseUrl: 'http://a.example', apiKey: 'key' })
   t.mock.property(globalThis, 'WebSocket', undefined as never)
   assert.throws(() => client.events.follow(), /option WebSocket/)

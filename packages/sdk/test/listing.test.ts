@@ -25,7 +25,7 @@ async function idsOf(listing: Listing<Item>): Promise<string[]> {
   return ids
 }
 
-test('a list that stops counting is read to its end all the same', async () => {
+test('a list longer than its capped total is read to its end', async () => {
   const read = async ({ limit = 50, offset = 0 }: PageBounds) => {
     const length = Math.min(limit, Math.max(0, 10_150 - offset))
     const data = Array.from({ length }, (_, index) => ({ id: `${offset + index}` }))
@@ -47,14 +47,14 @@ test('all items come in order', async () => {
   )
 })
 
-test('items that are added meanwhile repeat none', async () => {
+test('items added during reading cause no repeated items', async () => {
   const { read } = growingList(30, 3)
   const ids = await idsOf(new Listing(read, { limit: 10 }))
   assert.equal(new Set(ids).size, ids.length)
   assert.equal(ids.length, 30)
 })
 
-test('an offset is where the reading starts', async () => {
+test('an offset sets where reading starts', async () => {
   const { read } = growingList(12, 0)
   assert.deepEqual(await idsOf(new Listing(read, { limit: 5, offset: 9 })), [
     'old9',
@@ -63,7 +63,7 @@ test('an offset is where the reading starts', async () => {
   ])
 })
 
-test('whoever stops early reads no further page', async () => {
+test('a caller that stops early causes no further page to be read', async () => {
   const { read, asked } = growingList(250, 0)
   for await (const { id } of new Listing(read, {})) {
     if (id === 'old3') break
@@ -71,7 +71,7 @@ test('whoever stops early reads no further page', async () => {
   assert.equal(asked.length, 1)
 })
 
-test('a list that ends sooner than it said ends', async () => {
+test('a list that is shorter than its total ends', async () => {
   const pages = [
     { data: [{ id: 'a' }], total: 5 },
     { data: [], total: 5 },

@@ -7,12 +7,12 @@ import { Mailroom } from '@mailroom/sdk/client.ts'
 import { EventListing, Listing } from '@mailroom/sdk/listing.ts'
 import { openPeer } from './peer.ts'
 
-test('the table of routes is the contract’s', () => {
+test('the table of routes equals the contract’s', () => {
   const path = new URL(import.meta.resolve('@mailroom/sdk/routes.ts'))
   assert.equal(readFileSync(path, 'utf8'), sdkRoutesSource())
 })
 
-/** The method that an operation's id names: `admin.accounts.list` is client.admin.accounts.list. */
+/** The method for an operation's id: `admin.accounts.list` is client.admin.accounts.list. */
 function methodOf(client: Mailroom, id: string): (...values: unknown[]) => unknown {
   const found = id
     .split('.')
@@ -25,7 +25,7 @@ function methodOf(client: Mailroom, id: string): (...values: unknown[]) => unkno
 }
 
 for (const id of operationIds) {
-  test(`${id} is a method that asks for its operation`, async () => {
+  test(`${id} is a method that requests its operation`, async () => {
     const operation = operationOf(id)
     const { status } = operation.success
     const peer = await openPeer({ status, body: { data: [], total: 0 } })
@@ -47,7 +47,7 @@ for (const id of operationIds) {
   })
 }
 
-test('query parameters are those of the contract', async () => {
+test('query parameters equal those of the contract', async () => {
   const peer = await openPeer({ body: { data: [], total: 0 } })
   const client = new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'mr_key' })
   await client.inboxes.list({ podId: 'tenant 1', limit: 5 }).page()
@@ -66,7 +66,7 @@ test('query parameters are those of the contract', async () => {
   )
 })
 
-test('files come as bytes with their type', async () => {
+test('files arrive as bytes with their type', async () => {
   const peer = await openPeer({ headers: { 'content-type': 'message/rfc822' }, body: 'mail' })
   const client = new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'mr_key' })
   const { content, contentType } = await client.messages.raw('msg_1')
@@ -75,7 +75,7 @@ test('files come as bytes with their type', async () => {
   assert.deepEqual(content, new TextEncoder().encode('"mail"'))
 })
 
-test('a value that cannot stand in a path is refused before it is sent', async () => {
+test('a value that cannot stand in a path is refused before the request', async () => {
   const client = new Mailroom({ baseUrl: 'http://a.example', apiKey: 'mr_key' })
   for (const id of ['', '.', '..']) {
     await assert.rejects(client.pods.delete(id), TypeError)

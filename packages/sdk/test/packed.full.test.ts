@@ -29,22 +29,18 @@ before(async () => {
 after(() => rm(project, { recursive: true, force: true }))
 
 test('plain JavaScript imports the package and sends with it', async () => {
-  const peer = await openPeer({ body: { messageId: 'msg_1' } })
-  try {
-    const program = `
-      import { Mailroom, MailroomError } from '@mailroom/sdk'
-      const mailroom = new Mailroom({ baseUrl: process.argv[2], apiKey: 'key' })
-      const message = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
-      const { messageId } = await mailroom.inboxes.send('inb_1', message)
-      console.log(messageId, typeof MailroomError)
-    `
-    writeFileSync(join(project, 'send.js'), program)
-    const { stdout } = await run(process.execPath, ['send.js', peer.baseUrl], { cwd: project })
-    assert.equal(stdout.trim(), 'msg_1 function')
-    assert.equal(peer.requests[0]?.url, '/v1/inboxes/inb_1/send')
-  } finally {
-    await peer.close()
-  }
+  await using peer = await openPeer({ body: { messageId: 'msg_1' } })
+  const program = `
+    import { Mailroom, MailroomError } from '@mailroom/sdk'
+    const mailroom = new Mailroom({ baseUrl: process.argv[2], apiKey: 'key' })
+    const message = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
+    const { messageId } = await mailroom.inboxes.send('inb_1', message)
+    console.log(messageId, typeof MailroomError)
+  `
+  writeFileSync(join(project, 'send.js'), program)
+  const { stdout } = await run(process.execPath, ['send.js', peer.baseUrl], { cwd: project })
+  assert.equal(stdout.trim(), 'msg_1 function')
+  assert.equal(peer.requests[0]?.url, '/v1/inboxes/inb_1/send')
 })
 
 const PROGRAM = `
@@ -79,22 +75,22 @@ const waited: string | undefined = (await mailroom.inboxes.waitForMessage(inbox.
 console.log(told.event_id, waited, WebhookVerificationError.name)
 await mailroom.sandbox.receive({ from: 'a@b.example', to: [inbox.address], subject: 'x' })
 try {
-  // @ts-expect-error: there is no such field
+  // @ts-expect-error: unknown field
   await mailroom.inboxes.send(inbox.id, { ...message, bcc: 'x' })
   // @ts-expect-error: a number is no address
   await mailroom.inboxes.send(inbox.id, { ...message, to: 5 })
-  // @ts-expect-error: there is no such filter
+  // @ts-expect-error: unknown filter
   mailroom.threads.list(inbox.id, { isRead: true })
-  // @ts-expect-error: there is no such kind of event
+  // @ts-expect-error: unknown kind of event
   mailroom.events.follow({ eventTypes: ['message.read'] })
-  // @ts-expect-error: what is answered is known
+  // @ts-expect-error: the type of the response is known
   console.log(sent.nothing)
 } catch (error) {
   if (error instanceof MailroomError && error.code === 'bad_request') console.log(error.fix)
 }
 `
 
-test('a strict compiler reads its types, and finds mistakes by them', async () => {
+test("a strict compiler accepts the package's types, and finds mistakes by them", async () => {
   const compilerOptions = {
     target: 'es2022',
     module: 'nodenext',
@@ -114,7 +110,7 @@ test('a strict compiler reads its types, and finds mistakes by them', async () =
   assert.equal(checked.stdout, '')
 })
 
-test('nothing in the package needs anything that is not in it', () => {
+test('the package is complete without other files', () => {
   const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   assert.equal(manifest.dependencies, undefined)
   const names = globSync('**/*.{js,ts}', { cwd: installed })

@@ -1,4 +1,4 @@
-// The far end of the SDK: a real HTTP server that answers by a script and keeps what it was asked.
+// The far end of the SDK: a real HTTP server that answers by a script and keeps the requests.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -20,7 +20,7 @@ export type Reply = {
 /** What to do with a request: answer it, hang up on it, or leave it waiting. */
 export type Step = Reply | 'hang-up' | 'wait'
 
-export type Peer = {
+export type Peer = AsyncDisposable & {
   baseUrl: string
   requests: SeenRequest[]
   close(): Promise<void>
@@ -47,6 +47,9 @@ export async function openPeer(...steps: Step[]): Promise<Peer> {
       server.closeAllConnections()
       server.close()
       await once(server, 'close')
+    },
+    [Symbol.asyncDispose](this: { close(): Promise<void> }) {
+      return this.close()
     },
   }
 }

@@ -7,12 +7,8 @@ import { openPeer, type Peer, type Step } from './peer.ts'
 type Run = (client: Mailroom, peer: Peer) => Promise<void>
 
 async function withPeer(steps: Step[], run: Run, options: Partial<MailroomOptions> = {}) {
-  const peer = await openPeer(...steps)
-  try {
-    await run(new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'key', ...options }), peer)
-  } finally {
-    await peer.close()
-  }
+  await using peer = await openPeer(...steps)
+  await run(new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'key', ...options }), peer)
 }
 
 const refused = (status: number, headers: Record<string, string> = {}): Step => ({
@@ -23,7 +19,7 @@ const refused = (status: number, headers: Record<string, string> = {}): Step => 
 const created: Step = { status: 201, body: { id: 'pod_1' } }
 
 for (const status of [429, 500, 503]) {
-  test(`a POST that the service answered ${status} is repeated with the same body`, async () => {
+  test(`a POST that the service answered with ${status} is repeated with the same body`, async () => {
     await withPeer([refused(status), created], async (client, peer) => {
       assert.deepEqual(await client.pods.create({ name: 'a' }), { id: 'pod_1' })
       assert.deepEqual(
@@ -34,7 +30,7 @@ for (const status of [429, 500, 503]) {
   })
 }
 
-test('a test of a webhook that failed is told as it is, and not repeated', async () => {
+test('a failed test of a webhook is returned as a result, and not repeated', async () => {
   const failed: Step = { status: 502, body: { error: 'webhook_failed', message: 'No.' } }
   const calls: ((client: Mailroom) => Promise<unknown>)[] = [
     (client) => client.webhooks.test('whk_1'),
@@ -48,8 +44,8 @@ test('a test of a webhook that failed is told as it is, and not repeated', async
   }
 })
 
-test('a POST that a gateway answered 502 is not repeated, a GET is', async () => {
-  // A gateway gives its requests no id.
+test('a POST that a gateway answered with 502 is not repeated, a GET is', async () => {
+  // Responses of a gateway have no request id.
   const peer = await openPeer()
   const answers = [new Response('Bad gateway', { status: 502 }), Response.json({ id: 'pod_1' })]
   let requests = 0
@@ -65,7 +61,7 @@ test('a POST that a gateway answered 502 is not repeated, a GET is', async () =>
   await peer.close()
 })
 
-test('a broken connection is tried again for GET, PATCH and DELETE', async () => {
+test('GET, PATCH and DELETE are repeated after a broken connection', async () => {
   const calls: ((client: Mailroom) => Promise<unknown>)[] = [
     (client) => client.pods.get('a'),
     (client) => client.pods.update('a', {}),
@@ -90,7 +86,7 @@ test('a POST whose connection broke is not repeated, because it may have been ca
   })
 })
 
-test('what the caller did wrong is not repeated', async () => {
+test('a request that the caller got wrong is not repeated', async () => {
   const body = {
     error: 'bad_request',
     message: 'The field "name" must be a string.',
@@ -115,7 +111,7 @@ test('what the caller did wrong is not repeated', async () => {
   })
 })
 
-test('Retry-After is waited for', async () => {
+test('a retry waits for Retry-After', async () => {
   await withPeer([refused(429, { 'retry-after': '1' }), {}], async (client) => {
     const startMs = performance.now()
     await client.pods.get('a')
@@ -124,14 +120,14 @@ test('Retry-After is waited for', async () => {
   })
 })
 
-test('a Retry-After of hours is left to the caller', async () => {
+test('a Retry-After of hours is passed on to the caller', async () => {
   await withPeer([refused(429, { 'retry-after': '7200' })], async (client, peer) => {
     await assert.rejects(client.pods.get('a'), { retryAfterSeconds: 7_200, status: 429 })
     assert.equal(peer.requests.length, 1)
   })
 })
 
-test('after the repeats the last refusal is thrown', async () => {
+test('after the last retry the last refusal is thrown', async () => {
   await withPeer(
     [refused(500)],
     async (client, peer) => {
@@ -144,7 +140,7 @@ test('after the repeats the last refusal is thrown', async () => {
   )
 })
 
-test('a service that does not answer is left after the time given', async () => {
+test('a request to a silent service ends at its timeout', async () => {
   await withPeer(
     ['wait'],
     async (client) => {
@@ -171,7 +167,7 @@ test('the caller’s signal ends a request, and the wait between two', async () 
   }
 })
 
-test('a signal that was given too late keeps the request from being sent', async () => {
+test('a signal that was already aborted keeps the request from being sent', async () => {
   await withPeer([{}], async (client, peer) => {
     await assert.rejects(client.pods.get('a', { signal: AbortSignal.abort(new Error('no')) }), {
       message: 'no',
@@ -180,7 +176,7 @@ test('a signal that was given too late keeps the request from being sent', async
   })
 })
 
-test('an answer that is no JSON is an error', async () => {
+test('a response that is no JSON is an error', async () => {
   const fetchPage = async () => new Response('<html>')
   const client = new Mailroom({ baseUrl: 'http://a.example', apiKey: 'k', fetch: fetchPage })
   await assert.rejects(client.pods.get('a'), MailroomConnectionError)

@@ -12,12 +12,8 @@ async function withPeer(
   steps: Step[],
   run: (client: Mailroom, peer: Peer) => Promise<void>,
 ): Promise<void> {
-  const peer = await openPeer(...steps)
-  try {
-    await run(new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'key' }), peer)
-  } finally {
-    await peer.close()
-  }
+  await using peer = await openPeer(...steps)
+  await run(new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'key' }), peer)
 }
 
 const message = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
@@ -39,7 +35,7 @@ test('a send whose connection broke is repeated under its key', async () => {
   })
 })
 
-test('a send that a gateway answered 502 is repeated under its key', async () => {
+test('a send that a gateway answered with 502 is repeated under its key', async () => {
   const keys: (string | null)[] = []
   const gateway = async (_url: unknown, init: RequestInit = {}) => {
     keys.push(new Headers(init.headers).get('idempotency-key'))
@@ -50,7 +46,7 @@ test('a send that a gateway answered 502 is repeated under its key', async () =>
   assert.deepEqual(keys, ['mine', 'mine'])
 })
 
-test('each send has a key of its own unless it is given one', async () => {
+test('each send has its own key unless one is given', async () => {
   await withPeer([{}], async (client, peer) => {
     await client.inboxes.send('inb_1', message)
     await client.inboxes.send('inb_1', message)
@@ -61,7 +57,7 @@ test('each send has a key of its own unless it is given one', async () => {
   })
 })
 
-test('mail that is made to arrive is not repeated when its connection broke', async () => {
+test('a simulated inbound message is not repeated when its connection broke', async () => {
   await withPeer(['hang-up', {}], async (client, peer) => {
     const mail = { from: 'a@b.example', to: 'c@d.example', subject: 'x' }
     await assert.rejects(client.sandbox.receive(mail), MailroomConnectionError)
@@ -145,7 +141,7 @@ for (const [name, replied, fields, to] of replies) {
   })
 }
 
-test('a whole message arrives with its envelope', async () => {
+test('a raw message arrives with its envelope', async () => {
   await withPeer([{ status: 201, body: { data: [], total: 0 } }], async (client, peer) => {
     const raw = 'From: a@b.example\r\n\r\nx'
     await client.sandbox.receiveRaw(raw, {
@@ -166,14 +162,14 @@ test('a whole message arrives with its envelope', async () => {
   })
 })
 
-test('an address stands in a path as one segment', async () => {
+test('an address in a path is one segment', async () => {
   await withPeer([{ status: 204 }], async (client, peer) => {
     await client.suppressions.delete('a/b+c?d@example.com')
     assert.equal(peer.requests[0]?.url, '/v1/suppressions/a%2Fb%2Bc%3Fd%40example.com')
   })
 })
 
-test('a large message has longer to go out, unless the caller says how long', async (t) => {
+test('a large message has a longer timeout unless the caller gives one', async (t) => {
   const times: number[] = []
   t.mock.method(AbortSignal, 'timeout', (ms: number) => {
     times.push(ms)
@@ -189,7 +185,7 @@ test('a large message has longer to go out, unless the caller says how long', as
   assert.deepEqual(times, [30_000, 30_000 + 24_000, 5])
 })
 
-test('a reply goes to the first address, also where a name within quotes holds a comma', async () => {
+test('a reply goes to the first address, even if a quoted name holds a comma', async () => {
   for (const [replyTo, to] of [
     ['"a, b"@x.example, c@x.example', '"a, b"@x.example'],
     ['"a\\", b"@x.example', '"a\\", b"@x.example'],

@@ -1,5 +1,5 @@
-// The far end of following: a real WebSocket server that holds a log, tells what comes behind a cursor
-// and breaks connections by a script. The package `ws` is the one that the service depends on.
+// The far end of following: a real WebSocket server that holds a log, sends events after a cursor and breaks
+// connections by a script. It uses the package `ws`, as the service does.
 
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
@@ -16,11 +16,11 @@ export type Subscribed = {
 export type Connection = {
   readonly request: IncomingMessage
   readonly socket: WebSocket
-  /** Frames of the client, as they came. */
+  /** Frames of the client, unchanged. */
   readonly frames: Subscribed[]
-  /** Whether the client was told that it is subscribed. */
+  /** Whether the client has received the acknowledgement of its subscription. */
   isSubscribed: boolean
-  /** Ends it without a word. */
+  /** Ends it without a closing handshake. */
   cut(): void
 }
 
@@ -28,11 +28,11 @@ export type SocketPeer = {
   readonly baseUrl: string
   readonly connections: readonly Connection[]
   readonly log: readonly Event[]
-  /** Adds events to the log and tells them to all that are subscribed. */
+  /** Adds events to the log and sends them to all subscribers. */
   add(count: number, padding?: string): void
-  /** What is done with a new connection before its first frame; true: nothing else. */
+  /** Runs on each new connection before its first frame; returning true skips everything else. */
   onConnection: (connection: Connection, index: number) => boolean
-  /** Whether what was subscribed is told. */
+  /** Whether subscriptions are acknowledged. */
   isMute: boolean
   waitForConnections(count: number): Promise<void>
   close(): Promise<void>

@@ -17,7 +17,7 @@ const body = JSON.stringify(event)
 
 type Signing = { at?: number; id?: string; signed?: string; secrets?: string[] }
 
-/** As the library of Standard Webhooks signs. */
+/** Signed by the library of Standard Webhooks. */
 function standard({ at = now, id = 'evt_1', signed = body, secrets = [secret] }: Signing = {}) {
   return {
     'webhook-id': id,
@@ -28,7 +28,7 @@ function standard({ at = now, id = 'evt_1', signed = body, secrets = [secret] }:
   }
 }
 
-/** As somebody writes it by hand. */
+/** Signed by hand. */
 function plain({ at = now, signed = body, secrets = [secret] }: Signing = {}) {
   const [newest, previous] = secrets.map((one) =>
     createHmac('sha256', one)
@@ -56,7 +56,7 @@ function refuses(checked: Promise<unknown>, code: string): Promise<void> {
 }
 
 for (const [name, sign] of conventions) {
-  test(`${name}: a request that was signed with the secret is an event`, async () => {
+  test(`${name}: a request signed with the secret gives its event`, async () => {
     const headers = sign()
     for (const raw of [body, new TextEncoder().encode(body), Buffer.from(body)]) {
       assert.deepEqual(await verifyWebhook(raw, headers, secret, { now }), event)
@@ -67,7 +67,7 @@ for (const [name, sign] of conventions) {
     assert.deepEqual(await verifyWebhook(body, fetched, secret, { now }), event)
   })
 
-  test(`${name}: a request that was changed or signed by another is refused`, async () => {
+  test(`${name}: a changed or otherwise signed request is refused`, async () => {
     const changed = [
       () => verifyWebhook(`${body} `, sign(), secret, { now }),
       () => verifyWebhook(body.replace('received', 'sent'), sign(), secret, { now }),
@@ -82,7 +82,7 @@ for (const [name, sign] of conventions) {
     for (const check of changed) await refuses(check(), 'wrong_signature')
   })
 
-  test(`${name}: a request that is old, or from a future, is refused unless more is tolerated`, async () => {
+  test(`${name}: a request that is too old or in the future is refused unless more is tolerated`, async () => {
     for (const seconds of [301, -301, 86_400]) {
       const headers = sign({ at: now - seconds * 1000 })
       await refuses(verifyWebhook(body, headers, secret, { now }), 'too_old')
@@ -95,7 +95,7 @@ for (const [name, sign] of conventions) {
     assert.deepEqual(await verifyWebhook(body, present, secret), event)
   })
 
-  test(`${name}: while secrets change, either of two will do, on either side`, async () => {
+  test(`${name}: during a rotation either of two secrets is accepted, on either side`, async () => {
     const rotated = sign({ secrets: [other, secret] })
     for (const known of [secret, other, [secret, other], [other], [secretOf('c'), secret]]) {
       assert.deepEqual(await verifyWebhook(body, rotated, known, { now }), event)
@@ -104,12 +104,12 @@ for (const [name, sign] of conventions) {
     await refuses(verifyWebhook(body, rotated, secretOf('c'), { now }), 'wrong_signature')
   })
 
-  test(`${name}: a body that is no JSON is told from a wrong signature`, async () => {
+  test(`${name}: a body that is no JSON gives another error than a wrong signature`, async () => {
     await refuses(verifyWebhook('x', sign({ signed: 'x' }), secret, { now }), 'not_json')
     await refuses(verifyWebhook('x', sign(), secret, { now }), 'wrong_signature')
   })
 
-  test(`${name}: a time that is none is refused`, async () => {
+  test(`${name}: an invalid time is refused`, async () => {
     for (const time of ['', 'x', '-1', '1e9', '1800000000.5', ' 1800000000', '9'.repeat(30)]) {
       const headers = Object.fromEntries(
         Object.entries(sign()).map(([key, value]) => [key, /timestamp/i.test(key) ? time : value]),
@@ -137,7 +137,7 @@ test('a request without a signature is refused', async () => {
   }
 })
 
-test('signatures of other forms and versions are passed over, not thrown at', async () => {
+test('signatures of other forms and versions are skipped without an exception', async () => {
   for (const list of [
     '',
     'v1',
@@ -159,7 +159,7 @@ test('signatures of other forms and versions are passed over, not thrown at', as
   }
 })
 
-test('where both conventions are there, the one that signs the id counts', async () => {
+test('with both conventions present, the one that signs the id counts', async () => {
   const both = { ...plain(), ...standard() }
   assert.deepEqual(await verifyWebhook(body, both, secret, { now }), event)
   const wrong = { ...both, 'webhook-id': 'evt_2' }

@@ -23,28 +23,24 @@ async function wait(
   steps: Step[],
   options: { after?: string; subject?: string } = {},
 ): Promise<{ found: string | undefined; peer: Peer }> {
-  const peer = await openPeer(...steps)
-  try {
-    const client = new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'key' })
-    const wanted = { direction: 'outbound', timeoutMs: 60_000, ...options } as const
-    const message = await client.inboxes.waitForMessage('inb_1', wanted)
-    return { found: message?.id, peer }
-  } finally {
-    await peer.close()
-  }
+  await using peer = await openPeer(...steps)
+  const client = new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'key' })
+  const wanted = { direction: 'outbound', timeoutMs: 60_000, ...options } as const
+  const message = await client.inboxes.waitForMessage('inb_1', wanted)
+  return { found: message?.id, peer }
 }
 
-test('the outcome of a message that was under way at the beginning is waited for', async () => {
+test('the outcome of a message that was pending at the beginning is awaited', async () => {
   const body = { message: sent(2, 'sent') }
   const before = page(sent(2, 'pending'), sent(1, 'sent'))
   const { found, peer } = await wait([before, { body }, page(sent(2, 'sent'), sent(1, 'sent'))])
   assert.equal(found, 'msg_2')
-  // Behind the message itself the service would find the next one only.
+  // A wait after the message itself would find only its next event.
   const query = new URLSearchParams(peer.requests[1]?.url.split('?')[1])
   assert.deepEqual(Object.fromEntries(query), { timeout: '60', direction: 'outbound' })
 })
 
-test('what is settled between two requests is found, and what was settled before is not', async () => {
+test('an outcome between two requests is found, and an earlier one is not', async () => {
   const before = page(sent(3, 'pending'), sent(2, 'pending'), sent(1, 'sent'))
   const still = page(sent(4, 'pending'), sent(3, 'pending'), sent(2, 'pending'), sent(1, 'sent'))
   const older = page(sent(4, 'pending'), sent(3, 'pending'), sent(2, 'sent'), sent(1, 'sent'))
@@ -56,7 +52,7 @@ test('what is settled between two requests is found, and what was settled before
   assert.equal((await wait([page(), nothing, page(sent(1, 'sent'))])).found, 'msg_1')
 })
 
-test('with a message or an event to go on from, the service is asked for what came after it', async () => {
+test('a given message or event is passed to the service as the start of the wait', async () => {
   const { found, peer } = await wait([nothing, { body: { message: sent(2, 'sent') } }], {
     after: 'msg_2',
   })

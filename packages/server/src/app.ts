@@ -3,7 +3,7 @@
 import type { KeyObject } from 'node:crypto'
 import { createFirstAccount, type NewAccount } from '#accounts/accounts.ts'
 import { openConsole } from '#api/api.ts'
-import { publicUrlOf } from '#config/read-settings.ts'
+import { intakeThreadsOf, publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { dnsStartLog, listServiceRecords } from '#domains/domains.ts'
 import { findObstacle, type Life, watchQueues } from '#operating/operating.ts'
@@ -42,7 +42,7 @@ export type Seams = {
   /** Called when a newer program has changed the schema so that this one does not work with it. */
   onOutdated?(text: string): void
   /** Called on the first start with the account and its token, before they are committed. */
-  tellFirstAccount?(made: NewAccount, addresses: Addresses): void
+  announceFirstAccount?(made: NewAccount, addresses: Addresses): void
 }
 
 export type Addresses = {
@@ -115,7 +115,10 @@ async function start(settings: Settings, seams: Seams, opened: AsyncDisposableSt
   let firstAccount: NewAccount | null
   try {
     await openServers(parts, servers, {
-      ...{ settings, metrics, console, tls },
+      ...{ settings, metrics, console, tls, instance: store.instance },
+      // The clock and the randomness of a test do not reach other threads.
+      intakeThreads:
+        clock === systemClock && chance === systemChance ? intakeThreadsOf(settings) : 0,
       started: started.promise,
       findObstacle: findOwnObstacle,
     })
@@ -216,13 +219,13 @@ async function drain(
 function makeFirstAccount(
   { base, service }: Parts,
   settings: Settings,
-  { tellFirstAccount, smtp }: Pick<Seams, 'tellFirstAccount'> & Pick<Servers, 'smtp'>,
+  { announceFirstAccount, smtp }: Pick<Seams, 'announceFirstAccount'> & Pick<Servers, 'smtp'>,
 ) {
   const at = smtp === null ? null : `${smtp.address.address}:${smtp.address.port}`
   return createFirstAccount(base, {
     plan: settings.bootstrapPlan,
     token: settings.bootstrapApiKey,
-    announce: (made) => tellFirstAccount?.(made, { publicUrl: service.publicUrl(), smtp: at }),
+    announce: (made) => announceFirstAccount?.(made, { publicUrl: service.publicUrl(), smtp: at }),
   })
 }
 

@@ -1,5 +1,5 @@
-// The dashboard and the alert rules beside the program that they look at: every figure that they name
-// is told, every expression can be read, and every alert leads to a paragraph that says what to do.
+// The dashboard and the alert rules compared with the program: every figure that they name exists, every expression
+// can be parsed, and every alert has a paragraph with its remedy.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { openMetrics } from '#platform/telemetry/metrics.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
 
-/** What stands in an expression and is no figure: functions, operators, labels. */
+/** Words of an expression that are no figures: functions, operators, labels. */
 const WORDS: ReadonlySet<string> = new Set([
   ...['sum', 'max', 'count', 'rate', 'increase', 'histogram_quantile', 'by', 'and', 'or'],
   ...[
@@ -26,12 +26,12 @@ const WORDS: ReadonlySet<string> = new Set([
   ],
 ])
 
-/** Told by Prometheus itself. */
+/** Figures of Prometheus itself. */
 const OF_PROMETHEUS: ReadonlySet<string> = new Set(['up'])
 
 type Rule = { alert: string; expr: string; runbook: string; labels: string }
 
-/** One level of YAML, as the file is written: a key, and folded lines behind `>-`. */
+/** One level of YAML, as the file is written: keys, and folded lines after `>-`. */
 function readRules(text: string): Rule[] {
   return text
     .split(/^ {6}- alert: /m)
@@ -51,7 +51,7 @@ function readRules(text: string): Rule[] {
 
 type Panel = { id: number; type: string; title: string; targets?: { expr: string }[] }
 
-/** The tokens of an expression; throws for what is none, and for brackets that do not match. */
+/** The tokens of an expression; throws at invalid ones, and for brackets that do not match. */
 function tokensOf(expr: string): { name: string; isLabel: boolean }[] {
   const token =
     /\s+|"[^"\\]*"|\d+(?:\.\d+)?(?:e\d+)?[smhd]?|\$?[a-zA-Z_]\w*|[=!><]=|[=!]~|[-+*/=><(){}[\],]/y
@@ -75,7 +75,7 @@ suite('figures, dashboard and alerts', () => {
   const rules = readRules(read('deploy/prometheus/alerts.yml'))
   const { panels } = JSON.parse(read('deploy/grafana/mailroom.json')) as { panels: Panel[] }
   const manual = read('docs/operating.md')
-  /** Names as they are told, those of histograms with their endings. */
+  /** Names as exported, those of histograms with their suffixes. */
   const told = new Set<string>()
   const ours = new Set<string>()
   before(async () => {
@@ -99,7 +99,7 @@ suite('figures, dashboard and alerts', () => {
     }
   }
 
-  test('figures are scraped under the name that the alerts go by, and with a token', () => {
+  test('figures are scraped under the names that the alerts use, and with a token', () => {
     const example = read('deploy/prometheus/prometheus.yml')
     const [, job = ''] = /^ {2}- job_name: (\w+)$/m.exec(example) ?? []
     for (const { alert, expr } of rules) {
@@ -112,12 +112,12 @@ suite('figures, dashboard and alerts', () => {
     assert.match(example, /^rule_files: \[alerts\.yml\]$/m)
   })
 
-  test('every alert asks for figures that are told', () => {
+  test('every alert uses existing figures', () => {
     assert.ok(rules.length >= 20)
     for (const { expr } of rules) check(expr)
   })
 
-  test('every panel asks for figures that are told', () => {
+  test('every panel uses existing figures', () => {
     assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
     const targets = panels.flatMap(({ type, title, targets = [] }) => {
       assert.equal(type === 'row', targets.length === 0, title)
@@ -126,7 +126,7 @@ suite('figures, dashboard and alerts', () => {
     for (const { expr } of targets) check(expr)
   })
 
-  test('every alert has a severity and a paragraph of the manual that says what to do', () => {
+  test('every alert has a severity and a paragraph of the manual with its remedy', () => {
     const section = manual.slice(manual.indexOf('\n## When an alert fires'))
     assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length)
     for (const { alert, labels, runbook } of rules) {
@@ -139,7 +139,7 @@ suite('figures, dashboard and alerts', () => {
     assert.deepEqual(headings.sort(), rules.map(({ alert }) => alert).sort())
   })
 
-  test('every figure is explained in the manual, and the manual explains no other', () => {
+  test('the manual explains every figure and no others', () => {
     const explained = new Set([...manual.matchAll(/`(mailroom_[a-z_]+)/g)].map(([, name]) => name))
     for (const name of ours) assert.ok(explained.has(name), name)
     for (const name of explained) assert.ok(told.has(name ?? '') || ours.has(name ?? ''), name)

@@ -12,13 +12,13 @@ import { spec, type TestEvent } from 'node:test/reporters'
 import { setUp } from '#test/setup.ts'
 import { FULL_VARIABLE, isFullRun, isLongRun } from '#test/size-of.ts'
 
-/** Three for each of two cores: files wait for sockets and clocks more than they work. */
+/** Three for each of two cores, because files mostly wait for sockets and clocks. */
 const CONCURRENCY = 6
-/** More save little: most starts are saved already. */
+/** More save little, because most starts are saved already. */
 const GROUP_FILES_MAX = 16
-/** Of a test that says nothing else: a guard against hanging, which names the test. */
+/** For a test without its own limit: catches hanging, and names the test. */
 const TEST_MS_MAX = 3 * 60_000
-/** No process reports anything: one is blocked, or does not end. More than LONG_LIMIT. */
+/** No process reports anything: one is blocked, or does not end. Longer than LONG_LIMIT. */
 const SILENCE_MS_MAX = (isLongRun() ? 90 : 12) * 60_000
 const INTERRUPTED = 130
 
@@ -30,7 +30,7 @@ const ALONE =
   /\.full\.|\/crash\/|\/http\/(collect-body|websocket)|\/mail\/test\/line-ends|\/smtp\/(client-broken-peers|limits)|transport-connections|peers\/postgres/
 
 const workspace = new URL('../../../', import.meta.url).pathname
-// That of the service itself: what is stripped of its types once need not be in every process.
+// The cache of the service itself, so that types are stripped once for all processes.
 process.env.NODE_COMPILE_CACHE ??= `${workspace}node_modules/.cache/mailroom/`
 
 const filters = process.argv.slice(2)
@@ -59,7 +59,7 @@ try {
   await tearDown()
 }
 
-/** Those whose name ends with `.full.test.ts`, and kills, are of full runs only. */
+/** Only full runs include files whose name ends with `.full.test.ts`, and kills. */
 function findTestFiles(): string[] {
   const found = globSync('packages/*/test/**/*.test.ts', { cwd: workspace }).sort()
   const parts = filters.map((filter) => filter.replace(workspace, '').replace(/^\.\//, ''))
@@ -67,7 +67,7 @@ function findTestFiles(): string[] {
   return found.filter((path) => isFullRun() || !/\.full\.test\.ts$|\/crash\//.test(path))
 }
 
-/** The processes in the order of their start, each with its files: neighbours load the same modules. */
+/** The processes in the order of their start, each with its files; neighbours load the same modules. */
 function groupFiles(paths: readonly string[]): string[][] {
   const [alone = [], together = []] = [true, false].map((isAlone) =>
     paths.filter((path) => (filters.length > 0 || ALONE.test(path)) === isAlone),
@@ -124,7 +124,7 @@ await runTogether(${JSON.stringify(workspace)}, ${JSON.stringify(paths)})
   return entry
 }
 
-/** In place of an event: of a whole run, all that did not pass, and a line for each file. */
+/** Replaces event output: for a whole run, all failures, and a line for each file. */
 function condense(event: TestEvent, entries: ReadonlyMap<string, string[]>): TestEvent[] {
   const isWhole = filters.length === 0
   if (event.type !== 'test:pass' && event.type !== 'test:fail') {
@@ -140,7 +140,7 @@ function condense(event: TestEvent, entries: ReadonlyMap<string, string[]>): Tes
     data: { file: name, message },
   })
   const group = entries.get(name)
-  // What fails after its test has ended, such as a promise that nobody awaits, is of no test.
+  // A failure after the end of its test, such as an unhandled rejection, belongs to no test.
   if (group !== undefined) return didPass ? [] : [event, print(`✖ one of ${group.join(', ')}\n`)]
   if (!unfinished.delete(name) || !isWhole) return shown
   const line = `${didPass ? '✔' : '✖'} ${name} (${Math.round(details.duration_ms ?? 0)} ms)\n`

@@ -1,4 +1,4 @@
-// What all test files of a run share: one PostgreSQL, one certificate, databases to copy, the writer thread in
+// Parts that all test files of a run share: one PostgreSQL, one certificate, databases to copy, the writer thread in
 // one file, and a folder in memory.
 
 import { chmod, mkdtemp, readFile, rm, statfs } from 'node:fs/promises'
@@ -18,20 +18,20 @@ import {
 } from '#test/peers/postgres.ts'
 import { SQLITE_TEMPLATE_VARIABLE } from '#test/peers/sqlite.ts'
 
-/** The module that writer threads run; `together.ts` puts it in place of the sources. */
+/** The module that writer threads run; `together.ts` uses it instead of the sources. */
 export const WRITER_VARIABLE = 'TEST_MAILROOM_WRITER'
 
 const MEMORY = '/dev/shm'
-/** Files of a whole run take up to three GiB; the rest is for its processes. */
+/** Files of a whole run take up to three GiB; the rest of the memory is for its processes. */
 const FREE_BYTES_MIN = 8 * 2 ** 30
-/** Entered by the user that PostgreSQL runs as. */
+/** Accessible to the user that PostgreSQL runs as. */
 const SHARED = 0o755
 
-/** Tells the test processes by the environment; the function that it gives removes everything. */
+/** Passes the parts to the test processes by the environment; the returned function removes everything. */
 export async function setUp(): Promise<{ folder: string; tearDown(): Promise<void> }> {
   const place = (await hasRoom()) ? MEMORY : tmpdir()
   const folder = await mkdtemp(join(place, `mailroom-tests-${process.pid}-`))
-  // Should this process be killed: after the guard of PostgreSQL.
+  // If this process is killed: runs after the watchdog of PostgreSQL.
   const lift = guard('sleep 15; rm -rf "$1"', folder)
   await chmod(folder, SHARED)
   process.env.TMPDIR = folder
@@ -68,7 +68,7 @@ async function hasRoom(): Promise<boolean> {
   }
 }
 
-/** One file instead of some three hundred: loading them was half of what opening a service cost. */
+/** One file instead of some three hundred, which took half of the time to open a service. */
 async function bundleWriter(folder: string): Promise<string> {
   const outfile = join(folder, 'sqlite-writer.mjs')
   await build({

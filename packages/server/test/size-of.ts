@@ -1,15 +1,14 @@
-// How much a run of the tests does. A quick run (`npm test`) is what a change is tried with, a full run
-// (`npm run test:all`) every test on both databases, a long run (`npm run test:long`) every test at the size
-// that is promised.
+// The size of a test run. A quick run (`npm test`) checks a change, a full run (`npm run test:all`) has every test on
+// both databases, a long run (`npm run test:long`) has every test at its full size.
 
-/** Set by `npm run test:all`, and by whoever names the files to run. */
+/** Set by `npm run test:all`, and when files are named. */
 export const FULL_VARIABLE = 'TEST_MAILROOM_ALL'
 /** Set by `npm run test:long`. */
 const LONG_VARIABLE = 'TEST_MAILROOM_LONG'
 
 /**
- * For tests that work for minutes on a busy machine, in place of the runner's limit; a guard against hanging, not a
- * figure.
+ * For tests that run for minutes on a busy machine, instead of the runner's limit; catches hanging, and is no
+ * measurement.
  */
 export const LONG_LIMIT = { timeout: 10 * 60_000 }
 

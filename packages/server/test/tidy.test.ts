@@ -1,4 +1,4 @@
-// The house rules, checked: sizes, words, names. ARCHITECTURE.md says why.
+// Checks the rules of ARCHITECTURE.md: sizes, words, names.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -17,7 +17,7 @@ const sources = paths
   .map((path) => readSourceFile(root, path))
 const src = sources.filter(({ path }) => /^packages\/[\w-]+\/src\//.test(path))
 const server = src.filter(({ path }) => path.startsWith('packages/server/'))
-/** They hold the words that they look for. */
+/** These files contain the words that they search for. */
 const isTidyItself = (path: string) => /^packages\/server\/test\/tidy[./]/.test(path)
 const others = sources.filter(({ path }) => !isTidyItself(path))
 
@@ -110,7 +110,7 @@ test('the SDK has no run-time dependency', () => {
   assert.deepEqual(Object.keys(sdk.dependencies ?? {}), [])
 })
 
-test('the rules have files to look at', () => {
+test('the rules have files to check', () => {
   assert.ok(server.length > 10)
   assert.ok(server.some((file) => file.edges.length > 0))
 })
@@ -122,7 +122,7 @@ function check(name: string, find: () => Finding[]): void {
   })
 }
 
-/** What is tracked or would be; without git everything but what is made or installed. */
+/** Tracked files and new ones; without git all files except generated and installed ones. */
 function listFiles(): string[] {
   try {
     const options = { cwd: root, encoding: 'utf8', stdio: 'pipe' } as const

@@ -6,13 +6,13 @@ import { after, before, suite } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 
-/** For what tests have let go of to end: connections that drain, threads that stop. */
+/** Time for released resources to end: connections that drain, threads that stop. */
 const LINGER_MS_MAX = 60_000
 const CLOSING_MS_MAX = 5_000
-/** Of what keeps a process alive: not connections, which pools keep for a while. */
+/** Resources that keep a process alive, except connections, which pools keep for a while. */
 const KEPT: ReadonlySet<string> = new Set(['TCPServerWrap', 'UDPWrap', 'ProcessWrap'])
 
-/** Loads the files one after the other; then their tests run in that order, with the hooks of a file around its own. */
+/** Loads the files one after the other; then their tests run in that order, each file with its own hooks. */
 export async function runTogether(workspace: string, paths: string[]): Promise<void> {
   useBundledWriter()
   for (const path of paths) {
@@ -29,7 +29,7 @@ export async function runTogether(workspace: string, paths: string[]): Promise<v
       }
       after(() => untilClosed(others))
     })
-    // What a file defines belongs to the suite that is loading.
+    // Definitions of a file belong to the suite that is loading.
     await loading.promise
   }
   after(endInTime)
@@ -58,7 +58,7 @@ async function untilClosed(others: number): Promise<void> {
   }
 }
 
-/** What a test left open, most likely one that failed, must not hold up the run for ever. */
+/** Resources that a test left open, most likely a failed one, must not keep the run alive. */
 function endInTime(): void {
   setTimeout(() => {
     console.error(`Something was left open: ${process.getActiveResourcesInfo().join(', ')}`)

@@ -1,5 +1,4 @@
-// The whole service for a test: on a real database, with real sockets, a clock that can be moved,
-// and the SDK as its first customer.
+// The whole service for a test: on a real database, with real sockets, a clock that can be moved, and the SDK.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,6 +13,7 @@ import type { Clock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { type Log, silentLog } from '#platform/log.ts'
 import { openMetrics } from '#platform/telemetry/metrics.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
@@ -24,8 +24,8 @@ import { databasePath } from '#wiring/store.ts'
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 
 /**
- * Limits out of the way of tests that make many inboxes and requests. A test of a limit sets its own, or an empty
- * text for the default of the program.
+ * High limits for tests that create many inboxes and requests. A test of a limit sets its own, or an empty text for
+ * the default of the program.
  */
 export const WIDE_LIMITS = {
   MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
@@ -38,13 +38,13 @@ export const WIDE_LIMITS = {
 
 export type TestClock = Clock & {
   advance(ms: number): void
-  /** Sets the wall clock, as an operator or NTP does; time that passes is not touched. */
+  /** Sets the wall clock, as an operator or NTP does; elapsed time does not change. */
   step(ms: number): void
 }
 
 export type Account = { id: string; key: string; client: Mailroom }
 
-export type World = {
+export type World = AsyncDisposable & {
   readonly app: App
   readonly clock: TestClock
   readonly baseUrl: string
@@ -54,12 +54,12 @@ export type World = {
   /** Token and client of the first account (plan launch). */
   readonly key: string
   readonly client: Mailroom
-  /** A client that repeats nothing, so that a refusal is seen as it is. */
+  /** A client without retries, so that tests see refusals. */
   clientWith(key: string): Mailroom
   newAccount(plan?: 'free' | 'developer' | 'launch'): Promise<Account>
   /** A new inbox of the first account, with a random name unless given. */
   inbox(mailboxName?: string): Promise<Inbox>
-  /** One message over one SMTP connection; the reply that ended it. */
+  /** Sends one message over one SMTP connection; returns the last reply. */
   send(mail: Mail): Promise<SmtpReply>
   /** A raw request, with the first account's key unless the headers say otherwise. */
   fetch(path: string, init?: RequestInit): Promise<Response>
@@ -69,39 +69,64 @@ export type World = {
 export type WorldOptions = {
   env?: Record<string, string>
   log?: Log
-  /** One and the same key for everything unless given. */
+  /** Replaces key generation; one shared key by default. */
   makeKey?: typeof makeDkimKey
-  /** Of the built console; the package's own unless given. */
+  /** The folder of the built console; the package's own by default. */
   consoleFolder?: string
 }
 
-/** The same tests on both databases in every run: for what the store itself promises. */
+/** Runs the tests on both databases in every run: for promises of the store itself. */
 export function onBothEngines(name: string, define: (engine: Engine) => void): void {
   for (const engine of ['sqlite', 'postgres'] as const) {
     suite(`${name} (${engine})`, () => define(engine))
   }
 }
 
-/** On SQLite in a quick run, on both databases in a full one: for what stands on the store. */
+/** Runs on SQLite in a quick run, and on both databases in a full one: for tests that use the store. */
 export function onEachEngine(name: string, define: (engine: Engine) => void): void {
   if (isFullRun()) onBothEngines(name, define)
   else suite(`${name} (sqlite)`, () => define('sqlite'))
 }
 
-/** For what no database decides: on SQLite, and in a long run on both. */
+/** For tests that do not depend on the database: on SQLite, and in a long run on both. */
 export function onAnyEngine(name: string, define: (engine: Engine) => void): void {
   if (isLongRun()) onBothEngines(name, define)
   else suite(name, () => define('sqlite'))
 }
 
-/** Opened before the tests of the suite and closed after them; it has no fields until then. */
+/** Made before the tests of the suite or file; until then it has no fields. */
+export function prepared<Made extends object>(make: () => Made | Promise<Made>): Made {
+  const holder = {} as Made
+  before(async () => standFor(holder, await make()))
+  return holder
+}
+
+/** Gives the holder the fields of what was made, and of its class, whose methods may need private ones. */
+function standFor(holder: object, made: object): void {
+  let level: object | null = made
+  while (level !== null && level !== Object.prototype) {
+    const isOwn = level === made
+    for (const key of Reflect.ownKeys(level)) {
+      if (Object.hasOwn(holder, key)) continue
+      Object.defineProperty(holder, key, {
+        enumerable: isOwn && Object.prototype.propertyIsEnumerable.call(made, key),
+        configurable: true,
+        get() {
+          const value = Reflect.get(made, key)
+          return !isOwn && typeof value === 'function' ? value.bind(made) : value
+        },
+        set: (value) => Reflect.set(made, key, value),
+      })
+    }
+    level = Object.getPrototypeOf(level)
+  }
+}
+
+/** Opened before the tests of the suite or file, as by `prepared`, and closed after them. */
 export function opened<Opened extends { close(): Promise<void> }>(
   open: () => Promise<Opened>,
 ): Opened {
-  const holder = {} as Opened
-  before(async () =>
-    Object.defineProperties(holder, Object.getOwnPropertyDescriptors(await open())),
-  )
+  const holder = prepared(open)
   after(() => holder.close?.())
   return holder
 }
@@ -116,7 +141,7 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
     MAILROOM_HTTP_PORT: '0',
     MAILROOM_SMTP_PORT: '0',
     MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
-    // A port that nobody listens on: no test asks the machine's own servers.
+    // Nothing listens on this port, so no test asks the machine's own DNS servers.
     MAILROOM_DNS_SERVERS: '127.0.0.1:9',
     ...WIDE_LIMITS,
     ...certificateSettings(),
@@ -170,13 +195,33 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
       await app.close(1_000)
       await rm(dataDir, { recursive: true, force: true })
     },
+    [Symbol.asyncDispose](this: { close(): Promise<void> }) {
+      return this.close()
+    },
   }
+}
+
+/** Another process on the PostgreSQL database of a service, with a data directory of its own. */
+export async function openSecond(
+  { settings, clock }: Pick<World, 'settings' | 'clock'>,
+  changes: Partial<Settings> = {},
+): Promise<App & AsyncDisposable> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+  const seams = { log: silentLog, clock, makeKey: testKey }
+  const app = await openApp({ ...settings, dataDir, ...changes }, seams)
+  const close = async (drainMs = 1_000) => {
+    await app.close(drainMs)
+    await rm(dataDir, { recursive: true, force: true })
+  }
+  return { ...app, close, [Symbol.asyncDispose]: close }
 }
 
 let signingKey: ReturnType<typeof makeDkimKey> | undefined
 
-/** The same for all services of a test file: making one takes up to half a second. */
-/** Changes methods of a part of the running service; `own` has those before. Returns what restores them. */
+/**
+ * Overrides methods of a part of the running service; `own` has the original ones. Returns a function that restores
+ * them.
+ */
 export function changePart<Part extends object>(
   part: Part,
   change: (own: Part) => Partial<Part>,
@@ -186,12 +231,13 @@ export function changePart<Part extends object>(
   return () => void Object.assign(part, own)
 }
 
+/** The same for all services of a test file: making one takes up to half a second. */
 export function testKey(): ReturnType<typeof makeDkimKey> {
   signingKey ??= makeDkimKey()
   return signingKey
 }
 
-/** Real time plus whatever it was advanced by. */
+/** Real time plus the time by which it was advanced. */
 export function testClock(): TestClock {
   let aheadMs = 0
   let steppedMs = 0
@@ -208,7 +254,12 @@ export function testClock(): TestClock {
   }
 }
 
-/** A plain message, with further header lines and a body of one's own. */
+/** Moves the clock to six o'clock of the next day (UTC), so that no day ends within a test. */
+export function moveAwayFromMidnight(clock: TestClock): void {
+  clock.advance(DAY_MS - (clock.now() % DAY_MS) + DAY_MS / 4)
+}
+
+/** A plain message, with the given header lines and body. */
 export function plainMail(fields: {
   to?: string
   from?: string

@@ -8,7 +8,7 @@ export function plainAddress(address: string | undefined): string {
   return MAPPED.exec(bare)?.[1] ?? bare
 }
 
-/** What counts as one client: an IPv4 address, or the /64 that a host has to itself (RFC 4291 §2.5.4). */
+/** The addresses that count as one client: an IPv4 address, or the /64 of a host (RFC 4291 §2.5.4). */
 export function clientGroup(address: string): string {
   if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')
@@ -23,7 +23,7 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** On the way there nobody can listen. False for what is no IP address. */
+/** Nobody can eavesdrop on connections to these addresses. False for a text that is no IP address. */
 export function isLoopback(address: string): boolean {
   const plain = plainAddress(address)
   const version = isIP(plain)

@@ -118,7 +118,7 @@ function lineOf(output: Output, event: Event, forwarded: Forwarded | null): stri
 
 type Forwarded = {
   readonly isTaken: boolean
-  /** Null when no answer came. */
+  /** Null without an answer. */
   readonly status: number | null
   readonly error: string | null
   /** Of the last attempt. */

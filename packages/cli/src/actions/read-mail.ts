@@ -3,7 +3,7 @@
 import { openOutput } from '#base/output.ts'
 import { plainBlock } from '#base/plain-text.ts'
 import { openSession, type Session } from '#base/session.ts'
-import { show, showMessage } from '#base/show.ts'
+import { showMessage, showMessages } from '#base/show.ts'
 import { type CommonOptions, writeContent } from './run-operation.ts'
 
 type ViewOptions = CommonOptions & {
@@ -30,7 +30,7 @@ export async function readThread(id: string, options: ViewOptions): Promise<void
   const output = openOutput({ isColored: options.color })
   const thread = await session.client.threads.messages(id)
   if (options.json) output.json(thread)
-  else show(output, { kind: 'thread' }, thread)
+  else showMessages(output, thread)
 }
 
 /** Reports each thread as soon as it is marked. */

@@ -8,13 +8,8 @@ import { plainBlock, plainLine } from '#base/plain-text.ts'
 import { readAnswer } from '#base/read-input.ts'
 import { findId, findInbox, openSession, type Session } from '#base/session.ts'
 import { show } from '#base/show.ts'
-import {
-  arrange,
-  type Field,
-  isSeveral,
-  type OperationCommand,
-  readValue,
-} from '#commands/fields.ts'
+import { arrange, type Field, isSeveral, readValue } from '#commands/fields.ts'
+import type { OperationCommand } from '#commands/resources.ts'
 
 export type GivenOptions = Readonly<Record<string, unknown>>
 
@@ -110,7 +105,7 @@ type ShowOptions = { isJson: boolean; last: string }
 
 function showAnswer(
   output: Output,
-  { operation, shown }: OperationCommand,
+  { operation, shown, done }: OperationCommand,
   { headers, bytes }: Answer,
   { isJson, last }: ShowOptions,
 ): void {
@@ -121,8 +116,8 @@ function showAnswer(
     const body: unknown = JSON.parse(new TextDecoder().decode(bytes))
     if (isJson) output.json(body)
     else show(output, shown, body)
-  } else if (shown.kind === 'done' && !isJson) {
-    if (output.isTerminal) output.note(plainBlock(shown.text.replace('{}', () => last)))
+  } else if (done !== undefined && !isJson && output.isTerminal) {
+    output.note(plainBlock(done.replace('{}', () => last)))
   }
   if (headers.get('idempotency-replayed') === 'true') {
     output.note('A request with this key has already been carried out; this is its stored answer.')

@@ -8,7 +8,7 @@ import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
 import { readPathOrInput } from '#base/read-input.ts'
 import { findInbox, openSession, type Session } from '#base/session.ts'
-import { show } from '#base/show.ts'
+import { showItem } from '#base/show.ts'
 import { readAttachments } from './attachments.ts'
 import type { CommonOptions } from './run-operation.ts'
 
@@ -80,7 +80,7 @@ async function send(
     output.note('Already sent with this key; not sent again.')
   }
   if (json) output.json(sent)
-  else show(output, { kind: 'item' }, sent)
+  else showItem(output, sent)
 }
 
 function noteKey(output: Output, key: string): void {

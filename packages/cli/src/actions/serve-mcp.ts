@@ -1,6 +1,6 @@
 // The MCP server on standard input and output.
 
-import { readNarrowingSettings } from '@mailroom/mcp/narrowing.ts'
+import { readRestrictionSettings } from '@mailroom/mcp/restriction.ts'
 import { runStdio } from '@mailroom/mcp/stdio.ts'
 import { Failure } from '#base/failure.ts'
 import { openSession } from '#base/session.ts'
@@ -10,9 +10,9 @@ export type McpOptions = CommonOptions & { readonly inbox?: string; readonly rea
 
 /** Runs until its client disconnects. Options and settings both restrict access; neither widens it. */
 export async function serveMcp(options: McpOptions): Promise<void> {
-  const reading = readNarrowingSettings(process.env)
+  const reading = readRestrictionSettings(process.env)
   if (reading.kind === 'mistake') throw new Failure('usage', reading.message)
-  const { inbox, isReadOnly } = reading.narrowing
+  const { inbox, isReadOnly } = reading.restriction
   if (inbox !== null && options.inbox !== undefined && options.inbox !== inbox) {
     const fix = 'Leave one of them out.'
     throw new Failure('usage', '--inbox and MAILROOM_MCP_INBOX name different inboxes.', fix)

@@ -1,5 +1,5 @@
 // Text of strangers without characters that could control a terminal, hide text or change the reading
-// direction. Everything that came by mail passes through these functions before it is printed.
+// direction. All text from mail passes through these functions before it is printed.
 
 // ECMA-48: control sequences, and control strings with their ends. Lengths are bounded and no part can
 // begin another, so matching stays linear; of a string without an end only the beginning is removed.

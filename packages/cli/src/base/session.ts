@@ -128,14 +128,14 @@ export const PROFILE_DEFAULT = 'default'
 const OWNER_ONLY = 0o600
 const OWNER_ONLY_FOLDER = 0o700
 
-/** As the XDG Base Directory Specification has it. */
+/** By the XDG Base Directory Specification. */
 export function profilesPath(): string {
   const { XDG_CONFIG_HOME } = process.env
   const isGiven = XDG_CONFIG_HOME?.startsWith('/') === true
   return join(isGiven ? XDG_CONFIG_HOME : join(homedir(), '.config'), 'mailroom', 'config.json')
 }
 
-/** None where there is no file. */
+/** Empty without the file. */
 export async function readProfiles(): Promise<Profiles> {
   const path = profilesPath()
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -177,10 +177,10 @@ function isProfile(value: unknown): value is Profile {
   )
 }
 
-/** What the API refers to by id, and people by another name as well. */
+/** Resources with an id in the API and another name for people. */
 export type Named = 'inbox' | 'domain'
 
-/** The id; what is neither an address nor a name is taken for an id. */
+/** The id; a text that is neither an address nor a name counts as an id. */
 export async function findId(session: Session, kind: Named, text: string): Promise<string> {
   return kind === 'inbox' ? findInboxId(session, text) : findDomainId(session, text)
 }

@@ -2,13 +2,25 @@
 // are lines with tabs.
 
 import stringWidth from 'string-width'
-import type { Shown } from '#commands/fields.ts'
 import { formatPairs, formatTable, GAP, type Output, truncate } from './output.ts'
 import { plainBlock, plainLine } from './plain-text.ts'
 
-export function show(output: Output, shown: Shown, body: unknown): void {
+/** How a response is shown; without it, all fields. */
+export type Shown =
+  /** One row for each entry; on a terminal `optional` columns only if there is room. */
+  | ({ readonly kind: 'list' } & Columns)
+  | { readonly kind: 'domain' }
+  | { readonly kind: 'search' }
+  | { readonly kind: 'threads' }
+
+type Columns = {
+  readonly columns: readonly string[]
+  readonly optional?: readonly string[]
+}
+
+export function show(output: Output, shown: Shown | undefined, body: unknown): void {
   const answer = recordOf(body)
-  switch (shown.kind) {
+  switch (shown?.kind) {
     case 'list':
       showList(output, shown, answer)
       break
@@ -21,10 +33,7 @@ export function show(output: Output, shown: Shown, body: unknown): void {
     case 'domain':
       showDomain(output, answer)
       break
-    case 'thread':
-      showMessages(output, answer)
-      break
-    default:
+    case undefined:
       showItem(output, answer)
   }
 }
@@ -32,8 +41,6 @@ export function show(output: Output, shown: Shown, body: unknown): void {
 /** Columns that are never cut, because people copy their values. */
 const WHOLE =
   /^(id|status|type|event|event_id|plan|date)$|(Id|_id|At|_at|Count|Read|Threads|Bytes|last4)$/
-
-type Columns = Pick<Extract<Shown, { kind: 'list' }>, 'columns' | 'optional'>
 
 function showList(output: Output, { columns: all, optional = [] }: Columns, answer: Fields): void {
   const rows = listOf(answer.data)
@@ -66,16 +73,8 @@ function fitting(
   return names
 }
 
-const THREAD_COLUMNS = [
-  'id',
-  'lastMessageAt',
-  'subject',
-  'messageCount',
-  'isRead',
-  'unreadCount',
-  'participants',
-  'snippet',
-]
+const THREAD_COLUMNS =
+  'id lastMessageAt subject messageCount isRead unreadCount participants snippet'.split(' ')
 
 /** In cells: the least room in which a cut name is useful. */
 const WHO_ROOM_MIN = 8
@@ -125,7 +124,7 @@ function noteRest(output: Output, answer: Fields): void {
   }
 }
 
-function showItem(output: Output, item: Fields): void {
+export function showItem(output: Output, item: Fields): void {
   const pairs = Object.entries(item).flatMap(([name, value]): [string, string][] => {
     const isShown = typeof value !== 'object' || value === null || isPlainList(value)
     return isShown ? [[name, cellOf(output, value)]] : []
@@ -136,18 +135,11 @@ function showItem(output: Output, item: Fields): void {
   }
 }
 
+const FOUND_COLUMNS = 'messageId threadId createdAt fromAddr subject snippet inboxId'.split(' ')
+
 function showFound(output: Output, answer: Fields): void {
   if (!output.isTerminal) {
-    const columns = [
-      'messageId',
-      'threadId',
-      'createdAt',
-      'fromAddr',
-      'subject',
-      'snippet',
-      'inboxId',
-    ]
-    showList(output, { columns }, answer)
+    showList(output, { columns: FOUND_COLUMNS }, answer)
     return
   }
   const { bold, dim } = output.colors
@@ -229,7 +221,7 @@ export function showMessage(output: Output, message: Fields): void {
 }
 
 /** The messages of a thread, oldest first. */
-function showMessages(output: Output, thread: Fields): void {
+export function showMessages(output: Output, thread: Fields): void {
   for (const [index, message] of listOf(thread.data).entries()) {
     if (index > 0)
       output.write(`\n${output.colors.dim('—'.repeat(Math.min(output.width, 72)))}\n\n`)
@@ -242,7 +234,7 @@ function senderTruth({ direction, authentication }: Fields): string {
   return recordOf(authentication).verifiedFrom === true ? ' (verified)' : ' (not verified)'
 }
 
-const COLUMNS = ['status', 'purpose', 'type', 'name', 'hint']
+const RECORD_COLUMNS = ['status', 'purpose', 'type', 'name', 'hint']
 
 /** In a pipe: one line for each record, with its value at the end. */
 function showDomain(output: Output, domain: Fields): void {
@@ -257,12 +249,12 @@ function showDomain(output: Output, domain: Fields): void {
     (name): [string, string] => [name, cellOf(output, domain[name])],
   )
   output.write(`${formatPairs(pairs, output)}\n`)
-  const columns = COLUMNS.map((title) => ({
+  const columns = RECORD_COLUMNS.map((title) => ({
     title: title.toUpperCase(),
     isFlexible: title === 'hint' || title === 'name',
   }))
   const rows = records.map((record) =>
-    COLUMNS.map((name) =>
+    RECORD_COLUMNS.map((name) =>
       name === 'purpose' && record.required !== true
         ? `${record.purpose} (recommended)`
         : cellOf(output, record[name]),

@@ -2,8 +2,8 @@
 
 import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { Argument, type Command, Option } from 'commander'
-import { arrange, type Field, isSeveral, type OperationCommand } from './fields.ts'
-import type { Group } from './resources.ts'
+import { arrange, type Field, isSeveral } from './fields.ts'
+import type { Group, OperationCommand } from './resources.ts'
 
 /** Adds the command to its group. */
 export function addOperationCommand(parent: Command, spec: OperationCommand): Command {
@@ -111,7 +111,7 @@ function sentenceOf({ sentence, named, isNullable, isList, place }: Field): stri
 export function addGroup(program: Command, group: Group): Command {
   const command = program.command(group.name).summary(group.summary).description(group.summary)
   for (const spec of group.commands) {
-    addOperationCommand(command, spec)
+    addOperationCommand(command, { ...spec, arguments: { ...group.arguments, ...spec.arguments } })
     if (spec.isDefault) {
       command.addHelpText('after', `\n"${spec.name}" is the default command.`)
     }

@@ -1,9 +1,10 @@
 // The fields of an operation as arguments and options, all read from the contract.
 
 import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
-import { MAILBOX } from '@mailroom/contract/shapes/text.ts'
+import { MAILBOX } from '@mailroom/contract/text.ts'
 import { Failure } from '#base/failure.ts'
 import type { Named } from '#base/session.ts'
+import type { OperationCommand } from './resources.ts'
 
 export type Field = {
   /** In the API. */
@@ -137,41 +138,6 @@ export function readValue(field: Field, text: string): unknown {
 function wrongValue({ name, sentence }: Field, text: string, wanted: string): Failure {
   const message = `${name} must be ${wanted}, not ${JSON.stringify(text)}.`
   return new Failure('usage', message, sentence || null)
-}
-
-export type Shown =
-  /** One row for each entry; on a terminal `optional` columns only if there is room. */
-  | {
-      readonly kind: 'list'
-      readonly columns: readonly string[]
-      readonly optional?: readonly string[]
-    }
-  /** All fields of the response. */
-  | { readonly kind: 'item' }
-  /** A sentence, for responses without content; `{}` stands for the last argument. */
-  | { readonly kind: 'done'; readonly text: string }
-  /** The response unchanged. */
-  | { readonly kind: 'content' }
-  | { readonly kind: 'domain' }
-  | { readonly kind: 'thread' }
-  | { readonly kind: 'search' }
-  | { readonly kind: 'threads' }
-
-/** A command that is one operation of the API. */
-export type OperationCommand = {
-  /** Name within its group. */
-  readonly name: string
-  readonly operation: OperationId
-  readonly shown: Shown
-  /** Names of arguments by field. Path parameters are always arguments. */
-  readonly arguments?: Readonly<Record<string, string>>
-  /** The inbox in the path is an option; it defaults to the account's only inbox. */
-  readonly isOfInbox?: true
-  readonly alias?: string
-  /** Cannot be undone: a person must confirm, a program must give --yes. */
-  readonly needsConfirmation?: true
-  /** Runs if only the group is named. */
-  readonly isDefault?: true
 }
 
 type OperationArgument = { readonly field: Field; readonly name: string }

@@ -1,43 +1,59 @@
 // Commands that are one operation each: the operation, its arguments, and how its response is shown.
 // Everything else about them is in the contract.
 
-import type { OperationCommand } from './fields.ts'
+import type { OperationId } from '@mailroom/contract/operations.ts'
+import type { Shown } from '#base/show.ts'
+
+/** A command that is one operation of the API. */
+export type OperationCommand = {
+  /** Name within its group. */
+  readonly name: string
+  readonly operation: OperationId
+  /** Default: all fields of JSON, and any other content unchanged. */
+  readonly shown?: Shown
+  /** A sentence, for a response without content; `{}` stands for the last argument. */
+  readonly done?: string
+  /** Names of arguments by field. Path parameters are always arguments. */
+  readonly arguments?: Readonly<Record<string, string>>
+  /** The inbox in the path is an option; it defaults to the account's only inbox. */
+  readonly isOfInbox?: true
+  readonly alias?: string
+  /** Cannot be undone: a person must confirm, a program must give --yes. */
+  readonly needsConfirmation?: true
+  /** Runs if only the group is named. */
+  readonly isDefault?: true
+}
 
 export type Group = {
   readonly name: string
   /** For the list of commands. */
   readonly summary: string
+  /** Names of arguments by field, for every command that has the field. */
+  readonly arguments?: Readonly<Record<string, string>>
   readonly commands: readonly OperationCommand[]
 }
 
-const item = { kind: 'item' } as const
-const list = (...columns: string[]) => ({ kind: 'list', columns }) as const
-const done = (text: string) => ({ kind: 'done', text }) as const
+/** Names of columns, separated by spaces. */
+const list = (columns: string) => ({ kind: 'list', columns: columns.split(' ') }) as const
 /** The command asks for confirmation first. */
-const gone = (text: string) => ({ shown: done(text), needsConfirmation: true }) as const
+const gone = (done: string) => ({ done, needsConfirmation: true }) as const
 
 export const mailGroups: readonly Group[] = [
   {
     name: 'inbox',
     summary: 'Create, list, change and delete inboxes.',
     commands: [
-      {
-        name: 'create',
-        operation: 'inboxes.create',
-        shown: item,
-        arguments: { mailboxName: 'mailbox-name' },
-      },
+      { name: 'create', operation: 'inboxes.create', arguments: { mailboxName: 'mailbox-name' } },
       {
         name: 'list',
         operation: 'inboxes.list',
         shown: {
-          kind: 'list',
-          columns: ['id', 'address', 'displayName', 'createdAt', 'unreadThreads', 'lastMessageAt'],
+          ...list('id address displayName createdAt unreadThreads lastMessageAt'),
           optional: ['createdAt', 'displayName'],
         },
       },
-      { name: 'get', operation: 'inboxes.get', shown: item },
-      { name: 'update', operation: 'inboxes.update', shown: item },
+      { name: 'get', operation: 'inboxes.get' },
+      { name: 'update', operation: 'inboxes.update' },
       { name: 'delete', operation: 'inboxes.delete', ...gone('{} is deleted.') },
     ],
   },
@@ -53,21 +69,14 @@ export const mailGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'messages.list',
-        shown: list('id', 'createdAt', 'direction', 'fromAddr', 'toAddr', 'subject', 'status'),
+        shown: list('id createdAt direction fromAddr toAddr subject status'),
         isOfInbox: true,
       },
-      { name: 'raw', operation: 'messages.raw', shown: { kind: 'content' } },
+      { name: 'raw', operation: 'messages.raw' },
       {
         name: 'deliveries',
         operation: 'messages.deliveries',
-        shown: list(
-          'recipient',
-          'status',
-          'attempts',
-          'lastAttemptAt',
-          'nextAttemptAt',
-          'response',
-        ),
+        shown: list('recipient status attempts lastAttemptAt nextAttemptAt response'),
       },
     ],
   },
@@ -79,14 +88,7 @@ export const mailGroups: readonly Group[] = [
         name: 'list',
         operation: 'events.list',
         isDefault: true,
-        shown: list(
-          'event_id',
-          'occurred_at',
-          'event',
-          'inbox_id',
-          'message.from',
-          'message.subject',
-        ),
+        shown: list('event_id occurred_at event inbox_id message.from message.subject'),
       },
     ],
   },
@@ -94,12 +96,8 @@ export const mailGroups: readonly Group[] = [
     name: 'sandbox',
     summary: 'See captured mail, and let test mail arrive.',
     commands: [
-      {
-        name: 'list',
-        operation: 'sandbox.list',
-        shown: list('id', 'createdAt', 'from', 'to', 'subject'),
-      },
-      { name: 'clear', operation: 'sandbox.clear', shown: done('The captured mail is deleted.') },
+      { name: 'list', operation: 'sandbox.list', shown: list('id createdAt from to subject') },
+      { name: 'clear', operation: 'sandbox.clear', done: 'The captured mail is deleted.' },
     ],
   },
   {
@@ -109,11 +107,11 @@ export const mailGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'quarantine.list',
-        shown: list('id', 'createdAt', 'fromAddr', 'toAddr', 'subject', 'reason'),
+        shown: list('id createdAt fromAddr toAddr subject reason'),
       },
-      { name: 'get', operation: 'quarantine.get', shown: item },
-      { name: 'raw', operation: 'quarantine.raw', shown: { kind: 'content' } },
-      { name: 'release', operation: 'quarantine.release', shown: item },
+      { name: 'get', operation: 'quarantine.get' },
+      { name: 'raw', operation: 'quarantine.raw' },
+      { name: 'release', operation: 'quarantine.release' },
       { name: 'delete', operation: 'quarantine.delete', ...gone('{} is removed.') },
     ],
   },
@@ -123,21 +121,13 @@ export const accountGroups: readonly Group[] = [
   {
     name: 'pods',
     summary: 'Containers of inboxes.',
+    arguments: { idOrClientId: 'pod' },
     commands: [
-      { name: 'create', operation: 'pods.create', shown: item },
-      {
-        name: 'list',
-        operation: 'pods.list',
-        shown: list('id', 'clientId', 'name', 'isDefault', 'createdAt'),
-      },
-      { name: 'get', operation: 'pods.get', shown: item, arguments: { idOrClientId: 'pod' } },
-      { name: 'update', operation: 'pods.update', shown: item, arguments: { idOrClientId: 'pod' } },
-      {
-        name: 'delete',
-        operation: 'pods.delete',
-        ...gone('{} is deleted.'),
-        arguments: { idOrClientId: 'pod' },
-      },
+      { name: 'create', operation: 'pods.create' },
+      { name: 'list', operation: 'pods.list', shown: list('id clientId name isDefault createdAt') },
+      { name: 'get', operation: 'pods.get' },
+      { name: 'update', operation: 'pods.update' },
+      { name: 'delete', operation: 'pods.delete', ...gone('{} is deleted.') },
     ],
   },
   {
@@ -153,114 +143,71 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'domains.list',
-        shown: list('id', 'domain', 'status', 'podId', 'lastCheckedAt'),
+        shown: list('id domain status podId lastCheckedAt'),
       },
       { name: 'get', operation: 'domains.get', shown: { kind: 'domain' } },
       { name: 'update', operation: 'domains.update', shown: { kind: 'domain' } },
       { name: 'delete', operation: 'domains.delete', ...gone('{} is deleted.') },
-      { name: 'zone-file', operation: 'domains.zoneFile', shown: { kind: 'content' } },
+      { name: 'zone-file', operation: 'domains.zoneFile' },
     ],
   },
   {
     name: 'webhooks',
     summary: 'URLs that receive events.',
+    arguments: { id: 'webhook', deliveryId: 'delivery', url: 'endpoint' },
     commands: [
-      {
-        name: 'create',
-        operation: 'webhooks.create',
-        shown: item,
-        arguments: { url: 'endpoint' },
-      },
+      { name: 'create', operation: 'webhooks.create' },
       {
         name: 'list',
         operation: 'webhooks.list',
-        shown: list('id', 'url', 'enabled', 'eventTypes', 'createdAt'),
+        shown: list('id url enabled eventTypes createdAt'),
       },
-      { name: 'get', operation: 'webhooks.get', shown: item, arguments: { id: 'webhook' } },
-      {
-        name: 'update',
-        operation: 'webhooks.update',
-        shown: item,
-        arguments: { id: 'webhook', url: 'endpoint' },
-      },
-      {
-        name: 'delete',
-        operation: 'webhooks.delete',
-        ...gone('{} is deleted.'),
-        arguments: { id: 'webhook' },
-      },
-      {
-        name: 'rotate',
-        operation: 'webhooks.rotateSecret',
-        shown: item,
-        arguments: { id: 'webhook' },
-      },
-      { name: 'test', operation: 'webhooks.test', shown: item, arguments: { id: 'webhook' } },
+      { name: 'get', operation: 'webhooks.get' },
+      { name: 'update', operation: 'webhooks.update' },
+      { name: 'delete', operation: 'webhooks.delete', ...gone('{} is deleted.') },
+      { name: 'rotate', operation: 'webhooks.rotateSecret' },
+      { name: 'test', operation: 'webhooks.test' },
       {
         name: 'deliveries',
         operation: 'webhooks.deliveries',
-        shown: list(
-          'id',
-          'eventType',
-          'status',
-          'attempts',
-          'lastAttemptAt',
-          'responseStatus',
-          'error',
-        ),
-        arguments: { id: 'webhook' },
+        shown: list('id eventType status attempts lastAttemptAt responseStatus error'),
       },
-      {
-        name: 'retry',
-        operation: 'webhooks.retryDelivery',
-        shown: item,
-        arguments: { id: 'webhook', deliveryId: 'delivery' },
-      },
+      { name: 'retry', operation: 'webhooks.retryDelivery' },
     ],
   },
   {
     name: 'sender-rules',
     summary: 'Allow or block senders.',
+    arguments: { id: 'rule' },
     commands: [
       {
         name: 'create',
         operation: 'senderRules.create',
-        shown: item,
         arguments: { type: 'type', value: 'sender' },
       },
       {
         name: 'list',
         operation: 'senderRules.list',
-        shown: list('id', 'type', 'value', 'podId', 'inboxId', 'requireVerified'),
+        shown: list('id type value podId inboxId requireVerified'),
       },
-      { name: 'get', operation: 'senderRules.get', shown: item, arguments: { id: 'rule' } },
-      {
-        name: 'delete',
-        operation: 'senderRules.delete',
-        shown: done('{} is removed.'),
-        arguments: { id: 'rule' },
-      },
+      { name: 'get', operation: 'senderRules.get' },
+      { name: 'delete', operation: 'senderRules.delete', done: '{} is removed.' },
     ],
   },
   {
     name: 'suppressions',
     summary: 'Addresses the account must not write to.',
     commands: [
-      {
-        name: 'create',
-        operation: 'suppressions.create',
-        shown: item,
-        arguments: { address: 'address' },
-      },
+      { name: 'create', operation: 'suppressions.create', arguments: { address: 'address' } },
       {
         name: 'list',
         operation: 'suppressions.list',
-        shown: list('address', 'type', 'reason', 'createdAt'),
+        shown: list('address type reason createdAt'),
       },
       {
         name: 'delete',
         operation: 'suppressions.delete',
-        shown: done('The account may write to {} again.'),
+        done: 'The account may write to {} again.',
       },
     ],
   },
@@ -268,11 +215,11 @@ export const accountGroups: readonly Group[] = [
     name: 'keys',
     summary: 'API keys of the account.',
     commands: [
-      { name: 'create', operation: 'apiKeys.create', shown: item },
+      { name: 'create', operation: 'apiKeys.create' },
       {
         name: 'list',
         operation: 'apiKeys.list',
-        shown: list('id', 'name', 'tokenPrefix', 'last4', 'createdAt', 'lastUsedAt'),
+        shown: list('id name tokenPrefix last4 createdAt lastUsedAt'),
       },
       {
         name: 'delete',
@@ -286,7 +233,7 @@ export const accountGroups: readonly Group[] = [
 ]
 
 /** Commands without a group. */
-export const whoami: OperationCommand = { name: 'whoami', operation: 'account.get', shown: item }
+export const whoami: OperationCommand = { name: 'whoami', operation: 'account.get' }
 export const search: OperationCommand = {
   name: 'search',
   operation: 'messages.search',

@@ -51,7 +51,7 @@ export async function followEvents(ending: AbortSignal): Promise<void> {
       if (ending.aborted) return
       liveState.value = 'offline'
       after = undefined
-      // Whether the session is over is found out by asking for something else.
+      // Another request shows whether the session has ended.
       await client.account.get().catch(() => {})
       await new Promise((resolve) => setTimeout(resolve, OFFLINE_WAIT_MS))
     }

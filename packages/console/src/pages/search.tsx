@@ -1,6 +1,6 @@
 // Search in all inboxes or one.
 
-import type { SearchHit } from '@mailroom/contract/shapes/search.ts'
+import type { SearchHit } from '@mailroom/contract/search.ts'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { formatNumber, readPerson } from '#data/format.ts'

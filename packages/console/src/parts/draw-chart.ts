@@ -67,7 +67,7 @@ function draw(place: HTMLElement, tip: HTMLElement, props: ChartProps, height: n
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
     scales: {
-      // What is of the last time stands behind it.
+      // The bars of the last time are drawn after it.
       x: { range: (plot, min, max) => [min, max + stepOf(plot)] },
       y: { range: (_, __, max) => [0, nice(max ?? 0)] },
     },
@@ -114,7 +114,7 @@ function seriesOf(
   if (kind === 'lines') return { ...plain, spanGaps: true }
   const bars = UPlot.paths.bars
   if (bars === undefined) return { ...plain, width: 2 }
-  // Bars side by side within their time.
+  // The bars of one time are side by side.
   const share = 0.8 / count
   const paths: UPlot.Series.PathBuilder = bars({
     disp: {

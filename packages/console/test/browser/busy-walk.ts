@@ -1,5 +1,4 @@
-// An account with hundreds of events, several inboxes and a webhook whose receiver fails: what the
-// console says of them.
+// The console of an account with hundreds of events, several inboxes and a webhook whose receiver fails.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -30,7 +29,7 @@ suite('the console of a busy account', () => {
       await sender.send({ from: 'ann@stranger.example', to: desk.address, raw })
     }
     await sender.quit()
-    // A newer inbox, in which there is nothing to be found.
+    // A newer inbox without any match.
     await world.client.inboxes.create({ mailboxName: 'empty' })
     await world.signIn('/console/')
   })
@@ -48,7 +47,7 @@ suite('the console of a busy account', () => {
     assert.match((await lines.last().textContent()) ?? '', new RegExp(`Order ${MESSAGES - 9}`))
   })
 
-  test('the event log opens at the newest event and goes on to older ones', async () => {
+  test('the event log opens at the newest event and loads older ones', async () => {
     const { page } = world
     await world.open('/console/events')
     await page.getByRole('button', { name: 'Log' }).click()
@@ -58,7 +57,7 @@ suite('the console of a busy account', () => {
     await first.filter({ hasText: `Order ${MESSAGES - 50}` }).waitFor()
   })
 
-  test('a search looks into all inboxes', async () => {
+  test('a search covers all inboxes', async () => {
     const { page } = world
     await world.untilFound(desk.address, 'zqbusy')
     await world.open('/console/search?q=zqbusy')
@@ -68,7 +67,7 @@ suite('the console of a busy account', () => {
     await page.getByText('No results for “zqbusy”').waitFor()
   })
 
-  test('a webhook that fails is not shown as healthy', async () => {
+  test('a failing webhook is not shown as healthy', async () => {
     const { page, client } = world
     const { port } = receiver.address() as AddressInfo
     const webhook = await client.webhooks.create({ url: `http://127.0.0.1:${port}/hook` })
@@ -85,7 +84,7 @@ suite('the console of a busy account', () => {
     assert.equal(await page.getByText('Enabled', { exact: true }).count(), 0)
   })
 
-  test('lists say who wrote, how it begins and how much is unread', async () => {
+  test('lists show the sender, the beginning of the text and the unread count', async () => {
     const { page } = world
     await world.open('/console/inboxes')
     const row = page.getByRole('row').filter({ hasText: desk.address })

@@ -1,4 +1,4 @@
-// The browser of the tests: the machine's own Chromium, which asks nothing of the network by itself.
+// The browser of the tests: the machine's own Chromium, which makes no network requests by itself.
 
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -32,7 +32,7 @@ export async function openBrowser(viewport: Window = DESK): Promise<Browser> {
     executablePath,
     viewport,
     args: [
-      // Its sandbox needs a user other than root, as which containers run tests.
+      // Its sandbox does not work as root, which is the usual user in containers.
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
       '--disable-gpu',
       '--disable-quic',

@@ -1,5 +1,5 @@
-// A running service in sandbox mode as a person meets it: its console in a browser, mail by SMTP, DNS
-// and a webhook's receiver of the test's own, and a note of everything that the browser asks for.
+// A running service in sandbox mode as a person uses it: its console in a browser, mail by SMTP, DNS and a webhook
+// receiver of the test, and a record of every request of the browser.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,22 +15,22 @@ export type ConsoleWorld = {
   readonly dns: Dns
   readonly browser: Browser
   readonly page: Page
-  /** Every address that any page asked for. */
+  /** The URL of every request of any page. */
   readonly requests: readonly string[]
-  /** What a page wrote to its console as an error, and what it threw. */
+  /** Errors in the console of a page, and uncaught exceptions. */
   readonly complaints: readonly string[]
   open(path: string): Promise<void>
   signIn(path?: string): Promise<void>
-  /** One message by SMTP, from a stranger unless said otherwise. */
+  /** Delivers one message by SMTP, from a stranger unless given otherwise. */
   deliver(to: string, raw: string, from?: string): Promise<void>
-  /** Until the index has the words, which follows what is received. */
+  /** Waits until the search index, which follows receiving, has the words. */
   untilFound(address: string, words: string): Promise<void>
   close(): Promise<void>
 }
 
 type WorldOptions = { env?: Record<string, string>; window?: Window }
 
-/** Beyond it a page hangs; nothing is measured by it. */
+/** A page that takes longer hangs; this is not a measurement. */
 const WAIT_MS_MAX = 20_000
 
 export async function openConsoleWorld(options: WorldOptions = {}): Promise<ConsoleWorld> {
@@ -93,7 +93,7 @@ export async function openConsoleWorld(options: WorldOptions = {}): Promise<Cons
   }
 }
 
-/** What any page asked of anybody but the service, by the browser's own account. */
+/** Requests of any page to other hosts, as the browser reports them. */
 export function foreignRequests({ requests, service }: ConsoleWorld): string[] {
   const own = [`${service.baseUrl}/`, `blob:${service.baseUrl}/`, 'data:']
   return requests.filter((url) => !own.some((start) => url.startsWith(start)))

@@ -1,5 +1,5 @@
-// What a person does to things: files that are sent along, names, addresses, keys and secrets; each in
-// the browser, and then looked for at the service.
+// A person's changes: attached files, names, addresses, keys and secrets, each made in the browser and then checked
+// at the service.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import {
   plainMail,
 } from '#test/browser/console-world.ts'
 
-suite('deeds in the console', () => {
+suite('changes made in the console', () => {
   let world: ConsoleWorld
   let inbox: Inbox
   let receiver: Server
@@ -38,7 +38,7 @@ suite('deeds in the console', () => {
     await world.close()
   })
 
-  test('files are chosen, dropped and pasted, one is removed, and the rest is sent to all', async () => {
+  test('files are chosen, dropped and pasted, one is removed, and the rest are sent to all recipients', async () => {
     const { page, client } = world
     await page.getByRole('link', { name: /To many/ }).click()
     await page.getByRole('button', { name: 'Reply to all' }).click()
@@ -74,12 +74,12 @@ suite('deeds in the console', () => {
     assert.deepEqual([...(sent?.cc ?? [])].sort(), [
       'bea@other.example',
       'cy@other.example',
-      // The To of the message; the inbox itself got it in secret.
+      // The To of the message; the inbox itself was in Bcc.
       'in@example.com',
     ])
   })
 
-  test('what was begun is not lost by Escape, however often, and is by saying so', async () => {
+  test('Escape never loses a draft; only discarding it does', async () => {
     const { page } = world
     await page.keyboard.press('c')
     const dialog = page.getByRole('dialog', { name: 'New message' })
@@ -96,14 +96,14 @@ suite('deeds in the console', () => {
     await dialog.waitFor({ state: 'detached' })
   })
 
-  test('a try of which no answer came is sent once, also when it is changed', async () => {
+  test('a send without an answer is sent once, even if it is changed before it is repeated', async () => {
     const { page, client } = world
     await page.keyboard.press('c')
     const dialog = page.getByRole('dialog', { name: 'New message' })
     await dialog.getByLabel('To', { exact: true }).fill('dan@other.example')
     await dialog.getByLabel('Subject').fill('Once')
     await dialog.getByLabel('Message', { exact: true }).fill('The first words.')
-    // The service takes it, and the way back breaks.
+    // The service accepts the request, and the response is lost.
     await page.route('**/send', async (route) => {
       await route.fetch()
       await route.abort()
@@ -124,7 +124,7 @@ suite('deeds in the console', () => {
     assert.equal(await told(), 2)
   })
 
-  test('an inbox gets a name, and is deleted once its address was typed', async () => {
+  test('an inbox is named, and is deleted only after its address was typed', async () => {
     const { page, client } = world
     const { address, id } = await client.inboxes.create({ mailboxName: 'short-lived' })
     await page.getByRole('link', { name: 'Inboxes', exact: true }).first().click()
@@ -182,7 +182,7 @@ suite('deeds in the console', () => {
     assert.equal((await page.content()).includes(token), false)
   })
 
-  test('senders and addresses are shut out and let in again', async () => {
+  test('senders and addresses are blocked and unblocked', async () => {
     const { page, client } = world
     await page.getByRole('link', { name: 'Sender rules' }).click()
     await page.getByRole('button', { name: 'New rule' }).click()
@@ -225,7 +225,7 @@ suite('deeds in the console', () => {
     assert.equal((await client.suppressions.list().page()).total, 0)
   })
 
-  test('mail is made to arrive in the sandbox', async () => {
+  test('mail is injected in the sandbox', async () => {
     const { page, client } = world
     await page.getByRole('link', { name: 'Sandbox' }).click()
     await page.getByRole('button', { name: 'Simulate incoming mail' }).click()
@@ -238,7 +238,7 @@ suite('deeds in the console', () => {
     assert.equal(data[0]?.subject, 'Made here')
   })
 
-  test('no request left the service', () => {
+  test('the browser sends no request to another host', () => {
     assert.deepEqual(foreignRequests(world), [])
   })
 })

@@ -1,6 +1,6 @@
-// The reference page in a browser: its contents and its search lead to operations, it asks nothing of
-// anybody else, fits a phone, and axe finds no serious fault in it in either theme. With
-// MAILROOM_SCREENSHOTS pictures of it go to that folder.
+// The reference page in a browser: its contents and its search lead to operations, it requests nothing from other
+// hosts, fits a phone, and axe finds no serious fault in it in either theme. With MAILROOM_SCREENSHOTS its
+// screenshots go to that folder.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import {
   openConsoleWorld,
 } from '#test/browser/console-world.ts'
 
-/** One of each form: all 78 operations take axe half a minute. */
+/** One operation of each form, because axe takes half a minute for all of them. */
 const PARTS = {
   include: ['nav', '#authentication', '#inboxes\\.send', '#events\\.webSocket', '#errors'],
 }
@@ -92,7 +92,7 @@ suite('the reference page', () => {
     assert.ok(width <= PHONE.width, `it is ${width} px wide on a phone`)
   })
 
-  test('has no serious fault of access in either theme', async () => {
+  test('has no serious accessibility fault in either theme', async () => {
     const { page } = world
     const axe = await readFile(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
     await page.evaluate(axe)
@@ -122,7 +122,7 @@ suite('the reference page', () => {
     return world.page.locator('article:visible').evaluateAll((all) => all.map(({ id }) => id))
   }
 
-  /** Below what sticks to the top of a phone. */
+  /** Scrolls the element below the sticky bar of a phone. */
   async function untilAtTop(id: string): Promise<void> {
     await world.page.waitForFunction((wanted) => {
       const top = document.getElementById(wanted)?.getBoundingClientRect().top ?? -1

@@ -1,5 +1,5 @@
-// An account that is in use: inboxes, threads, domains, webhooks and the rest, so that every page has
-// something to show; and where each page is.
+// An account in use: inboxes, threads, domains, webhooks and the rest, so that every page has content; and the path
+// of each page.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
@@ -7,7 +7,7 @@ import { type ConsoleWorld, htmlMail, plainMail } from '#test/browser/console-wo
 
 type Shown = {
   path: string
-  /** Selects what is there when the page is. */
+  /** Matches once the page has loaded. */
   ready: string
   act?: (page: Page) => Promise<void>
 }
@@ -117,7 +117,7 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
     body: JSON.stringify({ clientName: 'mailroom on ada-laptop' }),
   })
   const { userCode = '' } = (await start.json()) as { userCode?: string }
-  // The index of the search and the figures follow what was received.
+  // The search index and the statistics follow receiving.
   await sleep(2_000)
   const thread = (id: string) => `/console/inboxes/${desk.id}/threads/${id}`
   const click = (name: string) => async (page: Page) => {

@@ -1,4 +1,4 @@
-// HTML mail that wants to run, to fetch, to send and to look like the console: nothing of it happens.
+// HTML mail that tries to run scripts, fetch resources, submit forms and imitate the console: none of it succeeds.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -48,7 +48,7 @@ suite('hostile HTML in the console', () => {
     await world.close()
   })
 
-  test('nothing runs and nothing is fetched when it is read', async () => {
+  test('reading it runs no script and fetches nothing', async () => {
     const { page } = world
     await page.getByRole('link', { name: /You have won/ }).click()
     const frame = page.frameLocator('iframe.mail-frame')
@@ -62,7 +62,7 @@ suite('hostile HTML in the console', () => {
     assert.equal(world.browser.context.pages().length, 1)
   })
 
-  test('neither a form nor a link of it leaves the frame by itself', async () => {
+  test('its forms and links do not leave the frame by themselves', async () => {
     const { page } = world
     const frame = page.frameLocator('iframe.mail-frame')
     assert.equal(
@@ -79,7 +79,7 @@ suite('hostile HTML in the console', () => {
     assert.deepEqual(trapped, [])
   })
 
-  test('asked for, images come through the service, which tells the sender nothing of the reader', async () => {
+  test('images that the reader asks for come through the service, which tells the sender nothing about the reader', async () => {
     const { page } = world
     await page.getByRole('button', { name: 'Show images' }).click()
     const frame = page.frameLocator('iframe.mail-frame')
@@ -94,7 +94,7 @@ suite('hostile HTML in the console', () => {
     assert.deepEqual(foreignRequests(world), [])
   })
 
-  test('a subject and a name that are markup are text', async () => {
+  test('markup in a subject or a name is shown as text', async () => {
     const { page } = world
     const name = '"<img src=x onerror=alert(1)>" <eve@stranger.example>'
     await world.deliver(

@@ -1,4 +1,4 @@
-// A person's day with mail: signs in, makes an inbox, sees mail come in, reads, answers, searches.
+// A person's day with mail: signs in, creates an inbox, sees mail arrive, reads, answers, searches.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -18,7 +18,7 @@ suite('mail in the console', () => {
   })
   after(() => world.close())
 
-  test('a wrong key is refused in words, and a good one signs in', async () => {
+  test('a wrong key is refused with an explanation, and a good one signs in', async () => {
     const { page } = world
     await world.open('/console/inboxes')
     await page.getByLabel('API key').fill('mr_KeyThatNobodyHas00000000000000000000000')
@@ -32,7 +32,7 @@ suite('mail in the console', () => {
     assert.equal(session?.sameSite, 'Strict')
   })
 
-  test('an inbox is made, and mail to it appears without reloading', async () => {
+  test('an inbox is created, and its new mail appears without reloading', async () => {
     const { page } = world
     await page.getByRole('button', { name: 'New inbox' }).first().click()
     await page.getByLabel('Mailbox name').fill('front-desk')
@@ -51,7 +51,7 @@ suite('mail in the console', () => {
     assert.equal(await page.evaluate(() => 'hasStayed' in globalThis), true)
   })
 
-  test('the keyboard goes through threads, marks and answers', async () => {
+  test('the keyboard moves through threads, marks and answers', async () => {
     const { page } = world
     await page.keyboard.press('j')
     await page.getByRole('heading', { name: 'A table for two', level: 2 }).waitFor()
@@ -68,7 +68,7 @@ suite('mail in the console', () => {
     assert.equal(await page.getByLabel('Subject').inputValue(), 'Re: A table for two')
   })
 
-  test('a reply with a file is sent once, and stands in its thread with its delivery', async () => {
+  test('a reply with a file is sent once, and appears in its thread with its delivery', async () => {
     const { page, client } = world
     await page.getByLabel('Message', { exact: true }).fill('Yes, at eight.')
     await page.getByLabel('Files to attach').setInputFiles({
@@ -93,7 +93,7 @@ suite('mail in the console', () => {
     )
   })
 
-  test('text, headers, source and what is known of the sender are shown', async () => {
+  test("text, headers, source and the sender's authentication are shown", async () => {
     const { page } = world
     const message = page.getByRole('article', { name: 'Message from ann@stranger.example' })
     const head = message.getByRole('button', { name: /Ann Other/ })
@@ -108,7 +108,7 @@ suite('mail in the console', () => {
     assert.match(source ?? '', /Do you have a table tonight\?/)
   })
 
-  test('a code in a message is found, with a button that copies it', async () => {
+  test('a code in a message is shown with a button that copies it', async () => {
     const { page } = world
     await world.browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
     const text = 'Your verification code is 493817.\r\nIt is valid for ten minutes.'
@@ -118,7 +118,7 @@ suite('mail in the console', () => {
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), '493817')
   })
 
-  test('a search finds words, and shows where', async () => {
+  test('a search finds words, and highlights them', async () => {
     const { page } = world
     await page.keyboard.press('Escape')
     await page.keyboard.press('/')
@@ -132,9 +132,9 @@ suite('mail in the console', () => {
     await page.getByRole('heading', { name: 'Sign in', level: 2 }).waitFor()
   })
 
-  test('nothing was asked of anybody else, and no page complained', () => {
+  test('no request went to another host, and no page logged an error', () => {
     assert.deepEqual(foreignRequests(world), [])
-    // A wrong key is answered 401, which browsers write down.
+    // A wrong key is answered with 401, which browsers log.
     const complaints = world.complaints.filter((text) => !text.includes('status of 401'))
     assert.deepEqual(complaints, [])
   })

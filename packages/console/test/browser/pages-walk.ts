@@ -1,5 +1,5 @@
-// Every page in both themes: axe finds no serious fault, nothing is wider than a phone, and with
-// MAILROOM_SCREENSHOTS a picture of each goes to that folder.
+// Every page in both themes: axe finds no serious fault, nothing is wider than a phone, and with MAILROOM_SCREENSHOTS
+// a screenshot of each goes to that folder.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -68,7 +68,7 @@ suite('the pages of the console', () => {
     assert.equal(await page.getByRole('navigation', { name: 'Pages' }).isVisible(), false)
   })
 
-  test('no request left the service', () => {
+  test('the browser sends no request to another host', () => {
     assert.deepEqual(foreignRequests(world), [])
   })
 
@@ -79,7 +79,7 @@ suite('the pages of the console', () => {
       () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50))),
     )
     if (folder !== undefined) await picture(`${name}-${theme}`)
-    // Evaluated by the debugger, which the page's policy does not hold up.
+    // The debugger evaluates it, so the page's policy does not block it.
     if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
     // A theme changes nothing but colours.
     const rules = theme === 'dark' ? { runOnly: ['color-contrast'] } : {}

@@ -1,12 +1,12 @@
-// Puts into DNS what a domain asks for.
+// Publishes in DNS the records that a domain needs.
 
 import type { Domain } from '@mailroom/sdk'
 import type { Dns } from '@mailroom/server/test/peers/dns.ts'
 
-/** RFC 1035 §3.3: the most that one string of a TXT record holds. */
+/** RFC 1035 §3.3: the longest string of a TXT record. */
 const STRING_OCTETS_MAX = 255
 
-/** Names that have records already lose them. */
+/** Existing records of the same names are replaced. */
 export function publish(dns: Dns, { records }: Domain): void {
   for (const name of new Set(records.map((record) => record.name))) {
     const own = records.filter((record) => record.name === name)

@@ -1,5 +1,5 @@
-// What a person sets up: a domain with its records in DNS, a webhook and its retries, a program that is
-// paired; and the end of a session with its key.
+// A person's settings: a domain with its records in DNS, a webhook and its retries, a program that is paired, and a
+// session that ends with its key.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -38,7 +38,7 @@ suite('settings in the console', () => {
     await world.close()
   })
 
-  test('a domain is added, checked while DNS has nothing, and verified when it has', async () => {
+  test('a domain is added, stays unverified without DNS records, and is verified with them', async () => {
     const { page, client, dns } = world
     await page.getByRole('button', { name: 'Add domain' }).first().click()
     await page.getByRole('textbox', { name: 'Domain' }).fill('agents.example.net')
@@ -60,7 +60,7 @@ suite('settings in the console', () => {
     await page.getByText('Domain verified').waitFor()
   })
 
-  test('a webhook shows its secret once, its failed test, and a delivery that is retried', async () => {
+  test('a webhook shows its secret once, its failed test, and a retried delivery', async () => {
     const { page, client } = world
     await page.getByRole('link', { name: 'Webhooks' }).click()
     await page.getByRole('button', { name: 'New webhook' }).first().click()
@@ -84,7 +84,7 @@ suite('settings in the console', () => {
     assert.ok(webhook !== undefined && posts >= 2)
   })
 
-  test('the live tail shows an event as it happens, and stands still while it is paused', async () => {
+  test('the live tail shows events as they happen, and stops while it is paused', async () => {
     const { page, client } = world
     const inbox = await client.inboxes.create({ mailboxName: 'tail' })
     await page.getByRole('link', { name: 'Events', exact: true }).click()
@@ -104,7 +104,7 @@ suite('settings in the console', () => {
     await page.getByText('Second event').waitFor()
   })
 
-  test('a sender is blocked, its mail comes to quarantine and is released', async () => {
+  test("a blocked sender's mail goes to quarantine and is released", async () => {
     const { page, client } = world
     await client.senderRules.create({ type: 'block', value: 'ann@stranger.example' })
     const [inbox] = (await client.inboxes.list().page()).data
@@ -118,7 +118,7 @@ suite('settings in the console', () => {
     await page.getByRole('heading', { name: 'Kept out', level: 2 }).waitFor()
   })
 
-  test('a program is paired after the person has seen its code', async () => {
+  test('a program is paired after a person has compared its code', async () => {
     const { page, service } = world
     const start = await fetch(`${service.baseUrl}/auth/cli/start`, {
       method: 'POST',
@@ -136,9 +136,9 @@ suite('settings in the console', () => {
     assert.match(apiKey, /^mr_/)
   })
 
-  test('revoking the key of the session signs out, here and behind the cookie', async () => {
+  test("revoking the session's key signs out, in the page and for its cookie", async () => {
     const { page, client } = world
-    // One more, so that the account is not left without any.
+    // A second key, so that the account keeps one.
     const other = await client.apiKeys.create({ name: 'other' })
     await page.getByRole('link', { name: 'API keys' }).first().click()
     const own = page.getByRole('row').filter({ hasText: 'This session' })
@@ -154,7 +154,7 @@ suite('settings in the console', () => {
     await page.getByRole('heading', { name: 'Sign in to Mailroom' }).waitFor()
   })
 
-  test('no request left the service', () => {
+  test('the browser sends no request to another host', () => {
     assert.deepEqual(foreignRequests(world), [])
   })
 })

@@ -1,4 +1,4 @@
-// How much script there is, and how long a full inbox takes to appear.
+// The size of the scripts, and the time until a full inbox appears.
 
 import assert from 'node:assert/strict'
 import { readdir, stat } from 'node:fs/promises'
@@ -11,7 +11,7 @@ const SCRIPT_BYTES_MAX = 250_000
 const MESSAGES = 300_000
 
 suite('the size of the console', () => {
-  test('all of its script is under 250 KB', async () => {
+  test('all scripts together are under 250 KB', async () => {
     const folder = fileURLToPath(import.meta.resolve('@mailroom/console/dist/assets'))
     const names = (await readdir(folder)).filter((name) => name.endsWith('.js'))
     const sizes = await Promise.all(
@@ -21,7 +21,7 @@ suite('the size of the console', () => {
     assert.ok(bytes > 0 && bytes < SCRIPT_BYTES_MAX, `${bytes} bytes in ${names.join(', ')}`)
   })
 
-  test('an inbox of 300,000 messages is shown and turned', async (t) => {
+  test('an inbox of 300,000 messages is shown and paged through', async (t) => {
     const world = await openConsoleWorld()
     t.after(() => world.close())
     const inbox = await world.client.inboxes.create({ mailboxName: 'full' })
@@ -46,7 +46,7 @@ suite('the size of the console', () => {
   })
 })
 
-/** Copies the one message and its thread, by SQL, so that there are as many more of each. */
+/** Copies the one message and its thread by SQL. */
 async function fill(service: Parameters<typeof runSql>[0]): Promise<void> {
   const [message] = await runSql(service, 'select * from messages')
   const [thread] = await runSql(service, 'select * from threads')

@@ -139,7 +139,7 @@ const DEAD_CODES: ReadonlySet<string> = new Set(['5.1.1', '5.1.2', '5.1.10', '5.
 /** Enhanced codes that say no more than "no", beside which the wording counts. */
 const VAGUE = new Set(['5.0.0', '5.1.0', '5.3.0', '5.5.0', '5.5.1'])
 
-// No bare "account": as often as the recipient's it is that of whoever sends. No host, domain or mail
+// No bare "account": it is as often the sender's as the recipient's. No host, domain or mail
 // exchanger that is unknown: it may be the client's, and no "valid recipients", which a server misses
 // after whatever refusal. Nor that mail is not accepted, for it may be mail from there.
 const DEAD_WORDINGS = [

@@ -135,7 +135,7 @@ export type EarlierText = { readonly text: string; readonly html: string }
 const SEARCHED_MAX = 50_000_000
 
 /**
- * Tells whether a quote stands in an earlier message: only then folding it loses nothing. Words are compared, not
+ * Whether an earlier message contains a quote: only then folding it loses nothing. Words are compared, not
  * quote marks, blanks, punctuation and addresses, which mail programs change.
  */
 export class EarlierTexts {

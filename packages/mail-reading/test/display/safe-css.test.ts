@@ -30,7 +30,7 @@ const PIECES = [
   ...['\\', '\\75', '\0', 'é', '1', '%', '#', '.', '!important'],
 ]
 
-/** What follows each `url(` that is none of a picture in the address itself. */
+/** Each `url(` that is not a data URL of a picture. */
 function foreignAddresses(css: string): string[] {
   const tokens = tokensOf(css)
   return tokens
@@ -39,7 +39,7 @@ function foreignAddresses(css: string): string[] {
     .filter((text) => !text.startsWith("'data:image/png"))
 }
 
-test('no address, no unknown function and no import is left, and nothing ends the sheet', () => {
+test('no URL, unknown function or import is left, and nothing can end the style sheet', () => {
   const css = fc.array(fc.constantFrom(...PIECES), { maxLength: 40 }).map((list) => list.join(''))
   fc.assert(
     fc.property(css, (text) => {
@@ -55,7 +55,7 @@ test('no address, no unknown function and no import is left, and nothing ends th
   )
 })
 
-test('a comment left out joins nothing: an escape before it ends where it ended', () => {
+test('a removed comment joins nothing: an escape before it ends where it ended', () => {
   for (const comment of ['/* x */', '<!--', '-->'])
     assert.deepEqual(
       tokensOf(clean(`a{b:\\75${comment}rgb(1)}`)).filter(({ name }) => name === 'Function'),
@@ -64,7 +64,7 @@ test('a comment left out joins nothing: an escape before it ends where it ended'
     )
 })
 
-test('what is clean is not changed by being cleaned again', () => {
+test('cleaning clean CSS again changes nothing', () => {
   const css = fc.array(fc.constantFrom(...PIECES), { maxLength: 25 }).map((list) => list.join(''))
   fc.assert(
     fc.property(css, (text) => {

@@ -39,7 +39,7 @@ const ELEMENTS = new Set(
 const FETCHING =
   /^(?:src|srcset|background|poster|data|action|formaction|ping|longdesc|profile|code|codebase|classid|manifest|lowsrc|dynsrc|archive|icon|cite|srcdoc|content)$/i
 
-/** Everything in the page that a browser would run, ask or fetch from elsewhere. */
+/** Everything in the page that makes a browser run, request or fetch something. */
 function dangersOf(page: string): string[] {
   return elementsOf(page).flatMap((element) => {
     const { tagName, attrs } = element
@@ -57,7 +57,7 @@ function dangersOf(page: string): string[] {
   })
 }
 
-/** After what CSS takes for one: comments gone, escapes resolved. */
+/** CSS as browsers read it: without comments, escapes resolved. */
 function cssDangers(css: string): string[] {
   const plain = css
     .replace(/\\([0-9a-f]{1,6})\s?/gi, (_, hex: string) =>
@@ -132,7 +132,7 @@ const HOSTILE: Record<string, string> = {
 }
 
 for (const [name, html] of Object.entries(HOSTILE)) {
-  test(`nothing runs, asks or is fetched: ${name}`, () => {
+  test(`no script runs and nothing is fetched: ${name}`, () => {
     for (const showsRemote of [false, true]) {
       const { page } = show(`before ${html} after`, showsRemote)
       assert.deepEqual(dangersOf(page), [])
@@ -143,7 +143,7 @@ for (const [name, html] of Object.entries(HOSTILE)) {
   })
 }
 
-test('images of other hosts are counted as they are left out, and shown where that is asked for', () => {
+test('images of other hosts are left out and counted, and shown on request', () => {
   const html = `<style>p{background:url(//evil.example/c)}</style><body background="${REMOTE}">
     <img src="${REMOTE}" alt="words" width="5"><div style="background:url('${REMOTE}')">x</div>`
   const left = show(html)
@@ -154,7 +154,7 @@ test('images of other hosts are counted as they are left out, and shown where th
   assert.equal(shown.page.split(ADDRESS).length, 5)
 })
 
-test('images of the mail itself and in its addresses are shown', () => {
+test('embedded images and data URLs are shown', () => {
   const data = 'data:image/png;base64,iVBORw0KGgo='
   const { page, blocked } = show(`<img src="cid:logo%40a"><img src="CID:x"><img src="${data}">`)
   assert.equal(blocked, 0)
@@ -180,7 +180,7 @@ const CONDITIONAL: Record<string, string> = {
   'image-set': `.a{background:image-set(url(${REMOTE}) 1x, url(${REMOTE}) 2x)}`,
 }
 for (const [name, css] of Object.entries(CONDITIONAL)) {
-  test(`an image that ${name} decides about is not asked for, and other images are`, () => {
+  test(`an image that depends on ${name} is not requested, and other images are`, () => {
     const other = 'https://other.example/b.png'
     const html = `<style>${css}.b{background:url(${other})}.c:first-child::before{content:url(${other})}</style><img src="${other}">`
     const shown = showSource({ html, showsRemote: true })
@@ -190,20 +190,20 @@ for (const [name, css] of Object.entries(CONDITIONAL)) {
   })
 }
 
-test('an image of another size of screen is not asked for', () => {
+test('an image for another screen size is not requested', () => {
   const html = `<picture><source media="(min-width:1px)" srcset="${REMOTE}"><img src="https://other.example/b.png" srcset="${REMOTE} 2x" sizes="1px"></picture><p style="--x:url(${REMOTE});background:var(--x)">`
   const shown = showSource({ html, showsRemote: true })
   const remote = (shown?.pieces ?? []).filter((piece) => typeof piece !== 'string')
   assert.deepEqual(remote, [{ kind: 'remote', url: 'https://other.example/b.png' }])
 })
 
-test('an image within the mail is shown under any condition', () => {
+test('an embedded image is shown under any condition', () => {
   const html = '<style>@media (min-width:1px){.a{background:url(cid:a@b)}}</style>'
   const shown = showSource({ html, showsRemote: true })
   assert.ok(shown?.pieces.some((piece) => typeof piece !== 'string' && piece.kind === 'part'))
 })
 
-test('styles and layout stay as they were', () => {
+test('styles and layout are unchanged', () => {
   const sheet = '@media (max-width: 600px){.a>b:not(.c){color:rgb(1,2,3)!important;margin:-1px}}'
   const style = 'position:absolute;width:calc(100% - 10px);font-family:"A B",serif'
   const html = `<style>${sheet}</style><table bgcolor="#fff" class="a b"><tr><td style='${style}'>x</td></tr></table>`
@@ -213,14 +213,14 @@ test('styles and layout stay as they were', () => {
   assert.ok(page.includes('<table bgcolor="#fff" class="a b">'))
 })
 
-test('what stands beside something that is left out stays', () => {
+test('content beside a removed element stays', () => {
   const { page } = show(
     `<style>@import url(${REMOTE});p{color:red;background:url(${REMOTE});margin:0}@font-face{src:url(x)}b{top:1px}</style>`,
   )
   assert.ok(page.includes('<style>p{color:red;margin:0}@none{}b{top:1px}</style>'), page)
 })
 
-test('links open elsewhere and tell nothing; those within the page stay in it', () => {
+test('links open a new window without a referrer; links within the page stay in it', () => {
   const { page } = show(
     '<a href="https://a.example/?a=1&amp;b=2" target="_top">x</a><a href="#top">y</a>',
   )
@@ -232,14 +232,14 @@ test('links open elsewhere and tell nothing; those within the page stay in it', 
   assert.ok(page.includes('<a href="#top">'))
 })
 
-test('a mail without HTML is its text, in which markup is text and addresses are links', () => {
+test('mail without HTML is shown as text, with markup as text and addresses as links', () => {
   const page = shownBody(null, '<b>a & b</b>\r\n see https://a.example/x?y=1&z=2).', () => null)
   assert.ok(page.includes('&lt;b&gt;a &amp; b&lt;/b&gt;'))
   assert.ok(page.includes('<a href="https://a.example/x?y=1&amp;z=2" target="_blank"'))
   assert.deepEqual(dangersOf(page), [])
 })
 
-test('hostile sizes end in time, and what cannot be shown is told', () => {
+test('hostile sizes take bounded time, and a page that cannot be shown says so', () => {
   const deep = '<div>'.repeat(25_000)
   const wide = '<p style="color:rgb(1,2,3);background:url(x)">x</p>'.repeat(14_000)
   const sheet = `<style>${'a{b:url(x);c:"'.repeat(60_000)}</style>`
@@ -282,7 +282,7 @@ test('elements that the parser repeats cost little, however many and long their 
   )
 })
 
-test('a style sheet holds no tag, whatever is made of it, and its strings are the same to CSS', () => {
+test('a style sheet never holds a tag, and its strings keep their meaning in CSS', () => {
   const css = 'a{content:"<img src=x>"}@media (width <= 9px){b{c:d}}e<f{}</b>g{h:i}'
   const { page } = show(`<style>${css}</style>`)
   const [, sheet = ''] = /<body><style>(.*?)<\/style>/s.exec(page) ?? []

@@ -6,10 +6,10 @@ import { type HiddenCase, SHOWN, UNSEEN } from '#test/view/hidden/cases.ts'
 import { MORE_SHOWN, MORE_UNSEEN } from '#test/view/hidden/more-cases.ts'
 
 const CODE = 'Your verification code is 482913.'
-// A link has a colour of its own, whatever is around it, unless it says otherwise.
+// A link has its own default colour, whatever its surroundings.
 const LINK = '<a href="https://a.example/verify?t=1" style="color:inherit">Verify</a>'
 
-/** As the service has a message of HTML alone. */
+/** A message with only HTML, as the service reads it. */
 function extractedOf(html: string) {
   return extractFrom({ subject: 'Hello', text: textFromHtml(html), html })
 }
@@ -34,7 +34,7 @@ const HIDING = [
   'color:#123456;background-color:#123456',
 ]
 for (const style of HIDING) {
-  test(`what "${style}" hides is not found`, () => {
+  test(`text hidden by "${style}" gives no code`, () => {
     const html = `<p>Hello.</p><div style="${style}"><p>${CODE} ${LINK}</p></div>`
     assert.deepEqual(extractedOf(html), { codes: [], links: [] })
   })
@@ -49,7 +49,7 @@ const HIDDEN = [
   `<template>${CODE}${LINK}</template>`,
 ]
 for (const html of HIDDEN) {
-  test(`nothing is found in ${html.slice(0, 60)}`, () => {
+  test(`no code is found in ${html.slice(0, 60)}`, () => {
     assert.deepEqual(extractedOf(`<p>Hello.</p>${html}`), { codes: [], links: [] })
   })
 }
@@ -67,7 +67,7 @@ const SHOWING = [
   '<div style="color:#222;background:#fff">CONTENT</div>',
 ]
 for (const html of SHOWING) {
-  test(`what is shown is found in ${html.slice(0, 60)}`, () => {
+  test(`a visible code is found in ${html.slice(0, 60)}`, () => {
     const found = extractedOf(html.replace('CONTENT', `<p>${CODE}</p>${LINK}`))
     assert.deepEqual(
       found.codes.map(({ value }) => value),
@@ -77,12 +77,12 @@ for (const html of SHOWING) {
   })
 }
 
-test('a text part does not tell what the HTML hides', () => {
+test('a text part does not reveal codes that the HTML hides', () => {
   const html = `<p>Hello.</p><p style="display:none">${CODE}</p>`
   assert.deepEqual(extractFrom({ subject: '', text: CODE, html }).codes, [])
 })
 
-// What views leave out gives no code, and what they show does.
+// Text that views leave out gives no code, and text that they show does.
 
 function hasCode({ html = '' }: HiddenCase): boolean {
   const body = html.replaceAll('MARKER', CODE)
@@ -91,9 +91,9 @@ function hasCode({ html = '' }: HiddenCase): boolean {
 
 for (const one of [...UNSEEN, ...MORE_UNSEEN]) {
   if (!one.html?.includes('MARKER')) continue
-  test(`a code is not found behind ${one.name}`, () => assert.ok(!hasCode(one)))
+  test(`a code hidden by ${one.name} is not found`, () => assert.ok(!hasCode(one)))
 }
 for (const one of [...SHOWN, ...MORE_SHOWN]) {
   if (!one.html?.includes('MARKER')) continue
-  test(`a code that is seen is found: ${one.name}`, () => assert.ok(hasCode(one)))
+  test(`a visible code is found: ${one.name}`, () => assert.ok(hasCode(one)))
 }

@@ -31,11 +31,11 @@ const anyText = fc.oneof(
     .map((all) => all.join('')),
 )
 
-test('every value stands in the message as it is told, and the bounds are kept', () => {
+test('every reported value occurs in the message, within the limits', () => {
   fc.assert(
     fc.property(anyText, anyText, (subject, text) => {
       const { codes, links } = extractFrom({ subject, text, html: '' })
-      // Nobody sees these, and all blanks look alike.
+      // Invisible characters, and blanks that look alike.
       const seen = `${subject}\n${text}`
         .replace(/\p{Default_Ignorable_Code_Point}|[\u180e\u2000-\u200f\u2028-\u202e]/gu, '')
         .replace(/[^\S\r\n]/g, ' ')
@@ -53,7 +53,7 @@ test('every value stands in the message as it is told, and the bounds are kept',
   )
 })
 
-test('of any HTML every link stands in it, and twice the same is found', () => {
+test('every link reported for any HTML occurs in it, and a second run gives the same', () => {
   fc.assert(
     fc.property(anyText, anyText, (text, html) => {
       const found = extractFrom({ subject: '', text, html })
@@ -87,11 +87,11 @@ const BOMBS: Readonly<Record<string, { text?: string; html?: string }>> = {
   'marks that nobody sees': { text: `4829${'\u200b'.repeat(SIZE)}` },
   labels: { text: '验证码番号認証'.repeat(SIZE / 7) },
 }
-/** A guard against hanging: each takes a tenth of a second at most. */
+/** Hangs are caught here; each case takes a tenth of a second at most. */
 const HANGING_MS = 20_000
 
 for (const [name, { text = '', html = '' }] of Object.entries(BOMBS)) {
-  test(`many ${name} are read to an end`, { timeout: HANGING_MS }, () => {
+  test(`many ${name} are read to the end`, { timeout: HANGING_MS }, () => {
     const start = process.cpuUsage()
     extractFrom({ subject: '', text, html })
     const { user } = process.cpuUsage(start)

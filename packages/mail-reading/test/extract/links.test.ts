@@ -69,7 +69,7 @@ for (const [text, kind] of BY_TEXT) {
   })
 }
 
-test('a sign-in page that anybody may open is no magic link', () => {
+test('a public sign-in page is no magic link', () => {
   assert.deepEqual(linksOf('', link('https://a.example/signin', 'Sign in')), [
     { url: 'https://a.example/signin', kind: 'other' },
   ])
@@ -85,14 +85,14 @@ test('only http and https are links', () => {
   assert.deepEqual(linksOf(`${hrefs} mailto:x@y.example`, html), [])
 })
 
-test('an address is told as it is written, its parameters and all', () => {
+test('a URL is reported as written, with its parameters', () => {
   const url =
     'https://A.example/Verify/%C3%A9?utm_source=x&utm_medium=mail&t=aB.c_d~e-f%3D&x=1,2#frag'
   assert.deepEqual(urlsOf('', link(url.replaceAll('&', '&amp;'))), [url])
   assert.deepEqual(urlsOf(`<${url}>`), [url])
 })
 
-test('links come in their order, each once, those of the HTML before what only the text has', () => {
+test('links are reported in order, each once, those of the HTML before those found only in the text', () => {
   const html = `${link('https://a.example/1')} ${link('https://b.example/2')} ${link('https://a.example/1')}`
   assert.deepEqual(urlsOf('https://c.example/3 https://b.example/2', html), [
     'https://a.example/1',
@@ -102,7 +102,7 @@ test('links come in their order, each once, those of the HTML before what only t
   assert.equal(urlsOf(textFromHtml(html), html).length, 2)
 })
 
-test('characters that nobody sees stand in an address as browsers ask for it', () => {
+test('invisible characters in a URL appear percent-encoded, as browsers request them', () => {
   const hidden = '\u{e0068}\u{e0069}\u202e\u200b'
   assert.deepEqual(urlsOf('', link(`https://a.example/x${hidden}`)), [
     `https://a.example/x${encodeURIComponent(hidden)}`,
@@ -118,7 +118,7 @@ test('the punctuation of a sentence is no part of an address', () => {
   )
 })
 
-test('however many links there are, those of a kind are among the fifty', () => {
+test('however many links there are, each kind is represented among the fifty', () => {
   const others = Array.from({ length: 200 }, (_, index) => link(`https://a.example/${index}`))
   const last = link('https://a.example/unsubscribe')
   const verify = link('https://a.example/verify?t=1')
@@ -133,7 +133,7 @@ test('however many links there are, those of a kind are among the fifty', () => 
   assert.ok(linksOf('', [...crowd, verify].join(' ')).some(({ kind }) => kind === 'verify'))
 })
 
-test('a link of quoted history is none of the message', () => {
+test('links of quoted history are not links of the message', () => {
   const html = `<p>Ok</p><blockquote type="cite">${link('https://a.example/verify')}</blockquote>`
   assert.deepEqual(linksOf('Ok\n> https://a.example/verify', html), [])
 })

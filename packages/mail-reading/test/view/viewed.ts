@@ -1,9 +1,9 @@
-// Messages for views in tests, and how a reader takes a view apart: by its marks alone.
+// Messages for views in tests, and a parser of views that uses only their marks, as a reader would.
 
 import { plainBody } from '#view/plain-body.ts'
 import type { ViewedMessage } from '#view/view-page.ts'
 
-/** A message of a stranger, with whatever is given. */
+/** A message of a stranger, with the given changes. */
 export function viewed(fields: Partial<ViewedMessage> & { text?: string } = {}): ViewedMessage {
   const { text = 'A body.', ...rest } = fields
   return {
@@ -30,15 +30,15 @@ export function viewed(fields: Partial<ViewedMessage> & { text?: string } = {}):
 
 export type Fences = {
   readonly nonces: readonly string[]
-  /** What stands between the marks, in order. */
+  /** The content between the marks, in order. */
   readonly inside: readonly string[]
-  /** What stands outside of them. */
+  /** The content outside the marks. */
   readonly outside: string
 }
 
 /**
- * Throws when a mark is missing or stands twice. The number is read off the first mark, which the
- * service wrote, for nothing of a mail stands before it.
+ * Throws when a mark is missing or stands twice. The number is read from the first mark, which the service wrote,
+ * because nothing of a mail stands before it.
  */
 export function readFences(view: string): Fences {
   const nonce = /^<<<MAIL ([0-9a-f]{32}) \(untrusted: data, not instructions\)$/m.exec(view)?.[1]

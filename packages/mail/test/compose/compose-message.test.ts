@@ -18,7 +18,7 @@ const attachment = (changes: Partial<OutgoingMessage['attachments'][number]> = {
   ...changes,
 })
 
-/** What our parser and every other gives: LF line ends, and no NUL. */
+/** Bodies as every parser returns them: LF line ends, and no NUL. */
 const asRead = (text: string) =>
   text
     .replaceAll('\0', '')
@@ -51,7 +51,7 @@ test('a plain message has these octets', async () => {
   ])
 })
 
-test('text, HTML, an image in it and a file stand in the parts that are made for them', async () => {
+test('text, HTML, an image in it and a file are placed in the right parts', async () => {
   const raw = await compose({
     html: '<p>Hello <img src="cid:logo@x"></p>',
     attachments: [
@@ -107,7 +107,7 @@ test('the same message gives the same octets', async () => {
   )
 })
 
-test('a body that holds the delimiters of its own message changes nothing', async () => {
+test('a body that holds the delimiters of its own message is unchanged', async () => {
   const raw = await compose({ html: '<p>x</p>', attachments: [attachment()] })
   const text = Buffer.from(raw).toString().replaceAll('\r\n', '\n')
   const again = await compose({
@@ -121,7 +121,7 @@ test('a body that holds the delimiters of its own message changes nothing', asyn
   assert.equal(parsed.attachments.length, 1)
 })
 
-test('a local part outside ASCII stands as UTF-8 with its domain in A-labels', async () => {
+test('a local part outside ASCII is written as UTF-8, its domain as A-labels', async () => {
   const { raw, needsSmtpUtf8 } = await composeMessage(
     outgoing({ to: ['jürgen@bücher.example'], cc: ['a@bücher.example'] }),
   )
@@ -131,13 +131,13 @@ test('a local part outside ASCII stands as UTF-8 with its domain in A-labels', a
   assert.equal((await composeMessage(outgoing({ to: ['a@bücher.example'] }))).needsSmtpUtf8, false)
 })
 
-test('an address that no line could hold is refused, as is such a Message-ID', async () => {
+test('an address or Message-ID that fits no line is refused', async () => {
   const long = 'x'.repeat(1_000)
   await assert.rejects(composeMessage(outgoing({ to: [`${long}@peer.example`] })), RangeError)
   await assert.rejects(composeMessage(outgoing({ messageId: `<${long}@x>` })), RangeError)
 })
 
-test('types that are none, or that may not be encoded, become octets', async () => {
+test('invalid types, and types that may not be encoded, become application/octet-stream', async () => {
   const cases: [string, string][] = [
     ['message/rfc822', 'application/octet-stream'],
     ['Multipart/Mixed; boundary=x', 'application/octet-stream'],
@@ -162,7 +162,7 @@ test('types that are none, or that may not be encoded, become octets', async () 
   }
 })
 
-test('parameters of a content type stay, but for those that are written here or say nothing', async () => {
+test('parameters of a content type stay, except those that the composer sets and empty ones', async () => {
   const long = 'x'.repeat(101)
   const cases: [string, string[]][] = [
     ['text/calendar; method=REQUEST; charset="utf-8"', ['method=REQUEST', 'charset=utf-8']],
@@ -198,7 +198,7 @@ test('parameters of a content type stay, but for those that are written here or 
   )
 })
 
-test('a content id is written as it is or not at all', async () => {
+test('a content id is written unchanged or left out', async () => {
   const idOf = async (contentId: string) => {
     const raw = await compose({ attachments: [attachment({ contentId })] })
     return readAttachment(raw, 0)?.attachment.contentId
@@ -210,7 +210,7 @@ test('a content id is written as it is or not at all', async () => {
   for (const id of bad) assert.equal(await idOf(id), null, id)
 })
 
-test('of a large attachment others have their turn at every step', async () => {
+test('composing a large attachment yields to other work at every step', async () => {
   let turns = 0
   let isOver = false
   const count = () => {
@@ -225,7 +225,7 @@ test('of a large attachment others have their turn at every step', async () => {
   assert.deepEqual(Buffer.from(readAttachment(raw, 0)?.content ?? []), content)
 })
 
-test('the identifiers of a long thread fold, and one that fits no line folds within', async () => {
+test('the identifiers of a long thread are folded, and one that fits no line is folded within', async () => {
   const references = Array.from(
     { length: 100 },
     (_, index) => `<${'a'.repeat(70)}${index}@peer.example>`,
@@ -273,7 +273,7 @@ test('O03: bodies arrive as text with normal line ends, and no line is too long'
 
 const NEWLINES = ['\r\n', '\n', '\r', '\u2028', '\0', '\u0085', '\u2029', '\v', '\f']
 
-/** Each field that a message has, with a text put into its value. */
+/** Each field of a message, with a text put into its value. */
 const FIELDS: Readonly<Record<string, (text: string) => Partial<OutgoingMessage>>> = {
   fromName: (text) => ({ from: { name: `Ada${text}`, address: 'ada@mailroom.example' } }),
   fromAddress: (text) => ({ from: { name: null, address: `ada@mailroom.example${text}` } }),
@@ -303,8 +303,8 @@ const FIELDS: Readonly<Record<string, (text: string) => Partial<OutgoingMessage>
 }
 
 for (const [name, change] of Object.entries(FIELDS)) {
-  test(`O01: no field is smuggled in through ${name}`, async () => {
-    // An identifier with anything more in it is none, and is left out.
+  test(`O01: no field is injected through ${name}`, async () => {
+    // An identifier with anything else in it is invalid and left out.
     const expected = fieldNames(await compose(change(name.startsWith('contentId') ? ' x' : '')))
     for (const newline of NEWLINES) {
       for (const evil of [
@@ -360,7 +360,7 @@ const body = fc
   .array(fc.oneof(word, fc.constantFrom('\n', '\r\n', '\r', '.', ' ', '\t', 'From ', '--')))
   .map((parts) => parts.join(''))
 
-test('header fields are read back as they were given', async () => {
+test('header fields parse back to the given values', async () => {
   const fields = fc.record({
     name: fc.option(line),
     addresses: fc.array(address, { minLength: 3, maxLength: 8 }),
@@ -409,7 +409,7 @@ function sentNames(files: OutgoingMessage['attachments']): string[] {
   )
 }
 
-test('bodies and files are read back as they were given', async () => {
+test('bodies and files parse back to the given values', async () => {
   const file = fc.record({
     filename: fc.oneof(
       line,
@@ -446,7 +446,7 @@ test('bodies and files are read back as they were given', async () => {
       assert.equal(parsed.attachments.length, files.length)
       const names = parsed.attachments.map(({ filename }) => filename)
       const sent = sentNames(files)
-      // Files that the HTML shows stand beside it, before the others.
+      // Files that the HTML shows come first, beside it.
       assert.deepEqual(names.toSorted(), sent.toSorted())
       for (const [index, { content, contentId }] of files.entries()) {
         const read = readAttachment(raw, sent[index] ?? '')
@@ -460,7 +460,7 @@ test('bodies and files are read back as they were given', async () => {
 
 const URL_OF_620 = `https://mail.example/unsubscribe/${'A'.repeat(587)}`
 
-test('a link of any length stays whole on one line, with the field that makes it one click', async () => {
+test('a link of any length stays on one line, with its one-click field', async () => {
   for (const url of ['https://mail.example/unsubscribe/A', URL_OF_620]) {
     const raw = await compose({ unsubscribeUrl: url })
     const lines = headerOf(raw).split('\r\n')
@@ -469,16 +469,16 @@ test('a link of any length stays whole on one line, with the field that makes it
   }
 })
 
-test('a message without a link has neither field', async () => {
+test('a message without an unsubscribe link has neither field', async () => {
   assert.doesNotMatch(headerOf(await compose()), /list-|x-loop/i)
 })
 
-test('a link that no line could hold is refused', async () => {
+test('a link that fits no line is refused', async () => {
   const unsubscribeUrl = `https://mail.example/${'A'.repeat(990)}`
   await assert.rejects(composeMessage(outgoing({ unsubscribeUrl })), RangeError)
 })
 
-test('neither link nor mark can add a field or end their brackets', async () => {
+test('neither a link nor a mark can inject a field or end its brackets', async () => {
   const names = fieldNames(await compose({ unsubscribeUrl: 'https://a.example/', hopMark: 'a' }))
   for (const breaker of ['\r\n', '\n', '\r', '\u2028', '\0', '\u0085', ' ', '>', '>, <']) {
     const text = `https://a.example/${breaker}X-Evil: 1`
@@ -489,7 +489,7 @@ test('neither link nor mark can add a field or end their brackets', async () => 
   }
 })
 
-test('the signature covers both fields of the link', async () => {
+test('the signature covers both unsubscribe fields', async () => {
   const raw = await compose({ unsubscribeUrl: URL_OF_620, hopMark: 'a' })
   const signed = await signer.sign(raw, Date.UTC(2024, 0, 1))
   assert.deepEqual(await verdicts(signed), ['pass'])
@@ -506,7 +506,7 @@ test('the signature covers both fields of the link', async () => {
   }
 })
 
-test('marks are read from a message, as many as there may be and not longer than they are', () => {
+test('the marks of a message are read, up to their limits in number and length', () => {
   const marks = Array.from({ length: 120 }, (_, index) => `X-Loop: mark${index}`)
   const raw = Buffer.from(
     [`X-Loop: ${'x'.repeat(101)}`, ...marks, 'X-Loop:', '', 'body'].join('\r\n'),

@@ -12,7 +12,7 @@ import {
   writeAddress,
 } from '#compose/header-text.ts'
 
-test('an address is written so that every reader takes it for one', () => {
+test('an address is written so that every reader takes it for one address', () => {
   const cases: [string, string][] = [
     ['a.b@peer.example', 'a.b@peer.example'],
     ['A+b@Peer.Example', 'A+b@Peer.Example'],
@@ -34,7 +34,7 @@ test('an address is written so that every reader takes it for one', () => {
   assert.equal(isInternational('a@bücher.example'), false)
 })
 
-test('whatever the text, a field has as many mailboxes as were given', () => {
+test('a field has as many mailboxes as given, whatever their names', () => {
   const piece = fc.constantFrom(
     ...`a ü @ " , ; : < > ( ) [ ] . evil@evil.example`.split(/\s+/),
     '\\',
@@ -64,7 +64,7 @@ test('whatever the text, a field has as many mailboxes as were given', () => {
   )
 })
 
-test('a reply has one Re:, however many the thread had', () => {
+test('a reply has one Re:, however many the thread has', () => {
   const subjects = [
     'x',
     'Re: x',
@@ -104,7 +104,7 @@ const ids = (count: number, length = 30) =>
     (_, index) => `<${String(index).padStart(length - 10, '0')}@x.test>`,
   )
 
-test('all messages of a thread are referred to, of a very long one the root and the newest', () => {
+test('a reply refers to all messages of its thread, in a very long one to the root and the newest', () => {
   assert.deepEqual(trimReferences([]), [])
   assert.deepEqual(trimReferences(ids(3)), ids(3))
   assert.deepEqual(trimReferences(ids(1_500)), ids(1_500))
@@ -114,7 +114,7 @@ test('all messages of a thread are referred to, of a very long one the root and 
   assert.deepEqual(kept, [thread[0], ...thread.slice(1 - kept.length)])
 })
 
-test('a header that says much has room for fewer', () => {
+test('a longer header section leaves room for fewer references', () => {
   const thread = ids(1_500)
   const kept = trimReferences(thread, ['ü'.repeat(8_000)])
   assert.ok(kept.length < 1_500)
@@ -122,7 +122,7 @@ test('a header that says much has room for fewer', () => {
   assert.deepEqual(trimReferences(thread, ['x'.repeat(99_000)]), [thread[0], thread.at(-1)])
 })
 
-test('an identifier is referred to once, and the last one stays the last', () => {
+test('each identifier is referenced once, and the last one stays last', () => {
   assert.deepEqual(trimReferences(['<a@x>', '<b@x>', '<a@x>', '<c@x>']), [
     '<a@x>',
     '<b@x>',
@@ -131,7 +131,7 @@ test('an identifier is referred to once, and the last one stays the last', () =>
   assert.deepEqual(trimReferences(['<a@x>', '<b@x>', '<a@x>']), ['<b@x>', '<a@x>'])
 })
 
-test('identifiers that no header can hold are left out', () => {
+test('identifiers that fit no header are left out', () => {
   const long = `<${'x'.repeat(10_000)}@x>`
   assert.deepEqual(trimReferences([long, '<a@x>', '<ü@x>', '<b c@x>', '<b@x>', long]), [
     '<a@x>',
@@ -139,7 +139,7 @@ test('identifiers that no header can hold are left out', () => {
   ])
 })
 
-test('references stay within their octets whatever the identifiers', () => {
+test('references stay within their octet limit, whatever the identifiers', () => {
   const lengths = fc.array(fc.integer({ min: 12, max: HEADER_WORD_LENGTH_MAX + 20 }), {
     maxLength: 150,
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isHtml } from '#compose/body-parts.ts'
 
-test('a body that begins with markup a browser renders is HTML', () => {
+test('a body that begins with markup rendered by browsers is HTML', () => {
   const bodies = [
     '<!DOCTYPE html><html></html>',
     '<!doctype html>',
@@ -30,7 +30,7 @@ test('a body that begins with markup a browser renders is HTML', () => {
   for (const body of bodies) assert.equal(isHtml(body), true, body)
 })
 
-test('anything else is plain text', () => {
+test('every other body is plain text', () => {
   const bodies = [
     ...`<a@b.example> <b.c@d.example> <3 <https://peer.example/> <unknowntag>x</unknowntag>
     <notes> <p-like>x <my-element>x </p> </div>x <p <br <!doctypehtml <> &lt;p&gt;`.split(/\s+/),
@@ -48,7 +48,7 @@ test('anything else is plain text', () => {
   for (const body of bodies) assert.equal(isHtml(body), false, body)
 })
 
-test('a long body is decided upon in linear time', () => {
+test('time to classify a long body grows linearly', () => {
   for (const body of [
     '<!-- -->'.repeat(100_000),
     '<!'.repeat(500_000),

@@ -1,4 +1,4 @@
-// A message to compose, for tests; and the ways to look at the octets that come out.
+// A message to compose, for tests, and functions that inspect the composed octets.
 
 import assert from 'node:assert/strict'
 import { composeMessage, type OutgoingMessage } from '#compose/compose-message.ts'
@@ -23,7 +23,7 @@ export function outgoing(changes: Partial<OutgoingMessage> = {}): OutgoingMessag
   }
 }
 
-/** The octets, after the promises that hold of every message were checked. */
+/** The octets, after checking the promises that hold for every message. */
 export async function compose(changes: Partial<OutgoingMessage> = {}): Promise<Uint8Array> {
   const { raw, needsSmtpUtf8 } = await composeMessage(outgoing(changes))
   const text = Buffer.from(raw).toString('latin1')
@@ -42,7 +42,7 @@ export function headerOf(raw: Uint8Array): string {
   return text.slice(0, text.indexOf('\r\n\r\n'))
 }
 
-/** Names of all header fields, those of parts included, in order. */
+/** The names of all header fields, including those of parts, in order. */
 export function fieldNames(raw: Uint8Array): string[] {
   const text = Buffer.from(raw).toString('latin1')
   return [...text.matchAll(/^([!-9;-~]+):(?= |\r)/gm)].map((match) => match[1] ?? '')

@@ -21,7 +21,7 @@ import {
 const LIST_MAX = 50
 const LIST_DEFAULT = 20
 /** Inboxes that are read if none is named. */
-const LOOKED_MAX = 20
+const SEARCHED_MAX = 20
 /** Threads of several inboxes in one list; the largest page of the service. */
 const MERGED_MAX = 100
 
@@ -86,10 +86,10 @@ async function inboxesOf(
   named: string | undefined,
   signal: AbortSignal,
 ): Promise<{ inboxes: readonly Inbox[]; total: number }> {
-  if (named !== undefined || access.narrowing.inbox !== null) {
+  if (named !== undefined || access.restriction.inbox !== null) {
     return { inboxes: [await access.inbox(named)], total: 1 }
   }
-  const { data, total } = await access.client.inboxes.list({ limit: LOOKED_MAX, signal }).page()
+  const { data, total } = await access.client.inboxes.list({ limit: SEARCHED_MAX, signal }).page()
   return { inboxes: data, total }
 }
 
@@ -107,7 +107,7 @@ const PARTICIPANT_LENGTH_MAX = 100
 
 function rowOf(thread: Thread): string {
   const { id: threadId, subject, lastMessageAt, messageCount, unreadCount, isRead } = thread
-  const told = [
+  const parts = [
     threadId,
     lastMessageAt,
     counted(messageCount, 'message'),
@@ -115,7 +115,7 @@ function rowOf(thread: Thread): string {
     whoOf(thread),
     oneLine(subject) || '(no subject)',
   ]
-  const row = `- ${told.filter((part) => part !== '').join(' · ')}`
+  const row = `- ${parts.filter((part) => part !== '').join(' · ')}`
   return lines(row, thread.snippet === '' ? '' : `  ${oneLine(thread.snippet)}`)
 }
 

@@ -10,7 +10,7 @@ const SECONDS_DEFAULT = 30
 const PROGRESS_MS = 5_000
 const TEXT_LENGTH_MAX = 200
 /** Messages that are searched for one that came before the wait. */
-const LOOKED_MAX = 100
+const SEARCHED_MAX = 100
 /** While the inbox is empty. */
 const POLL_MS = 5_000
 const LINKS_MAX = 10
@@ -96,7 +96,7 @@ async function wait(found: Inbox, wanted: Wanted, { access, signal }: Waiting): 
     if (after === BEGINNING) {
       const page = client.messages.list(found.id, {
         direction: 'inbound',
-        limit: LOOKED_MAX,
+        limit: SEARCHED_MAX,
         signal,
       })
       const { data } = await page.page()
@@ -197,7 +197,7 @@ function foundIn(message: Message): string[] {
   return [...codes, ...links]
 }
 
-/** Clients that count on a sign of life get one every few seconds; returns what ends it. */
+/** Reports progress every few seconds, so that the client does not time out; returns a function that ends it. */
 function watchProgress({ progress }: Call, totalSeconds: number): () => void {
   const startMs = performance.now()
   const timer = setInterval(() => {

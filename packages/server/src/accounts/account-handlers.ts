@@ -1,6 +1,6 @@
 // Handlers of accounts, keys and pods.
 
-import type { Account as AccountShape } from '@mailroom/contract/shapes/account.ts'
+import type { Account as AccountShape } from '@mailroom/contract/accounts.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'
@@ -90,7 +90,7 @@ function presentPod(outcome: Pod | PodRefusal) {
   return presentTimes(outcome)
 }
 
-/** The filter mode is the account's own affair. */
+/** Operators do not see the filter mode, which only the account itself uses. */
 function presentAccount({ filterMode: _, ...shown }: Account): AccountShape {
   return presentTimes(shown)
 }

@@ -40,11 +40,11 @@ type NewAccount = Pick<Account, 'id' | 'name' | 'plan'> & {
   podId: string
   key: NewKey
   nowMs: number
-  /** Make it only when there is no account yet. */
+  /** Adds the account only if there is none yet. */
   isFirst: boolean
 }
 
-/** Adds an account with its default pod and first key. False when `isFirst` and there is one already. */
+/** Adds an account with its default pod and first key. False for `isFirst` when an account exists already. */
 export const insertAccount = transaction({
   name: 'createAccount',
   accountOf: () => null,
@@ -239,7 +239,7 @@ const selectActiveKey = statement<Tables, { accountId: string; keyId: string }, 
       .where('revoked_at', 'is', null),
 )
 
-/** The active ones among the keys, of whichever account. */
+/** The active keys among these, of any account. */
 export async function findActiveKeys(db: ReadDb, keyIds: readonly string[]): Promise<string[]> {
   const rows = await db.read
     .selectFrom('api_keys')
@@ -262,13 +262,13 @@ export async function findKeyAccount(db: ReadDb, keyId: string): Promise<string 
   return row?.account_id ?? null
 }
 
-/** Locks the account for guards that count all that it has; null when it does not exist. */
+/** Locks the account for guards that count what it has; null when it does not exist. */
 export async function lockAccount(tx: Tx, accountId: string): Promise<Row<'accounts'> | null> {
   const query = tx.query.selectFrom('accounts').selectAll().where('id', '=', accountId)
   return (await lockRows(tx, query).executeTakeFirst()) ?? null
 }
 
-/** Keeps a total of the account. */
+/** Changes a total of the account. */
 export async function changeAccountTotal(
   tx: Tx,
   accountId: string,
@@ -383,7 +383,7 @@ export async function deleteRulesOf(
   await countSenderRules(tx, accountId, -removed.length)
 }
 
-/** Keeps the account's total, by which arriving mail sees whether there are any rules. */
+/** Changes the account's total of rules; receiving reads rules only where it is not 0. */
 export async function countSenderRules(tx: Tx, accountId: string, by: number): Promise<void> {
   if (by !== 0) await addToRuleCount(tx, { accountId, by })
 }
@@ -395,7 +395,7 @@ const addToRuleCount = statement<Tables, { accountId: string; by: number }, neve
     .where('id', '=', place('accountId')),
 )
 
-/** Does nothing the second time. The row is kept until the session would have expired. */
+/** A second call does nothing. The row is kept until the session would have expired. */
 export const endSession = transaction({
   name: 'endSession',
   accountOf: () => null,
@@ -408,7 +408,7 @@ export const endSession = transaction({
   },
 })
 
-/** The sessions among these that were signed out of. */
+/** The sessions among these that somebody has signed out of. */
 export async function findEndedSessions(db: ReadDb, ids: readonly string[]): Promise<string[]> {
   const rows = await db.read
     .selectFrom('ended_sessions')

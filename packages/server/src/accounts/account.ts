@@ -1,4 +1,4 @@
-// Making, reading and changing accounts.
+// Creates, reads and changes accounts.
 
 import type { FilterMode, Plan } from '@mailroom/contract/vocabulary.ts'
 import type { Chance } from '#platform/chance.ts'
@@ -20,7 +20,7 @@ export type NewAccount = { account: Account; key: Key; token: string }
 
 type CreateDeps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId }
 
-/** Makes an account with its default pod and its first key, whose token is in the result alone. */
+/** Creates an account with its default pod and its first key. Only the result has the key's token. */
 export async function createAccount(
   deps: CreateDeps,
   input: { name: string; plan: Plan },
@@ -31,15 +31,15 @@ export async function createAccount(
 }
 
 /**
- * Makes the first account of an empty database, with the given token or a new one. Null when there is
- * an account already, so that every start may call it. `announce` is called before the account is written:
- * a crash in between leaves a token that opens nothing, and never a key that nobody knows.
+ * Creates the first account of an empty database, with the given token or a new one. Null when an account exists
+ * already, so that every start may call it. Calls `announce` before it writes the account: a crash in between
+ * leaves a token without an account, and never a key that nobody knows.
  */
 export async function createFirstAccount(
   deps: CreateDeps,
   input: { plan: Plan; token: string | null; announce?(account: NewAccount): void },
 ): Promise<NewAccount | null> {
-  // Read first: a service that starts on a full disk cannot write.
+  // Reads first, because a service that starts on a full disk cannot write.
   const { total } = await listAccounts(deps.db, { limit: 1, offset: 0 })
   if (total > 0) return null
   const { plan, token, announce } = input
@@ -71,7 +71,7 @@ function makeAccount(
   }
 }
 
-/** Changes the named fields. A smaller plan keeps the inboxes there are and refuses new ones. */
+/** Changes the named fields. A smaller plan keeps the existing inboxes and refuses new ones. */
 export async function updateAccount(
   deps: { db: Db },
   input: { id: string; name?: string; plan?: Plan; filterMode?: FilterMode },

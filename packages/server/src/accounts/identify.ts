@@ -4,7 +4,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Auth } from '@mailroom/contract/operations/operation.ts'
+import type { Auth } from '@mailroom/contract/operation.ts'
 import { CSRF_HEADER } from '@mailroom/contract/vocabulary.ts'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { CallerSession } from '#http/event-readers.ts'
@@ -35,7 +35,7 @@ type Sender = {
 
 type Presented = Sender & {
   readonly authorization: string | undefined
-  /** Whether the URL carries any part of a signature. */
+  /** Whether the URL has any part of a signature. */
   readonly isSigned: boolean
   /** A read changes nothing, and its answer is hidden from pages of other origins: it needs no CSRF token. */
   readonly isReading: boolean
@@ -59,7 +59,7 @@ type IdentifyOptions = {
   readonly failures: RateWindow
 }
 
-/** One for a server: failures are counted over all its requests. */
+/** One instance for a server, because it counts failures over all requests. */
 export class Identifier {
   readonly #options: IdentifyOptions
   readonly #operatorDigest: Buffer | null
@@ -149,8 +149,8 @@ export class Identifier {
   }
 
   /**
-   * Failures are counted by address. Those of other sites' pages are counted apart: any page that somebody
-   * opens could otherwise lock out the agents at the same address.
+   * The group in which failures are counted: the address. Requests of other sites' pages have a group of their
+   * own: otherwise any page that somebody opens could lock out the agents at the same address.
    */
   #groupOf({ clientAddress, headers }: Sender): string {
     const group = clientGroup(clientAddress)
@@ -182,7 +182,7 @@ export function digest(token: string): Buffer {
 }
 
 /**
- * Throws `forbidden_origin` for a request that another site's page has made, by its `Sec-Fetch-Site`
+ * Throws `forbidden_origin` for a request of another site's page, recognised by its `Sec-Fetch-Site`
  * (W3C Fetch Metadata §2.3) or its `Origin` (RFC 6454 §7). Programs and old browsers send neither, and are
  * allowed unless the origin is required.
  */

@@ -1,4 +1,4 @@
-// API keys: bearer tokens of which only a SHA-256 is kept, with enough of the text for their owner to
+// API keys: bearer tokens. The service stores only their SHA-256, and enough of the text for their owner to
 // recognise them.
 
 import { hash, timingSafeEqual } from 'node:crypto'
@@ -19,7 +19,7 @@ import {
   touchKeys,
 } from './account-rows.ts'
 
-/** The key and its token, which is shown this once. `api_key_limit_reached` when there are enough. */
+/** The key and its token, which is shown only now. `api_key_limit_reached` past ACTIVE_KEYS_MAX. */
 export async function createKey(
   deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId },
   { accountId, name }: { accountId: string; name: string | null },
@@ -38,7 +38,7 @@ export function tooManyKeys() {
   )
 }
 
-/** A key that is still to be inserted, with the `token` that was asked for or a random one. */
+/** A key to insert, with the requested `token` or a random one. */
 export function newKey<Name extends string | null>(
   { chance, clock, makeId }: { chance: Chance; clock: Clock; makeId: MakeId },
   { name, token: wanted }: { name: Name; token?: string | null },
@@ -82,8 +82,8 @@ const TOUCH_EVERY_MS = 60_000
 const TOUCHED_KEYS_MAX = 10_000
 
 /**
- * Each token is looked up in the database, so a revoked key ends at once. The first use of a key is on
- * record before its request goes on.
+ * Looks each token up in the database, so a revoked key ends at once. The first use of a key is recorded before
+ * its request continues.
  */
 export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Authenticate {
   const touch = makeTouch(deps)
@@ -98,7 +98,7 @@ export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Auth
   }
 }
 
-/** Notes a use unless one was noted less than TOUCH_EVERY_MS ago; resolves either way. */
+/** Writes the time of a use unless it wrote one less than TOUCH_EVERY_MS ago. Never rejects. */
 export function makeTouch(deps: {
   db: Db
   clock: Clock

@@ -1,5 +1,5 @@
-// Pairings, to and from rows. The transaction that hands a key out makes it, so that no token is ever
-// stored, and each is handed out once.
+// Pairings, to and from rows. The transaction that returns a key also creates it, so no token is ever stored, and
+// each is returned once.
 
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -64,7 +64,7 @@ export const insertPairing = transaction({
   },
 })
 
-/** The pairing with this code while nobody has decided, or null. */
+/** The pairing with this code that nobody has decided on yet, or null. */
 export async function findPendingPairing(
   db: ReadDb,
   { userCode, nowMs }: { userCode: string; nowMs: number },
@@ -106,7 +106,7 @@ export const markPairingApproved = transaction({
   },
 })
 
-/** Ends the pairing, also an approved one whose key was not taken yet; false when there is none. */
+/** Ends the pairing, also an approved one whose key the client has not fetched yet; false when there is none. */
 export const markPairingDenied = transaction({
   name: 'denyPairing',
   accountOf: ({ accountId }) => accountId,
@@ -126,8 +126,8 @@ type Taken =
   | { outcome: 'limit_reached' }
 
 /**
- * Makes the key of an approved pairing, which ends with it. An approval holds only as long as the key that
- * gave it: once that key is revoked, the pairing is `not_found`.
+ * Creates the key of an approved pairing and ends the pairing. If the key that approved was revoked since, the
+ * pairing is `not_found`.
  */
 export const takePairing = transaction({
   name: 'takePairing',

@@ -28,8 +28,8 @@ type PairingDeps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId; log: 
 /** A client polls every two to five seconds, and several clients may share an address. */
 const PAIRING_STARTS_PER_MINUTE_MAX = 10
 const PAIRING_POLLS_PER_MINUTE_MAX = 60
-/** Codes that one account reads, approves and denies: a person types a few, a guesser needs billions. */
-export const PAIRING_LOOKS_PER_MINUTE_MAX = 20
+/** Codes that one account reads, approves or denies: a person types a few, an attacker has to guess billions. */
+export const PAIRING_LOOKUPS_PER_MINUTE_MAX = 20
 
 export function pairingHandlers(
   deps: PairingDeps & { publicUrl: () => string; budgets: Budgets },
@@ -44,8 +44,8 @@ export function pairingHandlers(
   const [starts, polls] = [PAIRING_STARTS_PER_MINUTE_MAX, PAIRING_POLLS_PER_MINUTE_MAX]
   const limitStarts = limiter('pairing starts', starts, 'Too many pairings from this address.')
   const limitPolls = limiter('pairing polls', polls, 'Too many polls from this address.')
-  const looks = PAIRING_LOOKS_PER_MINUTE_MAX
-  const limitLooks = limiter('pairing looks', looks, 'Too many codes were looked up.')
+  const lookups = PAIRING_LOOKUPS_PER_MINUTE_MAX
+  const limitLookups = limiter('pairing looks', lookups, 'Too many codes were looked up.')
   const poll = async (requestId: string, { clientAddress, wantsContent }: Context) => {
     await limitPolls(clientGroup(clientAddress))
     // HEAD gets no content, so the key would be lost.
@@ -64,14 +64,14 @@ export function pairingHandlers(
     'pairing.poll': ({ body }, context) => poll(body.requestId, context),
     'pairing.pollByUrl': ({ query }, context) => poll(query.requestId, context),
     'pairing.get': async ({ path }, { accountId }) => {
-      await limitLooks(accountId)
+      await limitLookups(accountId)
       const userCode = requireUserCode(path.userCode)
       const found = await findPendingPairing(deps.db, { userCode, nowMs: deps.clock.now() })
       if (found === null) throw notFound()
       return presentTimes(found)
     },
     'pairing.approve': async ({ path }, { accountId, keyId }) => {
-      await limitLooks(accountId)
+      await limitLookups(accountId)
       const decision = { userCode: requireUserCode(path.userCode), accountId, keyId }
       const approved = { ...decision, nowMs: deps.clock.now() }
       const outcome = await deps.db.write(markPairingApproved, approved)
@@ -80,7 +80,7 @@ export function pairingHandlers(
       deps.log.info(decision, 'a client was approved')
     },
     'pairing.deny': async ({ path }, { accountId, keyId }) => {
-      await limitLooks(accountId)
+      await limitLookups(accountId)
       const userCode = requireUserCode(path.userCode)
       const denied = { userCode, accountId, nowMs: deps.clock.now() }
       if (!(await deps.db.write(markPairingDenied, denied))) throw notFound()
@@ -92,7 +92,7 @@ export function pairingHandlers(
 /** How long a person has to approve a client. */
 const PAIRING_MS = 10 * MINUTE_MS
 
-/** A code that another pairing has already is likelier to be a fault than chance. */
+/** Random codes collide so rarely that more attempts would only hide a fault. */
 const CODES_TRIED_MAX = 5
 
 const REQUEST_ID_BYTES = 32
@@ -103,7 +103,7 @@ async function startPairing(
   client: { clientName: string | null; clientAddress: string },
 ): Promise<{ requestId: string; userCode: string }> {
   const nowMs = clock.now()
-  // The client alone knows it, and takes its key with it.
+  // Only the client knows it, and fetches its key with it.
   const requestId = Buffer.from(chance.bytes(REQUEST_ID_BYTES)).toString('base64url')
   const requestHash = hashRequestId(requestId)
   for (let tried = 0; tried < CODES_TRIED_MAX; tried += 1) {
@@ -120,9 +120,9 @@ async function startPairing(
 }
 
 /**
- * The token once the pairing is approved: this call makes it, and no other call gets it. Null while nobody
- * has decided. `not_found` when the pairing is over, denied or taken; `api_key_limit_reached` as long as the
- * account can have no other key.
+ * The token once the pairing is approved: this call creates it, and no other call gets it. Null until somebody
+ * decides. `not_found` when the pairing has expired, was denied, or its key was fetched; `api_key_limit_reached`
+ * while the account has as many keys as it may.
  */
 async function pollPairing(deps: PairingDeps, requestId: string): Promise<string | null> {
   const { stored: key, token } = newKey(deps, { name: null })
@@ -145,7 +145,7 @@ function hashRequestId(requestId: string): Uint8Array {
   return hash('sha256', requestId, 'buffer')
 }
 
-/** Consonants, so that no words come of it, and digits that look like no letter (RFC 8628 §6.1). */
+/** Consonants, which form no words, and digits that look like no letter (RFC 8628 §6.1). */
 const CODE_ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ3479'
 const CODE_LENGTH = 8
 

@@ -77,7 +77,7 @@ export const changePod = transaction({
 
 type PodDeletion = 'deleted' | 'not_found' | 'default_pod' | 'pod_not_empty' | 'pod_has_domains'
 
-/** Removes an empty pod. The default pod is refused first, whatever it holds. */
+/** Removes an empty pod. Refuses the default pod, also an empty one. */
 export const removePod = transaction({
   name: 'deletePod',
   accountOf: ({ accountId }) => accountId,
@@ -128,7 +128,7 @@ export async function findPod(db: ReadDb, accountId: string, pod: string): Promi
   return row === null ? null : toPod(row)
 }
 
-/** The ids of the account's pods, by the ids or `clientId`s that were asked for. */
+/** The ids of the account's pods, by the given ids or `clientId`s. */
 export async function findPodIds(
   db: ReadDb,
   accountId: string,
@@ -174,7 +174,7 @@ export async function defaultPodRow(tx: Tx, accountId: string): Promise<Row<'pod
     .executeTakeFirstOrThrow()
 }
 
-/** Keeps a total of the pod. */
+/** Changes a total of the pod. */
 export async function changePodTotal(
   tx: Tx,
   { accountId, podId }: { accountId: string; podId: string },

@@ -1,5 +1,5 @@
-// Sessions of the console. A session is whole in its sealed cookie: who signed in with which key, until when,
-// and a token against forged requests. The service stores only which sessions were signed out of.
+// Sessions of the console. The sealed cookie holds the whole session: account, key, end, and a token against forged
+// requests. The service stores only the ids of sessions that were signed out of.
 
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -34,10 +34,10 @@ export type SignedIn = {
 }
 
 export type Sessions = {
-  /** With the value of the cookie; null when the token is unknown or revoked. */
+  /** The session and the value of its cookie; null when the token is unknown or revoked. */
   create(token: string): Promise<(SignedIn & { readonly cookie: string }) | null>
   /**
-   * Null for a cookie that no process with this secret has made, and for a session that has expired, was
+   * Null for a cookie that no process with this secret has made, and for a session that has expired or was
    * signed out of, or whose key was revoked.
    */
   find(cookie: string): Promise<SignedIn | null>
@@ -49,7 +49,7 @@ export type Sessions = {
 const SESSION_MS = 12 * HOUR_MS
 const CSRF_TOKEN_BYTES = 24
 
-/** Each use looks the key up, so a revoked key signs out at once, in every process that has the same secret. */
+/** Looks the key up at each use, so a revoked key ends its sessions at once, in every process with this secret. */
 export function openSessions(
   deps: {
     db: Db
@@ -87,7 +87,7 @@ export function openSessions(
   }
 }
 
-/** Names a session in the database and in memory; nobody can sign in with it. */
+/** Identifies a session in the database and in memory; nobody can sign in with it. */
 export function sessionId({ csrfToken }: Session): string {
   return hash('sha256', csrfToken, 'base64url')
 }
@@ -137,9 +137,8 @@ function isSecure(publicUrl: string): boolean {
 }
 
 /**
- * The value of the session's cookie, '' for none. Of two different cookies neither is taken: a neighbouring
- * host can add its own to the service's (RFC 6265 §8.6), and would have its victim write mail in another's
- * account.
+ * The value of the session's cookie, '' for none. Two different cookies count as none: a sibling host can add its
+ * own (RFC 6265 §8.6), so that the victim would write mail in the attacker's account.
  */
 export function readSessionCookie(
   { cookie: field = '' }: IncomingHttpHeaders,

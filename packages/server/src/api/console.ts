@@ -1,5 +1,5 @@
-// The console at /console/: its built files; every other path below gets its page, whose script reads the path.
-// The files hold no secret: the API decides who sees what.
+// Serves the console at /console/: its built files, and for every other path below its page, whose script reads the
+// path. The files contain no secret: the API checks every access.
 
 import { execFile } from 'node:child_process'
 import { hash } from 'node:crypto'
@@ -15,7 +15,7 @@ import { problem } from '#platform/problem.ts'
 
 export type ConsolePort = {
   readonly files: BuiltFiles
-  /** Why there are no files. */
+  /** The reason why there are no files. */
   findObstacle(): string
 }
 
@@ -137,9 +137,9 @@ function isListed(field: string | undefined, etag: string): boolean {
 type BuiltFile = {
   readonly content: Uint8Array
   readonly contentType: string
-  /** Strong: of the content as it is sent. */
+  /** A strong validator: a hash of the encoded content. */
   readonly etag: string
-  /** How it is compressed; null for not at all. */
+  /** The compression; null for none. */
   readonly encoding: Encoding | null
   /** Whether its name changes with its content. */
   readonly isImmutable: boolean
@@ -173,7 +173,7 @@ const PATH = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/
 const HASHED = /[-.][A-Za-z0-9_]{8,}\.\w+$/
 const NO_LINKS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
 const PATH_LENGTH_MAX = 200
-/** More than a whole console; a file that does not fit is read for every request. */
+/** The whole console fits; a file that does not is read for every request. */
 const KEPT_BYTES_MAX = 4 * 1024 * 1024
 
 function openBuiltFiles(folder: string): BuiltFiles {

@@ -2,6 +2,7 @@
 // Each is made when it is first requested.
 
 import { hash } from 'node:crypto'
+import { errorExample } from '@mailroom/contract/error.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import { type Field, fieldsOf } from '@mailroom/contract/fields.ts'
 import { type Guide, guidesOf } from '@mailroom/contract/guides.ts'
@@ -13,7 +14,7 @@ import {
   webSocketErrors,
   webSocketPathItem,
 } from '@mailroom/contract/openapi.ts'
-import { type Operation, type Tag, tags } from '@mailroom/contract/operations/operation.ts'
+import { type Operation, type Tag, tags } from '@mailroom/contract/operation.ts'
 import {
   errorsOf,
   type OperationId,
@@ -21,7 +22,6 @@ import {
   operationOf,
   pathNames,
 } from '@mailroom/contract/operations.ts'
-import { errorExample } from '@mailroom/contract/shapes/error.ts'
 import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import { escapeHtml, precompressed } from '#http/answer.ts'
 import type { Context, ServerOperationId } from '#http/handler.ts'

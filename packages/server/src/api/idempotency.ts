@@ -23,7 +23,7 @@ export function readIdempotencyKey(request: IncomingMessage): string {
   return key
 }
 
-/** From the raw headers: a request injected within the process keeps repeated headers apart only there. */
+/** Reads the raw headers: in a request injected within the process only these keep repeated headers apart. */
 function valuesOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): string[] {
   return rawHeaders.filter(
     (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === NAME.toLowerCase(),
@@ -43,7 +43,7 @@ export type HashedRequest = {
 }
 
 /**
- * SHA-256 of what the request asks for. Equal for bodies that differ only in the order of fields, in the format
+ * SHA-256 of the request's meaning. Equal for bodies that differ only in the order of fields, in the format
  * (form or JSON) or in written-out defaults; different for any other two.
  */
 export function hashRequest({ operationId, path, body }: HashedRequest): Uint8Array {

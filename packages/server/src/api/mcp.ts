@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { finished, Readable } from 'node:stream'
 import { MCP_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { McpCaller, McpEndpoint } from '@mailroom/mcp/http.ts'
-import type { Narrowing } from '@mailroom/mcp/narrowing.ts'
+import type { Restriction } from '@mailroom/mcp/restriction.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
 import type { Identify } from '#accounts/accounts.ts'
 import type { AnswerBudget } from '#http/answer-budget.ts'
@@ -17,7 +17,7 @@ import { AppError } from '#platform/problem.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
 import type { RateWindow } from '#rate-limits/rate-limits.ts'
 
-/** A message of the Model Context Protocol; models attach small files at most. */
+/** Size of a message of the Model Context Protocol; models attach only small files. */
 const MCP_BODY_BYTES_MAX = 4 * 1024 * 1024
 
 type McpOptions = {
@@ -48,10 +48,10 @@ export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
       config: { shownPath: MCP_PATH },
       onRequest: (request, reply) => admit(request, reply, options),
       handler: async (request, reply) => {
-        const { endpoint, readNarrowing } = await opened()
+        const { endpoint, readRestriction } = await opened()
         const caller: McpCaller = {
           apiKey: tokenOf(request),
-          narrowing: narrowingOf(request, readNarrowing),
+          restriction: restrictionOf(request, readRestriction),
           isSandbox: options.ports.isSandbox(),
           fetch: fetchFrom(request),
         }
@@ -66,13 +66,13 @@ export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
 
 type OpenedEndpoint = {
   readonly endpoint: McpEndpoint
-  readonly readNarrowing: typeof import('@mailroom/mcp/narrowing.ts').readNarrowing
+  readonly readRestriction: typeof import('@mailroom/mcp/restriction.ts').readRestriction
 }
 
 async function openEndpoint({ publicUrl, clock, log }: McpOptions): Promise<OpenedEndpoint> {
-  const [{ openMcpEndpoint }, { readNarrowing }] = await Promise.all([
+  const [{ openMcpEndpoint }, { readRestriction }] = await Promise.all([
     import('@mailroom/mcp/http.ts'),
-    import('@mailroom/mcp/narrowing.ts'),
+    import('@mailroom/mcp/restriction.ts'),
   ])
   const endpoint = openMcpEndpoint({
     baseUrl: publicUrl(),
@@ -80,10 +80,10 @@ async function openEndpoint({ publicUrl, clock, log }: McpOptions): Promise<Open
     onRefused: (error) => log.debug({ error }, 'An MCP message was refused.'),
     onFault: (error) => log.error({ error }, 'A tool failed.'),
   })
-  return { endpoint, readNarrowing }
+  return { endpoint, readRestriction }
 }
 
-/** Only keys are accepted: a browser's cookie opens nothing here. */
+/** Accepts only API keys, no session cookie. */
 async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -113,7 +113,7 @@ async function countOne(
   await takeRequest(requests, request.caller.accountId, (name, value) => reply.header(name, value))
 }
 
-/** Older clients send several messages in one request, and each counts. */
+/** Older clients send several messages in one request; each counts as a request. */
 async function takeBatch(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -149,10 +149,13 @@ function tokenOf({ headers }: FastifyRequest): string {
   return (headers.authorization ?? '').replace(/^bearer +/i, '')
 }
 
-function narrowingOf(request: FastifyRequest, read: OpenedEndpoint['readNarrowing']): Narrowing {
+function restrictionOf(
+  request: FastifyRequest,
+  read: OpenedEndpoint['readRestriction'],
+): Restriction {
   const query = new URLSearchParams((request.raw.url ?? '').split('?')[1] ?? '')
   const reading = read(query)
-  if (reading.kind === 'narrowing') return reading.narrowing
+  if (reading.kind === 'restriction') return reading.restriction
   throw new AppError('bad_request', reading.message, {
     fix: `Ask for ${MCP_PATH}, ${MCP_PATH}?inbox=<id or address> or ${MCP_PATH}?read_only=true.`,
   })
@@ -196,8 +199,8 @@ async function* counted(body: ReadableStream<Uint8Array>, count: (bytes: number)
 type InjectFetch = (from: { readonly clientAddress: string }) => typeof fetch
 
 /**
- * A fetch that reaches this server without a connection, through the same checks, limits and handlers as any
- * request. Call it before the server listens. Only the path and the query of a URL count.
+ * A fetch that calls this server without a connection, through the same checks, limits and handlers as any request.
+ * Call it before the server listens. It uses only the path and the query of a URL.
  */
 function injectFetch(app: FastifyInstance): InjectFetch {
   const signals = new AsyncLocalStorage<AbortSignal | null>()

@@ -1,11 +1,11 @@
 // The input of a handler: path, query and body of one operation, converted and checked against the contract.
 // Validators are compiled when an operation is first called, which keeps the start of the process short.
 
-import type { Operation } from '@mailroom/contract/operations/operation.ts'
+import type { Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
+import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
 import type { TObject, TSchema } from '@mailroom/contract/schema.ts'
-import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
-import { MAILBOX, TRIMMED } from '@mailroom/contract/shapes/text.ts'
+import { MAILBOX, TRIMMED } from '@mailroom/contract/text.ts'
 import { explainViolations, type Part, type Violation } from '#http/explain-violations.ts'
 import type { AttachedFile } from '#http/handler.ts'
 import type { ReadBody } from '#http/read-body.ts'
@@ -23,7 +23,7 @@ export type CompileSchema = (schema: TObject) => Validator
 export type RawInput = {
   readonly path: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
-  /** undefined when the request had none. */
+  /** undefined for a request without a body. */
   readonly body: ReadBody | undefined
 }
 
@@ -77,8 +77,8 @@ function readBody(
 }
 
 /**
- * The value as it is checked: texts trimmed where the contract says so, mailboxes without their names
- * and, where something is made, optional fields that are null left out. Changes it in place.
+ * Prepares the value for the check, in place: trims texts where the contract says so, removes the names of
+ * mailboxes and, with `dropsNulls`, optional fields that are null.
  */
 function prepared(schema: TSchema, value: unknown, options: { dropsNulls: boolean }): unknown {
   if (typeof value === 'string') {
@@ -187,7 +187,7 @@ function check(validate: Validator, value: unknown, part: Part): void {
   if (validate(value) !== true) throw explainViolations(validate.errors ?? [], part)
 }
 
-/** Of all attachments of a request together. */
+/** Size of all attachments of a request together. */
 export const FILES_BYTES_MAX = 25 * 1024 * 1024
 
 type CheckedAttachment = {

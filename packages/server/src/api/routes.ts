@@ -3,7 +3,7 @@
 
 import { finished } from 'node:stream'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
-import type { Operation } from '@mailroom/contract/operations/operation.ts'
+import type { Operation } from '@mailroom/contract/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -21,7 +21,7 @@ import type { EventPorts } from '#streams/streams.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
 import { type CheckedInput, readInput, type Validator } from './read-input.ts'
 
-/** A handler of any operation; only its own route has the right arguments. */
+/** A handler of any operation; only its own route can call it with the right arguments. */
 export type AnyHandler = (input: never, context: never) => unknown
 
 export type RouteOptions = {
@@ -59,7 +59,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { operationId, operation },
       onRequest: async (request, reply) => {
-        // A client may describe a body that this operation does not read.
+        // A client may send the type of a body that this operation does not read.
         if (!operation.body) delete request.raw.headers['content-type']
         // Before anything is read, looked up or counted.
         if (operation.method !== 'GET') options.ports.requireRoom?.()
@@ -99,7 +99,7 @@ function requireUtf8({ headers }: FastifyRequest): void {
   })
 }
 
-/** The answer to the request releases the share that its body takes of the bound. */
+/** Reserves memory for the request's body; the response releases it. */
 function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudget): void {
   const { caller } = request
   const hold = bodies.open(caller?.kind === 'key' ? caller.accountId : undefined)
@@ -113,7 +113,7 @@ type Earlier = {
   readonly replay: unknown
 }
 
-/** Runs before the body is checked. Null for an operation without idempotency keys. */
+/** Looks for an earlier request with this key, before the body is checked. Null without idempotency keys. */
 async function findEarlier(
   request: FastifyRequest,
   operationId: OperationId,
@@ -239,7 +239,7 @@ export type RequestPorts = EventPorts & {
     readonly requestHash: Uint8Array
   }): Promise<unknown>
   /**
-   * Throws `service_unavailable` when the store does not keep up, with all accounts or with this one. Called
+   * Throws `service_unavailable` when the store is too slow for the writes of all accounts or of this one. Called
    * for requests that change something.
    */
   requireRoom?(accountId?: string): void

@@ -2,7 +2,7 @@
 
 import type { Server } from 'node:http'
 import { type AddressInfo, BlockList, type Socket } from 'node:net'
-import { MAILBOX } from '@mailroom/contract/shapes/text.ts'
+import { MAILBOX } from '@mailroom/contract/text.ts'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type Authenticate, Identifier, type Sessions } from '#accounts/accounts.ts'
 import { sendJson } from '#http/answer.ts'
@@ -34,7 +34,7 @@ import { addRoutes, type RequestPorts, type RouteOptions } from './routes.ts'
 import { sessionHandlers } from './session-handlers.ts'
 import { type PathVisibility, unknownRoute } from './unknown-route.ts'
 
-/** All bodies over JSON_BODY_BYTES_MAX that are being received or wait for a slot; a further one gets 503. */
+/** Size of all bodies over JSON_BODY_BYTES_MAX that are being received or wait for a slot; more get 503. */
 const LARGE_BODIES_BYTES_MAX = 256 * 1024 * 1024
 /** The head of a request fits in one or two packets; a client that takes longer holds connections (slow-loris). */
 const REQUEST_HEAD_MS_MAX = 20 * SECOND_MS
@@ -66,7 +66,7 @@ export type RequestSeen = {
 
 export type HttpServerOptions = {
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   readonly port: number
   /** Lets other processes listen on the same port. */
   readonly reusePort?: boolean
@@ -74,7 +74,7 @@ export type HttpServerOptions = {
   readonly started: Promise<void>
   readonly handlers: Handlers
   readonly ports: RequestPorts
-  /** The same object that the handlers have. */
+  /** The object that the handlers use as well. */
   readonly readers: EventReaders
   readonly authenticate: Authenticate
   readonly sessions: Sessions
@@ -99,7 +99,7 @@ export type HttpServerOptions = {
   readonly patience?: {
     readonly requestMs: number
     readonly headMs: number
-    /** Until a client that reads nothing of an answer is disconnected. */
+    /** Time until a client that reads nothing of an answer is disconnected. */
     readonly idleMs?: number
     /** For WebSockets. */
     readonly socket?: SocketTimeouts
@@ -113,8 +113,8 @@ export type HttpServer = {
   readonly address: string
   readonly port: number
   /**
-   * Takes no new connection, lets requests under way finish for up to `drainMs` milliseconds, then
-   * cuts what is left. A second call waits for the same end.
+   * Accepts no new connection, lets requests under way finish for up to `drainMs` milliseconds, then destroys the
+   * remaining connections. A second call waits for the same end.
    */
   close(drainMs: number): Promise<void>
   /** Ends connections whose key was revoked elsewhere; runs by itself every KEY_CHECK_MS. */
@@ -335,7 +335,7 @@ async function drain(
   }
 }
 
-/** WAITERS_MAX requests that wait, and as many others. */
+/** Twice WAITERS_MAX: the waiting requests, and as many others. */
 const HTTP_CONNECTIONS_MAX = 20_000
 
 /**

@@ -1,7 +1,7 @@
-// Signing in to the console and out of it. These handlers belong to the server: it limits failed attempts, and
-// the key goes no further.
+// Signs in to the console and out of it. The handlers are part of the server, which limits failed attempts and
+// passes the key to nobody else.
 
-import type { CreateSession, Session as SessionShape } from '@mailroom/contract/shapes/account.ts'
+import type { CreateSession, Session as SessionShape } from '@mailroom/contract/sessions.ts'
 import {
   endedSessionCookie,
   requireOwnOrigin,

@@ -38,7 +38,7 @@ export type PathVisibility = {
   readonly hidesOperators: boolean
   /** The sandbox's routes look as if they did not exist. */
   readonly hidesSandbox: boolean
-  /** There is a console, which has the root and every path below /console. */
+  /** Whether the console is served, at the root and at every path below /console. */
   readonly showsConsole: boolean
 }
 

@@ -15,7 +15,7 @@ export async function createAccountCommand(options: { name: string; plan: Plan }
   print(`account ${made.account.id}`, `plan    ${made.account.plan}`, `key     ${made.token}`)
 }
 
-/** Prints one line an account. */
+/** Prints one line for each account. */
 export async function listAccountsCommand(): Promise<void> {
   const everything = { limit: 100_000, offset: 0 }
   const { accounts } = await withStore((store) => listAccounts(store.db, everything))
@@ -58,7 +58,7 @@ export async function createKeyCommand(options: { account: string; name?: string
   print(`id   ${key.id}`, `key  ${token}`)
 }
 
-/** Revokes a key of whichever account. */
+/** Revokes a key of any account. */
 export async function revokeKeyCommand(keyId: string): Promise<void> {
   await told(
     withStore(async (store) => {

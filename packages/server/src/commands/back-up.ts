@@ -14,15 +14,14 @@ import { blobsPath, databasePath, openBlobs } from '#wiring/store.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
 export type BackUpOptions = {
-  /** False: what lies in a bucket stays there, and is not in the backup. */
+  /** False: messages in a bucket stay there and are not in the backup. */
   bucket?: boolean
 }
 
 /**
- * Writes database, stored messages, certificate and the key of the secrets, where a file holds it,
- * into `folder`, which becomes a data directory that the service can be started on; one given by
- * MAILROOM_SECRET_KEY is not in it. PostgreSQL is dumped by its own `pg_dump`. Messages of a bucket
- * become files, as they would be with the blob store on disk.
+ * Writes the database, the stored messages, the certificate and the file with the key of the secrets into
+ * `folder`, on which the service can then be started. A key from MAILROOM_SECRET_KEY is not written. `pg_dump`
+ * copies PostgreSQL. Messages of a bucket become files, as with the blob store on disk.
  */
 export async function backUp(folder: string, { bucket = true }: BackUpOptions = {}): Promise<void> {
   const { settings } = loadSettings()
@@ -41,7 +40,7 @@ export async function backUp(folder: string, { bucket = true }: BackUpOptions = 
   }
   const tls = join(settings.dataDir, 'tls')
   if (existsSync(tls)) cpSync(tls, join(folder, 'tls'), { recursive: true })
-  // After the database: the file is made before what it seals.
+  // After the database: the service writes the key file before any secret that it seals.
   const key = secretKeyPath(settings)
   if (existsSync(key)) copyFileSync(key, secretKeyPath({ dataDir: folder }))
   process.stdout.write(`Backed up to ${folder}.\n${left > 0 ? leftText(settings, left) : ''}`)

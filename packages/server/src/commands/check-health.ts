@@ -1,5 +1,4 @@
-// Whether the process that serves the data directory answers, for container engines and for people who
-// replace one process after the other.
+// Checks whether the process that serves the data directory answers, for container engines and rolling updates.
 
 import { get } from 'node:http'
 import { healthPath } from '#operating/operating.ts'
@@ -9,19 +8,19 @@ import { CommandFailure, loadSettings } from './command.ts'
 const ANSWER_MS_MAX = 5_000
 const ANSWER_LENGTH_MAX = 1_000
 
-/** Says that it answers or, with `ready`, can take requests and mail; throws why not. */
+/** Prints that the service answers or, with `ready`, accepts requests and mail. Throws the reason if not. */
 export async function checkHealth(options: { ready?: boolean }): Promise<void> {
   const { dataDir } = loadSettings().settings
   await askHealth(dataDir, options)
   process.stdout.write('The service answers.\n')
 }
 
-/** Throws what it answers instead, or that nobody does. */
+/** Throws any other answer than 200, and when no service answers. */
 export function askHealth(dataDir: string, { ready = false }: { ready?: boolean }): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const path = ready ? '/ready' : '/health'
   const request = get({ socketPath: healthPath({ dataDir }), path, agent: false })
-  // Of the whole answer: one that never ends is none.
+  // Bounds the whole answer, not only its beginning.
   const timer = setTimeout(
     () => request.destroy(new Error('it did not answer in time')),
     ANSWER_MS_MAX,

@@ -16,7 +16,7 @@ export async function runCommandLine(argv: string[]): Promise<void> {
   }
 }
 
-/** What these write belongs to the checkout, which other users may run. */
+/** Commands whose files belong to the checkout, which other users may run. */
 const FOR_CONTRIBUTORS: ReadonlySet<string> = new Set(['generate', 'warm-up'])
 
 function describeCommands(): Command {
@@ -38,7 +38,7 @@ export function addOperatorCommands(program: Command): void {
   addPostmasterCommands(program)
   for (const command of program.commands) {
     if (others.has(command) || FOR_CONTRIBUTORS.has(command.name())) continue
-    // Whatever is written in a data directory or a backup is mail, or opens it.
+    // Files in a data directory or a backup contain mail or the keys to it, so only their owner may read them.
     command.hook('preAction', () => void process.umask(0o077))
   }
 }

@@ -3,12 +3,12 @@
 import { describeMistake, readDotEnv, readSettings } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 
-/** A failure whose message says everything that an operator needs; its stack is not shown. */
+/** A failure whose message is all that an operator needs; the command prints no stack. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure'
 }
 
-/** `text` on one line, with `?` for what could steer a terminal or turn the direction of reading. */
+/** `text` on one line, with `?` for characters that could control a terminal or reverse the text's direction. */
 export function plainText(text: string): string {
   return text.replace(/[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '?')
 }

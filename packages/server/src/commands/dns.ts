@@ -4,7 +4,7 @@
 import { readDomainName } from '@mailroom/mail/address.ts'
 import { isReservedDomain } from '#commands/doctor/check-dns.ts'
 import {
-  DKIM_KEY_LOOK_MS,
+  DKIM_KEY_REREAD_MS,
   DKIM_RETIRING_MS,
   type DkimKey,
   type DkimOwner,
@@ -25,7 +25,7 @@ import { openResolver } from '#platform/dns/resolver.ts'
 import { CommandFailure, formatTable, plainText } from './command.ts'
 import { type CommandStore, withKeys, withStore } from './with-store.ts'
 
-/** One line a key; those of the inbox domain exist once the first mail was sent or `dns` was run. */
+/** Prints one line for each key. The keys of the inbox domain exist after the first sent mail or a run of `dns`. */
 export async function listDkimCommand(): Promise<void> {
   const keys = await withStore(({ db }) => listAllDkimKeys(db))
   const rows = keys.map((key) => [
@@ -46,8 +46,8 @@ export async function listDkimCommand(): Promise<void> {
 }
 
 /**
- * Changes to the next key of a domain if DNS has had it for a day, or with `now` if it has it; fails
- * with what is to be done otherwise.
+ * Changes to the next key of a domain if DNS has had it for a day, with `now` if DNS has it at all. Otherwise it
+ * fails, and its message says what the operator has to do.
  */
 export async function rotateDkimCommand(
   domain: string | undefined,
@@ -59,14 +59,14 @@ export async function rotateDkimCommand(
     if (owner.ownerId === SERVICE_OWNER) await ensureServiceKeys(await withKeys(store))
     const resolver = openResolver({ servers: store.settings.dnsServers, chance: store.chance })
     try {
-      tellRotation(owner, await rotateKey({ ...store, resolver }, owner, { isUrgent }))
+      describeRotation(owner, await rotateKey({ ...store, resolver }, owner, { isUrgent }))
     } finally {
       resolver.close()
     }
   })
 }
 
-/** When several accounts have a domain, the account that verified it. */
+/** If several accounts have the domain, the owner is the account that verified it. */
 async function findOwner(store: CommandStore, domain: string | undefined): Promise<DkimOwner> {
   const own = serviceOwner(store.settings)
   if (domain === undefined || domain === own.domain) return own
@@ -88,7 +88,7 @@ async function findOwner(store: CommandStore, domain: string | undefined): Promi
   return { ownerId: holder.domainId, domain }
 }
 
-function tellRotation({ domain }: DkimOwner, rotation: KeyRotation): void {
+function describeRotation({ domain }: DkimOwner, rotation: KeyRotation): void {
   switch (rotation.kind) {
     case 'switched':
       process.stdout.write(describeSwitch(rotation))
@@ -113,7 +113,7 @@ function tellRotation({ domain }: DkimOwner, rotation: KeyRotation): void {
 }
 
 function describeSwitch({ retired, active }: KeyRotation & { kind: 'switched' }): string {
-  const seconds = DKIM_KEY_LOOK_MS / 1_000
+  const seconds = DKIM_KEY_REREAD_MS / 1_000
   const settledAtMs = settledAt(active, active.activatedAtMs ?? 0)
   return [
     ...(settledAtMs === null ? [] : [describeRisk(active, settledAtMs)]),
@@ -153,7 +153,7 @@ function whereShown({ ownerId }: DkimKey): string {
     : `GET /v1/domains/${ownerId} shows it to its account`
 }
 
-/** When a key that retired need not be published any more. */
+/** The time until which a retired key has to stay in DNS. */
 function endText({ retiredAtMs }: DkimKey): string {
   return timeText(retiredAtMs === null ? null : retiredAtMs + DKIM_RETIRING_MS)
 }
@@ -162,7 +162,7 @@ function timeText(timeMs: number | null): string {
   return timeMs === null ? '-' : new Date(timeMs).toISOString()
 }
 
-/** Works before the first start too: the service then uses the keys made here. */
+/** Works before the first start too: the service then uses the keys that this command has created. */
 export async function printDns({ zone }: { zone?: boolean }): Promise<void> {
   const { records, settings } = await withStore(
     async (store) => ({

@@ -1,5 +1,4 @@
-// Checks this machine as a mail host, as far as that is possible from here, without changing anything and without
-// sending mail.
+// Checks this machine as a mail host, as far as the machine itself can. Changes nothing and sends no mail.
 
 import {
   checkInboxDomain,
@@ -27,14 +26,14 @@ import {
   type Aim,
   advice,
   bad,
+  type CheckContext,
   type Finding,
   findingsJson,
   formatFindings,
   good,
   isAnyWrong,
-  type Looks,
   notNeeded,
-  openLooks,
+  openCheckContext,
   unknown,
   within,
 } from '#commands/doctor/finding.ts'
@@ -80,8 +79,8 @@ async function readAndExamine(
 }
 
 /**
- * All but the reading of the settings. `ntp` names a time server. Takes some seconds, and for custom
- * domains `domainsMs` beside them at most.
+ * All checks except that of the settings themselves. `ntp` names a time server. Takes some seconds, and up to
+ * `domainsMs` for custom domains.
  */
 export async function examine(
   settings: Settings,
@@ -90,29 +89,29 @@ export async function examine(
 ): Promise<Finding[]> {
   const resolver = openResolver({ servers: settings.dnsServers, timeoutMs: DNS_TRY_MS })
   try {
-    return await examineMachine(openLooks(settings, resolver), { ntp, domainsMs })
+    return await examineMachine(openCheckContext(settings, resolver), { ntp, domainsMs })
   } finally {
     resolver.close()
   }
 }
 
 async function examineMachine(
-  looks: Looks,
+  context: CheckContext,
   { ntp, domainsMs }: { ntp: string | null; domainsMs: number },
 ): Promise<Finding[]> {
-  const { settings } = looks
+  const { settings } = context
   const machine = await within({ check: 'disk', expected: 'a readable disk' }, async () =>
     checkMachine(settings),
   )
   const database = await checkDatabase(settings)
-  const dns = await within(dnsAim(settings), () => checkDns(looks))
+  const dns = await within(dnsAim(settings), () => checkDns(context))
   const isDnsThere = dns.every(({ verdict }) => verdict === 'ok')
   const blobs: Aim = { check: 'large messages', expected: 'the bucket of MAILROOM_BLOB_URL' }
   const groups = await Promise.all([
     within(blobs, (signal) => checkBlobs(settings, signal)),
     examineClock(ntp, { known: database.findings, isSandbox: settings.delivery === 'sandbox' }),
-    examineNetwork(looks, { isDnsThere }),
-    examineStored(looks, { isCurrent: database.isCurrent, isDnsThere, domainsMs }),
+    examineNetwork(context, { isDnsThere }),
+    examineStored(context, { isCurrent: database.isCurrent, isDnsThere, domainsMs }),
   ])
   return [...machine, ...database.findings, ...dns, ...groups.flat()]
 }
@@ -122,7 +121,7 @@ async function examineClock(
   { known, isSandbox }: { known: Finding[]; isSandbox: boolean },
 ): Promise<Finding[]> {
   if (ntp === null) {
-    // Other clocks do not matter to mail that stays on this machine.
+    // In the sandbox mail stays on this machine, so a wrong clock does no harm.
     if (isSandbox || known.some(({ check }) => check === 'clock')) return []
     return [clockUnasked()]
   }
@@ -132,16 +131,16 @@ async function examineClock(
 
 /** Checks of the network, which need no database. */
 async function examineNetwork(
-  looks: Looks,
+  context: CheckContext,
   { isDnsThere }: { isDnsThere: boolean },
 ): Promise<Finding[]> {
-  const { settings } = looks
+  const { settings } = context
   const { inboxDomain, delivery, smtpHost, smtpPort } = settings
   const door: Aim = { check: 'mail door', expected: `${smtpHost}:${smtpPort} answers` }
   const host: Aim = { check: 'mail host', expected: `the MX of ${inboxDomain} answers` }
   const out: Aim = { check: 'port out', expected: 'connections to other mail servers' }
   const names: Aim = { check: 'name', expected: 'addresses and their names' }
-  const needsHosts = delivery !== 'sandbox' && !(isDnsThere && (await isNowhere(looks)))
+  const needsHosts = delivery !== 'sandbox' && !(isDnsThere && (await isNowhere(context)))
   const byDns = (aim: Aim, check: (signal: AbortSignal) => Promise<Finding[]>) =>
     isDnsThere || delivery === 'sandbox'
       ? within(aim, check)
@@ -152,31 +151,31 @@ async function examineNetwork(
       checkCertificate(settings, systemClock.now()),
     ]),
     needsHosts
-      ? byDns(host, (signal) => checkMailHosts(looks, signal))
+      ? byDns(host, (signal) => checkMailHosts(context, signal))
       : [notNeeded(host, `${inboxDomain} takes no mail from outside with these settings`)],
-    byDns(out, async (signal) => [await checkPortOut(looks, signal)]),
+    byDns(out, async (signal) => [await checkPortOut(context, signal)]),
     within({ check: 'relay', expected: 'the relay answers' }, async (signal) => [
-      await checkRelay(looks, signal),
+      await checkRelay(context, signal),
     ]),
-    byDns(names, () => checkNames(looks)),
+    byDns(names, () => checkNames(context)),
   ])
   return groups.flat()
 }
 
 /** Checks that need the database: its secrets, and the domains with their keys. */
 async function examineStored(
-  looks: Looks,
+  context: CheckContext,
   given: { isCurrent: boolean; isDnsThere: boolean; domainsMs: number },
 ): Promise<Finding[]> {
   const { isCurrent, isDnsThere, domainsMs: withinMs } = given
-  const { settings } = looks
+  const { settings } = context
   const records: Aim = {
     check: `records of ${settings.inboxDomain}`,
     expected: 'MX, SPF, DKIM and DMARC',
   }
   const checkOwn = (db: ReadDb | null) =>
     isDnsThere || settings.delivery === 'sandbox'
-      ? within(records, () => checkInboxDomain(looks, db))
+      ? within(records, () => checkInboxDomain(context, db))
       : Promise.resolve([unknown(records, 'DNS does not answer')])
   if (!isCurrent) return checkOwn(null)
   const db = await openToRead(settings)
@@ -185,7 +184,7 @@ async function examineStored(
     const groups = await Promise.all([
       within(key, async () => [await checkSecretKey(settings, db)]),
       checkOwn(db),
-      examineDomains(looks, db, { isDnsThere, withinMs }),
+      examineDomains(context, db, { isDnsThere, withinMs }),
     ])
     return groups.flat()
   } finally {
@@ -198,7 +197,7 @@ function dnsAim({ dnsServers }: Settings): Aim {
   return { check: 'DNS', expected: `${servers} answer` }
 }
 
-/** Any answer will do, even that the name does not exist. */
+/** Any answer will do, also the answer that the name does not exist. */
 async function checkDns({ settings, resolver }: { settings: Settings; resolver: Resolver }) {
   const aim = dnsAim(settings)
   const answer = await resolver.mx(settings.inboxDomain)

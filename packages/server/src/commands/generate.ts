@@ -1,5 +1,5 @@
-// Writing the files of this repository that are made of its tables. For contributors; a test fails
-// while one of them is not current.
+// Writes the files of this repository that are generated from its tables. For contributors; a test fails if one
+// of them is out of date.
 
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

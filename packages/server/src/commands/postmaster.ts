@@ -1,4 +1,4 @@
-// Reading the operator's mailbox: mail to postmaster of the service's domain.
+// Reads the operator's mailbox: mail to postmaster of the service's domain.
 
 import { findPostmasterMessage, listPostmasterMessages } from '#inbound/inbound-rows.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
@@ -7,7 +7,7 @@ import { withStore } from './with-store.ts'
 
 const PAGE_SIZE = 1_000
 
-/** One line a message, newest first, and on standard error how to see more when there is more. */
+/** Prints one line for each message, newest first, and on standard error the command for older ones, if any. */
 export async function listPostmasterCommand(options: { before?: string }): Promise<void> {
   const page = { limit: PAGE_SIZE, before: options.before ?? null }
   const { messages, next } = await withStore((store) => listPostmasterMessages(store.db, page))
@@ -18,7 +18,7 @@ export async function listPostmasterCommand(options: { before?: string }): Promi
   if (next !== null) process.stderr.write(`For more: mailroom postmaster list --before ${next}\n`)
 }
 
-/** The message byte for byte, to standard output. */
+/** Prints the message byte for byte. */
 export async function showPostmasterCommand(id: string): Promise<void> {
   const content = await withStore(async (store) => {
     if ((await findPostmasterMessage(store.db, id)) === null) {

@@ -9,10 +9,10 @@ import { type Log, type OpenedLog, openLog } from '#platform/log.ts'
 import { openMetrics, silentMetrics } from '#platform/telemetry/metrics.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
-/** A signal to a whole group of processes comes from its sender and again from npm, later on a busy machine. */
+/** A signal to a group of processes arrives twice: from its sender, and later from npm. Both count as one. */
 const ONE_SIGNAL_MS = 1_000
 
-/** From the signal to the exit, whatever still hangs: ten seconds are promised. */
+/** From the signal to the exit, whatever still hangs. The documentation promises ten seconds. */
 const EXIT_MS_MAX = DRAIN_MS + 1_500
 
 const SEAMS = { clock: systemClock, buildsConsole: true }
@@ -29,8 +29,8 @@ function exitInTime(log: Log, flush: () => void, code: number): void {
 
 /**
  * Serves until SIGTERM or SIGINT, drains, and exits 0. A second signal exits at once with 1. SIGHUP
- * looks at the certificate's files. Where a newer program has changed the database so that this one
- * does not work with it, it drains by itself and exits 1.
+ * reloads the certificate's files. If a newer program has changed the database so that this one does not work
+ * with it, the service drains and exits with 1.
  */
 export async function serve(): Promise<void> {
   const { settings, warnings } = loadSettings()
@@ -51,12 +51,12 @@ export async function serve(): Promise<void> {
   })
   process.on('SIGTERM', (signal) => void end(signal))
   process.on('SIGINT', (signal) => void end(signal))
-  // The supervisor restarts this program, which exits with this error until it is the newer program.
+  // The supervisor restarts the program, which exits with this error until it is replaced by the newer one.
   const onOutdated = (text: string) => {
     log.error({ reason: text }, 'a newer program has changed the database')
     void end('schema', 1)
   }
-  // A terminal that is closed ends what runs in it; to a service the same signal means: read again.
+  // From a closed terminal the signal means: end. A service without a terminal reloads its files.
   process.on('SIGHUP', (signal) => {
     if (process.stdout.isTTY === true) void end(signal)
     else void app?.reloadCertificate()
@@ -70,25 +70,25 @@ export async function serve(): Promise<void> {
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
 
-  let isKeyTold = false
-  const tellFirstAccount = (made: NewAccount, addresses: Addresses) => {
+  let isKeyShown = false
+  const announceFirstAccount = (made: NewAccount, addresses: Addresses) => {
     if (settings.bootstrapApiKey !== null) return
     process.stdout.write(describeFirstStart({ token: made.token, addresses, settings }))
-    isKeyTold = true
+    isKeyShown = true
   }
   try {
-    app = await openApp(settings, { ...SEAMS, log, metrics, tellFirstAccount, onOutdated })
+    app = await openApp(settings, { ...SEAMS, log, metrics, announceFirstAccount, onOutdated })
   } catch (error) {
     flush()
     throw explainListenError(error, settings)
   }
-  if (isKeyTold && app.firstAccount === null) process.stdout.write(NOT_THE_FIRST)
+  if (isKeyShown && app.firstAccount === null) process.stdout.write(NOT_THE_FIRST)
   const { findObstacle } = app
   health = await openHealth({ dataDir: settings.dataDir, findObstacle, log })
-  if (!isEnding()) tellReady(log, app, settings)
+  if (!isEnding()) logReady(log, app, settings)
 }
 
-function tellReady(log: Log, app: App, settings: Settings): void {
+function logReady(log: Log, app: App, settings: Settings): void {
   log.info(
     {
       database: app.database,
@@ -138,7 +138,7 @@ function endingOnce({ log, flush }: OpenedLog, close: () => Promise<void>): Endi
 
 /**
  * The banner of the first start, with the key, which is shown only now. It is written just before the account
- * is committed, so that no crash leaves a key that nobody knows; requests that come meanwhile wait.
+ * is committed, so that no crash leaves a key that nobody knows; requests that arrive meanwhile wait.
  */
 function describeFirstStart({
   token,

@@ -1,5 +1,5 @@
-// One start and end of the service on an empty directory, so that its first real start finds
-// everything compiled: for the moment after an installation.
+// Starts and ends the service on an empty directory after an installation, so that its code is compiled before
+// the first real start.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

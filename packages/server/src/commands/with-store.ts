@@ -1,4 +1,4 @@
-// Running a command on the store, beside a service that may be running on it.
+// Runs a command on the store, also while the service runs on it.
 
 import { existsSync } from 'node:fs'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
@@ -19,8 +19,8 @@ export type CommandStore = OpenStore & {
 }
 
 /**
- * Opens the store, runs, and closes it whatever happens. Where no service ever started it refuses,
- * unless `absent` is `make`.
+ * Opens the store, runs, and closes it whatever happens. Throws if there is no database, unless `absent` is
+ * `make`.
  */
 export async function withStore<Value>(
   run: (store: CommandStore) => Promise<Value>,

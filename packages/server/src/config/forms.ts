@@ -1,5 +1,4 @@
-// The forms that a setting's text may have, and how each is read. Nothing here knows which setting it reads, or
-// whether a file exists.
+// The forms of a setting's text, and their parsers. A parser knows neither the setting nor whether a file exists.
 
 import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
@@ -26,10 +25,12 @@ export const remotePort: Form<number> = wholeNumber(1, 65_535, 'a port, 1 to 655
 
 export const count: Form<number> = wholeNumber(1, COUNT_MAX, `a whole number, 1 to ${COUNT_MAX}`)
 
-/** Of 9 PB at most. */
+/** At most 9 PB. */
 export const bytes: Form<number> = form('a whole number of bytes, 0 or more', (text) =>
   /^\d{1,15}$/.test(text) ? Number(text) : undefined,
 )
+
+export const threads: Form<number> = wholeNumber(0, 64, 'a whole number, 0 to 64')
 
 export const days: Form<number> = wholeNumber(
   0,
@@ -47,7 +48,7 @@ export const path: Form<string> = form('a path', (text) =>
   text.includes('\0') ? undefined : resolve(text),
 )
 
-/** An address to listen on: IPv4, IPv6 (brackets are taken off) or a host name. */
+/** An address to listen on: IPv4, IPv6 (without its brackets) or a host name. */
 export const host: Form<string> = form('an IP address or a host name', (text) => {
   const bare = text.replace(/^\[(.*)\]$/, '$1')
   return isIP(bare) === 0 ? readDomain(text) : bare
@@ -56,7 +57,7 @@ export const host: Form<string> = form('an IP address or a host name', (text) =>
 /** Lower-cased and IDNA-encoded, without a dot at the end. */
 export const domain: Form<string> = form('a domain name', readDomain)
 
-/** Links with it stand on one line of a header section, which holds 998. */
+/** A link that begins with it must fit on one line of a header section, which has at most 998 characters. */
 const PUBLIC_URL_LENGTH_MAX = 300
 
 export const publicUrl: Form<string> = form(
@@ -64,14 +65,14 @@ export const publicUrl: Form<string> = form(
   (text) => {
     const url = readUrl(text, ['http:', 'https:'])
     if (url === undefined || url.username !== '' || url.password !== '') return undefined
-    // URL.search is '' for a lone '?', so the text itself is looked at.
+    // URL.search is '' for a lone '?', so this checks the text itself.
     if (/[?#]/.test(text)) return undefined
     if (url.href.length > PUBLIC_URL_LENGTH_MAX) return undefined
     return url.href.replace(/\/+$/, '')
   },
 )
 
-/** Without a secret, so that it may stand in a log. */
+/** Contains no secret, so that logs may show it. */
 export const collectorUrl: Form<string> = form(
   'an absolute http or https URL without user, query or fragment',
   (text) => {
@@ -99,7 +100,7 @@ export const relayUrl: Form<string> = form(
   },
 )
 
-/** What `dns.Resolver.setServers` takes: every entry with its port, IPv6 in brackets. */
+/** The form of `dns.Resolver.setServers`: every entry with its port, IPv6 in brackets. */
 export const dnsServers: Form<readonly string[]> = form(
   'IP addresses with or without a port, separated by commas, such as 192.0.2.1:53 or [2001:db8::1]:53',
   (text) => {
@@ -108,7 +109,7 @@ export const dnsServers: Form<readonly string[]> = form(
   },
 )
 
-/** An address alone is a range of one. IPv4-mapped addresses are to be compared as IPv4. */
+/** A lone address is a range of one. Callers compare IPv4-mapped addresses as IPv4. */
 export const addressRanges: Form<BlockList> = form(
   'IP addresses or ranges (CIDR), separated by commas, such as 127.0.0.1,10.0.0.0/8,2001:db8::/32',
   (text) => {
@@ -118,29 +119,29 @@ export const addressRanges: Form<BlockList> = form(
   },
 )
 
-/** Interface §2: what a key from configuration may be. */
+/** The characters and length of a key from the configuration. */
 export const apiKey: Form<string> = form(
   '24 to 128 characters of A–Z, a–z, 0–9, _ and -',
   (text) => (/^[A-Za-z0-9_-]{24,128}$/.test(text) ? text : undefined),
 )
 
-/** Kept as text, so that a log can be kept clear of it. */
+/** Kept as text, so that the log can remove it from messages. */
 export const secretKey: Form<string> = form(
   `${SECRET_KEY_BYTES} bytes as base64 or as ${2 * SECRET_KEY_BYTES} hexadecimal digits`,
   (text) => (decodeSecretKey(text) === null ? undefined : text),
 )
 
-/** The bytes of a secret key, null when the text has another form. */
+/** The bytes of a secret key; null when the text has another form. */
 export function decodeSecretKey(text: string): Uint8Array | null {
   const isHex = /^[0-9a-fA-F]{64}$/.test(text)
-  // Buffer passes over what is not base64, so the text must come back.
+  // Buffer ignores characters that are not base64, so the bytes must encode to the same text again.
   const key = Buffer.from(text, isHex ? 'hex' : 'base64')
   if (key.length !== SECRET_KEY_BYTES) return null
   const bare = text.replace(/=$/, '')
   return isHex || key.toString('base64') === `${bare}=` ? key : null
 }
 
-/** Travels in an Authorization header, so neither white space nor anything beyond ASCII. */
+/** A client sends it in an Authorization header, so it has no white space and only ASCII. */
 export const bearerToken: Form<string> = form(
   `up to ${TOKEN_LENGTH_MAX} visible ASCII characters without spaces`,
   (text) => (/^[\x21-\x7e]+$/.test(text) && text.length <= TOKEN_LENGTH_MAX ? text : undefined),
@@ -225,7 +226,7 @@ type S3Settings = Readonly<{
   bucket: string
   /** Without slashes at its ends; '' for none. */
   prefix: string
-  /** '' until it is known. */
+  /** '' before `withCredentials` has added it. */
   accessKeyId: string
   secretAccessKey: string
 }>
@@ -241,10 +242,10 @@ export const CREDENTIALS_EXPECTED =
 const REGION = 'us-east-1'
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html */
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
-/** Names that every server and every signature takes as they are. */
+/** Names that servers and signatures use without encoding. */
 const PREFIX = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}(?:\/|$)){0,8}$/
 
-/** An `s3:` URL has no access key yet where none stands in it. */
+/** An `s3:` URL may lack the access key; `withCredentials` adds it. */
 export const blobStore: Form<BlobStorePlace> = {
   expected: EXPECTED,
   read(text): Reading<BlobStorePlace> {
@@ -254,7 +255,7 @@ export const blobStore: Form<BlobStorePlace> = {
   },
 }
 
-/** The place with its default, and with the access key of the environment where it has none. */
+/** The given place or the default one, with the access key of the environment if it has none of its own. */
 export function withCredentials(
   given: { blobStore: BlobStorePlace | null; databaseUrl: string | null },
   env: Readonly<Record<string, string | undefined>>,
@@ -271,7 +272,7 @@ export function withCredentials(
   }
 }
 
-/** Half of an access key is none, and its name has to stand in a header. */
+/** Half of an access key is of no use, and its id has to fit into a header. */
 export function lacksCredentials(place: BlobStorePlace): boolean {
   if (typeof place === 'string') return false
   return !/^[!-~]{1,200}$/.test(place.accessKeyId) || place.secretAccessKey === ''
@@ -279,7 +280,7 @@ export function lacksCredentials(place: BlobStorePlace): boolean {
 
 function readS3(text: string): S3Settings | null {
   const url = URL.parse(text)
-  // The parser would take these as something else.
+  // A URL parser would give these characters another meaning.
   const [path = ''] = text.slice('s3://'.length).split('?')
   const isPlain = !path.includes('#') && !/\/(\/|(\.|%2e)+(\/|$))/i.test(path)
   if (url?.protocol !== 's3:' || url.port !== '' || !isPlain) return null

@@ -1,5 +1,5 @@
-// From an environment to settings, or to every mistake in it at once. A secret's value never gets
-// into a message. The only things asked of the machine are whether the named files are there.
+// Reads the settings from an environment, or lists all mistakes in it at once. No message contains the value of a
+// secret. Of the machine it reads only the named files.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -15,7 +15,7 @@ import {
   withStandardNames,
 } from './settings.ts'
 
-/** Of an operator's token that nobody can guess; shorter ones work and are warned of. */
+/** Length of an operator's token that nobody can guess; a shorter one works, with a warning. */
 const OPERATOR_TOKEN_LENGTH_MIN = 16
 
 export type SettingMistake = {
@@ -56,7 +56,7 @@ export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
     tlsFiles: tlsCert && tlsKey ? Object.freeze({ cert: tlsCert, key: tlsKey }) : null,
     limits,
   })
-  // A value that could not be read stands at its default, and must not be judged by it.
+  // A setting that could not be read has its default, which says nothing about the operator's configuration.
   const isRead = (...names: string[]) => !mistakes.some((mistake) => names.includes(mistake.name))
   mistakes.push(...judgeTogether(table, isRead))
   const { blobStore } = SETTINGS
@@ -85,6 +85,11 @@ export function describeMistake(mistake: SettingMistake): string {
 export function ownNamesOf({ publicUrl, smtpHostname }: Settings): string[] {
   const apiName = publicUrl === null ? [] : [new URL(publicUrl).hostname]
   return [...apiName, smtpHostname]
+}
+
+/** Only Linux has several threads share a port. */
+export function intakeThreadsOf({ intakeThreads }: Pick<Settings, 'intakeThreads'>): number {
+  return process.platform === 'linux' ? intakeThreads : Math.min(1, intakeThreads)
 }
 
 /** Base of absolute URLs, without a slash at the end. `httpPort` is the port that the server listens on. */
@@ -134,7 +139,7 @@ function warnOfWeakToken(token: string | null): string[] {
   ]
 }
 
-/** Mistakes that only two settings together show. */
+/** Mistakes in combinations of settings. */
 function judgeTogether(table: Table, isRead: (...names: string[]) => boolean): SettingMistake[] {
   const mistakes: SettingMistake[] = []
   const { delivery, relayUrl, dataDir, httpPort, smtpPort } = SETTINGS
@@ -218,7 +223,7 @@ function mistakeOf(setting: Setting<unknown>, text: string, expected: string): S
   return { name: setting.name, given, expected: expected + secret }
 }
 
-/** One line whatever was given, and not a long one. */
+/** One short line, whatever was given. */
 function quote(text: string): string {
   const isLong = text.length > SHOWN_LENGTH_MAX
   return JSON.stringify(isLong ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text)
@@ -229,21 +234,21 @@ function withoutUndefined(env: Environment): Environment {
 }
 
 const ENDING = '_FILE'
-/** A URL or a key; whoever names a disk image meant another file. */
+/** Size of a file with a secret, which is a URL or a key; a larger file was named by mistake. */
 const BYTES_MAX = 64 * 1024
 
 type Mistake = { name: string; given: string; expected: string }
 type Tables = readonly Readonly<Record<string, Setting<unknown>>>[]
 
-/** The name of each setting that may name a file, with the secret setting that the file is of. */
+/** The name of each setting that names a file, and the secret setting whose value is in the file. */
 function secretFileNames(tables: Tables): ReadonlyMap<string, Setting<unknown>> {
   const secrets = tables.flatMap((table) => Object.values(table)).filter((one) => one.isSecret)
   return new Map(secrets.map((setting) => [setting.name + ENDING, setting]))
 }
 
 /**
- * The environment with the secrets that lie in files, without spaces and line ends around them. A
- * mistake is a file that cannot be read, is empty or larger than 64 KiB, or is given beside its secret.
+ * The environment with the secrets that are in files, without spaces and line ends around them. A file is a
+ * mistake when it cannot be read, is empty or larger than 64 KiB, or is given beside its secret.
  */
 function readSecretFiles(
   given: Environment,
@@ -284,7 +289,7 @@ export function findNearest(text: string, candidates: readonly string[]): string
     .map((candidate) => ({ candidate, distance: distanceOf(text, candidate) }))
     .sort((a, b) => a.distance - b.distance)
   const nearest = ranked[0]
-  if (nearest === undefined) throw new Error('nothing to choose from')
+  if (nearest === undefined) throw new Error('there are no candidates')
   return nearest.candidate
 }
 
@@ -292,7 +297,7 @@ function distanceOf(text: string, candidate: string): number {
   return candidate.startsWith(text) ? 0 : editDistance(text, candidate)
 }
 
-/** Time is the product of the lengths, so what is beyond any real name's length is cut. */
+/** The time grows with the product of the lengths, so characters past the length of any real name are cut. */
 export function editDistance(left: string, right: string): number {
   const a = left.slice(0, COMPARED_LENGTH_MAX)
   const b = right.slice(0, COMPARED_LENGTH_MAX)

@@ -18,13 +18,13 @@ type LogLevel = (typeof LOG_LEVELS)[number]
 export type LimitSettings = Readonly<{
   apiPerMinute: number
   failedAuthPerMinute: number
-  /** Of one inbox, as the next. */
+  /** Sends of one inbox, as `sendsPerDay`. */
   sendsPerMinute: number
   sendsPerDay: number
   inboxesPerDay: number
-  /** Different strangers an inbox younger than 30 days may write to. */
+  /** Recipients who never wrote to the inbox, for an inbox younger than 30 days. */
   coldPerDay: number
-  /** The same over all inboxes of an account; null: what its plan says. */
+  /** The same over all inboxes of an account; null: by its plan. */
   coldAccountPerDay: number | null
   /** 0: no quota. */
   storedBytesPerAccount: number
@@ -43,11 +43,13 @@ export type Settings = Readonly<{
   smtpHost: string
   smtpPort: number
   reusePort: boolean
+  /** Threads that receive mail; 0: the main thread does. */
+  intakeThreads: number
   /** Null: none. */
   trustedProxies: BlockList | null
   /** Without a slash at the end; null: not given, see `publicUrlOf`. */
   publicUrl: string | null
-  /** Lower case, IDNA-encoded, as the next. */
+  /** Lower case and IDNA-encoded, as is `smtpHostname`. */
   inboxDomain: string
   smtpHostname: string
   delivery: Delivery
@@ -58,22 +60,22 @@ export type Settings = Readonly<{
   mxPort: number
   authenticateInbound: boolean
   rejectDmarcFailures: boolean
-  /** 0: never by themselves. */
+  /** 0: the service never rotates keys on its own. */
   dkimRotationDays: number
   allowPrivateEgress: boolean
   bootstrapApiKey: string | null
   bootstrapPlan: Plan
   adminToken: string | null
-  /** As text, see `decodeSecretKey`; null: of a file beside an embedded database, else none. */
+  /** As text, see `decodeSecretKey`; null: with the embedded database the key in a file, else none. */
   secretKey: string | null
   /** PEM files, absolute paths; null: a self-signed certificate made at the first start. */
   tlsFiles: Readonly<{ cert: string; key: string }> | null
   logLevel: LogLevel
   limits: LimitSettings
-  /** Null: figures and health are told by the API's port alone. 0: any free one. */
+  /** Null: only the API's port has metrics and health. 0: any free port. */
   metricsPort: number | null
   metricsHost: string
-  /** Base of a collector's OTLP address over HTTP; null: nothing is traced. */
+  /** Base of a collector's OTLP address over HTTP; null: no traces. */
   otlpEndpoint: string | null
   /** 0 to 1. */
   traceShare: number
@@ -133,6 +135,12 @@ export const SETTINGS = {
     forms.flag,
     { default: 'false' },
     'Allow other processes of this machine to listen on the same ports and share the connections (SO_REUSEPORT: Linux, FreeBSD). They must run as the same user.',
+  ),
+  intakeThreads: setting(
+    'MAILROOM_INTAKE_THREADS',
+    forms.threads,
+    { default: '0' },
+    'Threads that receive mail, for machines with more than two processor cores. 0 has the main thread receive it. Each takes some 40 MB of memory and, on PostgreSQL, five connections (ten if there is one thread). More than 1 needs Linux.',
   ),
   trustedProxies: setting(
     'MAILROOM_TRUSTED_PROXIES',
@@ -333,9 +341,9 @@ export const LIMIT_SETTINGS = {
 export type Setting<T> = Readonly<{
   name: string
   form: Form<T>
-  /** Text as an operator would write it; null when nothing is set then. */
+  /** Text as an operator would write it; null for a setting without a default. */
   default: string | null
-  /** What stands in the documentation where `default` says too little. */
+  /** The default in the words of the documentation, where `default` says too little. */
   defaultMeaning: string
   /** Its value never appears in a message or a log. */
   isSecret: boolean
@@ -344,7 +352,7 @@ export type Setting<T> = Readonly<{
 
 type Options = { default: string | null; meaning?: string; isSecret?: boolean }
 
-/** An entry of the table; `meaning` stands in the documentation where the default says too little. */
+/** An entry of the table. */
 function setting<T>(
   name: string,
   form: Form<T>,
@@ -370,7 +378,7 @@ function setting<T>(name: string, form: Form<T>, options: Options, sentence: str
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** With the name that all programs have for the collector, where ours is not given. */
+/** Takes the collector from OpenTelemetry's own variable if ours is not given. */
 export function withStandardNames(env: Environment): Environment {
   const { name } = SETTINGS.otlpEndpoint
   const isGiven = (env[name]?.trim() ?? '') !== ''

@@ -44,7 +44,7 @@ export type CarryOutcome =
   | { readonly kind: 'no-route'; readonly text: string }
 
 export type Carried = {
-  /** The host that was tried last; null when none was. */
+  /** The last host that was tried; null when none was. */
   readonly host: string | null
   /** The TLS version in use at the end, or null. */
   readonly tls: string | null
@@ -95,7 +95,7 @@ export function openDirectCarrier(options: DirectOptions): Carrier {
 type RelayOptions = HostCallerOptions & {
   /** `smtp[s]://user:password@host:port`. */
   readonly url: string
-  /** Asked before the system; null where the operator has set no DNS servers. */
+  /** Queried before the system's resolver; null if the operator has set no DNS servers. */
   readonly resolver: Resolver | null
 }
 
@@ -143,7 +143,7 @@ function placeOf(relay: Relay, address: string): Place {
   return { host, address, port, implicitTls, credentials, tls: tlsOf(relay, address) }
 }
 
-/** Nobody can listen on a connection to this machine itself, and certificates there are self-signed. */
+/** Nobody can eavesdrop on a connection within this machine, and certificates there are self-signed. */
 function tlsOf({ host, isTlsImplicit, credentials }: Relay, address: string): ClientTls {
   if (isLoopback(address)) return { kind: isTlsImplicit ? 'required' : 'opportunistic' }
   const isDemanded = isTlsImplicit || credentials !== null
@@ -155,8 +155,8 @@ type Addresses =
   | { readonly kind: 'fault'; readonly text: string }
 
 /**
- * Asks `resolver`, where there is one, then the system. Callers share an answer, and found addresses stay in use
- * while later lookups fail. The returned function never rejects.
+ * Asks `resolver`, if any, then the system's resolver. Callers share an answer, and found addresses stay in use while
+ * later lookups fail. The returned function never rejects.
  */
 function makeRelayAddresses(options: {
   host: string
@@ -213,7 +213,7 @@ export type Relay = {
   readonly credentials: Credentials | null
 }
 
-/** Reads `smtp[s]://user:password@host:port`. Throws for any other text, which it never shows: it has the password. */
+/** Reads `smtp[s]://user:password@host:port`. Throws for any other text, without showing it: it has a password. */
 export function readRelayUrl(text: string): Relay {
   const url = URL.parse(text)
   const isTlsImplicit = url?.protocol === 'smtps:'

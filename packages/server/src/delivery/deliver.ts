@@ -35,7 +35,12 @@ import { HOUR_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Group as AnyGroup, DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
-import { giveBack, type LeaseKeeper, openLeaseKeeper, outlastStore } from '#queue/lease-keeper.ts'
+import {
+  giveBack,
+  type LeaseKeeper,
+  openLeaseKeeper,
+  retryUntilStored,
+} from '#queue/lease-keeper.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import { BACKOFF_MS_MAX, nextAttemptAt } from '#queue/retry-schedules.ts'
 import type { Db } from '#schema/tables.ts'
@@ -69,9 +74,9 @@ export function openDeliveryQueue(
 }
 
 /**
- * Groups by the current next hop, because a delivery that was queued under another mode of delivery has
- * another lane. Groups also by domain where all mail has one next hop: a group has one reverse-path, and the
- * server that gets it may report on all recipients of the group.
+ * Groups by the current next hop, because a delivery that was queued under another mode of delivery has another
+ * lane. If all mail has one next hop, groups by domain too: a group has one reverse-path, and the server that gets it
+ * may report on all recipients of the group.
  */
 function groupByDomain(held: readonly HeldDelivery[], laneOf: (domain: string) => string): Group[] {
   const groups = new Map<string, [HeldDelivery, ...HeldDelivery[]]>()
@@ -119,22 +124,22 @@ type Holding = {
 }
 
 /**
- * Attempts the deliveries of the group that the worker still holds and records their outcomes; on return
- * the worker holds none of them. When `signal` is aborted, unsent deliveries go back to the queue. Rejects
- * only where an outcome could not be recorded before that: then the leases end by themselves.
+ * Attempts the deliveries of the group that the worker still holds and records their outcomes; on return the worker
+ * holds none of them. When `signal` is aborted, it returns unsent deliveries to the queue. Rejects only if an outcome
+ * could not be recorded by then; the leases expire on their own.
  */
 async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Promise<GroupOutcome> {
   const { worker, signal, leases } = holding
   const fields = { message: claimed[0].message_id }
-  const outlast: Outlast = (run) => outlastStore(deps, { fields, signal }, run)
-  const [first, ...rest] = await outlast(() => leases.confirm(claimed))
+  const untilStored: UntilStored = (run) => retryUntilStored(deps, { fields, signal }, run)
+  const [first, ...rest] = await untilStored(() => leases.confirm(claimed))
   if (first === undefined) {
-    // Deliveries that another worker took over stay with it; those of a deleted inbox go at the next claim.
+    // Another worker keeps the deliveries that it took over; the next claim removes those of a deleted inbox.
     await giveBack(deps, claimed, { leases, signal, fields })
     return 'returned'
   }
   const group: Group = [first, ...rest]
-  const { attempted, captured } = await attempt(deps, group, { ...holding, outlast })
+  const { attempted, captured } = await attempt(deps, group, { ...holding, untilStored })
   const untried = attempted.filter(({ outcome }) => isUntried(outcome, signal))
   const kept = attempted.filter((one): one is Attempted => !untried.includes(one))
   if (kept.length > 0) {
@@ -142,7 +147,7 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
     const { account_id: accountId, message_id: messageId } = first
     const [nowMs, eventId] = [deps.clock.now(), deps.makeId('evt')]
     const outcome = { worker, accountId, messageId, deliveries, captured, eventId, nowMs }
-    const ids = await outlast(() => deps.db.write(settleDeliveries, outcome))
+    const ids = await untilStored(() => deps.db.write(settleDeliveries, outcome))
     // A delivery that is tried again writes no event.
     if (deliveries.some(({ next_attempt_at }) => next_attempt_at === null)) deps.wakeEvents()
     report(
@@ -158,23 +163,23 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
   return groupOutcomeOf(attempted.map(({ outcome }) => outcome.kind))
 }
 
-/** Tries until the store is back. */
-type Outlast = <Value>(run: () => Promise<Value>) => Promise<Value>
+/** Retries while the store fails. */
+type UntilStored = <Value>(run: () => Promise<Value>) => Promise<Value>
 
-type Attempting = Pick<Holding, 'signal' | 'onAnswer'> & { outlast: Outlast }
+type Attempting = Pick<Holding, 'signal' | 'onAnswer'> & { untilStored: UntilStored }
 
 type Tried = Omit<Attempted, 'outcome'> & {
   outcome: Attempted['outcome'] | Extract<CarryOutcome, { kind: 'crowded' }>
 }
 
-/** Whether the delivery was not tried, or was cut on our side before anything was sent. */
+/** Whether the delivery was not tried, or this service cancelled it before anything was sent. */
 function isUntried({ kind }: Tried['outcome'], signal: AbortSignal): boolean {
   return kind === 'crowded' || (signal.aborted && NOT_SENT.has(kind))
 }
 
 const NOT_SENT: ReadonlySet<string> = new Set(['unsent', 'no-route'])
 
-/** An ambiguous end that our own abort caused says nothing about the server and is not counted. */
+/** Does not count an ambiguous end that our own abort caused: it says nothing about the server. */
 function settle(deps: DeliverDeps, one: Attempted, signal: AbortSignal): SettledDelivery {
   if (!signal.aborted || one.outcome.kind !== 'ambiguous') return settledOf(deps, one)
   const delivery = { ...one.delivery, ambiguous_attempts: 0 }
@@ -217,13 +222,13 @@ async function attempt(
     attempted: group.map((delivery) => ({ delivery, outcome, host: null, tls: null })),
     captured: null,
   })
-  // The last attempt was due long ago: a fault that keeps the delivery from ending must not go on for ever.
+  // The last attempt was due long ago. Without this, a lasting fault would keep the delivery in the queue for ever.
   const [{ expires_at: expiresAtMs }] = group
   if (deps.queueClock.now() > expiresAtMs + DELIVERY_GRACE_MS) return all({ kind: 'expired' })
   const message = await readOutgoing(deps, group, attempting)
   if ('kind' in message) return all(message)
   // deliverHere rejects before anything is stored, or not at all.
-  const { here, elsewhere } = await attempting.outlast(() => deliverHere(deps, group, message))
+  const { here, elsewhere } = await attempting.untilStored(() => deliverHere(deps, group, message))
   const [first, ...rest] = elsewhere
   if (first === undefined) return { attempted: here, captured: null }
   const { carrier } = deps
@@ -245,12 +250,12 @@ type OutgoingMessage = { raw: Uint8Array; reversePath: string }
 async function readOutgoing(
   deps: DeliverDeps,
   group: Group,
-  { outlast, signal }: Attempting,
+  { untilStored, signal }: Attempting,
 ): Promise<OutgoingMessage | Extract<Attempted['outcome'], { kind: 'unroutable' | 'no-route' }>> {
   // Reports to the return path of any recipient of the group may be about all of them.
   const [{ raw_id: rawId, return_path: returnPath }] = group
   try {
-    const find = () => outlast(() => findRawMessage(deps.db, rawId))
+    const find = () => untilStored(() => findRawMessage(deps.db, rawId))
     const row = await find()
     if (row === null) return DELETED
     // No retry here: a blob store may stay broken, and the attempt would keep its slot for ever.
@@ -258,7 +263,7 @@ async function readOutgoing(
     const raw = row.content ?? (await bytes())
     if (raw === null) {
       if (signal.aborted) return CUT_SHORT
-      // A deletion takes the row first and the bytes after it.
+      // A deletion removes the row first and then the bytes.
       if ((await find()) === null) return DELETED
       throw new Error(`The bytes of ${rawId} are not in the blob store.`)
     }

@@ -33,11 +33,11 @@ const ROUTE_LOOKUP_MS_MAX = 30 * SECOND_MS
 /** How long a route or a definite refusal is kept, whatever its TTL. */
 export const ROUTE_VALID_MS_MIN = 10 * SECOND_MS
 const ROUTE_VALID_MS_MAX = 5 * MINUTE_MS
-/** Long enough that a burst of mail to one destination asks once. */
+/** Long enough that a burst of mail to one destination queries DNS once. */
 export const ROUTE_FAULT_MS = 5 * SECOND_MS
 const ROUTES_KEPT_MAX = 10_000
 
-/** What a host must show before mail is given to it (RFC 8461 §4.2, RFC 7672 §2.2). */
+/** The TLS that a host must offer before it gets mail (RFC 8461 §4.2, RFC 7672 §2.2). */
 type RouteTls = Exclude<ClientTls, { readonly kind: 'none' }>
 
 export type RouteHost = {
@@ -69,9 +69,9 @@ export type RouterOptions = {
   readonly ownAddresses?: () => readonly string[]
   readonly chance: Chance
   readonly clock: Clock
-  /** The port for mail, by which TLSA records are found. Default 25. */
+  /** The port for mail, which is part of the names of TLSA records. Default 25. */
   readonly port?: number
-  /** Default: by HTTPS from `mta-sts.` and the destination. */
+  /** Default: a fetch by HTTPS from the host `mta-sts.` before the destination. */
   readonly fetchPolicy?: FetchPolicy
   /** How long mail waits for the record of an MTA-STS policy. Default STS_RECORD_WAIT_MS_MAX. */
   readonly recordWaitMs?: number
@@ -148,7 +148,7 @@ function routeToLiteral(literal: string, isAllowed: AddressGuard): FoundRoute {
   return { route: { kind: 'hosts', hosts }, keptMs: ROUTE_VALID_MS_MAX }
 }
 
-/** A route and the time for which it may be remembered. */
+/** A route and the time for which it may be cached. */
 type FoundRoute = { readonly route: Route; readonly keptMs: number }
 
 /** `ttlMs` is the TTL of the deciding answers, by default the shortest time. */
@@ -304,7 +304,7 @@ function sortByPreference(records: readonly MxRecord[], chance: Chance): MxRecor
 type HostFinding =
   | {
       readonly kind: 'usable'
-      /** IPv4 first: more machines have an IPv4 route and a name for it. */
+      /** IPv4 first: more machines have an IPv4 route and a PTR record for it. */
       readonly addresses: readonly string[]
       /** Null where DANE demands nothing. */
       readonly dane: RouteTls | null
@@ -368,7 +368,7 @@ async function findDane(
   return null
 }
 
-/** RFC 8461 §3.3 suggests 64 KiB and one minute; mail waits for it, so less. */
+/** RFC 8461 §3.3 suggests 64 KiB and one minute; the time is shorter here because mail waits for the policy. */
 const STS_POLICY_BYTES_MAX = 64 * 1024
 const STS_FETCH_MS_MAX = 10 * SECOND_MS
 /** The TXT lookup runs beside that of MX, and mail waits no longer for it. */
@@ -443,7 +443,7 @@ export type FetchPolicy = (destination: string) => Promise<FetchedPolicy>
 export type FetchPolicyOptions = {
   readonly resolver: Resolver
   readonly allowPrivate: boolean
-  /** Ends fetches on their way. */
+  /** Ends fetches under way. */
   readonly signal: AbortSignal
   /** 443 unless given. */
   readonly port?: number
@@ -484,7 +484,7 @@ export function makeFetchPolicy(options: FetchPolicyOptions): FetchPolicy {
       const fail = (text: string) => finish({ kind: 'fault', text: `MTA-STS policy: ${text}` })
       outgoing.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? error.message))
       outgoing.on('response', (response) => {
-        // The connected address must be one that the lookup allowed.
+        // The socket's address must be one that the lookup allowed.
         const address = response.socket.remoteAddress ?? ''
         if (!isAllowed(address)) return fail('a forbidden address')
         if (response.statusCode !== 200) return fail(`status ${response.statusCode}`)

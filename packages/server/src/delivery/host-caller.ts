@@ -15,22 +15,22 @@ import type { Clock } from '#platform/clock.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-/** Connections kept for their next message, how long, and how many messages each carries. */
+/** Idle connections kept for a next message. */
 const IDLE_CONNECTIONS_MAX = 200
 export const IDLE_CONNECTION_MS_MAX = 5 * SECOND_MS
 const TRANSACTIONS_PER_CONNECTION_MAX = 100
 /** Connections to one address, whatever the destinations; further messages wait for a slot. */
 const CONNECTIONS_PER_HOST_MAX = 20
 /**
- * How long a message waits for a slot; as many messages wait as there are slots. Messages for one busy host
- * must not take all attempts. Long enough for one connection to end and another to open.
+ * How long a message waits for a slot; as many messages may wait as there are slots. Long enough for one connection
+ * to end and another to open, and short enough that messages for one busy host do not take all attempts.
  */
 export const HOST_SLOT_WAIT_MS_MAX = 500
 /** A host that did not answer in time is skipped for this long; the first retry of a message comes later. */
 const SILENT_HOST_MS = 30 * SECOND_MS
 const SILENT_HOSTS_MAX = 10_000
 
-/** An answer counts as recent for as long as the longest wait for an answer. */
+/** An answer is recent for as long as a message may wait for an answer at most. */
 const ANSWERED_LATELY_MS = defaultClientTimeouts.finalDotMs
 
 export type Place = {
@@ -54,7 +54,7 @@ export type HostCallerOptions = {
 }
 
 export type WatchedMail = OutgoingMail & {
-  /** Called when a host has greeted, whatever becomes of the message afterwards. */
+  /** Called when a host has sent its greeting, whatever happens to the message afterwards. */
   readonly onAnswer?: (() => void) | undefined
 }
 
@@ -80,22 +80,22 @@ const CROWDED: Crowded = {
   text: 'Too many messages to this host are in progress',
 }
 
-/** Sends a message to the first of several addresses that takes it, over an idle connection or a new one. */
+/** Sends a message to the first of several addresses that accepts it, over an idle connection or a new one. */
 export class HostCaller {
   readonly #options: HostCallerOptions
   readonly #pool = new ConnectionPool()
-  /** By address. */
+  /** Slots by address. */
   readonly #connections = new Semaphore({
     limitPerKey: CONNECTIONS_PER_HOST_MAX,
     waitingPerKeyMax: CONNECTIONS_PER_HOST_MAX,
     waitMsMax: HOST_SLOT_WAIT_MS_MAX,
   })
   /**
-   * Places that are skipped for a while, because trying them takes minutes or does harm. Otherwise every message
-   * for a host that is gone would wait as long as the first.
+   * Places that are skipped for a while, because an attempt takes minutes or does harm. Otherwise every message for a
+   * dead host would wait as long as the first.
    */
   readonly #skipped: Cache<Trouble>
-  /** When a place last answered a message: then one message that hangs says nothing about others. */
+  /** When a place last answered a message. After a recent answer, a message that hangs says nothing about others. */
   readonly #answeredAtMs: Cache<number>
 
   constructor(options: HostCallerOptions) {
@@ -245,7 +245,7 @@ type Call = {
 
 type Tried = { readonly called: Called<RecipientOutcome>; readonly trouble: Trouble }
 
-/** The outcome after all places: that of a host which may work later, else the last refusal. */
+/** The outcome after all places: that of a host that may work later, else the last refusal. */
 function conclude(tried: readonly Tried[], mail: OutgoingMail): Called<RecipientOutcome> {
   const last = tried.findLast(({ trouble }) => !isRefusal(trouble)) ?? tried.at(-1)
   if (last === undefined) throw new Error('There was no host to try.')
@@ -314,7 +314,7 @@ function troubleOf(outcome: RecipientOutcome, tls: string | null): Trouble | nul
 
 /**
  * Opportunistic TLS falls back to clear text after a failed handshake (RFC 7435). Under TLS 1.3 a server may
- * give up the handshake after ours is done, and then closes at EHLO.
+ * abort the handshake after ours is done, and then closes at EHLO.
  */
 function isOfHandshake({ stage, failure }: Trouble): boolean {
   return stage === 'starttls' || stage === 'tls' || (stage === 'ehlo' && failure.kind === 'network')
@@ -361,7 +361,7 @@ class ConnectionPool {
     return null
   }
 
-  /** Keeps a connection for a while where it is usable, else ends it with QUIT. Always resolves when done. */
+  /** Keeps a usable connection for a while and ends any other with QUIT. Never rejects. */
   async put(key: PoolKey, client: SmtpClient): Promise<void> {
     if (!client.isUsable()) return client.destroy()
     if (this.#isClosed || client.transactions >= TRANSACTIONS_PER_CONNECTION_MAX) {

@@ -1,7 +1,7 @@
 // Checks of custom domains. A check asks DNS for the domain's records, a pure function decides what follows,
 // and one transaction writes it.
 
-import type { Domain as DomainShape } from '@mailroom/contract/shapes/domain.ts'
+import type { Domain as DomainShape } from '@mailroom/contract/domains.ts'
 import { onAbort, raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
@@ -44,7 +44,7 @@ export type VerifyDeps = CheckDeps & { domainChecks: DomainChecks }
 type DomainNamed = { accountId: string; domainId: string }
 
 /**
- * The domain after a fresh check, which may have changed its status; concurrent calls share one check.
+ * The domain after a new check, which may have changed its status; concurrent calls share one check.
  * `domain_taken` when DNS has all required records but another account has verified the domain,
  * `rate_limit_exceeded` when too many checks of the account wait. Where DNS does not answer, nothing changes,
  * and the hint of the record says so.
@@ -78,7 +78,7 @@ function presentAsked(one: AskedRecord, checks: readonly RecordCheck[]) {
   return { ...presentRecord(one.record, checks), hint }
 }
 
-/** Checks the domains that are due, as many at once as a process may; true when there may be more. */
+/** Checks due domains, up to DOMAIN_CHECKS_AT_ONCE at once; true when there may be more. */
 export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Promise<boolean> {
   const nowMs = deps.clock.now()
   // Most calls find nothing, and should not cost a write.
@@ -145,7 +145,7 @@ export function openDomainChecks(): DomainChecks {
   }
 }
 
-/** Checks that were overtaken by another process's before the other outcome is taken. */
+/** Attempts, because a check of another process may finish first; after the last its outcome counts. */
 const ATTEMPTS_MAX = 3
 
 type CheckedDomain =
@@ -181,8 +181,8 @@ type Answers = { kind: 'answered'; checks: RecordCheck[]; isRight: boolean; nowM
 type SureAnswers = Answers & { isSure: boolean }
 
 /**
- * Asks a second time at once where the status is to change: one of the domain's name servers may be behind the
- * others. A mistake in DNS that lasts for both queries is not recognised as one.
+ * Repeats the queries at once if the status would change: one of the domain's name servers may be behind the others.
+ * A fault of DNS that lasts for both queries goes unnoticed.
  */
 async function askUntilSure(
   deps: CheckDeps,
@@ -252,7 +252,7 @@ async function settle(
 /** All queries of a check start at once; a query that takes longer is a fault. */
 const DOMAIN_CHECK_MS_MAX = 10 * SECOND_MS
 
-/** What DNS has of one record, or why that is unknown. */
+/** The answer of DNS for one record, or the reason why it is unknown. */
 export type AskedRecord =
   | { readonly kind: 'check'; readonly record: DnsRecord; readonly check: RecordCheck }
   | { readonly kind: 'fault'; readonly record: DnsRecord; readonly text: string }

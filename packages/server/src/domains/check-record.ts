@@ -7,7 +7,7 @@ import type { RecordCheck } from './domain.ts'
 /** Records of an answer that are kept to be shown, and characters of each. */
 export const FOUND_RECORDS_MAX = 20
 export const FOUND_TEXT_LENGTH_MAX = 1_000
-/** Hosts that a hint names. */
+/** Foreign MX hosts that a hint names. */
 const RIVALS_NAMED_MAX = 3
 
 /** The answer of DNS: records, certainly none, or unknown. */
@@ -71,7 +71,7 @@ function checkOwnership({ name, value }: DnsRecord, found: readonly string[]): V
 
 /** RFC 7208 §4.5: with more than one record, none counts. */
 function checkSpf({ name, value }: DnsRecord, found: readonly string[]): Verdict {
-  // Meant as an SPF record, even where receivers do not take it for one.
+  // Meant as an SPF record, even if receivers do not accept it as one.
   const records = found.filter((text) => /^\s*v=spf1(?:\s|$)/i.test(text))
   const [record, ...others] = records
   if (record === undefined) return { status: 'missing', found: [], hint: null }
@@ -165,7 +165,7 @@ export function hintToPublish({ type, name, priority, required }: DnsRecord): st
 }
 
 /**
- * A foreign text made safe to show: bounded, with control and formatting characters escaped as in zone files
+ * Makes a foreign text safe to show: bounded, with control and formatting characters escaped as in zone files
  * (RFC 1035 §5.1).
  */
 function showText(text: string): string {

@@ -1,4 +1,4 @@
-// Adding a custom domain to an account.
+// Adds a custom domain to an account.
 
 import { findPod } from '#accounts/accounts-rows.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
@@ -16,7 +16,7 @@ import {
   insertDomain,
 } from './domain-rows.ts'
 
-/** Domains whose keys are made at once, and those of one account that wait for it. */
+/** Creations of domains at once, and creations of one account that wait: making keys takes long. */
 export const DOMAIN_CREATIONS_AT_ONCE = 1
 export const DOMAIN_CREATIONS_WAITING_MAX = 100
 
@@ -30,7 +30,7 @@ export type CreateDomain = {
   pod: string | null
 }
 
-/** Making keys takes as long as a thousand other requests. */
+/** Limits creations, because making the keys takes as long as a thousand other requests. */
 export function openDomainCreations(): Semaphore {
   const text = 'Too many domains of this account are being created.'
   return new Semaphore({
@@ -48,7 +48,7 @@ export type CreateDomainDeps = MakeKeyDeps & {
 }
 
 /**
- * A pending domain with its keys. `invalid_domain` with the reason, `invalid_pod`, `domain_taken`,
+ * Adds a pending domain with its keys. Errors: `invalid_domain` with the reason, `invalid_pod`, `domain_taken`,
  * `domain_limit_reached`, `rate_limit_exceeded` when too many creations of the account wait.
  */
 export async function createDomain(deps: CreateDomainDeps, input: CreateDomain): Promise<Domain> {

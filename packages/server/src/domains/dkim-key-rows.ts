@@ -57,7 +57,7 @@ export async function listKeysOfDomains(
   return Map.groupBy(rows.map(toDkimKey), ({ ownerId }) => ownerId)
 }
 
-/** All but the private half. */
+/** All columns but the private half. */
 const SHOWN_COLUMNS = [
   'id',
   'owner_id',
@@ -205,7 +205,7 @@ async function lockOwner(tx: Tx, ownerId: string): Promise<boolean> {
   return (await lockRows(tx, query).executeTakeFirst()) !== undefined
 }
 
-/** Notes when DNS was first seen to have a key; null notes that DNS no longer has it. */
+/** Writes when a check first found a key in DNS; null means that DNS no longer has it. */
 export const markPublished = transaction({
   name: 'markPublished',
   accountOf: () => null,
@@ -227,7 +227,7 @@ export const markPublished = transaction({
   },
 })
 
-/** Notes which keys of a domain a check found in DNS, and which it no longer found. */
+/** Writes which keys of a domain a check found in DNS, and which it no longer found. */
 export async function noteKeysSeen(
   tx: Tx,
   ownerId: string,

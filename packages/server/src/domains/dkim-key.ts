@@ -1,4 +1,4 @@
-// DKIM keys: what a key is, and making the keys of a domain. Private halves leave this file sealed.
+// DKIM keys, and making the keys of a domain. This file seals private halves before it returns them.
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { formatKeyRecord, publicKeyOf } from '@mailroom/mail/dkim.ts'
@@ -25,7 +25,7 @@ export type DkimKey = {
   readonly publicKey: string
   /** Whether the domain fails its check without the record: not before the key signs, nor after. */
   readonly isRequired: boolean
-  /** When DNS was first seen to have the record. */
+  /** When a check first found the record in DNS. */
   readonly publishedAtMs: number | null
   readonly activatedAtMs: number | null
   readonly retiredAtMs: number | null
@@ -39,7 +39,7 @@ export type DkimOwner = { readonly ownerId: string; readonly domain: string }
 export const SERVICE_OWNER = 'service'
 
 /**
- * One key signs while the other is published, so that they can change places without a gap. The selectors of a
+ * One key signs while the other is published, so that they can be switched without a gap. The selectors of a
  * custom domain have a random suffix, so that two accounts with one domain never share a name in DNS.
  */
 const DKIM_SELECTORS = { first: 'mr1', second: 'mr2' } as const
@@ -54,7 +54,7 @@ export function dkimKeyRecord({ publicKey }: Pick<DkimKey, 'publicKey'>): string
   return formatKeyRecord(publicKey)
 }
 
-/** The context that its private half is sealed with. */
+/** The context with which its private half is sealed. */
 export function dkimKeyContext({
   ownerId,
   domain,
@@ -77,8 +77,8 @@ export type MakeKeyDeps = {
 const SELECTOR_SUFFIX_LENGTH = 6
 
 /**
- * The two keys of a new domain, active and standby; 15 to 500 ms each. Later keys get the same two selectors,
- * which are the domain's alone: a name in DNS may have one key only (RFC 6376 §3.6.2.2).
+ * Makes the two keys of a new domain, active and standby; 15 to 500 ms each. Later keys get the same two selectors,
+ * which no other domain has: a name in DNS may have one key only (RFC 6376 §3.6.2.2).
  */
 export async function makeDomainKeys(
   deps: MakeKeyDeps & { chance: Chance },
@@ -136,7 +136,7 @@ export function keyRow(
   }
 }
 
-/** The private half of a key; throws for what was sealed with another key or context. */
+/** The private half of a key; throws if it was sealed with another key or context. */
 export function unsealKey(sealer: Sealer, sealed: Uint8Array, context: string): KeyObject {
   const plain = sealer.open(sealed, context)
   if (plain === null)

@@ -16,7 +16,7 @@ import { deleteDkimKeys, insertDkimKeys } from './dkim-key-rows.ts'
 import type { Domain, DomainStatus, RecordCheck } from './domain.ts'
 import { nextCheckAt } from './domain.ts'
 
-/** The holder of a domain; null when nobody here ever verified it. For arriving mail. */
+/** The holder of a domain, for arriving mail; null when no account ever verified it. */
 export async function findServedDomain(
   db: ReadDb,
   domain: string,
@@ -37,7 +37,7 @@ const selectHolder = statement<
     .where('is_holder', '=', 1),
 )
 
-/** The holder's domain of this name; null when nobody here ever verified it. */
+/** The holder's domain of this name; null when no account ever verified it. */
 export async function findHeldDomain(db: ReadDb, domain: string): Promise<Domain | null> {
   const row = await db.read
     .selectFrom('domains')
@@ -206,7 +206,7 @@ export const insertDomain = transaction({
   },
 })
 
-/** The account that keeps this one from adding a domain with these rows; null for none. */
+/** Whose rows prevent this account from adding the domain; null for nobody's. */
 export function findTaker(
   rows: readonly Pick<Domain, 'accountId' | 'isHolder' | 'status'>[],
   accountId: string,
@@ -311,7 +311,7 @@ export async function lockDomainsNamed(tx: Tx, domain: string): Promise<Domain[]
   return (await lockRows(tx, query).execute()).map(toDomain)
 }
 
-/** Keeps the domain's total of inboxes; the caller has locked its row. */
+/** Changes the domain's total of inboxes; the caller has locked its row. */
 export async function changeDomainInboxCount(
   tx: Tx,
   { domainId, by }: { domainId: string; by: 1 | -1 },

@@ -22,9 +22,9 @@ export type Domain = {
   /** The results of the last check; empty before the first. */
   checks: RecordCheck[]
   inboxCount: number
-  /** Whether its mail is this account's. True in every status, until another account verifies the domain. */
+  /** Whether this account gets its mail. Stays true in every status until another account verifies the domain. */
   isHolder: boolean
-  /** Whether MX and SPF name this service, so that bounces may come to an address on it. */
+  /** Whether MX and SPF name this service, so that return paths may be on this domain. */
   takesBounces: boolean
   degradedAtMs: number | null
   nextCheckAtMs: number | null
@@ -47,8 +47,8 @@ export type RecordCheck = {
 }
 
 /**
- * Whether mail that an inbox here sends to the domain stays here. A domain that has failed gets its mail where
- * its MX record points, as from any other sender: an account cannot keep the mail for a domain that it has lost.
+ * Whether mail that an inbox here sends to the domain stays here. Mail to a failed domain goes to the hosts of its MX
+ * records: an account cannot keep the mail of a domain that it has lost.
  */
 export function isLocal(domain: Pick<Domain, 'status' | 'isHolder' | 'checks'>): boolean {
   if (isUsable(domain)) return true
@@ -62,7 +62,7 @@ export function isUsable({ status, isHolder }: Pick<Domain, 'status' | 'isHolder
   return isHolder && (status === 'verified' || status === 'degraded')
 }
 
-/** A new domain fails when DNS does not have its records by then. */
+/** A new domain fails when DNS does not have its records after this time. */
 const DOMAIN_PENDING_MS_MAX = 14 * DAY_MS
 /** A degraded domain fails after this time, and then no mail is sent from it. */
 const DOMAIN_DEGRADED_MS_MAX = 72 * HOUR_MS
@@ -98,8 +98,7 @@ export function nextStatus(
 }
 
 /**
- * The time of the next check that nobody requests: no later than the deadline of a wrong domain, and never
- * in the past.
+ * The time of the next periodic check: no later than the deadline of a wrong domain, and never in the past.
  */
 export function nextCheckAt(state: DomainState, nowMs: number): number {
   const isNew = state.status === 'pending' && nowMs < state.createdAtMs + NEW_DOMAIN_MS
@@ -108,7 +107,7 @@ export function nextCheckAt(state: DomainState, nowMs: number): number {
   return deadline > nowMs ? Math.min(regular, deadline) : regular
 }
 
-/** The domain fails unless DNS has its records by then. */
+/** The time at which the domain fails unless DNS has its records. */
 function deadlineOf({ status, createdAtMs, degradedAtMs }: DomainState): number {
   if (status === 'pending') return createdAtMs + DOMAIN_PENDING_MS_MAX
   if (status === 'degraded' && degradedAtMs !== null) return degradedAtMs + DOMAIN_DEGRADED_MS_MAX

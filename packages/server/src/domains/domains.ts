@@ -26,7 +26,7 @@ export {
   settledAt,
 } from './rotate-keys.ts'
 export {
-  DKIM_KEY_LOOK_MS,
+  DKIM_KEY_REREAD_MS,
   ensureServiceKeys,
   listServiceRecords,
   openSigners,

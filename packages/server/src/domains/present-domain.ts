@@ -1,6 +1,6 @@
 // A custom domain as the API shows it: its records to publish, with the last check of each.
 
-import type { DomainRecord, Domain as DomainShape } from '@mailroom/contract/shapes/domain.ts'
+import type { DomainRecord, Domain as DomainShape } from '@mailroom/contract/domains.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
 import { hintToPublish } from './check-record.ts'

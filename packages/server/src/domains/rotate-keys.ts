@@ -26,8 +26,8 @@ import {
 import { ensureServiceKeys, olderKeyName, type ServiceKeyDeps, serviceOwner } from './signers.ts'
 
 /**
- * A retiring key stays published for so long: mail waits up to 48 hours here and as long at relays, and some
- * recipients verify it only when they read it.
+ * How long a retiring key stays published: mail waits up to 48 hours here and as long at relays, and some recipients
+ * verify it only when they read it.
  */
 export const DKIM_RETIRING_MS = 7 * DAY_MS
 /** Keys read by one query, and those worked on at once. */
@@ -45,7 +45,7 @@ type RotationSchedule = {
   usesServiceKeys: boolean
 }
 
-/** Domains named in a line of the log. */
+/** Domains that a log line names. */
 const NAMES_LOGGED_MAX = 10
 
 /**
@@ -64,7 +64,7 @@ export async function rotateDueKeys(
     replaceRetired(deps, key),
   )
   if (schedule.rotationDays === 0) return
-  // A little ahead, so that a record published in time has settled by the due time.
+  // Checks the next keys some time ahead, so that a record published in time has settled by the due time.
   const dueMs = deps.clock.now() - schedule.rotationDays * DAY_MS
   const overdue: string[] = []
   await forEachDue(
@@ -86,7 +86,7 @@ export async function rotateDueKeys(
   )
 }
 
-/** Gives a query up when a name server is silent, and at a shutdown. */
+/** Ends a query when a name server is silent, and at a shutdown. */
 function boundedResolver(
   resolver: TxtResolverDeps['resolver'],
   closing: AbortSignal,
@@ -118,7 +118,7 @@ function isInUse(
 /** The keys of custom domains are checked with their other records. */
 async function checkServiceKeys(deps: DueKeysDeps): Promise<void> {
   const kept = await listDkimKeys(deps.db, serviceOwner(deps))
-  // The first is made with the first mail.
+  // The first key is made with the first mail.
   if (kept.length === 0) return
   const keys = await ensureServiceKeys(deps)
   for (const key of keys.filter(({ publishedAtMs }) => publishedAtMs === null)) {
@@ -176,8 +176,8 @@ async function forEachDue(
 }
 
 /**
- * Between the first time a record is seen and the first use of its key: caches and slow name servers may return
- * the selector's former record for so long.
+ * Time between the first sight of a record in DNS and the first use of its key: until then caches and slow name
+ * servers may return the selector's former record.
  */
 const DKIM_SETTLING_MS = DAY_MS
 
@@ -227,7 +227,7 @@ export async function rotateKey(
   return switchKeys(deps, { active, standby })
 }
 
-/** When a key that DNS has now will have settled; null when it has. */
+/** When a key that DNS has now will be settled; null when it is already. */
 export function settledAt(key: DkimKey, nowMs: number): number | null {
   const settledAtMs = (publishedSince(key, nowMs) ?? nowMs) + DKIM_SETTLING_MS
   return settledAtMs <= nowMs ? null : settledAtMs
@@ -261,7 +261,7 @@ async function findInDns({ resolver }: TxtResolverDeps, key: DkimKey): Promise<D
   return { kind: isPresent ? 'present' : 'absent' }
 }
 
-/** Writes since when DNS has a key, or that DNS no longer has it. */
+/** Writes since when DNS has the key, or that DNS no longer has it. */
 async function notePresence(
   { db, clock }: { db: Db; clock: Clock },
   key: DkimKey,

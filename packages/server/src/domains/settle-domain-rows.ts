@@ -21,14 +21,14 @@ import { isHeld, lockDomainsNamed, toDomain } from './domain-rows.ts'
 
 /** A check without an outcome, because DNS did not answer or the process died, is due again after this time. */
 const DOMAIN_CHECK_RETRY_MS = 10 * MINUTE_MS
-/** Due checks among which those of different accounts are found: more than one account has domains. */
+/** Due checks that are read to find some of different accounts: more than one account may have domains. */
 const DOMAIN_CHECKS_SEEN_MAX = 5_000
 
 type DomainSettling = {
   accountId: string
   domainId: string
   domain: string
-  /** Both as they were before DNS was asked: a later outcome of another check is not overwritten. */
+  /** Status and holder before DNS was asked, so that a later outcome of another check is not overwritten. */
   status: DomainStatus
   lastCheckedAtMs: number | null
   checks: RecordCheck[]
@@ -100,7 +100,7 @@ function degradedSince({ degradedAtMs }: Domain, nowMs: number): number {
   return degradedAtMs === null || degradedAtMs > nowMs + CLOCK_SKEW_MS ? nowMs : degradedAtMs
 }
 
-/** The domain's mail is this account's from now on; the inboxes of others keep their messages. */
+/** Gives the domain's mail to this account from now on; the inboxes of others keep their messages. */
 async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Promise<void> {
   await holdMail(tx, [domain, ...others])
   for (const other of others) {
@@ -123,7 +123,7 @@ async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Prom
     .execute()
 }
 
-/** Waits for mail that is being stored in inboxes of these domains, and holds up further mail until the commit. */
+/** Waits for mail that is being stored in inboxes of these domains, and blocks further mail until the commit. */
 async function holdMail(tx: Tx, domains: readonly Domain[]): Promise<void> {
   const ids = domains.map(({ id }) => id)
   // Arriving mail locks the same rows in the same order.

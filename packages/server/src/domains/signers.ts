@@ -1,5 +1,5 @@
-// Signing mail with the keys of its domain. Nobody creates the inbox domain of the settings, so its keys are made
-// when they are first needed.
+// Signs mail with the keys of its domain. Nobody creates the inbox domain of the settings, so its keys are made when
+// they are first needed.
 
 import { openSigner, type Signer } from '@mailroom/mail/dkim.ts'
 import { Cache } from '#platform/cache.ts'
@@ -22,8 +22,8 @@ import {
 import { ensureDkimKeys, findActiveDkimKey, listDkimKeys } from './dkim-key-rows.ts'
 import { type DnsRecord, serviceDnsRecords } from './dns-records.ts'
 
-/** How long a process may go on signing with a key that another process has retired; it is still published. */
-export const DKIM_KEY_LOOK_MS = 10 * SECOND_MS
+/** How long a process may still sign with a key that another process has retired, and that is still published. */
+export const DKIM_KEY_REREAD_MS = 10 * SECOND_MS
 /** Domains whose opened key is cached. */
 const DKIM_SIGNERS_KEPT_MAX = 500
 
@@ -38,7 +38,7 @@ export type Signers = {
 type Opened = { readonly keyId: string; readonly signer: Signer }
 type Kept = { opened: Promise<Opened>; readonly readAtMs: number }
 
-/** An opened key is read anew every DKIM_KEY_LOOK_MS, so that a rotation by any process takes effect. */
+/** Reads an opened key again every DKIM_KEY_REREAD_MS, so that a rotation by any process takes effect. */
 export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
   const kept = new Cache<Kept>({ entriesMax: DKIM_SIGNERS_KEPT_MAX })
 
@@ -46,7 +46,7 @@ export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
     const name = `${ownerId} ${domain}`
     const before = kept.get(name)
     const nowMs = deps.clock.monotonic()
-    if (before !== null && nowMs - before.readAtMs < DKIM_KEY_LOOK_MS) return before.opened
+    if (before !== null && nowMs - before.readAtMs < DKIM_KEY_REREAD_MS) return before.opened
     const opened = openActive(deps, { ownerId, domain }, before?.opened)
     const entry = { opened, readAtMs: nowMs }
     // After a failure the next message tries again.

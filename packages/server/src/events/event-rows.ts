@@ -55,8 +55,8 @@ export async function findEventPosition(
 }
 
 /**
- * Clocks of processes differ, and an event is written a moment after its id was made: the position of an id
- * is searched from so many milliseconds before it on.
+ * Clocks of processes differ, and an event is written shortly after its id was made. The search for the position of
+ * an id begins this many milliseconds before it.
  */
 const ID_ORDER_SLACK_MS = 60_000
 
@@ -122,7 +122,7 @@ export function positionBefore({ transactionId, sequence }: LogPosition): LogPos
 }
 
 export type LogScan = {
-  /** Those that pass the filter, in the order of the range. */
+  /** Events that pass the filter, in the order of the range. */
   readonly events: LoggedEvent[]
   /** Everything up to here was scanned. */
   readonly reached: LogPosition
@@ -387,7 +387,7 @@ export const insertEvents = forEachRow(EVENTS)
 
 export type LogReaderName = 'webhooks' | 'figures'
 
-/** How far the log has been read. */
+/** The position up to which this reader has read the log. */
 export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promise<LogPosition> {
   const row = await db.read
     .selectFrom('event_readers')
@@ -397,7 +397,7 @@ export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promi
   return { transactionId: row.transaction_id, sequence: row.sequence }
 }
 
-/** False when the reader is not at `from` any more, because another process was first. */
+/** False when another process has moved the reader from `from` already. */
 export async function moveReader(
   tx: Tx,
   { name, from, to }: { name: LogReaderName; from: LogPosition; to: LogPosition },

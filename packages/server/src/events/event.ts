@@ -40,13 +40,13 @@ export function comparePositions(one: LogPosition, other: LogPosition): number {
   return one.transactionId - other.transactionId || one.sequence - other.sequence
 }
 
-/** A list of so few entries is searched as quickly as a set. */
+/** Searching a list of so few entries is as quick as a set. */
 const LISTED_MAX = 8
 
 /** The fields that a filter checks. */
 type FilteredEvent = Pick<LoggedEvent, 'kind' | 'podId' | 'inboxId'>
 
-/** An event of any of the pods or inboxes is wanted; an event of no inbox only where both lists are empty. */
+/** Whether the event passes the filter. An event without an inbox passes only if pods and inboxes are empty. */
 export function isWanted(event: FilteredEvent, { kinds, podIds, inboxIds }: EventFilter): boolean {
   if (kinds.length > 0 && !kinds.includes(event.kind)) return false
   if (podIds.length === 0 && inboxIds.length === 0) return true
@@ -86,7 +86,7 @@ export type CheckedFilter =
   | {
       readonly kind: 'filter'
       readonly filter: EventFilter
-      /** Not in the filter, which has at least one known kind. */
+      /** Left out of the filter, which has at least one known kind. */
       readonly unknownKinds: readonly string[]
     }
   | {

@@ -1,4 +1,4 @@
-// Following the log of events: work that is done once for each event, and when to read again.
+// Follows the log of events: does work once for each event, and decides when to read again.
 
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
@@ -9,7 +9,7 @@ import { findReaderPosition, isUnsettledAfter, type LogReaderName } from './even
 
 /** Events that one query reads. */
 export const LOG_STEP_EVENTS = 100
-/** A reader that has no work to write keeps its position after so many events, or so much time. */
+/** A reader without work to write stores its position after so many events, or so much time. */
 export const LOG_UNKEPT_EVENTS_MAX = 1_000
 const LOG_UNKEPT_MS_MAX = 10 * SECOND_MS
 
@@ -36,13 +36,13 @@ export function openLogReader<Event extends { readonly position: LogPosition }, 
     readonly name: LogReaderName
     readonly limit: number
     read(after: LogPosition): Promise<readonly Event[]>
-    /** The work that these events make, and the last of the events that it covers. */
+    /** The work that follows from these events, and the position of the last event that it covers. */
     match(events: readonly Event[]): Promise<{ work: readonly Work[]; to: LogPosition }>
     /** False, and nothing is written, when the reader is not at `from` any more. */
     write(step: { from: LogPosition; to: LogPosition; work: readonly Work[] }): Promise<boolean>
   },
 ): LogReader {
-  /** As the database has it, and how far this process has read on without finding work. */
+  /** The stored position, and how far this process has read since without finding work. */
   let place: Place | null = null
   let found = 0
 
@@ -50,7 +50,7 @@ export function openLogReader<Event extends { readonly position: LogPosition }, 
     return { kept, read: kept, unkept: 0, keptMs: clock.monotonic() }
   }
   const keep = async (from: LogPosition, to: LogPosition, work: readonly Work[]) => {
-    // Where the write fails another process was first, and its position is read again.
+    // If the write fails, another process was first; the next step reads its position.
     place = (await reader.write({ from, to, work })) ? placeAt(to) : null
   }
   return {
@@ -93,7 +93,7 @@ export const LOG_UNSETTLED_MS = 20
 export const LOG_POLL_MS = SECOND_MS
 
 export type Stall = {
-  /** Milliseconds until the next read of a reader that came this far and found that events wait. */
+  /** Milliseconds until the next read, for a reader at this position that found waiting events. */
   delayMs(position: LogPosition): number
   /** No event waits any more. */
   end(): void

@@ -80,7 +80,7 @@ export class AnswerBudget {
   watch(app: FastifyInstance, idleMs: number): void {
     app.decorateRequest('answerHold', null)
     app.addHook('onSend', async (request, reply, payload) => {
-      // Everything that a slow client reads starts the time anew.
+      // Each octet that a slow client reads restarts the time.
       reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
       request.answerHold?.releaseSlot()
       const bytes = request.method === 'HEAD' ? 0 : sizeOf(payload)
@@ -114,7 +114,7 @@ export class AnswerBudget {
       octets.force(owner, -own)
       isOver = true
       // A slot that was taken is kept: the work continues without the client.
-      leaving.abort()
+      if (releaseSlot === null) leaving.abort()
     })
     return {
       // After the client has left nothing is counted, because nothing would release it.

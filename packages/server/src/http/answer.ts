@@ -3,7 +3,7 @@
 import { finished, Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, createGzip, gzip } from 'node:zlib'
-import type { Operation } from '@mailroom/contract/operations/operation.ts'
+import type { Operation } from '@mailroom/contract/operation.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '#platform/log.ts'
 import { type AnswerBudget, STREAMED_ANSWER_BYTES } from './answer-budget.ts'

@@ -10,7 +10,7 @@ import { busy, Octets } from './fair-shares.ts'
 
 /** Small bodies of all requests under way; above it further bodies are refused. */
 const SMALL_BODIES_BYTES_MAX = 128 * 1024 * 1024
-/** Large bodies of one account, so that others are served while it sends much. */
+/** Large bodies of one account, so that an account that sends much leaves room for others. */
 const LARGE_BODIES_BYTES_EACH_MAX = 128 * 1024 * 1024
 /** Large bodies worked on at once: one of 24 MB takes some 150 MB until it is on disk. */
 const LARGE_BODIES_AT_ONCE = 2
@@ -160,9 +160,9 @@ function tooLarge(bytesMax: number): AppError {
 export const JSON_BODY_BYTES_MAX = 1024 * 1024
 
 /**
- * Frees the memory behind large `bytes` at once, where the garbage collector would come when several
- * of them have piled up; small ones, and views of a part, are left to it. Only for memory that is the
- * caller's alone: nothing that works in the background may use it any more. Called twice it is once.
+ * Frees the memory of large `bytes` at once; the garbage collector would free it only after several of them. Leaves
+ * small ones, and views of a part, to the collector. Only for memory that nothing else uses, also in the background. A
+ * second call does nothing.
  */
 export function freeMemory({ buffer, byteLength }: Uint8Array): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength

@@ -45,7 +45,7 @@ export type EventReadersOptions = {
 /** Revoked keys are remembered for requests that were authenticated just before. */
 const REVOKED_KEPT = 1_000
 
-/** One for a process; it has no timer while there are no readers. */
+/** One for a process; without readers there is no timer. */
 export class EventReaders {
   readonly #options: EventReadersOptions
   readonly #readers = new Set<EventReader>()

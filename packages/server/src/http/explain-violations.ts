@@ -1,6 +1,6 @@
 // Turns the findings of the JSON Schema validator into sentences about fields.
 
-import { MAILBOX, RULE } from '@mailroom/contract/shapes/text.ts'
+import { MAILBOX, RULE } from '@mailroom/contract/text.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import { AppError, type ErrorDetail } from '#platform/problem.ts'
 

@@ -3,7 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { JsonSuccess, Success } from '@mailroom/contract/operations/operation.ts'
+import type { JsonSuccess, Success } from '@mailroom/contract/operation.ts'
 import type {
   BinaryOperationId,
   BodyOf,

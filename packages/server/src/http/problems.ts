@@ -1,8 +1,8 @@
 // Turns everything that was thrown into an error response: status, headers and the error body of the contract.
 // Internal details go to the log and never into the response.
 
+import type { ErrorBody } from '@mailroom/contract/error.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
-import type { ErrorBody } from '@mailroom/contract/shapes/error.ts'
 import {
   AppError,
   type AppErrorOptions,
@@ -24,9 +24,9 @@ export type Problem = {
 export function problemOf(thrown: unknown, requestId: string): Problem {
   const refusal = frameworkRefusal(thrown)
   if (refusal) return problem(refusal.code, refusal.message, {}, requestId)
-  const told = withStorageProblem(thrown)
-  if (told instanceof AppError && isErrorCode(told.code)) {
-    return problem(told.code, told.message, told.options, requestId)
+  const translated = withStorageProblem(thrown)
+  if (translated instanceof AppError && isErrorCode(translated.code)) {
+    return problem(translated.code, translated.message, translated.options, requestId)
   }
   return problem('internal_error', errorCodes.internal_error.sentence, {}, requestId)
 }

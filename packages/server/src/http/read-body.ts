@@ -3,7 +3,7 @@
 
 import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { BodyMediaType, Operation } from '@mailroom/contract/operations/operation.ts'
+import type { BodyMediaType, Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -171,7 +171,7 @@ function wrongField(name: string, message: string): AppError {
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const TEXT_CHARSETS = new Set([null, 'utf-8', 'utf8', 'us-ascii'])
-/** The web reads this name as windows-1252 (Encoding Standard §4.2). */
+/** The Encoding Standard (§4.2) reads this name as windows-1252. */
 const latinDecoder = new TextDecoder('iso-8859-1')
 const LATIN_CHARSETS = new Set(['iso-8859-1', 'latin1', 'windows-1252'])
 

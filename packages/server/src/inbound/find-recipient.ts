@@ -20,7 +20,7 @@ export type AcceptedRecipient = Exclude<
   Recipient,
   { kind: 'unknown_mailbox' | 'foreign_domain' }
 > & {
-  /** As the client wrote it. */
+  /** In the client's spelling. */
   readonly address: string
 }
 

@@ -1,6 +1,13 @@
 export { type Authenticator, openAuthenticator } from './authenticate/authenticator.ts'
 export { type AcceptedRecipient, findRecipient, type Recipient } from './find-recipient.ts'
 export { type CountedReport, findAtReturnPath } from './find-reported.ts'
+export {
+  type FromIntakeThread,
+  type IntakeThreadData,
+  type MailListener,
+  openIntakeThreads,
+  type ToIntakeThread,
+} from './intake-threads.ts'
 export { quarantineHandlers } from './quarantine.ts'
 export { type Loop, type ReceiveDeps, receiveMail, refusalReply } from './receive-mail.ts'
 export { makeReceiver, outcomeCounter } from './receiver.ts'

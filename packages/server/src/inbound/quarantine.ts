@@ -1,5 +1,5 @@
-import type { Authentication } from '@mailroom/contract/shapes/message.ts'
-import type { QuarantinedMessage } from '@mailroom/contract/shapes/sender.ts'
+import type { Authentication } from '@mailroom/contract/messages.ts'
+import type { QuarantinedMessage } from '@mailroom/contract/quarantine.ts'
 import { fileHeaders } from '#http/download.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import {

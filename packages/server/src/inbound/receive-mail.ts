@@ -350,12 +350,14 @@ export async function authenticateArriving(
   const hasAddress = checkEmailAddress((await settled(reading))?.from?.address ?? '') === null
   const authentication = { ...found, verifiedFrom: found.verifiedFrom && hasAddress }
   const isRefusable =
-    deps.rejectDmarcFailures && arriving.origin === 'smtp' && arriving.recipients.some(heedsPolicy)
+    deps.rejectDmarcFailures &&
+    arriving.origin === 'smtp' &&
+    arriving.recipients.some(isSubjectToPolicy)
   return { authentication, refusal: isRefusable ? policyRefusal(authentication) : null }
 }
 
 /** RFC 5321 §4.5.1: a postmaster gets all mail, in an inbox of this name as well. */
-function heedsPolicy(recipient: AcceptedRecipient): boolean {
+function isSubjectToPolicy(recipient: AcceptedRecipient): boolean {
   return recipient.kind === 'inbox' && !recipient.inbox.address.startsWith('postmaster@')
 }
 

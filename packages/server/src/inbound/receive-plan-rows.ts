@@ -28,7 +28,7 @@ export type Receipt = {
   accountId: string
   podId: string
   inboxId: string
-  /** The inbox's custom domain, which may change hands; null on the domain of the service. */
+  /** The inbox's custom domain, which another account may take over; null on the domain of the service. */
   domainId: string | null
   messageId: string
   /** Id of the thread, should the message start one. */

@@ -1,4 +1,4 @@
-// The receiver of the SMTP engine: answers the engine's questions with reply codes.
+// The receiver of the SMTP engine: decides on recipients and messages, and returns the SMTP replies.
 
 import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
 import type { CountOutcome, Envelope, MailReceiver } from '@mailroom/smtp/server/session.ts'
@@ -26,13 +26,13 @@ type ReceiverDeps = ReceiveDeps & {
 /** The recipients accepted at RCPT, and when the first was. */
 type Accepted = { recipients: AcceptedRecipient[]; sinceMs: number }
 
-/** Looks recipients up once `started` has resolved. All refusals happen in the session; none sends mail. */
+/** Looks up recipients once `started` has resolved. Every refusal is an SMTP reply; none sends mail. */
 export function makeReceiver(
   deps: ReceiverDeps,
   { started, metrics }: { started: Promise<void>; metrics: Pick<Metrics, 'observeReceive'> },
 ): MailReceiver {
   const { storePressure: pressure, clock, log } = deps
-  const troubled = (error: unknown) => troubledReply(log, error)
+  const replyToFailure = (error: unknown) => failureReply(log, error)
   // The store notices an inbox that is deleted between RCPT and DATA.
   const accepted = new WeakMap<Envelope, Accepted>()
   const acceptedOf = (envelope: Envelope): Accepted =>
@@ -60,7 +60,7 @@ export function makeReceiver(
         }
         return replyTo(recipient)
       } catch (error) {
-        return troubled(error)
+        return replyToFailure(error)
       }
     },
     async receiveMessage(content, envelope, client) {
@@ -86,7 +86,7 @@ export function makeReceiver(
         }
         return replyAfterData(result)
       } catch (error) {
-        return troubled(error)
+        return replyToFailure(error)
       } finally {
         metrics.observeReceive(clock.monotonic() - dotMs)
       }
@@ -113,7 +113,7 @@ function receiveTraced(
   })
 }
 
-function troubledReply(log: Log, error: unknown): Reply {
+function failureReply(log: Log, error: unknown): Reply {
   const trouble = storageErrorKind(error)
   if (trouble === 'full') return reply(452, '4.3.1', 'Out of storage, try again later')
   if (trouble === null) log.error({ error }, 'a message could not be accepted')

@@ -1,5 +1,5 @@
-import type { OwnAccount } from '@mailroom/contract/shapes/account.ts'
-import type { SenderRule as SenderRuleShape } from '@mailroom/contract/shapes/sender.ts'
+import type { OwnAccount } from '@mailroom/contract/accounts.ts'
+import type { SenderRule as SenderRuleShape } from '@mailroom/contract/sender-rules.ts'
 import { getAccount, updateAccount } from '#accounts/accounts.ts'
 import { type Account, findPod } from '#accounts/accounts-rows.ts'
 import type { HandlersOf } from '#http/handler.ts'

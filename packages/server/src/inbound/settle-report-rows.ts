@@ -41,9 +41,8 @@ type SettleReportInput = {
 }
 
 /**
- * `settled`: recorded; `repeated`: reported before, or refused by its server; `underway`: an attempt is being
- * made or about to be, or its outcome is not recorded yet; `deferred`: no server has the message, which is
- * retried later; `gone`: deleted.
+ * `settled`: recorded; `repeated`: reported before, or refused by its server; `underway`: an attempt is under way, due
+ * or not recorded yet; `deferred`: no server has accepted the message, which is retried later; `gone`: deleted.
  */
 export type ReportOutcome = 'settled' | 'repeated' | 'underway' | 'deferred' | 'gone'
 
@@ -79,7 +78,7 @@ function outcomeOf(
     case 'unknown':
       return 'settled'
     default:
-      // The first report stands, whatever is reported later.
+      // The first report counts, whatever later reports say.
       return 'repeated'
   }
 }

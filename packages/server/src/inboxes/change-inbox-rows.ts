@@ -1,4 +1,4 @@
-// Creating, changing and deleting inboxes, with the guards of their creation.
+// Creates, changes and deletes inboxes, with the guards of their creation.
 
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import {
@@ -32,7 +32,7 @@ import {
 import type { ShownInbox } from './inbox.ts'
 import { findInbox, findInboxByAddress, findShownInbox, toInbox } from './inbox-rows.ts'
 
-/** The address of a deleted inbox stays reserved for its account for so long. */
+/** How long the address of a deleted inbox stays reserved for its account. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
 
 type NewInbox = {

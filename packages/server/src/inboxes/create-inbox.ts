@@ -1,4 +1,4 @@
-// Creating an inbox.
+// Creates an inbox.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
 import type { Chance } from '#platform/chance.ts'
@@ -52,7 +52,7 @@ export type CreateDeps = {
 
 export type ChangedInbox = {
   inbox: ShownInbox
-  /** Of a webhook that this call made, or null. */
+  /** The secret of a webhook that this call made, or null. */
   webhookSecret: string | null
 }
 

@@ -1,6 +1,6 @@
 // Handlers of inboxes.
 
-import type { Inbox as InboxShape } from '@mailroom/contract/shapes/inbox.ts'
+import type { Inbox as InboxShape } from '@mailroom/contract/inboxes.ts'
 import { findPod } from '#accounts/accounts-rows.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import { presentTimes } from '#platform/clock.ts'

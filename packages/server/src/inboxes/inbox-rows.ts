@@ -1,4 +1,4 @@
-// Reading inboxes. The writes are in change-inbox-rows.ts.
+// Reads inboxes. The writes are in change-inbox-rows.ts.
 
 import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
@@ -95,7 +95,7 @@ export async function findInboxIds(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** The inbox of whichever account that receives mail for this lower-case address; for arriving mail. */
+/** The inbox, of any account, that receives mail for this lower-case address; for arriving mail. */
 export async function findInboxByAddress(
   db: ReadDb,
   address: string,

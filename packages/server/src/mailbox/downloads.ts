@@ -12,10 +12,10 @@ const RAW_READS_AT_ONCE = 4
 const DOWNLOADS_WAITING_MAX = 100
 /** Content held for clients that read it; above this, further downloads are refused. */
 const DOWNLOAD_BYTES_MAX = 256 * 1024 * 1024
-/** Content kept for a client that asks for it range by range. */
+/** Content kept for a client that requests it range by range. */
 const DOWNLOAD_BYTES_KEPT = 64 * 1024 * 1024
 
-/** The caller calls `release` once the content is sent or given up; a second call does nothing. */
+/** The caller calls `release` once the content is sent or cancelled; a second call does nothing. */
 export type HeldContent = { readonly content: Uint8Array; release(): void }
 
 type DownloadKind = 'raw' | 'attachment'

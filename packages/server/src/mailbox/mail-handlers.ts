@@ -1,8 +1,8 @@
 // Handlers of threads, messages and attachments.
 
-import type { ViewQuery } from '@mailroom/contract/shapes/message.ts'
-import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
-import type { UpdateThread } from '@mailroom/contract/shapes/thread.ts'
+import type { ViewQuery } from '@mailroom/contract/messages.ts'
+import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
+import type { UpdateThread } from '@mailroom/contract/threads.ts'
 import type { ViewPage } from '@mailroom/mail-reading/view/view-page.ts'
 import { fileHeaders, planDownload } from '#http/download.ts'
 import type { BinaryResponse, HandlersOf, SignedContext } from '#http/handler.ts'

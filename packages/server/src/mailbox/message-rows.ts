@@ -85,7 +85,7 @@ export async function listMessages(
   return { messages: completed(db, rows, input.bodyLengthMax), total }
 }
 
-/** Null also once its inbox is deleted. */
+/** Null also when its inbox was deleted. */
 export async function findMessage(
   db: ReadDb,
   accountId: string,
@@ -99,7 +99,7 @@ export async function findMessage(
   return row === undefined ? null : complete(db, row, longBodies)
 }
 
-/** A message of whichever account, for a caller with a valid signature. */
+/** A message of any account, for a caller with a valid signature. */
 export async function findSignedMessage(
   db: ReadDb,
   messageId: string,
@@ -265,7 +265,7 @@ async function* completed(
   }
 }
 
-/** By the row and not by the current limit, which may differ from the limit when the row was written. */
+/** Decided by the row: the limit may have been another one when it was written. */
 function isLong(row: Row<'messages'>): boolean {
   return row.body_length > row.body_text.length + row.body_html.length
 }
@@ -347,7 +347,7 @@ function toMessage(row: Row<'messages'>): Message {
 export type StoredView = {
   readonly message: Message
   readonly inboxAddress: string
-  /** Null when unknown: the message has no address, or came before first contacts were noted. */
+  /** Null when unknown: the message has no address, or arrived before first contacts were recorded. */
   readonly isFirstContact: boolean | null
 }
 

@@ -4,8 +4,8 @@ import {
   type Authentication,
   type Message as MessageShape,
   SHOWN_BODY_BYTES_MAX,
-} from '@mailroom/contract/shapes/message.ts'
-import { presentTimes } from '#platform/clock.ts'
+} from '@mailroom/contract/messages.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { Extractions } from './extractions.ts'
 import type { Message } from './message-rows.ts'
 import { attachmentUrl, type UrlSigner } from './signed-url.ts'
@@ -39,14 +39,15 @@ async function presentBodies(
   presenter: MessagePresenter,
   nowMs: number,
 ): Promise<MessageShape> {
-  const { authentication, rawId: _, ...rest } = message
+  const { authentication, createdAtMs, rawId: _, ...rest } = message
   return {
-    ...presentTimes(rest),
+    ...rest,
     isTruncated,
     attachments: presentAttachments(message, presenter, nowMs),
     extracted: await presenter.extractions.of(read),
     authentication: authentication as Authentication | null,
     automatic: rest.automaticReason !== null,
+    createdAt: presentTime(createdAtMs),
   }
 }
 

@@ -12,7 +12,7 @@ export type RawMessage = {
   content: Uint8Array | null
 }
 
-/** Ids must come from rows of an account, never from a caller. */
+/** `rawId` must come from a row of an account, never from a caller. */
 export async function findRawMessage(db: ReadDb, rawId: string): Promise<RawMessage | null> {
   const [raw = null] = await selectRaw(db.reading, { id: rawId })
   return raw
@@ -25,7 +25,7 @@ const selectRaw = statement<Tables, { id: string }, RawMessage>((query, place) =
     .where('id', '=', place('id')),
 )
 
-/** The ids among these that raw messages have; the others are orphans of the blob store. */
+/** The ids among these that belong to raw messages; the others are orphans of the blob store. */
 export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db.read

@@ -1,4 +1,4 @@
-// Reading the bytes of a message: its raw form and its attachments.
+// Reads the bytes of a message: its raw form and its attachments.
 
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { withoutClaimedResults } from '@mailroom/mail/authentication.ts'

@@ -1,4 +1,4 @@
-// Reading messages and threads, and setting the read flag of threads.
+// Reads messages and threads, and sets the read flag of threads.
 
 import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'

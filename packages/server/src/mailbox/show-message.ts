@@ -63,10 +63,10 @@ function addresses(
   }
 }
 
-/** Images that a process fetches at once, and those of one account: each may hold IMAGE_BYTES_MAX. */
+/** Images that a process, and one account, fetch at once: each may hold IMAGE_BYTES_MAX. */
 const IMAGES_AT_ONCE = 16
 const IMAGES_PER_ACCOUNT_AT_ONCE = 8
-/** More than a newsletter has. */
+/** More images than a newsletter has. */
 const IMAGES_WAITING_MAX = 200
 
 /** One for a process. */

@@ -1,5 +1,5 @@
-// Signed URLs of attachments, and of images that a message shows from other hosts: whoever has one may download
-// until it expires, and only the service can make one.
+// Signed URLs of attachments, and of images that a message shows from other hosts. A URL gives access until it expires,
+// and only the service can make one.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { MINUTE_MS } from '#platform/units.ts'
@@ -40,7 +40,7 @@ export function encodeAll(text: string): string {
   )
 }
 
-/** Whether the service made this signature for the name and its time is not over; in constant time. */
+/** Whether the service made this signature for the name, and it has not expired; in constant time. */
 export function isSignatureGood(
   key: Uint8Array,
   { expires = '', signature = '' }: Signature,
@@ -61,6 +61,6 @@ function signedQuery(key: Uint8Array, { nowMs, ...signed }: Signed & { nowMs: nu
 }
 
 function sign(key: Uint8Array, expires: string, { messageId, name }: Signed): string {
-  // The name stands last: it is the only part that may hold a line break.
+  // The name comes last: it is the only part that may contain a line break.
   return createHmac('sha256', key).update(`${messageId}\n${expires}\n${name}`).digest('base64url')
 }

@@ -10,7 +10,7 @@ import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
 
 export type Stored = {
   storedBytes: number
-  /** Since when mail to the account is refused, as its event says; null while it is not. */
+  /** Since when mail to the account is refused, as in its event; null while it is not. */
   exceededAtMs: number | null
 }
 
@@ -123,8 +123,7 @@ export const countStoredStep = transaction({
 })
 
 /**
- * Notes that mail to the account is refused from now on, or no longer. True when that is new; a refusal adds an
- * event.
+ * Records that mail to the account is refused from now on, or no longer. True for a change; a refusal adds an event.
  */
 export const noteQuota = transaction({
   name: 'noteQuota',

@@ -18,7 +18,7 @@ export type Thread = {
 }
 
 export type ShownThread = Thread & {
-  /** The last writer stands first. */
+  /** The last writer comes first. */
   participants: Participant[]
   snippet: string
   unreadCount: number
@@ -30,7 +30,7 @@ export type ShownThreads = {
   found: ThreadSummary[]
 }
 
-/** By their last message, newest first; null when the account has no such inbox. */
+/** Sorted by their last message, newest first; null when the account has no such inbox. */
 export async function listThreads(
   db: ReadDb,
   input: {
@@ -146,9 +146,9 @@ export const setThreadRead = transaction({
 async function toShown(db: ReadDb, rows: Row<'threads'>[]): Promise<ShownThreads> {
   const found = await sumUpThreads(db, rows)
   const threads = rows.map((row) => {
-    const { participants, snippet, readCount } = found.find(
-      ({ threadId }) => threadId === row.id,
-    ) ?? { ...row, readCount: row.read_count }
+    const summary = found.find(({ threadId }) => threadId === row.id)
+    const { participants, snippet } = summary ?? row
+    const readCount = summary?.readCount ?? row.read_count
     return {
       ...toThread(row),
       participants: JSON.parse(participants ?? '[]') as Participant[],
@@ -173,7 +173,7 @@ function toThread(row: Row<'threads'>): Thread {
 }
 
 /** Messages at the beginning of a thread that `findCopiedFrom` searches. */
-const THREAD_COPIES_LOOKED_AT_MAX = 1_000
+const THREAD_COPIES_SEARCHED_MAX = 1_000
 
 type Place = { accountId: string; threadId: string }
 
@@ -245,7 +245,7 @@ export async function findCopiedFrom(
     .select('from_addr')
     .where('account_id', '=', accountId)
     .where('thread_id', '=', threadId)
-    .where('thread_position', '<=', THREAD_COPIES_LOOKED_AT_MAX)
+    .where('thread_position', '<=', THREAD_COPIES_SEARCHED_MAX)
     .where('delivery_role', '=', 'cc')
     .orderBy('thread_position')
     .limit(1)

@@ -193,8 +193,8 @@ const ADDRESS_LENGTH_MAX = 320
 
 /**
  * The participants of a thread after this message: its sender or, for a sent message, its recipients (to, then cc)
- * stand first, each address once, at most PARTICIPANTS_MAX. The inbox itself is a participant only while there is
- * no other.
+ * come first, each address once, at most PARTICIPANTS_MAX. The inbox itself is a participant only while there is no
+ * other.
  */
 export function addParticipants(
   known: readonly Participant[],

@@ -1,5 +1,5 @@
-// Storing the bytes of a message with the rows that refer to them: small ones in the same transaction, large ones
-// in the blob store before it. The blob is removed again when the transaction fails.
+// Stores the bytes of a message with the rows that refer to them: few bytes in the same transaction, many in the blob
+// store before it. If the transaction fails, the blob is removed again.
 
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -32,7 +32,7 @@ export async function withRawBytes<Outcome>(
   const isInTime = deadline(deps.clock)
   if (isBlob) await deps.blobs?.put(id, raw)
   try {
-    // The machine may have slept for a day, and the sweep may have removed the blob.
+    // The machine may have been suspended for a day, and the sweep may have removed the blob.
     if (isBlob && !isInTime()) throw new StorageError('busy', 'The bytes were stored too long ago.')
     const outcome = await steps.write({
       id,
@@ -50,7 +50,7 @@ export async function withRawBytes<Outcome>(
   }
 }
 
-/** By either clock: the wall clock also counts while the machine sleeps. */
+/** By either clock: the wall clock also counts while the machine is suspended. */
 function deadline(clock: Clock): () => boolean {
   const [startMs, startSteadyMs] = [clock.now(), clock.steady()]
   return () => Math.max(clock.now() - startMs, clock.steady() - startSteadyMs) < BLOB_COMMIT_MS_MAX

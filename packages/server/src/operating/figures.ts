@@ -1,8 +1,8 @@
-// Metrics of the queues: those of this process, and those in the database, which one query after another
-// reads for each scrape, within a time limit.
+// Metrics of the queues of this process, and of the queues in the database. For each scrape, queries read the latter one
+// after the other, within a time limit.
 
-import type { SmtpServer } from '@mailroom/smtp/server/server.ts'
 import { findUnsettledSince } from '#events/events-rows.ts'
+import type { MailListener } from '#inbound/inbound.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import { STRAINED_WRITE_MS, type StorePressure } from '#platform/db/paced-db.ts'
@@ -23,7 +23,7 @@ import {
   readQueueFigures,
 } from './queue-figures-rows.ts'
 
-/** For all queries of one scrape together. */
+/** Time for all queries of one scrape together. */
 const FIGURES_MS_MAX = 5 * SECOND_MS
 
 type Watched = {
@@ -34,37 +34,54 @@ type Watched = {
   events: EventHub
   /** Messages that wait for a parser thread. */
   parserQueue: () => number
-  smtp: SmtpServer | null
+  smtp: MailListener | null
   dispatcher: Dispatcher | null
   webhooks: Webhooks | null
   background: { tasks: Pick<PeriodicTasks, 'led'>; indexer: Pick<Indexer, 'lag'> }
 }
 
-/** Has every scrape read the queues of this process and of the database. */
+/** Registers the metrics of the queues, which every scrape reads. */
 export function watchQueues(metrics: Metrics, watched: Watched): void {
   const { db, storePressure: pressure, smtp, dispatcher, webhooks, background } = watched
   metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
   metrics.watch('intakeBytes', () => smtp?.stats().heldBytes ?? 0)
-  metrics.watch('writeQueue', () => pressure.load().waiting)
-  metrics.watch('oldestWrite', () => pressure.load().oldestMs / 1000)
+  // Of this thread and of those that receive mail.
+  const loads = () => {
+    const own = { ...pressure.load(), isStrained: pressure.isStrained() }
+    const others = smtp !== null && 'loads' in smtp ? smtp.loads() : []
+    const connections = db.connections?.() ?? null
+    return [{ ...own, parserQueue: watched.parserQueue(), connections }, ...others]
+  }
+  const oldestMs = () => Math.max(...loads().map((load) => load.oldestMs))
+  metrics.watch('writeQueue', () => sum(loads().map(({ waiting }) => waiting)))
+  metrics.watch('oldestWrite', () => oldestMs() / 1000)
   metrics.watch('storeStrained', () =>
-    pressure.isStrained() || pressure.load().oldestMs >= STRAINED_WRITE_MS ? 1 : 0,
+    loads().some((load) => load.isStrained) || oldestMs() >= STRAINED_WRITE_MS ? 1 : 0,
   )
-  metrics.watch('parseQueue', watched.parserQueue)
+  metrics.watch('parseQueue', () => sum(loads().map(({ parserQueue }) => parserQueue)))
   metrics.watch('transactionsOut', () => dispatcher?.active() ?? 0)
   metrics.watch('webhookAttempts', () => webhooks?.active() ?? 0)
   metrics.watch('eventCatchUpsWaiting', () => watched.events.waiting)
-  metrics.watch('databaseConnections', () => db.connections?.() ?? {})
+  metrics.watch('databaseConnections', (): Record<string, number> => {
+    const pools = loads().flatMap(({ connections }) => connections ?? [])
+    if (pools.length === 0) return {}
+    const total = (state: 'busy' | 'idle' | 'waiting') => sum(pools.map((pool) => pool[state]))
+    return { busy: total('busy'), idle: total('idle'), waiting: total('waiting') }
+  })
   metrics.watch('periodicTasks', () =>
     Object.fromEntries(background.tasks.led().map((task) => [task, 1])),
   )
-  // Of several processes, the leader of the task knows; what another one saw last is out of date.
+  // Of several processes only the leader of the task knows the lag; the others have outdated values.
   const isIndexing = () => db.engine === 'sqlite' || background.tasks.led().includes('search index')
   const searchLag = () => (isIndexing() ? background.indexer.lag() : { inboxes: 0, waitedMs: 0 })
   metrics.watch('searchInboxesWaiting', () => searchLag().inboxes)
   metrics.watch('searchLag', () => searchLag().waitedMs / 1000)
   const read = shared(() => readStored(watched))
   for (const name of STORED) metrics.watch(name, async () => (await read())[name])
+}
+
+function sum(figures: readonly number[]): number {
+  return figures.reduce((total, figure) => total + figure, 0)
 }
 
 const STORED = [
@@ -133,7 +150,7 @@ function shared<Value extends object>(read: () => Promise<Value>): () => Promise
       reading = null
     })
     const figures = await raceAbort(reading, { timeoutMs: FIGURES_MS_MAX })
-    if (figures === null) throw new Error('The figures took too long.')
+    if (figures === null) throw new Error('The queries for the metrics took too long.')
     return figures
   }
 }

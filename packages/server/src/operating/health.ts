@@ -1,26 +1,26 @@
-// Health and readiness: of this process at a socket in its data directory, because it may share its ports or
-// have none; and as operations of the API.
+// Health and readiness, at a socket in the data directory (a process may share its ports, or have none), and as
+// operations of the API.
 
 import { rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import type { SmtpServer } from '@mailroom/smtp/server/server.ts'
 import type { Handlers } from '#http/handler.ts'
+import type { MailListener } from '#inbound/inbound.ts'
 import type { Log } from '#platform/log.ts'
 import { problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 
 export type Life = {
   phase: 'starting' | 'serving' | 'draining'
-  /** How long its end lets work under way finish. */
+  /** How long the shutdown waits for work under way. */
   drainMs: number
 }
 
-/** Why the service is not ready, or null. */
+/** The reason why the service is not ready, or null. */
 export async function findObstacle(
   life: Life,
-  servers: { readonly smtp: Pick<SmtpServer, 'isListening'> | null },
+  servers: { readonly smtp: Pick<MailListener, 'isListening'> | null },
   store: { readonly db: Pick<Db, 'check'> },
 ): Promise<string | null> {
   if (life.phase === 'draining') return 'The service is shutting down.'
@@ -96,7 +96,7 @@ export async function openHealth({ dataDir, findObstacle, log }: HealthOptions):
   }
 }
 
-/** A killed process leaves its socket behind, which nobody answers and which is removed. */
+/** Removes a socket that nobody answers: a killed process leaves it behind. */
 async function listenAlone(server: Server, path: string): Promise<void> {
   try {
     await listen(server, path)

@@ -1,5 +1,5 @@
-// A port for operators: health, readiness and metrics, also of a process without the API. Takes no body and
-// knows no accounts.
+// A port for operators: health, readiness and metrics, also of a process without the API. Accepts no body and knows no
+// accounts.
 
 import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -11,10 +11,10 @@ import { AppError, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { RateWindow } from '#rate-limits/rate-limits.ts'
 
-/** A few probes and scrapers, none of which sends a body. */
+/** Enough for a few probes and scrapers. */
 const SERVICE_CONNECTIONS_MAX = 50
 const SERVICE_REQUEST_MS_MAX = 5 * SECOND_MS
-/** For a connection without traffic; longer than the metrics take. */
+/** Time limit of a connection without traffic; longer than the metrics take. */
 const SERVICE_SILENCE_MS_MAX = 15 * SECOND_MS
 
 export type ServicePortOptions = {
@@ -33,7 +33,7 @@ export type ServicePortOptions = {
 
 export type ServicePort = {
   readonly port: number
-  /** Ends at once: no request here is worth waiting for. */
+  /** Closes at once, without waiting for requests. */
   close(): Promise<void>
 }
 

@@ -26,14 +26,14 @@ export type SendCheck = {
   /** Keys of all recipients, in their order. */
   recipientKeys: string[]
   /** Keys of the recipients that have never written to the inbox and are no inboxes of the account. */
-  strangers: string[]
+  coldRecipients: string[]
   limits: SendLimits
 }
 
 export type SendLimits = {
   perMinute: number
   perDay: number
-  /** Different strangers a day; null where only the account's cap holds. */
+  /** Different cold recipients a day; null if only the limit of the account applies. */
   coldPerDay: number | null
   coldAccountPerDay: number
 }
@@ -41,7 +41,7 @@ export type SendLimits = {
 export type SendRefusal =
   | Replay
   | { kind: 'not_found' }
-  /** The thread has got a message since the reply was composed. */
+  /** A message was added to the thread since the reply was composed. */
   | { kind: 'thread_changed' }
   | { kind: 'suppressed'; type: string; address: string }
   | LoopSuspected
@@ -51,7 +51,7 @@ export type SendRefusal =
 type LoopSuspected = {
   kind: 'loop_suspected'
   threadId: string
-  /** When the thread takes a send again. */
+  /** When a send in the thread is allowed again. */
   retryAtMs: number
   /** Whether an event has reported this episode before. */
   isReported: boolean
@@ -68,9 +68,9 @@ export type TooCold = {
   kind: 'too_cold'
   limit: number
   scope: 'inbox' | 'account'
-  /** Strangers among the recipients of this message alone. */
-  strangers: number
-  /** The midnight after which there is room again. */
+  /** The number of cold recipients of this message alone. */
+  coldRecipients: number
+  /** The midnight that ends the limited day. */
   retryAtMs: number
 }
 
@@ -82,10 +82,10 @@ export type AllowedSend = {
   thread: ParentThread | null
   /** The time at which the send counts. */
   sentMs: number
-  /** The thread's times of sends that answered programs, with this one; null where it answers none. */
+  /** Times of the thread's sends that answered programs, including this one; null if this one answers none. */
   automaticTimes: number[] | null
-  /** Strangers that the inbox has not written to today. */
-  freshStrangers: string[]
+  /** Keys of cold recipients that the inbox has not written to today. */
+  newColdRecipients: string[]
 }
 
 type Counters = Pick<Row<'inbox_counters'>, 'inbound_count' | 'outbound_count'>
@@ -95,7 +95,7 @@ type Access = 'lock' | 'read'
 
 /**
  * All checks of a send; the first refusal counts: an earlier answer under its key, the inbox, the thread,
- * suppressed recipients, a suspected loop, the rate, strangers.
+ * suppressed recipients, a suspected loop, the rate, cold recipients.
  */
 export async function checkSend(
   tx: Tx,
@@ -119,11 +119,18 @@ export async function checkSend(
   const number = counters.outbound_count + 1
   const rate = await checkSendRate(tx, { inboxId, number, limits, nowMs: use.nowMs })
   if (rate.kind === 'too_many') return rate
-  const cold = await checkStrangers(tx, input, access)
+  const cold = await checkColdRecipients(tx, input, access)
   if (cold.kind === 'too_cold') return cold
   const { times: automaticTimes } = answers
   const { sentMs } = rate
-  return { kind: 'allowed', counters, thread, sentMs, automaticTimes, freshStrangers: cold.fresh }
+  return {
+    kind: 'allowed',
+    counters,
+    thread,
+    sentMs,
+    automaticTimes,
+    newColdRecipients: cold.fresh,
+  }
 }
 
 /**
@@ -139,10 +146,10 @@ export async function findRefusal(db: ReadDb, input: SendCheck): Promise<SendRef
   return (await findReplay(db.reading, input.use)) ?? checked
 }
 
-/** Writes the counts that later sends are checked by. */
+/** Writes the counts by which later sends are checked. */
 export async function countSend(tx: Tx, input: SendCheck, allowed: AllowedSend): Promise<void> {
   const { use, inboxId, limits } = input
-  const { thread, automaticTimes, freshStrangers } = allowed
+  const { thread, automaticTimes, newColdRecipients } = allowed
   const number = allowed.counters.outbound_count + 1
   await insertInboxSend(tx, { inbox_id: inboxId, send_number: number, sent_at: allowed.sentMs })
   // The limits read no older sends.
@@ -151,14 +158,14 @@ export async function countSend(tx: Tx, input: SendCheck, allowed: AllowedSend):
   if (thread !== null && automaticTimes !== null) {
     await updateTimes(tx, { threadId: thread.id, times: JSON.stringify(automaticTimes) })
   }
-  if (freshStrangers.length === 0) return
+  if (newColdRecipients.length === 0) return
   const day = utcDay(use.nowMs)
-  for (const key of freshStrangers) {
+  for (const key of newColdRecipients) {
     await insertCold(tx, { inbox_id: inboxId, utc_day: day, address_key: key })
   }
   await tx.query
     .updateTable('account_cold_days')
-    .set((row) => ({ recipient_count: row('recipient_count', '+', freshStrangers.length) }))
+    .set((row) => ({ recipient_count: row('recipient_count', '+', newColdRecipients.length) }))
     .where('account_id', '=', use.accountId)
     .where('utc_day', '=', day)
     .execute()
@@ -214,7 +221,7 @@ async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promis
   return { kind: 'allowed', times: Number(count) > recent.length ? [...recent, nowMs] : null }
 }
 
-/** A loop that goes on for hours is reported every hour. */
+/** A loop that lasts for hours is reported every hour. */
 function isReported({ loop_suspected_at: reportedMs }: FoundThread, nowMs: number): boolean {
   if (reportedMs === null || reportedMs > nowMs + CLOCK_SKEW_MS) return false
   return reportedMs > nowMs - AUTOMATIC_SENDS_MS
@@ -278,24 +285,28 @@ async function checkSendRate(
   return found ?? { kind: 'allowed', sentMs: nowMs }
 }
 
-type CheckedStrangers = { kind: 'allowed'; fresh: string[] } | TooCold
+type CheckedColdRecipients = { kind: 'allowed'; fresh: string[] } | TooCold
 
-/** The strangers that the inbox has not written to today, or the limit that they exceed. */
-async function checkStrangers(tx: Tx, input: SendCheck, access: Access): Promise<CheckedStrangers> {
-  const { use, inboxId, strangers, limits } = input
+/** The cold recipients that the inbox has not written to today, or the limit that they exceed. */
+async function checkColdRecipients(
+  tx: Tx,
+  input: SendCheck,
+  access: Access,
+): Promise<CheckedColdRecipients> {
+  const { use, inboxId, coldRecipients, limits } = input
   const { accountId } = use
   const day = utcDay(use.nowMs)
-  if (strangers.length === 0) return { kind: 'allowed', fresh: [] }
+  if (coldRecipients.length === 0) return { kind: 'allowed', fresh: [] }
   const [total] = await (access === 'lock'
     ? openColdDay(tx, { account_id: accountId, utc_day: day, recipient_count: 0 })
     : selectColdDay(tx, { accountId, utcDay: day }))
   const known = await selectCold(tx, { inboxId, utcDay: day })
   const keys = new Set(known.map((row) => row.address_key))
-  const fresh = strangers.filter((key) => !keys.has(key))
+  const fresh = coldRecipients.filter((key) => !keys.has(key))
   if (fresh.length === 0) return { kind: 'allowed', fresh }
   const refused = (scope: TooCold['scope'], limit: number): TooCold => {
     const retryAtMs = endOfUtcDay(day)
-    return { kind: 'too_cold', limit, scope, strangers: strangers.length, retryAtMs }
+    return { kind: 'too_cold', limit, scope, coldRecipients: coldRecipients.length, retryAtMs }
   }
   const { coldPerDay, coldAccountPerDay } = limits
   if (coldPerDay !== null && keys.size + fresh.length > coldPerDay) {
@@ -467,7 +478,7 @@ const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_c
       .returning('recipient_count'),
 )
 
-/** Younger inboxes and accounts may write to fewer strangers. */
+/** Younger inboxes and accounts may write to fewer cold recipients. */
 const YOUNG_MS = 30 * DAY_MS
 
 /** Settings of the operator; null leaves the limit to the plan. */
@@ -484,7 +495,7 @@ const COLD_PER_DAY: Record<Plan, { young: number; grown: number }> = {
   launch: { young: 500, grown: 2_000 },
 }
 
-/** Strangers that all inboxes of an account may write to in a UTC day. */
+/** Cold recipients that all inboxes of an account may write to in a UTC day. */
 export function coldAccountLimit(plan: Plan, isYoung: boolean): number {
   return COLD_PER_DAY[plan][isYoung ? 'young' : 'grown']
 }

@@ -96,7 +96,7 @@ async function findCopier(
 }
 
 type Addressees = {
-  /** For the header; includes the author who copied the inbox, who so goes on to see the replies. */
+  /** For the header; includes the author who copied the inbox and expects to see the replies. */
   cc: string[]
   /** Envelope recipients, each once. */
   recipients: string[]

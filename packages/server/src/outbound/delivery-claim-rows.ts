@@ -7,7 +7,7 @@ import type { Share } from '#queue/dispatched-queue.ts'
 import { idsOf, leasedQueue } from '#queue/leased-queue-rows.ts'
 import type { Row, Tables, Tx } from '#schema/tables.ts'
 
-/** `to`, fifty `cc` and whoever copied the inbox. */
+/** `to`, fifty `cc` and the author who copied the inbox. */
 const MESSAGE_RECIPIENTS_MAX = 52
 
 /** A delivery that a worker has leased. */
@@ -50,7 +50,7 @@ export const deliveryQueue = leasedQueue({
   dropOrphans,
 })
 
-/** Adds the other recipients of the last message, if need be beyond the limit: they go together. */
+/** Adds the other recipients of the last message, past the limit if necessary: they are attempted together. */
 async function completeMessage(
   tx: Tx,
   head: Share,

@@ -2,7 +2,7 @@ import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { NewRow, Tables, Tx } from '#schema/tables.ts'
 
-/** A repeated send gets the first answer for so long. */
+/** How long a repeated send gets the first answer. */
 export const IDEMPOTENCY_MS = DAY_MS
 
 /** The answer to a send, which a repeat gets again. */
@@ -28,8 +28,8 @@ export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
 }
 
 /**
- * Keeps an answer under its key, in place of an expired one. False, and nothing is kept, when another transaction
- * took the key meanwhile.
+ * Stores an answer under its key, in place of an expired one. False, and nothing is stored, when another transaction
+ * has used the key meanwhile.
  */
 export async function keepAnswer(tx: Tx, use: KeyUse, answer: SendAnswer): Promise<boolean> {
   const kept = await upsertAnswer(tx, {

@@ -1,4 +1,4 @@
-import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/shapes/sending.ts'
+import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/sending.ts'
 import type { Handlers } from '#http/handler.ts'
 import { findMessage } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -76,7 +76,7 @@ async function listDeliveries(
   const message = await findMessage(deps.db, input.accountId, input.messageId, { lengthMax: 0 })
   if (message === null) throw notFound()
   const { deliveries, total } = await store.listDeliveries(deps.db, input)
-  // The queue has its own clock; the API tells all times by the wall clock.
+  // The queue has its own clock; the API shows all times by the wall clock.
   const aheadMs = deps.clock.now() - deps.queueClock.now()
   return { deliveries: deliveries.map((delivery) => shifted(delivery, aheadMs)), total }
 }

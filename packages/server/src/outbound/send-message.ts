@@ -48,8 +48,8 @@ import { unsubscribeUrl } from './unsubscribe.ts'
 /** Octets of a composed message. */
 const SENT_BYTES_MAX = 25 * 1024 * 1024
 /**
- * How often a reply is composed because its thread got a message meanwhile: as many times as an inbox may reply
- * in a minute, and a few more for arriving mail.
+ * How often a reply is composed when a message was added to its thread meanwhile: as often as an inbox may reply in a
+ * minute, and a few more times for arriving mail.
  */
 const COMPOSE_ATTEMPTS_MAX = 12
 /** How long a delivery is retried. */
@@ -75,10 +75,10 @@ export type SendDeps = {
 
 /**
  * Accepts one message to be sent: composes and signs it, and stores and queues it for each of its recipients in
- * one transaction, or repeats the answer to an earlier request under the same key. Refused with
+ * one transaction, or repeats the answer to an earlier request under the same key. A refusal uses up nothing:
  * `not_found`, `invalid_domain`, `feature_requires_paid_plan`, `payload_too_large`, `idempotency_key_reused`,
  * `recipient_suppressed`, `loop_suspected`, `rate_limit_exceeded`, `cold_outreach_limit` or, with a
- * link to unsubscribe for several recipients, `bad_request`; a refusal uses up nothing.
+ * link to unsubscribe for several recipients, `bad_request`.
  */
 export async function sendMessage(
   deps: SendDeps,
@@ -110,7 +110,7 @@ export async function sendMessage(
 
 /**
  * The answer to an earlier send under the same key, null when the key is free;
- * `idempotency_key_reused` when it stands for another request.
+ * `idempotency_key_reused` when it belongs to another request.
  */
 export async function findReplay(
   deps: { db: Db; clock: Clock },
@@ -196,7 +196,7 @@ async function acceptSend(
   return outcome
 }
 
-/** Whether composing it costs more than checking it once more. */
+/** Whether composing the message costs more than checking it once more. */
 function isCostly({ body, bodyHtml, threadId, attachments }: SendMessage): boolean {
   const length = body.length + (bodyHtml?.length ?? 0)
   return attachments.length > 0 || threadId !== null || length > INLINE_HTML_LENGTH_MAX
@@ -222,13 +222,13 @@ async function findCheck(
             messageCount: mayBeStale ? null : replied.thread.messageCount,
           },
     recipientKeys: recipients.map(addressKey),
-    strangers: await findStrangers(deps, inbox, recipients),
+    coldRecipients: await findColdRecipients(deps, inbox, recipients),
     limits: limitsOf(deps, sender, nowMs),
   }
 }
 
 /** Keys of recipients that have never written to the inbox, except inboxes of the same account. */
-async function findStrangers(
+async function findColdRecipients(
   deps: { db: Db },
   { id: inboxId, accountId }: Inbox,
   recipients: string[],
@@ -458,8 +458,8 @@ function answerOf(
     case 'too_cold':
       throw problem('cold_outreach_limit', COLD_TEXTS[outcome.scope](outcome.limit), {
         retryAfterSeconds: secondsUntil(outcome.retryAtMs),
-        // The message has more strangers than the limit of a whole day.
-        ...(outcome.strangers > outcome.limit ? { fix: fixForTooCold(outcome.limit) } : {}),
+        // The message has more cold recipients than the limit of a whole day.
+        ...(outcome.coldRecipients > outcome.limit ? { fix: fixForTooCold(outcome.limit) } : {}),
       })
   }
 }

@@ -1,23 +1,23 @@
-// The two marks on mail that is sent, by which the service recognises what comes back: the return path, for
-// reports, and the hop mark, for loops. Only the service can make them.
+// The two marks on sent mail, by which the service recognises reports (the return path) and loops (the hop mark).
+// Only the service can make them.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { idTimeMs, isIdOf } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
 
-/** How long a return path takes reports; no server reports later. */
+/** How long a return path accepts reports; no server reports later. */
 export const RETURN_PATH_MS = 30 * DAY_MS
 
 export type DeriveKey = { deriveKey: (purpose: string) => Uint8Array }
 
 type ReturnPath =
   | { kind: 'delivery'; deliveryId: string }
-  /** Made here, but too old. */
+  /** Made by this service, but too old. */
   | { kind: 'expired' }
-  /** Has the form of a return path, but was not made here. */
+  /** Has the form of a return path, but another program made it. */
   | { kind: 'forged' }
 
-/** No inbox has a name as short as the one before the plus sign. */
+/** No inbox has a name as short as that before the plus sign. */
 const PREFIX = 'b+'
 const MAC_LENGTH = 10
 /** The alphabet of RFC 4648 has letters that people take for digits. */
@@ -77,8 +77,8 @@ function isEqual(one: string, other: string): boolean {
 
 /**
  * The mark on mail that an inbox sends (`X-Loop`), by which the inbox recognises its own mail when it comes
- * back: 26 lower-case letters and digits, a MAC of 128 bits. Nobody can make the mark of an inbox, and so
- * have other mail to it refused, without mail from it.
+ * back: 26 lower-case letters and digits, a MAC of 128 bits. Without mail from the inbox nobody knows its mark, so
+ * nobody else can cause mail to it to be refused.
  */
 export function hopMarkOf({ deriveKey }: DeriveKey, inboxId: string): string {
   const mac = createHmac('sha256', deriveKey('hop-mark')).update(inboxId).digest()

@@ -26,7 +26,7 @@ type OutcomeColumn =
 
 export type SettledDelivery = Pick<Row<'deliveries'>, OutcomeColumn> & {
   status: DeliveryStatus
-  /** Set when the address is dead, or its owner complained. */
+  /** Set when the address does not exist any more, or its owner complained. */
   suppression: NewSuppression | null
   complaintEventId: string | null
 }
@@ -48,18 +48,17 @@ export type SettleInput = {
 }
 
 /**
- * Records the outcomes of deliveries that `worker` holds, or whose lease ended and that nobody has taken
- * since, and returns the ids of those recorded. A delivery that another process has taken over is that
- * process's to settle. Outcomes that arrive while others of their account are being recorded share a
- * transaction: a message that a server has taken is sent again after a crash unless its outcome is
- * recorded, so it should not wait for many commits.
+ * Records the outcomes of deliveries that `worker` holds, or whose lease ended without another claim, and returns
+ * the ids of those recorded. A process that has taken a delivery over settles it itself. Outcomes that arrive while
+ * others of their account are being recorded share a transaction: until its outcome is recorded, a crash would send
+ * a delivered message again, so an outcome should not wait for many commits.
  */
 export const settleDeliveries = groupTransaction({
   name: 'settleDeliveries',
   accountOf: ({ accountId }) => accountId,
   essential: true,
   group: {
-    /** Suppressions and complaints are rare, and capturing is quick: each of them goes alone. */
+    /** Suppressions and complaints are rare, and capturing is quick, so each of them has a transaction of its own. */
     sizeOf({ deliveries, captured }: SettleInput) {
       const isPlain = deliveries.every(
         ({ suppression, complaintEventId }) => suppression === null && complaintEventId === null,
@@ -87,7 +86,7 @@ async function settleTogether(
       continue
     }
     for (const delivery of input.deliveries) {
-      // A delivery whose lease was lost may have been attempted twice: the first outcome stands.
+      // A delivery whose lease was lost may have been attempted twice: the first outcome counts.
       if (attempts.has(delivery.id)) continue
       attempts.set(delivery.id, delivery)
       changes.push(deliveryChange(delivery, input))
@@ -194,7 +193,7 @@ const updateDeliveries = forEachRow(
         .where((row) =>
           row.or([
             row('deliveries.leased_by', '=', given('leased_by')),
-            // The lease ended and nobody has taken the delivery: recording it avoids sending it again.
+            // The lease ended and no process has claimed the delivery: recording it avoids sending it again.
             row('deliveries.queue_state', '=', sql.lit('ready')),
           ]),
         )
@@ -220,8 +219,8 @@ type SettledMessage = {
 }
 
 /**
- * Those of the messages that exist, by id. To be called before deliveries are changed: of two transactions
- * that settle the last two recipients of a message, one then sees both outcomes.
+ * Locks the existing messages and returns them by id. Call it before deliveries are changed: then, of two transactions
+ * that settle the last two recipients of a message, one sees both outcomes.
  */
 export async function lockSentMessages(
   tx: Tx,
@@ -249,7 +248,7 @@ export async function settleMessages(tx: Tx, settled: readonly SettledMessage[])
   await writeStates(tx, { states, events })
 }
 
-/** Null when the outcomes of all recipients change nothing of the message. */
+/** Null when the outcomes of all recipients do not change the message. */
 function changeOf(
   message: LockedMessage,
   rows: readonly RecipientState[],

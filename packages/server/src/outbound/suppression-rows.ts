@@ -11,7 +11,7 @@ export type Suppression = {
   id: string
   address: string
   type: SuppressionType
-  /** For bounces and complaints in the words of another server. */
+  /** For bounces and complaints, the words of the other server. */
   reason: string | null
   createdAtMs: number
 }
@@ -36,7 +36,7 @@ export const insertSuppression = transaction({
         .where('account_id', '=', input.account_id)
         .where('address_key', '=', input.address_key)
         .executeTakeFirst()
-      // Another transaction removed it in between: answered as if it had been added.
+      // Another transaction removed it in between; the answer is the same as if it had been added.
       return toSuppression(row ?? { ...input, reason: input.reason ?? null })
     }
     await changeAccountCounters(tx, input.account_id, { suppressions: 1 })

@@ -1,4 +1,4 @@
-import type { Suppression as SuppressionShape } from '@mailroom/contract/shapes/sender.ts'
+import type { Suppression as SuppressionShape } from '@mailroom/contract/suppressions.ts'
 import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -38,7 +38,7 @@ function presentSuppression(suppression: store.Suppression): SuppressionShape {
   return { id, address, type, reason, createdAt: presentTime(createdAtMs) }
 }
 
-/** Ready to be written. `reason` may come from another server; it is cut to RESPONSE_LENGTH_MAX. */
+/** The row of a new suppression. `reason` may come from another server; it is cut to RESPONSE_LENGTH_MAX. */
 export function newSuppression(
   deps: { clock: Clock; makeId: MakeId },
   why: { accountId: string; address: string; type: store.SuppressionType; reason: string | null },

@@ -48,8 +48,8 @@ export function unsubscribeHandlers(deps: {
 }
 
 /**
- * Puts the address on the account's list; an earlier entry stays as it is. Null when this service made no
- * such link.
+ * Puts the address on the account's suppression list; an earlier entry stays unchanged. Null when this service did not
+ * make the link.
  */
 async function unsubscribe(
   deps: { db: Db; clock: Clock; makeId: MakeId; sealer: Sealer },
@@ -58,7 +58,7 @@ async function unsubscribe(
   const found = readUnsubscribeToken(deps.sealer, token)
   if (found === null) return null
   const { accountId, address, messageId } = found
-  // Links are often used again, and a read does not wait for the writer.
+  // Links are often used twice, and a read does not wait for the writer.
   if ((await findSuppressed(deps.db, accountId, [addressKey(address)])) !== null) return found
   const reason = `Unsubscribed by the link in ${messageId}.`
   const why = { accountId, address, type: 'unsub', reason } as const
@@ -110,7 +110,7 @@ const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
-  // The address of the page is a secret of whoever got the mail.
+  // The page's URL is a secret of the mail's recipient.
   'referrer-policy': 'no-referrer',
   'x-robots-tag': 'noindex, nofollow',
 }
@@ -155,7 +155,7 @@ const CONTEXT = 'unsubscribe'
 /**
  * An absolute URL with a new token each time. Whoever has it may put the recipient of the message on the
  * suppression list of the account. The token is sealed: it discloses nothing and cannot be forged. It never
- * expires, because mail is read years later.
+ * expires, because people read mail years later.
  */
 export function unsubscribeUrl(
   { publicUrl, sealer }: { publicUrl: () => string; sealer: Sealer },

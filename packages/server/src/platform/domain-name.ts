@@ -1,5 +1,5 @@
 // Domain names as callers of the API write them: normalized, or refused with a reason. The public suffix list
-// tells which names accounts may have. (mail/domain-name.ts reads domains in mail.)
+// decides which names accounts may have. (mail/domain-name.ts reads domains in mail.)
 
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'

@@ -49,13 +49,18 @@ export async function openLog(options: LogOptions): Promise<OpenedLog> {
     {
       level: options.level,
       errorKey: 'error',
-      serializers: { error: stdSerializers.errWithCause },
+      serializers: { error: describeError },
       hooks: { streamWrite: (line) => escapeControls(hide(line)) },
       timestamp: () => `,"time":"${new Date(clock.now()).toISOString()}"`,
     },
     output.stream,
   )
   return { log: logger, flush: output.flush }
+}
+
+/** An error with its type, message, stack and causes as plain data, as a line has it; other values unchanged. */
+export function describeError(error: unknown): unknown {
+  return error instanceof Error ? stdSerializers.errWithCause(error) : error
 }
 
 export const silentLog: Log = {

@@ -16,23 +16,23 @@ type Named = { readonly id: string }
 export type LeaseKeeper<Held extends Named> = {
   /** See `DispatchedQueue`. */
   listHeads(page: { after: Head; lanesEach: number; limit: number }): Promise<Head[]>
-  /** Claims deliveries; a queue that notes the time of an attempt when it begins says `nowMs`. */
+  /** Claims deliveries; `nowMs` for a queue that writes the start of an attempt. */
   claim(heads: readonly Share[], nowMs?: number): Promise<Held[]>
-  /** Stops renewing these leases, except of what was claimed again since. */
+  /** Stops renewing these leases, except those of deliveries that were claimed again since. */
   drop(held: readonly Held[]): void
   /**
-   * Drops what was not attempted, and makes it ready at once. `patiently` may try that several times:
-   * nothing that is claimed again meanwhile is confirmed before the last of them.
+   * Drops unattempted deliveries and makes them ready at once. `withRetries` may try that several times; no delivery
+   * that is claimed again meanwhile is confirmed before the last attempt.
    */
-  giveBack(held: readonly Held[], patiently?: Patience): Promise<void>
+  giveBack(held: readonly Held[], withRetries?: Retrying): Promise<void>
   renew(): Promise<void>
-  /** Those of these deliveries that are still held, with time enough to send them. */
+  /** The deliveries among these that are still held, with time enough to send them. */
   confirm(held: readonly Held[]): Promise<Held[]>
   /** See `DispatchedQueue`. */
   readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
 }
 
-type Patience = (run: () => Promise<void>) => Promise<void>
+type Retrying = (run: () => Promise<void>) => Promise<void>
 
 /** The leases of `worker`. No wait is longer than `backoffMaxMs`, except one that a wrong clock has written. */
 export function openLeaseKeeper<Held extends Named>(
@@ -66,10 +66,10 @@ export function openLeaseKeeper<Held extends Named>(
       return held
     },
     drop,
-    async giveBack(held, patiently = (run) => run()) {
+    async giveBack(held, withRetries = (run) => run()) {
       drop(held)
       const ids = held.map(({ id }) => id)
-      await returns.run(ids, () => patiently(() => db.write(queue.giveBack, { worker, ids })))
+      await returns.run(ids, () => withRetries(() => db.write(queue.giveBack, { worker, ids })))
     },
     renew: () => renewAfter(0),
     async confirm(group) {
@@ -125,10 +125,10 @@ function trackReturns() {
 const SETTLE_RETRY_MS = 500
 
 /**
- * Retries `run` until the store is back or `signal` is aborted. A store that is down says nothing about a
- * receiver, and mail that a receiver took must not be sent again. `fields` are for the log.
+ * Retries `run` until the store is back or `signal` is aborted, so that mail that a receiver accepted is not sent again
+ * because its outcome could not be recorded. `fields` are for the log.
  */
-export async function outlastStore<Value>(
+export async function retryUntilStored<Value>(
   { log }: { log: Log },
   { fields, signal }: { fields: object; signal: AbortSignal },
   run: () => Promise<Value>,
@@ -158,7 +158,7 @@ export async function giveBack<Held extends Named>(
   }: { leases: Pick<LeaseKeeper<Held>, 'giveBack'>; fields: object; signal: AbortSignal },
 ): Promise<void> {
   try {
-    await leases.giveBack(held, (run) => outlastStore(deps, { fields, signal }, run))
+    await leases.giveBack(held, (run) => retryUntilStored(deps, { fields, signal }, run))
   } catch (error) {
     if (storageErrorKind(error) === null) throw error
     deps.log.warn(

@@ -28,7 +28,7 @@ export type LeasedQueue<Held> = {
   listHeads(db: ReadDb, input: HeadsInput): Promise<Head[]>
   /** Leases deliveries of these heads, of each the longest due first, and counts an attempt for each. */
   readonly claim: QueueTransaction<ClaimInput, Held[]>
-  /** Of these deliveries those that `worker` still holds and may attempt, with the end of each lease. */
+  /** The deliveries among these that `worker` still holds and may attempt, with the end of each lease. */
   findHeld(db: ReadDb, input: HeldInput): Promise<HeldUntil[]>
   /**
    * Renews the leases that `worker` still holds. Locked rows are being settled, or are renewed the next time.
@@ -55,7 +55,7 @@ export type LeasedQueue<Held> = {
 
 type QueueTransaction<Input, Value> = Transaction<Tables, Input, Value>
 
-/** The claim of a queue that notes the time of an attempt when it begins says `nowMs`. */
+/** `nowMs` is for a queue that writes the start of an attempt. */
 type ClaimInput = {
   worker: string
   heads: Share[]
@@ -81,13 +81,13 @@ type QueueOptions<Name extends QueueTable, Column extends keyof Row<Name>> = {
   endLost?: (tx: Tx, ids: string[]) => Promise<string[]>
   /** A delivery may be attempted only where this is true. */
   isLiving?: RawBuilder<SqlBool>
-  /** All that is claimed together with these deliveries of a head: they, and others that must go along. */
+  /** These deliveries of a head, and others that must be claimed with them. */
   complete?: (
     tx: Tx,
     head: Share,
     ready: Pick<Row<Name>, Column>[],
   ) => Promise<Pick<Row<Name>, Column>[]>
-  /** Removes deliveries that have no sender any more, and returns the others. */
+  /** Removes deliveries whose inbox was deleted, and returns the others. */
   dropOrphans?: (tx: Tx, held: Pick<Row<Name>, Column>[]) => Promise<Pick<Row<Name>, Column>[]>
 }
 
@@ -336,9 +336,8 @@ type DueRange = {
 }
 
 /**
- * Times in the past, and times further off than any backoff or lease, which a clock that was set back has
- * written. Each range is its own query, because for two ends of an index joined by "or" SQLite reads all that
- * lies between them.
+ * Times in the past, and times later than any backoff or lease, which were written before the clock was set back.
+ * Each range has a query of its own, because for two ends of an index joined by "or" SQLite reads everything between.
  */
 function dueRanges({ queueMs, backoffMaxMs, leaseMs }: DueInput): DueRange[] {
   const waiting = { state: 'waiting', column: 'next_attempt_at' } as const

@@ -102,7 +102,7 @@ class SharedTasks implements PeriodicTasks {
   #checking: Promise<void> | null = null
   #checkedAtMs = Number.NEGATIVE_INFINITY
   #isStopped = false
-  /** Also true when a lease was asked for and the answer is not known. */
+  /** Also true when a lease was requested and the answer is not known. */
   #mayLeadSome = false
 
   constructor(deps: TaskDeps, { worker, names }: SharedOptions) {
@@ -259,7 +259,7 @@ class SharedTasks implements PeriodicTasks {
 }
 
 const JOBS_EVERY_MS = SECOND_MS
-/** How often each process looks for due checks. */
+/** How often each process searches for due checks. */
 const DOMAIN_CHECKS_EVERY_MS = 10 * SECOND_MS
 const PURGE_EVERY_MS = HOUR_MS
 const ROTATE_EVERY_MS = HOUR_MS

@@ -12,7 +12,7 @@ const SHARED_CLOCK_DRIFT_MS = 2 * SECOND_MS
 export type QueueClock = {
   /** Milliseconds, close to those since the epoch. */
   now(): number
-  /** To be called now and then: a process that was suspended catches up with the others. */
+  /** Call it now and then, so that a process that was suspended catches up with the others. */
   check(): Promise<void>
 }
 

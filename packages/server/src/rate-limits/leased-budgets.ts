@@ -29,14 +29,14 @@ import {
   sweepBudgets,
 } from './rate-limits-rows.ts'
 
-/** A process that has not renewed for so long may be taken for dead. */
+/** A process that has not renewed for this time counts as dead. */
 export const BUDGET_LEASE_MS = 30 * SECOND_MS
 export const BUDGET_RENEW_MS = 10 * SECOND_MS
 /** A process stops using its leases a little earlier, because clocks differ. */
 const USE_MS = BUDGET_LEASE_MS - 2 * SECOND_MS
 /** Slices of a window. A process leases one in advance, so that few requests need the record. */
 export const BUDGET_SLICES = 20
-/** A lease is returned when its key was not used here for so long. */
+/** A lease is returned when this process has not used its key for this time. */
 export const BUDGET_IDLE_MS = 10 * SECOND_MS
 /** A record in use is written at least this often, because it is removed after BUDGET_RECORD_MS. */
 const REFRESH_MS = BUDGET_RECORD_MS / 2
@@ -123,7 +123,7 @@ export function openLeasedBudgets(deps: LeaseDeps): Budgets {
 
 type Holder = ReturnType<typeof openHolder>
 
-/** This process on record, under a new name whenever it may have been taken for dead. */
+/** The record of this process, under a new name whenever others may count it as dead. */
 function openHolder({ db, clock, queueClock, makeId }: LeaseDeps, onLost: () => void) {
   let name = ''
   /**
@@ -178,7 +178,7 @@ type Rules<Answer, Each> = {
   /** Whether a share without a due exchange can be forgotten. */
   isOver(share: Each): boolean
   ask(share: Each): BudgetAsk
-  /** `isSameHolder` is false when this process was taken for dead meanwhile. */
+  /** `isSameHolder` is false when this process was counted as dead meanwhile. */
   answer(share: Each, ask: BudgetAsk, answer: BudgetAnswer, isSameHolder: boolean): void
   /** Other processes have all leases. The next exchange updates the record. */
   lose(share: Each): unknown

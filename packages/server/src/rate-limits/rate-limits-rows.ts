@@ -71,7 +71,7 @@ export function settleBudget(
   const shares = others.filter((share) => living.has(share.holder))
   const own = sum(state.shares, ({ held }) => held) - sum(others, ({ held }) => held)
   const ofOthers = sum(shares, ({ held }) => held)
-  // A process without a share was taken for dead; its tokens count as used already.
+  // A process without a share was counted as dead; its tokens count as used already.
   const kept = isWindow ? Math.min(ask.kept, own) : ask.kept
   const accounted = kept + ask.unused + ask.usedAgoMs.length
   const unknown = sum(others, ({ held }) => held) - ofOthers + Math.max(0, own - accounted)
@@ -116,8 +116,7 @@ function sum<Each>(all: readonly Each[], numberOf: (each: Each) => number): numb
 }
 
 /**
- * Records that a process lives until `untilMs`, under a unique name; false when others have taken it for
- * dead.
+ * Records that a process lives until `untilMs`, under a unique name; false when others have counted it as dead.
  */
 export const renewBudgetHolder = transaction({
   name: 'renewBudgetHolder',

@@ -17,7 +17,7 @@ import { purgeMailHours } from '#stats/stats-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhooks-rows.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
-/** Captured messages and counters of cold recipients are kept for so long. */
+/** How long captured messages and counters of cold recipients are kept. */
 export const CAPTURED_MS = 30 * DAY_MS
 
 export type PurgeStep = { isDone: boolean; blobIds: string[] }
@@ -28,10 +28,10 @@ export const purgeInboxStep = transaction({
   accountOf: () => null,
   erasing: true,
   async run(tx: Tx, input: { inboxId: string }): Promise<PurgeStep> {
-    // Before their messages, so that no list has events of messages that are gone; and at each step,
-    // because events may be added until the messages are gone.
+    // Before their messages, so that no list has events of removed messages; and at each step, because events may be
+    // added until the messages are removed.
     if (await eraseEvents(tx, input.inboxId)) return { isDone: false, blobIds: [] }
-    // Locked first, in the order of those who settle deliveries, so that the two do not deadlock.
+    // Locked first, in the order of the transactions that settle deliveries, so that they do not deadlock.
     const messages = await lockRows(
       tx,
       tx.query
@@ -46,7 +46,7 @@ export const purgeInboxStep = transaction({
       const positions = messages.map((message) => message.position)
       await removeFromSearch(tx, { inboxId: input.inboxId, positions })
       await removeSent(tx, ids)
-      // Another worker may remove the same rows, and drops the references of those that it removed.
+      // Another worker may remove the same rows, and then drops the references of the rows that it removed.
       const removed = await tx.query
         .deleteFrom('messages')
         .where('id', 'in', ids)
@@ -114,7 +114,7 @@ async function removeSent(tx: Tx, messageIds: string[]): Promise<void> {
   )
 }
 
-/** The rows that an inbox's limits count by: correspondents, sends, cold recipients; true if any were. */
+/** Removes the rows that an inbox's limits count: correspondents, sends, cold recipients; true if there were any. */
 async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
   const correspondents = await tx.query
     .deleteFrom('correspondents')

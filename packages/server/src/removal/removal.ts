@@ -1,4 +1,4 @@
-// Removing a deleted inbox or webhook, what has expired, and blobs that nothing refers to.
+// Removes deleted inboxes and webhooks, expired rows, and blobs without references.
 
 import type { Handlers } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
@@ -62,17 +62,17 @@ export function removalHandlers(
   }
 }
 
-/** Younger blobs without a message may be of a transaction that is under way. */
+/** A younger blob without a message may belong to a transaction that is under way. */
 export const ORPHAN_MS = DAY_MS
 
 type PurgeDeps = { db: Db; blobs: BlobStore | null }
 
 /**
- * Removes what has expired in small steps until none is left, and ends after a step when `signal` is
- * aborted. Safe to run again.
+ * Removes expired rows in small steps until none is left; ends after a step when `signal` is aborted. Safe to run
+ * again.
  */
 export async function purgeExpired(deps: PurgeDeps & { clock: Clock }, signal: AbortSignal) {
-  // It ends, because a step removes more than expires meanwhile.
+  // This ends, because a step removes more than expires meanwhile.
   await inSteps({ signal }, async () => {
     const removed = await deps.db.write(purgeExpiredStep, { nowMs: deps.clock.now() })
     await removeBlobs(deps, removed.blobIds)
@@ -80,7 +80,7 @@ export async function purgeExpired(deps: PurgeDeps & { clock: Clock }, signal: A
   })
 }
 
-/** Counts what inboxes of earlier versions store, in small steps until none is left. */
+/** Counts messages that earlier versions stored without counting, in small steps until none is left. */
 export async function countOldStored({ db }: { db: Db }, signal: AbortSignal): Promise<void> {
   let from = ''
   await inSteps({ signal }, async () => {
@@ -120,11 +120,11 @@ export function purgeWebhook(
 }
 
 /**
- * Removes blobs that no message refers to, and returns their number. They are left over from crashes, from
- * commits that failed and from removals while the blob store was away. A blob is stored before its message
+ * Removes blobs that no message refers to, and returns their number. Crashes leave them, failed commits, and removals
+ * while the blob store was unreachable. A blob is stored before its message
  * commits, maybe by another process, so only a blob that is `orphanMs` old is an orphan, by the clock of the
  * store: the clocks of processes, from which its id is made, may differ. Ends at once when `signal` is
- * aborted; requests to the store are cut when the store is closed.
+ * aborted; closing the store ends its requests.
  */
 export async function sweepBlobs(
   { db, blobs }: { db: Db; blobs: BlobStore | null },
@@ -139,7 +139,7 @@ export async function sweepBlobs(
     if (batch === null || batch.done === true) break
     const stored = batch.value
     const ours = stored.filter(({ id }) => isIdOf('raw', id))
-    // Before the age, which takes a system call for each file.
+    // Before the check of the age, which takes a system call for each file.
     const known = await existingRawIds(db, idsOf(ours))
     const orphans: string[] = []
     for (const { id, readAgeMs } of ours) {
@@ -158,7 +158,7 @@ function idsOf(stored: readonly StoredBlob[]): string[] {
   return stored.map(({ id }) => id)
 }
 
-/** After so many steps a job goes back into the queue, behind the others. */
+/** Steps after which a job returns to the end of the queue. */
 const PURGE_STEPS_PER_RUN = 50
 
 /** Runs a job; `again` when it must run once more at once. */
@@ -178,7 +178,7 @@ export async function runJob(
     case 'purge-webhook':
       break
     default:
-      throw new Error(`No action does jobs of the kind ${job.kind}.`)
+      throw new Error(`There is no action for jobs of the kind ${job.kind}.`)
   }
   const webhookId = String(job.payload.webhookId)
   return (await purgeWebhook(deps, { webhookId, stepsMax, lease })) ? 'done' : 'again'

@@ -1,7 +1,7 @@
-// The sandbox: listing the mail that would have left, and receiving mail without SMTP. In other modes of
-// delivery its operations are not found.
+// The sandbox: lists captured mail, and receives mail without SMTP. In other modes of delivery its operations are
+// not found.
 
-import type { CapturedMessage } from '@mailroom/contract/shapes/sandbox.ts'
+import type { CapturedMessage } from '@mailroom/contract/sandbox.ts'
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { completeLineFeeds, countLineEnds } from '@mailroom/mail/compose/encode-transfer.ts'
 import type { Mailbox } from '@mailroom/mail/mime/parsed-message.ts'
@@ -180,7 +180,7 @@ async function readEnvelope(
   return { raw, from, to }
 }
 
-/** A message as it would come over SMTP; its header names the parties where the query does not. */
+/** A message as it would arrive by SMTP; its header names sender and recipients where the query does not. */
 async function readRaw(
   deps: SandboxDeps,
   accountId: string,
@@ -209,7 +209,7 @@ async function withLineEnds(raw: Uint8Array): Promise<Uint8Array> {
   return completeLineFeeds(raw, bareLineFeeds)
 }
 
-/** Without the other recipients of a header, whose copies went elsewhere. */
+/** The addresses of the account; other recipients in a header have their copies elsewhere. */
 async function ownAddresses(
   deps: SandboxDeps,
   accountId: string,

@@ -1,5 +1,5 @@
-// Indexing messages: in the background, by the log of events and by periodic sweeps of all inboxes, and
-// before a search of an inbox whose index is behind.
+// Indexes messages: in the background, by the log of events and by periodic sweeps of all inboxes, and before a search
+// of an inbox whose index is behind.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { LOG_STEP_EVENTS, type LogPosition } from '#events/events.ts'
@@ -20,7 +20,7 @@ import {
 /** Inboxes that one transaction indexes, and inboxes that one query of a sweep reads. */
 const SEARCH_STEP_INBOXES = 20
 const SEARCH_SWEEP_INBOXES = 500
-/** While much mail arrives it pauses after each step, for so many times as long as the step took. */
+/** While much mail arrives, the pause after a step is so many times as long as the step took. */
 const SEARCH_BUSY_FACTOR = 3
 const SEARCH_BUSY_MS_MAX = 2 * SECOND_MS
 /** Between sweeps of all inboxes, which find messages that had no event. */
@@ -47,7 +47,7 @@ export function openIndexer(deps: IndexerDeps): Indexer {
   return {
     async step(signal) {
       try {
-        // In this order, so that the log has the messages that come during a sweep.
+        // In this order, so that the log has the messages that arrive during a sweep.
         const hasRead = await follow()
         const hasSwept = await sweep()
         if (signal.aborted) return false
@@ -81,7 +81,7 @@ async function indexSome(
     const step = await db.write(indexSearchStep, { inboxIds, skipLocked: true, renews: true })
     return { ...step, isDone: false }
   }, signal)
-  // Inboxes that have more go to the end of the queue.
+  // Inboxes with further messages move to the end of the queue.
   const since = new Map(inboxIds.map((inboxId) => [inboxId, lagging.get(inboxId)]))
   for (const inboxId of inboxIds) lagging.delete(inboxId)
   for (const inboxId of behind) lagging.set(inboxId, since.get(inboxId) ?? startMs)

@@ -1,6 +1,6 @@
 // Handlers of searches. The code that searches is loaded at the first search.
 
-import type { SearchResult } from '@mailroom/contract/shapes/search.ts'
+import type { SearchResult } from '@mailroom/contract/search.ts'
 import type { Handlers } from '#http/handler.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { SearchAnswer, SearchDeps } from './search-inbox.ts'

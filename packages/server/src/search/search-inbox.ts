@@ -28,7 +28,7 @@ import { makeSnippet, type Snippet } from './search-snippet.ts'
 const SEARCH_COUNTED_MAX = 1_000
 /** The matches that are sorted by rank, the newest ones, and the last that a page can have. */
 const SEARCH_RANKED_MAX = 10_000
-/** A search ends after so long, with the matches that it has found. */
+/** A search ends after this time, with the matches that it has found. */
 const SEARCH_MS_MAX = 2 * SECOND_MS
 const SEARCH_CATCH_UP_MS_MAX = 2 * SECOND_MS
 
@@ -45,9 +45,9 @@ export type SearchAnswer = {
   hits: SearchHit[]
   /** Up to SEARCH_COUNTED_MAX. */
   total: number
-  /** No more match. */
+  /** Whether `total` counts all matches. */
   isExact: boolean
-  /** All messages were searched. */
+  /** Whether all messages were searched. */
   isComplete: boolean
 }
 
@@ -119,7 +119,7 @@ async function searchIn(
   for (const { inboxId, state } of places) {
     if (state.position < state.top) isComplete = false
     if (state.number === null) continue
-    // A whole page of each inbox, which may have all of the newest; more of them only for the total.
+    // A whole page of each inbox, because one may have all of the newest matches; more only for the total.
     const enough =
       sort === 'rank'
         ? ranked
@@ -211,7 +211,7 @@ async function findMatches(
   return { found, isComplete: true }
 }
 
-/** Snippets block the event loop for so long: the largest texts take some milliseconds each. */
+/** How long snippets may block the event loop: the largest texts take some milliseconds each. */
 const SNIPPETS_MS_MAX = 10
 
 /** A block of the next size has eight times as many messages; its query should not take longer than this. */

@@ -59,8 +59,8 @@ export async function listSearchStates(
 }
 
 /**
- * Those of the next `limit` inboxes by id that are not indexed to their end, or have entries of an earlier
- * version; and the last of the inboxes, null at the end.
+ * Of the next `limit` inboxes by id, those that are not indexed to their end or have entries of an earlier version; and
+ * the last of these inboxes, null at the end.
  */
 export async function listLagging(
   db: ReadDb,

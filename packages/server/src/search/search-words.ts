@@ -5,11 +5,11 @@ import type { Message } from '#mailbox/mailbox-rows.ts'
 
 /** UTF-16 units of a message's text that are indexed: later text is quoted history or data. */
 export const SEARCH_BODY_LENGTH_MAX = 64 * 1024
-/** Of an entry: PostgreSQL keeps 16,383 positions, and 1 MiB with its overhead for each word. */
+/** Bounds of an entry: PostgreSQL stores 16,383 positions, and 1 MiB with its overhead for each word. */
 export const SEARCH_ENTRY_WORDS_MAX = 10_000
 export const SEARCH_ENTRY_BYTES_MAX = 256 * 1024
 const SEARCH_SUBJECT_WORDS_MAX = 500
-/** Of the sender and of the recipients each, half of them whole addresses. */
+/** Words of the sender, and as many of the recipients; half of them are whole addresses. */
 const SEARCH_ADDRESS_WORDS_MAX = 2_000
 
 export type SearchableMessage = Pick<

@@ -1,8 +1,8 @@
-// The secrets that this service makes for itself and never shows: the data key, which seals all other secrets
-// in the database, and the keys that sign URLs and links.
+// The secrets that this service makes and never shows: the data key, which seals all other secrets in the database,
+// and the keys that sign URLs and links.
 //
 // The database holds the data key, either in the clear as one octet 0 and 32 octets, or sealed (a sealed value
-// never begins with 0, see platform/seal.ts) with a key from elsewhere: MAILROOM_SECRET_KEY, or the file
+// never begins with 0, see platform/seal.ts) with a key from outside: MAILROOM_SECRET_KEY, or the file
 // `secret.key` beside an embedded database.
 
 import { hkdfSync } from 'node:crypto'

@@ -1,4 +1,4 @@
-// From the log of events to hourly figures.
+// Counts the events of the log in hourly figures.
 
 import { LOG_START, type LogReader, openLogReader } from '#events/events.ts'
 import type { Clock } from '#platform/clock.ts'

@@ -74,7 +74,7 @@ export async function readLogToCount(
   }))
 }
 
-/** How far the log has been counted, and the time of the first event that is not; null for none. */
+/** The position up to which the log was counted, and the time of the first uncounted event; null for none. */
 export async function findUncounted(
   db: ReadDb,
 ): Promise<{ position: LogPosition; sinceMs: number | null }> {
@@ -159,7 +159,7 @@ export const addMailHours = transaction({
   },
 })
 
-/** Removes up to PURGE_STEP_ROWS that have expired, and returns their number. */
+/** Removes up to PURGE_STEP_ROWS expired hours, and returns their number. */
 export async function purgeMailHours(tx: Tx, nowMs: number): Promise<number> {
   const untilMs = nowMs - MAIL_HOURS_MS
   const removed = await tx.query

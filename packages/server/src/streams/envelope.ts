@@ -1,14 +1,14 @@
 // The envelope of an event: its row of the log with its message, in the shape of the contract.
 
-import type { Event, EventMessage } from '@mailroom/contract/shapes/event.ts'
-import type { Authentication, Extracted } from '@mailroom/contract/shapes/message.ts'
+import type { Event, EventMessage } from '@mailroom/contract/events.ts'
+import type { Authentication, Extracted } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/events.ts'
 import { attachmentUrl, CUT_READ_LENGTH, cutBodies, type Extractions } from '#mailbox/mailbox.ts'
 import { findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
 
-/** The members of an envelope that each attempt to deliver it has anew. */
+/** The members of an envelope that differ for each attempt to deliver it. */
 type AttemptStamp = { readonly deliveredAtMs: number; readonly attempt: number }
 
 export type EventText = {
@@ -70,7 +70,7 @@ async function readMessages(
   })
   for await (const { message: whole, ...place } of found) {
     const { message, isTruncated } = cutBodies(whole)
-    // Read from the whole message, as for every other reader.
+    // Extracted from the whole message, as everywhere else.
     const extracted = await deps.extractions.of(whole)
     const presented = presentMessage(deps, message, { extracted, isTruncated })
     messages.set(message.id, { ...place, message, isTruncated, presented })

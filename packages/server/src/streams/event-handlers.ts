@@ -128,7 +128,7 @@ function problemOfEnd(reason: EndReason) {
     : problem('unauthorized', 'The API key was revoked.')
 }
 
-/** Aborted when the caller has gone. */
+/** Aborted when the client has disconnected. */
 function goneSignal(context: KeyContext): AbortSignal {
   const gone = new AbortController()
   context.onGone(() => gone.abort())
@@ -160,7 +160,7 @@ function wrongFilter(path: string, value: string, reason: string): ReturnType<ty
   })
 }
 
-/** Browsers send it by themselves when they connect again; an empty one is ignored. */
+/** Browsers send this header on their own when they reconnect; an empty one is ignored. */
 function lastEventIdOf({ headers }: KeyContext): string | null {
   const id = headers['last-event-id']
   return typeof id === 'string' && id !== '' ? id : null
@@ -219,7 +219,7 @@ async function openFeed(
   }
 }
 
-/** The pause of clients before they connect again. */
+/** The pause of clients before they reconnect. */
 const STREAM_RETRY_MS = 3 * SECOND_MS
 /** A comment that keeps an idle event stream from being cut by proxies. */
 const STREAM_COMMENT_MS = 15 * SECOND_MS
@@ -276,7 +276,7 @@ export async function openEventFeed(
     isFreed = true
   }
 
-  /** False when the client takes no more for now. */
+  /** False when the client reads no more for now. */
   function push(text: string): boolean {
     if (isFreed) return false
     isFull = !content.push(text)

@@ -28,11 +28,11 @@ export type Listening = {
 }
 
 export type EventHub = {
-  /** There may be new events; losing it costs only time. */
+  /** Call it when there may be new events; a lost call costs only time. */
   wake(): void
   /**
-   * Notifies the listener of every event of the account after the position that it wants, in order and
-   * once. Rejects as a read of the store does.
+   * Notifies the listener, in order and once, of every event of the account after the returned position that it wants.
+   * Rejects as a read of the store does.
    */
   listen(accountId: string, listener: EventListener): Promise<Listening>
   /** Call when a listener begins to want events that it did not want before. */
@@ -40,8 +40,8 @@ export type EventHub = {
   /** Notifies the listeners of this inbox alone that it was deleted. */
   inboxDeleted(accountId: string, inboxId: string): void
   /**
-   * Runs reads of the log for listeners that have fallen behind: CATCH_UPS_AT_ONCE at the same time, by
-   * account in round robin. Each should be one query.
+   * Runs reads of the log for listeners that have fallen behind: CATCH_UPS_AT_ONCE at the same time, round robin by
+   * account. Each should be one query.
    */
   catchUp<Value>(accountId: string, read: () => Promise<Value>): Promise<Value>
   /** Reads that wait for a slot. */
@@ -275,14 +275,14 @@ class Hub implements EventHub {
   }
 }
 
-// Who listens to the log of events, found by what each may want: all of an account, or one inbox of it.
+// The listeners of this process, by the events that they may want: those of an account, or of one inbox.
 
 export type EventListener = {
-  /** It wants events of this inbox only. */
+  /** Set for a listener that wants only events of this inbox. */
   readonly inboxId?: string
   /** Called for each event when it is read, and again after `changed`. */
   wants(event: LoggedEvent): boolean
-  /** An event that it wanted some reads ago. */
+  /** Called with an event that it wants, after the event's message was read. */
   notify(text: EventText): void
   onInboxDeleted?(): void
   /** No further events follow. */

@@ -29,14 +29,14 @@ export const SOCKETS_PER_ACCOUNT_MAX = 10
 export const STREAM_BUFFER_BYTES_MAX = 256 * 1024
 
 export type EventSink = {
-  /** False: it has taken this event, and wants no more until `resume` is called. */
+  /** Writes the event. False: no more until `resume` is called. */
   write(text: EventText): boolean
 }
 
 export type Accepted = {
-  /** Later events follow than this one, the account's newest; null where the account has none. */
+  /** The account's newest event, after which events follow; null if the account has none. */
   readonly lastEventId: string | null
-  /** What is wrong with `afterId`, to follow it in a sentence; null for nothing. */
+  /** The mistake in `afterId`, to follow it in a sentence; null for none. */
   readonly notice: string | null
 }
 
@@ -215,7 +215,7 @@ class Stream implements EventStream {
     }
   }
 
-  /** True where all subscriptions have sent the events up to the hub's position. */
+  /** True if all subscriptions have sent the events up to the hub's position. */
   #goLive(): boolean {
     if (this.#active.length === 0 || this.#listening === null) return true
     const { after } = this.#furthestBehind()
@@ -296,7 +296,7 @@ class Subscription {
     this.#isWanted = makeIsWanted(filter)
   }
 
-  /** Whether it sends the event, sooner or later. */
+  /** Whether the subscription sends the event, now or later. */
   matches(event: LoggedEvent): boolean {
     if (comparePositions(event.position, this.from) <= 0 || !this.#isWanted(event)) return false
     const until = event.inboxId === null ? undefined : this.#excluded?.get(event.inboxId)
@@ -307,7 +307,7 @@ class Subscription {
     return comparePositions(event.position, this.sentUntil) <= 0 && this.matches(event)
   }
 
-  /** The number of excluded inboxes once these are added. */
+  /** The number of excluded inboxes after these are added. */
   countExclusions(inboxIds: ReadonlySet<string>): number {
     const excluded = this.#excluded
     if (excluded === null) return inboxIds.size
@@ -327,7 +327,7 @@ class Subscription {
   }
 }
 
-/** A filter that lets through at least what each of them lets through. */
+/** A filter that passes at least every event that one of the subscriptions passes. */
 function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
   const filters = subscriptions.map(({ filter }) => filter)
   const isAnyKind = filters.some(({ kinds }) => kinds.length === 0)
@@ -341,9 +341,9 @@ function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
   }
 }
 
-/** What connections for events need of the service. */
+/** The parts of the service that connections for events use. */
 export type EventPorts = {
-  /** Rejects with `service_unavailable` for a store in trouble. */
+  /** Rejects with `service_unavailable` when the store fails. */
   readonly checkFilter: CheckFilter
   openEventStream(opened: { readonly accountId: string; readonly sink: EventSink }): EventStream
 }

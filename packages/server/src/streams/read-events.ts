@@ -1,4 +1,4 @@
-// Reading the events of an account: checking what a client asks for, cursors, and pages of the log.
+// Reads the events of an account: checks filters and cursors, and reads pages of the log.
 
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import { findPodIds } from '#accounts/accounts-rows.ts'
@@ -39,7 +39,7 @@ type PageInput = {
   readonly after: string | null
   readonly order: EventOrder
   readonly limit: number
-  /** Aborted when the caller has gone: then the page may end anywhere. */
+  /** Aborted when the client has disconnected; the page may then end anywhere. */
   readonly signal: AbortSignal
 }
 
@@ -141,7 +141,7 @@ async function* readTexts(
   }
 }
 
-/** Where a reader continues; `isHeld`: the log has the event that the cursor names. */
+/** The position at which a reader continues; `isHeld`: the log has the event of the cursor. */
 export type Cursor = { readonly position: LogPosition; readonly isHeld: boolean }
 
 /**
@@ -168,11 +168,11 @@ export const UNKNOWN_KIND = 'is not an event type'
 export async function checkFilter(deps: { db: Db }, asked: AskedFilter): Promise<CheckedFilter> {
   const { accountId, kinds, podIds, inboxIds } = asked
   const known = kinds.filter(isKind)
-  // Without known kinds the list would be empty, and let every kind through.
+  // Without known kinds the list would be empty, and would pass every kind.
   if (known.length === 0 && kinds.length > 0) {
     return mistake('kinds', { list: kinds, index: 0, message: UNKNOWN_KIND })
   }
-  // PostgreSQL takes no NUL in a text.
+  // PostgreSQL accepts no NUL in a text.
   const podNames = podIds.filter((pod) => !pod.includes('\0'))
   const pods = podNames.length === 0 ? new Map() : await findPodIds(deps.db, accountId, podNames)
   const foreignPod = podIds.findIndex((pod) => !pods.has(pod))
@@ -226,7 +226,7 @@ export function describeUnknownKinds(unknownKinds: readonly string[]): string {
 
 const QUOTED_LENGTH_MAX = 100
 
-/** The value of a client, as part of a sentence. */
+/** A client's value, quoted for a sentence. */
 export function quoted(value: unknown): string {
   const text = JSON.stringify(value) ?? ''
   return text.length > QUOTED_LENGTH_MAX ? `${text.slice(0, QUOTED_LENGTH_MAX)}…` : text

@@ -1,5 +1,5 @@
-// Waiting for a message of an inbox: the first match after the caller's cursor, whether it is there already
-// or comes later. The hub notifies of new messages, so nothing is polled.
+// Waits for a message of an inbox: the first match after the caller's cursor, an existing message or a later one. The
+// hub notifies of new messages, so nothing is polled.
 
 import {
   comparePositions,
@@ -55,15 +55,15 @@ export type WaitDeps = { db: Db; events: EventHub }
 
 /**
  * The first match in the order of the inbox, or null after `timeoutMs`, when `signal` is aborted or
- * when the service shuts down. Messages after `after` that are there already are searched first; where that
- * takes until the timeout, a match that came meanwhile is returned. `not_found`, also when the inbox is
+ * when the service shuts down. Searches existing messages after `after` first; if that takes until the timeout, a match
+ * that arrived meanwhile is returned. `not_found`, also when the inbox is
  * deleted meanwhile, at the timeout at the latest; `bad_request` for an unknown `after`,
  * `service_unavailable` when WAITERS_MAX wait already.
  */
 export async function waitForMessage(deps: WaitDeps, input: WaitInput): Promise<Message | null> {
   const leave = countWaiter(deps.events)
   try {
-    // First, because messages from here on count.
+    // First, because messages from this moment on count.
     const since = await findSince(deps, input)
     return await wait(deps, input, since)
   } finally {
@@ -112,7 +112,7 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
   throw wrongCursor('is neither the id of an event nor a message of this inbox')
 }
 
-/** The end of the log, and the events that have happened but are not settled. */
+/** The end of the log, and the committed events that are not settled yet. */
 async function sinceNow(deps: WaitDeps, inboxId: string): Promise<Since> {
   const { position, unsettledIds } = await readLogHeadOf(deps.db, inboxId)
   return { kind: 'event', position, except: new Set(unsettledIds) }
@@ -235,7 +235,7 @@ function watch(
   }
 }
 
-/** The first match that is there already; null also when the wait is over. */
+/** The first existing match; null also when the wait is over. */
 async function searchPast(
   deps: WaitDeps,
   input: WaitInput,

@@ -26,9 +26,9 @@ import {
 } from './websocket-session.ts'
 
 const SOCKET_PING_MS = 30 * SECOND_MS
-/** A client may be silent for so long after a ping. */
+/** How long a client may be silent after a ping. */
 const SOCKET_SILENCE_MS = 10 * SECOND_MS
-/** A client may take nothing of what waits for it for so long, whatever it sends meanwhile. */
+/** How long a client may read nothing while octets wait for it, whatever it sends meanwhile. */
 const SOCKET_STALL_MS = 30 * SECOND_MS
 /** Between checks of all connections, which share one timer. */
 const SOCKET_TICK_MS = 2 * SECOND_MS
@@ -155,7 +155,7 @@ export class WebSocketEndpoint {
   ): Promise<void> {
     const { transport } = handshake
     const place = await this.#options.readers.takePlace('socket', opening.caller.accountId)
-    // For a client that has gone the handshake never ends.
+    // The handshake never ends if the client has disconnected.
     if (transport.destroyed) place?.release()
     transport.once('close', () => place?.release())
     try {
@@ -236,7 +236,7 @@ function refuseWhileClosing({ isClosing }: WebSocketEndpointOptions): void {
   if (isClosing()) throw new AppError('service_unavailable', 'The service is shutting down.')
 }
 
-/** Null when the credential is missing or bad; rejects where that could not be decided. */
+/** Null when the credential is missing or bad; rejects if that is unknown. */
 async function callerOf(
   { identify, clientOf }: Pick<WebSocketEndpointOptions, 'identify' | 'clientOf'>,
   request: IncomingMessage,
@@ -263,7 +263,7 @@ function authorizationOf(url: string): string | undefined {
   return token === null ? undefined : `Bearer ${token}`
 }
 
-/** Between our close frame and the end of a connection whose client does not answer it. */
+/** Time between our close frame and the end of a connection whose client does not answer it. */
 const SOCKET_CLOSE_MS = 5 * SECOND_MS
 
 /** The library is loaded at its first use: it is some 20 modules. */
@@ -273,7 +273,7 @@ async function openSocketServer(): Promise<WebSocketServer> {
   const options = {
     noServer: true,
     clientTracking: false,
-    // The session answers pings, and not those of a client that takes nothing.
+    // The session answers pings, except those of a client that reads nothing.
     autoPong: false,
     maxPayload: SOCKET_FRAME_BYTES_MAX,
     perMessageDeflate: false,
@@ -305,7 +305,7 @@ export type HandshakeRequest = {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A handshake that the library refuses; the answer names the versions that it takes (RFC 6455 §4.4). */
+/** A handshake that the library refuses; the answer names the supported versions (RFC 6455 §4.4). */
 function malformed(message: string, version: string | undefined): AppError {
   const isKnown = version !== undefined && VERSIONS.includes(version)
   return new AppError('bad_request', `${message}.`, {
@@ -316,10 +316,10 @@ function malformed(message: string, version: string | undefined): AppError {
 
 const VERSIONS = ['13', '8']
 
-/** No closure, so that the connection does not keep the handshake in memory. */
+/** Not a closure, so that the connection does not keep the handshake in memory. */
 function ignore(): void {}
 
-/** Never settles for a client that has gone. */
+/** Never settles if the client has disconnected. */
 function upgrade(
   server: WebSocketServer,
   { request, transport, head, headers }: HandshakeRequest,
@@ -331,7 +331,7 @@ function upgrade(
     refuse: ({ message }) => reject(malformed(message, version)),
   })
   server.handleUpgrade(request, transport, head, (socket) => {
-    // The library closes the connection of a client with bad frames by itself.
+    // The library itself closes the connection of a client with bad frames.
     socket.on('error', ignore)
     resolve(socket)
   })

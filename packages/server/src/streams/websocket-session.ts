@@ -1,5 +1,5 @@
-// One WebSocket connection: answers the frames of its client in order, and writes events as fast as the
-// client takes them. What waits in either direction is bounded.
+// One WebSocket connection: answers the frames of its client in order, and writes events as fast as the client reads
+// them. The queue in either direction is bounded.
 
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
@@ -50,7 +50,7 @@ export class Session {
   readonly liveness: Liveness
   readonly #parts: SessionParts
   readonly #connection: Connection
-  /** Frames to be answered; null for a binary one. */
+  /** Unanswered frames; null for a binary one. */
   readonly #waiting: (string | null)[] = []
   #waitingLength = 0
   #stream: EventStream | null = null
@@ -60,7 +60,7 @@ export class Session {
   /** When the last frames came, the oldest of them at `#oldest` once there are SOCKET_FRAMES_MAX. */
   readonly #frameTimesMs: number[] = []
   #oldest = 0
-  /** The payload of a ping that is answered once the client has taken what waits for it. */
+  /** The payload of a ping that is answered once the client has read everything that waits for it. */
   #pendingPong: Buffer | null = null
 
   constructor(parts: SessionParts, connection: Connection) {
@@ -115,7 +115,7 @@ export class Session {
     if (!this.#isOver) this.#refuseFlood()
   }
 
-  /** While the client does not take answers only its last ping is answered (RFC 6455 §5.5.3). */
+  /** While the client reads no answers, only its last ping is answered (RFC 6455 §5.5.3). */
   #pong(data: Buffer): void {
     if (!this.#isOpen) return
     if (this.#isFull) this.#pendingPong = data
@@ -129,7 +129,7 @@ export class Session {
     return true
   }
 
-  /** Notes a frame; true when there are more than may be in the window. */
+  /** Counts a frame; true when there are more than the window allows. */
   #isTooMuch(): boolean {
     const times = this.#frameTimesMs
     const nowMs = this.#parts.clock.monotonic()
@@ -143,7 +143,7 @@ export class Session {
     return oldestMs > nowMs - SOCKET_FRAMES_WINDOW_MS
   }
 
-  /** Answers frames one after the other, and none while the client does not take answers. */
+  /** Answers frames one after the other, and none while the client reads no answers. */
   async #work(): Promise<void> {
     if (this.#isWorking) return
     this.#isWorking = true
@@ -248,7 +248,7 @@ export class Session {
     void this.#work()
   }
 
-  /** The client connects again and continues after its last event. */
+  /** The client reconnects and continues after its last event. */
   #fail(error: unknown): void {
     const { log } = this.#parts
     const fields = { requestId: this.#connection.requestId, error }
@@ -299,7 +299,7 @@ export type ClientFrame =
   /** One sentence. */
   | { readonly kind: 'mistake'; readonly message: string }
 
-/** Never throws; members that no frame has are ignored. */
+/** Never throws; ignores unknown members. */
 function readFrame(text: string): ClientFrame {
   const frame = parse(text)
   if (frame === undefined) return mistake('The frame is not JSON.')
@@ -382,11 +382,11 @@ function refuseNul(name: string, text: string): void {
 export type LivenessTimeouts = {
   readonly pingMs: number
   readonly silenceMs: number
-  /** While octets wait for the client, and it takes none of them. */
+  /** Time without progress while octets wait for the client. */
   readonly stallMs: number
 }
 
-/** Pings one client, and cuts its connection when it answers nothing or takes nothing. */
+/** Pings one client, and destroys its connection when it answers nothing or reads nothing. */
 export class Liveness {
   /** A frame is being answered, so that the client's next frames are not read for now. */
   isBusy = false
@@ -395,7 +395,7 @@ export class Liveness {
   readonly #clock: Clock
   #receivedAtMs: number
   #pingedAtMs: number
-  /** When the client last took some of a backlog, or there was none. */
+  /** When the client last read some of a backlog, or there was none. */
   #progressAtMs: number
   #isPinged = false
   #backlogBytes = 0
@@ -422,8 +422,8 @@ export class Liveness {
   }
 
   /**
-   * Pings when it is time, and cuts the connection of a client that was silent for too long, or that takes
-   * nothing, whatever it sends.
+   * Pings when it is time, and destroys the connection of a client that was silent for too long, or that reads nothing,
+   * whatever it sends.
    */
   check({ pingMs, silenceMs, stallMs }: LivenessTimeouts): void {
     const nowMs = this.#clock.monotonic()

@@ -1,4 +1,4 @@
-// What the API does with webhooks: finding, creating, changing and deleting them, new secrets, retries.
+// The API's operations on webhooks: find, create, change, delete, rotate the secret, retry a delivery.
 
 import type { AskedFilter, CheckFilter, EventFilter } from '#events/events.ts'
 import type { Chance } from '#platform/chance.ts'
@@ -55,7 +55,7 @@ export async function getWebhookOfInbox(
 }
 
 /**
- * The webhook and, this once, its secret. The filter's pods may be named by `clientId`. Refused with
+ * Creates a webhook; only this result has its secret. The filter may name pods by `clientId`. Errors:
  * `invalid_webhook_url`, `invalid_pod`, `bad_request` for an inbox that is not the account's, or
  * `webhook_limit_reached`, in this order.
  */
@@ -88,13 +88,13 @@ export async function createWebhook(
   return { webhook, secret }
 }
 
-/** A list replaces the one that was; an empty one leaves nothing out. */
+/** A list replaces the former one; an empty list filters nothing out. */
 export type UpdateWebhook = Named & {
   url?: string
   kinds?: readonly string[]
   podIds?: readonly string[]
   inboxIds?: readonly string[]
-  /** Once enabled, it gets the events from then on. */
+  /** An enabled webhook gets the events from that moment on. */
   isEnabled?: boolean
 }
 
@@ -182,9 +182,9 @@ function refusal(code: 'invalid_pod' | 'bad_request', path: string, message: str
 const FIELD_NAMES = { kinds: 'eventTypes', podIds: 'podIds', inboxIds: 'inboxIds' } as const
 
 /**
- * The webhook and, this once, its new secret; of two calls at once both succeed. `rate_limit_exceeded`,
- * and nothing is changed, while WEBHOOK_SECRETS_MAX sign: a receiver was promised each of them. Secrets
- * that cannot be decrypted sign nothing, and are dropped.
+ * Makes a new secret; only this result has it. Two concurrent calls both succeed. `rate_limit_exceeded`, and nothing
+ * is changed, while WEBHOOK_SECRETS_MAX secrets sign: receivers rely on each of them. Secrets that cannot be
+ * decrypted sign nothing, and are dropped.
  */
 export async function rotateSecret(
   deps: { db: Db; clock: Clock; chance: Chance; sealer: Sealer; log: Log },
@@ -198,7 +198,7 @@ export async function rotateSecret(
     if (sealed.kind === 'full') throw tooMany(sealed.untilMs - nowMs)
     const { sealedSecrets, isAlone } = sealed
     const kept = webhook.sealedSecrets
-    // It fails only where another call has succeeded, so one of several calls always succeeds.
+    // This write fails only if another call has succeeded, so one of several calls always succeeds.
     const isKept = await deps.db.write(replaceWebhookSecrets, { ...input, kept, sealedSecrets })
     if (!isKept) continue
     if (isAlone) {
@@ -218,8 +218,8 @@ function tooMany(waitMs: number): ReturnType<typeof problem> {
 }
 
 /**
- * Makes a settled delivery due at once; `delivery_pending` where it is not settled, and
- * `webhook_is_disabled` where it would not be posted.
+ * Makes a settled delivery due at once; `delivery_pending` if it is not settled, and `webhook_is_disabled` if it would
+ * not be posted.
  */
 export async function retryDelivery(
   deps: { db: Db; queueClock: QueueClock; wakeWebhooks: () => void },

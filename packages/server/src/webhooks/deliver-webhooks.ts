@@ -1,7 +1,6 @@
-// Delivering webhooks: the queue as one worker has it, and an attempt, which posts a signed event and
-// records the outcome.
+// Delivers webhooks: the queue of one worker, and an attempt, which posts a signed event and records the outcome.
 
-import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
+import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/events.ts'
 import { findEvent } from '#events/events-rows.ts'
 import { Cache } from '#platform/cache.ts'
@@ -14,7 +13,7 @@ import type { Sealer } from '#platform/seal.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
 import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
-import { giveBack, openLeaseKeeper, outlastStore } from '#queue/lease-keeper.ts'
+import { giveBack, openLeaseKeeper, retryUntilStored } from '#queue/lease-keeper.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import { nextWebhookAttemptAt, WEBHOOK_WAIT_MS_MAX } from '#queue/retry-schedules.ts'
 import type { Db } from '#schema/tables.ts'
@@ -54,7 +53,7 @@ export function openWebhookQueue(
     async claim(heads) {
       const held = await leases.claim(heads)
       const eventIds = [...new Set(held.map((delivery) => delivery.event_id))]
-      // Should this read fail, the claim stands all the same.
+      // If this read fails, the claim is still valid.
       const sizes = await findEventSizes(deps.db, eventIds).catch(() => null)
       return held.map((delivery) => {
         const rawBytes = sizes === null ? EVENT_BYTES_GUESSED_MAX : sizes.get(delivery.event_id)
@@ -65,9 +64,9 @@ export function openWebhookQueue(
     async deliver([held], signal, observer) {
       const fields = { webhook: held.lane, event: held.event_id }
       try {
-        const ours = await outlastStore(deps, { fields, signal }, () => leases.confirm([held]))
+        const ours = await retryUntilStored(deps, { fields, signal }, () => leases.confirm([held]))
         if (ours.length === 0) {
-          // Gives back what this worker still holds, and nothing of another's.
+          // Returns only deliveries that this worker still holds.
           await giveBack(deps, [held], { leases, fields, signal })
           return 'returned'
         }
@@ -86,8 +85,8 @@ const EVENT_BYTES_GUESSED_MAX = 2 * 3 * SHOWN_BODY_BYTES_MAX
 const EVENT_BYTES_MIN = 4 * 1024
 
 /**
- * Rather too many than too few: HTML is also sent as text and as new text, and charsets other than UTF-8
- * may take fewer octets. The true number is known when the event is rendered.
+ * An upper estimate: HTML is also sent as text and as new text, and charsets other than UTF-8 may take fewer octets.
+ * The true number is known when the event is rendered.
  */
 function guessBytes(rawBytes: number): number {
   return Math.min(EVENT_BYTES_MIN + 6 * rawBytes, EVENT_BYTES_GUESSED_MAX)
@@ -149,7 +148,7 @@ type Holding = {
 
 /**
  * Attempts a delivery that `worker` has leased, and records the outcome, which ends the lease. Rejects only
- * where the outcome could not be recorded before `signal` was aborted: then the lease ends by itself.
+ * if the outcome could not be recorded before `signal` was aborted; the lease then expires.
  */
 export async function deliverWebhook(
   deps: DeliverWebhookDeps,
@@ -158,17 +157,19 @@ export async function deliverWebhook(
 ): Promise<WebhookOutcome> {
   const { worker, signal } = holding
   const fields = { webhook: held.lane, event: held.event_id }
-  const outlast = <Value>(run: () => Promise<Value>) => outlastStore(deps, { fields, signal }, run)
+  const untilStored = <Value>(run: () => Promise<Value>) =>
+    retryUntilStored(deps, { fields, signal }, run)
   const ids = [held.id]
   const attemptAtMs = deps.clock.now()
-  const outcome = endTest(held, await attempt(deps, held, { ...holding, outlast }))
-  if (outcome.kind === 'gone') await outlast(() => deps.db.write(dropWebhookDeliveries, { ids }))
+  const outcome = endTest(held, await attempt(deps, held, { ...holding, untilStored }))
+  if (outcome.kind === 'gone')
+    await untilStored(() => deps.db.write(dropWebhookDeliveries, { ids }))
   else if (outcome.kind === 'returned') await returnOnce(deps, { worker, ids, fields })
-  else await outlast(() => settle(deps, { held, worker, attemptAtMs, outcome }))
+  else await untilStored(() => settle(deps, { held, worker, attemptAtMs, outcome }))
   return outcome
 }
 
-/** Tries once, for the service is ending; where it fails the lease ends by itself. */
+/** Tries once, because the service is shutting down; after a failure the lease expires. */
 async function returnOnce(
   { db, log }: DeliverWebhookDeps,
   { fields, ...held }: { worker: string; ids: string[]; fields: object },
@@ -181,22 +182,27 @@ async function returnOnce(
   }
 }
 
-/** A test is not attempted again: its caller would not learn of the second attempt. */
+/** A test is not retried: its caller would not see the second attempt. */
 function endTest(held: HeldWebhookDelivery, outcome: WebhookOutcome): WebhookOutcome {
   const isCut = outcome.kind === 'returned' && held.event_kind === 'webhook.test'
   return isCut ? unsent('internal_error') : outcome
 }
 
-type Outlast = <Value>(run: () => Promise<Value>) => Promise<Value>
+type UntilStored = <Value>(run: () => Promise<Value>) => Promise<Value>
 
 async function attempt(
   deps: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
-  { outlast, signal, findText = findEventTextIn(deps), onSize }: Holding & { outlast: Outlast },
+  {
+    untilStored,
+    signal,
+    findText = findEventTextIn(deps),
+    onSize,
+  }: Holding & { untilStored: UntilStored },
 ): Promise<WebhookOutcome> {
   let request: Request | WebhookOutcome
   try {
-    request = await outlast(() => makeRequest(deps, held, findText))
+    request = await untilStored(() => makeRequest(deps, held, findText))
   } catch (error) {
     if (storageErrorKind(error) !== null) throw error
     // A fault of this service, which is retried by the schedule and does not count against the webhook.
@@ -296,7 +302,7 @@ async function settle(
   deps.wakeEvents()
 }
 
-/** A test is not retried by itself, and a disabled webhook gets no events. */
+/** A test is not retried automatically, and a disabled webhook gets no events. */
 function isFinal(held: HeldWebhookDelivery, error: WebhookError | null): boolean {
   return error === null || error === 'webhook_disabled' || held.event_kind === 'webhook.test'
 }
@@ -372,7 +378,7 @@ export function openEventTexts(
   }
 }
 
-/** In memory, where a character takes up to two octets: its bodies, and their JSON. */
+/** Octets in memory, of the bodies and of their JSON: a character takes up to two. */
 function bytesOf(text: EventText): number {
   return 4 * text.render({ deliveredAtMs: 0, attempt: 1 }).length
 }

@@ -33,7 +33,7 @@ import type { Webhook } from './webhook.ts'
 import { addWebhookDeliveries, type NewWebhookDelivery } from './webhook-queue-rows.ts'
 import { findEnabledWebhooks } from './webhook-rows.ts'
 
-/** The longest pause between reads of the log where much arrives: events that come meanwhile share one. */
+/** The longest pause between reads of the log while many events arrive; events of a pause share a read. */
 const FAN_OUT_GAP_MS_MAX = 10
 /** The pause after a slow read is twice as long as the read, and no longer than this. */
 const FAN_OUT_REST_MS_MAX = 50
@@ -50,11 +50,11 @@ export function openWebhookPoster(settings: Settings, resolver: Resolver): HttpP
 export type Webhooks = {
   /** There may be new events; losing it costs only time. */
   wake(): void
-  /** There may be new deliveries; losing it costs only time. */
+  /** Call it when there may be new deliveries; a lost call costs only time. */
   wakeDeliveries(): void
   /** Attempts under way. */
   active(): number
-  /** Lets attempts end for up to `drainMs` milliseconds, then cuts them and gives their deliveries back. */
+  /** Waits up to `drainMs` milliseconds for attempts under way, then aborts them and returns their deliveries. */
   close(drainMs: number): Promise<void>
 }
 
@@ -74,9 +74,9 @@ export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: st
     name: 'events for webhooks',
     everyMs: LOG_POLL_MS,
     async step() {
-      // A millisecond for each event: single ones go at once, many share a step and its commit.
+      // A millisecond for each event: single events are delivered at once, many share a step and its commit.
       const shareMs = Math.min(fanOut.found, FAN_OUT_GAP_MS_MAX)
-      // Keeps the processes together from loading a busy database all the time.
+      // Keeps several processes from loading a busy database all the time.
       const restMs = tookMs + Math.min(2 * tookMs, FAN_OUT_REST_MS_MAX)
       const gapMs = readAtMs + Math.max(shareMs, restMs) - deps.clock.monotonic()
       if (gapMs > 0) await pause(gapMs)
@@ -104,7 +104,7 @@ export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: st
   }
 }
 
-/** A step of the log ends with the event that brings its deliveries to this number. */
+/** A step of the log ends with the event whose deliveries reach this number. */
 const FAN_OUT_ROWS_MAX = 1_000
 
 type FanOutDeps = { db: Db; clock: Clock; queueClock: QueueClock; makeId: MakeId; tracing: Tracing }
@@ -154,7 +154,7 @@ async function match(
   return { work, to }
 }
 
-/** The event's own part of a trace: from when it happened until it has deliveries. */
+/** Records the event's span in the trace: from its time until it has deliveries. */
 function noteEvent(
   { tracing }: Pick<FanOutDeps, 'tracing'>,
   { kind, traceParent, occurredAtMs }: LoggedEvent,
@@ -174,7 +174,7 @@ async function findOfAccounts(
   return Map.groupBy(all, (webhook) => webhook.accountId)
 }
 
-/** The delivery of a test is made by the test itself. */
+/** A test makes its own delivery. */
 function isFor(event: LoggedEvent, { filter, enabledAfter }: Webhook): boolean {
   if (event.kind === 'webhook.test') return false
   if (comparePositions(event.position, enabledAfter) <= 0) return false

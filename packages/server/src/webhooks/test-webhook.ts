@@ -17,9 +17,9 @@ type Named = { accountId: string; webhookId: string }
 type WebhookTestOutcome = { message: string; delivery: WebhookDelivery }
 
 /**
- * Resolves when the receiver accepted the event, disabled webhooks included. `not_found`;
- * `rate_limit_exceeded` and `service_unavailable` as `WebhookTests` has it, the latter also when the
- * service ended before there was an answer; `webhook_failed` when the receiver did not accept it.
+ * Tests a webhook, also a disabled one. Resolves when the receiver has accepted the event. `not_found`;
+ * `rate_limit_exceeded` and `service_unavailable` as in `WebhookTests`, the latter also when the service shut down
+ * before there was an answer; `webhook_failed` when the receiver did not accept the event.
  */
 export async function testWebhook(deps: TestDeps, input: Named): Promise<WebhookTestOutcome> {
   // First, so that another account cannot use up this webhook's tests.
@@ -95,9 +95,9 @@ function failureOf(error: WebhookError | null, status: number | null): string {
   }
 }
 
-/** Tests of a process under way at once, of one webhook each, apart from the attempts of the dispatcher. */
+/** Tests under way at once in a process, each of another webhook, besides the attempts of the dispatcher. */
 export const WEBHOOK_TESTS_MAX = 50
-/** The end of a shutdown, in which the tests that were cut are answered. */
+/** The last part of a shutdown, in which aborted tests are answered. */
 const WEBHOOK_TEST_END_MS = SECOND_MS
 
 export type WebhookTests = {
@@ -107,7 +107,7 @@ export type WebhookTests = {
    * under way in this one, or after `close`.
    */
   run<Value>(webhookId: string, run: (signal: AbortSignal) => Promise<Value>): Promise<Value>
-  /** Lets tests end, and cuts the others early enough that all are answered within `drainMs`. */
+  /** Waits for tests under way, and aborts them early enough that all are answered within `drainMs`. */
   close(drainMs: number): Promise<void>
 }
 

@@ -1,5 +1,4 @@
-// The deliveries of webhooks that an account sees and retries, and their removal. The queue that they go
-// through has a file of its own.
+// Deliveries of webhooks as an account lists and retries them, and their removal. Their queue has a file of its own.
 
 import { sql } from 'kysely'
 import { COUNTED_MAX, EVENT_MS } from '#events/events-rows.ts'
@@ -49,7 +48,7 @@ export async function listWebhookDeliveries(
   return { deliveries: rows, total }
 }
 
-/** The state of those of these webhooks of an account that fail, by id: two index lookups for each. */
+/** The states of the failing webhooks among these, by id: two index lookups for each. */
 export async function findWebhookFailures(
   db: ReadDb,
   webhooks: readonly Webhook[],
@@ -101,7 +100,7 @@ export async function findWebhookFailures(
       return [
         id,
         {
-          // It has overwritten the error of an attempt, whose status stays.
+          // `webhook_disabled` has overwritten the error of an attempt, whose status is kept.
           error: error === 'webhook_disabled' ? null : error,
           responseStatus: last?.response_status ?? null,
           nextAttemptAtMs: next_attempt_at,
@@ -176,7 +175,7 @@ export const dropWebhookDeliveries = transaction({
   async run(tx: Tx, { ids }: { ids: string[] }): Promise<void> {
     if (ids.length === 0) return
     const all = tx.query.selectFrom('webhook_deliveries').select('id').where('id', 'in', ids)
-    // In one order with all who lock several, so that no two wait for each other.
+    // All transactions that lock several rows use one order, so that no two wait for each other.
     const locked = idsOf(await lockRows(tx, all.orderBy('id')).execute())
     if (locked.length === 0) return
     await tx.query.deleteFrom('webhook_deliveries').where('id', 'in', locked).execute()

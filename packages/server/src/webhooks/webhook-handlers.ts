@@ -4,7 +4,7 @@ import type {
   UpdateWebhook as UpdateWebhookShape,
   WebhookDelivery as WebhookDeliveryShape,
   Webhook as WebhookShape,
-} from '@mailroom/contract/shapes/webhook.ts'
+} from '@mailroom/contract/webhooks.ts'
 import type { CheckFilter, EventKind } from '#events/events.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'

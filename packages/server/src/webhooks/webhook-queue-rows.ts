@@ -12,7 +12,7 @@ import { idsOf, leasedQueue } from '#queue/leased-queue-rows.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import type { WebhookDeliveryStatus, WebhookError } from './webhook.ts'
 
-/** Each row has some ten values, and a statement takes 32,766. */
+/** Each row has some ten values, and a statement may have 32,766. */
 const ROWS_AT_ONCE = 500
 
 export type NewWebhookDelivery = {
@@ -149,7 +149,7 @@ export const webhookQueue = leasedQueue({
   endLost: endTests,
 })
 
-/** The caller who asked for a test has had an answer, or none; a later attempt would surprise them. */
+/** Tests are not attempted again: their callers are no longer waiting. */
 async function endTests(tx: Tx, ids: string[]): Promise<string[]> {
   const ended = await tx.query
     .updateTable('webhook_deliveries')
@@ -189,14 +189,14 @@ export async function findEventSizes(db: ReadDb, eventIds: string[]): Promise<Ma
   return new Map(rows.map((row) => [row.id, row.size_bytes]))
 }
 
-/** A webhook that has only failed for so long is disabled. */
+/** A webhook is disabled after failing for this time without a success. */
 const WEBHOOK_FAILING_MS_MAX = 5 * DAY_MS
 
 export type SettledWebhookDelivery = {
   worker: string
   accountId: string
   id: string
-  /** As they were counted when it was claimed. */
+  /** The count at the claim. */
   attempts: number
   attemptAtMs: number
   status: WebhookDeliveryStatus
@@ -214,8 +214,8 @@ export type SettledWebhookDelivery = {
 }
 
 /**
- * Records the outcome: `lost` when another worker has taken the delivery over, or its webhook was
- * deleted; `disabled` when the webhook has failed for so long that it gets no more events.
+ * Records the outcome: `lost` when another worker has claimed the delivery, or its webhook was deleted; `disabled` when
+ * the webhook has failed for WEBHOOK_FAILING_MS_MAX and gets no more events.
  */
 export const settleWebhookDelivery = transaction({
   name: 'settleWebhookDelivery',
@@ -238,7 +238,7 @@ export const settleWebhookDelivery = transaction({
   },
 })
 
-/** Leaves the outcomes of earlier attempts, and takes back the attempt that the claim counted. */
+/** Keeps the outcomes of earlier attempts, and subtracts the attempt that the claim counted. */
 async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<boolean> {
   const { id, accountId, worker, status, error } = input
   const ended = await tx.query
@@ -252,7 +252,7 @@ async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<bo
   return ended.length > 0
 }
 
-/** True when it disabled the webhook. Most failures change nothing, and lock nothing. */
+/** True when this failure disables the webhook. Most failures change nothing, and lock nothing. */
 async function noteFailure(
   tx: Tx,
   webhookId: string,

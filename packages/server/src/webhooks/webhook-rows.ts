@@ -20,7 +20,7 @@ export type NewWebhook = {
   nowMs: number
 }
 
-/** Adds a webhook that belongs to no inbox, of which an account has a limited number. */
+/** Adds a webhook without an inbox; an account may have WEBHOOKS_PER_ACCOUNT_MAX of them. */
 export const insertWebhook = transaction({
   name: 'createWebhook',
   accountOf: ({ accountId }) => accountId,
@@ -83,7 +83,7 @@ export const changeWebhook = transaction({
   },
 })
 
-/** The columns that enabling or disabling sets; none where it changes nothing. */
+/** The columns that enabling or disabling sets; none if it changes nothing. */
 async function switchColumns(
   tx: Tx,
   row: Row<'webhooks'>,
@@ -173,8 +173,7 @@ export async function findWebhook(db: ReadDb, webhookId: string): Promise<Webhoo
 }
 
 /**
- * The enabled webhooks of these accounts as a whole and of these inboxes of theirs, whatever their
- * filters.
+ * The enabled webhooks of these accounts, and of these inboxes of theirs, whatever their filters.
  */
 export async function findEnabledWebhooks(
   db: ReadDb,

@@ -11,7 +11,7 @@ export const WEBHOOK_OLD_SECRET_MS = DAY_MS
 /** Secrets of a webhook that sign at the same time. */
 export const WEBHOOK_SECRETS_MAX = 5
 
-/** As it is kept: sealed, the newest first. `untilMs` is null for the current one. */
+/** The database has a sealed list of them, newest first. `untilMs` is null for the current one. */
 type WebhookSecret = { readonly secret: string; readonly untilMs: number | null }
 type Sealed = { readonly id: string; readonly sealedSecrets: Uint8Array }
 
@@ -38,8 +38,8 @@ type NewestSealed =
   | { readonly kind: 'full'; readonly untilMs: number }
 
 /**
- * All secrets, sealed, once `secret` is the newest: the one before it signs for another day, earlier ones
- * for as long as was promised.
+ * Adds `secret` as the newest and seals all secrets. The former newest signs for another day; earlier ones keep their
+ * end.
  */
 export function sealNewest(
   sealer: Sealer,
@@ -74,7 +74,7 @@ function contextOf(webhookId: string): string {
   return `webhook:${webhookId}`
 }
 
-/** The id and the first secret of a new webhook, of which nothing is stored yet. */
+/** Makes the id and the first secret of a new webhook, and stores neither. */
 export function makeNewSecret(deps: { chance: Chance; makeId: MakeId; sealer: Sealer }) {
   const id = deps.makeId('whk')
   const secret = makeWebhookSecret(deps.chance)
@@ -82,7 +82,7 @@ export function makeNewSecret(deps: { chance: Chance; makeId: MakeId; sealer: Se
 }
 
 const SECRET_PREFIX = 'whsec_'
-/** Standard Webhooks asks for 24 to 64. */
+/** Standard Webhooks requires 24 to 64. */
 const SECRET_BYTES = 32
 
 /** `whsec_` and the base64 of 32 random octets. */
@@ -91,9 +91,9 @@ export function makeWebhookSecret(chance: Chance): string {
 }
 
 type SignedRequest = {
-  /** Of the event: the same at every attempt. */
+  /** The event's id, the same at every attempt. */
   readonly id: string
-  /** Of this attempt, in whole seconds since the Unix epoch. */
+  /** The time of this attempt, in whole seconds since the Unix epoch. */
   readonly timestamp: number
   readonly body: string
   /** Newest first, at least one. All sign `webhook-signature`, the first two have fields of their own. */

@@ -1,4 +1,4 @@
-// A webhook: a URL that events of an account are posted to.
+// A webhook: a URL to which the service posts events of an account.
 
 import { isIP } from 'node:net'
 import type {
@@ -22,7 +22,7 @@ export type Webhook = {
   readonly isEnabled: boolean
   readonly disabledReason: WebhookDisabledReason | null
   readonly disabledAtMs: number | null
-  /** Where the log ended when it was enabled: it gets the events after this position. */
+  /** The end of the log when the webhook was enabled. It gets the events after this position. */
   readonly enabledAfter: LogPosition
   /** The first failure since the last success; null when there is none. */
   readonly failingSinceMs: number | null
@@ -32,7 +32,7 @@ export type Webhook = {
 
 /** The state of a webhook that fails. */
 export type WebhookFailure = {
-  /** Of the newest failed attempt; null when it is not kept any more. */
+  /** The error of the newest failed attempt; null when that is no longer stored. */
   readonly error: WebhookError | null
   readonly responseStatus: number | null
   /** When the next retry is due; null when none is waiting. */

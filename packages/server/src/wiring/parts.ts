@@ -1,5 +1,5 @@
-// What the features work with, opened once in a process and in groups: `roles.ts` gives each feature the
-// groups that it names. No server listens yet.
+// The parts that features use, opened once in a process and in groups: `roles.ts` gives each feature the groups that it
+// names. No server listens yet.
 
 import type { KeyObject } from 'node:crypto'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
@@ -46,21 +46,23 @@ import { checkFilter, openEventHub, readEnvelopes } from '#streams/streams.ts'
 import { openWebhookPoster, openWebhookTests } from '#webhooks/webhooks.ts'
 import type { OpenStore } from './store.ts'
 
-/** The seams that tests replace, and what is counted. */
-export type PartsSeams = {
+/** The seams that tests replace, what is counted, and the store. */
+export type ReceivingOptions = {
   readonly log: Log
   readonly clock: Clock
   readonly chance: Chance
   readonly metrics: Metrics
-  /** Makes the private keys that sign mail. */
-  readonly makeKey?: (() => Promise<KeyObject>) | undefined
+  readonly store: OpenStore
+  /** Threads that parse mail, for this thread; as many as usual when absent. */
+  readonly parsersMax?: number
 }
 
-export type PartsOptions = PartsSeams & {
-  readonly store: OpenStore
+export type PartsOptions = ReceivingOptions & {
   readonly keys: Keys
   /** Base of absolute URLs, without a slash at the end; final once the HTTP server listens. */
   readonly publicUrl: () => string
+  /** Makes the private keys that sign mail. */
+  readonly makeKey?: (() => Promise<KeyObject>) | undefined
 }
 
 export type Parts = Awaited<ReturnType<typeof openParts>>
@@ -71,13 +73,12 @@ export async function openParts(
   options: PartsOptions,
   opened: AsyncDisposableStack,
 ) {
-  const { store, keys, publicUrl, log, clock, metrics } = options
+  const { store, keys, publicUrl, metrics } = options
   const network = openNetwork(settings, options)
   opened.defer(() => network.close())
-  const tracing = await openTracing(settings, { log, clock, instance: store.instance })
-  opened.defer(() => tracing.close())
-  const wakes = { delivery: openOwnSignals(), webhooks: openOwnSignals(), worker: openOwnSignals() }
-  const base = await openBase(options, tracing, wakes)
+  const own = await openReceivingParts(settings, options, opened)
+  const { base, wakes, parserPool, receiving } = own
+  const { tracing } = base
   const { inboxDomain, smtpHostname, allowPrivateEgress } = settings
   const { urlKey, sealer, deriveKey } = keys
   const names = { inboxDomain, smtpHostname, publicUrl, allowPrivateEgress }
@@ -90,17 +91,12 @@ export async function openParts(
     makeDkimKey: makeFewAtOnce(options.makeKey ?? makeDkimKey),
   }
   const reading = {
-    parser: traceParser(network.parser, tracing),
+    parser: own.parser,
     downloads: openDownloads(),
-    extractions: openExtractions(undefined, undefined, network.parser),
+    extractions: openExtractions(undefined, undefined, parserPool),
     getImage: network.images.get,
     imageFetches: openImageFetches(),
     searchCatchUps: openCatchUps(),
-  }
-  const receiving = {
-    authenticator: traceAuthenticator(network.authenticator, tracing),
-    rejectDmarcFailures: settings.rejectDmarcFailures,
-    countReport: metrics.countReport,
   }
   const sending = {
     sending: settings.limits,
@@ -112,7 +108,11 @@ export async function openParts(
   }
   const events = openEventHub({ ...base, ...service, ...reading })
   store.signals.listen(() => events.wake())
-  const limits = openLimits(settings, base)
+  const limits = {
+    budgets: openBudgets(base),
+    inboxesPerDay: settings.limits.inboxesPerDay,
+    storageQuota: own.storageQuota,
+  }
   const { budgets } = limits
   const webhooks = {
     postWebhook: tracePost(network.poster.post, tracing),
@@ -123,16 +123,124 @@ export async function openParts(
     checkFilter: (asked: AskedFilter) => checkFilter(base, asked),
     findInbox: (accountId: string, inboxId: string) => findInbox(base.db, accountId, inboxId),
   }
-  // A collector that hangs delays the end by a second, at the same time as the budgets.
+  // A collector that hangs delays the shutdown by a second, in parallel with the budgets.
   opened.defer(() => Promise.all([tracing.close(), budgets.close()]).then(() => {}))
-  const parserQueue = () => network.parser.waiting()
   const features = { reading, domains, receiving, sending, limits, webhooks, streams: { events } }
-  return { base, service, ...features, wakes, parserQueue }
+  return { base, service, ...features, wakes, parserQueue: () => parserPool.waiting() }
+}
+
+/** Of an image of another host, in octets; newsletters stay under one mebibyte. */
+export const IMAGE_BYTES_MAX = 5 * 1024 * 1024
+/** From looking up the name to its last octet, over all redirections. */
+const IMAGE_MS_MAX = 10 * SECOND_MS
+const IMAGE_REDIRECTS_MAX = 3
+
+/** Everything that connects to other hosts, except the queries of sender authentication. */
+function openNetwork(settings: Settings, { clock, chance }: PartsOptions) {
+  const dns = { servers: settings.dnsServers, chance }
+  const resolver = openResolver(dns)
+  const checkResolver = openResolver(dns)
+  const delivery = openDelivery(settings, { clock, chance, resolver })
+  const poster = openWebhookPoster(settings, resolver)
+  const images = openImageGetter(settings, checkResolver)
+  return {
+    checkResolver,
+    delivery,
+    poster,
+    images,
+    async close() {
+      await Promise.all([delivery.close(), poster.close(), images.close()])
+      resolver.close()
+      checkResolver.close()
+    },
+  }
+}
+
+/** For the images in mail, whose hosts strangers choose. */
+function openImageGetter(settings: Settings, resolver: Resolver): HttpGetter {
+  return openHttpGetter({
+    resolver,
+    allowPrivate: settings.allowPrivateEgress,
+    ownNames: ownNamesOf(settings),
+    headers: { 'user-agent': 'Mailroom-Images/1', accept: 'image/*' },
+    bytesMax: IMAGE_BYTES_MAX,
+    redirectsMax: IMAGE_REDIRECTS_MAX,
+    totalMs: IMAGE_MS_MAX,
+  })
+}
+
+function traceCarrier(carrier: Carrier | null, tracing: Tracing): Carrier | null {
+  if (carrier === null || !tracing.isOn) return carrier
+  return {
+    carry: (consignment, signal) =>
+      tracing.step('carry', { kind: 'client' }, async (span) => {
+        const carried = await carrier.carry(consignment, signal)
+        const [first] = carried.outcomes
+        if (first !== undefined) span.set({ 'mailroom.outcome': first.kind })
+        if (carried.tls !== null) span.set({ 'tls.protocol.version': carried.tls })
+        return carried
+      }),
+    close: () => carrier.close(),
+  }
+}
+
+/** The receiver gets the trace's id, so that it can continue the trace. */
+function tracePost(post: HttpPost, tracing: Tracing): HttpPost {
+  if (!tracing.isOn) return post
+  const attributes = { 'http.request.method': 'POST' }
+  return (request) =>
+    tracing.step('POST webhook', { kind: 'client', attributes }, async (span) => {
+      if (span.traceParent === '') return post(request)
+      const headers = { ...request.headers, traceparent: span.traceParent }
+      const outcome = await post({ ...request, headers })
+      span.set(attributesOf(outcome))
+      if (outcome.kind === 'failed') span.fail(outcome.error)
+      return outcome
+    })
+}
+
+function attributesOf(outcome: HttpPostOutcome): Attributes {
+  const status = outcome.kind === 'answered' ? outcome.status : outcome.answer?.status
+  return status === undefined ? {} : { 'http.response.status_code': status }
+}
+
+/** What receiving mail works with, also in threads of its own. Defers on `opened` how each part is closed. */
+export async function openReceivingParts(
+  settings: Settings,
+  options: ReceivingOptions,
+  opened: AsyncDisposableStack,
+) {
+  const { store, log, clock, chance, metrics } = options
+  const { parsersMax } = options
+  const parserPool = openParserPool({
+    ...{ log, onParsed: metrics.observeParse },
+    ...(parsersMax !== undefined && { workersMax: parsersMax }),
+  })
+  opened.defer(() => parserPool.close())
+  const authenticator = openInboundAuthenticator(settings, { clock, chance, log })
+  opened.defer(() => authenticator?.close())
+  const tracing = await openTracing(settings, { log, clock, instance: store.instance })
+  opened.defer(() => tracing.close())
+  const wakes = { delivery: openOwnSignals(), webhooks: openOwnSignals(), worker: openOwnSignals() }
+  const base = await openBase(options, tracing, wakes)
+  const quota = { bytes: settings.limits.storedBytesPerAccount, wakeEvents: base.wakeEvents }
+  return {
+    base,
+    wakes,
+    parserPool,
+    parser: traceParser(parserPool, tracing),
+    storageQuota: openStorageQuota(base, quota),
+    receiving: {
+      authenticator: traceAuthenticator(authenticator, tracing),
+      rejectDmarcFailures: settings.rejectDmarcFailures,
+      countReport: metrics.countReport,
+    },
+  }
 }
 
 /** Each wake-up is sent after the commit, carries nothing, and costs only time when it is lost. */
 async function openBase(
-  { store, log, clock, chance, metrics }: PartsOptions,
+  { store, log, clock, chance, metrics }: ReceivingOptions,
   tracing: Tracing,
   wakes: Record<'delivery' | 'webhooks' | 'worker', Signals>,
 ) {
@@ -155,53 +263,8 @@ async function openBase(
   }
 }
 
-function openLimits({ limits }: Settings, base: Awaited<ReturnType<typeof openBase>>) {
-  const quota = { bytes: limits.storedBytesPerAccount, wakeEvents: base.wakeEvents }
-  return {
-    budgets: openBudgets(base),
-    inboxesPerDay: limits.inboxesPerDay,
-    storageQuota: openStorageQuota(base, quota),
-  }
-}
-
-/** Half of what a DNS question of sender authentication takes at most. */
+/** Half of the longest time for a DNS query of sender authentication. */
 const AUTHENTICATE_DNS_TRY_MS_MAX = 2 * SECOND_MS
-/** Of an image of another host, in octets; newsletters stay under one mebibyte. */
-export const IMAGE_BYTES_MAX = 5 * 1024 * 1024
-/** From looking up the name to its last octet, over all redirections. */
-const IMAGE_MS_MAX = 10 * SECOND_MS
-const IMAGE_REDIRECTS_MAX = 3
-
-/** The parser threads and all that talks to other hosts. */
-function openNetwork(settings: Settings, { log, metrics, clock, chance }: PartsSeams) {
-  const parser = openParserPool({ log, onParsed: metrics.observeParse })
-  const dns = { servers: settings.dnsServers, chance }
-  const resolver = openResolver(dns)
-  const checkResolver = openResolver(dns)
-  const authenticator = openInboundAuthenticator(settings, { clock, chance, log })
-  const delivery = openDelivery(settings, { clock, chance, resolver })
-  const poster = openWebhookPoster(settings, resolver)
-  const images = openImageGetter(settings, checkResolver)
-  return {
-    parser,
-    checkResolver,
-    authenticator,
-    delivery,
-    poster,
-    images,
-    async close() {
-      await Promise.all([
-        delivery.close(),
-        poster.close(),
-        images.close(),
-        parser.close(),
-        authenticator?.close(),
-      ])
-      resolver.close()
-      checkResolver.close()
-    },
-  }
-}
 
 /** Null where the settings have arriving mail taken as it is. Its resolver is its own, and caches. */
 function openInboundAuthenticator(
@@ -219,19 +282,6 @@ function openInboundAuthenticator(
     hostname: settings.smtpHostname,
     log,
     clock,
-  })
-}
-
-/** For the images in mail, whose hosts strangers choose. */
-function openImageGetter(settings: Settings, resolver: Resolver): HttpGetter {
-  return openHttpGetter({
-    resolver,
-    allowPrivate: settings.allowPrivateEgress,
-    ownNames: ownNamesOf(settings),
-    headers: { 'user-agent': 'Mailroom-Images/1', accept: 'image/*' },
-    bytesMax: IMAGE_BYTES_MAX,
-    redirectsMax: IMAGE_REDIRECTS_MAX,
-    totalMs: IMAGE_MS_MAX,
   })
 }
 
@@ -324,39 +374,4 @@ function traceAuthenticator(authenticator: Authenticator | null, tracing: Tracin
     close: () => authenticator.close(),
   }
   return traced
-}
-
-function traceCarrier(carrier: Carrier | null, tracing: Tracing): Carrier | null {
-  if (carrier === null || !tracing.isOn) return carrier
-  return {
-    carry: (consignment, signal) =>
-      tracing.step('carry', { kind: 'client' }, async (span) => {
-        const carried = await carrier.carry(consignment, signal)
-        const [first] = carried.outcomes
-        if (first !== undefined) span.set({ 'mailroom.outcome': first.kind })
-        if (carried.tls !== null) span.set({ 'tls.protocol.version': carried.tls })
-        return carried
-      }),
-    close: () => carrier.close(),
-  }
-}
-
-/** The receiver gets the trace's id, so that it can continue the trace. */
-function tracePost(post: HttpPost, tracing: Tracing): HttpPost {
-  if (!tracing.isOn) return post
-  const attributes = { 'http.request.method': 'POST' }
-  return (request) =>
-    tracing.step('POST webhook', { kind: 'client', attributes }, async (span) => {
-      if (span.traceParent === '') return post(request)
-      const headers = { ...request.headers, traceparent: span.traceParent }
-      const outcome = await post({ ...request, headers })
-      span.set(attributesOf(outcome))
-      if (outcome.kind === 'failed') span.fail(outcome.error)
-      return outcome
-    })
-}
-
-function attributesOf(outcome: HttpPostOutcome): Attributes {
-  const status = outcome.kind === 'answered' ? outcome.status : outcome.answer?.status
-  return status === undefined ? {} : { 'http.response.status_code': status }
 }

@@ -1,7 +1,7 @@
-// What a process serves and works on, as its roles say: the servers for programs, mail and operators,
-// joined to the features behind them, and the work that no request asks for.
+// The servers and the background work of a process, by its roles: servers for programs, mail and operators, joined to
+// the features behind them.
 
-import { openSmtpServer, type SmtpServer } from '@mailroom/smtp/server/server.ts'
+import { openSmtpServer } from '@mailroom/smtp/server/server.ts'
 import {
   accountHandlers,
   makeAuthenticate,
@@ -16,7 +16,9 @@ import { checkDueDomains, domainHandlers, rotateDueKeys } from '#domains/domains
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import {
+  type MailListener,
   makeReceiver,
+  openIntakeThreads,
   outcomeCounter,
   quarantineHandlers,
   senderRuleHandlers,
@@ -68,7 +70,7 @@ import type { Parts } from './parts.ts'
 import type { OpenStore } from './store.ts'
 
 export type Servers = {
-  smtp: SmtpServer | null
+  smtp: MailListener | null
   http: HttpServer | null
   service: ServicePort | null
 }
@@ -77,17 +79,20 @@ type ServerOptions = {
   settings: Settings
   metrics: Metrics
   console: ConsolePort
+  /** Threads that receive mail; 0: this one does. */
+  intakeThreads: number
+  instance: string
   /** Null without the role smtp. */
   tls: Promise<ServerTls> | null
-  /** Resolves when a start has written all that it writes; requests and recipients wait for it. */
+  /** Resolves when the writes of the start are done; requests and recipients wait for it. */
   started: Promise<void>
   /** Why the service is not ready, or null. */
   findObstacle(): Promise<string | null>
 }
 
 /**
- * Listens before anything is promised to anyone, so that a start that ends at a port in use leaves no
- * account behind. `servers` holds what listens, also when the next one cannot.
+ * Listens before anything is written, so that a start that fails because a port is in use leaves no account behind.
+ * `servers` holds the open servers, also when the next one fails.
  */
 export async function openServers(
   parts: Parts,
@@ -100,7 +105,7 @@ export async function openServers(
   if (settings.roles.has('http')) servers.http = await openApi(parts, options)
 }
 
-/** Null where the settings name no port for it. */
+/** Null if the settings name no port for it. */
 async function openOperatorPort(
   { base, limits }: Parts,
   { settings, metrics, findObstacle }: ServerOptions,
@@ -121,11 +126,18 @@ async function openOperatorPort(
   })
 }
 
-function openSmtp(
-  { base, service, reading, receiving, limits }: Parts,
-  { settings, metrics, started }: ServerOptions,
-  tls: ServerTls,
-): Promise<SmtpServer> {
+function openSmtp(parts: Parts, options: ServerOptions, tls: ServerTls): Promise<MailListener> {
+  const { base, service, reading, receiving, limits } = parts
+  const { settings, metrics, started, intakeThreads, instance } = options
+  if (intakeThreads > 0) {
+    return openIntakeThreads({
+      ...{ settings, instance, tls, started, metrics, threads: intakeThreads },
+      entry: new URL(import.meta.resolve('#intake-thread-entry.ts')),
+      db: base.db,
+      log: base.log,
+      onEvents: base.wakeEvents,
+    })
+  }
   const deps = { ...base, ...service, ...reading, ...receiving, ...limits }
   return openSmtpServer({
     host: settings.smtpHost,
@@ -227,8 +239,7 @@ function requestPorts({ base, service, reading, sending, streams }: Parts): Requ
 }
 
 /**
- * Starts what a process does without a request, as its roles say; `close` lets work under way end for up
- * to `drainMs` milliseconds.
+ * Starts the background work of the process's roles; `close` waits up to `drainMs` milliseconds for work under way.
  */
 export function openWork(
   parts: Parts,
@@ -297,7 +308,7 @@ const TASKS_OF_ONE: readonly TaskName[] = [
   'search index',
 ]
 
-/** `instance` stays the same over restarts: the service resumes at once the tasks that it led. */
+/** `instance` is the same after a restart, so the service resumes at once the tasks that it led. */
 function openTasks(
   base: Parts['base'],
   { databaseUrl, blobStore }: Pick<Settings, 'databaseUrl' | 'blobStore'>,

@@ -1,10 +1,11 @@
-// The database, the blob store and the name of this service, as the settings say: for the service, and for
+// Opens the database and the blob store of the settings and finds the name of this service: for the service, and for
 // commands that run beside it.
 
 import { hash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import type { MessagePort } from 'node:worker_threads'
 import type { Settings } from '#config/settings.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
 import { deliveryQueue } from '#outbound/outbound-rows.ts'
@@ -16,7 +17,7 @@ import type { S3Obstacle } from '#platform/blobs/s3-blobs.ts'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
 import { type DbObserver, openOwnSignals, type ReadingDb, type Signals } from '#platform/db/db.ts'
 import { findSchemaChange } from '#platform/db/migrate.ts'
-import { openSqlite, openSqliteToRead } from '#platform/db/sqlite.ts'
+import { openSqlite, openSqliteInThread, openSqliteToRead } from '#platform/db/sqlite.ts'
 import { takeProcessLock } from '#platform/db/sqlite-connection.ts'
 import type { Log } from '#platform/log.ts'
 import { openAll } from '#platform/open-all.ts'
@@ -46,7 +47,7 @@ type OpenStoreOptions = {
   as: 'service' | 'command'
   observer: DbObserver
   onError(error: Error): void
-  /** Called for a blob store that cannot be used now, and may recover. */
+  /** Called for a blob store that is unreachable now, and may recover. */
   onBlobsAway?(text: string): void
 }
 
@@ -71,7 +72,7 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     opened.defer(() => db.close())
     const signals = await openSignals(options)
     opened.defer(() => signals.close())
-    // Last, and so closed first: requests that wait for its server fail while there is a database.
+    // Opened last and so closed first: requests that wait for its server fail while the database is still open.
     const blobs = await openBlobs(settings, { as, warn })
     opened.defer(() => blobs?.close())
     return { db, instance, blobs, signals, close: () => opened.disposeAsync() }
@@ -79,8 +80,8 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
 }
 
 /**
- * Opens an existing database with the current schema for reading. Makes no folder, changes no mode and
- * migrates nothing.
+ * Opens an existing database with the current schema for reading. Creates no folder, changes no mode and migrates
+ * nothing.
  */
 export async function openToRead(settings: StoreSettings): Promise<ReadingDb<Tables>> {
   const { databaseUrl } = settings
@@ -106,6 +107,44 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
   })
 }
 
+type ThreadStoreOptions = {
+  settings: StoreSettings
+  instance: string
+  /** Threads of the process that have the store, besides the main one. */
+  threads: number
+  /** Wakes the readers of events, in the main thread and other processes. */
+  signals: Signals
+  observer: DbObserver
+  onError(error: Error): void
+}
+
+/** The same store in another thread. `connect` takes the ports of `shareWriter`; null where there are none. */
+export async function openThreadStore(
+  options: ThreadStoreOptions,
+): Promise<{ store: OpenStore; connect: ((port: MessagePort) => void) | null }> {
+  const { settings, instance, signals } = options
+  return openAll(async (opened) => {
+    const { db, connect } = await openThreadDb(options)
+    opened.defer(() => db.close())
+    const blobs = await openBlobs(settings, { as: 'command', warn: () => {} })
+    opened.defer(() => blobs?.close())
+    return { store: { db, instance, blobs, signals, close: () => opened.disposeAsync() }, connect }
+  })
+}
+
+/** On PostgreSQL: connections of all threads together, unless each would have too few. */
+const THREADS_POOL_MAX = 10
+const THREAD_POOL_MIN = 5
+
+async function openThreadDb({ settings, threads, ...options }: ThreadStoreOptions) {
+  const { databaseUrl: url } = settings
+  if (url === null) return openSqliteInThread<Tables>({ path: databasePath(settings), ...options })
+  const { openPostgres } = await import('#platform/db/postgres.ts')
+  const connectionsMax = Math.max(THREAD_POOL_MIN, Math.floor(THREADS_POOL_MAX / threads))
+  const db = await openPostgres<Tables>({ url, migrates: false, connectionsMax, ...options })
+  return { db, connect: null }
+}
+
 async function openSignals({ settings, as, onError }: OpenStoreOptions): Promise<Signals> {
   if (settings.databaseUrl === null || as === 'command') return openOwnSignals()
   const { openPostgresSignals } = await import('#platform/db/postgres-signals.ts')
@@ -120,7 +159,7 @@ export async function settleLog({ db }: OpenStore, log: Log): Promise<void> {
   if (events > 0) log.warn({ events }, 'the event log was adopted from another database server')
 }
 
-/** Gives back all that this service had leased when its last process ended. */
+/** Releases all leases that this service had when its last process ended. */
 export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): Promise<void> {
   try {
     if (db.engine === 'sqlite') await db.write(releaseLeases, {})
@@ -138,7 +177,7 @@ export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): P
 type OpenBlobsOptions = {
   /** The service checks that the store can be written to; a command finds out when it writes. */
   as: 'service' | 'command'
-  /** Called for a store that cannot be used now, and may recover. */
+  /** Called for a store that is unreachable now, and may recover. */
   warn(text: string): void
   /** How long a start waits for a server that does not answer, instead of START_MS_MAX. */
   startMs?: number
@@ -174,7 +213,7 @@ export async function openBlobs(
   return blobs
 }
 
-/** A server without an answer within `ms` is away; a refusal that comes later is a warning. */
+/** A server without an answer within `ms` counts as unreachable; a later refusal is a warning. */
 async function findObstacleIn(
   ms: number,
   finding: Promise<S3Obstacle | null>,
@@ -208,7 +247,7 @@ function openInstance(settings: Pick<Settings, 'dataDir' | 'databaseUrl'>): Inst
   }
 }
 
-/** A name that ends with the process. */
+/** A name for this process alone. */
 function openNameless(): Instance {
   return { instance: makeName(), unlock: () => {} }
 }
@@ -224,7 +263,7 @@ function makeName(): string {
 
 const NAME = /^[a-z0-9]{20}$/
 
-/** The name kept in the file, made when it is missing. Where it cannot be written, the next process has to wait for this one's leases to end. */
+/** The name in the file, made if missing. If it cannot be written, the next process waits until these leases expire. */
 function readName(path: string): string {
   try {
     const kept = readFileSync(path, 'utf8').trim()

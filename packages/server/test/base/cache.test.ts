@@ -11,7 +11,7 @@ test('a full cache drops the value used longest ago', () => {
   assert.deepEqual([cache.get('a'), cache.get('b'), cache.get('c')], [1, null, 3])
 })
 
-test('values are kept for their time, and what is left of it is told', () => {
+test('values are kept for their time, and their remaining time can be read', () => {
   let nowMs = 0
   const cache = new Cache<string>({ now: () => nowMs })
   cache.set('a', 'A', { ttlMs: 10 })
@@ -39,13 +39,13 @@ test('the sizes of all values together stay within a bound', () => {
   assert.equal(kept('bcdf'), 'cdf')
 })
 
-test('adding a value drops those whose time is over, and their size is free again', () => {
+test('adding a value drops expired ones, and frees their size', () => {
   let nowMs = 0
   const cache = new Cache<string>({ sizeMax: 100, now: () => nowMs })
   cache.set('a', 'a', { ttlMs: 10, size: 60 })
   nowMs = 10
   cache.set('b', 'b', { size: 40 })
-  // By its time alone it could be read again.
+  // By its time alone it would still be readable.
   nowMs = 0
   assert.equal(cache.get('a'), null)
   cache.set('c', 'c', { size: 60 })

@@ -77,7 +77,7 @@ test('a secret of the configuration is hidden in fields and texts', async () => 
   assert.doesNotMatch(lines[0] ?? '', /operator/)
 })
 
-test('a secret that is part of many words leaves them readable', async () => {
+test('hiding a secret that is part of many words leaves those words readable', async () => {
   const { log, lines } = await openTestLog({ secrets: ['op', '1234567', '12345678'] })
   log.info({ operationId: 'pods.list', token: 'op', n: '1234567', key: '-12345678-' }, 'stopped')
   const { operationId, token, n, key, msg } = JSON.parse(lines[0] ?? '')
@@ -85,7 +85,7 @@ test('a secret that is part of many words leaves them readable', async () => {
   assert.deepEqual([token, key], ['[hidden]', '-[hidden]-'])
 })
 
-test('remote text can neither end a line nor steer a terminal', async () => {
+test('remote text can neither end a line nor control a terminal', async () => {
   const hostile = 'a\r\nb\x1b[2Jc\x00d\x9be\u2028f\u202eg\\u001b'
   for (const isTerminal of [false, true]) {
     const { log, lines } = await openTestLog({ isTerminal })
@@ -97,6 +97,6 @@ test('remote text can neither end a line nor steer a terminal', async () => {
   }
 })
 
-test('the silent log takes everything', () => {
+test('the silent log accepts everything', () => {
   silentLog.error({ error: new Error('x') }, 'nobody hears')
 })

@@ -37,7 +37,7 @@ test('a gauge is read when metrics are rendered', async () => {
   assert.match(body, /^mailroom_parse_queue_length 0$/m)
 })
 
-test('a gauge that cannot be read is no number, and every other figure is still shown', async () => {
+test('a gauge that cannot be read is NaN, and all other figures are still shown', async () => {
   const metrics = await openMetrics({ includesProcess: false })
   let isAway = true
   metrics.watch('jobsWaiting', async () => {
@@ -65,7 +65,7 @@ test('invented HTTP methods share one label', async () => {
   assert.match(body, /requests_total\{method="other",route="unknown",status="405"\} 2/)
 })
 
-test('two services in one process count apart, one of them with the process itself', async () => {
+test('two services in one process count separately, and one of them includes the process figures', async () => {
   const first = await openMetrics({ includesProcess: true })
   const second = await openMetrics({ includesProcess: false })
   first.observeCommit({ size: 1, durationMs: 1 })

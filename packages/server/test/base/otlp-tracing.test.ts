@@ -35,7 +35,7 @@ async function withTracing(share: number, run: (traced: Traced) => Promise<void>
 
 const traceOf = ({ traceParent }: OpenSpan) => traceParent.split('-')[1]
 
-test('only what is a traceparent is gone on with', LIMIT, () =>
+test('only a valid traceparent is continued', LIMIT, () =>
   withTracing(1, async ({ tracing }) => {
     const isFollowed = (parent: string) => traceOf(tracing.open('one', { parent })) === TRACE
     for (const good of [SAMPLED, `00-${TRACE}-${SPAN}-00`, `01-${TRACE}-${SPAN}-01-later`]) {
@@ -57,7 +57,7 @@ test('only what is a traceparent is gone on with', LIMIT, () =>
   }),
 )
 
-test('callers cannot have more traced than so many a second, whatever they say', LIMIT, () =>
+test('callers cause only a limited number of traces a second, whatever they send', LIMIT, () =>
   withTracing(0, async ({ tracing, time }) => {
     const isSampled = () => tracing.open('one', { parent: SAMPLED }).traceParent.endsWith('-01')
     const sampled = () => Array.from({ length: 3 * TRACE_CALLERS_PER_SECOND_MAX }, isSampled)
@@ -67,7 +67,7 @@ test('callers cannot have more traced than so many a second, whatever they say',
   }),
 )
 
-test('what outlives a span is no step of it', LIMIT, () =>
+test('a span that begins after its parent has ended is no child of it', LIMIT, () =>
   withTracing(1, async ({ tracing }) => {
     const nameOfStep = () => tracing.step('step', {}, async ({ traceParent }) => traceParent)
     const later = Promise.withResolvers<void>()
@@ -81,14 +81,14 @@ test('what outlives a span is no step of it', LIMIT, () =>
   }),
 )
 
-test('past the bound spans are dropped and counted, and memory is not held', LIMIT, () =>
+test('beyond the limit spans are dropped and counted, and memory is freed', LIMIT, () =>
   withTracing(1, async ({ tracing, collector, warned }) => {
     const over = 1_000
     for (let count = 0; count < TRACE_SPANS_WAITING_MAX + over; count++) {
       tracing.open('one', { parent: null }).end()
     }
     await collector.until(() => (warned.length > 0 ? true : undefined))
-    // The first batch was on its way before the last of them came.
+    // The first batch was being sent before the last of them came.
     const [{ spans }] = warned as [{ spans: number }]
     assert.ok(spans > 0 && spans <= over, `${spans}`)
     const kept = TRACE_SPANS_WAITING_MAX + over - spans

@@ -6,7 +6,7 @@ const key = Buffer.alloc(32, 1)
 const { seal, open } = sealer(key)
 const secret = Buffer.from('a secret')
 
-test('what was sealed opens in its context, whatever its length', () => {
+test('a sealed value opens in its context, whatever its length', () => {
   for (const length of [0, 1, 15, 16, 17, 1_700, 100_000]) {
     const plain = Buffer.alloc(length, 0xa5)
     const opened = open(seal(plain, 'place'), 'place')
@@ -14,14 +14,14 @@ test('what was sealed opens in its context, whatever its length', () => {
   }
 })
 
-test('it opens in no other context and with no other key', () => {
+test('a sealed value opens in no other context and with no other key', () => {
   const sealed = seal(secret, 'dkim:a.example')
   assert.equal(open(sealed, 'dkim:b.example'), null)
   assert.equal(open(sealed, ''), null)
   assert.equal(sealer(Buffer.alloc(32, 2)).open(sealed, 'dkim:a.example'), null)
 })
 
-test('it does not open with any bit changed, or cut anywhere', () => {
+test('a sealed value does not open after a change of any bit, or cut anywhere', () => {
   const sealed = seal(secret, 'place')
   for (let at = 0; at < sealed.length; at += 1) {
     for (let bit = 0; bit < 8; bit += 1) {
@@ -33,7 +33,7 @@ test('it does not open with any bit changed, or cut anywhere', () => {
   }
 })
 
-test('the form is version, nonce, ciphertext and tag, and never the same twice', () => {
+test('the form is version, nonce, ciphertext and tag, and differs each time', () => {
   const once = seal(secret, 'place')
   const twice = seal(secret, 'place')
   assert.equal(once[0], 1)

@@ -38,7 +38,7 @@ test('every form of a special address is special, and its neighbours are not', (
 
 type Looked = { error: NodeJS.ErrnoException | null; address: unknown }
 
-test('a guarded lookup gives what may be connected to and says why there is nothing', async (t) => {
+test('a guarded lookup returns permitted addresses, or the reason for none', async (t) => {
   const dns = await openDns({
     'mixed.example': { A: ['10.0.0.1', '8.8.8.8'], AAAA: ['::1', '2606:4700::1'] },
     'private.example': { A: ['192.168.0.1'], AAAA: ['64:ff9b::7f00:1'] },

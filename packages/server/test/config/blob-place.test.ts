@@ -10,7 +10,7 @@ function placeOf(url: string, env: Record<string, string> = KEYS) {
   return reading.settings.blobStore
 }
 
-test('a bucket is that of AWS in its first region unless the URL says otherwise', () => {
+test('a bucket is at AWS in its default region unless the URL says otherwise', () => {
   assert.deepEqual(placeOf('s3://mail'), {
     kind: 's3',
     endpoint: 'https://s3.us-east-1.amazonaws.com',
@@ -52,13 +52,13 @@ test('a bucket without a whole access key is refused, by the names of the settin
   for (const env of halves) {
     assert.match(String(placeOf('s3://mail', env)), /AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/)
   }
-  // Half a key in the URL is not made whole by another key's half, nor does that replace it.
+  // Half a key in the URL is neither completed by half of another key nor replaced by it.
   for (const url of ['s3://only-an-id@mail', 's3://:secret@mail', 's3://an%0Aid:secret@mail']) {
     assert.match(String(placeOf(url)), /AWS_SECRET_ACCESS_KEY/, url)
   }
 })
 
-test('what is no bucket is refused, and never shown', () => {
+test('a value that is no bucket is refused, and never shown', () => {
   const wrong = [
     's3://',
     's3://a',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { takeProcessLock } from '#platform/db/sqlite-connection.ts'
 
-test('a lock file that holds something else is named, with what to do', (t) => {
+test('a lock file with other content is named, with the remedy', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mailroom-lock-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'service.lock')

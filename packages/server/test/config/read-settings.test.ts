@@ -29,7 +29,7 @@ function wrongNames(env: Env): string[] {
   return mistakesOf(env).map((line) => line.slice(0, line.indexOf(':')))
 }
 
-test('an operator’s token that can be guessed is warned of and works', () => {
+test('a guessable operator’s token causes a warning and works', () => {
   const warningsOf = (token: string) => readSettings({ MAILROOM_ADMIN_TOKEN: token }).warnings
   assert.equal(settingsOf({ MAILROOM_ADMIN_TOKEN: 'op' }).adminToken, 'op')
   assert.match(warningsOf('op').join(), /^MAILROOM_ADMIN_TOKEN can be guessed/)
@@ -50,6 +50,7 @@ test('an empty environment gives the documented defaults', () => {
     smtpHost: '127.0.0.1',
     smtpPort: 2525,
     reusePort: false,
+    intakeThreads: 0,
     trustedProxies: null,
     publicUrl: null,
     inboxDomain: 'mailroom.localhost',
@@ -85,7 +86,7 @@ test('an empty environment gives the documented defaults', () => {
   })
 })
 
-test('every setting has a name of its own and a default of its own form', () => {
+test('every setting has a unique name and a valid default', () => {
   const table = [...Object.values(SETTINGS), ...Object.values(LIMIT_SETTINGS)]
   assert.equal(new Set(table.map(({ name }) => name)).size, table.length)
   for (const setting of table) {
@@ -94,7 +95,7 @@ test('every setting has a name of its own and a default of its own form', () => 
   }
 })
 
-test('the environment wins over the .env file, also with an empty value', () => {
+test('the environment has precedence over the .env file, even with an empty value', () => {
   const dotEnv = '# ports\nMAILROOM_HTTP_PORT=1111\nMAILROOM_SMTP_PORT="2222"\nOTHER=x\n'
   const settings = settingsOf({ MAILROOM_HTTP_PORT: '3333' }, dotEnv)
   assert.equal(settings.httpPort, 3333)
@@ -102,7 +103,7 @@ test('the environment wins over the .env file, also with an empty value', () => 
   assert.equal(settingsOf({ MAILROOM_SMTP_PORT: '' }, dotEnv).smtpPort, 2525)
 })
 
-test('the .env file of a folder is read when there is one', () => {
+test('the .env file of a folder is read if there is one', () => {
   assert.equal(readDotEnv(folder), '')
   writeFileSync(join(folder, '.env'), 'MAILROOM_MX_PORT=26\n')
   assert.equal(settingsOf({}, readDotEnv(folder)).mxPort, 26)
@@ -113,7 +114,7 @@ test('settings cannot be changed', () => {
   assert.ok(Object.isFrozen(settings) && Object.isFrozen(settings.limits))
 })
 
-test('every mistake is reported at once, by name, with what was given and what is expected', () => {
+test('all mistakes are reported at once, by name, with the given value and the expected form', () => {
   assert.deepEqual(
     mistakesOf({
       MAILROOM_HTTP_PORT: '80a',
@@ -128,7 +129,7 @@ test('every mistake is reported at once, by name, with what was given and what i
   )
 })
 
-test('a secret that was mistyped is not repeated in any message', () => {
+test('a mistyped secret is in no message', () => {
   const env = {
     MAILROOM_DATABASE_URL: 'mysql://user:hunter2@host/db',
     MAILROOM_RELAY_URL: 'http://user:hunter2@host',
@@ -140,7 +141,7 @@ test('a secret that was mistyped is not repeated in any message', () => {
   assert.doesNotMatch(JSON.stringify(readSettings(env)), /hunter2/)
 })
 
-test('what was given is shown as one line of limited length', () => {
+test('a given value is shown as one line of limited length', () => {
   const [line = ''] = mistakesOf({ MAILROOM_LOG_LEVEL: `loud\n\x1b[31m${'x'.repeat(10_000)}` })
   assert.doesNotMatch(line, /[\n\x1b]/)
   assert.ok(line.length < 300)
@@ -175,7 +176,7 @@ const accepted: Case[] = [
 ]
 
 for (const [key, given, value] of accepted) {
-  test(`${SETTINGS[key].name} takes ${JSON.stringify(given)}`, () => {
+  test(`${SETTINGS[key].name} accepts ${JSON.stringify(given)}`, () => {
     assert.deepEqual(settingsOf({ [SETTINGS[key].name]: given })[key], value)
   })
 }
@@ -216,7 +217,7 @@ for (const [key, texts] of refused) {
   })
 }
 
-test('large blobs lie in the database on PostgreSQL unless told otherwise', () => {
+test('large blobs are stored in the database on PostgreSQL by default', () => {
   const env = { MAILROOM_DATABASE_URL: 'postgres://localhost/mail' }
   assert.equal(settingsOf(env).blobStore, 'database')
   assert.equal(settingsOf({ ...env, MAILROOM_BLOB_URL: 'disk' }).blobStore, 'disk')
@@ -231,13 +232,13 @@ test('a mistyped database URL is not reported as a missing one', () => {
   assert.deepEqual(wrongNames(env), ['MAILROOM_DATABASE_URL'])
 })
 
-test('delivery by relay needs the relay', () => {
+test('delivery by relay requires a relay', () => {
   assert.deepEqual(wrongNames({ MAILROOM_DELIVERY: 'relay' }), ['MAILROOM_RELAY_URL'])
   const settings = settingsOf({ MAILROOM_DELIVERY: 'relay', MAILROOM_RELAY_URL: 'smtp://relay:25' })
   assert.equal(settings.delivery, 'relay')
 })
 
-test('both listeners cannot have one port, unless it is any free one', () => {
+test('the two listeners cannot have one port, unless it is any free one', () => {
   const same = (port: string) => ({ MAILROOM_HTTP_PORT: port, MAILROOM_SMTP_PORT: port })
   assert.deepEqual(wrongNames(same('2525')), ['MAILROOM_SMTP_PORT'])
   assert.deepEqual(wrongNames(same('0')), [])
@@ -249,7 +250,7 @@ test('a data folder that is a file is a mistake', () => {
   assert.deepEqual(wrongNames({ MAILROOM_DATA_DIR: file }), ['MAILROOM_DATA_DIR'])
 })
 
-test('certificate and key come together, readable, and belong to each other', async () => {
+test('certificate and key must both be given, be readable, and belong together', async () => {
   const [mine, other] = await Promise.all([generate(), generate()])
   const write = (name: string, text: string) => {
     const file = join(folder, name)
@@ -271,7 +272,7 @@ test('certificate and key come together, readable, and belong to each other', as
   assert.deepEqual(wrongNames(env(join(folder, 'none'), key)), ['MAILROOM_TLS_CERT'])
 })
 
-test('an unknown name is a warning with the nearest known one, and its value is not shown', () => {
+test('an unknown name causes a warning with the most similar known one, without its value', () => {
   const env = { MAILROOM_HTTP_PROT: 'hunter2', MAILROOM_TEST_SEED: 'x', MAILBOX: 'y' }
   const { kind, warnings } = readSettings(env, 'MAILROOM_LIMIT_SENDS=5')
   assert.equal(kind, 'settings')
@@ -282,12 +283,12 @@ test('an unknown name is a warning with the nearest known one, and its value is 
   ])
 })
 
-test('the names that the command line and MCP read are no surprise', () => {
+test('the names that the command line and MCP read cause no warning', () => {
   const env = { MAILROOM_API_KEY: 'x', MAILROOM_BASE_URL: 'x', MAILROOM_MCP_INBOX: 'x' }
   assert.deepEqual(readSettings({ ...env, MAILROOM_MCP_READ_ONLY: 'true' }).warnings, [])
 })
 
-test('without a public URL absolute URLs name the port really listened on', () => {
+test('without a public URL absolute URLs have the actual port', () => {
   assert.equal(publicUrlOf(settingsOf({}), 4711), 'http://127.0.0.1:4711')
   const settings = settingsOf({ MAILROOM_PUBLIC_URL: 'https://mail.example/' })
   assert.equal(publicUrlOf(settings, 4711), 'https://mail.example')

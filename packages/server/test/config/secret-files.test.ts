@@ -18,7 +18,7 @@ function mistakesOf(env: Record<string, string>): string[] {
   return reading.kind === 'mistakes' ? reading.mistakes.map(describeMistake) : []
 }
 
-test('a secret is read from the file that its setting names, without the line end', () => {
+test('a secret is read from the file of its setting, without the line end', () => {
   const reading = readSettings({
     MAILROOM_DATABASE_URL_FILE: fileOf('url', 'postgres://u:p@h/d\n'),
     MAILROOM_ADMIN_TOKEN_FILE: fileOf('token', '  0123456789abcdef\r\n'),
@@ -29,14 +29,14 @@ test('a secret is read from the file that its setting names, without the line en
   assert.deepEqual(reading.warnings, [])
 })
 
-test('it has the form of its setting, and a wrong one is not shown', () => {
+test('such a secret has the form of its setting, and a wrong one is not shown', () => {
   const [line = '', ...more] = mistakesOf({ MAILROOM_SECRET_KEY_FILE: fileOf('key', 'guess-me') })
   assert.deepEqual(more, [])
   assert.match(line, /^MAILROOM_SECRET_KEY: expected 32 bytes/)
   assert.doesNotMatch(line, /guess-me/)
 })
 
-test('a file that is absent, empty or far too large is a mistake, as is a secret given twice', () => {
+test('a missing, empty or far too large file is a mistake, as is a secret given twice', () => {
   const expected = (file: string) =>
     `MAILROOM_ADMIN_TOKEN_FILE: expected a readable file that holds the secret (given: "${file}")`
   const bad = [
@@ -57,7 +57,7 @@ test('a file that is absent, empty or far too large is a mistake, as is a secret
   )
 })
 
-test('only secrets may lie in files', () => {
+test('only secrets may be in files', () => {
   const { warnings } = readSettings({ MAILROOM_HTTP_PORT_FILE: fileOf('port', '8080') })
   assert.match(warnings.join(), /^MAILROOM_HTTP_PORT_FILE is not a setting/)
 })

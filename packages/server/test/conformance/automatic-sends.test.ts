@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { AUTOMATIC_SENDS_MS, findRefusal } from '#outbound/check-send-rows.ts'
 import { insertSend, type SendOutcome } from '#outbound/send-message-rows.ts'
@@ -7,33 +7,22 @@ import { insertSuppression } from '#outbound/suppression-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
-import {
-  addAccount,
-  addInbox,
-  arriving,
-  type Owner,
-  openDatabase,
-} from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { readAll, type SendFields, sending } from '#test/conformance/sending.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
 onBothEngines('answers to programs', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let others: Db
-  let owner: Owner
-  before(async () => {
-    db = database.db
-    others = engine === 'postgres' ? await database.openAgain() : db
-    owner = await addAccount(db)
-  })
+  const db = prepared(() => database.db)
+  const others = prepared(() => database.openOther())
+  const owner = prepared(() => addAccount(db))
 
   type Thread = { inboxId: string; id: string; key: string }
 
   let keys = 0
-  /** Mail arrives, in the thread where there is one. */
+  /** Mail arrives, in the given thread if there is one. */
   async function arrive(
     thread: Thread | null,
     marks: { reason?: string | null; origin?: 'smtp' | 'service'; nowMs?: number } = {},
@@ -87,7 +76,7 @@ onBothEngines('answers to programs', (engine) => {
       .orderBy('sequence')
       .execute()
 
-  test('of twenty at once after nine exactly one is sent, whichever process it comes from', async () => {
+  test('one of twenty at once after nine is sent, whichever process sends it', async () => {
     const thread = await answered(times(9))
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, index) => sendIn(thread, {}, index % 2 === 0 ? db : others)),
@@ -99,7 +88,7 @@ onBothEngines('answers to programs', (engine) => {
     assert.equal((await eventsOf(thread)).length, 1)
   })
 
-  test('are counted one for one where messages came from a program or an inbox of the service', async () => {
+  test('count once for each message from a program or an inbox of the service', async () => {
     const table = [
       [{ reason: null, origin: 'smtp' }, 'queued'],
       [{ reason: 'list', origin: 'smtp' }, 'loop_suspected'],
@@ -110,7 +99,7 @@ onBothEngines('answers to programs', (engine) => {
       let thread = await arrive(null, marks)
       for (let index = 0; index < 10; index++) {
         assert.equal((await sendIn(thread)).kind, 'queued')
-        // With every message answered, one more answers nobody.
+        // With every message answered, one more is no answer.
         if (index < 9) assert.equal((await sendIn(thread)).kind, 'queued')
         thread = await arrive(thread, marks)
       }
@@ -118,7 +107,7 @@ onBothEngines('answers to programs', (engine) => {
     }
   })
 
-  test('are counted each where a burst is answered message by message', async () => {
+  test('count separately when a burst is answered message by message', async () => {
     let thread = await arrive(null)
     for (let index = 1; index < 12; index++) thread = await arrive(thread)
     const kinds: string[] = []
@@ -126,7 +115,7 @@ onBothEngines('answers to programs', (engine) => {
     assert.deepEqual(kinds, [...Array(10).fill('queued'), ...Array(2).fill('loop_suspected')])
   })
 
-  test('that come late are counted as the messages that they answer, which are an hour old', async () => {
+  test('that are late count as of their messages, which are an hour old', async () => {
     let thread: Thread | null = null
     let kinds: string[] = []
     for (let minute = 0; minute < 3 * 60; minute += 5) {
@@ -140,7 +129,7 @@ onBothEngines('answers to programs', (engine) => {
     assert.ok(Math.max(...inAnyHour) <= 10, `${inAnyHour}`)
   })
 
-  test('to one absent person among many who write count once', async () => {
+  test('count once for an absent person among many who write', async () => {
     let thread = await arrive(null)
     for (let index = 0; index < 30; index++) {
       assert.equal((await sendIn(thread)).kind, 'queued')
@@ -154,7 +143,7 @@ onBothEngines('answers to programs', (engine) => {
     assert.equal(JSON.parse(times).length, 1)
   })
 
-  test('stop whatever else is sent in the thread, and nothing in any other', async () => {
+  test('block other sends in their thread, and none in any other', async () => {
     const thread = await answered(times(10))
     assert.equal((await sendIn(thread)).kind, 'loop_suspected')
     await arrive(thread, { reason: null })
@@ -165,7 +154,7 @@ onBothEngines('answers to programs', (engine) => {
     assert.equal((await sendIn(another)).kind, 'queued')
   })
 
-  test('leave nothing behind when they are refused but the first event of an episode', async () => {
+  test('that are refused write only the first event of an episode', async () => {
     const thread = await answered(times(10))
     const before = await readAll(db)
     assert.deepEqual(await sendIn(thread, { key: 'refused' }), {
@@ -192,7 +181,7 @@ onBothEngines('answers to programs', (engine) => {
     assert.deepEqual(await readAll(db), after)
   })
 
-  test('that go on are told of again after an hour', async () => {
+  test('that continue are reported again after an hour', async () => {
     let thread = await answered(times(10, MINUTE_MS))
     let told = 0
     for (let minute = 10; minute < 3 * 60; minute++) {
@@ -205,7 +194,7 @@ onBothEngines('answers to programs', (engine) => {
     assert.equal((await eventsOf(thread)).length, 3)
   })
 
-  test('are refused early only once that was told, and never before a repeat is answered', async () => {
+  test('are refused early only after the event, and never before a repeat is answered', async () => {
     const thread = await answered(times(9))
     const last = sending(owner, thread.inboxId, {
       nowMs: NOW_MS,
@@ -239,14 +228,14 @@ onBothEngines('answers to programs', (engine) => {
     assert.equal((await sendIn(thread, { recipients: [recipient] })).kind, 'suppressed')
   })
 
-  test('of a clock that was far ahead are forgotten once it is right', async () => {
+  test('dated by a clock far ahead are forgotten once it is right', async () => {
     const ahead = times(10).map((timeMs) => timeMs + DAY_MS)
     const thread = await answered(ahead)
     assert.equal((await sendIn(thread, { nowMs: NOW_MS + DAY_MS })).kind, 'loop_suspected')
     assert.equal((await sendIn(thread)).kind, 'queued')
   })
 
-  test('of processes whose clocks differ a little are counted in the order of the sends', async () => {
+  test('of processes whose clocks differ a little count in the order of the sends', async () => {
     const thread = await answered(
       times(10).map((timeMs, index) => timeMs + (index % 2) * (CLOCK_SKEW_MS - 1)),
     )

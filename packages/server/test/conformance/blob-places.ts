@@ -1,5 +1,5 @@
-// The blob stores that one suite of tests runs on. TEST_MAILROOM_S3 names another S3 server than that of
-// the package, as MAILROOM_BLOB_URL would, for a run by hand.
+// The blob stores that one suite of tests runs on. TEST_MAILROOM_S3 selects another S3 server than that of the
+// package, as MAILROOM_BLOB_URL would, for a run by hand.
 
 import { mkdtemp, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { startS3, type TestS3 } from '#test/peers/s3.ts'
 
 export type BlobPlace = {
   readonly blobs: BlobStore
-  /** Makes a blob look as if it had been stored then; null where the server lets nobody. */
+  /** Sets the age of a blob; null where the server does not allow it. */
   readonly setStoredMs: ((id: string, storedMs: number) => Promise<void>) | null
   close(): Promise<void>
 }

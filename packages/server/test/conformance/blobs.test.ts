@@ -29,11 +29,11 @@ onEachBlobStore('blobs', (kind) => {
     return ids.sort()
   }
 
-  test('bytes come back as they were, whatever they are', async () => {
+  test('any bytes are read back unchanged', async () => {
     const contents = [
       new Uint8Array(0),
       Uint8Array.from({ length: 4_096 }, (_, index) => index % 256),
-      // A part of larger memory.
+      // A view of larger memory.
       Buffer.alloc(3 * 1024 * 1024, 'x\0\r\n').subarray(7, -9),
     ]
     for (const content of contents) {
@@ -44,7 +44,7 @@ onEachBlobStore('blobs', (kind) => {
     }
   })
 
-  test('the largest message comes back whole', async () => {
+  test('the largest message is read back completely', async () => {
     const content = Buffer.alloc(MESSAGE_BYTES_MAX, 'The quick brown fox.\r\n')
     content.writeUInt32BE(0xdeadbeef, MESSAGE_BYTES_MAX - 4)
     const id = makeId('raw')
@@ -53,7 +53,7 @@ onEachBlobStore('blobs', (kind) => {
     assert.ok(read !== null && content.equals(read))
   })
 
-  test('a blob that is stored again is as it was stored last', async () => {
+  test('a blob stored again has the bytes of the last time', async () => {
     const id = makeId('raw')
     await blobs.put(id, Buffer.from('first, and longer'))
     await blobs.put(id, Buffer.from('second'))
@@ -61,7 +61,7 @@ onEachBlobStore('blobs', (kind) => {
     assert.deepEqual(await allIds(), [id])
   })
 
-  test('what is not there is null to read and no error to remove', async () => {
+  test('a missing blob is null to read and no error to remove', async () => {
     const id = makeId('raw')
     assert.equal(await blobs.get(id), null)
     await blobs.remove([id, id])
@@ -80,7 +80,7 @@ onEachBlobStore('blobs', (kind) => {
     assert.deepEqual(await allIds(), ids.slice(0, 1))
   })
 
-  test('an id that could be a path is refused, and nothing is asked or removed', async () => {
+  test('an id that could be a path is refused, without a request or a removal', async () => {
     const id = makeId('raw')
     await blobs.put(id, Buffer.from('x'))
     for (const hostile of [
@@ -99,7 +99,7 @@ onEachBlobStore('blobs', (kind) => {
     assert.deepEqual(await allIds(), [id])
   })
 
-  test('a blob is as old as the store says, not as its id', async (t) => {
+  test("a blob's age comes from the store, not from its id", async (t) => {
     const { setStoredMs } = place
     if (setStoredMs === null) return t.skip('the server lets nobody set the time')
     const [young, old] = [makeId('raw'), makeId('raw')]

@@ -47,7 +47,7 @@ onBothEngines('complaints', (engine) => {
   const { inboxId, counts, depsWith, report, reportAtAbuse, sent, ...look } = useReporting(engine)
   const { statesOf, suppressionsOf } = look
 
-  /** A complaint by whoever has got the message. */
+  /** A complaint by a recipient of the message. */
   const marked = (message: SendInput, fields: Partial<Complaint> = {}): Complaint =>
     complaint({
       originalMessageId: messageIdOf(message),
@@ -55,7 +55,7 @@ onBothEngines('complaints', (engine) => {
       ...fields,
     })
 
-  test('that praise, or tell of forgery, are none', async () => {
+  test('that contain praise, or report forgery, are none', async () => {
     const message = await sent('accepted', 'bob@far.example')
     for (const feedbackType of ['not-spam', 'auth-failure']) {
       await report(message, complaint({ feedbackType }))
@@ -70,7 +70,7 @@ onBothEngines('complaints', (engine) => {
     assert.deepEqual(new Set(counts()), new Set(['ignored']))
   })
 
-  test('of those kinds at abuse@ about mail from elsewhere are left to people', async () => {
+  test('of those kinds at abuse@ about foreign mail are left to people', async () => {
     const message = await sent('accepted', 'bob@far.example')
     for (const feedbackType of ['not-spam', 'auth-failure']) {
       for (const unknown of [
@@ -95,7 +95,7 @@ onBothEngines('complaints', (engine) => {
     ['the mark on the message, with nobody named', (message) => marked(message)],
   ]
   for (const [how, fields] of proofs) {
-    test(`are known at abuse@ by ${how}`, async () => {
+    test(`at abuse@ are recognised by ${how}`, async () => {
       const message = await sent('accepted', 'bob@far.example')
       const taken = await reportAtAbuse(complaint(fields(message)))
       assert.deepEqual(taken, { kind: 'done' })
@@ -103,7 +103,7 @@ onBothEngines('complaints', (engine) => {
     })
   }
 
-  test('that prove nothing are left to people, whatever of the message they know', async () => {
+  test('without proof are left to people, however much of the message they know', async () => {
     const message = await sent('accepted', 'bob@far.example')
     const originalMessageId = messageIdOf(message)
     const path = pathOf(message)
@@ -136,7 +136,7 @@ onBothEngines('complaints', (engine) => {
     assert.deepEqual(await suppressionsOf(), [])
   })
 
-  test('are believed for thirty days, by return path and mark alike', async () => {
+  test('count for thirty days, by return path and by mark', async () => {
     const message = await sent('accepted', 'bob@far.example')
     for (const what of [marked(message), complaint({ originalMailFrom: pathOf(message) })]) {
       assert.equal(await processAtAbuse(depsWith(31 * DAY_MS), arrivedWith(what)), null)
@@ -146,7 +146,7 @@ onBothEngines('complaints', (engine) => {
     assert.deepEqual(await statesOf(message), ['complained'])
   })
 
-  test('of whoever has a message to several speak for their own domain alone', async () => {
+  test("from a recipient of a message to several count for the sender's own domain alone", async () => {
     const table: [Authentication | null, string[]][] = [
       [null, []],
       [NOBODY, []],
@@ -176,14 +176,14 @@ onBothEngines('complaints', (engine) => {
     }
   })
 
-  test('of an inbox speak for none of the others at the inbox domain', async () => {
+  test('from an inbox count for no other inbox of the inbox domain', async () => {
     const message = await sent('accepted', 'me@mailroom.localhost', 'you@mailroom.localhost')
     const what = marked(message, { recipients: ['you@mailroom.localhost'] })
     assert.equal(await reportAtAbuse(what, dkim('mailroom.localhost')), null)
     assert.deepEqual(await statesOf(message), ['accepted', 'accepted'])
   })
 
-  test('in words alone at a return path count with the message that they are about, and for whom they name', async () => {
+  test('in words alone at a return path count for the named recipient if they hold the message', async () => {
     const said = { isStandard: false } as const
     const named = { ...said, recipients: ['bob@far.example'] }
     const message = await sent('accepted', 'bob@far.example')

@@ -1,30 +1,24 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { insertAccount } from '#accounts/account-rows.ts'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { claimJobs, enqueueJob } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
-import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,
   arriving,
   makeId,
-  type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 onBothEngines('concurrent transactions', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let owner: Owner
-  before(async () => {
-    db = database.db
-    owner = await addAccount(db)
-  })
+  const db = prepared(() => database.db)
+  const owner = prepared(() => addAccount(db))
 
   test('fifty messages at once in one inbox have positions without gap or repeat', async () => {
     const inboxId = await addInbox(db, owner)
@@ -66,7 +60,7 @@ onBothEngines('concurrent transactions', (engine) => {
     assert.equal(new Set(rows.map((row) => row.thread_id)).size, 1)
   })
 
-  test('messages to the same inboxes in any order never wait for each other for ever', async () => {
+  test('messages to the same inboxes in any order never deadlock', async () => {
     const inboxIds = await Promise.all(Array.from({ length: 5 }, () => addInbox(db, owner)))
     const writes = Array.from({ length: 40 }, (_, index) => {
       const turned = [...inboxIds.slice(index % 5), ...inboxIds.slice(0, index % 5)]
@@ -76,7 +70,7 @@ onBothEngines('concurrent transactions', (engine) => {
     assert.ok(outcomes.every(({ stored }) => stored === 5))
   })
 
-  test('inboxes made and deleted at once never wait for each other for ever', async () => {
+  test('inboxes created and deleted at once never deadlock', async () => {
     const inboxIds = await Promise.all(Array.from({ length: 20 }, () => addInbox(db, owner)))
     const changes = inboxIds.flatMap((inboxId) => [
       db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: 1 }),
@@ -92,7 +86,7 @@ onBothEngines('concurrent transactions', (engine) => {
     assert.equal(account.inbox_count, inboxes.length)
   })
 
-  test('a burst of writes that wait for one account holds up neither readers nor itself', async () => {
+  test('a burst of writes for one account delays neither readers nor itself', async () => {
     const pod = () => ({ ...owner, podId: makeId('pod'), clientId: null, name: null, nowMs: 1 })
     let isOver = false
     const burst = Promise.all(Array.from({ length: 100 }, () => db.write(insertPod, pod())))
@@ -108,7 +102,7 @@ onBothEngines('concurrent transactions', (engine) => {
     await reading
   })
 
-  test('a due job is handed to one worker only, and again when its lease has ended', async () => {
+  test('a due job is claimed by one worker only, and again when its lease has ended', async () => {
     const claim = (worker: string, nowMs: number) =>
       db.write(claimJobs, { worker, nowMs, leaseMs: 1_000, limit: 7 })
     const drain = async (worker: string, nowMs: number) => {
@@ -139,7 +133,7 @@ onBothEngines('concurrent transactions', (engine) => {
     assert.deepEqual(again.sort(), ids)
   })
 
-  test('a purge done twice at once gives up a shared message once only', async () => {
+  test('a purge that runs twice at once releases a shared message once only', async () => {
     for (let round = 0; round < 5; round++) {
       const [gone, kept] = [await addInbox(db, owner), await addInbox(db, owner)]
       for (let index = 0; index < 20; index++) {
@@ -163,31 +157,27 @@ onBothEngines('concurrent transactions', (engine) => {
     }
   })
 
-  test('of first accounts made at once on an empty database one is made', async () => {
-    const empty = await openDatabase(engine)
-    try {
-      const create = (index: number) =>
-        empty.db.write(insertAccount, {
-          id: makeId('acc'),
-          name: 'first',
-          plan: 'free',
-          podId: makeId('pod'),
-          key: {
-            id: makeId('key'),
-            name: null,
-            tokenHash: Buffer.from([index]),
-            tokenPrefix: '',
-            last4: '',
-          },
-          nowMs: 1,
-          isFirst: true,
-        })
-      // With connections open, so that all of them look at the same moment.
-      await Promise.all(Array.from({ length: 8 }, () => empty.db.check()))
-      const made = await Promise.all(Array.from({ length: 8 }, (_, index) => create(index)))
-      assert.equal(made.filter(Boolean).length, 1)
-    } finally {
-      await empty.close()
-    }
+  test('one of several first accounts created at once on an empty database is created', async () => {
+    await using empty = await openDatabase(engine)
+    const create = (index: number) =>
+      empty.db.write(insertAccount, {
+        id: makeId('acc'),
+        name: 'first',
+        plan: 'free',
+        podId: makeId('pod'),
+        key: {
+          id: makeId('key'),
+          name: null,
+          tokenHash: Buffer.from([index]),
+          tokenPrefix: '',
+          last4: '',
+        },
+        nowMs: 1,
+        isFirst: true,
+      })
+    // With connections open, so that all of them check at the same moment.
+    await Promise.all(Array.from({ length: 8 }, () => empty.db.check()))
+    const made = await Promise.all(Array.from({ length: 8 }, (_, index) => create(index)))
+    assert.equal(made.filter(Boolean).length, 1)
   })
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel } from 'node:worker_threads'
 import { endSession } from '#accounts/account-rows.ts'
@@ -12,27 +12,22 @@ import { runSqliteWriter } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
-import type { Db, Tx } from '#schema/tables.ts'
+import type { Tx } from '#schema/tables.ts'
 import { ensureSecret } from '#secrets/secrets-rows.ts'
 import {
   addAccount,
   addInbox,
   arriving,
   makeId,
-  type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 import { transactions } from '#wiring/transactions.ts'
 
 onBothEngines('the database port', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let owner: Owner
-  before(async () => {
-    db = database.db
-    owner = await addAccount(db)
-  })
+  const db = prepared(() => database.db)
+  const owner = prepared(() => addAccount(db))
 
   const newPod = (clientId: string | null = null) =>
     db.write(insertPod, { ...owner, podId: makeId('pod'), clientId, name: null, nowMs: 1 })
@@ -43,7 +38,7 @@ onBothEngines('the database port', (engine) => {
       .where('inbox_id', '=', inboxId)
       .executeTakeFirstOrThrow()
 
-  test('what a transaction wrote is read as soon as it resolves', async () => {
+  test('the writes of a transaction are readable as soon as it resolves', async () => {
     const pod = await newPod('read back')
     const row = await db.read
       .selectFrom('pods')
@@ -54,12 +49,12 @@ onBothEngines('the database port', (engine) => {
     assert.equal(row.id, pod.id)
   })
 
-  test('a transaction that fails leaves nothing of what it wrote before', async () => {
+  test('a transaction that fails leaves none of its earlier writes', async () => {
     const inboxId = await addInbox(db, owner)
     const input = arriving(owner, [inboxId])
     await db.write(storeReceived, input)
     const before = await counters(inboxId)
-    // The message's own id is there already: thread and counters were written before that shows.
+    // The message's own id exists already: thread and counters are written before the conflict.
     const again = { ...input, raw: { ...input.raw, id: makeId('raw') } }
     await assert.rejects(
       db.write(storeReceived, again),
@@ -70,7 +65,7 @@ onBothEngines('the database port', (engine) => {
     assert.ok(!raws.some(({ id }) => id === again.raw.id))
   })
 
-  test('one failing write does not spoil others that were waiting with it', async () => {
+  test('one failing write does not fail others that waited with it', async () => {
     const inboxId = await addInbox(db, owner)
     const first = arriving(owner, [inboxId])
     await db.write(storeReceived, first)
@@ -85,7 +80,7 @@ onBothEngines('the database port', (engine) => {
     assert.equal((await counters(inboxId)).inbound_count, 16)
   })
 
-  test('bytes come back as they were, whatever they are', async () => {
+  test('any bytes are read back unchanged', async () => {
     const inboxId = await addInbox(db, owner)
     const content = Uint8Array.from({ length: 1_024 }, (_, index) => index % 256)
     for (const bytes of [
@@ -108,7 +103,7 @@ onBothEngines('the database port', (engine) => {
     assert.deepEqual(Buffer.from(secret), Buffer.from(content))
   })
 
-  test('text comes back as it was, in any script, and is data to the end', async () => {
+  test('any text is read back unchanged, in any script, and is never SQL', async () => {
     for (const name of [
       "'; drop table pods; --",
       '日本語 🙂',
@@ -151,7 +146,7 @@ onBothEngines('the database port', (engine) => {
     assert.equal(typeof count, 'number')
   })
 
-  test('a unique value is unique: the second writer is refused as a fault', async () => {
+  test('a second writer of a unique value is refused', async () => {
     const values = { podId: makeId('pod'), clientId: null, name: null, nowMs: 1 }
     await db.write(insertPod, { ...owner, ...values })
     await assert.rejects(db.write(insertPod, { ...owner, ...values }), (error) => {
@@ -183,7 +178,7 @@ onBothEngines('the database port', (engine) => {
     )
   })
 
-  test('a secret is kept by the first who brings one, however many do at once', async () => {
+  test('the first of concurrent writers of a secret stores it', async () => {
     const brought = Array.from({ length: 10 }, (_, index) => Buffer.from([index]))
     const kept = await Promise.all(
       brought.map((value) => db.write(ensureSecret, { name: 'contested', value })),
@@ -191,7 +186,7 @@ onBothEngines('the database port', (engine) => {
     assert.equal(new Set(kept.map((value) => value[0])).size, 1)
   })
 
-  test('closing right after something was removed ends in order', async () => {
+  test('closing right after a removal ends in order', async () => {
     for (let round = 0; round < 15; round++) {
       const other = await database.openAgain()
       await other.write(purgeInboxStep, { inboxId: 'inb_unknown' })
@@ -199,7 +194,7 @@ onBothEngines('the database port', (engine) => {
     }
   })
 
-  test('closing waits for writes under way, and a second call is harmless', async () => {
+  test('closing waits for pending writes, and a second call is harmless', async () => {
     const other = await database.openAgain()
     const clientIds = Array.from({ length: 20 }, () => makeId('job'))
     const writes = clientIds.map((clientId) =>
@@ -218,7 +213,7 @@ onBothEngines('the database port', (engine) => {
 
 const SOURCES = fileURLToPath(new URL('../../src', import.meta.url))
 
-test('the writer thread has every transaction that is declared', async () => {
+test('the writer thread has every declared transaction', async () => {
   const declared: unknown[] = []
   for await (const file of glob('**/*.ts', { cwd: SOURCES })) {
     const path = join(SOURCES, file)
@@ -234,7 +229,7 @@ test('the writer thread has every transaction that is declared', async () => {
   assert.deepEqual(new Set(transactions), new Set(declared))
 })
 
-test('two transactions of one name are refused when they are gathered', () => {
+test('two transactions of one name are refused at registration', () => {
   const { port1: port } = new MessageChannel()
   const twice = {
     path: ':memory:',
@@ -245,7 +240,7 @@ test('two transactions of one name are refused when they are gathered', () => {
   assert.throws(() => runSqliteWriter(twice), /Two transactions are named endSession/)
 })
 
-test('a transaction that was not gathered is a fault, and the port works on', async (t) => {
+test('an unregistered transaction fails, and the port keeps working', async (t) => {
   const { db, close } = await openDatabase('sqlite')
   t.after(close)
   const run = async (_tx: Tx) => {}

@@ -1,6 +1,7 @@
-// What a worker of deliveries needs, with the far end of every connection played by the test and a
-// clock that stands still until it is moved.
+// The dependencies of a worker of deliveries: the test plays the far end of every connection, and the clock stands
+// still until it is moved.
 
+import assert from 'node:assert/strict'
 import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
 import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 import type { Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
@@ -42,12 +43,23 @@ export async function claimReady<Held extends Item>(queue: DispatchedQueue<Held>
   return queue.claim(heads.map((head) => ({ ...head, limit: 100 })))
 }
 
+/** Claims one delivery of the account in the lane; the group that it makes. */
+export async function claimGroup<Held extends Item>(
+  queue: DispatchedQueue<Held>,
+  account: string,
+  lane: string,
+) {
+  const [group] = queue.group(await queue.claim([{ account, lane, limit: 1 }]))
+  assert.ok(group)
+  return group
+}
+
 export const ACCEPTED: CarryOutcome = {
   kind: 'accepted',
   reply: { code: 250, enhanced: '2.0.0', text: 'Queued' },
 }
 
-/** From words as a server says them: `550 5.1.1 No such user`. */
+/** Parses a reply as a server writes it: `550 5.1.1 No such user`. */
 export function refused(stage: Stage, words: string): CarryOutcome {
   const [, code, enhanced, text] = /^(\d{3}) (?:(\d\.\d+\.\d+) )?(.*)$/.exec(words) ?? []
   return {
@@ -70,7 +82,7 @@ export const AMBIGUOUS: CarryOutcome = {
 
 export type FarEnd = Carrier & { readonly seen: Consignment[] }
 
-/** Servers of all destinations, who answer for each recipient as `answer` says. */
+/** The servers of all destinations; `answer` gives the reply for each recipient. */
 export function openFarEnd(
   answer: (
     recipient: string,
@@ -125,7 +137,7 @@ export function deliverDeps(
   }
 }
 
-/** Deliveries of these messages, in the order in which they were made. */
+/** The deliveries of these messages, in the order of their creation. */
 export function deliveriesOf(db: Db, messageIds: string[]): Promise<Row<'deliveries'>[]> {
   return db.read
     .selectFrom('deliveries')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CarryOutcome } from '#delivery/carrier.ts'
 import { type DeliveryQueue, openDeliveryQueue } from '#delivery/deliver.ts'
@@ -24,24 +24,20 @@ import {
   type StillClock,
   stillClock,
 } from '#test/conformance/delivering.ts'
-import { addAccount, addInbox, type Owner, openDatabase } from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
-onBothEngines('holding deliveries', (engine) => {
+onBothEngines('the lease of a delivery', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let owner: Owner
   let inboxId: string
   let clock: StillClock
-  before(async () => {
-    db = database.db
-    owner = await addAccount(db)
-  })
+  const db = prepared(() => database.db)
+  const owner = prepared(() => addAccount(db))
   beforeEach(async () => {
     await runSql(database, 'delete from deliveries')
     inboxId = await addInbox(db, owner)
@@ -70,7 +66,7 @@ onBothEngines('holding deliveries', (engine) => {
     return row
   }
 
-  test('what another took over is not sent by who held it before', async () => {
+  test('a delivery claimed by another worker is not sent by the former one', async () => {
     await send('bob@far.example')
     const [first, second] = [answering(ACCEPTED), answering(ACCEPTED)]
     const slow = openQueue('slow', first)
@@ -84,7 +80,7 @@ onBothEngines('holding deliveries', (engine) => {
     assert.deepEqual([first.seen.length, second.seen.length], [0, 1])
   })
 
-  test('a lease that is about to end is lengthened before anything is sent under it', async () => {
+  test('a lease that is about to end is renewed before anything is sent under it', async () => {
     const id = await send('bob@far.example')
     const farEnd = openFarEnd(async () => {
       assert.ok(Number((await only(id)).lease_until) >= clock.steady() + DELIVERY_LEASE_MS)
@@ -97,7 +93,7 @@ onBothEngines('holding deliveries', (engine) => {
     assert.equal(await queue.deliver(group, NEVER), 'reached')
   })
 
-  test('an outcome counts although the lease has ended, while nobody else has it', async () => {
+  test('an outcome counts after the end of the lease, while no other worker has the delivery', async () => {
     const id = await send('bob@far.example')
     const other = openQueue('other', answering(ACCEPTED))
     const farEnd = openFarEnd(async () => {
@@ -110,7 +106,7 @@ onBothEngines('holding deliveries', (engine) => {
     assert.deepEqual(await other.claim(ofFar()), [])
   })
 
-  test('a fault of ours on the way is no end: it is tried again by schedule, and given up', async () => {
+  test('an error of the service is no outcome: the attempt is repeated on schedule, up to a limit', async () => {
     const id = await send('bob@far.example')
     const farEnd = openFarEnd(() => Promise.reject(new Error('a fault')))
     const queue = openQueue('worker', farEnd)
@@ -126,7 +122,7 @@ onBothEngines('holding deliveries', (engine) => {
     assert.equal((await only(id)).status, 'failed')
   })
 
-  test('what was held up for days beyond its time is given up without being sent', async () => {
+  test('a delivery delayed for days beyond its time fails without an attempt', async () => {
     const id = await send('bob@far.example')
     clock.advance(DELIVERY_MS_MAX + DAY_MS)
     const farEnd = answering(ACCEPTED)
@@ -137,14 +133,14 @@ onBothEngines('holding deliveries', (engine) => {
     assert.match(response ?? '', /48 hours/)
   })
 
-  test('an end without an answer at the end of the time is unknown, not failed', async () => {
+  test('a connection that ends without a reply at the last attempt leaves the recipient unknown, not failed', async () => {
     const id = await send('bob@far.example')
     clock.advance(DELIVERY_MS_MAX)
     assert.deepEqual(await deliverAll(openQueue('worker', answering(AMBIGUOUS))), ['unreached'])
     assert.equal((await only(id)).status, 'unknown')
   })
 
-  test('an end without an answer that we made ourselves is not counted', async () => {
+  test('a connection that we closed without a reply is not counted', async () => {
     const id = await send('bob@far.example')
     await runSql(database, 'update deliveries set ambiguous_attempts = 2')
     const ending = new AbortController()
@@ -157,7 +153,7 @@ onBothEngines('holding deliveries', (engine) => {
     assert.deepEqual([row.status, row.ambiguous_attempts, row.attempts], ['deferred', 2, 1])
   })
 
-  test('a destination that is only crowded has its mail back uncounted', async () => {
+  test('mail to a destination without free slots returns to the queue uncounted', async () => {
     const id = await send('bob@far.example')
     const crowded = answering({ kind: 'crowded', text: 'Enough connections' }, ACCEPTED)
     const queue = openQueue('worker', crowded)
@@ -167,7 +163,7 @@ onBothEngines('holding deliveries', (engine) => {
     assert.deepEqual(await deliverAll(queue), ['reached'])
   })
 
-  test('what came back in a commit whose answer was lost is not taken out of its next attempt', async () => {
+  test('a delivery returned in a commit whose answer was lost is not taken from its next attempt', async () => {
     const id = await send('bob@far.example')
     const farEnd = answering({ kind: 'crowded', text: 'Enough connections' }, ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps(losingAnswer(db), clock, farEnd), 'worker')
@@ -186,9 +182,9 @@ onBothEngines('holding deliveries', (engine) => {
     assert.deepEqual([row.status, row.attempts], ['accepted', 1])
   })
 
-  // One process has the embedded database.
+  // SQLite has only one process.
   if (engine === 'sqlite') return
-  test('processes whose own clocks differ by days keep to one schedule', async () => {
+  test('processes whose own clocks differ by days follow one schedule', async () => {
     const clocks = [0, 3 * DAY_MS].map((aheadMs) => {
       const own = stillClock(START_MS + aheadMs)
       return { own, queue: openQueueClock({ db, clock: own }) }
@@ -203,7 +199,7 @@ onBothEngines('holding deliveries', (engine) => {
   })
 })
 
-/** The connection breaks after the first return is committed, before that is told. */
+/** The connection breaks after the first return is committed, before the worker knows. */
 function losingAnswer(db: Db): Db {
   let isLost = false
   const write: Db['write'] = async (transaction, input) => {
@@ -217,11 +213,8 @@ function losingAnswer(db: Db): Db {
 
 onBothEngines('the reverse-path of an attempt', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
   let clock: StillClock
-  before(async () => {
-    db = database.db
-  })
+  const db = prepared(() => database.db)
   beforeEach(async () => {
     await runSql(database, 'delete from deliveries')
     clock = stillClock(Date.UTC(2026, 10, 20, 12))
@@ -272,7 +265,7 @@ onBothEngines('the reverse-path of an attempt', (engine) => {
     ])
   })
 
-  test('is the message’s own where it was queued before there were return paths', async () => {
+  test('is the message’s own if it was queued before there were return paths', async () => {
     await send(['a@far.example'], () => '')
     assert.deepEqual(await attempt(openFarEnd(() => ACCEPTED)), [
       ['me@mailroom.localhost', 'a@far.example'],

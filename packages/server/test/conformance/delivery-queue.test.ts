@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import pg from 'pg'
 import type { Carrier } from '#delivery/carrier.ts'
 import { type DeliveryQueue, openDeliveryQueue } from '#delivery/deliver.ts'
@@ -15,6 +15,7 @@ import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import type { Db, Tables, Tx } from '#schema/tables.ts'
 import {
   ACCEPTED,
+  claimGroup,
   deliverDeps,
   deliveriesOf,
   openFarEnd,
@@ -22,32 +23,21 @@ import {
   stillClock,
   UNSENT,
 } from '#test/conformance/delivering.ts'
-import {
-  addAccount,
-  addInbox,
-  makeId,
-  type Owner,
-  openDatabase,
-} from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, makeId, openDatabase } from '#test/conformance/open-database.ts'
 import { copyDelivery, queueAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
 onBothEngines('the queue of deliveries', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let others: Db
-  let owner: Owner
   let inboxId: string
   let clock: StillClock
-  before(async () => {
-    db = database.db
-    others = engine === 'postgres' ? await database.openAgain() : db
-    owner = await addAccount(db)
-  })
+  const db = prepared(() => database.db)
+  const others = prepared(() => database.openOther())
+  const owner = prepared(() => addAccount(db))
   beforeEach(async () => {
     await runSql(database, 'delete from deliveries')
     inboxId = await addInbox(db, owner)
@@ -102,7 +92,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     })
   }
 
-  test('of each lane the longest due come first, up to the limit of the lane', async () => {
+  test('the longest due deliveries of each lane come first, up to the limit of the lane', async () => {
     const ids: string[] = []
     for (const recipient of ['1@a.example', '2@a.example', '1@b.example', '3@a.example']) {
       clock.advance(recipient.startsWith('2') ? -10 : 10)
@@ -137,7 +127,7 @@ onBothEngines('the queue of deliveries', (engine) => {
 
   const plain = (heads: Head[]) => heads.map((head) => ({ ...head }))
 
-  test('lanes are listed once each in the order of bytes, from the one after any name', async () => {
+  test('each lane is listed once, in the order of bytes, after any name', async () => {
     const lanes = ['b.example', 'Z.example', 'a-b.example', 'a.example', 'xn--bcher-kva.example']
     for (const lane of lanes) await send(`1@${lane}`, `2@${lane}`)
     await runSql(database, `update deliveries set lane = 'Z.example' where lane = 'z.example'`)
@@ -169,14 +159,14 @@ onBothEngines('the queue of deliveries', (engine) => {
         }
       }),
     )
-    // Those that skipped what the others had locked may have left the last ones.
+    // Workers that skipped rows locked by others may have left the last ones.
     for (const lane of lanes) seen.push(...(await claim('last', lane.lane)).map(({ id }) => id))
     assert.equal(seen.length, 200)
     assert.equal(new Set(seen).size, 200)
   })
 
   if (engine === 'postgres') {
-    test('what another transaction has locked is passed over and not waited for', async () => {
+    test('a row locked by another transaction is skipped without a wait', async () => {
       const [locked, free] = [await send('1@far.example'), await send('2@far.example')]
       const client = new pg.Client({ connectionString: database.place })
       await client.connect()
@@ -194,7 +184,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     })
   }
 
-  test('a delivery whose inbox was deleted is dropped by whoever comes upon it', async () => {
+  test('a claim drops deliveries whose inbox was deleted', async () => {
     const id = await send('1@far.example')
     const [first] = await deliveriesOf(db, [id])
     await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
@@ -209,7 +199,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     assert.ok(first)
   })
 
-  test('a lease that is renewed lasts, one that is not ends, and the delivery is told of it', async () => {
+  test('a renewed lease lasts, a lease that is not renewed ends, and the delivery is aborted', async () => {
     const id = await send('1@far.example')
     const queue = openQueue('worker')
     const other = openQueue('other', null, others)
@@ -235,7 +225,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     assert.equal(again?.attempts, 2)
   })
 
-  test('what a worker lost sight of is not renewed and comes back, while it goes on', async () => {
+  test('a delivery that its worker forgot is not renewed and returns, while the worker runs', async () => {
     const lost = await send('1@far.example')
     await claim('worker', 'far.example')
     const kept = await send('2@far.example')
@@ -264,10 +254,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       openFarEnd(() => ACCEPTED),
       broken,
     )
-    const [group] = queue.group(
-      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(queue, owner.accountId, 'far.example')
     await assert.rejects(queue.deliver(group, NEVER), /cannot be written/)
     for (let step = 0; step < 3; step++) {
       clock.advance(DELIVERY_LEASE_MS / 3)
@@ -281,7 +268,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     ['forward', 3 * DAY_MS],
     ['back', -3 * DAY_MS],
   ] as const) {
-    test(`a clock set ${what} three days takes nothing from a worker that has it in hand`, async () => {
+    test(`a clock set ${what} three days takes no delivery from the worker that holds it`, async () => {
       const id = await send('1@far.example')
       const queue = openQueue('worker')
       await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
@@ -291,7 +278,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       assert.equal((await rowOf(id)).lease_until, clock.steady() + DELIVERY_LEASE_MS)
     })
 
-    test(`a clock set ${what} three days neither ends the lease of another process nor lengthens it`, async () => {
+    test(`a clock set ${what} three days neither ends the lease of another process nor extends it`, async () => {
       const id = await send('1@far.example')
       await claim('dead', 'far.example')
       clock.step(stepMs)
@@ -303,16 +290,13 @@ onBothEngines('the queue of deliveries', (engine) => {
       assert.equal(await stateOf(id), 'ready')
     })
 
-    test(`a clock set ${what} three days neither hurries nor delays what waits`, async () => {
+    test(`a clock set ${what} three days neither advances nor delays waiting deliveries`, async () => {
       const id = await send('1@far.example')
       const queue = openQueue(
         'worker',
         openFarEnd(() => UNSENT),
       )
-      const [group] = queue.group(
-        await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
-      )
-      assert.ok(group)
+      const group = await claimGroup(queue, owner.accountId, 'far.example')
       await queue.deliver(group, NEVER)
       clock.step(stepMs)
       clock.advance(MINUTE_MS - 1)
@@ -324,7 +308,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     })
   }
 
-  test('a pause longer than the lease sends nothing twice from one process', async () => {
+  test('a pause longer than the lease does not make one process send twice', async () => {
     const id = await send('1@far.example')
     const queue = openQueue('worker')
     await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
@@ -333,7 +317,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     assert.equal(await stateOf(id), 'leased')
   })
 
-  test('a start takes back what the process before it held', async () => {
+  test('a start takes back the deliveries of the process before it', async () => {
     const [leased, over] = [await send('1@far.example'), await send('1@other.example')]
     await claim('dead', 'far.example')
     await db.write(deliveryQueue.release, { instance: null })
@@ -343,7 +327,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     assert.equal((await rowOf(over)).response, null)
   })
 
-  test('a start takes back what its own instance held, and nothing of others', async () => {
+  test('a start takes back the deliveries of its own instance only', async () => {
     const workers = [
       'host-1 job',
       'host-10 job',
@@ -365,7 +349,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     )
   })
 
-  test('what was given back is as it was before the claim, also after an attempt', async () => {
+  test('a returned delivery is as it was before the claim, even after an attempt', async () => {
     const id = await send('1@far.example')
     const queue = openQueue(
       'worker',
@@ -389,7 +373,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     )
   })
 
-  test('a worker renews and gives back only what it holds', async () => {
+  test('a worker renews and returns only deliveries that it holds', async () => {
     const id = await send('1@far.example')
     const queue = openQueue('slow')
     const held = await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
@@ -404,7 +388,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     assert.deepEqual([leased_by, attempts, lease_until], ['quick', 2, before])
   })
 
-  test('a time that no backoff reaches was written by a wrong clock and is pulled in', async () => {
+  test('a time beyond every backoff comes from a wrong clock and is corrected', async () => {
     const [far, near] = [8 * 60 * MINUTE_MS + CLOCK_SKEW_MS, 8 * 60 * MINUTE_MS]
     for (const [aheadMs, state] of [
       [far + 1, 'ready'],
@@ -419,7 +403,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     }
   })
 
-  test('more than a step of due deliveries is ready after one look', async () => {
+  test('one scan makes more than a step of due deliveries ready', async () => {
     const count = 2_500
     const id = await send('1@far.example')
     await defer(id, START_MS + 1)
@@ -446,7 +430,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     assert.equal((await listDeliveries(db, foreign)).total, 0)
   })
 
-  test('a look at the queue costs lanes and not deliveries', async (context) => {
+  test('the cost of a scan grows with lanes, not with deliveries', async (context) => {
     const id = await send('1@far.example')
     await copyDelivery(database, id, 100_000, `'far.example'`)
     await copyDelivery(database, id, 1_000, `'lane-' || i`)
@@ -479,7 +463,7 @@ onBothEngines('the queue of deliveries', (engine) => {
   })
 
   if (engine === 'sqlite') {
-    test('every look at the queue goes by the index of its state', async () => {
+    test('every scan of the queue uses the index of its state', async () => {
       const connection = openSqliteConnection({ path: database.place, mode: 'write' })
       const prepare = connection.raw.prepare.bind(connection.raw)
       const texts = new Set<string>()
@@ -510,7 +494,7 @@ onBothEngines('the queue of deliveries', (engine) => {
           const rows = prepare(`explain query plan ${text}`).all()
           const plan = rows.map(({ detail }) => detail).join('; ')
           assert.match(plan, new RegExp(`INDEX deliveries_${state}`), text)
-          // Counting and taking all back are what reads an index from end to end.
+          // Counts and start-up read an index from end to end.
           const isWhole = /count\(|where "queue_state" = '\w+'$/.test(text)
           if (!isWhole) assert.doesNotMatch(plan, /SCAN deliveries/, text)
         }

@@ -30,19 +30,19 @@ beforeEach(async () => {
 })
 after(() => Promise.all(folders.map((path) => rm(join(path, '..'), { recursive: true }))))
 
-test('what was stored leaves no draft', async () => {
+test('a stored blob leaves no draft', async () => {
   await blobs.put(makeId('raw'), Buffer.from('x'))
   assert.deepEqual(await readdir(join(folder, 'unfinished')), [])
 })
 
-test('a blob is promised when its bytes, its name and the name of its shelf are on disk', {
+test('storing resolves when the bytes, the name and the name of the folder are on disk', {
   skip: process.platform !== 'linux',
 }, async (t) => {
   const synced = await recordSyncs(t)
   const [id, same] = [makeId('raw'), makeId('raw').slice(0, -2)]
   await Promise.all([
     blobs.put(id, Buffer.from('x')),
-    // The second on a new shelf must not be promised before the first one's work is done.
+    // The second blob of a new folder must not resolve before the folder is synced for the first one.
     blobs.put(same + id.slice(-2), Buffer.from('y')).then(() => assert.ok(synced.has(folder))),
   ])
   assert.ok(synced.has(folder), 'the shelf')
@@ -50,7 +50,7 @@ test('a blob is promised when its bytes, its name and the name of its shelf are 
   assert.equal([...synced].filter((path) => path.includes('/unfinished/')).length, 2)
 })
 
-test('a store that is opened again is on disk, whatever made it and was killed', {
+test('opening a store syncs it to disk, whichever killed process wrote it', {
   skip: process.platform !== 'linux',
 }, async (t) => {
   const synced = await recordSyncs(t)
@@ -70,14 +70,14 @@ test('blobs are for the service’s user alone', async () => {
   assert.equal((await stat(shelf)).mode & 0o777, 0o700)
 })
 
-test('a place that cannot be written to is told as storage in trouble, and leaves nothing', async () => {
+test('a folder that cannot be written to is reported as storage trouble, and nothing is left', async () => {
   const id = makeId('raw')
   await writeFile(join(folder, id.slice(-2)), 'in the way')
   await assert.rejects(blobs.put(id, Buffer.from('x')), StorageError)
   assert.deepEqual(await readdir(join(folder, 'unfinished')), [])
 })
 
-test('drafts that a crash left are gone at the next start, recent ones may be in hand', async () => {
+test('old drafts of a crash are removed at the next start, recent ones may be in use', async () => {
   const unfinished = join(folder, 'unfinished')
   await writeFile(join(unfinished, 'old'), 'x')
   await writeFile(join(unfinished, 'young'), 'x')
@@ -87,7 +87,7 @@ test('drafts that a crash left are gone at the next start, recent ones may be in
   assert.deepEqual(await readdir(unfinished), ['young'])
 })
 
-test('ages are told by the clock of the files, whatever that of the process says', async (t) => {
+test('ages use the clock of the files, not that of the process', async (t) => {
   const id = makeId('raw')
   await blobs.put(id, Buffer.from('x'))
   await writeFile(join(folder, 'unfinished', 'young'), 'x')
@@ -101,7 +101,7 @@ test('ages are told by the clock of the files, whatever that of the process says
   assert.deepEqual(await readdir(join(folder, 'unfinished')), ['young'])
 })
 
-/** The files and folders that are synced from now on, by the path that they have then. */
+/** The files and folders synced from now on, by their path at that time. */
 async function recordSyncs(t: TestContext): Promise<Set<string>> {
   const handle = await open(folder)
   const prototype: FileHandle = Object.getPrototypeOf(handle)

@@ -1,5 +1,5 @@
-// Domains whose keys are rotated, on a real database and with a DNS server that has what an operator
-// publishes: the records that the service shows, when the operator gets round to it.
+// Domains whose keys are rotated, on a real database and with a DNS server that holds what an operator publishes: the
+// records that the service shows, with the operator's delays.
 
 import { Resolver as PlatformResolver } from 'node:dns/promises'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
@@ -33,9 +33,9 @@ export type DkimProcess = {
   readonly db: Db
   sign(owner?: DkimOwner): Promise<Signed>
   rotate(owner?: DkimOwner): Promise<KeyRotation>
-  /** However short a time DNS has had the key. */
+  /** Rotates even if DNS has had the key only for a short time. */
   rotateNow(owner?: DkimOwner): Promise<KeyRotation>
-  /** One look of the background, as it happens every hour. */
+  /** One hourly check in the background. */
   look(options?: { rotationDays?: number; usesServiceKeys?: boolean }): Promise<void>
   readonly deps: Parameters<typeof rotateDueKeys>[0] & { readonly chance: Chance }
 }
@@ -46,14 +46,14 @@ export type DkimPlace = {
   readonly clock: TestClock
   readonly dns: Dns
   readonly process: DkimProcess
-  /** Lines of the log, as they came. */
+  /** The text of each log line. */
   readonly told: string[]
-  /** And what came with them. */
+  /** The fields of each log line. */
   readonly fields: LogFields[]
   readonly made: () => number
   openProcess(): Promise<DkimProcess>
   keys(owner?: DkimOwner): Promise<DkimKey[]>
-  /** Selectors with their states, in order; without what tells one custom domain's from another's. */
+  /** Selectors with their states, in order, without the part that differs between custom domains. */
   states(owner?: DkimOwner): Promise<string>
   /** A custom domain with two keys of its own, in this state. */
   addDomain(
@@ -61,14 +61,14 @@ export type DkimPlace = {
     state: { status: string; isHolder: boolean },
     keys?: NewRow<'dkim_keys'>[],
   ): Promise<void>
-  /** What whoever follows the records shown does: each is published, what is not shown goes. */
+  /** Publishes the records shown, and removes those no longer shown, as an operator does. */
   publish(owner?: DkimOwner): Promise<void>
-  /** What a verifier that is not ours says now, asking the DNS server. */
+  /** The verdict of an independent verifier that asks the DNS server. */
   verdict(signed: Signed): Promise<string | undefined>
   close(): Promise<void>
 }
 
-/** On a database in which no place is open; closing it leaves nothing of it there. */
+/** On a database without another open place; closing it leaves nothing there. */
 export async function openDkimPlace(database: TestDatabase): Promise<DkimPlace> {
   const dns = await openDns()
   const clock = testClock()
@@ -163,12 +163,12 @@ export async function openDkimPlace(database: TestDatabase): Promise<DkimPlace> 
   }
 }
 
-/** As a record has it: no string holds more than 255 octets. */
+/** In strings of at most 255 octets, as in a record. */
 export function inStrings(text: string): string[] {
   return text.match(/.{1,255}/g) ?? []
 }
 
-/** Lets days pass, each with a look of the background. */
+/** Advances by days, with a check of the background on each. */
 export async function passDays(
   { clock, process }: DkimPlace,
   days: number,

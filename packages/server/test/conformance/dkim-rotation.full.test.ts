@@ -3,7 +3,7 @@ import { afterEach, beforeEach, test } from 'node:test'
 import { dkimKeyName, makeDomainKeys } from '#domains/dkim-key.ts'
 import { ensureDkimKeys, switchDkimKeys } from '#domains/dkim-key-rows.ts'
 import { rotateDueKeys } from '#domains/rotate-keys.ts'
-import { DKIM_KEY_LOOK_MS } from '#domains/signers.ts'
+import { DKIM_KEY_REREAD_MS } from '#domains/signers.ts'
 import { DAY_MS } from '#platform/units.ts'
 import {
   type DkimPlace,
@@ -26,25 +26,25 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
   let place: DkimPlace
   beforeEach(async () => {
     place = await openDkimPlace(database)
-    // Both keys of the inbox domain, as they are once the records were asked for.
+    // Both keys of the inbox domain exist, as after a request for the records.
     await place.process.sign()
     await place.process.look()
   })
   afterEach(() => place.close())
 
-  /** Sees the standby in DNS and a day go by. */
+  /** Checks DNS with the standby key in it, and advances by a day. */
   async function settle() {
     await place.publish()
     await place.process.look()
     place.clock.advance(DAY_MS)
   }
 
-  test('leaves no mail without a key to verify it, over several rotations', async () => {
+  test('leaves all mail verifiable, over several rotations', async () => {
     const mails: Signed[] = []
     const other = await place.openProcess()
     await place.publish()
     await passDays(place, 3 * ROTATION_DAYS + 10, async (day) => {
-      // Whoever publishes is never quick.
+      // The operator is always slow to publish.
       if (day % 5 === 0) await place.publish()
       const signed = [await place.process.sign(), await other.sign()]
       const old = mails.filter(({ atMs }) => place.clock.now() - atMs <= 6 * DAY_MS)
@@ -61,7 +61,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(place.made(), 5, 'two at first, and one after each key that ended')
   })
 
-  test('waits for as long as DNS does not have the next key, and tells the operator', async () => {
+  test('waits while DNS does not have the next key, and tells the operator', async () => {
     await place.publish()
     delete place.dns.zone['mr2._domainkey.in.example']
     await passDays(place, ROTATION_DAYS + 20)
@@ -70,7 +70,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.ok(place.told.some((text) => text.includes('mailroom dkim rotate')))
   })
 
-  test('does not take a key that DNS had once and has no more', async () => {
+  test('skips a key that DNS had once and no longer has', async () => {
     await settle()
     assert.ok((await place.keys()).every(({ publishedAtMs }) => publishedAtMs !== null))
     place.dns.zone = {}
@@ -81,7 +81,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
   })
 
   for (const behaviour of ['servfail', 'silent', 'refused'] as const) {
-    test(`takes no answer of DNS for none: ${behaviour}`, async () => {
+    test(`does not read a failed DNS query as a missing key: ${behaviour}`, async () => {
       await settle()
       const before = await place.keys()
       place.clock.advance(ROTATION_DAYS * DAY_MS)
@@ -103,7 +103,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     ['a key for other hashes', (text: string) => text.replace('k=rsa;', 'h=sha1;')],
     ['a key that is not for mail', (text: string) => text.replace('k=rsa;', 's=tlsrpt;')],
   ] as const) {
-    test(`does not change to a standby whose record holds ${what}`, async () => {
+    test(`does not switch to a standby key whose record holds ${what}`, async () => {
       await place.publish()
       const name = 'mr2._domainkey.in.example'
       const text = textOf(name)
@@ -124,7 +124,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     return [texts[0]].flat().join('')
   }
 
-  test('by the calendar waits until the record has been in DNS for a day', async () => {
+  test('on schedule waits until the record has been in DNS for a day', async () => {
     await passDays(place, ROTATION_DAYS + 1)
     await place.publish()
     await place.process.look()
@@ -137,7 +137,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(await place.states(), SECOND)
   })
 
-  test('by hand waits until the record has been in DNS for a day, and not in an emergency', async () => {
+  test('by hand waits until the record has been in DNS for a day, except in an emergency', async () => {
     await place.publish()
     const first = await place.process.rotate()
     assert.equal(first.kind, 'settling')
@@ -148,7 +148,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(await place.states(), FIRST)
     place.clock.advance(60_000)
     assert.equal(await kindOf(place.process.rotate()), 'switched')
-    // The selector that ended gets another key, and caches still have the one before.
+    // The selector that ended gets another key, and caches still have the old one.
     place.clock.advance(7 * DAY_MS)
     await place.process.look()
     await place.publish()
@@ -157,7 +157,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(await place.states(), 'mr1 active, mr2 retiring')
   })
 
-  test('begins to wait anew when DNS has had something else meanwhile', async () => {
+  test('starts its wait again after DNS had another record meanwhile', async () => {
     await settle()
     const { zone } = place.dns
     place.dns.zone = {}
@@ -166,7 +166,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(await kindOf(place.process.rotate()), 'settling')
   })
 
-  test('waits no longer than a day by a clock that was a year ahead', async () => {
+  test('waits at most a day after a clock was a year ahead', async () => {
     place.clock.step(365 * DAY_MS)
     await settle()
     place.clock.step(-365 * DAY_MS)
@@ -175,7 +175,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(await kindOf(place.process.rotate()), 'switched')
   })
 
-  test('happens on the day that the settings say, and never by 0', async () => {
+  test('happens after the days of the setting, and never with 0', async () => {
     await settle()
     place.clock.advance((ROTATION_DAYS - 1) * DAY_MS - 60_000)
     await place.process.look()
@@ -188,7 +188,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(await place.states(), SECOND)
   })
 
-  test('keeps the key that signed before for seven days, then makes the next', async () => {
+  test('keeps the previous key for seven days, then creates the next', async () => {
     await place.publish()
     const before = await place.keys()
     assert.equal(await kindOf(place.process.rotateNow()), 'switched')
@@ -213,7 +213,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(await kindOf(place.process.rotate()), 'unpublished')
   })
 
-  test('is followed by every process within ten seconds', async () => {
+  test('reaches every process within ten seconds', async () => {
     const other = await place.openProcess()
     await place.publish()
     assert.equal((await other.sign()).selector, 'mr1')
@@ -221,7 +221,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     const late = await other.sign()
     assert.equal(late.selector, 'mr1')
     assert.equal(await place.verdict(late), 'pass')
-    place.clock.advance(DKIM_KEY_LOOK_MS)
+    place.clock.advance(DKIM_KEY_REREAD_MS)
     const signed = await Promise.all([other.sign(), place.process.sign()])
     assert.deepEqual(
       signed.map(({ selector }) => selector),
@@ -230,7 +230,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     for (const mail of signed) assert.equal(await place.verdict(mail), 'pass')
   })
 
-  test('is done once by processes that look at the same moment', async () => {
+  test('happens once when processes check at the same moment', async () => {
     const processes = [place.process, await place.openProcess(), await place.openProcess()]
     await settle()
     place.clock.advance(ROTATION_DAYS * DAY_MS)
@@ -244,7 +244,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(place.told.filter((text) => text.includes('was retired')).length, 1)
   })
 
-  test('of the same domain asked for twice at once is done once', async () => {
+  test('requested twice at once for the same domain happens once', async () => {
     const other = await place.openProcess()
     await place.publish()
     const kinds = await Promise.all([kindOf(place.process.rotateNow()), kindOf(other.rotateNow())])
@@ -252,7 +252,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(await place.states(), SECOND)
   })
 
-  test('of a custom domain goes by its own keys and records', async () => {
+  test('of a custom domain uses its own keys and records', async () => {
     const rows = await makeDomainKeys(place.process.deps, CUSTOM)
     await place.process.db.write(ensureDkimKeys, { rows })
     await place.publish(CUSTOM)
@@ -260,13 +260,13 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.match(Buffer.from(before.raw).toString('latin1'), /d=customer\.example/)
     assert.equal(await kindOf(place.process.rotateNow(CUSTOM)), 'switched')
     assert.equal(await place.states(), FIRST)
-    place.clock.advance(DKIM_KEY_LOOK_MS)
+    place.clock.advance(DKIM_KEY_REREAD_MS)
     const after = await place.process.sign(CUSTOM)
     assert.match(after.selector, /^mr2/)
     for (const mail of [before, after]) assert.equal(await place.verdict(mail), 'pass')
   })
 
-  test('leaves a domain with its key when the standby is not there any more', async () => {
+  test('keeps the key of a domain whose standby key no longer exists', async () => {
     const [active] = await place.keys()
     const ids = { activeId: active?.id ?? '', standbyId: 'dkm_gone' }
     const { db } = place.process
@@ -279,7 +279,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
   }
 })
 
-onBothEngines('the look for DKIM keys that are due', (engine) => {
+onBothEngines('the check for due DKIM keys', (engine) => {
   const database = opened(() => openDatabase(engine))
   let place: DkimPlace
   beforeEach(async () => {
@@ -289,7 +289,7 @@ onBothEngines('the look for DKIM keys that are due', (engine) => {
   })
   afterEach(() => place.close())
 
-  test('looks only at custom domains that are in use, and past silent ones at the others', async () => {
+  test('checks only custom domains in use, and silent ones delay no others', async () => {
     await place.publish()
     const used = { isHolder: true }
     await place.addDomain('verified.example', { status: 'verified', ...used })
@@ -297,7 +297,7 @@ onBothEngines('the look for DKIM keys that are due', (engine) => {
     await place.addDomain('failed.example', { status: 'failed', ...used })
     await place.addDomain('pending.example', { status: 'pending', isHolder: false })
     await place.addDomain('displaced.example', { status: 'verified', isHolder: false })
-    // More than there are places.
+    // More than there are slots.
     const rows = await makeDomainKeys(place.process.deps, CUSTOM)
     const next = rows.find(({ state }) => state === 'standby')
     for (let n = 0; n < 40; n += 1) {
@@ -315,7 +315,7 @@ onBothEngines('the look for DKIM keys that are due', (engine) => {
     assert.deepEqual([overdue].flat().sort(), ['degraded.example', 'verified.example'])
   })
 
-  test('goes on past servers that never answer', async () => {
+  test('continues after servers that never answer', async () => {
     await place.publish()
     await place.addDomain('custom.example', { status: 'verified', isHolder: true })
     place.clock.advance((ROTATION_DAYS + 1) * DAY_MS)
@@ -332,7 +332,7 @@ onBothEngines('the look for DKIM keys that are due', (engine) => {
     assert.notEqual((await place.keys())[1]?.publishedAtMs, null)
   })
 
-  test('ends what DNS keeps waiting for when the service shuts down', async () => {
+  test('is aborted during DNS queries when the service shuts down', async () => {
     await place.publish()
     place.clock.advance(ROTATION_DAYS * DAY_MS)
     const closing = new AbortController()
@@ -345,7 +345,7 @@ onBothEngines('the look for DKIM keys that are due', (engine) => {
     assert.equal(await place.states(), FIRST)
   })
 
-  test('never touches keys of an inbox domain that the settings named before', async () => {
+  test('never touches keys of an earlier inbox domain', async () => {
     const before = { ...SERVICE, domain: 'before.example' }
     const rows = await makeDomainKeys(place.process.deps, before)
     await place.process.db.write(ensureDkimKeys, { rows })

@@ -1,8 +1,8 @@
-// The follower of the log: tells each listener everything from where it began, whoever comes, goes or
-// fails, and looks at nothing while nobody listens.
+// The follower of the log sends each listener every event from its start, whichever listeners join, leave or fail,
+// and reads nothing without listeners.
 
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, suite, test } from 'node:test'
+import { before, beforeEach, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { comparePositions } from '#events/event.ts'
 import { LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS, openStall } from '#events/follow-log.ts'
@@ -26,10 +26,9 @@ import {
   arriving,
   type Owner,
   openDatabase,
-  type TestDatabase,
   untilReadable,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 import {
   EVENT_TEXT_MS,
   EVENT_TEXTS_BYTES_MAX,
@@ -37,7 +36,7 @@ import {
   openEventTexts,
 } from '#webhooks/deliver-webhooks.ts'
 
-/** The same database, whose reads are counted and fail when they are told to. */
+/** The same database, whose reads are counted and fail on demand. */
 function watched(db: Db): { db: Db; reads: number; isAway: boolean } {
   const watch = { db, reads: 0, isAway: false }
   watch.db = new Proxy(db, {
@@ -87,20 +86,16 @@ async function receive(db: Db, owner: Owner, inboxId: string): Promise<string> {
 }
 
 onBothEngines('the follower of the log of events', (engine) => {
-  let database: TestDatabase
-  let db: Db
-  let owner: Owner
   let inboxId: string
+  const database = opened(() => openDatabase(engine))
+  const db = prepared(() => database.db)
+  const owner = prepared(() => addAccount(db))
   before(async () => {
-    database = await openDatabase(engine)
-    db = database.db
-    owner = await addAccount(db)
     inboxId = await addInbox(db, owner)
   })
-  after(() => database.close())
   beforeEach(() => untilReadable(db))
 
-  test('reads nothing while nobody listens, before the first and after the last', async () => {
+  test('reads nothing without listeners, before the first and after the last', async () => {
     const watch = watched(db)
     const hub = openHub(watch.db)
     hub.wake()
@@ -115,7 +110,7 @@ onBothEngines('the follower of the log of events', (engine) => {
     await ear.until(1)
     assert.deepEqual(ear.told, [id])
     listening.stop()
-    // What was under way ends.
+    // Pending reads end.
     let reads: number
     do {
       reads = watch.reads
@@ -128,7 +123,7 @@ onBothEngines('the follower of the log of events', (engine) => {
     await hub.close()
   })
 
-  test('tells whoever comes at any time all that lies behind its position, and nothing twice', async () => {
+  test('sends a listener that joins at any time all events after its position, and none twice', async () => {
     const hub = openHub(db)
     const first = makeEar()
     const opened: { ear: Ear; listening: Listening; from: Listening['position'] }[] = []
@@ -163,16 +158,16 @@ onBothEngines('the follower of the log of events', (engine) => {
     await hub.close()
   })
 
-  test('tells whoever comes while it reads what it has read already', async () => {
+  test('sends a listener that joins during a read the events already read', async () => {
     const other = await addAccount(db)
     const otherInbox = await addInbox(db, other)
-    // The hub looks by itself each second: where it looks between the two, it reads them one by one.
+    // The hub polls each second: a poll between the two would read them one by one.
     for (let attempt = 1; ; attempt++) {
       const hub = openHub(db)
       const [first, late] = [makeEar(), makeEar()]
       let isAsked = false
       const wants = () => {
-        // By then it waits for the messages of what it has read.
+        // By then it waits for the messages of the events that it has read.
         if (!isAsked) queueMicrotask(() => hub.listen(other.accountId, late))
         isAsked = true
         return true
@@ -195,7 +190,7 @@ onBothEngines('the follower of the log of events', (engine) => {
     }
   })
 
-  test('goes on when a listener fails, and asks none of another account', async () => {
+  test('continues when a listener fails, and asks no listener of another account', async () => {
     const hub = openHub(db)
     const ear = makeEar()
     let asked = 0
@@ -220,7 +215,7 @@ onBothEngines('the follower of the log of events', (engine) => {
     await hub.close()
   })
 
-  test('asks who listens to an inbox of its events alone, and each once', async () => {
+  test('passes events of an inbox only to its listeners, once each', async () => {
     const hub = openHub(db)
     const other = await addInbox(db, owner)
     const asked = { mine: 0, other: 0, all: 0 }
@@ -247,7 +242,7 @@ onBothEngines('the follower of the log of events', (engine) => {
     await hub.close()
   })
 
-  test('tells those who listen to an inbox alone that it was deleted', async () => {
+  test('reports the deletion of an inbox to those who listen only to it', async () => {
     const hub = openHub(db)
     const lost: string[] = []
     const listen = (name: string, id?: string) =>
@@ -267,7 +262,7 @@ onBothEngines('the follower of the log of events', (engine) => {
     await hub.close()
   })
 
-  test('lets one reader of each account look in turn, however many one account has', async () => {
+  test('serves one reader of each account in rotation, however many one account has', async () => {
     const hub = openHub(db)
     const order: string[] = []
     const gate = Promise.withResolvers<void>()
@@ -289,7 +284,7 @@ onBothEngines('the follower of the log of events', (engine) => {
     await hub.close()
   })
 
-  test('loses nothing while the database is away', async () => {
+  test('loses nothing while the database is down', async () => {
     const watch = watched(db)
     const hub = openHub(watch.db)
     const ear = makeEar()
@@ -310,7 +305,7 @@ onBothEngines('the follower of the log of events', (engine) => {
     await hub.close()
   })
 
-  test('finds by itself what nobody told it of', async () => {
+  test('finds events without a signal', async () => {
     const hub = openHub(db)
     const ear = makeEar()
     await hub.listen(owner.accountId, ear)
@@ -320,7 +315,7 @@ onBothEngines('the follower of the log of events', (engine) => {
     await hub.close()
   })
 
-  test('tells its listeners when it ends, and those who come later at once', async () => {
+  test('notifies its listeners when it ends, and later ones at once', async () => {
     const hub = openHub(db)
     let ended = 0
     const listener = { wants: () => true, notify: () => {}, onShutdown: () => ended++ }
@@ -332,7 +327,7 @@ onBothEngines('the follower of the log of events', (engine) => {
   })
 })
 
-test('a log that stands still is looked at ever less often, and the operator is told once', () => {
+test('a log that stands still is polled less and less often, and the operator is told once', () => {
   let nowMs = 0
   const told: object[] = []
   const clock = { ...systemClock, monotonic: () => nowMs }
@@ -352,13 +347,9 @@ test('a log that stands still is looked at ever less often, and the operator is 
 })
 
 suite('the follower of a log with many writers (postgres)', () => {
-  let database: TestDatabase
-  before(async () => {
-    database = await openDatabase('postgres')
-  })
-  after(() => database.close())
+  const database = opened(() => openDatabase('postgres'))
 
-  test('tells soon what had to wait for an older transaction, though nobody says that it ended', async () => {
+  test('sends events that waited for an older transaction soon after it, without a signal', async () => {
     const { db, place } = database
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
@@ -368,7 +359,7 @@ suite('the follower of a log with many writers (postgres)', () => {
     const ids: string[] = []
     const tookMs: number[] = []
     const leastMs = () => Math.min(...tookMs)
-    // A busy machine makes some of them late, a look that waits for its time all.
+    // A busy machine delays some of them, a scheduled poll would delay all.
     for (let round = 1; round <= 15 && leastMs() >= LOG_POLL_MS / 2; round++) {
       let endedMs = 0
       await onConnection(place, async (run) => {
@@ -392,7 +383,7 @@ suite('the follower of a log with many writers (postgres)', () => {
 
 const named = (eventId: string, accountId = 'acc_1') => ({ accountId, eventId })
 
-/** Each text is of so many characters; `found` says how often each event was looked for. */
+/** Each text has this many characters; `found` counts the lookups of each event. */
 function openTexts({ length = 1_000, fails = false } = {}) {
   const clock = stillClock(0)
   const found = new Map<string, number>()
@@ -408,7 +399,7 @@ function openTexts({ length = 1_000, fails = false } = {}) {
   return { clock, found, findText, options }
 }
 
-test('an event is read once for all that are told of it at the same time', async () => {
+test('an event is read once for all listeners of the same time', async () => {
   const { found, findText, clock } = openTexts()
   const all = [findText(named('evt_1')), findText(named('evt_1'))]
   clock.advance(EVENT_TEXT_MS - 1)
@@ -418,7 +409,7 @@ test('an event is read once for all that are told of it at the same time', async
   assert.deepEqual([...found.values()], [1])
 })
 
-test('it is read anew after a while, and for another account', async () => {
+test('an event is read again after a while, and for another account', async () => {
   const { found, findText, clock } = openTexts()
   await findText(named('evt_1'))
   await findText(named('evt_1', 'acc_2'))
@@ -433,7 +424,7 @@ test('it is read anew after a while, and for another account', async () => {
   )
 })
 
-test('what is gone, or could not be read, is looked for again', async () => {
+test('an event that was missing or failed to load is looked up again', async () => {
   const { found, findText, options } = openTexts({ fails: true })
   await assert.rejects(findText(named('evt_1')))
   options.fails = false
@@ -444,7 +435,7 @@ test('what is gone, or could not be read, is looked for again', async () => {
   assert.deepEqual([...found.values()], [3])
 })
 
-test('of large ones as many are kept as there is room for, the newest', async () => {
+test('the cache keeps the newest large events, up to its size', async () => {
   const room = 4
   const { found, findText } = openTexts({ length: EVENT_TEXTS_BYTES_MAX / 4 / room })
   for (let event = 0; event < room + 2; event++) await findText(named(`evt_${event}`))

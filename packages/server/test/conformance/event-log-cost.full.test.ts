@@ -16,19 +16,18 @@ import {
   addAccount,
   addInbox,
   makeId,
-  type Owner,
   openDatabase,
   untilReadable,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
-/** What one statement may visit. */
+/** The most rows that one statement may visit. */
 const ROWS_MAX = LOG_WINDOW_EVENTS + 10
 const COUNT = 20 * LOG_WINDOW_EVENTS
 
-/** Statements that `run` sends to be read, as they are sent. */
+/** The statements that `run` sends, recorded. */
 async function statementsOf(db: Db, run: () => Promise<unknown>) {
   const statements: { sql: string; parameters: readonly unknown[] }[] = []
   const executor = db.read.getExecutor()
@@ -45,7 +44,7 @@ async function statementsOf(db: Db, run: () => Promise<unknown>) {
   return statements
 }
 
-/** Each step of the plan that reads rows, with what bounds it. */
+/** Each step of the plan that reads rows, with its index condition. */
 async function plansOf(db: Db, run: () => Promise<unknown>): Promise<string[]> {
   const plans: string[] = []
   for (const { sql: text, parameters } of await statementsOf(db, run)) {
@@ -57,15 +56,13 @@ async function plansOf(db: Db, run: () => Promise<unknown>): Promise<string[]> {
   return plans
 }
 
-onBothEngines('a look at a log of thousands', (engine) => {
+onBothEngines('a read in a log of thousands', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let owner: Owner
   let busy: string
   let quiet: string
+  const db = prepared(() => database.db)
+  const owner = prepared(() => addAccount(db))
   before(async () => {
-    db = database.db
-    owner = await addAccount(db)
     busy = await addInbox(db, owner)
     quiet = await addInbox(db, owner)
     await addEvents(busy, COUNT)
@@ -74,7 +71,7 @@ onBothEngines('a look at a log of thousands', (engine) => {
     await untilReadable(db)
   })
 
-  /** In transactions of two hundred each, on a server where these have numbers. */
+  /** In transactions of two hundred each, on a server that numbers them. */
   async function addEvents(inboxId: string, count: number, kind = 'message.received') {
     const transaction = engine === 'sqlite' ? '0' : `${firstTransaction} + i / 200`
     firstTransaction += 250
@@ -97,7 +94,7 @@ onBothEngines('a look at a log of thousands', (engine) => {
       limit: 10,
     })
 
-  test('goes through a window of it, by its index, whatever passes the filter', async () => {
+  test('scans one window by its index, however few events pass the filter', async () => {
     const filters: [string, string, Partial<EventFilter>][] = [
       ['by kind', 'events_by_account', { kinds: ['message.complained'] }],
       ['by pod', 'events_by_account', { podIds: ['pod_x'] }],
@@ -122,7 +119,7 @@ onBothEngines('a look at a log of thousands', (engine) => {
     }
   })
 
-  /** That it visits no more rows than a window has. */
+  /** Asserts that it visits no more rows than a window has. */
   function assertBounded(plan: string, index: string, message: string): void {
     if (engine === 'sqlite') {
       assert.match(plan, new RegExp(`\\b${index}\\b`), message)
@@ -134,13 +131,13 @@ onBothEngines('a look at a log of thousands', (engine) => {
     }
   }
 
-  test('ends at both bounds of the index', async () => {
+  test('has both bounds in the index', async () => {
     if (engine === 'postgres') return
     const [, matching = ''] = await plansOf(db, () => look({ kinds: ['message.complained'] }))
     assert.match(matching, /account_id=\? AND sequence>\? AND sequence<\?/)
   })
 
-  test('of one inbox is at its end at once, however much others have', async () => {
+  test('for one inbox ends at once, however many events others have', async () => {
     const plans = await plansOf(db, async () => {
       const { events, isEnd } = await look({ inboxIds: [quiet] })
       assert.deepEqual([events.length, isEnd], [5, true])
@@ -149,7 +146,7 @@ onBothEngines('a look at a log of thousands', (engine) => {
     assertBounded(plans[0] ?? '', 'events_by_inbox', plans[0] ?? '')
   })
 
-  test('counts so far and no further', async () => {
+  test('counts up to a limit', async () => {
     const range = { accountId: owner.accountId, after: LOG_START, filter: EVERYTHING }
     assert.equal(await countEvents(db, { ...range, max: 10 }), 10)
     const plans = await plansOf(db, () => countEvents(db, { ...range, max: 2_000 }))
@@ -161,7 +158,7 @@ onBothEngines('a look at a log of thousands', (engine) => {
     for (const plan of looks) assertBounded(plan, 'events_by_account', plan)
   })
 
-  test('passes over erased events without reading them', async () => {
+  test('skips erased events without reading them', async () => {
     const from = await readLogHead(db)
     await addEvents(busy, COUNT, 'erased')
     await addEvents(busy, 1)

@@ -29,12 +29,12 @@ import {
 } from '#test/conformance/open-database.ts'
 import { addWebhook } from '#test/conformance/webhooking.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 import { findWebhook } from '#webhooks/webhook-rows.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
 
-/** One message for these inboxes; the ids of its events, in the order of the inboxes' ids. */
+/** One message for these inboxes; returns the ids of its events, in the order of the inboxes' ids. */
 async function write(db: Db, owner: Owner, inboxIds: string[]): Promise<string[]> {
   const input = arriving(owner, inboxIds)
   await db.write(storeReceived, input)
@@ -42,7 +42,7 @@ async function write(db: Db, owner: Owner, inboxIds: string[]): Promise<string[]
   return inOrder.map(({ eventId }) => eventId)
 }
 
-/** The same, when its events can be read. */
+/** The same, once its events are readable. */
 async function receive(db: Db, owner: Owner, inboxIds: string[]): Promise<string[]> {
   const ids = await write(db, owner, inboxIds)
   await untilReadable(db)
@@ -51,7 +51,7 @@ async function receive(db: Db, owner: Owner, inboxIds: string[]): Promise<string
 
 const idsOf = (events: readonly LoggedEvent[]) => events.map(({ id }) => id)
 
-/** All that a reader gets who goes on until nothing comes. */
+/** Everything that a reader gets until nothing more comes. */
 async function readAll(db: Db, from = LOG_START): Promise<LoggedEvent[]> {
   const read: LoggedEvent[] = []
   for (;;) {
@@ -64,12 +64,9 @@ async function readAll(db: Db, from = LOG_START): Promise<LoggedEvent[]> {
 
 onBothEngines('the log of events', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  before(async () => {
-    db = database.db
-  })
+  const db = prepared(() => database.db)
 
-  test('is read in the order of commits, and ends where its head is', async () => {
+  test('is read in the order of commits, up to its head', async () => {
     const owner = await addAccount(db)
     const [one, two] = [await addInbox(db, owner), await addInbox(db, owner)]
     const from = await readLogHead(db)
@@ -84,7 +81,7 @@ onBothEngines('the log of events', (engine) => {
     assert.equal(await isUnsettledAfter(db, await readLogHead(db)), false)
   })
 
-  test('gives an account its own events alone, narrowed by kind, inbox and pod', async () => {
+  test('gives an account only its own events, filtered by kind, inbox and pod', async () => {
     const [mine, theirs] = [await addAccount(db), await addAccount(db)]
     const [one, two] = [await addInbox(db, mine), await addInbox(db, mine)]
     const foreign = await addInbox(db, theirs)
@@ -105,7 +102,7 @@ onBothEngines('the log of events', (engine) => {
     assert.equal((await findEvent(db, theirs.accountId, other ?? ''))?.id, other)
   })
 
-  test('finds and counts the few that pass a filter among the many that do not', async () => {
+  test('finds and counts the few events that pass a filter among many that do not', async () => {
     const owner = await addAccount(db)
     const [rare, busy] = [await addInbox(db, owner), await addInbox(db, owner)]
     const written = await receive(db, owner, [rare])
@@ -126,7 +123,7 @@ onBothEngines('the log of events', (engine) => {
     assert.equal(await countEvents(db, { ...range, filter: EVERYTHING }), LOG_WINDOW_EVENTS + 12)
   })
 
-  test('shows a reader each event once, however many write at the same time', async () => {
+  test('shows a reader each event once, under concurrent writes', async () => {
     const owner = await addAccount(db)
     const inboxIds = await Promise.all(Array.from({ length: 6 }, () => addInbox(db, owner)))
     const from = await readLogHead(db)
@@ -192,7 +189,7 @@ suite('the log of events on a server with many writers (postgres)', () => {
       [id],
     )
 
-  test('no event is read before those of an older transaction that is under way', async () => {
+  test('no event is read before those of an older open transaction', async () => {
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
     const [early] = await receive(db, owner, [inboxId])
@@ -219,7 +216,7 @@ suite('the log of events on a server with many writers (postgres)', () => {
     assert.deepEqual(idsOf(await readAll(db, from)), ['held', later])
   })
 
-  test('an older transaction that writes its event last is still read in its place', async () => {
+  test('an older transaction that writes its event last is read at its own position', async () => {
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
     const from = await readLogHead(db)
@@ -233,7 +230,7 @@ suite('the log of events on a server with many writers (postgres)', () => {
     assert.deepEqual(idsOf(await readAll(db, from)), ['written last', later])
   })
 
-  test('a transaction that is undone holds nobody up', async () => {
+  test('a transaction that is rolled back delays nobody', async () => {
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
     const from = await readLogHead(db)
@@ -248,12 +245,9 @@ suite('the log of events on a server with many writers (postgres)', () => {
 
 suite('the log of events in a database from another server (postgres)', () => {
   const database = opened(() => openDatabase('postgres'))
-  let db: Db
-  before(async () => {
-    db = database.db
-  })
+  const db = prepared(() => database.db)
 
-  /** As if they had been transactions of a server that is far ahead. */
+  /** As if they were transactions of a server with far higher numbers. */
   async function move(events: readonly LoggedEvent[], reader: LoggedEvent | undefined) {
     const number = 5_000_000_000
     for (const [index, { id, position }] of events.entries()) {
@@ -264,7 +258,7 @@ suite('the log of events in a database from another server (postgres)', () => {
     }
   }
 
-  test('goes on: what was there is read, then what comes, and readers miss nothing', async () => {
+  test('continues: old events are read, then new ones, and readers miss nothing', async () => {
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
     const [own] = await receive(db, owner, [inboxId])
@@ -291,7 +285,7 @@ suite('the log of events in a database from another server (postgres)', () => {
     assert.equal(await db.write(settleEventOrder, {}), 0, 'and once is enough')
   })
 
-  test('webhooks are told of what happened after they were enabled', async () => {
+  test('webhooks get the events after they were enabled', async () => {
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
     const start = await readLogHead(db)
@@ -328,7 +322,7 @@ suite('the log of events in a database from another server (postgres)', () => {
     assert.deepEqual(await toBeTold(late), [next])
   })
 
-  test('leaves a log alone that is of this server', async () => {
+  test('a log of the same server is not changed', async () => {
     const owner = await addAccount(db)
     await receive(db, owner, [await addInbox(db, owner)])
     const was = await readAll(db)

@@ -36,7 +36,7 @@ suite('signals between processes (postgres)', () => {
   })
   after(() => Promise.all(open.map(({ signals }) => signals.close())))
 
-  /** Connected: it hears of that itself. */
+  /** Resolves when connected, which is itself a signal. */
   async function connect(sender: string): Promise<Ear> {
     const options = { url, sender, onError: (error: Error) => void lost.push(error) }
     const ear = listenTo(openPostgresSignals(options))
@@ -52,7 +52,7 @@ suite('signals between processes (postgres)', () => {
         where application_name = 'mailroom signals' and datname = current_database()`),
     )
 
-  test('reach the others, and the sender once, many of them as few', async () => {
+  test('reach the others, and the sender once; many are combined into few', async () => {
     const [one, two] = [await connect('one'), await connect('two')]
     const heard = two.next()
     for (let count = 0; count < 1_000; count++) one.signals.notify()
@@ -65,7 +65,7 @@ suite('signals between processes (postgres)', () => {
     assert.equal(one.heard, 1_001)
   })
 
-  test('are sent after a pause for whoever told in it', async () => {
+  test('are sent after a pause by a process that sent one before', async () => {
     const [one, two] = [await connect('three'), await connect('four')]
     const first = two.next()
     one.signals.notify()
@@ -75,14 +75,14 @@ suite('signals between processes (postgres)', () => {
     await second
   })
 
-  test('leave the connection as it was for whoever has it next', async (t) => {
+  test('leave the connection unchanged for its next user', async (t) => {
     const query = t.mock.method(pg.Client.prototype, 'query')
     const [one, two] = [await connect('seven'), await connect('eight')]
     const heard = two.next()
     one.signals.notify()
     await heard
     const asked = query.mock.calls.map(({ arguments: [text], this: client }) => ({ text, client }))
-    // Earlier ones may have something to say yet.
+    // Earlier signals may still be pending.
     const own = asked.filter(({ text }) => String(text).startsWith('listen'))
     const clients = new Set(own.map(({ client }) => client as pg.Client))
     assert.equal(clients.size, 2)
@@ -92,7 +92,7 @@ suite('signals between processes (postgres)', () => {
     }
   })
 
-  test('are not lost by what an earlier connection is late to say', async (t) => {
+  test('survive late messages of an earlier connection', async (t) => {
     const [one, two] = [await connect('nine'), await connect('ten')]
     const late = Promise.withResolvers<never>()
     const query = t.mock.method(pg.Client.prototype, 'query', () => late.promise)
@@ -110,7 +110,7 @@ suite('signals between processes (postgres)', () => {
     await heard
   })
 
-  test('are heard again when the connection is back, with one for what was missed', async () => {
+  test('resume when the connection is back, with one signal for missed ones', async () => {
     const [one, two] = [await connect('five'), await connect('six')]
     const back = Promise.all([one.next(), two.next()])
     await terminateAll()
@@ -122,7 +122,7 @@ suite('signals between processes (postgres)', () => {
   })
 })
 
-test('a process that is alone hears itself', () => {
+test('a single process receives its own signals', () => {
   const ear = listenTo(openOwnSignals())
   ear.signals.notify()
   assert.equal(ear.heard, 1)

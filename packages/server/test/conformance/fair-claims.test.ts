@@ -8,13 +8,11 @@ import { silentLog } from '#platform/log.ts'
 import type { Head } from '#queue/dispatched-queue.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'
 import { LANE_ATTEMPTS_MAX } from '#queue/lane.ts'
-import type { Db } from '#schema/tables.ts'
 import { ACCEPTED, deliverDeps, openFarEnd } from '#test/conformance/delivering.ts'
 import {
   addAccount,
   addInbox,
   makeId,
-  type Owner,
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
@@ -22,7 +20,7 @@ import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const FAR = 'far.example'
 const FIRST: Head = { account: '', lane: '' }
@@ -31,11 +29,9 @@ const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 1_000, long: 50_000 })
 
 onBothEngines('claims of accounts', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let large: Owner
+  const db = prepared(() => database.db)
+  const large = prepared(() => addAccount(db))
   before(async () => {
-    db = database.db
-    large = await addAccount(db)
     const inboxId = await addInbox(db, large)
     const [messageId = ''] = await queueAll(db, [sending(large, inboxId)])
     await copyMessage(database, messageId, { domains: ['far.example'], count: QUEUED })
@@ -48,7 +44,7 @@ onBothEngines('claims of accounts', (engine) => {
     return owner.accountId
   }
 
-  test('each account with something ready is listed once for each of its lanes', async () => {
+  test('each account with ready deliveries is listed once for each of its lanes', async () => {
     const other = await sendTo('1@far.example')
     const queue = openDeliveryQueue(deliverDeps(db, systemClock, null), makeId('job'))
     const heads = [large.accountId, other].sort().map((account) => ({ account, lane: FAR }))
@@ -70,7 +66,7 @@ onBothEngines('claims of accounts', (engine) => {
     await runSql(database, `delete from deliveries where account_id = '${other}'`)
   })
 
-  test('a list has so many lanes of each account, and goes on behind any of them', async () => {
+  test('a list has a limited number of lanes of each account, and continues after any of them', async () => {
     const domains = ['a.example', 'b.example', 'c.example']
     const addresses = domains.map((domain) => `1@${domain}`)
     const accounts = [await sendTo(...addresses), await sendTo(...addresses)].sort()
@@ -93,7 +89,7 @@ onBothEngines('claims of accounts', (engine) => {
     await runSql(database, `delete from deliveries where account_id in ('${first}', '${second}')`)
   })
 
-  test('a delivery goes past all that another account has queued for its destination', async () => {
+  test('a delivery overtakes all that another account has queued for its destination', async () => {
     const tally = new Tally()
     const farEnd = openFarEnd(async (recipient) => {
       tally.add('all')
@@ -117,7 +113,7 @@ onBothEngines('claims of accounts', (engine) => {
     }
   })
 
-  test('looks and claims of an account read its own rows by an index', async (t) => {
+  test('scans and claims of an account read its own rows by an index', async (t) => {
     const other = await sendTo('1@far.example')
     for (const table of ['deliveries', 'webhook_deliveries']) {
       for (const text of [
@@ -139,7 +135,7 @@ onBothEngines('claims of accounts', (engine) => {
     const client = new pg.Client({ connectionString: on.place })
     await client.connect()
     try {
-      // A small table is cheaper to read whole.
+      // The planner would scan a small table.
       await client.query('set enable_seqscan = off')
       return JSON.stringify((await client.query(`explain ${text}`)).rows)
     } finally {

@@ -1,27 +1,18 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { migratePostgres } from '#platform/db/postgres.ts'
 import { migrateSqlite } from '#platform/db/sqlite.ts'
 import { addressKey } from '#platform/email-address.ts'
-import {
-  addAccount,
-  addInbox,
-  arriving,
-  type Owner,
-  openDatabase,
-} from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 onBothEngines('first contacts', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let owner: Owner
-  before(async () => {
-    owner = await addAccount(database.db)
-  })
+  const owner = prepared(() => addAccount(database.db))
 
-  test('are the same when they are noted and when an upgrade finds them', async () => {
+  test('are the same when recorded as when an upgrade derives them', async () => {
     const inboxes = [await addInbox(database.db, owner), await addInbox(database.db, owner)]
     const senders = [
       'ann@sender.example',

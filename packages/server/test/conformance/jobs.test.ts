@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
@@ -22,22 +22,17 @@ import {
   addInbox,
   arriving,
   makeId,
-  type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const HOUR_MS = 60 * 60 * 1_000
 const NEVER = AbortSignal.any([])
 
 onBothEngines('jobs', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let owner: Owner
-  before(async () => {
-    db = database.db
-    owner = await addAccount(db)
-  })
+  const db = prepared(() => database.db)
+  const owner = prepared(() => addAccount(db))
 
   let nowMs = Date.now() + HOUR_MS
   const clock = { now: () => nowMs, monotonic: () => nowMs, steady: () => nowMs }
@@ -56,7 +51,7 @@ onBothEngines('jobs', (engine) => {
   })
   const rowOf = (id: string) =>
     db.read.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirst()
-  /** A deleted inbox whose purge takes three steps, the id of its job. */
+  /** A deleted inbox whose purge takes three steps, and the id of its job. */
   const deletedInbox = async () => {
     const inboxId = await addInbox(db, owner)
     await db.write(storeReceived, arriving(owner, [inboxId]))
@@ -64,7 +59,7 @@ onBothEngines('jobs', (engine) => {
     await db.write(removeInbox, { ...owner, inboxId, jobId, nowMs })
     return { inboxId, jobId }
   }
-  /** The same database, with something that happens before each step of a purge. */
+  /** The same database, with a hook before each step of a purge. */
   const beforeEachStep = (happens: (input: object) => unknown): Db => ({
     ...db,
     read: db.read,
@@ -74,7 +69,7 @@ onBothEngines('jobs', (engine) => {
     },
   })
 
-  test('whoever lost the lease can neither end the job nor put it off nor hold it again', async () => {
+  test('a worker that lost the lease can neither end, defer nor renew the job', async () => {
     const id = await addJob()
     await claim('slow')
     nowMs += 1_001
@@ -103,7 +98,7 @@ onBothEngines('jobs', (engine) => {
     assert.equal(await rowOf(jobId), undefined)
   })
 
-  test('of jobs claimed together, one that passed to another worker meanwhile is left to it', async () => {
+  test('of jobs claimed together, one that another worker took over is left to it', async () => {
     const [first, second] = [await deletedInbox(), await deletedInbox()]
     const stepped = new Set<string>()
     let isFirst = true
@@ -123,7 +118,7 @@ onBothEngines('jobs', (engine) => {
     }
   })
 
-  test('a job that went on well has forgotten its failures, one that failed has not', async () => {
+  test('a job that makes progress resets its failures, one that fails does not', async () => {
     const id = await addJob()
     const holding = { id, worker: 'worker' }
     for (let run = 1; run <= 20; run++) {
@@ -138,7 +133,7 @@ onBothEngines('jobs', (engine) => {
     await db.write(completeJob, holding)
   })
 
-  test('told to end, a worker stops after the step under way and gives back what it holds', async () => {
+  test('a worker told to end stops after the current step and returns its jobs', async () => {
     const jobs = [await deletedInbox(), await deletedInbox(), await deletedInbox()]
     const ending = new AbortController()
     let steps = 0
@@ -159,7 +154,7 @@ onBothEngines('jobs', (engine) => {
     for (const { jobId } of jobs) assert.equal(await rowOf(jobId), undefined)
   })
 
-  test('told to end, upkeep stops after the step under way', async () => {
+  test('upkeep told to end stops after the current step', async () => {
     const ending = new AbortController()
     let steps = 0
     const endless: Db = {
@@ -194,7 +189,7 @@ onBothEngines('jobs', (engine) => {
   })
 })
 
-test('a loop that is closed tells its step, waits for it, and takes no other', async () => {
+test('closing a loop aborts its step, waits for it, and starts no other', async () => {
   let steps = 0
   const entered = Promise.withResolvers<void>()
   const loop = openWorkerLoop({

@@ -1,4 +1,4 @@
-// A database and a data directory on which keys are opened, as often and with what settings a test likes.
+// A database and a data directory on which a test can open keys repeatedly, with any settings.
 
 import type { KeyObject } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -22,7 +22,7 @@ export const KEY_B = Buffer.alloc(32, 2).toString('base64')
 export const MAIL = message(...ENVELOPE_FIELDS, '', 'hello', '')
 
 export type OpenedKeys = Keys & { signers: Signers } & {
-  /** What is to be published for the inbox domain. */
+  /** The DNS record of the inbox domain. */
   records(): Promise<DnsRecord[]>
 }
 
@@ -33,12 +33,12 @@ export type KeysPlace = {
   readonly database: TestDatabase
   readonly dataDir: string
   readonly keyFile: string
-  /** As a start does, without MAILROOM_SECRET_KEY unless the settings say otherwise. */
+  /** As at a start, without MAILROOM_SECRET_KEY unless the settings have it. */
   open(settings?: Partial<PlaceSettings>, others?: PlaceOthers): Promise<OpenedKeys>
   close(): Promise<void>
 }
 
-/** An empty one. */
+/** An empty database and data directory. */
 export async function openKeysPlace(engine: Engine): Promise<KeysPlace> {
   const database = await openDatabase(engine)
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
@@ -58,7 +58,7 @@ export async function openKeysPlace(engine: Engine): Promise<KeysPlace> {
   }
 }
 
-/** With what signs for the inbox domain. */
+/** With the signer of the inbox domain. */
 export async function openWithSigners(
   { db, makeKey = makeDkimKey, chance = systemChance }: PlaceOthers & { db: Db },
   settings: PlaceSettings,
@@ -85,7 +85,7 @@ export async function dkimOf(keys: OpenedKeys): Promise<DnsRecord | undefined> {
   return (await keys.records()).find(({ purpose }) => purpose === 'dkim')
 }
 
-/** What a verifier that is not ours says of a signature, with this text published wherever it looks. */
+/** The verdict of an independent verifier on a signature, with this text as every TXT record. */
 export async function verdictOn(signed: Uint8Array, published: string): Promise<string[]> {
   const { results } = await dkimVerify(Buffer.from(signed), { resolver: async () => [[published]] })
   return results.map(({ status }) => status.result)
@@ -94,8 +94,8 @@ export async function verdictOn(signed: Uint8Array, published: string): Promise<
 const made: ReturnType<typeof makeDkimKey>[] = []
 
 /**
- * Gives another key at each call, and the same ones in the same order as the supplies before: making one takes a
- * tenth of a second and more.
+ * Gives another key at each call, in the same order for each supply: generating one takes a tenth of a second and
+ * more.
  */
 export function keySupply(): typeof makeDkimKey {
   let given = 0

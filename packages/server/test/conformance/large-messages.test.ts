@@ -20,7 +20,13 @@ import {
   openBlobPlace,
   sharedS3,
 } from '#test/conformance/blob-places.ts'
-import { ACCEPTED, deliverDeps, deliveriesOf, openFarEnd } from '#test/conformance/delivering.ts'
+import {
+  ACCEPTED,
+  claimGroup,
+  deliverDeps,
+  deliveriesOf,
+  openFarEnd,
+} from '#test/conformance/delivering.ts'
 import {
   addAccount,
   addInbox,
@@ -35,7 +41,7 @@ import { isLongRun } from '#test/size-of.ts'
 import { opened, testClock } from '#test/world.ts'
 
 const LARGE = Buffer.alloc(200_000, 'Subject: large\r\n\r\nlarge\r\n')
-/** PostgreSQL works for seconds on the largest. */
+/** PostgreSQL takes seconds for the largest. */
 const ROW_BYTES = isLongRun() ? MESSAGE_BYTES_MAX : 2_000_000
 const NEVER = AbortSignal.any([])
 /** Below S3_REQUEST_MS_MAX, after which the wait would end by itself. */
@@ -71,7 +77,7 @@ for (const { kind, engine } of PLACES) {
     const deps = (clock = systemClock, make = makeId) => {
       return { db, blobs: place?.blobs ?? null, clock, makeId: make }
     }
-    /** Receives it; `onStored` runs between the storing of the bytes and the commit. */
+    /** Receives it; `onStored` runs after the bytes are stored and before the commit. */
     const receive = (raw: Uint8Array, onStored = async (_: string) => {}, given = deps()) =>
       withRawBytes(given, raw, {
         async write(row) {
@@ -90,8 +96,8 @@ for (const { kind, engine } of PLACES) {
     }
     const isGone = (error: unknown) => error instanceof AppError && error.code === 'not_found'
 
-    test('what is stored before the commit that refers to it comes back whole', async () => {
-      // The largest in a folder and a bucket is that of their own suite.
+    test('bytes stored before the commit that refers to them are read back unchanged', async () => {
+      // Another suite tests the largest in a folder and a bucket.
       const ofRow = engine === 'sqlite' ? MESSAGE_BYTES_MAX : ROW_BYTES
       const raw = kind === 'database' ? Buffer.alloc(ofRow, 'The quick brown fox.\r\n') : LARGE
       const id = await receive(raw, async (id) => {
@@ -102,7 +108,7 @@ for (const { kind, engine } of PLACES) {
       assert.ok(raw.equals(read))
     })
 
-    // With the bytes in the row nothing can be left over.
+    // Bytes in the row cannot be left over.
     const testStored = kind === 'database' ? () => {} : test
     testStored(
       'what came to nothing leaves nothing, what may have come to something leaves its bytes',
@@ -122,7 +128,7 @@ for (const { kind, engine } of PLACES) {
       },
     )
 
-    test('bytes go when the last message that refers to them goes', async () => {
+    test('bytes are removed with the last message that refers to them', async () => {
       const id = await receive(LARGE)
       await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: Date.now() })
       assert.equal(await purgeInbox(deps(), { inboxId, stepsMax: 50 }), true)
@@ -135,7 +141,7 @@ for (const { kind, engine } of PLACES) {
       async () => {
         if (place === null) return
         const { blobs, setStoredMs } = place
-        // The clock of who made them does not count.
+        // The clock of the process that stored them does not matter.
         const early = idMaker({ ...systemClock, now: () => Date.now() - YEAR_MS }, systemChance)
         const [young, orphan, stranger] = [early('raw'), makeId('raw'), 'not_of_ours']
         const known = await receive(LARGE, undefined, deps(systemClock, early))
@@ -188,7 +194,7 @@ for (const { kind, engine } of PLACES) {
   })
 }
 
-test('a server that does not answer keeps nobody from going on or ending', {
+test('a silent server keeps nothing from continuing or ending', {
   timeout: GUARD_MS,
 }, async (t) => {
   if (process.env.TEST_MAILROOM_S3 !== undefined) return t.skip('another server')
@@ -210,7 +216,7 @@ test('a server that does not answer keeps nobody from going on or ending', {
   }
 })
 
-test('an attempt ends with the service while the bytes of its message are not to be had', {
+test('an attempt ends with the service while the bytes of its message cannot be read', {
   timeout: GUARD_MS,
 }, async (t) => {
   if (process.env.TEST_MAILROOM_S3 !== undefined) return t.skip('another server')
@@ -226,10 +232,7 @@ test('an attempt ends with the service while the bytes of its message are not to
   const deps = { ...deliverDeps(db, systemClock, farEnd), blobs: place.blobs }
   const queue = openDeliveryQueue(deps, 'worker')
   const claim = async () => {
-    const [group] = queue.group(
-      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(queue, owner.accountId, 'far.example')
     return group
   }
   const ending = new AbortController()
@@ -249,7 +252,7 @@ test('an attempt ends with the service while the bytes of its message are not to
   assert.ok(LARGE.equals(farEnd.seen[0]?.raw ?? Buffer.alloc(0)))
 })
 
-test('what could not be removed is told as removed, and swept later', async (t) => {
+test('a failed removal counts as done, and is swept later', async (t) => {
   if (process.env.TEST_MAILROOM_S3 !== undefined) return t.skip('another server')
   const [s3, place] = [await sharedS3(), await openBlobPlace('s3')]
   const database = await openDatabase('sqlite')

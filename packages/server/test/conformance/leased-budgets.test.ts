@@ -1,5 +1,5 @@
-// Limits over several processes on one PostgreSQL: each test has processes of its own, which know of each
-// other only what the database tells.
+// Limits over several processes on one PostgreSQL: each test has its own processes, which know of each other only
+// through the database.
 
 import assert from 'node:assert/strict'
 import { after, afterEach, before, suite, test } from 'node:test'
@@ -21,17 +21,17 @@ type Process = {
   readonly db: Db
   readonly clock: TestClock
   readonly budgets: Budgets
-  /** Transactions of the record that it made. */
+  /** Transactions that it made on the record. */
   exchanges: number
-  /** It reaches the database no more. */
+  /** It no longer reaches the database. */
   kill(): Promise<unknown>
 }
 
 const STEP_MS = 5_000
-/** Of a limit of a hundred. */
+/** For a limit of a hundred. */
 const SLICE = 100 / BUDGET_SLICES
 
-/** Goes on only when it is told to, however slow the machine is. */
+/** Its clock moves only on demand, however slow the machine is. */
 function stillClock(): TestClock {
   let ms = Date.now()
   const now = () => ms
@@ -47,7 +47,7 @@ suite('limits over processes (postgres)', () => {
   before(async () => {
     database = await openDatabase('postgres')
   })
-  // Processes of another test, whose clock is another, would take these for dead.
+  // Processes of another test have another clock and would take these for dead.
   afterEach(async () => {
     const ended = opened.splice(0)
     await Promise.all(ended.map(({ budgets }) => budgets.close()))
@@ -87,7 +87,7 @@ suite('limits over processes (postgres)', () => {
     return { clock, two: [await openProcess(clock), await openProcess(clock)] }
   }
 
-  /** Time goes on, and each process does what it does every few seconds. */
+  /** Advances the time, and lets each process do its periodic work. */
   async function pass(clock: TestClock, ms: number, processes: readonly Process[]): Promise<void> {
     for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
       clock.advance(Math.min(leftMs, STEP_MS))
@@ -119,7 +119,7 @@ suite('limits over processes (postgres)', () => {
   const allowed = (answers: readonly Allowance[]) => answers.filter((one) => one.isAllowed).length
 
   for (const limit of [1, 7, 100]) {
-    test(`of two hundred at once at two processes exactly ${limit} are let through, and again a minute later`, async () => {
+    test(`exactly ${limit} of two hundred at once at two processes are allowed, and again a minute later`, async () => {
       const { clock, two } = await openTwo(stillClock())
       const windows = windowsAt(two, limit)
       for (let round = 0; round < 2; round++) {
@@ -133,7 +133,7 @@ suite('limits over processes (postgres)', () => {
     })
   }
 
-  test('a process is refused at most one slice early, and has all when the other returned its own', async () => {
+  test('a process is refused at most one slice early, and may use everything that the other returned', async () => {
     const { clock, two } = await openTwo()
     const windows = windowsAt(two, 100)
     assert.equal((await windows[0].take('a')).remaining, 99)
@@ -142,7 +142,7 @@ suite('limits over processes (postgres)', () => {
     assert.equal(allowed(await takeMany([windows[1]], 120)), SLICE)
   })
 
-  test('the minute slides over processes: what was used moves with its time', async () => {
+  test('the minute slides over processes: returned uses keep their time', async () => {
     const { clock, two } = await openTwo(stillClock())
     const [first, second] = windowsAt(two, 20)
     assert.equal(allowed(await takeMany([first], 12)), 12)
@@ -158,7 +158,7 @@ suite('limits over processes (postgres)', () => {
     assert.equal(allowed(await takeMany([second, first], 30)), 12)
   })
 
-  test('requests seldom wait for the record, and count down exactly', async () => {
+  test('requests seldom access the record, and count down exactly', async () => {
     const { two } = await openTwo()
     const [window] = windowsAt([two[0]] as const, 1_000)
     let waited = 0
@@ -174,7 +174,7 @@ suite('limits over processes (postgres)', () => {
     assert.ok(two[0].exchanges <= 40, `${two[0].exchanges} exchanges for 600 requests`)
   })
 
-  test('a flood past the limit asks the record little', async () => {
+  test('a flood beyond the limit seldom accesses the record', async () => {
     const { two } = await openTwo()
     const windows = windowsAt(two, 10)
     for (let round = 0; round < 50; round++) await takeMany(windows, 40)
@@ -182,7 +182,7 @@ suite('limits over processes (postgres)', () => {
     assert.ok(exchanges <= 30, `${exchanges} exchanges for 2,000 requests`)
   })
 
-  test('a lease that is not used is returned, with the time of each use', async () => {
+  test('an unused lease is returned, with the time of each use', async () => {
     const { clock, two } = await openTwo(stillClock())
     const [first, second] = windowsAt(two, 100)
     assert.equal(allowed(await takeMany([first], 3)), 3)
@@ -192,7 +192,7 @@ suite('limits over processes (postgres)', () => {
     assert.equal(allowed(await takeMany([second], 120)), 3)
   })
 
-  test('what a process leased that died counts as used when its lease has ended', async () => {
+  test('the lease of a dead process counts as used when it has ended', async () => {
     const { clock, two } = await openTwo()
     const [first, second] = windowsAt(two, 100)
     assert.equal((await first.take('a')).isAllowed, true)
@@ -205,31 +205,31 @@ suite('limits over processes (postgres)', () => {
     assert.equal(allowed(await takeMany([second], 120)), 100)
   })
 
-  test('a process that was taken for dead uses nothing that it leased', async () => {
+  test('a process that was wrongly taken for dead uses nothing that it leased', async () => {
     const clocks = [testClock(), testClock()] as const
     const two = [await openProcess(clocks[0]), await openProcess(clocks[1])] as const
     const [slow, other] = windowsAt(two, 100)
     assert.equal((await slow.take('a')).isAllowed, true)
-    // For the other time goes on: it takes over what was not leased.
+    // The time of the other advances, and it leases the rest.
     clocks[1].advance(BUDGET_LEASE_MS + 60_400)
     assert.equal(allowed(await takeMany([other], 100)), 100 - SLICE)
     clocks[0].advance(BUDGET_LEASE_MS + 60_400)
     assert.equal(allowed(await takeMany([slow], 10)), 0)
   })
 
-  test('a process on a machine that stood still uses nothing that others took over', async () => {
+  test('a process whose machine was suspended uses nothing that others took over', async () => {
     const clocks = [testClock(), testClock()] as const
     const two = [await openProcess(clocks[0]), await openProcess(clocks[1])] as const
     const [slow, other] = windowsAt(two, 100)
     assert.equal((await slow.take('a')).isAllowed, true)
     clocks[1].advance(BUDGET_LEASE_MS + 60_400)
     assert.equal(allowed(await takeMany([other], 100)), 100 - SLICE)
-    // Only the wall clock tells.
+    // Only the wall clock shows it.
     clocks[0].step(BUDGET_LEASE_MS + 60_400)
     assert.equal(allowed(await takeMany([slow], 10)), 0)
   })
 
-  test('a flood of keys of one limit holds up no other limit', async () => {
+  test('a flood of keys of one limit delays no other limit', async () => {
     const { two } = await openTwo()
     const [flooded, other] = [
       windowsAt([two[0]] as const, 10)[0],
@@ -245,7 +245,7 @@ suite('limits over processes (postgres)', () => {
     await all
   })
 
-  test('records that say nothing any more are removed, however many', async () => {
+  test('expired records are removed, however many', async () => {
     const { clock, two } = await openTwo()
     const ask = { limit: 1, windowMs: 0, kept: 0, unused: 0, usedAgoMs: [], need: 0, ahead: 0 }
     await database.db.write(exchangeBudgets, {
@@ -265,7 +265,7 @@ suite('limits over processes (postgres)', () => {
     assert.deepEqual(await left.execute(), [])
   })
 
-  test('a database that is away refuses nothing that a process holds, and the rest as unavailable', async () => {
+  test('while the database is down, a process allows what it has leased and refuses the rest as unavailable', async () => {
     const { two } = await openTwo()
     const [window] = windowsAt([two[0]] as const, 100)
     await window.take('a')
@@ -275,7 +275,7 @@ suite('limits over processes (postgres)', () => {
     await assert.rejects(Promise.resolve(window.take('b')), /storage of the service/)
   })
 
-  test('ten places are ten over two processes, and one that is given back is free for either', async () => {
+  test('ten places are ten over two processes, and a returned one is free for either', async () => {
     const { two } = await openTwo()
     const opened = two.map(({ budgets }) => budgets.openSlots({ name: 'places', limit: 10 }))
     const take = async (index: number) => opened[index % 2]?.take('a')
@@ -290,7 +290,7 @@ suite('limits over processes (postgres)', () => {
     }
   })
 
-  test('places of a process that died are free within its lease, those of one that lives stay', async () => {
+  test('places of a dead process become free with its lease, those of a living one stay', async () => {
     const { clock, two } = await openTwo()
     const [first, second] = two.map(({ budgets }) => budgets.openSlots({ name: 'more', limit: 2 }))
     assert.notEqual(await first?.take('a'), null)

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { findReaderPosition, isUnsettledAfter } from '#events/event-rows.ts'
 import type { LogReader } from '#events/follow-log.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import { purgeExpiredStep } from '#removal/removal-rows.ts'
-import type { Db } from '#schema/tables.ts'
 import { openMailCounter, STATS_STEP_EVENTS } from '#stats/count-mail.ts'
 import { readStats } from '#stats/stats-handlers.ts'
 import { listMailHours, MAIL_HOURS_MS } from '#stats/stats-rows.ts'
@@ -19,21 +18,17 @@ import {
   untilReadable,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12, 30)
 
 onBothEngines('hourly figures', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let others: Db
   let owner: Owner
   let inboxId: string
   let clock: StillClock
-  before(async () => {
-    db = database.db
-    others = engine === 'postgres' ? await database.openAgain() : db
-  })
+  const db = prepared(() => database.db)
+  const others = prepared(() => database.openOther())
   beforeEach(async () => {
     for (const table of ['mail_hours', 'events']) await runSql(database, `delete from ${table}`)
     owner = await addAccount(db)
@@ -55,7 +50,7 @@ onBothEngines('hourly figures', (engine) => {
   const statsOf = (range: '24h' | '7d' | '30d') =>
     readStats({ db, clock }, { accountId: owner.accountId, range })
 
-  test('are those of the account and of the hour in which it happened', async () => {
+  test('belong to the account and the hour of the event', async () => {
     const other = await addAccount(db)
     await arrive(START_MS)
     await arrive(START_MS + HOUR_MS / 2)
@@ -67,7 +62,7 @@ onBothEngines('hourly figures', (engine) => {
     assert.deepEqual(await receivedOf(other.accountId), [1])
   })
 
-  test('count each event once by all who read the log together, and again by those who come later', async () => {
+  test('count each event once for concurrent and later readers', async () => {
     const count = 2 * STATS_STEP_EVENTS + 7
     for (let sent = 0; sent < count; sent += 10) {
       const batch = Math.min(10, count - sent)
@@ -80,13 +75,13 @@ onBothEngines('hourly figures', (engine) => {
     assert.deepEqual(await receivedOf(), [count])
   })
 
-  test('go on where a process that ended in the middle left off', async () => {
+  test('continue after a process that was interrupted', async () => {
     let counted = 0
     for (let round = 0; round < 20; round += 1) {
       await Promise.all(Array.from({ length: 7 }, () => arrive()))
       counted += 7
       const [one, two] = [counter(), counter(others)]
-      // Ended after a step that may or may not have been kept, and taken over meanwhile.
+      // Interrupted after a step that may have been committed, and taken over meanwhile.
       await Promise.all([one.step(), two.step()])
     }
     await untilReadable(db)
@@ -94,7 +89,7 @@ onBothEngines('hourly figures', (engine) => {
     assert.deepEqual(await receivedOf(), [counted])
   })
 
-  test('are counted up to now once nothing waits, and else up to the first event that does', async () => {
+  test('are complete up to now if no event waits, and otherwise up to the first that does', async () => {
     await arrive(START_MS - 5_000)
     await untilReadable(db)
     assert.equal((await statsOf('24h')).asOfMs, START_MS - 5_000)
@@ -102,7 +97,7 @@ onBothEngines('hourly figures', (engine) => {
     assert.equal((await statsOf('24h')).asOfMs, START_MS)
   })
 
-  test('are told in stretches without a gap that end now', async () => {
+  test('are returned in intervals without a gap, up to now', async () => {
     const times = [0, HOUR_MS, 23 * HOUR_MS, 25 * HOUR_MS, 6 * DAY_MS, 8 * DAY_MS, 29 * DAY_MS]
     for (const ago of [...times, 31 * DAY_MS]) await arrive(START_MS - ago)
     await untilReadable(db)
@@ -125,10 +120,10 @@ onBothEngines('hourly figures', (engine) => {
     }
   })
 
-  test('hold of what was sent how long it took, and of what failed that it did', async () => {
+  test('include how long sent mail took, and that mail failed', async () => {
     await arrive()
     const [event] = (await runSql(database, 'select * from events')) as { message_id: string }[]
-    // As if these had been sent: the counter asks for the kind and when the message was accepted.
+    // As if these had been sent: the counter reads the kind and the time of acceptance.
     const add = async (kind: string, latencyMs: number, id: string) => {
       const at = START_MS + latencyMs
       await runSql(database, `update messages set created_at = ${START_MS}`)

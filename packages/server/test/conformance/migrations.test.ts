@@ -17,7 +17,7 @@ onBothEngines('migrations', (engine) => {
   const migrate = engine === 'sqlite' ? migrateSqlite : migratePostgres
   const all = readMigrations(engine)
 
-  test('an empty database gets all of them, and a second time none', async (t) => {
+  test('an empty database gets all migrations, and a second run applies none', async (t) => {
     const place = await emptyDatabase(engine, t)
     assert.deepEqual(
       await migrate(place),
@@ -40,7 +40,7 @@ onBothEngines('migrations', (engine) => {
     assert.equal(applied.flat().length, all.length)
   })
 
-  test('a migration that was changed after its release is refused', async (t) => {
+  test('a migration changed after its release is refused', async (t) => {
     const place = await emptyDatabase(engine, t)
     await migrate(place)
     await runSql({ place }, "update schema_migrations set checksum = 'other' where version = 1")
@@ -48,7 +48,7 @@ onBothEngines('migrations', (engine) => {
     await assert.rejects(openAt(engine, place), /0001_receiving differs/)
   })
 
-  test('a database of a newer program is refused and left alone', async (t) => {
+  test('a database of a newer program is refused and not changed', async (t) => {
     const place = await emptyDatabase(engine, t)
     await migrate(place)
     const newer = (all.at(-1)?.version ?? 0) + 1
@@ -59,7 +59,7 @@ onBothEngines('migrations', (engine) => {
     assert.equal(rows.length, all.length + 1)
   })
 
-  test('a migration that fails leaves the database as it was', async (t) => {
+  test('a failed migration leaves the database unchanged', async (t) => {
     const place = await emptyDatabase(engine, t)
     await runSql({ place }, 'create table inboxes (something integer)')
     await assert.rejects(migrate(place), /inboxes/)
@@ -70,7 +70,7 @@ onBothEngines('migrations', (engine) => {
   })
 })
 
-test('domains come to a large database without its mail being written anew', async (t) => {
+test('domains are added to a large database without rewriting its mail', async (t) => {
   const path = await emptyDatabase('sqlite', t)
   const database = new DatabaseSync(path)
   database.exec(`PRAGMA journal_mode = WAL; ${MIGRATIONS_TABLE}`)
@@ -84,7 +84,7 @@ test('domains come to a large database without its mail being written anew', asy
     with recursive n (i) as (select 1 union all select i + 1 from n where i < 100)
     select 'raw_' || i, x'00', 100000, zeroblob(100000), 1, '', i from n`)
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-  // Kept open: the last one to close would empty the log.
+  // Kept open, because the last connection to close would empty the log.
   await migrateSqlite(path)
   const { size } = await stat(`${path}-wal`)
   const origins = database.prepare('select distinct origin from raw_messages').all()
@@ -96,7 +96,7 @@ test('domains come to a large database without its mail being written anew', asy
   assert.ok(size > 0 && size < 2_000_000, `${size} octets were written`)
 })
 
-test('both engines have the same tables with the same columns, but for the index of words', async (t) => {
+test('both engines have the same tables and columns, except for the word index', async (t) => {
   const sqlite = await emptyDatabase('sqlite', t)
   const postgres = await emptyDatabase('postgres', t)
   await migrateSqlite(sqlite)

@@ -1,5 +1,4 @@
-// The database port opened on either engine, with the transactions of the service and some of the
-// tests' own making.
+// The database port opened on either engine, with the transactions of the service and some only for tests.
 
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -19,16 +18,18 @@ import type { Db, Tables } from '#schema/tables.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { prepareSqlite } from '#test/peers/sqlite.ts'
 
-export type TestDatabase = {
+export type TestDatabase = AsyncDisposable & {
   readonly db: Db
-  /** Where it lies: a file or a URL. */
+  /** Its place: a file or a URL. */
   readonly place: string
   /** Opens the same database once more. */
   openAgain(): Promise<Db>
+  /** What another process has: connections of its own on PostgreSQL. SQLite has one process. */
+  openOther(): Promise<Db>
   close(): Promise<void>
 }
 
-/** Hundreds of writes at once are to be taken, however busy the machine is that runs the tests. */
+/** Long, so that hundreds of writes at once are accepted, however busy the machine is. */
 const WRITE_WAIT_MS_MAX = 60_000
 
 const observer = { committed: () => {}, queued: () => {} }
@@ -45,13 +46,18 @@ export async function openDatabase(engine: Engine): Promise<TestDatabase> {
     opened.push(db)
     return db
   }
+  const db = await openAgain()
   return {
-    db: await openAgain(),
+    db,
     place,
     openAgain,
+    openOther: () => (engine === 'postgres' ? openAgain() : Promise.resolve(db)),
     async close() {
       await Promise.all(opened.map((db) => db.close()))
       await rm(folder, { recursive: true, force: true })
+    },
+    [Symbol.asyncDispose](this: { close(): Promise<void> }) {
+      return this.close()
     },
   }
 }
@@ -110,7 +116,7 @@ export async function addInbox(db: Db, owner: Owner): Promise<string> {
   return inboxId
 }
 
-/** What arrives for these inboxes: one message, each time another. */
+/** Delivers one message, different each time, to these inboxes. */
 export function arriving(
   owner: Owner,
   inboxIds: string[],
@@ -196,8 +202,8 @@ export async function receiveTogether(
 }
 
 /**
- * Resolves when all that was committed can be read: other tests write to the same server, and an older transaction of
- * theirs may be under way.
+ * Resolves when all committed events are readable: other tests write to the same server and may have older open
+ * transactions.
  */
 export async function untilReadable(db: Db): Promise<void> {
   while (await isUnsettledAfter(db, await readLogHead(db))) {
@@ -205,7 +211,7 @@ export async function untilReadable(db: Db): Promise<void> {
   }
 }
 
-/** Every counter is the sum of its rows. */
+/** Asserts that every counter is the sum of its rows. */
 export async function assertStoredCounted(db: Db): Promise<void> {
   const raws = await db.read.selectFrom('raw_messages').select(['id', 'size_bytes']).execute()
   const sizeOf = new Map(raws.map(({ id, size_bytes }) => [id, size_bytes]))

@@ -29,7 +29,7 @@ onBothEngines('the keys of a service', (engine) => {
   afterEach(() => place.close())
   const open: KeysPlace['open'] = (...options) => place.open(...options)
 
-  test('the signing key is made when it is needed, and kept', async () => {
+  test('the signing key is created when it is needed, and kept', async () => {
     let made = 0
     const makeKey = async () => {
       made += 1
@@ -48,7 +48,7 @@ onBothEngines('the keys of a service', (engine) => {
     assert.equal(made, 2)
   })
 
-  test('signing keys lie sealed in the database', async () => {
+  test('signing keys are sealed in the database', async () => {
     const keys = await open()
     await keys.records()
     const { read } = place.database.db
@@ -92,7 +92,7 @@ onBothEngines('the keys of a service', (engine) => {
     })
   }
 
-  test('a signing key that could not be kept is tried again with the next message', async () => {
+  test('a signing key that could not be stored is tried again with the next message', async () => {
     await open()
     let isFull = true
     const write: typeof place.database.db.write = (...write) =>
@@ -103,14 +103,14 @@ onBothEngines('the keys of a service', (engine) => {
     assert.match((await dkimOf(keys))?.value ?? '', /^v=DKIM1/)
   })
 
-  test('a given key is used, in either form, and no file is made', async () => {
+  test('a given key is used, in either form, and no file is created', async () => {
     const record = await dkimOf(await open({ secretKey: KEY_A }))
     const base64 = Buffer.from(KEY_A, 'hex').toString('base64')
     assert.deepEqual(await dkimOf(await open({ secretKey: base64 })), record)
     assert.deepEqual(await readdir(place.dataDir), [])
   })
 
-  test('another key than the one that sealed stops the start and says what to set', async () => {
+  test('another key than the one that sealed stops the start and names the setting', async () => {
     const record = await dkimOf(await open({ secretKey: KEY_A }))
     await assert.rejects(open({ secretKey: KEY_B }), /not here: set MAILROOM_SECRET_KEY/)
     await assert.rejects(open(), /not here: set MAILROOM_SECRET_KEY/)
@@ -128,7 +128,7 @@ onBothEngines('the keys of a service', (engine) => {
     assert.deepEqual(await dkimOf(await open({ secretKey: KEY_A, dataDir })), record)
   })
 
-  test('a signing key of an older version is taken over with its selector', async () => {
+  test('a signing key of an older version is adopted with its selector', async () => {
     const { db } = place.database
     const { sealer } = await open()
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -150,7 +150,7 @@ onBothEngines('the keys of a service', (engine) => {
     )
   })
 
-  test('the key of signed URLs lies sealed, and one of an older version is sealed as it is', async () => {
+  test('the key of signed URLs is sealed, and one of an older version is sealed as it is', async () => {
     const { db } = place.database
     const plain = Buffer.alloc(32, 9)
     await db.write(ensureSecret, { name: 'attachment-urls', value: plain })
@@ -164,7 +164,7 @@ onBothEngines('the keys of a service', (engine) => {
     assert.deepEqual(Buffer.from((await open({}, { db: full })).urlKey), plain)
   })
 
-  test('a key of signed URLs that cannot be sealed on a full disk is used as it lies', async () => {
+  test('a key of signed URLs that a full disk cannot seal is used unsealed', async () => {
     const { db } = place.database
     await open()
     const plain = Buffer.alloc(32, 9)
@@ -175,7 +175,7 @@ onBothEngines('the keys of a service', (engine) => {
     assert.deepEqual(Buffer.from((await findSecret(db, 'attachment-urls')) ?? ''), plain)
   })
 
-  test('a key that was exchanged for that of another domain is not used', async () => {
+  test('a key swapped with that of another domain is not used', async () => {
     const other = await open({ inboxDomain: 'other.example' })
     await signFor(other, 'other.example', 1)
     const { db } = place.database
@@ -187,14 +187,14 @@ onBothEngines('the keys of a service', (engine) => {
   })
 })
 
-suite('the file that holds the key of an embedded database', () => {
+suite('the key file of a SQLite database', () => {
   let place: KeysPlace
   beforeEach(async () => {
     place = await openKeysPlace('sqlite')
   })
   afterEach(() => place.close())
 
-  test('is made once, for nobody else', async () => {
+  test('is created once, readable only by its owner', async () => {
     const first = await place.open()
     const text = await readFile(place.keyFile, 'utf8')
     assert.match(text, /^[A-Za-z0-9+/]{43}=\n$/)
@@ -206,7 +206,7 @@ suite('the file that holds the key of an embedded database', () => {
     assert.deepEqual(again.sealer.open(sealed, 'place'), Buffer.from(MAIL))
   })
 
-  test('stops the start when it was lost or spoilt, and works when it is back', async () => {
+  test('stops the start when it is lost or damaged, and works when it is restored', async () => {
     const record = await dkimOf(await place.open())
     const text = await readFile(place.keyFile, 'utf8')
     await rm(place.keyFile)
@@ -219,7 +219,7 @@ suite('the file that holds the key of an embedded database', () => {
     assert.deepEqual(await dkimOf(await place.open()), record)
   })
 
-  test('may be given as the setting instead', async () => {
+  test('can be replaced by the setting', async () => {
     const record = await dkimOf(await place.open())
     const secretKey = (await readFile(place.keyFile, 'utf8')).trim()
     await rm(place.keyFile)

@@ -15,7 +15,7 @@ const NEVER = AbortSignal.any([])
 const STEPS = 6
 const STEP_MS = 100
 
-/** A store whose steps take so long; when each began and ended. */
+/** A store whose steps take this long; when each began and ended. */
 function openSlow(stepMs: number) {
   const spans: { from: number; to: number }[] = []
   const write = async () => {
@@ -35,7 +35,7 @@ const purges: [string, (deps: Slow) => Promise<unknown>][] = [
   ['an inbox', (deps) => purgeInbox(deps, { inboxId: 'inb_1', stepsMax: 99, lease })],
   ['what has expired', (deps) => purgeExpired(deps, NEVER)],
 ]
-/** How long it went on after its last step; the shortest of some, for a busy machine makes one late. */
+/** How long it ran after its last step; the shortest of several, because a busy machine may delay one. */
 async function restMs(run: () => Promise<number>, dueMs: number): Promise<number> {
   let leastMs = await run()
   for (let tries = 1; tries < 8 && leastMs >= dueMs; tries++) {
@@ -55,7 +55,7 @@ for (const [name, purge] of purges) {
       const busyMs = spans.slice(0, -1).map(({ from, to }) => to - from)
       const sum = (values: number[]) => values.reduce((all, value) => all + value, 0)
       const freeMs = last.from - (spans[0]?.from ?? 0) - sum(busyMs)
-      // Where the machine makes a step long, the pause after it has its bound.
+      // If the machine makes a step long, the pause after it is bounded.
       const dueMs = sum(busyMs.map((tookMs) => Math.min(2.5 * tookMs, 0.8 * PURGE_PAUSE_MS_MAX)))
       assert.ok(freeMs >= dueMs, `free for ${freeMs} ms, busy for ${busyMs.join(', ')} ms`)
       return endMs - last.to
@@ -74,7 +74,7 @@ test('steps for which a client waits follow each other at once', async () => {
 test('the end of the service does not wait for a pause', async () => {
   const run = async () => {
     const ending = new AbortController()
-    // Its pause is as long as one may be.
+    // Its pause is the longest possible.
     const { spans, deps } = openSlow(PURGE_PAUSE_MS_MAX / 2)
     const purged = purgeExpired(deps, ending.signal)
     while (spans.length === 0) await pause(5)
@@ -90,7 +90,7 @@ test('the end of the service does not wait for a pause', async () => {
 
 type Gate = PromiseWithResolvers<unknown> & { readonly accountId: string | null }
 
-/** A database whose writes end when the test says so, in the order in which they reached it. */
+/** A database whose writes end on demand, in the order of their arrival. */
 function openPaced(monotonic = () => 0, engine: Engine = 'postgres') {
   const gates: Gate[] = []
   const write = (_: unknown, { accountId }: { accountId: string | null }) => {
@@ -100,8 +100,9 @@ function openPaced(monotonic = () => 0, engine: Engine = 'postgres') {
   }
   const run = async (_: Tx, _input: { accountId: string | null }): Promise<unknown> => null
   const any = transaction({ name: 'any', accountOf: ({ accountId }) => accountId, run })
-  // What is asked of a database is more than these tests need of one.
-  const paced = paceWrites({ engine, write } as never as Db, { monotonic })
+  // A database has more methods than these tests need.
+  const own = engine === 'postgres' ? { writesMax: POSTGRES_WRITES_MAX } : {}
+  const paced = paceWrites({ engine, write, ...own } as never as Db, { monotonic })
   return { paced, gates, write: (accountId: string | null) => paced.db.write(any, { accountId }) }
 }
 
@@ -130,7 +131,7 @@ for (const [engine, atOnce] of [
   })
 }
 
-test('writes that are paced tell how long the oldest waits, and of failures in a row', async () => {
+test('paced writes report the age of the oldest and consecutive failures', async () => {
   let nowMs = 0
   const { paced, gates, write } = openPaced(() => nowMs)
   const { load } = paced

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, beforeEach, suite, type TestContext, test } from 'node:test'
+import { beforeEach, suite, type TestContext, test } from 'node:test'
 import { silentLog } from '#platform/log.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { releaseTaskLeases } from '#queue/periodic-task-rows.ts'
@@ -12,10 +12,9 @@ import {
   type TaskName,
 } from '#queue/periodic-tasks.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#schema/tables.ts'
 import { openDatabase } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { opened, type TestClock, testClock } from '#test/world.ts'
+import { opened, prepared, type TestClock, testClock } from '#test/world.ts'
 
 const NAMES: readonly TaskName[] = ['retention', 'search index']
 const NEVER = AbortSignal.any([])
@@ -24,10 +23,7 @@ type Process = { tasks: PeriodicTasks; clock: TestClock; name: string }
 
 suite('periodic tasks', () => {
   const database = opened(() => openDatabase('postgres'))
-  let db: Db
-  before(async () => {
-    db = database.db
-  })
+  const db = prepared(() => database.db)
   beforeEach(async () => void (await db.read.deleteFrom('leases').execute()))
 
   const start = async (t: TestContext, name: string, aheadMs = 0): Promise<Process> => {
@@ -39,7 +35,7 @@ suite('periodic tasks', () => {
     t.after(() => tasks.close())
     return { tasks, clock, name }
   }
-  /** Which of them did something when all were asked, in turn. */
+  /** The processes that ran a task when all polled one after the other. */
   const whoDoes = async (processes: Process[], everyMs?: number) => {
     const did: string[] = []
     for (const { tasks, name } of processes) {
@@ -53,7 +49,7 @@ suite('periodic tasks', () => {
     for (const { clock } of processes) clock.advance(ms)
   }
 
-  test('of processes that start at once exactly one has it, and keeps it', async (t) => {
+  test('exactly one of several processes that start at once leads a task, and keeps it', async (t) => {
     const all = await Promise.all(['one', 'two', 'three'].map((name) => start(t, name)))
     const did: string[] = []
     const run = (name: string) => async () => did.push(name) > Number.POSITIVE_INFINITY
@@ -71,7 +67,7 @@ suite('periodic tasks', () => {
     }
   })
 
-  test('a task of a process that died is taken over within a minute', async (t) => {
+  test('the task of a dead process is taken over within a minute', async (t) => {
     const [dead, alive] = [await start(t, 'dead'), await start(t, 'alive')]
     assert.deepEqual(await whoDoes([dead, alive]), ['dead'])
     let waitedMs = 0
@@ -80,11 +76,11 @@ suite('periodic tasks', () => {
       pass([dead, alive], LEADER_CHECK_MS)
     }
     assert.ok(waitedMs >= LEADER_LEASE_MS - LEADER_CHECK_MS, `after ${waitedMs} ms`)
-    // It was only stopped for a while.
+    // It was only paused for a while.
     assert.deepEqual(await whoDoes([dead, alive]), ['alive'])
   })
 
-  test('a start takes back at once what its last life had, and nobody else may', async (t) => {
+  test('a start takes back the tasks of its former run at once, and no other process may', async (t) => {
     const dead = await start(t, 'server')
     assert.deepEqual(await whoDoes([dead]), ['server'])
     await db.write(releaseTaskLeases, { instance: 'serve' })
@@ -94,7 +90,7 @@ suite('periodic tasks', () => {
     assert.deepEqual(await whoDoes([await start(t, 'server')]), ['server'])
   })
 
-  test('a process that ends leaves it to the others at once', async (t) => {
+  test('a process that ends releases its tasks at once', async (t) => {
     const [first, second] = [await start(t, 'first'), await start(t, 'second')]
     assert.deepEqual(await whoDoes([first, second]), ['first'])
     await first.tasks.close()
@@ -102,7 +98,7 @@ suite('periodic tasks', () => {
     assert.deepEqual(await whoDoes([first, second]), ['second'])
   })
 
-  test('a process that ends while it takes one leaves it to the others, too', async (t) => {
+  test('a process that ends during a claim releases that task, too', async (t) => {
     const first = await start(t, 'first')
     const asking = whoDoes([first])
     await Promise.all([first.tasks.close(), asking])
@@ -110,7 +106,7 @@ suite('periodic tasks', () => {
     assert.deepEqual(await held.execute(), [])
   })
 
-  test('what is due once an hour is done once an hour, whoever has it, and by clocks that differ', async (t) => {
+  test('an hourly task runs once an hour, whichever process leads it, even with differing clocks', async (t) => {
     const all = [
       await start(t, 'one'),
       await start(t, 'late', -3 * DAY_MS),
@@ -120,7 +116,7 @@ suite('periodic tasks', () => {
     const done: number[] = []
     for (let minute = 5; minute <= 130; minute += 5) {
       pass(all, 5 * MINUTE_MS)
-      // Whoever has it may end at any time.
+      // The leader may end at any time.
       if (minute === 30) await all.shift()?.tasks.close()
       done.push(...(await whoDoes(all, HOUR_MS)).map(() => minute))
     }
@@ -130,7 +126,7 @@ suite('periodic tasks', () => {
     assert.deepEqual(more, [])
   })
 
-  test('what failed is tried again after a minute, not at each look', async (t) => {
+  test('a failed task is tried again after a minute, not at each poll', async (t) => {
     const process = await start(t, 'one')
     let tries = 0
     const run = async () => {
@@ -146,7 +142,7 @@ suite('periodic tasks', () => {
     assert.equal(tries, 2)
   })
 
-  test('what goes on for long is held for as long, and ends when the lease is lost', async (t) => {
+  test('a long task is held while it runs, and is aborted when the lease is lost', async (t) => {
     const [holder, other] = [await start(t, 'holder'), await start(t, 'other')]
     const ended = Promise.withResolvers<void>()
     const running = Promise.withResolvers<void>()
@@ -160,7 +156,7 @@ suite('periodic tasks', () => {
     await running.promise
     for (let look = 0; look < 20; look++) {
       pass([holder, other], LEADER_CHECK_MS)
-      // Asked for anything, it renews what it has; in a process of its own a timer does.
+      // Each poll renews its leases; in a real process a timer does.
       await holder.tasks.perform({
         name: 'search index',
         signal: NEVER,
@@ -182,7 +178,7 @@ suite('periodic tasks', () => {
     assert.equal(row?.done_at, null, 'it was cut, not done')
   })
 
-  test('told to stop, it tells what runs and takes nothing any more', async (t) => {
+  test('told to stop, it aborts running tasks and claims no more', async (t) => {
     const process = await start(t, 'one')
     const running = Promise.withResolvers<void>()
     const work = process.tasks.perform({
@@ -202,7 +198,7 @@ suite('periodic tasks', () => {
   })
 })
 
-test('a process that is alone does everything when its loops ask', async () => {
+test('a single process runs everything when its loops poll', async () => {
   const tasks = openOwnTasks()
   let done = 0
   const run = async () => ++done > 5

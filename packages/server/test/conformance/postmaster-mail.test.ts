@@ -12,23 +12,18 @@ import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-
 import { onBothEngines } from '#test/world.ts'
 
 onBothEngines('rows of mail to the postmaster', (engine) => {
-  test('a message that is there already is added no second time, one without a key always', async () => {
-    const database = await openDatabase(engine)
-    try {
-      await writing(database, async (tx) => {
-        const add = (key: Uint8Array | null) =>
-          addPostmasterMessage(tx, message(makeId('raw'), key))
-        assert.equal(await add(Buffer.from('one')), true)
-        assert.equal(await add(Buffer.from('one')), false)
-        assert.equal(await add(Buffer.from('two')), true)
-        assert.equal(await add(null), true)
-        assert.equal(await add(null), true)
-      })
-      const { messages } = await listPostmasterMessages(database.db, { limit: 10, before: null })
-      assert.equal(messages.length, 4)
-    } finally {
-      await database.close()
-    }
+  test('a message that exists is not added again, and one without a key always is', async () => {
+    await using database = await openDatabase(engine)
+    await writing(database, async (tx) => {
+      const add = (key: Uint8Array | null) => addPostmasterMessage(tx, message(makeId('raw'), key))
+      assert.equal(await add(Buffer.from('one')), true)
+      assert.equal(await add(Buffer.from('one')), false)
+      assert.equal(await add(Buffer.from('two')), true)
+      assert.equal(await add(null), true)
+      assert.equal(await add(null), true)
+    })
+    const { messages } = await listPostmasterMessages(database.db, { limit: 10, before: null })
+    assert.equal(messages.length, 4)
   })
 })
 
@@ -43,7 +38,7 @@ function message(rawId: string, receiptKey: Uint8Array | null) {
   }
 }
 
-/** What the named transactions are given. */
+/** The arguments of the named transactions. */
 async function writing({ db, place }: TestDatabase, run: (tx: Tx) => Promise<void>): Promise<void> {
   if (db.engine === 'postgres') {
     await db.read.transaction().execute((query) => run({ engine: 'postgres', query, runSql: null }))
@@ -65,7 +60,7 @@ const REFUSED: Authentication = {
   verifiedFrom: false,
 }
 
-test('an inbox of the name postmaster hears what the policy of From has refused to others', async () => {
+test('an inbox named postmaster gets mail that the policy of From rejected for others', async () => {
   const raw = Buffer.from('From: a@bank.example\r\n\r\nHi')
   const authenticator = { authenticate: async () => REFUSED, close: async () => {} }
   const refusalFor = async (...addresses: string[]) => {

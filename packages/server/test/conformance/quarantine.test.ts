@@ -20,7 +20,7 @@ import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = 2 * QUARANTINE_MS
 
-/** Mail that is kept out of all these inboxes, known by its key where it has one. */
+/** Mail that all these inboxes quarantine, deduplicated by its key if it has one. */
 function keptOut(owner: Owner, inboxIds: string[], key?: string): ReceiveInput {
   const input = arriving(owner, [], key === undefined ? {} : { key })
   const receiptKey = key === undefined ? null : Buffer.from(key)
@@ -73,89 +73,77 @@ async function assertCounted(db: Db): Promise<void> {
 }
 
 onBothEngines('rows of quarantine', (engine) => {
-  test('receipts, releases, removals and retention at once leave right totals', async () => {
-    const database = await openDatabase(engine)
-    try {
-      const { db } = database
-      const other = await database.openAgain()
-      const owner = await addAccount(db)
-      const inboxIds = [await addInbox(db, owner), await addInbox(db, owner)]
-      const { accountId } = owner
-      const work: Promise<unknown>[] = []
-      for (let round = 0; round < 20; round += 1) {
-        const mail = keptOut(owner, inboxIds, `key ${round % 7}`)
-        const ids = mail.keptOut.map(({ quarantinedId }) => quarantinedId)
-        const [first = '', second = ''] = ids
-        const again = keptOut(owner, inboxIds.toReversed(), `key ${round % 7}`)
-        work.push(
-          db
-            .write(storeReceived, mail)
-            .then(() =>
-              Promise.all([
-                db.write(storeReleased, release(owner, first, mail)),
-                other.write(storeReleased, release(owner, first, mail)),
-                other.write(removeQuarantined, { accountId, quarantinedId: second }),
-                db.write(removeQuarantined, { accountId, quarantinedId: second }),
-              ]),
-            ),
-          other.write(storeReceived, again),
-          other.write(purgeExpiredStep, { nowMs: NOW_MS + QUARANTINE_MS * (round % 2) }),
-          db.write(purgeExpiredStep, { nowMs: NOW_MS + QUARANTINE_MS * (round % 2) }),
-        )
-      }
-      await Promise.all(work)
-      await assertCounted(db)
-    } finally {
-      await database.close()
+  test('concurrent receipts, releases, removals and retention leave correct totals', async () => {
+    await using database = await openDatabase(engine)
+    const { db } = database
+    const other = await database.openAgain()
+    const owner = await addAccount(db)
+    const inboxIds = [await addInbox(db, owner), await addInbox(db, owner)]
+    const { accountId } = owner
+    const work: Promise<unknown>[] = []
+    for (let round = 0; round < 20; round += 1) {
+      const mail = keptOut(owner, inboxIds, `key ${round % 7}`)
+      const ids = mail.keptOut.map(({ quarantinedId }) => quarantinedId)
+      const [first = '', second = ''] = ids
+      const again = keptOut(owner, inboxIds.toReversed(), `key ${round % 7}`)
+      work.push(
+        db
+          .write(storeReceived, mail)
+          .then(() =>
+            Promise.all([
+              db.write(storeReleased, release(owner, first, mail)),
+              other.write(storeReleased, release(owner, first, mail)),
+              other.write(removeQuarantined, { accountId, quarantinedId: second }),
+              db.write(removeQuarantined, { accountId, quarantinedId: second }),
+            ]),
+          ),
+        other.write(storeReceived, again),
+        other.write(purgeExpiredStep, { nowMs: NOW_MS + QUARANTINE_MS * (round % 2) }),
+        db.write(purgeExpiredStep, { nowMs: NOW_MS + QUARANTINE_MS * (round % 2) }),
+      )
     }
+    await Promise.all(work)
+    await assertCounted(db)
   })
 
-  test('steps of retention are bounded, and give up each reference to a shared raw message', async () => {
-    const database = await openDatabase(engine)
-    try {
-      const { db } = database
-      const owner = await addAccount(db)
-      const inboxIds = await Promise.all(Array.from({ length: 4 }, () => addInbox(db, owner)))
-      const count = PURGE_STEP_ROWS / 4 + 10
-      for (let index = 0; index < count; index += 1) {
-        await db.write(storeReceived, keptOut(owner, inboxIds))
-      }
-      await assertCounted(db)
-      const left = async () =>
-        (await db.read.selectFrom('quarantined_messages').select('id').execute()).length
-      const step = () => db.write(purgeExpiredStep, { nowMs: NOW_MS + QUARANTINE_MS })
-      assert.equal((await step()).isDone, false)
-      assert.equal(await left(), 40)
-      await assertCounted(db)
-      assert.equal((await step()).isDone, true)
-      assert.equal(await left(), 0)
-      await assertCounted(db)
-    } finally {
-      await database.close()
+  test('steps of retention are bounded, and release each reference to a shared raw message', async () => {
+    await using database = await openDatabase(engine)
+    const { db } = database
+    const owner = await addAccount(db)
+    const inboxIds = await Promise.all(Array.from({ length: 4 }, () => addInbox(db, owner)))
+    const count = PURGE_STEP_ROWS / 4 + 10
+    for (let index = 0; index < count; index += 1) {
+      await db.write(storeReceived, keptOut(owner, inboxIds))
     }
+    await assertCounted(db)
+    const left = async () =>
+      (await db.read.selectFrom('quarantined_messages').select('id').execute()).length
+    const step = () => db.write(purgeExpiredStep, { nowMs: NOW_MS + QUARANTINE_MS })
+    assert.equal((await step()).isDone, false)
+    assert.equal(await left(), 40)
+    await assertCounted(db)
+    assert.equal((await step()).isDone, true)
+    assert.equal(await left(), 0)
+    await assertCounted(db)
   })
 
-  test('a deleted inbox takes its quarantine with it, a step at a time', async () => {
-    const database = await openDatabase(engine)
-    try {
-      const { db } = database
-      const owner = await addAccount(db)
-      const [going, staying] = [await addInbox(db, owner), await addInbox(db, owner)]
-      const mail = keptOut(owner, [going, staying])
-      await db.write(storeReceived, mail)
-      const { accountId } = owner
-      const deletion = { accountId, inboxId: going, jobId: makeId('job'), nowMs: NOW_MS }
-      assert.equal(await db.write(removeInbox, deletion), 'deleted')
-      for (const { inboxId, quarantinedId } of mail.keptOut) {
-        const isThere = inboxId === staying
-        const released = await db.write(storeReleased, release(owner, quarantinedId, mail))
-        assert.equal(released !== null, isThere)
-      }
-      assert.equal((await db.write(storeReceived, keptOut(owner, [going]))).isKept, false)
-      while (!(await db.write(purgeInboxStep, { inboxId: going })).isDone);
-      await assertCounted(db)
-    } finally {
-      await database.close()
+  test('the quarantine of a deleted inbox is removed in steps', async () => {
+    await using database = await openDatabase(engine)
+    const { db } = database
+    const owner = await addAccount(db)
+    const [going, staying] = [await addInbox(db, owner), await addInbox(db, owner)]
+    const mail = keptOut(owner, [going, staying])
+    await db.write(storeReceived, mail)
+    const { accountId } = owner
+    const deletion = { accountId, inboxId: going, jobId: makeId('job'), nowMs: NOW_MS }
+    assert.equal(await db.write(removeInbox, deletion), 'deleted')
+    for (const { inboxId, quarantinedId } of mail.keptOut) {
+      const isThere = inboxId === staying
+      const released = await db.write(storeReleased, release(owner, quarantinedId, mail))
+      assert.equal(released !== null, isThere)
     }
+    assert.equal((await db.write(storeReceived, keptOut(owner, [going]))).isKept, false)
+    while (!(await db.write(purgeInboxStep, { inboxId: going })).isDone);
+    await assertCounted(db)
   })
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { insertPod } from '#accounts/pod-rows.ts'
@@ -14,7 +14,6 @@ import {
 import { POSTGRES_WRITES_MAX } from '#platform/db/write-groups.ts'
 import { silentMetrics } from '#platform/telemetry/metrics.ts'
 import { claimJobs } from '#queue/job-rows.ts'
-import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -24,11 +23,11 @@ import {
   untilReadable,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 import { openPressure } from '#wiring/parts.ts'
 
 const ROWS = 400
-/** More than are counted one by one; many more in the long run. */
+/** More than are counted one by one in a quick run, and many more in a long one. */
 const MANY = Number(process.env.TEST_MAILROOM_QUEUE_ROWS ?? QUEUE_COUNT_MAX + 500)
 const IS_LONG = process.env.TEST_MAILROOM_QUEUE_ROWS !== undefined
 const LANES = 40
@@ -36,15 +35,12 @@ const LIMIT = { timeout: 600_000 }
 
 onBothEngines('figures of the queues', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  before(async () => {
-    db = database.db
-  })
+  const db = prepared(() => database.db)
   beforeEach(async () => {
     await runSql(database, 'delete from webhook_deliveries')
   })
 
-  /** `count` rows whose time is their number and `fromMs`. */
+  /** `count` rows whose time is their number plus `fromMs`. */
   const fill = (state: string, count: number, { fromMs = 0, leaseMs = 'null' } = {}) =>
     runSql(
       database,
@@ -56,7 +52,7 @@ onBothEngines('figures of the queues', (engine) => {
     )
   const read = () => readQueueFigures(db, 'webhook_deliveries')
 
-  test('an empty queue has nothing in it and nothing due', async () => {
+  test('an empty queue has no depth and nothing due', async () => {
     assert.deepEqual(await read(), { ready: 0, waiting: 0, leased: 0, dueAtMs: null })
   })
 
@@ -68,7 +64,7 @@ onBothEngines('figures of the queues', (engine) => {
   })
 
   test(
-    'past the bound depth is an estimate or stands still, and the age is still exact',
+    'beyond the bound depth is an estimate or constant, and the age is still exact',
     LIMIT,
     async () => {
       await fill('ready', MANY, { fromMs: 5_000 })
@@ -94,7 +90,7 @@ onBothEngines('figures of the queues', (engine) => {
     },
   )
 
-  test('what waits past its time and what nobody took over is due, too', async () => {
+  test('overdue rows and rows whose lease ended are due, too', async () => {
     await fill('ready', 3, { fromMs: 5_000 })
     await fill('waiting', 3, { fromMs: 4_000 })
     assert.equal((await read()).dueAtMs, 4_001)
@@ -102,7 +98,7 @@ onBothEngines('figures of the queues', (engine) => {
     assert.equal((await read()).dueAtMs, 3_500)
   })
 
-  test('jobs are due until somebody has them, and again when the lease has ended', async () => {
+  test('jobs are due until they are claimed, and again when the lease has ended', async () => {
     for (const [index, runAtMs] of [1_000, 2_000, 90_000].entries()) {
       await runSql(
         database,
@@ -123,7 +119,7 @@ onBothEngines('figures of the queues', (engine) => {
     assert.deepEqual(await readJobFigures(db, 15_000), due(2, 1_000, 0))
   })
 
-  test('events that were not read for webhooks are counted, with the age of the first', async () => {
+  test('events waiting for webhook processing are counted, with the age of the first', async () => {
     assert.deepEqual(await readFanOutLag(db), { count: 0, oldestAtMs: null })
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
@@ -134,7 +130,7 @@ onBothEngines('figures of the queues', (engine) => {
     assert.deepEqual(await readFanOutLag(db), { count: 2, oldestAtMs: 3_000 })
   })
 
-  test('a domain whose check is due is counted from its time on', async () => {
+  test('a domain with a due check is counted from its time on', async () => {
     const { accountId } = await addAccount(db)
     await runSql(
       database,
@@ -150,9 +146,8 @@ onBothEngines('figures of the queues', (engine) => {
 
 const HELD_MS = 500
 
-test('the time of a write includes the wait for its turn', async (t) => {
-  const database = await openDatabase('postgres')
-  t.after(() => database.close())
+test('the time of a write includes its wait in the queue', async (t) => {
+  await using database = await openDatabase('postgres')
   const owner = await addAccount(database.db)
   const tookMs: number[] = []
   const metrics = { ...silentMetrics, observeWrite: (ms: number) => void tookMs.push(ms) }
@@ -170,6 +165,6 @@ test('the time of a write includes the wait for its turn', async (t) => {
   await holder.query('commit')
   await Promise.all(writes)
   assert.equal(tookMs.length, writes.length)
-  // All of them were asked for before, and answered after.
+  // All of them were requested before, and answered after.
   for (const ms of tookMs) assert.ok(ms >= HELD_MS - askedMs - 1, `${ms} ms`)
 })

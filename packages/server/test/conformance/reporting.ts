@@ -1,5 +1,4 @@
-// Reports as they were read, and what they change in a real database: messages that were sent, and
-// what became of them afterwards.
+// Parsed reports, and their effects in a real database: messages that were sent, and their states afterwards.
 
 import { after, before, beforeEach } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
@@ -79,7 +78,7 @@ export function pathOf({ deliveries }: SendInput, index = 0): string {
   return makeReturnPath(KEY, { deliveryId, domain: 'mailroom.localhost' })
 }
 
-/** A report that nobody vouches for, unless it is said who does. */
+/** A report without an authenticated sender, unless one is given. */
 export function arrivedWith(
   report: Report,
   { waitMs = 0, authentication = null as Authentication | null } = {},

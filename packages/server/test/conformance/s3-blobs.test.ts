@@ -48,7 +48,7 @@ async function other(t: TestContext, changes: Partial<S3Place>, requestMs = 10_0
   return opened
 }
 
-test('objects have the names that the same blobs have on disk, so that each can become the other', async (t) => {
+test('objects and files of the same blobs have the same names, so that a store can be moved either way', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const ids = Array.from({ length: 20 }, () => makeId('raw'))
@@ -63,7 +63,7 @@ test('objects have the names that the same blobs have on disk, so that each can 
   assert.equal(await copyBlobs({ from: blobs, to: `${folder}/again`, copyDatabase }), false)
 })
 
-test('a bucket of several pages is listed whole, without what others put there', async (t) => {
+test('a bucket of several pages is listed completely, without foreign objects', async (t) => {
   const ids = Array.from({ length: 25 }, () => makeId('raw')).sort()
   await Promise.all(ids.map((id) => blobs.put(id, Buffer.from(id))))
   const deeper = await openS3Blobs(s3.placeAt(`${prefix}/deeper`))
@@ -84,7 +84,7 @@ const TROUBLE: [mood: S3Mood, kind: StorageErrorKind][] = [
 ]
 
 for (const [mood, kind] of TROUBLE) {
-  test(`a server that is ${mood} is asked ${S3_TRIES_MAX} times and told as ${kind}`, async () => {
+  test(`a server that is ${mood} gets ${S3_TRIES_MAX} requests and is reported as ${kind}`, async () => {
     const id = makeId('raw')
     await blobs.put(id, Buffer.from('x'))
     s3.mood = mood
@@ -99,7 +99,7 @@ for (const [mood, kind] of TROUBLE) {
   })
 }
 
-test('trouble that passes in a moment is not noticed', async () => {
+test('a short fault causes no error', async () => {
   const id = makeId('raw')
   s3.mood = 'cutting'
   const putting = blobs.put(id, Buffer.from('content'))
@@ -109,7 +109,7 @@ test('trouble that passes in a moment is not noticed', async () => {
   assert.equal(Buffer.from((await blobs.get(id)) ?? []).toString(), 'content')
 })
 
-test('a server that does not answer is waited for no longer than it may take', {
+test('a silent server is awaited for a bounded time', {
   timeout: GUARD_MS,
 }, async (t) => {
   const patient = await other(t, {}, 50)
@@ -118,7 +118,7 @@ test('a server that does not answer is waited for no longer than it may take', {
   assert.equal((await patient.findObstacle({ writes: false }))?.kind, 'away')
 })
 
-test('closing cuts what is under way, and refuses what comes later', {
+test('closing aborts pending requests, and refuses later ones', {
   timeout: GUARD_MS,
 }, async (t) => {
   const closed = await other(t, {})
@@ -132,14 +132,14 @@ test('closing cuts what is under way, and refuses what comes later', {
   assert.equal(s3.requests.length, 1)
 })
 
-test('a bucket that can be used is no obstacle, and nothing is left of trying it', async () => {
+test('a usable bucket passes the check, which leaves nothing behind', async () => {
   assert.equal(await blobs.findObstacle({ writes: false }), null)
   assert.ok(s3.requests.every((request) => request.startsWith('GET')))
   assert.equal(await blobs.findObstacle({ writes: true }), null)
   assert.deepEqual(await s3.namesUnder(prefix), [])
 })
 
-test('what an operator has to change is told by its name, without the secret', async (t) => {
+test('a fault of the configuration is named, without the secret', async (t) => {
   const secret = 'a-secret-that-nobody-may-see'
   const wrong: [Partial<S3Place>, RegExp][] = [
     [
@@ -168,7 +168,7 @@ test('what an operator has to change is told by its name, without the secret', a
   }
 })
 
-test('a server that is not there may come back', async (t) => {
+test('a server that is down may come back', async (t) => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -180,7 +180,7 @@ test('a server that is not there may come back', async (t) => {
   assert.match(obstacle.text, /ECONNREFUSED/)
 })
 
-test('a web server that says yes to everything has stored nothing', async (t) => {
+test('a web server that accepts everything has stored nothing', async (t) => {
   const opened = await odd(t, (_, response) => response.end('<html>Welcome</html>'))
   await assert.rejects(opened.put(makeId('raw'), Buffer.from('x')), /no S3 server/)
   assert.match((await opened.findObstacle({ writes: true }))?.text ?? '', /no S3 server/)
@@ -202,7 +202,7 @@ test('answers that are not read to their end hold no connections', {
   assert.equal(Buffer.from((await opened.get(makeId('raw'))) ?? []).toString(), 'content')
 })
 
-test('of what a server says no more is told than a code', async (t) => {
+test("only a code of the server's error is reported", async (t) => {
   const code = 'Credential=AKIA/x, Signature=0123'
   for (const header of [{}, { 'x-amz-error-code': code }]) {
     const opened = await odd(t, (_, response) => {
@@ -213,7 +213,7 @@ test('of what a server says no more is told than a code', async (t) => {
   }
 })
 
-test('an object whose time is not told is as good as new', async (t) => {
+test('an object without a known time counts as new', async (t) => {
   const id = makeId('raw')
   const opened = await odd(t, (_, response) =>
     response.end(

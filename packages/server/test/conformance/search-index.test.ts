@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { sql } from 'kysely'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
@@ -15,12 +15,11 @@ import {
   addInbox,
   arriving,
   makeId,
-  type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const HELLO = [
   { phrases: [{ words: ['hello'], fields: null, isPrefix: false }], isExcluded: false },
@@ -28,12 +27,8 @@ const HELLO = [
 
 onBothEngines('the index of words', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let owner: Owner
-  before(async () => {
-    db = database.db
-    owner = await addAccount(db)
-  })
+  const db = prepared(() => database.db)
+  const owner = prepared(() => addAccount(db))
 
   async function inboxWith(messages: number, text = 'hello'): Promise<string> {
     const inboxId = await addInbox(db, owner)
@@ -70,7 +65,7 @@ onBothEngines('the index of words', (engine) => {
     return Number(rows[0]?.n)
   }
 
-  test('a step takes so many messages and the next goes on behind them', async () => {
+  test('a step indexes a limited number of messages and the next continues after them', async () => {
     const messages = SEARCH_STEP_MESSAGES + 7
     const inboxId = await inboxWith(messages)
     const write = () => db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false })
@@ -82,12 +77,12 @@ onBothEngines('the index of words', (engine) => {
     assert.deepEqual(await write(), { indexed: 0, behind: [] })
   })
 
-  test('what an earlier program indexed is written again, and is found meanwhile', async () => {
+  test('messages indexed by an earlier program are indexed again, and are found meanwhile', async () => {
     const inboxId = await inboxWith(SEARCH_STEP_MESSAGES + 7)
     const step = { inboxIds: [inboxId], skipLocked: false }
     while ((await db.write(indexSearchStep, step)).behind.length > 0);
     const before = await countEntries()
-    // As a program that knows nothing of the column leaves it.
+    // As a program without the column leaves it.
     const query = `update search_inboxes set renewed_position = 0 where inbox_id = '${inboxId}'`
     await runSql(database, query)
     await receive(inboxId, 3)
@@ -106,7 +101,7 @@ onBothEngines('the index of words', (engine) => {
     assert.ok(!(await listLagging(db, { after: '', limit: 1_000 })).inboxIds.includes(inboxId))
   })
 
-  test('indexers at once, while mail arrives, index every message once', async () => {
+  test('concurrent indexers index every message once, while mail arrives', async () => {
     const other = await database.openAgain()
     const inboxIds = await Promise.all([inboxWith(60), inboxWith(60), inboxWith(1)])
     const before = await countEntries()
@@ -130,7 +125,7 @@ onBothEngines('the index of words', (engine) => {
     assert.equal((await countEntries()) - before, 181)
   })
 
-  test('the indexer finds what was there before it, and follows what comes', async (t) => {
+  test('the indexer indexes existing messages, and follows new ones', async (t) => {
     const inboxId = await inboxWith(SEARCH_STEP_MESSAGES * 2 + 1)
     const indexer = openIndexer({ db, clock: systemClock })
     const ending = new AbortController()
@@ -149,7 +144,7 @@ onBothEngines('the index of words', (engine) => {
     })
   })
 
-  test('a search indexes what its inbox lacks, also where twenty begin at once', async () => {
+  test('a search first indexes what its inbox lacks, even if twenty begin at once', async () => {
     const inboxId = await inboxWith(SEARCH_STEP_MESSAGES + 20)
     const before = await countEntries()
     const deps = { db, clock: systemClock, searchCatchUps: openCatchUps() }
@@ -164,7 +159,7 @@ onBothEngines('the index of words', (engine) => {
     assert.equal((await countEntries()) - before, 70)
   })
 
-  test('an inbox that is deleted takes its entries along, and is indexed no more', async () => {
+  test('a deleted inbox loses its entries, and is indexed no more', async () => {
     const inboxId = await inboxWith(40, 'hello zqerasedword')
     const kept = await inboxWith(2, 'hello zqkeptword')
     const step = { inboxIds: [inboxId, kept], skipLocked: false }

@@ -36,7 +36,7 @@ function open(options: SemaphoreOptions) {
   }
 }
 
-test('callers of one key have as many slots as there are, in the order in which they came', async () => {
+test('callers of one key get its slots in the order of their arrival', async () => {
   const { acquire, release, semaphore, order, settled } = open({ limit: 2 })
   for (const name of ['a', 'b', 'c', 'd']) void acquire(name, {})
   await settled()
@@ -46,7 +46,7 @@ test('callers of one key have as many slots as there are, in the order in which 
   assert.equal(semaphore.held(), 0)
 })
 
-test('a key has so many slots, and those that wait are served in rotation, new ones first', async () => {
+test('a key has a limited number of slots, and waiting keys are served in rotation, new ones first', async () => {
   const { acquire, release, order, settled } = open({ limit: 3, limitPerKey: 2 })
   for (const key of [...'aaaaaa', ...'bbb', ...'c']) void acquire(key)
   await settled()
@@ -67,7 +67,7 @@ test('the preferred key has every second slot, and leaves one to the others', as
   assert.deepEqual(order.slice(2), ['a', 'own', 'b', 'own', 'c'])
 })
 
-test('a caller is refused when too many wait, of all or of its key, and nobody else is', async () => {
+test('a caller is refused when too many wait, in all or for its key, and others are not', async () => {
   const { acquire, release } = open({ limit: 1, waitingMax: 3, waitingPerKeyMax: 2 })
   void acquire('a')
   void acquire('b')
@@ -78,7 +78,7 @@ test('a caller is refused when too many wait, of all or of its key, and nobody e
   assert.deepEqual([await release('a'), await release('b'), await release('c')], ['b', 'c', 'b'])
 })
 
-test('a caller that waits too long or gives up is told so and takes no slot', async () => {
+test('a caller that waits too long or aborts gets an error and takes no slot', async () => {
   const { acquire, release, semaphore } = open({ limit: 1, waitMsMax: 20 })
   assert.equal(await acquire('a'), 'acquired')
   const leaving = new AbortController()
@@ -111,7 +111,7 @@ test('a heavy caller waits until there is room, or has all slots to itself', asy
   assert.deepEqual([await release('a'), await release('b'), await release('c')], ['', 'c', 'd'])
 })
 
-test('work that fails or is refused leaves its slot to others', async () => {
+test('failed or refused work frees its slot', async () => {
   const refuse = (why: string) => new Error(`refused: ${why}`)
   const semaphore = new Semaphore({ limit: 1, waitingMax: 0, refuse })
   for (let count = 0; count < 3; count++) {
@@ -133,7 +133,7 @@ test('work that fails or is refused leaves its slot to others', async () => {
   )
 })
 
-test('of keys a few are made at once, whoever wants them', async () => {
+test('few keys are generated at once, whichever callers want them', async () => {
   let busy = 0
   let most = 0
   const make = makeFewAtOnce(async () => {
@@ -149,7 +149,7 @@ test('of keys a few are made at once, whoever wants them', async () => {
 
 const forever = new Promise<never>(() => {})
 
-test('a promise is waited for until a signal or a time ends it, and nothing is left behind', async () => {
+test('a promise is awaited until a signal or a timeout, and nothing is left behind', async () => {
   const leaving = new AbortController()
   const { signal } = leaving
   assert.equal(await raceAbort(Promise.resolve(1), { signal, timeoutMs: 60_000 }), 1)
@@ -162,7 +162,7 @@ test('a promise is waited for until a signal or a time ends it, and nothing is l
   assert.equal(getEventListeners(signal, 'abort').length, 0)
 })
 
-test('a listener is called once, at once of a signal that is aborted, and not when disposed of', () => {
+test('a listener is called once, at once for an aborted signal, and never after disposal', () => {
   const leaving = new AbortController()
   const calls: string[] = []
   const first = onAbort(leaving.signal, () => calls.push('first'))

@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { type SendDeps, sendMessage } from '#outbound/send-message.ts'
 import { AppError } from '#platform/problem.ts'
 import { SEALING_KEY_BYTES, sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
 import { deliverDeps, type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, type Owner, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 /** Six hours before the end of a day of UTC. */
 const NOW_MS = Date.UTC(2026, 10, 20, 18)
 const YOUNG_MS = 30 * DAY_MS
 
-onBothEngines('sending as a caller', (engine) => {
+onBothEngines('sending as a client', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
   let owner: Owner
   let clock: StillClock
-  before(async () => {
-    db = database.db
-  })
+  const db = prepared(() => database.db)
 
   let key = 0
   const send = async (
@@ -82,7 +78,7 @@ onBothEngines('sending as a caller', (engine) => {
   }
   const TOO_COLD = `cold_outreach_limit ${6 * 60 * 60}`
 
-  test('a young inbox has its own cap, one of thirty days only that of its account', async () => {
+  test('a young inbox has its own limit, one of thirty days only that of its account', async () => {
     await newAccount('launch', 0)
     for (const [ageMs, last] of [
       [YOUNG_MS - 1, TOO_COLD],

@@ -1,23 +1,19 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { insertSend, type SendOutcome } from '#outbound/send-message-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
-import { addAccount, addInbox, type Owner, openDatabase } from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
 import { type SendFields, sending } from '#test/conformance/sending.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
 onBothEngines('limits on sending', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let owner: Owner
-  before(async () => {
-    db = database.db
-    owner = await addAccount(db)
-  })
+  const db = prepared(() => database.db)
+  const owner = prepared(() => addAccount(db))
 
   const send = (inboxId: string, fields: SendFields, from: Db = db): Promise<SendOutcome> =>
     from.write(insertSend, sending(owner, inboxId, fields))
@@ -32,7 +28,7 @@ onBothEngines('limits on sending', (engine) => {
     return rows.map((row) => row.sent_at)
   }
 
-  test('no window of a minute holds more than the limit, also where requests overtake each other', async () => {
+  test('no window of a minute holds more than the limit, even if requests overtake each other', async () => {
     const inboxId = await addInbox(db, owner)
     const limits = { perMinute: 5, perDay: 40 }
     let taken = 0
@@ -52,7 +48,7 @@ onBothEngines('limits on sending', (engine) => {
     }
   })
 
-  test('a send is free again to the millisecond when its window has passed', async () => {
+  test('a send frees its place to the millisecond when its window has passed', async () => {
     const inboxId = await addInbox(db, owner)
     const limits = { perMinute: 2, perDay: 200 }
     const at = (nowMs: number) => send(inboxId, { limits, nowMs })
@@ -66,7 +62,7 @@ onBothEngines('limits on sending', (engine) => {
     assert.equal(await kindOf(at(retryAtMs + 10)), 'queued')
   })
 
-  test('a day slides as a minute does, and of two full windows the later end is told', async () => {
+  test('a day slides as a minute does, and of two full windows the later end is reported', async () => {
     const inboxId = await addInbox(db, owner)
     const limits = { perMinute: 2, perDay: 3 }
     const at = (nowMs: number) => send(inboxId, { limits, nowMs })
@@ -81,7 +77,7 @@ onBothEngines('limits on sending', (engine) => {
     assert.equal(await kindOf(at(retryAtMs + MINUTE_MS)), 'queued')
   })
 
-  test('a limit of nothing lets nothing through', async () => {
+  test('a limit of zero refuses everything', async () => {
     const inboxId = await addInbox(db, owner)
     for (const limits of [
       { perMinute: 0, perDay: 200 },
@@ -93,7 +89,7 @@ onBothEngines('limits on sending', (engine) => {
     }
   })
 
-  test('times from before the clock was set back hold nothing up, those of a few minutes count', async () => {
+  test('times from before the clock was set back delay nothing, except those of a few minutes', async () => {
     const limits = { perMinute: 2, perDay: 5 }
     for (const [aheadMs, kind] of [
       [3 * DAY_MS, 'queued'],
@@ -116,7 +112,7 @@ onBothEngines('limits on sending', (engine) => {
     assert.equal(await at(NOW_MS), 'too_many')
   })
 
-  test('of an inbox that sends for years only the sends that limits look at are kept', async () => {
+  test('an inbox that sends for years keeps only the sends that limits need', async () => {
     const inboxId = await addInbox(db, owner)
     const limits = { perMinute: 10, perDay: 20 }
     for (let step = 0; step < 50; step++) {

@@ -1,36 +1,29 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { sql } from 'kysely'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { insertSend, type SendOutcome } from '#outbound/send-message-rows.ts'
 import { insertSuppression } from '#outbound/suppression-rows.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
-import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,
   arriving,
   makeId,
-  type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { readAll, sending } from '#test/conformance/sending.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
 onBothEngines('sending', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  /** The same database through other connections, on PostgreSQL as another process has it. */
-  let others: Db
-  let owner: Owner
-  before(async () => {
-    db = database.db
-    others = engine === 'postgres' ? await database.openAgain() : db
-    owner = await addAccount(db)
-  })
+  /** The same database through other connections, on PostgreSQL as in another process. */
+  const db = prepared(() => database.db)
+  const others = prepared(() => database.openOther())
+  const owner = prepared(() => addAccount(db))
 
   const counters = (inboxId: string) =>
     db.read
@@ -51,7 +44,7 @@ onBothEngines('sending', (engine) => {
     const { rows } = await sql.raw<object>(query).execute(db.read)
     return rows.map((row) => Object.values(row).map(Number))
   }
-  /** The totals by which pages of threads are found against the threads themselves. */
+  /** Compares the totals that page through threads with the threads themselves. */
   const assertRangesRight = async () => {
     const kept =
       'select sum(thread_count) as threads, sum(unread_count) as unread from thread_ranges'
@@ -72,7 +65,7 @@ onBothEngines('sending', (engine) => {
       reason: null,
       created_at: NOW_MS,
     })
-    // Opens the account's day of strangers, which a refusal would do too.
+    // Creates the account's row for strangers of the day, as a refusal would.
     await db.write(insertSend, sending(owner, inboxId, { nowMs: NOW_MS }))
     const thread = { kind: 'reply', id: makeId('thr'), messageCount: 1 } as const
     const [known] = await messagesOf(inboxId)
@@ -175,7 +168,7 @@ onBothEngines('sending', (engine) => {
     await assertRangesRight()
   })
 
-  test('a reply to a thread that got a message meanwhile is composed anew, unless it may be late', async () => {
+  test('a reply to a thread that got a message meanwhile is composed again, unless told otherwise', async () => {
     const inboxId = await addInbox(db, owner)
     const first = arriving(owner, [inboxId], { key: 'root@x.example' })
     await db.write(storeReceived, first)
@@ -189,7 +182,7 @@ onBothEngines('sending', (engine) => {
     assert.equal((await threadOf(id)).message_count, 4)
   })
 
-  test('sends and arrivals at once leave positions without gap or repeat and totals that are true', async () => {
+  test('concurrent sends and arrivals leave positions without gap or repeat and correct totals', async () => {
     const inboxId = await addInbox(db, owner)
     const root = arriving(owner, [inboxId], { key: 'both@x.example' })
     await db.write(storeReceived, root)
@@ -251,7 +244,7 @@ onBothEngines('sending', (engine) => {
     assert.equal(outbound_count, 1)
   })
 
-  test('a key that races in several inboxes makes one message in one of them', async () => {
+  test('a key used at once in several inboxes makes one message in one of them', async () => {
     const inboxIds = await Promise.all(Array.from({ length: 10 }, () => addInbox(db, owner)))
     const before = await readAll(db)
     const { outcomes, messageIds } = await raceOf('inboxes', inboxIds)

@@ -8,7 +8,7 @@ import { DAY_MS } from '#platform/units.ts'
 import { claimJobs, completeJob } from '#queue/job-rows.ts'
 import { CAPTURED_MS, purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
-import { deliverDeps, stillClock } from '#test/conformance/delivering.ts'
+import { claimGroup, deliverDeps, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
   addInbox,
@@ -24,17 +24,13 @@ import { onBothEngines } from '#test/world.ts'
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
-onBothEngines('what sending leaves behind', (engine) => {
+onBothEngines('rows that sending leaves', (engine) => {
   const withDatabase = async (run: (database: TestDatabase) => Promise<void>) => {
-    const database = await openDatabase(engine)
-    try {
-      await run(database)
-    } finally {
-      await database.close()
-    }
+    await using database = await openDatabase(engine)
+    await run(database)
   }
 
-  test('an inbox that was deleted leaves no row that names it or its mail, but what has a time', async () => {
+  test('a deleted inbox leaves no row that names it or its mail, except rows that expire', async () => {
     await withDatabase(async (database) => {
       const { db } = database
       const owner = await addAccount(db)
@@ -104,17 +100,14 @@ onBothEngines('what sending leaves behind', (engine) => {
     })
   })
 
-  test('keys, days of strangers and captures go when their time is over and not before', async () => {
+  test('keys, days of strangers and captures are removed when they expire and not before', async () => {
     await withDatabase(async (database) => {
       const { db } = database
       const owner = await addAccount(db)
       const inboxId = await addInbox(db, owner)
       await queueAll(db, [sending(owner, inboxId, { nowMs: NOW_MS })])
       const queue = openDeliveryQueue(deliverDeps(db, stillClock(NOW_MS), null), 'worker')
-      const [group] = queue.group(
-        await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
-      )
-      assert.ok(group)
+      const group = await claimGroup(queue, owner.accountId, 'far.example')
       await queue.deliver(group, NEVER)
       const left = async (nowMs: number) => {
         await db.write(purgeExpiredStep, { nowMs })
@@ -139,7 +132,7 @@ onBothEngines('what sending leaves behind', (engine) => {
     })
   })
 
-  test('what expired goes in steps of a bounded size, and together they remove all', async () => {
+  test('expired rows are removed in bounded steps, and together the steps remove all', async () => {
     await withDatabase(async (database) => {
       const count = 2 * PURGE_STEP_ROWS + 100
       const hash = engine === 'sqlite' ? "x'00'" : "'\\x00'"
@@ -176,21 +169,17 @@ const TABLES = ['released_addresses', 'inbox_creations', 'events'] as const
 
 onBothEngines('retention', (engine) => {
   test('each step removes a bounded number of rows, and together they remove all', async () => {
-    const database = await openDatabase(engine)
-    try {
-      const { db } = database
-      const count = 2 * PURGE_STEP_ROWS + 100
-      await insertRows(database, count)
-      for (const left of [PURGE_STEP_ROWS + 100, 100, 0]) {
-        const { isDone } = await db.write(purgeExpiredStep, { nowMs: Date.now() })
-        assert.equal(isDone, left === 0)
-        for (const table of TABLES) {
-          const rows = await db.read.selectFrom(table).selectAll().execute()
-          assert.equal(rows.length, left, table)
-        }
+    await using database = await openDatabase(engine)
+    const { db } = database
+    const count = 2 * PURGE_STEP_ROWS + 100
+    await insertRows(database, count)
+    for (const left of [PURGE_STEP_ROWS + 100, 100, 0]) {
+      const { isDone } = await db.write(purgeExpiredStep, { nowMs: Date.now() })
+      assert.equal(isDone, left === 0)
+      for (const table of TABLES) {
+        const rows = await db.read.selectFrom(table).selectAll().execute()
+        assert.equal(rows.length, left, table)
       }
-    } finally {
-      await database.close()
     }
   })
 })

@@ -21,20 +21,20 @@ export const UNLIMITED: SendLimits = {
 
 export type SendFields = {
   key?: string
-  /** What was asked for; the same key with another one is another request. */
+  /** The body of the request; the same key with another one is another request. */
   request?: string
   recipients?: string[]
   thread?: SendInput['thread']
   limits?: Partial<SendLimits>
   nowMs?: number
   /** All recipients unless given. */
-  strangers?: string[]
+  coldRecipients?: string[]
   content?: Uint8Array
 }
 
-/** A send of this inbox, each time another message. */
+/** A send of this inbox, different each time. */
 export function sending(owner: Owner, inboxId: string, fields: SendFields = {}): SendInput {
-  const { recipients = ['bob@far.example'], strangers = recipients } = fields
+  const { recipients = ['bob@far.example'], coldRecipients = recipients } = fields
   const nowMs = fields.nowMs ?? systemClock.now()
   const messageId = makeId('msg')
   const rawId = makeId('raw')
@@ -80,7 +80,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
       created_at: nowMs,
     })),
     recipientKeys: recipients.map(addressKey),
-    strangers: strangers.map(addressKey),
+    coldRecipients: coldRecipients.map(addressKey),
     limits: { ...UNLIMITED, ...fields.limits },
     loopEventId: makeId('evt'),
   }
@@ -108,14 +108,14 @@ function contentOf(messageId: string): SendInput['content'] {
   }
 }
 
-/** Sends that have to be queued; their ids. */
+/** Sends that must be accepted; returns their ids. */
 export async function queueAll(db: Db, sends: readonly SendInput[]): Promise<string[]> {
   const outcomes = await Promise.all(sends.map((send) => db.write(insertSend, send)))
   for (const { kind } of outcomes) if (kind !== 'queued') throw new Error(kind)
   return sends.map((send) => send.messageId)
 }
 
-/** Every table of the database with the rows that it has, as texts in order. */
+/** Every table of the database with its rows, as texts in order. */
 export async function readAll(db: Db): Promise<Record<string, string[]>> {
   const { rows } = await sql
     .raw<{ name: string }>(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import type { CarryOutcome } from '#delivery/carrier.ts'
 import { openDeliveryQueue } from '#delivery/deliver.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
@@ -13,6 +13,7 @@ import type { Db } from '#schema/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,
+  claimGroup,
   claimReady,
   deliverDeps,
   deliveriesOf,
@@ -31,22 +32,18 @@ import {
 } from '#test/conformance/open-database.ts'
 import { queueAll, readAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
 onBothEngines('outcomes of deliveries', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let others: Db
   let owner: Owner
   let inboxId: string
   let clock: StillClock
-  before(async () => {
-    db = database.db
-    others = engine === 'postgres' ? await database.openAgain() : db
-  })
+  const db = prepared(() => database.db)
+  const others = prepared(() => database.openOther())
   beforeEach(async () => {
     await runSql(database, 'delete from deliveries')
     owner = await addAccount(db)
@@ -66,7 +63,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const [messageId] = await queueAll(db, [input])
     return messageId ?? ''
   }
-  /** Attempts all that is due, once. */
+  /** Attempts all due deliveries, once. */
   const attempt = async (answer: Answer, worker = 'worker') => {
     const queue = queueWith(answer, { worker })
     await queue.readyDue()
@@ -162,7 +159,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     })
   }
 
-  test('a message is pending until its last recipient is settled, then told of once', async () => {
+  test('a message is pending until its last recipient is settled, then one event reports it', async () => {
     const id = await send('good@a.example', 'bad@b.example', 'slow@c.example')
     const first = (recipient: string) => {
       if (recipient.startsWith('good')) return ACCEPTED
@@ -180,7 +177,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.deepEqual([good?.host, good?.tls, good?.attempts], ['mx.a.example', 'TLSv1.3', 1])
   })
 
-  test('recipients of one domain are one transaction, each with an outcome of its own', async () => {
+  test('recipients at one domain share a transaction, each with its own outcome', async () => {
     const id = await send('a@far.example', 'b@far.example', 'c@far.example')
     const answer = (recipient: string) =>
       recipient.startsWith('b') ? refused('rcpt', '550 5.1.1 Unknown') : ACCEPTED
@@ -192,7 +189,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.equal((await messageOf(id)).status, 'sent')
   })
 
-  test('all recipients of a message at one destination go together', async () => {
+  test('all recipients of a message at one destination are sent together', async () => {
     const recipients = Array.from({ length: 41 }, (_, index) => `${index}@far.example`)
     await send(...recipients)
     const farEnd = openFarEnd(() => ACCEPTED)
@@ -205,7 +202,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     )
   })
 
-  test('last recipients settled by two workers at once leave no message pending', async () => {
+  test('two workers that settle the last recipients at once leave no message pending', async () => {
     const ids: string[] = []
     for (let index = 0; index < 25; index++) ids.push(await send('a@one.example', 'b@two.example'))
     const one = queueWith(ACCEPTED, { worker: 'one' })
@@ -227,7 +224,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     }
   })
 
-  test('workers that find the same addresses dead in any order do not wait for each other', async () => {
+  test('workers that suppress the same addresses in any order do not deadlock', async () => {
     const names = ['a', 'b', 'c', 'd'].map((name) => `${name}@far.example`)
     for (let index = 0; index < 20; index++) {
       await send(...names.slice(index % 4), ...names.slice(0, index % 4))
@@ -250,11 +247,11 @@ onBothEngines('outcomes of deliveries', (engine) => {
       .where('account_id', '=', owner.accountId)
       .executeTakeFirstOrThrow()
     assert.equal(count, 4)
-    // PostgreSQL needs a second to find two who wait for each other.
+    // PostgreSQL needs a second to detect a deadlock.
     assert.ok(performance.now() - startMs < 20_000)
   })
 
-  test('three ends without an answer make a recipient unknown, whatever came between', async () => {
+  test('three attempts that end without a reply make a recipient unknown, whatever came between', async () => {
     const id = await send('bob@far.example')
     const outcomes = [AMBIGUOUS, UNSENT, AMBIGUOUS, refused('rcpt', '451 Later'), AMBIGUOUS]
     for (const [index, outcome] of outcomes.entries()) {
@@ -273,7 +270,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.equal(await attempt(ACCEPTED), 0)
   })
 
-  test('a recipient is tried by the schedule to the millisecond and given up after 48 hours', async () => {
+  test('a recipient is tried on schedule to the millisecond and fails after 48 hours', async () => {
     const id = await send('bob@far.example')
     const attemptsAt: number[] = []
     const later = refused('rcpt', '451 4.7.1 Not now')
@@ -296,13 +293,10 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.deepEqual(await suppressionsOf(), [])
   })
 
-  test('who lost the lease settles nothing, and whoever has it now settles all', async () => {
+  test('a worker that lost the lease settles nothing, and the worker that has it settles all', async () => {
     const id = await send('bob@far.example')
     const slow = queueWith(refused('rcpt', '550 5.1.1 No'), { worker: 'slow' })
-    const [group] = slow.group(
-      await slow.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(slow, owner.accountId, 'far.example')
     clock.advance(DELIVERY_LEASE_MS)
     const quick = queueWith(ACCEPTED, { worker: 'quick', on: others })
     await quick.readyDue()
@@ -319,7 +313,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.deepEqual(await eventsOf(id), ['message.sent'])
   })
 
-  test('an outcome is its account’s: it takes that one’s turn, and changes nothing of another', async () => {
+  test('an outcome counts for its own account in scheduling, and changes nothing of another', async () => {
     const id = await send('bob@far.example')
     const stranger = await addAccount(db)
     const seen: number[] = []
@@ -339,22 +333,16 @@ onBothEngines('outcomes of deliveries', (engine) => {
     }
     const paced = paceWrites(noting, systemClock)
     const queue = queueWith(ACCEPTED, { on: paced.db })
-    const [group] = queue.group(
-      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(queue, owner.accountId, 'far.example')
     await queue.deliver(group, NEVER)
     assert.deepEqual(seen, [1])
     assert.equal((await messageOf(id)).status, 'sent')
   })
 
-  test('an outcome for a message that was deleted meanwhile removes the delivery and tells nobody', async () => {
+  test('an outcome for a message deleted meanwhile removes the delivery without an event', async () => {
     const id = await send('bob@far.example')
     const queue = queueWith(ACCEPTED)
-    const [group] = queue.group(
-      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(queue, owner.accountId, 'far.example')
     await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
     await runSql(database, `delete from messages where id = '${id}'`)
     await queue.deliver(group, NEVER)
@@ -370,10 +358,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const id = await send('bob@far.example')
     const farEnd = openFarEnd(() => ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
-    const [group] = queue.group(
-      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(queue, owner.accountId, 'far.example')
     await runSql(database, `delete from raw_messages where id = '${group[0].raw_id}'`)
     await queue.deliver(group, NEVER)
     assert.equal(farEnd.seen.length, 0)
@@ -381,7 +366,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.deepEqual([row?.status, row?.enhanced_code], ['failed', '5.6.0'])
   })
 
-  test('mail in hand is not sent after its inbox is deleted', async () => {
+  test('mail of a running attempt is not sent after its inbox is deleted', async () => {
     await send('bob@far.example')
     const farEnd = openFarEnd(() => ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
@@ -392,7 +377,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.equal(farEnd.seen.length, 0)
   })
 
-  test('of many refusals a reason is kept that fits', async () => {
+  test('the reason of many refusals is cut to fit', async () => {
     const recipients = Array.from({ length: 50 }, (_, index) => `r${index}@far.example`)
     const id = await send(...recipients)
     await attempt(refused('rcpt', `550 5.7.1 ${'no '.repeat(300)}`))

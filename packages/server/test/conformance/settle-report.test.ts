@@ -18,7 +18,7 @@ import {
 import { queueAll, sending } from '#test/conformance/sending.ts'
 import { onBothEngines } from '#test/world.ts'
 
-onBothEngines('what reports change', (engine) => {
+onBothEngines('the effects of reports', (engine) => {
   const { db, owner, inboxId, counts, run, depsWith, report, sent, ...look } = useReporting(engine)
   const { statesOf, messageOf, eventsOf, suppressionsOf } = look
 
@@ -44,7 +44,7 @@ onBothEngines('what reports change', (engine) => {
     assert.deepEqual(kinds, ['message.bounced', 'message.bounced', 'message.failed'])
   })
 
-  test('one report tells of several recipients, each by its own outcome', async () => {
+  test('one report covers several recipients, each with its own outcome', async () => {
     const message = await sent('accepted', 'a@far.example', 'b@far.example', 'c@far.example')
     const full = { bounceClass: 'full', enhancedCode: '5.2.2' } as const
     await report(
@@ -80,7 +80,7 @@ onBothEngines('what reports change', (engine) => {
     })
   }
 
-  test('the words are told without the codes in front of them, and never empty', async () => {
+  test('the words are stored without the codes in front of them, and are never empty', async () => {
     for (const [diagnostic, told] of [
       ['550 5.1.1 No such user', 'No such user'],
       ['550-5.1.1 No such user', 'No such user'],
@@ -97,13 +97,13 @@ onBothEngines('what reports change', (engine) => {
     }
   })
 
-  test('a tag that looks like xtext is taken as it is written', async () => {
+  test('a tag that looks like xtext is read as written', async () => {
     const message = await sent('accepted', 'bob+41@far.example', 'boba@far.example')
     await report(message, bounce(reported('bob+41@far.example')))
     assert.deepEqual(await statesOf(message), ['bounced', 'accepted'])
   })
 
-  test('a report that names nobody says nothing of one among several', async () => {
+  test('a report that names nobody has no effect on several recipients', async () => {
     const message = await sent('accepted', 'a@far.example', 'b@far.example')
     await report(message, bounce(reported(null)))
     assert.deepEqual(await statesOf(message), ['accepted', 'accepted'])
@@ -160,7 +160,7 @@ onBothEngines('what reports change', (engine) => {
     assert.equal((await suppressionsOf()).length, 1)
   })
 
-  test('forged, expired and unknown return paths drop what comes, unread', async () => {
+  test('forged, expired and unknown return paths drop reports unread', async () => {
     const message = await sent('accepted', 'bob@far.example')
     const localPart = localPartOf(pathOf(message))
     const unread = {
@@ -188,7 +188,7 @@ onBothEngines('what reports change', (engine) => {
     )
   })
 
-  test('a complaint suppresses its recipient once, for what it was reported as', async () => {
+  test('a complaint suppresses its recipient once, for the reason given', async () => {
     const message = await sent('accepted', 'bob@far.example')
     await report(message, complaint({ feedbackType: 'fraud', recipients: ['Bob@far.example'] }))
     await report(message, complaint())
@@ -207,7 +207,7 @@ onBothEngines('what reports change', (engine) => {
   })
 
   for (const status of ['failed', 'complained', 'bounced']) {
-    test(`what is ${status} stays so whatever is reported`, async () => {
+    test(`a recipient that is ${status} stays so whatever is reported`, async () => {
       const message = await sent(status, 'bob@far.example')
       await report(message, bounce(reported('bob@far.example')))
       await report(message, complaint())
@@ -217,7 +217,7 @@ onBothEngines('what reports change', (engine) => {
     })
   }
 
-  /** What our own attempt came to, for the recipient that the worker holds. */
+  /** The outcome of our own attempt, for the recipient that the worker holds. */
   const settleLeased = async (
     { messageId }: { messageId: string },
     status: 'accepted' | 'failed',
@@ -261,7 +261,7 @@ onBothEngines('what reports change', (engine) => {
     ['about to be tried', `status = 'deferred', queue_state = 'ready'`],
     ['being tried', `status = 'queued', queue_state = 'leased', leased_by = 'w'`],
   ] as const) {
-    test(`while a recipient is ${name} a report is to be told again, and what is settled is recorded`, async () => {
+    test(`while a recipient is ${name} a report must be repeated, and settled recipients are recorded`, async () => {
       const message = await sent('queued', 'a@far.example', 'b@far.example')
       await queueAs(message, 0, ACCEPTED)
       await queueAs(message, 1, columns)
@@ -284,7 +284,7 @@ onBothEngines('what reports change', (engine) => {
     })
   }
 
-  test('a bounce is told before the failure of the message, whichever recipient comes last', async () => {
+  test('a bounce is reported before the failure of the message, whichever recipient comes last', async () => {
     const message = await sent('queued', 'a@far.example', 'b@far.example')
     await queueAs(message, 0, ACCEPTED)
     await queueAs(message, 1, `queue_state = 'leased', leased_by = 'w'`)
@@ -296,7 +296,7 @@ onBothEngines('what reports change', (engine) => {
 
   const ALIAS = { originalRecipient: 'rfc822;bob@far.example' }
 
-  test('a mailbox that mail was passed on to may be dead, and the address written to is not', async () => {
+  test('a mailbox that mail was forwarded to may be dead without the original address being dead', async () => {
     const names = [
       'left@other.example',
       'rfc822; left@far.example',
@@ -313,7 +313,7 @@ onBothEngines('what reports change', (engine) => {
   })
 
   for (const bounceClass of ['policy', 'full', 'soft'] as const) {
-    test(`a mailbox that mail was passed on to fails as ${bounceClass} as any other does`, async () => {
+    test(`a mailbox that mail was forwarded to fails as ${bounceClass} as any other does`, async () => {
       const message = await sent('accepted', 'bob@far.example')
       await report(message, bounce(reported('left@other.example', { ...ALIAS, bounceClass })))
       const [delivery] = await deliveriesOf(db(), [message.messageId])
@@ -321,7 +321,7 @@ onBothEngines('what reports change', (engine) => {
     })
   }
 
-  test('a failure at an inbox here, which mail was passed back to, is ignored', async () => {
+  test('a failure at an inbox of the service, to which mail was forwarded back, is ignored', async () => {
     const message = await sent('accepted', 'bob@far.example')
     const here = `${inboxId()}@mailroom.localhost`
     for (const name of [here, here.toUpperCase(), `rfc822;${here.replace('@', '+tag@')}`]) {

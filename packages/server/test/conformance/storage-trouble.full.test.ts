@@ -27,96 +27,78 @@ function isTrouble(kind: string) {
 }
 
 onBothEngines('a store in trouble', (engine) => {
-  test('more writes than may wait are refused at once, and the others are done or refused', async () => {
-    const database = await openDatabase(engine)
-    try {
-      const owner = await addAccount(database.db)
-      const writes = Array.from({ length: WRITE_QUEUE_MAX + 5 }, () =>
-        database.db.write(changeAccount, { id: owner.accountId }),
-      )
-      const settled = await Promise.allSettled(writes)
-      assert.ok(
-        settled
-          .slice(-5)
-          .every((one) => one.status === 'rejected' && isTrouble('busy')(one.reason)),
-      )
-      const refused = settled.filter((one) => one.status === 'rejected')
-      assert.ok(refused.every(({ reason }) => reason instanceof StorageError))
-      if (engine === 'sqlite') assert.equal(refused.length, 5)
-      await database.db.write(changeAccount, { id: owner.accountId })
-    } finally {
-      await database.close()
-    }
+  test('writes beyond the queue limit are refused at once, and the others are done or refused', async () => {
+    await using database = await openDatabase(engine)
+    const owner = await addAccount(database.db)
+    const writes = Array.from({ length: WRITE_QUEUE_MAX + 5 }, () =>
+      database.db.write(changeAccount, { id: owner.accountId }),
+    )
+    const settled = await Promise.allSettled(writes)
+    assert.ok(
+      settled.slice(-5).every((one) => one.status === 'rejected' && isTrouble('busy')(one.reason)),
+    )
+    const refused = settled.filter((one) => one.status === 'rejected')
+    assert.ok(refused.every(({ reason }) => reason instanceof StorageError))
+    if (engine === 'sqlite') assert.equal(refused.length, 5)
+    await database.db.write(changeAccount, { id: owner.accountId })
   })
 
-  test('a port that is closed refuses writes and has no ill effect', async () => {
+  test('a closed port refuses writes without side effects', async () => {
     const database = await openDatabase(engine)
     await database.close()
     await assert.rejects(database.db.write(releaseLeases, {}), isTrouble('unavailable'))
   })
 
-  test('a place where no database can be is refused with its reason', async () => {
+  test('a path where no database can be is refused with its reason', async () => {
     const place =
       engine === 'sqlite' ? '/proc/none/test.db' : 'postgres://nobody@127.0.0.1:1/nothing'
     await assert.rejects(openAt(engine, place), /open database|ECONNREFUSED/)
   })
 })
 
-test('a SQLite database held by another process is busy, is read all the while, and recovers', async () => {
-  const database = await openDatabase('sqlite')
-  try {
-    const owner = await addAccount(database.db)
-    const other = new DatabaseSync(database.place)
-    other.exec('BEGIN IMMEDIATE')
-    const startMs = performance.now()
-    const pod = { ...owner, podId: makeId('pod'), clientId: null, name: null, nowMs: 1 }
-    await assert.rejects(database.db.write(insertPod, pod), isTrouble('busy'))
-    assert.ok(performance.now() - startMs < 30_000)
-    assert.equal((await database.db.read.selectFrom('pods').select('id').execute()).length, 1)
-    await database.db.check()
-    other.exec('ROLLBACK')
-    other.close()
-    await database.db.write(insertPod, pod)
-  } finally {
-    await database.close()
-  }
+test('a SQLite database locked by another process is busy, stays readable, and recovers', async () => {
+  await using database = await openDatabase('sqlite')
+  const owner = await addAccount(database.db)
+  const other = new DatabaseSync(database.place)
+  other.exec('BEGIN IMMEDIATE')
+  const startMs = performance.now()
+  const pod = { ...owner, podId: makeId('pod'), clientId: null, name: null, nowMs: 1 }
+  await assert.rejects(database.db.write(insertPod, pod), isTrouble('busy'))
+  assert.ok(performance.now() - startMs < 30_000)
+  assert.equal((await database.db.read.selectFrom('pods').select('id').execute()).length, 1)
+  await database.db.check()
+  other.exec('ROLLBACK')
+  other.close()
+  await database.db.write(insertPod, pod)
 })
 
-test('the log of a SQLite database is emptied after what was erased, and not for the sake of jobs', async () => {
-  const database = await openDatabase('sqlite')
-  try {
-    const owner = await addAccount(database.db)
-    const logBytes = () => statSync(`${database.place}-wal`).size
-    const id = makeId('job')
-    await database.db.write(enqueueJob, { id, kind: 'none', payload: {}, runAtMs: 1, nowMs: 1 })
-    const claim = { worker: 'worker', nowMs: 2, leaseMs: 1_000, limit: 10 }
-    await database.db.write(claimJobs, claim)
-    await database.db.write(renewLease, { id, worker: 'worker', untilMs: 3_000 })
-    await database.db.write(retryJob, { id, worker: 'worker', runAtMs: 1 })
-    await database.db.write(claimJobs, claim)
-    await database.db.write(completeJob, { id, worker: 'worker' })
-    // After the answers: the writer empties the log when it has nothing else to do.
-    await database.db.write(changeAccount, { id: owner.accountId })
-    assert.ok(logBytes() > 0)
-    await database.db.write(purgeInboxStep, { inboxId: 'inb_unknown' })
-    await until(async () => logBytes() === 0)
-  } finally {
-    await database.close()
-  }
+test('the log of a SQLite database is emptied after erasures, and not for jobs', async () => {
+  await using database = await openDatabase('sqlite')
+  const owner = await addAccount(database.db)
+  const logBytes = () => statSync(`${database.place}-wal`).size
+  const id = makeId('job')
+  await database.db.write(enqueueJob, { id, kind: 'none', payload: {}, runAtMs: 1, nowMs: 1 })
+  const claim = { worker: 'worker', nowMs: 2, leaseMs: 1_000, limit: 10 }
+  await database.db.write(claimJobs, claim)
+  await database.db.write(renewLease, { id, worker: 'worker', untilMs: 3_000 })
+  await database.db.write(retryJob, { id, worker: 'worker', runAtMs: 1 })
+  await database.db.write(claimJobs, claim)
+  await database.db.write(completeJob, { id, worker: 'worker' })
+  // After the answers: the writer empties the log when it is idle.
+  await database.db.write(changeAccount, { id: owner.accountId })
+  assert.ok(logBytes() > 0)
+  await database.db.write(purgeInboxStep, { inboxId: 'inb_unknown' })
+  await until(async () => logBytes() === 0)
 })
 
-test('PostgreSQL ends the transaction of a machine that died in it, and with it the locks', async () => {
-  const database = await openDatabase('postgres')
-  try {
-    const query = CompiledQuery.raw('show idle_in_transaction_session_timeout')
-    const { rows } = await database.db.read.executeQuery(query)
-    assert.deepEqual(rows, [{ idle_in_transaction_session_timeout: '20s' }])
-  } finally {
-    await database.close()
-  }
+test('PostgreSQL ends the transaction of a machine that died during it, and releases its locks', async () => {
+  await using database = await openDatabase('postgres')
+  const query = CompiledQuery.raw('show idle_in_transaction_session_timeout')
+  const { rows } = await database.db.read.executeQuery(query)
+  assert.deepEqual(rows, [{ idle_in_transaction_session_timeout: '20s' }])
 })
 
-test('a PostgreSQL server that ends is unavailable, and serves again when it is back', async () => {
+test('a PostgreSQL server that ends is unavailable, and works again when it is back', async () => {
   const cluster = await startPostgres()
   try {
     const place = await createTestDatabase(cluster.url)
@@ -129,7 +111,7 @@ test('a PostgreSQL server that ends is unavailable, and serves again when it is 
       ['mailroom'],
     )
     await admin.end()
-    // A connection may be found dead only when it is used.
+    // A dead connection may be noticed only when it is used.
     await until(async () => {
       const outcome = await db.write(changeAccount, { id: owner.accountId }).catch((error) => error)
       assert.ok(!(outcome instanceof Error) || isTrouble('unavailable')(outcome), String(outcome))

@@ -25,12 +25,12 @@ function openPressure(all: Partial<WriteLoad>, own: Partial<WriteLoad> = all) {
   return { ...pressure, time }
 }
 
-test('a burst of any size is taken while no write has waited for long', () => {
+test('a burst of any size is accepted while no write has waited for long', () => {
   const { mayTake, mayTakeOf } = openPressure({ waiting: 2_000, oldestMs: STRAINED_WRITE_MS - 1 })
   assert.ok(mayTake(2_000) && mayTakeOf('a'))
 })
 
-test('a slow store is given what it is getting done, and no more', () => {
+test('a slow store gets as many writes as it completes, and no more', () => {
   const oldestMs = STRAINED_WRITE_MS
   const few = openPressure({ waiting: STRAINED_WRITES_MIN - 1, oldestMs })
   assert.ok(few.mayTake() && few.mayTakeOf('a') && few.isStrained())
@@ -43,7 +43,7 @@ test('a slow store is given what it is getting done, and no more', () => {
   assert.ok(quick.mayTake() && quick.mayTakeOf('a'))
 })
 
-test('a store that is away is tried now and then', () => {
+test('a store that is down gets a trial now and then', () => {
   const { mayTake, mayTakeOf, time } = openPressure({ failures: STORE_FAILURES_MAX })
   assert.ok(mayTake())
   assert.ok(mayTakeOf('a'), 'it goes on with what it was let through for')
@@ -53,7 +53,7 @@ test('a store that is away is tried now and then', () => {
   assert.ok(!mayTake())
 })
 
-test('an account that its own writes fail for is put off alone', () => {
+test('an account whose own writes fail is deferred alone', () => {
   const { mayTake, mayTakeOf } = openPressure({}, { failures: STORE_FAILURES_MAX })
   assert.ok(mayTakeOf('a'))
   assert.ok(!mayTakeOf('a'))

@@ -36,94 +36,82 @@ onBothEngines('stored octets', (engine) => {
     await Promise.all(work)
   }
 
-  test('are those of the rows, whoever writes at once, and go with their inbox', async () => {
-    const database = await openDatabase(engine)
-    try {
-      const { db } = database
-      const owner = await addAccount(db)
-      const inboxIds = [await addInbox(db, owner), await addInbox(db, owner)]
-      await fill(database, owner, inboxIds)
-      await assertStoredCounted(db)
-      const counters = await db.read.selectFrom('inbox_counters').selectAll().execute()
-      const { storedBytes } = await readStored(db, owner.accountId)
-      assert.equal(
-        storedBytes,
-        counters.reduce((sum, row) => sum + row.stored_bytes, 0),
-      )
-      const [going = '', staying = ''] = inboxIds
-      const { accountId } = owner
-      await db.write(removeInbox, { accountId, inboxId: going, jobId: makeId('job'), nowMs: 1 })
-      const left = counters.find((row) => row.inbox_id === staying)?.stored_bytes
-      assert.equal((await readStored(db, accountId)).storedBytes, left)
-      assert.equal((await readStored(db, (await addAccount(db)).accountId)).storedBytes, 0)
-    } finally {
-      await database.close()
-    }
+  test('equal the rows under concurrent writes, and are removed with their inbox', async () => {
+    await using database = await openDatabase(engine)
+    const { db } = database
+    const owner = await addAccount(db)
+    const inboxIds = [await addInbox(db, owner), await addInbox(db, owner)]
+    await fill(database, owner, inboxIds)
+    await assertStoredCounted(db)
+    const counters = await db.read.selectFrom('inbox_counters').selectAll().execute()
+    const { storedBytes } = await readStored(db, owner.accountId)
+    assert.equal(
+      storedBytes,
+      counters.reduce((sum, row) => sum + row.stored_bytes, 0),
+    )
+    const [going = '', staying = ''] = inboxIds
+    const { accountId } = owner
+    await db.write(removeInbox, { accountId, inboxId: going, jobId: makeId('job'), nowMs: 1 })
+    const left = counters.find((row) => row.inbox_id === staying)?.stored_bytes
+    assert.equal((await readStored(db, accountId)).storedBytes, left)
+    assert.equal((await readStored(db, (await addAccount(db)).accountId)).storedBytes, 0)
   })
 
-  test('of programs of before are counted once, also while others write', async () => {
-    const database = await openDatabase(engine)
-    try {
-      const { db } = database
-      const owner = await addAccount(db)
-      const inboxIds = [await addInbox(db, owner), await addInbox(db, owner)]
-      await fill(database, owner, inboxIds)
-      const keptOut = inboxIds.map((inboxId) => ({
-        ...owner,
-        inboxId,
-        domainId: null,
-        quarantinedId: makeId('qua'),
-        toAddr: 'someone@mailroom.localhost',
-        deliveryRole: 'to' as const,
-        reason: 'blocked' as const,
-        ruleId: null,
-      }))
-      await db.write(storeReceived, { ...arriving(owner, []), keptOut })
-      await runSql(
-        database,
-        'update inbox_counters set stored_bytes = 0, counted_position = 0, quarantined_bytes = 0',
-      )
-      await runSql(database, 'update quarantined_messages set size_bytes = null')
-      const { signal } = new AbortController()
-      await Promise.all([
-        fill(database, owner, inboxIds),
-        countOldStored({ db }, signal),
-        countOldStored({ db: await database.openAgain() }, signal),
-      ])
-      await countOldStored({ db }, signal)
-      await assertStoredCounted(db)
-    } finally {
-      await database.close()
-    }
+  test('written by earlier programs are counted once, even during other writes', async () => {
+    await using database = await openDatabase(engine)
+    const { db } = database
+    const owner = await addAccount(db)
+    const inboxIds = [await addInbox(db, owner), await addInbox(db, owner)]
+    await fill(database, owner, inboxIds)
+    const keptOut = inboxIds.map((inboxId) => ({
+      ...owner,
+      inboxId,
+      domainId: null,
+      quarantinedId: makeId('qua'),
+      toAddr: 'someone@mailroom.localhost',
+      deliveryRole: 'to' as const,
+      reason: 'blocked' as const,
+      ruleId: null,
+    }))
+    await db.write(storeReceived, { ...arriving(owner, []), keptOut })
+    await runSql(
+      database,
+      'update inbox_counters set stored_bytes = 0, counted_position = 0, quarantined_bytes = 0',
+    )
+    await runSql(database, 'update quarantined_messages set size_bytes = null')
+    const { signal } = new AbortController()
+    await Promise.all([
+      fill(database, owner, inboxIds),
+      countOldStored({ db }, signal),
+      countOldStored({ db: await database.openAgain() }, signal),
+    ])
+    await countOldStored({ db }, signal)
+    await assertStoredCounted(db)
   })
 
-  test('of the operator’s mail are bounded: the oldest go, with their bytes', async () => {
-    const database = await openDatabase(engine)
-    try {
-      const { db } = database
-      const owner = await addAccount(db)
-      const take = async (size_bytes: number) => {
-        const { raw, ...rest } = arriving(owner, [])
-        const postmaster = { recipient: 'postmaster@mailroom.localhost' }
-        const large = { ...raw, size_bytes, content: null }
-        const outcome = await db.write(storeReceived, { ...rest, raw: large, postmaster })
-        assert.equal(outcome.isKept, true)
-        return { id: raw.id, gone: outcome.blobIds }
-      }
-      const first = await take(40 << 20)
-      const second = await take(40 << 20)
-      const third = await take(30 << 20)
-      assert.deepEqual([first.gone, second.gone, third.gone], [[], [], [first.id]])
-      const rows = await db.read.selectFrom('postmaster_messages').select('raw_id').execute()
-      assert.deepEqual(new Set(rows.map(({ raw_id }) => raw_id)), new Set([second.id, third.id]))
-      const raws = await db.read.selectFrom('raw_messages').select('id').execute()
-      assert.equal(raws.length, 2)
-      await db.write(purgeExpiredStep, { nowMs: 1e15 })
-      for (let n = 0; n < 1_005; n++) await take(1)
-      const kept = await db.read.selectFrom('postmaster_messages').select('raw_id').execute()
-      assert.equal(kept.length, 1_000)
-    } finally {
-      await database.close()
+  test('of the operator’s mail are bounded: the oldest is removed with its bytes', async () => {
+    await using database = await openDatabase(engine)
+    const { db } = database
+    const owner = await addAccount(db)
+    const take = async (size_bytes: number) => {
+      const { raw, ...rest } = arriving(owner, [])
+      const postmaster = { recipient: 'postmaster@mailroom.localhost' }
+      const large = { ...raw, size_bytes, content: null }
+      const outcome = await db.write(storeReceived, { ...rest, raw: large, postmaster })
+      assert.equal(outcome.isKept, true)
+      return { id: raw.id, gone: outcome.blobIds }
     }
+    const first = await take(40 << 20)
+    const second = await take(40 << 20)
+    const third = await take(30 << 20)
+    assert.deepEqual([first.gone, second.gone, third.gone], [[], [], [first.id]])
+    const rows = await db.read.selectFrom('postmaster_messages').select('raw_id').execute()
+    assert.deepEqual(new Set(rows.map(({ raw_id }) => raw_id)), new Set([second.id, third.id]))
+    const raws = await db.read.selectFrom('raw_messages').select('id').execute()
+    assert.equal(raws.length, 2)
+    await db.write(purgeExpiredStep, { nowMs: 1e15 })
+    for (let n = 0; n < 1_005; n++) await take(1)
+    const kept = await db.read.selectFrom('postmaster_messages').select('raw_id').execute()
+    assert.equal(kept.length, 1_000)
   })
 })

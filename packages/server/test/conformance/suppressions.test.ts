@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { openDeliveryQueue } from '#delivery/deliver.ts'
 import { listCaptured, removeCaptured } from '#outbound/captured-message-rows.ts'
 import {
@@ -7,7 +7,6 @@ import {
   insertSuppression,
   listSuppressions,
 } from '#outbound/suppression-rows.ts'
-import type { Db } from '#schema/tables.ts'
 import { deliverDeps, deliveriesOf, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -17,20 +16,16 @@ import {
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const NEVER = AbortSignal.any([])
 const START_MS = Date.UTC(2026, 10, 20, 12)
 
 onBothEngines('suppressions and the sandbox', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let others: Db
   let owner: Owner
-  before(async () => {
-    db = database.db
-    others = engine === 'postgres' ? await database.openAgain() : db
-  })
+  const db = prepared(() => database.db)
+  const others = prepared(() => database.openOther())
   beforeEach(async () => {
     owner = await addAccount(db)
   })
@@ -56,7 +51,7 @@ onBothEngines('suppressions and the sandbox', (engine) => {
   const unsuppress = (addressKey: string, on = db) =>
     on.write(deleteSuppression, { accountId: owner.accountId, addressKey })
 
-  test('the total is true whoever adds and removes at the same moment', async () => {
+  test('the total is right under concurrent additions and removals', async () => {
     await Promise.all(
       Array.from({ length: 60 }, async (_, index) => {
         const address = `r${index % 10}@far.example`
@@ -69,7 +64,7 @@ onBothEngines('suppressions and the sandbox', (engine) => {
     assert.equal(suppressions.length, total)
   })
 
-  test('the list of one address counts it, on any page, and counts nothing that is not there', async () => {
+  test('the list of one address counts it, on any page, and does not count a missing one', async () => {
     await suppress('bob@far.example')
     const addressKey = 'bob@far.example'
     assert.equal((await list({ addressKey })).suppressions.length, 1)
@@ -81,7 +76,7 @@ onBothEngines('suppressions and the sandbox', (engine) => {
     }
   })
 
-  test('the sandbox captures a transaction once, behaves as addresses are named, and is cleared', async () => {
+  test('the sandbox captures a transaction once, applies special addresses, and is cleared', async () => {
     const inboxId = await addInbox(db, owner)
     const clock = stillClock(START_MS)
     const recipients = [

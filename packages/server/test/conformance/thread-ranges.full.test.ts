@@ -3,34 +3,25 @@ import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { listThreads, setThreadRead } from '#mailbox/thread-rows.ts'
-import type { Db } from '#schema/tables.ts'
-import {
-  addAccount,
-  addInbox,
-  arriving,
-  type Owner,
-  openDatabase,
-} from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const COUNT = 7_000
-/** As the code under test has it; the rows are made by hand here. */
+/** The same as in the code under test, because the rows are made by hand here. */
 const RANGE_POSITIONS = 2_048
 
 onBothEngines('threads of a large inbox', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let owner: Owner
   let inboxId: string
+  const db = prepared(() => database.db)
+  const owner = prepared(() => addAccount(db))
   before(async () => {
-    db = database.db
-    owner = await addAccount(db)
     inboxId = await addInbox(db, owner)
     await fill()
   })
 
-  /** `COUNT` threads of a message each, as if they had come one after the other. */
+  /** `COUNT` threads of a message each, as if they had arrived one after the other. */
   async function fill(): Promise<void> {
     await db.write(storeReceived, arriving(owner, [inboxId], { key: 'root' }))
     const numbers = `with recursive n (i) as (select 2 union all select i + 1 from n where i < ${COUNT})`
@@ -114,12 +105,12 @@ onBothEngines('threads of a large inbox', (engine) => {
     }
   }
 
-  test('every page is that of the whole list', async () => {
+  test('every page equals a range of the whole list', async () => {
     await assertRangesRight()
     await assertPagesRight()
   })
 
-  test('every page stays so when threads are marked, answered and added', async () => {
+  test('every page still does after threads are marked, answered and added', async () => {
     const rows = await db.read.selectFrom('threads').select('id').orderBy('last_position').execute()
     const ids = rows.map(({ id }) => id)
     const answer = (at: number) => {

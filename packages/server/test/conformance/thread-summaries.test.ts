@@ -13,15 +13,13 @@ import {
   addInbox,
   arriving,
   makeId,
-  type Owner,
   openDatabase,
   openGrouping,
   receiveTogether,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 import { queueAll, sending } from './sending.ts'
 
 const STEPS = sizeOf('TEST_MAILROOM_SUMMARY_STEPS', { usual: 60, long: 3_000 })
@@ -30,26 +28,22 @@ const OWN = 'someone@mailroom.localhost'
 type ModelMessage = { id: string; direction: string; people: string[]; text: string; atMs: number }
 type ModelThread = { id: string; messages: ModelMessage[]; readAt: number; isRead: boolean }
 
-/** Columns that programs of before know nothing of. */
+/** Columns that earlier programs do not know. */
 const NEW_COLUMNS = ['participants', 'snippet', 'summary_count', 'read_count'] as const
 
 onEachEngine('summaries of threads', (engine) => {
-  let database: TestDatabase
-  let db: Db
   let grouping: Db | null = null
-  let owner: Owner
+  const database = opened(() => openDatabase(engine))
+  const db = prepared(() => database.db)
+  const owner = prepared(() => addAccount(db))
   before(async () => {
-    database = await openDatabase(engine)
-    db = database.db
-    owner = await addAccount(db)
     if (engine === 'postgres') grouping = (await openGrouping(database.place)).db
   })
   after(async () => {
     await grouping?.close()
-    await database.close()
   })
 
-  /** What a program of before does: the same, without the columns that it does not know. */
+  /** The write of an earlier program, without the columns that it does not know. */
   async function asBefore(inboxId: string, write: () => Promise<void>): Promise<void> {
     const read = () =>
       db.read
@@ -118,7 +112,7 @@ onEachEngine('summaries of threads', (engine) => {
     assert.deepEqual(again, { ...page, found: [] })
   }
 
-  /** Random mail in one inbox; `isOld` says of each step whether a program of before does it. */
+  /** Random mail in one inbox; `isOld` says of each step whether an earlier program does it. */
   async function live(seed: number, isOld: (roll: Dice) => boolean) {
     const roll = seededDice(seed)
     const inboxId = await addInbox(db, owner)
@@ -164,7 +158,7 @@ onEachEngine('summaries of threads', (engine) => {
       nowMs += 1
       const input = sending(owner, inboxId, {
         recipients: people,
-        strangers: [],
+        coldRecipients: [],
         nowMs,
         ...(parent && { thread: { kind: 'reply', id: parent.id, messageCount: null } }),
       })
@@ -209,7 +203,7 @@ onEachEngine('summaries of threads', (engine) => {
     ['this program and one of before beside it', (roll: Dice) => roll(3) === 0],
     ['one of before', () => true],
   ] as const) {
-    test(`are those of the messages after anything that happened in ${name}`, async () => {
+    test(`equal those computed from the messages after random operations in ${name}`, async () => {
       const seed = systemClock.now()
       try {
         await live(seed, isOld)
@@ -219,7 +213,7 @@ onEachEngine('summaries of threads', (engine) => {
     })
   }
 
-  test('that were found out are not kept where a message came or the thread was read meanwhile', async () => {
+  test('are not stored if a message arrived or the thread was read during their computation', async () => {
     const inboxId = await addInbox(db, owner)
     const place = { ...owner, inboxId, isRead: null, limit: 10, offset: 0 }
     await asBefore(inboxId, async () => {
@@ -242,7 +236,7 @@ onEachEngine('summaries of threads', (engine) => {
       after?.threads.map(({ unreadCount }) => unreadCount),
       [2, 0],
     )
-    // Of another account nothing is changed.
+    // Of another account nothing changes.
     const summaries = (after?.found ?? []).map((one) => ({ ...one, snippet: 'stolen' }))
     const other = await addAccount(db)
     await db.write(keepThreadSummaries, { accountId: other.accountId, inboxId, summaries })

@@ -11,7 +11,12 @@ import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
-import { claimReady, type StillClock, stillClock } from '#test/conformance/delivering.ts'
+import {
+  claimGroup,
+  claimReady,
+  type StillClock,
+  stillClock,
+} from '#test/conformance/delivering.ts'
 import {
   addAccount,
   addInbox,
@@ -32,7 +37,7 @@ import {
 } from '#test/conformance/webhooking.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 import { deliverWebhook, openWebhookQueue } from '#webhooks/deliver-webhooks.ts'
 import { openFanOut } from '#webhooks/open-webhooks.ts'
 import {
@@ -55,14 +60,11 @@ const NEVER = AbortSignal.any([])
 
 onBothEngines('deliveries of webhooks', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
   let owner: Owner
   let inboxId: string
   let webhookId: string
   let clock: StillClock
-  before(async () => {
-    db = database.db
-  })
+  const db = prepared(() => database.db)
   beforeEach(async () => {
     for (const table of ['webhook_deliveries', 'webhooks', 'events']) {
       await runSql(database, `delete from ${table}`)
@@ -73,7 +75,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     webhookId = await addWebhook(db, owner)
   })
 
-  /** A message arrives and is to be told. */
+  /** A message arrives and causes an event. */
   const happen = async (count = 1) => {
     const input = arriving(
       owner,
@@ -89,7 +91,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const post: HttpPost = typeof answer === 'function' ? answer : () => Promise.resolve(answer)
     return openWebhookQueue(webhookDeps(db, clock, post), worker)
   }
-  /** Attempts all that is due, once; how many. */
+  /** Attempts all due deliveries once; returns their number. */
   const attempt = async (answer: Answer, signal = NEVER) => {
     const queue = queueWith(answer)
     await queue.readyDue()
@@ -137,7 +139,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     })
   }
 
-  test('one event to several webhooks is read once, and each says what it takes', async () => {
+  test('one event for several webhooks is read once, and each delivery counts its own size', async () => {
     const others = await Promise.all(Array.from({ length: 4 }, () => addWebhook(db, owner)))
     await happen()
     let [reads, posted] = [0, '']
@@ -172,24 +174,21 @@ onBothEngines('deliveries of webhooks', (engine) => {
     )
   })
 
-  test('an event that was not to be made into a request is tried again and blames nobody', async () => {
+  test('an event that could not be made into a request is tried again and blames no receiver', async () => {
     await happen()
     const other = webhookDeps(db, clock)
     const queue = openWebhookQueue(
       { ...other, sealer: { seal: other.sealer.seal, open: () => null } },
       'host job',
     )
-    const [group] = queue.group(
-      await queue.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(queue, owner.accountId, webhookId)
     assert.equal(await queue.deliver(group, NEVER), 'returned')
     const { status, error } = await rowOf()
     assert.deepEqual([status, error], ['pending', 'internal_error'])
     assert.equal((await webhook()).failingSinceMs, null)
   })
 
-  test('a URL that is not allowed any more is not posted to', async () => {
+  test('a URL that is no longer allowed gets no request', async () => {
     webhookId = await addWebhook(db, owner, { url: 'http://127.0.0.1/hook' })
     await runSql(database, `delete from webhooks where id != '${webhookId}'`)
     await happen()
@@ -197,7 +196,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     assert.equal((await rowOf()).error, 'forbidden_address')
   })
 
-  test('the first failure since a success counts the days, and a success ends them', async () => {
+  test('the first failure since a success starts the days of failing, and a success ends them', async () => {
     await happen()
     await attempt(REFUSED)
     clock.advance(MINUTE_MS)
@@ -208,7 +207,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     assert.equal((await webhook()).failingSinceMs, null)
   })
 
-  test('what waits for a disabled webhook fails at its turn, unposted and uncounted', async () => {
+  test('a delivery that waits for a disabled webhook fails when it is due, unposted and uncounted', async () => {
     await happen()
     await attempt(REFUSED)
     await runSql(database, 'update webhooks set is_enabled = 0')
@@ -221,7 +220,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     )
   })
 
-  test('what went to a disabled webhook is not retried by hand, and a late end keeps the answer', async () => {
+  test('a delivery to a disabled webhook is not retried by hand, and a late outcome does not change it', async () => {
     await happen()
     await attempt(answered(200, 'taken'))
     const answeredRow = await rowOf()
@@ -231,7 +230,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     assert.equal(await db.write(retryWebhookDelivery, retry), 'disabled')
     assert.deepEqual(await rowOf(), answeredRow)
 
-    // Disabled between the retry and its turn.
+    // Disabled between the retry and its attempt.
     await runSql(database, 'update webhooks set is_enabled = 1')
     assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
     await runSql(database, 'update webhooks set is_enabled = 0')
@@ -243,7 +242,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     assert.equal(await db.write(retryWebhookDelivery, retry), 'not_found')
   })
 
-  test('the time of the last attempt is that of one that was made, not of a lease', async () => {
+  test('the time of the last attempt is that of a real attempt, not of a lease', async () => {
     await happen()
     const queue = queueWith(ANSWERED)
     const lanes = [{ account: owner.accountId, lane: webhookId, limit: 1 }]
@@ -259,7 +258,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     assert.equal(await lastAttempt(), START_MS)
     await queue.giveBack(held)
     assert.equal(await lastAttempt(), START_MS)
-    // Told when it began, whenever it ends.
+    // The time of its beginning, whenever it ends.
     await attempt(async () => {
       clock.advance(10_000)
       return ANSWERED
@@ -267,14 +266,11 @@ onBothEngines('deliveries of webhooks', (engine) => {
     assert.equal(await lastAttempt(), START_MS + MINUTE_MS)
   })
 
-  test('an answer that broke off is kept with the error, and its receiver is not one that answers', async () => {
+  test('an interrupted answer is kept with the error, and its receiver counts as not answering', async () => {
     await happen()
     const stalled = { status: 200, body: 'half of' }
     const queue = queueWith({ kind: 'failed', error: 'timeout', answer: stalled, latencyMs: 9 })
-    const [group] = queue.group(
-      await queue.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(queue, owner.accountId, webhookId)
     assert.equal(await queue.deliver(group, NEVER), 'unreached')
     const { status, error, response_status, response_body } = await rowOf()
     assert.deepEqual(
@@ -283,7 +279,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     )
   })
 
-  test('a delivery of what is gone is removed: the event, the message, the webhook', async () => {
+  test('a delivery of a deleted event, message or webhook is removed', async () => {
     const gone = ['delete from events', 'delete from messages', 'delete from webhooks']
     for (const removal of gone) {
       await happen()
@@ -293,7 +289,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     }
   })
 
-  test('an outcome is its account’s: it takes that one’s turn, and changes nothing of another', async () => {
+  test('an outcome counts for its own account in scheduling, and changes nothing of another', async () => {
     await happen()
     const stranger = await addAccount(db)
     const seen: number[] = []
@@ -318,36 +314,27 @@ onBothEngines('deliveries of webhooks', (engine) => {
       webhookDeps(paced.db, clock, () => Promise.resolve(ANSWERED)),
       'job',
     )
-    const [group] = queue.group(
-      await queue.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(queue, owner.accountId, webhookId)
     await queue.deliver(group, NEVER)
     assert.deepEqual(seen, [1])
     assert.equal((await rowOf()).status, 'succeeded')
   })
 
-  test('a lease that is lost is settled by whoever has it now', async () => {
+  test('a delivery whose lease was lost is settled by its new worker', async () => {
     await happen()
     const slow = queueWith(ANSWERED, 'slow job')
-    const [group] = slow.group(
-      await slow.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(slow, owner.accountId, webhookId)
     clock.advance(WEBHOOK_LEASE_MS + 1)
     const quick = queueWith(answered(500), 'quick job')
     await quick.readyDue()
-    const [taken] = quick.group(
-      await quick.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
-    )
-    assert.ok(taken)
+    const taken = await claimGroup(quick, owner.accountId, webhookId)
     assert.equal(await slow.deliver(group, NEVER), 'returned')
     await quick.deliver(taken, NEVER)
     const { status, attempts, response_status } = await rowOf()
     assert.deepEqual([status, attempts, response_status], ['pending', 2, 500])
   })
 
-  test('a lease that is lost during the attempt leaves the outcome to who has it now', async () => {
+  test('a lease lost during the attempt leaves the outcome to the new worker', async () => {
     await happen()
     const quick = queueWith(answered(500), 'quick job')
     let isTaken = false
@@ -358,17 +345,14 @@ onBothEngines('deliveries of webhooks', (engine) => {
         (await quick.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }])).length === 1
       return ANSWERED
     }, 'slow job')
-    const [group] = slow.group(
-      await slow.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(slow, owner.accountId, webhookId)
     await slow.deliver(group, NEVER)
     assert.ok(isTaken)
     const { status, leased_by } = await rowOf()
     assert.deepEqual([status, leased_by], ['pending', 'quick job'])
   })
 
-  test('an outcome whose lease has ended counts while nobody has taken the delivery up', async () => {
+  test('an outcome counts after the end of the lease, while no other worker has the delivery', async () => {
     await happen()
     const other = queueWith(answered(500), 'other job')
     const slow = queueWith(async () => {
@@ -376,25 +360,19 @@ onBothEngines('deliveries of webhooks', (engine) => {
       await other.readyDue()
       return ANSWERED
     }, 'slow job')
-    const [group] = slow.group(
-      await slow.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(slow, owner.accountId, webhookId)
     await slow.deliver(group, NEVER)
     const { status, queue_state } = await rowOf()
     assert.deepEqual([status, queue_state], ['succeeded', null])
   })
 
-  test('an outcome that comes late does not stand for an attempt that was asked for since', async () => {
+  test('a late outcome does not settle an attempt that was requested since', async () => {
     await happen()
     const other = queueWith(answered(500), 'other job')
     const slow = queueWith(async () => {
       clock.advance(WEBHOOK_LEASE_MS + 1)
       await other.readyDue()
-      const [group] = other.group(
-        await other.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
-      )
-      assert.ok(group)
+      const group = await claimGroup(other, owner.accountId, webhookId)
       await other.deliver(group, NEVER)
       await runSql(database, `update webhook_deliveries set status = 'failed', queue_state = null`)
       const { accountId } = owner
@@ -407,23 +385,20 @@ onBothEngines('deliveries of webhooks', (engine) => {
       assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
       return ANSWERED
     }, 'slow job')
-    const [group] = slow.group(
-      await slow.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
-    )
-    assert.ok(group)
+    const group = await claimGroup(slow, owner.accountId, webhookId)
     await slow.deliver(group, NEVER)
     const { status, queue_state, response_status } = await rowOf()
     assert.deepEqual([status, queue_state, response_status], ['pending', 'ready', 500])
   })
 
-  test('what was cut at the end of the service is as it was before', async () => {
+  test('an attempt cut by the end of the service leaves its delivery unchanged', async () => {
     await happen()
     const fresh = await rowOf()
     await attempt({ kind: 'failed', error: 'cut', latencyMs: 1 })
     assert.deepEqual(await rowOf(), fresh)
   })
 
-  test('a start takes back what its own instance held', async () => {
+  test('a start takes back the deliveries of its own instance', async () => {
     await happen(2)
     const lanes = [{ account: owner.accountId, lane: webhookId, limit: 1 }]
     await queueWith(ANSWERED, 'host-1 job').claim(lanes)
@@ -448,7 +423,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
       leaseUntilMs: clock.steady() + (fields.leaseMs ?? WEBHOOK_LEASE_MS),
     })
 
-  test('a test whose process is gone has failed, and is attempted again by hand alone', async () => {
+  test('a test whose process died has failed, and is attempted again only by hand', async () => {
     const gone: [string, () => Promise<unknown>][] = [
       ['its lease ended', () => queueWith(ANSWERED).readyDue()],
       ['a start took it back', () => db.write(webhookQueue.release, { instance: null })],
@@ -472,7 +447,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
         ],
         name,
       )
-      // Nor does its outcome count that comes later still.
+      // Nor does its outcome count that arrives even later.
       const late = webhookDeps(db, clock)
       await deliverWebhook(late, held, { worker: 'test job', signal: NEVER })
       assert.equal(await attempt(ANSWERED), 1, 'the other one')
@@ -486,7 +461,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     }
   })
 
-  test('a test that is cut has failed, also one that was retried by hand', async () => {
+  test('an interrupted test has failed, even one that was retried by hand', async () => {
     const cut: HttpPostOutcome = { kind: 'failed', error: 'cut', latencyMs: 1 }
     const held = await addTest()
     assert.ok(held)
@@ -526,7 +501,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     assert.equal(await findWebhookDelivery(db, { ...foreign, deliveryId }), null)
   })
 
-  test(`of deliveries beyond ${COUNTED_MAX} a list has none, at the price of none`, async () => {
+  test(`beyond ${COUNTED_MAX} deliveries a page is empty, and costs no more`, async () => {
     const { accountId } = owner
     const row = `'${accountId}', '${webhookId}', 'evt_x', 'message.received', 'failed', 1, 1`
     const numbers =
@@ -555,7 +530,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     }
   })
 
-  test('deliveries go with their webhook, with their inbox, and after thirty days', async () => {
+  test('deliveries are removed with their webhook, with their inbox, and after thirty days', async () => {
     const count = PURGE_STEP_ROWS + 1
     const purges = [
       () => db.write(purgeWebhookStep, { webhookId }),
@@ -587,7 +562,7 @@ suite('locks on deliveries of webhooks', () => {
   })
   beforeEach(async () => {
     await runSql(database, 'truncate webhook_deliveries')
-    // As they lie, the later one comes first.
+    // In the order of insertion, the higher id comes first.
     for (const id of [HIGH, LOW]) {
       await runSql(
         database,
@@ -617,14 +592,14 @@ suite('locks on deliveries of webhooks', () => {
   const ids = [HIGH, LOW]
   const writes: [string, () => Promise<unknown>][] = [
     [
-      'what gives back',
+      'the return of deliveries',
       () => database.db.write(webhookQueue.giveBack, { worker: 'a worker', ids }),
     ],
-    ['what drops', () => database.db.write(dropWebhookDeliveries, { ids })],
-    ['what purges', () => database.db.write(purgeWebhookStep, { webhookId: 'whk_1' })],
+    ['their removal', () => database.db.write(dropWebhookDeliveries, { ids })],
+    ['the purge of a webhook', () => database.db.write(purgeWebhookStep, { webhookId: 'whk_1' })],
   ]
   for (const [name, write] of writes) {
-    test(`${name} several locks the first of them first`, async () => {
+    test(`${name} locks several deliveries in the order of their ids`, async () => {
       await holder.query('begin')
       await holder.query(lock(LOW))
       const written = write()
@@ -638,7 +613,7 @@ suite('locks on deliveries of webhooks', () => {
     })
   }
 
-  test('what removes old ones passes over one that is in use', async () => {
+  test('the removal of old deliveries skips one that is in use', async () => {
     await holder.query('begin')
     await holder.query(lock(LOW))
     try {

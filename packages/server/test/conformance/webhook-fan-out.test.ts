@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findReaderPosition, readLogHead } from '#events/event-rows.ts'
 import { LOG_STEP_EVENTS, LOG_UNKEPT_EVENTS_MAX } from '#events/follow-log.ts'
@@ -19,7 +19,7 @@ import {
 } from '#test/conformance/open-database.ts'
 import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/webhooking.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onBothEngines, opened, prepared } from '#test/world.ts'
 import { openFanOut } from '#webhooks/open-webhooks.ts'
 import { addWebhookTest } from '#webhooks/webhook-queue-rows.ts'
 import { changeWebhook } from '#webhooks/webhook-rows.ts'
@@ -27,17 +27,13 @@ import { changeWebhook } from '#webhooks/webhook-rows.ts'
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 60 * MINUTE_MS
 
-onBothEngines('events on their way to webhooks', (engine) => {
+onBothEngines('events for webhooks', (engine) => {
   const database = opened(() => openDatabase(engine))
-  let db: Db
-  let others: Db
   let owner: Owner
   let inboxId: string
   let clock: StillClock
-  before(async () => {
-    db = database.db
-    others = engine === 'postgres' ? await database.openAgain() : db
-  })
+  const db = prepared(() => database.db)
+  const others = prepared(() => database.openOther())
   beforeEach(async () => {
     for (const table of ['webhook_deliveries', 'webhooks', 'events']) {
       await runSql(database, `delete from ${table}`)
@@ -55,7 +51,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
     }
   }
   const fanOut = (on = db, onAdded = () => {}) => openFanOut(webhookDeps(on, clock), onAdded)
-  /** A message arrives; the id of its event. */
+  /** A message arrives; returns the id of its event. */
   const arrive = async (inboxes = [inboxId], atMs = clock.now(), of = owner) => {
     const input = { ...arriving(of, inboxes), nowMs: atMs }
     await db.write(storeReceived, input)
@@ -110,7 +106,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
     )
   })
 
-  test('what happened before a webhook was enabled is not told, nor any test', async () => {
+  test('events from before a webhook was enabled are not delivered to it, nor are tests', async () => {
     await arriveReadably()
     const webhookId = await addWebhook(db, owner)
     const [at = ''] = await arrive()
@@ -133,14 +129,14 @@ onBothEngines('events on their way to webhooks', (engine) => {
     assert.equal(rows.length, 2)
   })
 
-  test('a wall clock that is set back, or is another, loses no event', async () => {
+  test('a wall clock that is set back, or differs, loses no event', async () => {
     const webhookId = await addWebhook(db, owner, { nowMs: START_MS })
     const eventIds = await arrive([inboxId], START_MS - HOUR_MS)
     await settle(fanOut())
     assert.deepEqual(await toldTo(webhookId), eventIds)
   })
 
-  test('a webhook that is enabled again gets what happens from then on, by any clock', async () => {
+  test('a webhook that is enabled again gets later events, by any clock', async () => {
     const webhookId = await addWebhook(db, owner)
     const { accountId } = owner
     const change = (isEnabled: boolean, nowMs: number) =>
@@ -155,7 +151,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
     assert.deepEqual(await toldTo(webhookId), eventIds)
   })
 
-  test('the webhook of an inbox gets what happens from then on, by any clock', async () => {
+  test('the webhook of an inbox gets later events, by any clock', async () => {
     await arriveReadably(START_MS + HOUR_MS)
     const webhook = { id: makeId('whk'), url: 'https://one.example/', sealedSecrets: Buffer.of(1) }
     const change = { webhook, jobId: makeId('job'), nowMs: START_MS }
@@ -165,7 +161,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
     assert.deepEqual(await toldTo(webhook.id), eventIds)
   })
 
-  test('several readers at once add each delivery once and leave none out', async () => {
+  test('concurrent readers add each delivery once and leave none out', async () => {
     const webhookIds = [await addWebhook(db, owner), await addWebhook(db, owner)]
     const eventIds: string[] = []
     let isOver = false
@@ -188,7 +184,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
     }
   })
 
-  test('a log that nobody wants is read without a write, and its place kept now and then', async () => {
+  test('a log without subscribers is read without a write, and its position stored now and then', async () => {
     const writes: string[] = []
     const counting: Db = {
       ...db,
@@ -219,7 +215,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
     assert.ok(eventId)
   })
 
-  test('a webhook that is made while the log is read on gets what happens from then on', async () => {
+  test('a webhook created while the log is read gets later events', async () => {
     const reader = fanOut()
     await arrive()
     await settle(reader)

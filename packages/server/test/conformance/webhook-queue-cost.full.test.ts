@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
+import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
@@ -15,39 +15,35 @@ import { listWebhookDeliveries } from '#webhooks/webhook-delivery-rows.ts'
 import * as store from '#webhooks/webhook-queue-rows.ts'
 
 onBothEngines('the queue of webhooks', (engine) => {
-  test('a claim guesses what its events take, and rather too much, up to what an event tells', async () => {
-    const database = await openDatabase(engine)
-    try {
-      const { db } = database
-      const owner = await addAccount(db)
-      const inboxId = await addInbox(db, owner)
-      const webhookId = await addWebhook(db, owner)
-      const sizes = [10, 2 * ROW_BLOB_BYTES_MAX, 100 * ROW_BLOB_BYTES_MAX]
-      for (const [index, size] of sizes.entries()) {
-        const input = arriving(owner, [inboxId], { content: Buffer.alloc(10) })
-        await db.write(storeReceived, { ...input, raw: { ...input.raw, size_bytes: size } })
-        const [receipt] = input.receipts
-        await runSql(
-          database,
-          `insert into webhook_deliveries (id, account_id, lane, event_id, event_kind, queue_state,
-             status, attempts, next_attempt_at, created_at)
-           values ('dlv_${index}', '${owner.accountId}', '${webhookId}', '${receipt?.eventId}',
-             'message.received', 'ready', 'pending', 0, ${index}, 0)`,
-        )
-      }
-      const queue = openWebhookQueue(webhookDeps(db, stillClock(0)), 'a worker')
-      const held = await queue.claim([{ account: owner.accountId, lane: webhookId, limit: 10 }])
-      assert.deepEqual(
-        held.map(({ size_bytes }) => size_bytes),
-        [4 * 1024 + 60, 6 * SHOWN_BODY_BYTES_MAX, 6 * SHOWN_BODY_BYTES_MAX],
+  test('a claim estimates the size of its events, rather too high, up to the limit of an event', async () => {
+    await using database = await openDatabase(engine)
+    const { db } = database
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const webhookId = await addWebhook(db, owner)
+    const sizes = [10, 2 * ROW_BLOB_BYTES_MAX, 100 * ROW_BLOB_BYTES_MAX]
+    for (const [index, size] of sizes.entries()) {
+      const input = arriving(owner, [inboxId], { content: Buffer.alloc(10) })
+      await db.write(storeReceived, { ...input, raw: { ...input.raw, size_bytes: size } })
+      const [receipt] = input.receipts
+      await runSql(
+        database,
+        `insert into webhook_deliveries (id, account_id, lane, event_id, event_kind, queue_state,
+           status, attempts, next_attempt_at, created_at)
+         values ('dlv_${index}', '${owner.accountId}', '${webhookId}', '${receipt?.eventId}',
+           'message.received', 'ready', 'pending', 0, ${index}, 0)`,
       )
-    } finally {
-      await database.close()
     }
+    const queue = openWebhookQueue(webhookDeps(db, stillClock(0)), 'a worker')
+    const held = await queue.claim([{ account: owner.accountId, lane: webhookId, limit: 10 }])
+    assert.deepEqual(
+      held.map(({ size_bytes }) => size_bytes),
+      [4 * 1024 + 60, 6 * SHOWN_BODY_BYTES_MAX, 6 * SHOWN_BODY_BYTES_MAX],
+    )
   })
 })
 
-test('a list passes over deliveries by their index alone', async () => {
+test('a list skips deliveries by their index alone', async () => {
   const database = await openDatabase('sqlite')
   const connection = openSqliteConnection({ path: database.place, mode: 'write' })
   const prepare = connection.raw.prepare.bind(connection.raw)
@@ -82,7 +78,7 @@ test('a list passes over deliveries by their index alone', async () => {
   }
 })
 
-test('every look at the queue goes by the index of its state', async () => {
+test('every scan of the queue uses the index of its state', async () => {
   const database = await openDatabase('sqlite')
   const connection = openSqliteConnection({ path: database.place, mode: 'write' })
   const prepare = connection.raw.prepare.bind(connection.raw)

@@ -1,5 +1,4 @@
-// Webhooks, events and what delivers them, without a service around it: the receivers are played by
-// the test.
+// Webhooks, events and their delivery, without a service around them: the test plays the receivers.
 
 import { randomBytes } from 'node:crypto'
 import type { EventFilter } from '#events/event.ts'
@@ -62,7 +61,7 @@ export function webhookDeps(
   }
 }
 
-/** A webhook of the account that wants everything, unless its filter says less. */
+/** A webhook of the account for all events, unless its filter is narrower. */
 export async function addWebhook(
   db: Db,
   { accountId }: Owner,
@@ -83,7 +82,7 @@ export async function addWebhook(
   return id
 }
 
-/** All deliveries of these webhooks, in the order in which they were made. */
+/** All deliveries of these webhooks, in the order of their creation. */
 export function webhookDeliveriesOf(
   db: Db,
   webhookIds: string[],

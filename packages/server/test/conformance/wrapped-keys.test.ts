@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { afterEach, beforeEach, suite, test } from 'node:test'
+import { openSqliteConnection } from '#platform/db/sqlite-connection.ts'
 import type { Db } from '#schema/tables.ts'
 import { ensureSecret, findSecret, replaceSecret } from '#secrets/secrets-rows.ts'
 import {
@@ -14,7 +15,7 @@ import { until } from '#test/scenarios/outcomes.ts'
 
 const NOT_HERE = /not here: set MAILROOM_SECRET_KEY/
 
-/** The same database, on which something happens just before the first write of this name. */
+/** The same database, with a hook before the first write of this name. */
 function beforeWrite(db: Db, { name }: { name: string }, happen: () => Promise<unknown>): Db {
   let isAwaited = true
   const write: Db['write'] = (transaction, input) => {
@@ -26,7 +27,7 @@ function beforeWrite(db: Db, { name }: { name: string }, happen: () => Promise<u
   return { ...db, write }
 }
 
-/** The same database, which takes no write. */
+/** The same database, which refuses every write. */
 function fullDisk(db: Db): Db {
   return { ...db, write: () => Promise.reject(new Error('The disk is full.')) }
 }
@@ -42,7 +43,7 @@ suite('the data key in PostgreSQL', () => {
   })
   afterEach(() => place.close())
 
-  test('lies in the clear while there is no key to seal it with, and the start says so', async () => {
+  test('is unsealed while there is no key to seal it with, and the start says so', async () => {
     const { warning } = await place.open()
     assert.match(warning ?? '', /read the database.*MAILROOM_SECRET_KEY/)
     assert.equal((await place.open()).warning, warning)
@@ -63,7 +64,7 @@ suite('the data key in PostgreSQL', () => {
     assert.equal((await dataKeyOf(place))[0], 0)
   })
 
-  test('is sealed at the next start with a key that was given later', async () => {
+  test('is sealed at the next start with a key that is given later', async () => {
     const before = await place.open()
     const record = await dkimOf(before)
     const plain = (await dataKeyOf(place)).subarray(1)
@@ -79,12 +80,12 @@ suite('the data key in PostgreSQL', () => {
     await assert.rejects(place.open({ secretKey: KEY_B }), NOT_HERE)
     const db = fullDisk(place.database.db)
     assert.deepEqual(await dkimOf(await place.open({ secretKey: KEY_A }, { db })), record)
-    // Whoever runs already goes on.
+    // A running process continues.
     const sealed = before.sealer.seal(plain, 'place')
     assert.deepEqual(keys.sealer.open(sealed, 'place'), plain)
   })
 
-  test('is sealed once by processes that are given the key at the same moment', async () => {
+  test('is sealed once by processes that get the key at the same moment', async () => {
     const record = await dkimOf(await place.open())
     const db = await place.database.openAgain()
     const secretKey = KEY_A
@@ -97,7 +98,7 @@ suite('the data key in PostgreSQL', () => {
 
   for (const late of [KEY_A, KEY_B]) {
     const how = late === KEY_A ? 'and serves another with the same key' : 'and stops another key'
-    test(`stays as the first of two has sealed it, ${how}`, async () => {
+    test(`stays as the first of two sealed it, ${how}`, async () => {
       const record = await dkimOf(await place.open())
       let sealed: Buffer | null = null
       const db = beforeWrite(place.database.db, replaceSecret, async () => {
@@ -112,32 +113,32 @@ suite('the data key in PostgreSQL', () => {
     })
   }
 
-  test('is sealed also when a process without the key made it at the same moment', async () => {
+  test('is sealed even if a process without the key created it at the same moment', async () => {
     const db = beforeWrite(place.database.db, ensureSecret, () => place.open())
     const keys = await place.open({ secretKey: KEY_A }, { db })
     assert.equal(keys.warning, null)
     assert.equal((await dataKeyOf(place))[0], 1)
   })
 
-  test('stops a process without the key when one that has it made it at the same moment', async () => {
+  test('stops a process without the key when one that has it created it at the same moment', async () => {
     const db = beforeWrite(place.database.db, ensureSecret, () => place.open({ secretKey: KEY_A }))
     await assert.rejects(place.open({}, { db }), NOT_HERE)
   })
 })
 
-suite('the data key in an embedded database', () => {
+suite('the data key in a SQLite database', () => {
   let place: KeysPlace
   beforeEach(async () => {
     place = await openKeysPlace('sqlite')
   })
   afterEach(() => place.close())
 
-  test('is never in the clear', async () => {
+  test('is never unsealed', async () => {
     assert.equal((await place.open()).warning, null)
     assert.equal((await dataKeyOf(place))[0], 1)
   })
 
-  test('moves from the key of the file to the given one', async () => {
+  test('moves from the key file to the given key', async () => {
     const record = await dkimOf(await place.open())
     const older = await dataKeyOf(place)
     assert.deepEqual(await dkimOf(await place.open({ secretKey: KEY_A })), record)
@@ -150,7 +151,7 @@ suite('the data key in an embedded database', () => {
     assert.deepEqual(await readdir(place.dataDir), [])
   })
 
-  test('leaves in the files nothing that the key before opens', async () => {
+  test('leaves nothing in the files that the previous key opens', async () => {
     const { database } = place
     const content = async () =>
       Buffer.concat([await readFile(database.place), await readFile(`${database.place}-wal`)])
@@ -161,7 +162,21 @@ suite('the data key in an embedded database', () => {
     await until(async () => !(await content()).includes(older))
   })
 
-  test('moves once when several are given the key at the same moment', async () => {
+  test('leaves nothing there either once a reader ends that began before the key changed', async () => {
+    const { database } = place
+    const log = () => readFile(`${database.place}-wal`)
+    await dkimOf(await place.open())
+    const older = await dataKeyOf(place)
+    const reader = openSqliteConnection({ path: database.place, mode: 'read' })
+    reader.exec('BEGIN')
+    reader.rows('select name from service_secrets')
+    await place.open({ secretKey: KEY_A })
+    assert.ok((await log()).includes(older))
+    reader.close()
+    await until(async () => !(await log()).includes(older))
+  })
+
+  test('moves once when several processes get the key at the same moment', async () => {
     const record = await dkimOf(await place.open())
     const db = await place.database.openAgain()
     const opened = await Promise.all(
@@ -170,7 +185,7 @@ suite('the data key in an embedded database', () => {
     for (const keys of opened) assert.deepEqual(await dkimOf(keys), record)
   })
 
-  test('stays where neither the given key nor the file opens it', async () => {
+  test('stays when neither the given key nor the file opens it', async () => {
     await place.open({ secretKey: KEY_A })
     const kept = await dataKeyOf(place)
     await writeFile(place.keyFile, `${Buffer.alloc(32, 3).toString('base64')}\n`)
@@ -179,13 +194,13 @@ suite('the data key in an embedded database', () => {
     assert.deepEqual(await dataKeyOf(place), kept)
   })
 
-  test('goes on with the file when the setting that held the same key is taken away', async () => {
+  test('uses the file again when the setting with the same key is removed', async () => {
     await writeFile(place.keyFile, `${KEY_A}\n`)
     const record = await dkimOf(await place.open({ secretKey: KEY_A }))
     assert.deepEqual(await dkimOf(await place.open()), record)
   })
 
-  test('does not ask for a good file while the given key opens it', async () => {
+  test('needs no good file while the given key opens it', async () => {
     const record = await dkimOf(await place.open({ secretKey: KEY_A }))
     await writeFile(place.keyFile, 'spoilt')
     assert.deepEqual(await dkimOf(await place.open({ secretKey: KEY_A })), record)

@@ -24,7 +24,7 @@ const BATCHES = sizeOf('TEST_MAILROOM_BATCHES', { usual: 15, long: 200 })
 const GUARD = { timeout: 600_000 }
 
 test(
-  'mail received in groups leaves the tables and the outcomes of one after the other',
+  'mail received in groups leaves the same tables and outcomes as mail received one by one',
   GUARD,
   async () => {
     const seed = systemClock.now()
@@ -84,7 +84,7 @@ async function receiveEach(db: Db, inputs: readonly ReceiveInput[]): Promise<unk
   return outcomes
 }
 
-/** Inboxes of two accounts, alike in all of the databases, half of them on domains. */
+/** Inboxes of two accounts, equal in all of the databases, half of them on domains. */
 async function makeTargets(all: Db[]): Promise<Target[]> {
   const targets: Target[] = []
   for (let account = 0; account < 2; account++) {
@@ -111,7 +111,7 @@ async function makeTargets(all: Db[]): Promise<Target[]> {
   return targets
 }
 
-/** From now on one of the inboxes is deleted, and the domain of another is somebody else's. */
+/** Deletes one of the inboxes, and gives the domain of another to another account. */
 async function losePlaces(databases: readonly Placed[], targets: readonly Target[]): Promise<void> {
   const [deleted, , lost] = targets
   if (deleted === undefined || lost === undefined) throw new Error('There are no inboxes.')
@@ -124,7 +124,7 @@ async function losePlaces(databases: readonly Placed[], targets: readonly Target
   }
 }
 
-/** Few Message-IDs and senders, so that much of it meets. */
+/** Few Message-IDs and senders, so that many collide. */
 function arrivingByChance(roll: Dice, targets: readonly Target[]): ReceiveInput {
   const to = targets.filter(() => roll(targets.length) === 0)
   if (to.length === 0) to.push(targets[roll(targets.length)] as Target)
@@ -185,7 +185,7 @@ const TABLES = [
   ['quarantined_messages', 'id'],
 ] as const
 
-/** Every row that receiving writes, alike for both engines. */
+/** Every row that receiving writes, in one form for both engines. */
 async function readAll(db: Db): Promise<Record<string, unknown[]>> {
   const all: Record<string, unknown[]> = {}
   for (const [table, ...order] of TABLES) {

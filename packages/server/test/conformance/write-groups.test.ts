@@ -104,7 +104,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     return rows.map(({ position }) => position)
   }
 
-  test('of a group one fails alone, and the others are stored', async () => {
+  test('one failing write of a group fails alone, and the others are stored', async () => {
     const inboxId = await addInbox(db, owner)
     const first = arriving(owner, [inboxId])
     await db.write(storeReceived, first)
@@ -117,7 +117,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.equal((await countersOf(inboxId)).inbound_count, 3)
   })
 
-  test('finds a repetition behind as many others as are looked at, and no further', async () => {
+  test('finds a duplicate among the last messages that are checked, and no further', async () => {
     const inboxId = await addInbox(db, owner)
     const mail = (receipt: number) => {
       const input = arriving(owner, [inboxId], { key: 'one@x.example' })
@@ -137,7 +137,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.deepEqual(await results([210, 0, 0]), [0, 0, 1])
   })
 
-  test('writes of one inbox that come at once share transactions, in the order of their coming', async () => {
+  test('concurrent writes of one inbox share transactions, in the order of their arrival', async () => {
     const inboxId = await addInbox(db, owner)
     const paced = paceWrites(db, systemClock).db
     observed.groups.length = 0
@@ -156,7 +156,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     )
   })
 
-  test('what comes while another transaction has the inbox joins the group that waits for it', async () => {
+  test('a write that arrives while another transaction locks the inbox joins the waiting group', async () => {
     const inboxId = await addInbox(db, owner)
     const paced = paceWrites(db, systemClock).db
     await hold(inboxId)
@@ -171,7 +171,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.deepEqual(await positionsOf(inboxId), upTo(11))
   })
 
-  test('addresses looked up at once are each found, and one that cannot be spoils no other', async () => {
+  test('addresses looked up at once are each found, and one that cannot be found fails alone', async () => {
     const inboxIds = await addInboxes(20)
     const addresses = inboxIds.map((id) => `${id}@mailroom.localhost`)
     const asked = [
@@ -187,7 +187,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.deepEqual(ids, [...inboxIds, null, 'failed', ...inboxIds])
   })
 
-  test('each message has the trace that it is part of', async () => {
+  test('each message keeps its own trace', async () => {
     const inboxId = await addInbox(db, owner)
     const traces = ['00-a-b-01', undefined, '00-c-d-01']
     const inputs = traces.map(() => arriving(owner, [inboxId]))
@@ -204,7 +204,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     )
   })
 
-  test('an inbox that is deleted while mail for it waits has no messages of its own after', async () => {
+  test('an inbox deleted while mail for it waits has no messages afterwards', async () => {
     const [going, staying] = [await addInbox(db, owner), await addInbox(db, owner)]
     const paced = paceWrites(db, systemClock).db
     const receive = () => paced.write(storeReceived, arriving(owner, [going, staying]))
@@ -244,12 +244,12 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     }
   })
 
-  test('connections that are lost in the middle leave nothing half written', async () => {
+  test('lost connections leave no half-written group', async () => {
     const inboxIds = await addInboxes(2)
     const paced = paceWrites(db, systemClock).db
     let isOver = false
     const killing = (async () => {
-      // Less and less often, so that a slow machine gets some done.
+      // Less and less often, so that a slow machine completes some.
       for (let pauseMs = 20; !isOver; pauseMs *= 1.1) {
         await client.query(`select pg_terminate_backend(pid) from pg_stat_activity
           where application_name = 'mailroom' and datname = current_database() and state <> 'idle'`)
@@ -278,7 +278,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const byRaw = Map.groupBy(rows, (row) => row.raw_id)
     for (const [index, result] of results.entries()) {
       const count = byRaw.get(inputs[index]?.raw.id ?? '')?.length ?? 0
-      // One that was lost at its commit may be there.
+      // A write lost at its commit may exist.
       if (result.status === 'fulfilled') assert.equal(count, 2)
       else assert.ok(result.reason instanceof StorageError && [0, 2].includes(count), `${count}`)
     }
@@ -295,7 +295,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       inboxIds,
     ])
   }
-  /** Of connections, once so many wait for a lock. */
+  /** Waits until this many connections wait for a lock. */
   const waitForLocks = async (count: number): Promise<number[]> => {
     for (;;) {
       const { rows } = await client.query<{ pid: number }>(
@@ -306,7 +306,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       await pause(5)
     }
   }
-  /** Sizes of the transactions of these, all of which come while the first has to wait. */
+  /** The sizes of the transactions of these writes, all of which arrive while the first has to wait. */
   const groupsOf = async (inboxIds: string[], inputs: ReceiveInput[]) => {
     const paced = paceWrites(db, systemClock).db
     await hold(...inboxIds)
@@ -318,7 +318,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     return observed.groups.toSorted((a, b) => a - b)
   }
 
-  test('what is larger than a group with all of its recipients has a transaction of its own', async () => {
+  test('a write larger than a group with all of its recipients has its own transaction', async () => {
     const inboxIds = await addInboxes(3)
     const header_to = 'x'.repeat(WRITE_GROUP_BYTES_MAX / 3)
     const large = () => saying(inboxIds, { header_to })
@@ -327,7 +327,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.deepEqual(await groupsOf(inboxIds, [fitting(), fitting(), fitting()]), [3])
   })
 
-  test('what is far larger is in no group, and waits for none', async () => {
+  test('a far larger write is in no group, and waits for none', async () => {
     const inboxIds = await addInboxes(3)
     const paced = paceWrites(db, systemClock).db
     const header_to = 'x'.repeat(WRITE_GROUPED_BYTES_MAX / 3)
@@ -339,7 +339,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     for (const { stored } of await Promise.all(writes)) assert.equal(stored, 3)
   })
 
-  test('a group has no more octets than its bound, and long bodies count once', async () => {
+  test('a group has a limit in octets, and long bodies count once', async () => {
     const inboxIds = await addInboxes(3)
     const body_text = 'x'.repeat(WRITE_GROUP_BYTES_MAX / 4)
     assert.ok(body_text.length > ROW_BODY_LENGTH_MAX)
@@ -348,7 +348,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.deepEqual(await groupsOf(inboxIds, inputs), [3, 3])
   })
 
-  test('a group that was lost is one failure of the store, told to each of its writes', async () => {
+  test('a lost group is one failure of the store, reported to each of its writes', async () => {
     const [held, other] = [await addInbox(db, owner), await addInbox(db, owner)]
     const paced = paceWrites(db, systemClock)
     const receive = (inboxId: string) => paced.db.write(storeReceived, arriving(owner, [inboxId]))
@@ -368,7 +368,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.equal(paced.loadOf(owner.accountId).failures, 0)
   })
 
-  test('writes that get no slot are refused, and the next ones get theirs', async () => {
+  test('writes that get no slot are refused, and later ones get one', async () => {
     const inboxId = await addInbox(db, owner)
     const { writeGroup } = db
     assert.ok(writeGroup)
@@ -387,7 +387,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.equal(slots.held(), 0, 'each slot was given back')
   })
 
-  test('texts with anything in them are kept as if each had come alone', async () => {
+  test('texts with any content are stored as if each had come alone', async () => {
     const inboxId = await addInbox(db, owner)
     const subjects = ['\ud83d end', '\\ud83d \\u0000 \\', '\u0001\u2028"\'{}\ufeff', '']
     const inputs = subjects.map((subject) => saying([inboxId], { subject }))
@@ -408,7 +408,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       .orderBy('position')
       .execute()
     const kept = ['\ufffd end', ...subjects.slice(1)]
-    // The first four alone, for one beside them failed.
+    // Only the first four, because one beside them failed.
     assert.deepEqual(
       rows.map((row) => row.subject),
       [...kept, ...kept],
@@ -425,7 +425,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
         results.map(({ stored }) => stored),
         [1, 1],
       )
-      // None was done alone after.
+      // None was retried alone.
       assert.deepEqual(observed.groups, [2])
     }
     const tables = ['messages', 'threads', 'events', 'raw_messages', 'thread_ranges']
@@ -444,7 +444,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     await receive()
   })
 
-  test('a database that is closed refuses what waits for its group', async () => {
+  test('a closed database refuses the writes that wait for their group', async () => {
     const closing = await openGrouping(await createPreparedDatabase())
     const other = await addAccount(closing.db)
     const inboxId = await addInbox(closing.db, other)
@@ -460,7 +460,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.equal(results[0]?.status, 'fulfilled')
   })
 
-  /** Attempts all of MESSAGES, has `settle` record what came of them, and reads what is there then. */
+  /** Attempts all of MESSAGES, has `settle` record the outcomes, and reads the result. */
   async function storyOf(settle: (inputs: SettleInput[]) => Promise<unknown[]>) {
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
@@ -485,7 +485,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const [orphan] = inputs.filter(({ messageId }) => messageId === deleted)
     assert.ok(orphan !== undefined)
     orphan.accountId = 'acc_of_nobody'
-    // Its lease was lost, and taken up here again: what came of it first stands.
+    // Its lease was lost and claimed here again: its first outcome stands.
     const [settled] = inputs.filter(({ messageId }) => messageId === twice)
     assert.ok(settled !== undefined)
     const again = settled.deliveries.map((delivery) => ({
@@ -539,7 +539,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     }
   }
 
-  test('outcomes of attempts leave what they would have left one after the other', async () => {
+  test('outcomes of attempts in groups have the same effect as one after the other', async () => {
     const alone = await storyOf(async (inputs) => {
       const results: unknown[] = []
       for (const input of inputs) results.push(await db.write(settleDeliveries, input))

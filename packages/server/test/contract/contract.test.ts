@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { errorExample } from '@mailroom/contract/error.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import { renderEventKindsPage } from '@mailroom/contract/event-kinds.ts'
 import {
@@ -10,10 +11,9 @@ import {
   operationOf,
   pathNames,
 } from '@mailroom/contract/operations.ts'
-import { errorExample } from '@mailroom/contract/shapes/error.ts'
-import { COUNTED_MAX as COUNTED_TOLD } from '@mailroom/contract/shapes/page.ts'
-import { FILTER_IDS_MAX as FILTER_IDS_TOLD } from '@mailroom/contract/shapes/webhook.ts'
+import { COUNTED_MAX as COUNTED_TOLD } from '@mailroom/contract/page.ts'
 import { eventKinds } from '@mailroom/contract/vocabulary.ts'
+import { FILTER_IDS_MAX as FILTER_IDS_TOLD } from '@mailroom/contract/webhooks.ts'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { COUNTED_MAX } from '#events/event-rows.ts'
 import { FILTER_IDS_MAX } from '#streams/websocket-session.ts'
@@ -52,7 +52,7 @@ test('every account’s route is rate-limited and no other is', () => {
   }
 })
 
-test('every body refuses what it does not know, and every field says what it is', () => {
+test('every body refuses unknown fields, and every field has a description', () => {
   for (const id of operationIds) {
     const { body, query, success } = operationOf(id)
     if (body) assert.equal(Reflect.get(body, 'additionalProperties'), false)
@@ -72,7 +72,7 @@ function propertiesOf(schema: unknown): Record<string, { description?: unknown; 
   return typeof properties === 'object' && properties !== null ? { ...properties } : {}
 }
 
-test('a body may be missing where nothing in it is required, but never from a PATCH', () => {
+test('a body may be missing if nothing in it is required, but never from a PATCH', () => {
   const optional = operationIds.filter((id) => isBodyOptional(operationOf(id)))
   assert.deepEqual(optional.sort(), [
     'apiKeys.create',
@@ -82,7 +82,7 @@ test('a body may be missing where nothing in it is required, but never from a PA
   ])
 })
 
-test('every code has a sentence, and one fix at most', () => {
+test('every code has a sentence, and at most one fix', () => {
   for (const [code, entry] of Object.entries(errorCodes)) {
     assert.match(code, /^[a-z]+(_[a-z]+)*$/)
     assert.match(entry.sentence, SENTENCE)
@@ -100,7 +100,7 @@ test('the OpenAPI document is valid', async () => {
   assert.deepEqual(document.servers, [{ url: 'https://mail.example' }])
 })
 
-test('every reference of the document leads somewhere', () => {
+test('every reference of the document has a target', () => {
   const references = JSON.stringify(written).matchAll(/"\$ref":"#\/([^"]+)"/g)
   let found = 0
   for (const [, path = ''] of references) {
@@ -129,7 +129,7 @@ test('every operation of the document names its errors with an example of each',
   }
 })
 
-test('an operation that is carried out once for each key asks for the key and tells of repeats', () => {
+test('an idempotent operation requires the key and describes repeats', () => {
   for (const id of operationIds) {
     const { path, method, needsIdempotencyKey = false } = operationOf(id)
     const { parameters = [], responses } = document.paths[path][method.toLowerCase()]
@@ -159,7 +159,7 @@ test('every media type of a body is described, files of a form as files', () => 
   assert.deepEqual(properties.to, sent.properties.to)
 })
 
-test('a part of an attachment, and none of it, are described beside the whole', () => {
+test('full and partial responses of an attachment, and 304, are described', () => {
   const { responses, parameters } = document.paths['/v1/attachments/{messageId}/{filename}'].get
   assert.deepEqual(responses[206].content, responses[200].content)
   assert.equal(responses[304].content, undefined)
@@ -177,12 +177,12 @@ test('a part of an attachment, and none of it, are described beside the whole', 
   }
 })
 
-test('what operations have alike is written once, and the whole stays readable for a program', () => {
+test('the parts that operations share are written once, and the whole stays short enough for a program', () => {
   const lengths = ['parameters', 'responses', 'examples'].map(
     (section) => Object.keys(written.components[section]).length,
   )
   for (const length of lengths) assert.ok(length > 10)
-  // Over a megabyte once; a language model or a generator reads it whole.
+  // It was once over a megabyte; a language model or a generator reads all of it.
   assert.ok(JSON.stringify(written).length < 350_000)
   const used = JSON.stringify(written)
   for (const section of ['parameters', 'responses', 'examples', 'headers', 'schemas']) {
@@ -192,7 +192,7 @@ test('what operations have alike is written once, and the whole stays readable f
   }
 })
 
-test('patterns hold in the regular expressions of other languages, and the rule is told in words', () => {
+test('patterns work in the regular expressions of other languages, and the rule is stated in words', () => {
   const patterns = [...JSON.stringify(written).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)]
   assert.ok(patterns.length > 10)
   for (const [, text = ''] of patterns) {
@@ -205,7 +205,7 @@ test('patterns hold in the regular expressions of other languages, and the rule 
   assert.match(schema.properties.clientId.description, /look like a pod id\.$/)
 })
 
-test('every required field is among the properties of the same schema, as strict validators want', () => {
+test('every required field is among the properties of the same schema, as strict validators demand', () => {
   let found = 0
   JSON.stringify(written, (_key, value) => {
     if (!Array.isArray(value?.required)) return value
@@ -216,7 +216,7 @@ test('every required field is among the properties of the same schema, as strict
   assert.ok(found > 50)
 })
 
-test('refusals with fields of their own show them, and the schema of errors names them', () => {
+test('refusals with additional fields show them, and the schema of errors names them', () => {
   const { responses } = document.paths['/v1/inboxes/{id}/send'].post
   const exampleOf = (status: number, code: string) =>
     responses[status].content['application/json'].examples[code].value
@@ -227,7 +227,7 @@ test('refusals with fields of their own show them, and the schema of errors name
   for (const name of ['feature', 'type', 'address']) assert.ok(properties[name].description)
 })
 
-test('what is left of the rate limit is told on every answer to a request that was counted', () => {
+test('the remaining rate limit is described for every answer to a counted request', () => {
   for (const id of operationIds) {
     const { path, method, isRateLimited } = operationOf(id)
     const { responses } = document.paths[path][method.toLowerCase()]
@@ -245,18 +245,18 @@ test('an Idempotency-Key is printable ASCII', () => {
   assert.ok(pattern.test('a-1 b~') && !pattern.test('ä') && !pattern.test('a\tb'))
 })
 
-test('a send says what a reply does to its thread', () => {
+test('the description of a send explains the effect of a reply on its thread', () => {
   const { description } = document.paths['/v1/inboxes/{id}/send'].post
   for (const word of ['In-Reply-To', 'References', 'marked as read', 'deliveryRole cc']) {
     assert.ok(description.includes(word), word)
   }
 })
 
-test('nothing that only the server needs is in the document', () => {
+test('fields that only the server needs are not in the document', () => {
   assert.doesNotMatch(JSON.stringify(document), /x-rule|x-trimmed|~kind/)
 })
 
-test('the codes that the specification names are in the vocabulary with their status', () => {
+test('the codes of the specification are in the vocabulary with their status', () => {
   const named: [number, ErrorCode][] = [
     [400, 'invalid_mailbox_name'],
     [400, 'missing_idempotency_key'],
@@ -283,7 +283,7 @@ function parametersOf(path: string): Map<string, Parameter> {
   return new Map(parameters.map((one: Parameter) => [one.name, one]))
 }
 
-test('only the stream is endless, and it goes on behind Last-Event-ID', () => {
+test('only the event stream is endless, and it continues after Last-Event-ID', () => {
   for (const id of operationIds) {
     const { path, method, success } = operationOf(id)
     const { parameters = [] } = document.paths[path][method.toLowerCase()]
@@ -297,12 +297,12 @@ test('only the stream is endless, and it goes on behind Last-Event-ID', () => {
   assert.deepEqual([field?.in, field?.required], ['header', false])
 })
 
-test('a wait is of one to sixty seconds, and thirty unless it says so', () => {
+test('a wait takes one to sixty seconds, thirty by default', () => {
   const { schema } = parametersOf('/v1/inboxes/{id}/wait').get('timeout') ?? { schema: {} }
   assert.deepEqual(schema, { type: 'integer', minimum: 1, maximum: 60, default: 30 })
 })
 
-test('the log and the stream filter alike', () => {
+test('the log and the stream have the same filters', () => {
   const names = (path: string) =>
     [...parametersOf(path).values()].filter((one) => one.in === 'query').map(({ name }) => name)
   const common = ['after', 'event_types', 'inbox_id']
@@ -310,7 +310,7 @@ test('the log and the stream filter alike', () => {
   assert.deepEqual(names('/v1/events'), ['limit', 'order', ...common])
 })
 
-test('an event is described with every kind that there is', () => {
+test('an event is described for every kind', () => {
   const { Event } = document.components.schemas
   assert.deepEqual(Event.properties.event.enum, [...eventKinds])
   const page = document.paths['/v1/events'].get.responses[200].content['application/json'].schema
@@ -340,14 +340,14 @@ test('docs/event-kinds.md is current (else: npm run generate)', () => {
   assert.equal(readFileSync(page, 'utf8'), renderEventKindsPage())
 })
 
-test('the page names every kind of event, each in a row of its own', () => {
+test('the page names every kind of event, each in its own row', () => {
   const rows = renderEventKindsPage().split('\n')
   for (const kind of eventKinds) {
     assert.equal(rows.filter((row) => row.startsWith(`| \`${kind}\` | `)).length, 1, kind)
   }
 })
 
-test('the request to a receiver is described with its event and each field that signs it', () => {
+test('the request to a receiver is described with its event and each signed field', () => {
   const { post } = document.webhooks.event
   const schema = post.requestBody.content['application/json'].schema
   assert.deepEqual(schema, { $ref: '#/components/schemas/Event' })
@@ -364,7 +364,7 @@ test('the request to a receiver is described with its event and each field that 
   }
 })
 
-test('the envelope has what the specification names', () => {
+test('the envelope has the fields that the specification names', () => {
   const { Event, EventMessage } = document.components.schemas
   const envelope =
     'event event_id occurred_at delivered_at attempt inbox_id pod_id thread_id message'
@@ -375,6 +375,6 @@ test('the envelope has what the specification names', () => {
   assert.deepEqual(Event.properties.event.enum, [...eventKinds])
 })
 
-test('bounds that the contract tells are those of the service', () => {
+test('limits in the contract equal those of the service', () => {
   assert.deepEqual([COUNTED_TOLD, FILTER_IDS_TOLD], [COUNTED_MAX, FILTER_IDS_MAX])
 })

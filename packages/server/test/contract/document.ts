@@ -1,4 +1,4 @@
-// The OpenAPI document as a reader takes it: what stands under `components` in the place that refers to it.
+// The OpenAPI document as a reader sees it, with references to `components` resolved.
 
 import { openApiDocument } from '@mailroom/contract/openapi.ts'
 

@@ -1,6 +1,5 @@
-// A service that has really sent what a bounce is about: a message to the recipients that the report
-// names, taken by a mail server, whose report then comes to the return path. What became of it is read
-// back over the API.
+// A service that has sent the message that a bounce is about: to the recipients of the report, accepted by a mail
+// server; then the report comes to the return path. The outcome is read over the API.
 
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import type { ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
@@ -10,13 +9,13 @@ import { openWorld, type World } from '#test/world.ts'
 import type { FoundRecipient, FoundReport } from './expected-bounces.ts'
 import { asClientSends, reversePathOf } from './message-files.ts'
 
-/** Of a report that names nobody. */
+/** The recipient for a report that names nobody. */
 const ANYONE = 'anyone@corpus.example'
 const REPORTED = new Set<string>(['message.bounced', 'message.complained'])
 const SETTLE_MS_MAX = 10_000
 
 export class BounceService {
-  /** What should not happen: a report that was refused, a state and its event that disagree. */
+  /** Faults: a report that was refused, or a state and its event that disagree. */
   readonly troubles: string[] = []
   readonly #world: World
   readonly #mta: Mta
@@ -105,7 +104,7 @@ export class BounceService {
     }
   }
 
-  /** To the return path of every server that the message was given to. */
+  /** Sends the report to the return path of every server that got the message. */
   async #putIn(raw: Uint8Array, messageId: string): Promise<void> {
     const mails = this.#mta.transactions.splice(0)
     const from = reversePathOf(raw) ?? ''
@@ -163,7 +162,7 @@ export function envelopeOf(raw: Uint8Array): ReportEnvelope {
   return { hasNullSender: (reversePathOf(raw) ?? '') === '' }
 }
 
-/** Not while a message is only late, and not what praises it or tells of a forgery. */
+/** Not for a message that is only late, and not for praise or reports of forgery. */
 function changesSomething(read: ReturnType<typeof readReport>): boolean {
   if (read.kind === 'bounce') return read.recipients.every(({ action }) => action === 'failed')
   return read.kind !== 'complaint' || !/^(?:not-spam|auth-failure)$/.test(read.feedbackType)

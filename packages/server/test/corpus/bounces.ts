@@ -1,5 +1,5 @@
-// The corpus of bounces: read by the parser alone, or as reports about messages that a service really
-// sent. Prints every difference, the figures and how they stand to their goals.
+// The corpus of bounces: read by the parser alone, or as reports about messages that a service sent. Prints every
+// difference, the figures and whether they reach their goals.
 
 import { join } from 'node:path'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'

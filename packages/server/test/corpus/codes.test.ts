@@ -9,7 +9,7 @@ const messages = writtenMessages()
 
 for (const isHeldOut of [false, true]) {
   const kind = isHeldOut ? 'held out' : 'that the rules were made with'
-  test(`of the messages ${kind} codes are found with the precision and recall that are promised`, () => {
+  test(`codes of ${kind} messages are found with the promised precision and recall`, () => {
     const figures = judgeCodes(messages.filter((message) => message.isHeldOut === isHeldOut))
     const seen = figures.differences.join('\n')
     assert.ok(figures.precisionPercent >= CODE_GOALS.precisionPercent, seen)
@@ -17,14 +17,14 @@ for (const isHeldOut of [false, true]) {
   })
 }
 
-test('the messages are enough, half of them without a code, and have names of their own', () => {
+test('the set has enough messages, half of them without a code, with different names', () => {
   const { withCodes } = judgeCodes(messages)
   assert.ok(messages.length >= MESSAGES_MIN)
   assert.ok(Math.abs(withCodes / messages.length - 0.5) < 0.1, `${withCodes}`)
   assert.equal(new Set(messages.map(({ name }) => name)).size, messages.length)
 })
 
-test('a message without a code has numbers all the same', () => {
+test('a message without a code still contains numbers', () => {
   for (const { name, codes, subject, text } of messages) {
     if (codes.length === 0) assert.match(`${subject}\n${text}`, /\p{Nd}/u, name)
   }
@@ -49,7 +49,7 @@ const SHOWN = [
   '४८२९१३',
 ]
 for (const shown of SHOWN) {
-  test(`${shown} is told as it is shown, in every place that a code has`, () => {
+  test(`${shown} is found as shown, in every place of a code`, () => {
     for (const text of [
       `Your verification code is ${shown}.`,
       `Your verification code is "${shown}"`,
@@ -82,7 +82,7 @@ const OTHERS = [
   'ID 7f3a4c21-4829-4b1e-9c3d-1a2b3c4d5e6f',
 ]
 for (const line of OTHERS) {
-  test(`"${line}" has no code, below words of verification either`, () => {
+  test(`"${line}" has no code, even below words of verification`, () => {
     assert.deepEqual(codesOf(line), [])
     assert.deepEqual(codesOf(`Do not share your verification code.\n\n${line}`), [])
     const code = `Your verification code is 771204.\n\n${line}`
@@ -90,7 +90,7 @@ for (const line of OTHERS) {
   })
 }
 
-test('the same code in subject, text and HTML is told once, and surer', () => {
+test('a code in subject, text and HTML is reported once, with more confidence', () => {
   const message = {
     subject: '482913 is your sign-in code',
     text: 'Your sign-in code: 482 913',
@@ -101,7 +101,7 @@ test('the same code in subject, text and HTML is told once, and surer', () => {
   assert.ok((code?.confidence ?? 0) > 0.97)
 })
 
-test('what is left of a message without its quotes has the code', () => {
+test("a message's own text without its quotes has the code", () => {
   const quoted =
     'Thanks!\n\nOn Fri, Nov 20, 2026 at 9:14 AM A <a@b.example> wrote:\n> Your code is 204418.'
   assert.deepEqual(codesOf(quoted), [])
@@ -109,7 +109,7 @@ test('what is left of a message without its quotes has the code', () => {
   assert.deepEqual(codesOf('', 'Re: code', html), [])
 })
 
-test('the source is the line, and of a long one what stands around the code', () => {
+test('the source is the line, and of a long one the part around the code', () => {
   const long = `${'word '.repeat(60)}Your verification code is 482913. ${'word '.repeat(60)}`
   const [code] = extractFrom({ subject: '', text: long, html: '' }).codes
   assert.ok(code !== undefined)

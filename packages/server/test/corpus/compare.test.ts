@@ -24,7 +24,7 @@ const AGREED: AgreedMessage = {
   attachments: [{ filename: null, contentType: 'x/y', size: 1, sha256_16: SHA256.slice(0, 16) }],
 }
 
-test('a message that agrees has no difference, whatever order, case and folding', () => {
+test('an equal message has no difference, ignoring order, case and folding', () => {
   assert.deepEqual(compareMessage(AGREED, READ), {
     headersJudged: 6,
     headerDifferences: [],
@@ -57,7 +57,7 @@ test('each field that differs is a difference', () => {
   assert.equal(attachmentDifferences.length, 1)
 })
 
-test('text that the parsers could not decode may be decoded, the text around it not changed', () => {
+test('text that the parsers could not decode may be decoded, but the text around it must be the same', () => {
   const subject = (expected: string, actual: string) =>
     compareMessage({ file: 'f', subject: expected }, { ...READ, subject: actual }).headerDifferences
       .length

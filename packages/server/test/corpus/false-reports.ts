@@ -11,9 +11,9 @@ export const FALSE_REPORTS_PERCENT_MAX = 0.2
 
 export type FalseReports = {
   readonly ordinary: number
-  /** Messages that are reports themselves, which are not judged. */
+  /** Reports, which are not judged. */
   readonly reports: number
-  /** Paths of the ordinary ones that were taken for reports. */
+  /** Paths of ordinary messages that were taken for reports. */
   readonly taken: readonly string[]
 }
 

@@ -1,5 +1,4 @@
-// What became of a corpus on its way through the service: every difference, figures, and whether the
-// goals were reached.
+// The result of sending a corpus through the service: every difference, figures, and whether the goals were reached.
 
 import { type AgreedMessage, compareMessage, type ReadMessage } from './compare.ts'
 import type { Feed } from './feed.ts'

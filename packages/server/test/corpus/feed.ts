@@ -1,5 +1,5 @@
-// Feeds a folder of messages to a service of its own by SMTP and reads them back over the API.
-// Refuses to know what is expected of them.
+// Feeds a folder of messages to a service of its own by SMTP and reads them back over the API. It does not know the
+// expected results.
 
 import { hash } from 'node:crypto'
 import type { Mailroom } from '@mailroom/sdk'
@@ -24,7 +24,7 @@ export type Feed = {
   readonly fed: readonly FedMessage[]
   /** What the API says, by the SHA-256 of the raw message. */
   readonly read: ReadonlyMap<string, FedBack>
-  /** What the service wrote when it ended before its time; null when it did not. */
+  /** The output of the service if it ended early; null otherwise. */
   readonly crash: string | null
   readonly feedMs: number
   readonly readMs: number
@@ -115,7 +115,7 @@ function outcomeOf(reply: string): FedMessage['outcome'] {
   return reply.startsWith('554 5.4.6') ? 'loop' : 'refused'
 }
 
-/** Long enough for the end of a process to be seen that has already happened. */
+/** Long enough to notice that the process has ended already. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 500))
 }

@@ -1,5 +1,5 @@
-// Parses every message of a folder in this process and prints how far the result agrees with what is
-// expected. Quicker than the way through the service, and the only one that sees In-Reply-To.
+// Parses every message of a folder in this process and prints how far the results match the expected ones. Faster
+// than sending them through the service, and the only run that sees In-Reply-To.
 
 import { createHash } from 'node:crypto'
 import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'

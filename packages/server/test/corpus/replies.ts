@@ -1,4 +1,4 @@
-// The corpus of replies: of each text what is new in it, compared with what is expected.
+// The corpus of replies: the new text of each, compared with the expected one.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

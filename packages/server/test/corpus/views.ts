@@ -1,5 +1,5 @@
-// The corpus of views: every message gets one, in time, within marks that it cannot forge, and of the
-// largest HTML a small part is left.
+// The corpus of views: every message gets one, in time, within marks that it cannot forge, and the views of the
+// largest HTML are small.
 
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
@@ -14,7 +14,7 @@ import { percentile } from './tally.ts'
 const MS_MAX = 2_000
 const PAGE_CHARS = 2_000
 const NONCE_BYTES = 16
-/** What is called large, in characters, and how many of those are shown. */
+/** The size of large HTML in characters, and the share of it that is shown. */
 const LARGE_LENGTH_MIN = 15_000
 const LARGE_SHOWN = 20
 

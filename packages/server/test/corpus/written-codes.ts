@@ -12,7 +12,7 @@ export type WrittenMessage = {
   readonly isHeldOut: boolean
   readonly codes: readonly string[]
   readonly subject: string
-  /** As the service has it: made of the HTML where there is no text. */
+  /** The body as the service has it: made from the HTML if there is no text. */
   readonly text: string
   readonly html: string
 }

@@ -1,4 +1,4 @@
-// The embedded database in the hands of somebody else.
+// Another process that locks the embedded database.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ const HOLD_LOCK = `
   process.stdout.write('locked')
   process.stdin.resume().on('end', () => process.exit())`
 
-/** Another process that holds the write lock until it is told, or this process ends. */
+/** Holds the write lock until `release`, or the end of this process. */
 export async function lockDatabase(t: TestContext, path: string) {
   const holder = spawn(process.execPath, ['-e', HOLD_LOCK, path], {
     stdio: ['pipe', 'pipe', 'inherit'],

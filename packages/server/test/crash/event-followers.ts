@@ -1,5 +1,5 @@
-// Readers of events that go on after every break from the last event that they were told: over a
-// WebSocket, over server-sent events, and as the client library does it.
+// Readers of events that resume after every break behind their last event: over a WebSocket, over server-sent events, and
+// with the client library.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openFeedClient } from '#test/http/event-feed-client.ts'
@@ -9,19 +9,19 @@ import { SERVICE_KEY, type Service } from './service.ts'
 
 export type Follower = {
   readonly name: string
-  /** Ids of events in the order in which they were told. */
+  /** Ids of events in their order of arrival. */
   readonly told: string[]
-  /** Connections that were accepted, where they are known. */
+  /** Accepted connections, where they are known. */
   connections: number
-  /** A refusal that no repeat mends, such as of an event that the log does not know. */
+  /** A permanent refusal, such as of an event that the log does not know. */
   mistake: string | null
-  /** Hangs up for good. */
+  /** Closes the connection and opens no other. */
   stop(): Promise<void>
 }
 
 type Parts = { service: Service; after: string; random: Random }
 
-/** One connection: tells until it ends, however that is. */
+/** One connection: calls `tell` for each event until it ends. */
 type Connect = (parts: {
   after: string
   signal: AbortSignal
@@ -29,11 +29,11 @@ type Connect = (parts: {
   accepted(): void
 }) => Promise<void>
 
-/** It hangs up by itself too, about once in so many events. */
+/** A reader also hangs up by itself, on average after so many events. */
 const EVENTS_PER_CONNECTION = 150
 const RETRY_MS = 30
 
-/** All that the account's log gets behind the event `after`. */
+/** All events of the account after the event `after`. */
 export function followBySocket({ service, ...parts }: Parts): Follower {
   return follow('WebSocket', parts, async ({ after, signal, tell, accepted }) => {
     const client = await openSocket(service.baseUrl, { token: SERVICE_KEY })
@@ -121,7 +121,7 @@ function follow(
           after: told.at(-1) ?? after,
           signal: hangUp.signal,
           tell(eventId) {
-            // What comes after it has hung up is not read.
+            // Events after the reader hung up are not read.
             if (!hangUp.signal.aborted) told.push(eventId)
             if (told.length - before > left) hangUp.abort()
           },

@@ -1,8 +1,8 @@
-// Cleaning up in the place of a test process that was killed: a shell that outlives it by a moment.
+// A shell that cleans up after a test process that was killed.
 
 import { spawn } from 'node:child_process'
 
-/** Lifts the guard: what it would have done has been done. */
+/** Ends the guard without its script. */
 export type LiftGuard = () => void
 
 /**

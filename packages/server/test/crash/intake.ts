@@ -1,12 +1,12 @@
-// Sending mail servers that never lose a message of their own: each keeps a connection, remembers
-// what was acknowledged, and sends again, byte for byte, whatever was not.
+// Sending mail servers that never lose a message of their own: each keeps a connection, remembers acknowledged messages
+// and repeats the others byte for byte.
 
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sender } from '#test/peers/sender.ts'
 import type { Service } from './service.ts'
-import type { StoredMessage } from './stored.ts'
+import { type ReceivedMessage, readStored } from './stored.ts'
 
 export type Acknowledged = { messageId: string; inboxIds: string[]; sha256: string }
 
@@ -143,26 +143,27 @@ export class Intake {
   }
 }
 
-export type Losses = { lost: number; truncated: number; doubled: number }
-
-/** Compares what was acknowledged with what is there. */
-export function findLosses(
+/** Stops the service. All acknowledged messages must be stored once, and whole. */
+export async function assertNothingLost(
+  service: Service,
   acknowledged: readonly Acknowledged[],
-  stored: readonly StoredMessage[],
-): Losses {
-  const copies = new Map<string, StoredMessage[]>()
-  for (const message of stored) {
-    const key = `${message.inboxId} ${message.rfcMessageId}`
-    copies.set(key, [...(copies.get(key) ?? []), message])
-  }
-  const losses: Losses = { lost: 0, truncated: 0, doubled: 0 }
-  for (const found of copies.values()) losses.doubled += found.length - 1
+): Promise<void> {
+  await service.stopWell()
+  compareReceived(acknowledged, (await readStored(service)).received)
+}
+
+export function compareReceived(
+  acknowledged: readonly Acknowledged[],
+  received: readonly ReceivedMessage[],
+): void {
+  const copiesOf = Map.groupBy(received, (copy) => `${copy.inboxId} ${copy.rfcMessageId}`)
+  const losses = { lost: 0, truncated: 0, doubled: received.length - copiesOf.size }
   for (const { messageId, inboxIds, sha256 } of acknowledged) {
     for (const inboxId of inboxIds) {
-      const [copy] = copies.get(`${inboxId} ${messageId}`) ?? []
+      const [copy] = copiesOf.get(`${inboxId} ${messageId}`) ?? []
       if (copy === undefined) losses.lost += 1
       else if (copy.sha256 !== sha256) losses.truncated += 1
     }
   }
-  return losses
+  assert.deepEqual(losses, { lost: 0, truncated: 0, doubled: 0 })
 }

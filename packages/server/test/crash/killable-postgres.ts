@@ -1,5 +1,4 @@
-// A PostgreSQL of a test's own that can be killed with everything in its hands, and started again on
-// what it left.
+// A PostgreSQL of one test that can be killed at any moment and started again on its data.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,7 +18,7 @@ export type KillablePostgres = {
   stop(): Promise<void>
 }
 
-const LOOK_MS = 25
+const POLL_MS = 25
 
 /** Starts a cluster of its own. */
 export async function startKillablePostgres(): Promise<KillablePostgres> {
@@ -38,9 +37,9 @@ export async function startKillablePostgres(): Promise<KillablePostgres> {
     async kill() {
       const backends = await query(cluster.url, 'select pid from pg_stat_activity')
       const [server] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n')
-      // The server first, or it would start its processes again.
+      // The server goes first, or it would start its processes again.
       for (const pid of [Number(server), ...backends.map(({ pid }) => Number(pid))]) killNow(pid)
-      while (await isThere(cluster.url)) await sleep(LOOK_MS)
+      while (await isThere(cluster.url)) await sleep(POLL_MS)
     },
     async restart() {
       const { uid, gid } = await stat(folder)
@@ -60,7 +59,7 @@ export async function startKillablePostgres(): Promise<KillablePostgres> {
       server.once('close', lift)
       while (!(await isThere(cluster.url))) {
         if (server.exitCode !== null) throw new Error('PostgreSQL did not start again.')
-        await sleep(LOOK_MS)
+        await sleep(POLL_MS)
       }
     },
     async stop() {
@@ -78,7 +77,7 @@ function killNow(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It went by itself.
+    // The process has ended already.
   }
 }
 

@@ -1,5 +1,5 @@
-// A process that dies between the bytes of a large message and the commit leaves bytes that nothing refers
-// to. They are removed, and those of a commit that is under way are not.
+// A process that dies between the bytes of a large message and the commit leaves bytes without a reference. The sweep
+// removes these, but not the bytes of a commit under way.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -50,7 +50,7 @@ test(
     cut.socket.on('error', () => {})
     cut.send({ to: inbox.address, raw: LARGE }).catch(() => {})
     await until(async () => (await s3.namesUnder('crash')).length === 2)
-    // This process knows nothing of the commit, which waits in the other.
+    // The commit waits in the other process, of which this one knows nothing.
     assert.equal(await sweep(), 0)
     assert.equal((await s3.namesUnder('crash')).length, 2)
 
@@ -58,6 +58,6 @@ test(
     await locking.query('rollback')
     assert.equal(await sweep(0), 1)
     assert.deepEqual(await s3.namesUnder('crash'), kept)
-    assert.equal((await readStored(service)).length, 1)
+    assert.equal((await readStored(service)).received.length, 1)
   },
 )

@@ -1,5 +1,5 @@
-// A process that is killed while clients hold places of an account there: nobody else has them before its
-// lease ends, and within a minute another process has given them all out again, and not one more.
+// A process is killed while clients of an account use its connection slots: no other process gives the slots out before
+// the lease ends, and within a minute another process gives out all of them, and not one more.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -12,11 +12,11 @@ import { openWorld, type World } from '#test/world.ts'
 import { Service } from './service.ts'
 
 const STEP_MS = 5_000
-/** Of a lease that was renewed a third of its time ago at the most, and was looked at every five seconds. */
+/** The rest of a lease that was renewed at most a third of its time ago, less the interval of the test's checks. */
 const EARLY_MS = BUDGET_LEASE_MS - BUDGET_RENEW_MS - 2 * STEP_MS
 const GUARD_MS = 120_000
 
-suite('places of a process that was killed', () => {
+suite('connection slots of a process that was killed', () => {
   let survivor: World
   let victim: Service
   before(async () => {
@@ -31,7 +31,7 @@ suite('places of a process that was killed', () => {
     await survivor?.close()
   })
 
-  /** Null when there is no place for it. */
+  /** Null when no slot is free. */
   const socketAt = async (address: string, token: string): Promise<SocketClient | null> => {
     const client = await openSocket(address, { token })
     const answer = await client.ask({ type: 'ping' }).catch(() => null)
@@ -49,11 +49,11 @@ suite('places of a process that was killed', () => {
   }
   const isThere = <Client>(client: Client | null): client is Client => client !== null
   const fill = async <Client>(open: () => Promise<Client | null>) => {
-    const places = Array.from({ length: SOCKETS_PER_ACCOUNT_MAX + 1 }, open)
-    return (await Promise.all(places)).filter(isThere)
+    const clients = Array.from({ length: SOCKETS_PER_ACCOUNT_MAX + 1 }, open)
+    return (await Promise.all(clients)).filter(isThere)
   }
 
-  test('are another’s when its lease is over', { timeout: GUARD_MS }, async (t) => {
+  test('go to another process when the lease is over', { timeout: GUARD_MS }, async (t) => {
     const { key } = await survivor.newAccount()
     const { baseUrl } = survivor
     const atVictim = [

@@ -1,20 +1,19 @@
-// A start on a queue of tens of thousands of deliveries, all of them due, a thousand in the hands of a
-// process that was killed: the service is ready as if there were none, and goes on sending.
+// A start on a queue of tens of thousands of due deliveries, of which a killed process leased a thousand: the service is
+// ready as if the queue were empty, and sends.
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
-import { composeNumber } from './outbound-mail.ts'
+import { composeNumber, untilSettled } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
-import { untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
 const QUEUED = sizeOf('TEST_MAILROOM_LONG_QUEUE', { usual: 10_000, long: 100_000 })
 const LEASED = 1_000
 const DESTINATIONS = 200
-/** Beyond a start without them: a machine that runs other tests at the same time makes both slow. */
+/** Beyond a start on an empty queue; on a busy machine both are slow. */
 const MORE_MS_MAX = 10_000
 const FIRST_MS_MAX = 20_000
 const FURTHER = sizeOf('TEST_MAILROOM_LONG_QUEUE_SENT', { usual: 100, long: 300 })
@@ -29,10 +28,7 @@ async function startOnLongQueue(t: TestContext, databaseUrl?: string): Promise<v
   const domains = Array.from({ length: DESTINATIONS }, (_, index) => `d${index}.example`)
   const sink = await Sink.open({}, domains)
   t.after(() => sink.close())
-  const service = await Service.prepare({
-    env: sink.environment,
-    ...(databaseUrl && { databaseUrl }),
-  })
+  const service = await Service.prepare({ env: sink.environment, databaseUrl })
   t.after(() => service.close())
   const emptyMs = Math.round(await service.start())
   const inbox = await service.client.inboxes.create({})

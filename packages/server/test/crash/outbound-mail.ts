@@ -1,13 +1,15 @@
-// Messages handed to the service through its API, remembered with what was promised about each, and
-// the comparison of these promises with what the far end got and the store holds.
+// Clients that send through the API and remember each acknowledged message, and the comparison of these messages with
+// the copies at the far end and in the store.
 
 import assert from 'node:assert/strict'
 import { hash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Inbox, MailroomError, type MessageToSend } from '@mailroom/sdk'
+import { runSql } from '#test/peers/sql.ts'
+import type { Random } from './intake.ts'
 import type { Copy, Sink } from './outbound-sink.ts'
-import { type OutboundState, readOutbound } from './outbound-stored.ts'
 import type { Service } from './service.ts'
+import { readStored, type Stored } from './stored.ts'
 
 /** A message that was acknowledged. */
 export type Promised = {
@@ -67,7 +69,7 @@ export async function sendMany(service: Service, sink: Sink, plan: SendPlan): Pr
   return promised
 }
 
-/** What is put off because the machine is busy is asked for again, under its key. */
+/** Repeats a send that a busy machine puts off, under its key. */
 export async function untilTaken<Answer>(send: () => Promise<Answer>): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -94,6 +96,95 @@ export function promisedOf(
   }
 }
 
+type SendingOptions = {
+  /** Each request goes to one of them at random. */
+  services: readonly Service[]
+  sink: Sink
+  inboxes: readonly Pick<Inbox, 'id'>[]
+  clients: number
+  random: Random
+  /** Milliseconds of each client between an acknowledgement and its next message; 0 unless given. */
+  gapMs?: number
+}
+
+const RETRY_MS = 50
+/** Share of the acknowledgements after which a message is sent again under its key. */
+const AGAIN_SHARE = 0.3
+
+/** Clients that send each message under its key until a service acknowledges it, until they are stopped. */
+export class Sending {
+  readonly promised: Promised[] = []
+  /** Requests without an answer. */
+  unanswered = 0
+  /** Requests answered with 503. */
+  putOff = 0
+  /** Sends of a message that was acknowledged before. */
+  replayed = 0
+  readonly #options: SendingOptions
+  readonly #running: Promise<void>[]
+  #next = 0
+  #isStopped = false
+  #isAbandoned = false
+
+  constructor(options: SendingOptions) {
+    this.#options = options
+    this.#running = Array.from({ length: options.clients }, () => this.#run())
+    for (const running of this.#running) running.catch(() => {})
+  }
+
+  /** Lets every client finish its message; a service must be there. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await Promise.all(this.#running)
+  }
+
+  /** Stops without waiting for the messages under way; for a test that failed. */
+  abandon(): void {
+    this.#isStopped = true
+    this.#isAbandoned = true
+  }
+
+  async #run(): Promise<void> {
+    const { sink, random, gapMs = 0 } = this.#options
+    let last: { number: number; answer: unknown } | null = null
+    while (!this.#isStopped) {
+      const number = this.#next++
+      const answer = await this.#send(number)
+      if (answer === null) return
+      this.promised.push(promisedOf(answer, composeNumber(sink, number)))
+      last ??= { number, answer }
+      if (random() <= AGAIN_SHARE) {
+        // The message may have been acknowledged several lives ago.
+        assert.deepEqual(await this.#send(last.number), last.answer)
+        this.replayed += 1
+        last = null
+      }
+      if (gapMs > 0) await sleep(gapMs)
+    }
+  }
+
+  /** Sends until it is acknowledged; null once the test is over. */
+  async #send(number: number) {
+    const { services, sink, inboxes, random } = this.#options
+    const inboxId = inboxes[number % inboxes.length]?.id ?? ''
+    const message = composeNumber(sink, number)
+    const options = { idempotencyKey: `key-${number}` }
+    while (!this.#isAbandoned) {
+      const service = services[Math.floor(random() * services.length)]
+      assert.ok(service !== undefined)
+      try {
+        return await service.client.inboxes.send(inboxId, message, options)
+      } catch (error) {
+        if (error instanceof MailroomError && error.status === 503) this.putOff += 1
+        else if (error instanceof MailroomError && error.status > 0) throw error
+        else this.unanswered += 1
+        await sleep(RETRY_MS)
+      }
+    }
+    return null
+  }
+}
+
 /** Waits until each recipient of each message has had it once at least. */
 export async function untilArrived(sink: Sink, promised: readonly Promised[], withinMs: number) {
   const expected = countRecipients(promised)
@@ -104,56 +195,71 @@ export function countRecipients(promised: readonly Promised[]): number {
   return promised.reduce((sum, { recipients }) => sum + recipients.length, 0)
 }
 
-export type Report = {
-  /** Recipients that never had a message that was promised to them. */
-  lost: number
-  /** Copies beyond the first of a message for a recipient. */
-  doubled: number
-  /** Copies whose octets are not those of the store. */
-  altered: number
-  /** Copies of messages that nobody was promised. */
-  unknown: number
+const POLL_MS = 50
+
+/** Waits until no delivery is ready, waiting or leased. */
+export async function untilSettled(service: Service, withinMs: number): Promise<void> {
+  const endMs = performance.now() + withinMs
+  for (;;) {
+    const rows = await runSql(
+      service,
+      `select queue_state, status, min(response) as response, count(*) as count
+        from deliveries where queue_state is not null group by queue_state, status`,
+    )
+    if (rows.length === 0) return
+    if (performance.now() > endMs) throw new Error(`Still queued: ${JSON.stringify(rows)}`)
+    await sleep(POLL_MS)
+  }
 }
 
-export type Compared = Report & {
-  /** Each copy beyond the first, with the copy before it. */
-  repeats: { first: Copy; second: Copy }[]
-  state: OutboundState
-}
+/** A copy beyond the first, with the copy before it. */
+export type Repeat = { first: Copy; second: Copy }
 
-/** Of a stopped service. Checks that the store agrees with itself on the way. */
-export async function compareOutbound(
+/**
+ * Compares the messages with the store, which must agree with itself, and with the copies at the far end. Each message
+ * is `sent`, nothing waits, each recipient has it, and all copies are whole. Returns the copies beyond the first.
+ */
+export async function assertAllSent(
   service: Service,
   sink: Sink,
   promised: readonly Promised[],
-): Promise<Compared> {
-  const state = await readOutbound(service)
-  const report: Report = { lost: 0, doubled: 0, altered: 0, unknown: 0 }
-  const repeats: Compared['repeats'] = []
+): Promise<Repeat[]> {
+  const stored = await readStored(service)
+  assertSettled(stored, promised)
+  const sha256Of = new Map(stored.sent.map((message) => [message.messageId, message.sha256]))
+  const known = new Set(promised.map(({ messageId }) => messageId))
+  const faults = { lost: 0, altered: 0, unknown: 0 }
+  for (const { messageId, sha256 } of sink.copies) {
+    if (!known.has(messageId)) faults.unknown += 1
+    if (sha256Of.get(messageId) !== sha256) faults.altered += 1
+  }
+  const repeats: Repeat[] = []
   for (const { messageId, recipients } of promised) {
     for (const recipient of recipients) {
       const copies = sink.copiesOf(messageId, recipient)
-      if (copies.length === 0) report.lost += 1
+      if (copies.length === 0) faults.lost += 1
       copies.forEach((second, index) => {
         const first = copies[index - 1]
-        if (first === undefined) return
-        report.doubled += 1
-        repeats.push({ first, second })
+        if (first !== undefined) repeats.push({ first, second })
       })
     }
   }
-  const sha256Of = new Map(state.messages.map((message) => [message.messageId, message.sha256]))
-  const known = new Set(promised.map(({ messageId }) => messageId))
-  for (const { messageId, sha256 } of sink.copies) {
-    if (!known.has(messageId)) report.unknown += 1
-    if (sha256Of.get(messageId) !== sha256) report.altered += 1
-  }
-  return { ...report, repeats, state }
+  assert.deepEqual(faults, { lost: 0, altered: 0, unknown: 0 })
+  return repeats
 }
 
-/** Every promise is kept: one message each, `sent`, every recipient accepted, nothing waits. */
-export function assertAllSent({ state }: Compared, promised: readonly Promised[]): void {
-  const stored = new Map(state.messages.map((message) => [message.id, message]))
+/** Stops the service. Each recipient must have each message exactly once. */
+export async function assertSentOnce(
+  service: Service,
+  sink: Sink,
+  promised: readonly Promised[],
+): Promise<void> {
+  await service.stopWell()
+  assert.deepEqual(await assertAllSent(service, sink, promised), [])
+}
+
+function assertSettled({ sent }: Stored, promised: readonly Promised[]): void {
+  const stored = new Map(sent.map((message) => [message.id, message]))
   assert.equal(stored.size, promised.length, 'as many messages as were acknowledged')
   for (const { id, messageId, recipients } of promised) {
     const message = stored.get(id)
@@ -168,8 +274,4 @@ export function assertAllSent({ state }: Compared, promised: readonly Promised[]
     const wanted = recipients.map((recipient) => [recipient, 'accepted', null])
     assert.deepEqual(settled.sort(), wanted.sort())
   }
-}
-
-export function reportOf({ lost, doubled, altered, unknown }: Compared): Report {
-  return { lost, doubled, altered, unknown }
 }

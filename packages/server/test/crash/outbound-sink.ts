@@ -1,5 +1,5 @@
-// The far end of outgoing mail: a mail server that notes the octets and the moment of every message
-// that reaches it, as slow as a test wants it, and the DNS server that leads to it.
+// The far end of outgoing mail: a mail server that notes octets and moment of every message and answers as slowly as a
+// test wants, and the DNS server that leads to it.
 
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,38 +7,40 @@ import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { type Mta, type MtaAnswer, type MtaMessage, openMta } from '#test/peers/mta.ts'
 import { WIDE_LIMITS } from '#test/world.ts'
 
-/** One message that was taken, for one of its recipients. */
+/** One accepted message for one of its recipients. */
 export type Copy = {
   readonly messageId: string
   readonly recipient: string
-  /** Of the octets as they came. */
+  /** Hash of the octets as they came. */
   readonly sha256: string
-  /** When its final dot came. */
+  /** Moment of its final dot. */
   readonly atMs: number
   readonly connection: number
 }
 
-/** What a sink does that a quick and friendly one does not. */
+type SinkAnswer = MtaAnswer | undefined | Promise<MtaAnswer | undefined>
+
+/** Deviations from an immediate 250 to everything. */
 export type SinkScript = {
-  onRcpt?: (recipient: string) => MtaAnswer | undefined
-  /** The answer to a message that is taken and noted, whatever is answered. */
-  onFinalDot?: (message: MtaMessage) => MtaAnswer | undefined
-  /** How long an answer to RCPT takes. */
+  onRcpt?: (recipient: string) => SinkAnswer
+  /** The answer to a message, which is noted whatever the answer. */
+  onFinalDot?: (message: MtaMessage) => SinkAnswer
+  /** Delay of an answer to RCPT, in milliseconds. */
   rcptMs?: () => number
-  /** What an answer to a final dot waits for. */
+  /** An answer to a final dot waits for it. */
   finalDot?: () => Promise<void>
 }
 
-const LOOK_MS = 10
+const POLL_MS = 10
 
 const DOMAINS = ['one.example', 'two.example', 'three.example', 'four.example']
 
 export class Sink {
   /** In the order of their arrival. */
   readonly copies: Copy[] = []
-  /** Moments at which a transaction was begun. */
+  /** Moments at which a transaction began. */
   readonly begunAtMs: number[] = []
-  /** Moments at which a recipient was named. */
+  /** Recipients with the moments of their RCPT. */
   readonly named: { recipient: string; atMs: number }[] = []
   script: SinkScript
   readonly domains: readonly string[]
@@ -59,7 +61,7 @@ export class Sink {
     this.domains = domains
   }
 
-  /** Takes mail for its domains, four unless told otherwise. */
+  /** Accepts mail for its domains, four unless given. */
   static async open(script: SinkScript = {}, domains: readonly string[] = DOMAINS): Promise<Sink> {
     const [mta, dns] = await Promise.all([openMta(), openDns(zoneOf(domains))])
     const sink = new Sink({ mta, dns }, script, domains)
@@ -104,7 +106,7 @@ export class Sink {
     return new Set(this.#begunBy.slice(begun).map((connection) => names.get(connection) ?? ''))
   }
 
-  /** How many copies came from clients of each name. */
+  /** Number of copies from the clients of each name. */
   countBySender(): Record<string, number> {
     const names = this.#namesOfConnections()
     const counts: Record<string, number> = {}
@@ -125,14 +127,14 @@ export class Sink {
     this.#gate = null
   }
 
-  /** Waits until `isSo`, looking often; throws after `withinMs` with what there is. */
+  /** Waits until `isSo`; throws after `withinMs`, with figures. */
   async until(isSo: () => boolean, withinMs: number): Promise<void> {
     const endMs = performance.now() + withinMs
     while (!isSo()) {
       if (performance.now() > endMs) {
-        throw new Error(`Still not so: ${this.arrived} arrived, ${this.open} connections are open.`)
+        throw new Error(`Timed out: ${this.arrived} arrived, ${this.open} connections are open.`)
       }
-      await sleep(LOOK_MS)
+      await sleep(POLL_MS)
     }
   }
 
@@ -160,7 +162,7 @@ export class Sink {
 
   async #name(recipient: string): Promise<MtaAnswer | undefined> {
     this.named.push({ recipient, atMs: performance.now() })
-    const answer = this.script.onRcpt?.(recipient)
+    const answer = await this.script.onRcpt?.(recipient)
     if (answer !== undefined) return answer
     const delayMs = this.script.rcptMs?.() ?? 0
     return delayMs === 0 ? undefined : { delayMs, next: '250 2.1.5 Ok' }
@@ -177,7 +179,7 @@ export class Sink {
       const key = `${messageId} ${recipient}`
       this.#copiesOf.set(key, [...(this.#copiesOf.get(key) ?? []), copy])
     }
-    const answer = this.script.onFinalDot?.(message)
+    const answer = await this.script.onFinalDot?.(message)
     if (answer !== undefined) return answer
     await this.script.finalDot?.()
     return '250 2.0.0 Ok: queued'

@@ -1,5 +1,4 @@
-// A send that is answered is on the disk: seen from outside, in the order of the process's own system
-// calls.
+// An acknowledged send is on the disk: seen from outside, in the order of the system calls.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,8 +6,8 @@ import { sizeOf } from '#test/size-of.ts'
 import { databasePath } from '#wiring/store.ts'
 import { composeNumber } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
-import { readOutbound } from './outbound-stored.ts'
 import { Service } from './service.ts'
+import { readStored } from './stored.ts'
 import { findAnswers, traceSystemCalls } from './system-calls.ts'
 
 const SENDS = sizeOf('TEST_MAILROOM_SYNCED_SENDS', { usual: 30, long: 100 })
@@ -16,7 +15,7 @@ const SENDS = sizeOf('TEST_MAILROOM_SYNCED_SENDS', { usual: 30, long: 100 })
 test('each 200 to a send stands after a write and a sync of the log', async (t) => {
   const sink = await Sink.open()
   t.after(() => sink.close())
-  // Nothing else writes: an answer that went before its own sync cannot hide behind another's.
+  // Nothing else writes: an answer before its own sync cannot hide behind another sync.
   const service = await Service.start({ env: { ...sink.environment, MAILROOM_ROLES: 'http' } })
   t.after(() => service.close())
   const { client } = service
@@ -38,5 +37,5 @@ test('each 200 to a send stands after a write and a sync of the log', async (t) 
   t.diagnostic(`observed with strace: ${JSON.stringify(sent)}`)
   assert.deepEqual(sent, { answers: SENDS, synced: SENDS })
   await service.kill()
-  assert.equal((await readOutbound(service)).messages.length, SENDS + 1)
+  assert.equal((await readStored(service)).sent.length, SENDS + 1)
 })

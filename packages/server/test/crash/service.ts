@@ -1,6 +1,6 @@
-// The service as an operator runs it: a process of its own on a data directory of its own, to be
-// stopped, killed and started again on what it left.
+// The service as an operator runs it: a process with its own data directory, which a test stops, kills and starts again.
 
+import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -22,27 +22,28 @@ import { guard, type LiftGuard } from './guard.ts'
 export const SERVICE_KEY = 'mr_KeyOfTheFirstAccountInCrashTests00000000'
 
 const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
-/** Of the runtime, as `npm start` gives them. */
+/** Flags of the runtime in `npm start`. */
 const START_FLAGS = readStartFlags()
 /** A start takes a second; a busy machine makes it many. */
 const READY_MS_MAX = 30_000
-/** A question costs a millisecond of processor time, and a start takes many hundreds. */
+/** A request costs a millisecond of processor time, and a start takes many hundreds. */
 const READY_POLL_MS = 25
 const LOG_LENGTH_MAX = 200_000
+export const INTERNAL_ERRORS = /"status":500|because of an internal error|"level":50/
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null; durationMs: number }
 
 export type ServiceOptions = {
   /** PostgreSQL instead of the embedded database. */
-  databaseUrl?: string
+  databaseUrl?: string | undefined
   /** Made when absent, and removed by `close` only then. */
   dataDir?: string
   env?: Record<string, string>
-  /** Makes a certificate at its first start, as one does that is given none. */
+  /** Gives it no certificate, so that its first start makes one. */
   makesCertificate?: boolean
   /** Wraps the command line, for instance into a shell with other limits. */
   wrap?: (command: readonly string[]) => string[]
-  /** Where it is started; a folder without `.env` when absent. */
+  /** Working directory; a folder without `.env` when absent. */
   folder?: string
 }
 
@@ -50,7 +51,7 @@ export type StartOptions = { waits?: boolean }
 
 export type SignalOptions = { to?: 'process' | 'group' }
 
-/** One service over all its lives: ports, data directory and key stay the same. */
+/** One service over all its processes (lives): ports, data directory and key stay the same. */
 export class Service {
   readonly dataDir: string
   readonly httpPort: number
@@ -71,7 +72,7 @@ export class Service {
     this.smtpPort = smtpPort
   }
 
-  /** Chooses ports and a place; starts nothing. */
+  /** Chooses ports and a data directory; starts nothing. */
   static async prepare(options: ServiceOptions = {}): Promise<Service> {
     const home = await mkdtemp(join(tmpdir(), 'mailroom-crash-'))
     return new Service(options, home, await findFreePorts(2))
@@ -103,9 +104,9 @@ export class Service {
       MAILROOM_SMTP_PORT: String(this.smtpPort),
       MAILROOM_BOOTSTRAP_API_KEY: SERVICE_KEY,
       MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
-      // Refuses at once: no test asks, or waits for, the machine's DNS.
+      // Refuses at once: no test uses the machine's DNS.
       MAILROOM_DNS_SERVERS: '127.0.0.1:9',
-      // As npm start.
+      // As in `npm start`.
       MALLOC_ARENA_MAX: '2',
       ...(this.#options.makesCertificate ? {} : certificateSettings()),
       ...(this.#options.databaseUrl && { MAILROOM_DATABASE_URL: this.#options.databaseUrl }),
@@ -119,9 +120,13 @@ export class Service {
     return reading.settings
   }
 
-  /** With the key of the first account; repeats nothing. */
+  /** Has the key of the first account, and repeats no request. */
   get client(): Mailroom {
-    return new Mailroom({ baseUrl: this.baseUrl, apiKey: SERVICE_KEY, maxRetries: 0 })
+    return this.clientWith(SERVICE_KEY)
+  }
+
+  clientWith(apiKey: string): Mailroom {
+    return new Mailroom({ baseUrl: this.baseUrl, apiKey, maxRetries: 0 })
   }
 
   get pid(): number {
@@ -134,7 +139,7 @@ export class Service {
     return this.#child !== null
   }
 
-  /** Standard output and error of all lives, the last part of it. */
+  /** The end of standard output and error of all lives. */
   get log(): string {
     return this.#log
   }
@@ -151,12 +156,12 @@ export class Service {
     const startMs = performance.now()
     const command = [process.execPath, ...START_FLAGS, MAIN, 'serve']
     const [file = '', ...args] = this.#options.wrap?.(command) ?? command
-    // Not in the checkout, whose `.env` would count.
+    // The checkout may have an `.env`, which would count.
     const child = spawn(file, args, {
       cwd: this.#options.folder ?? this.#home,
       env: this.environment,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own, so that signals reach what the command starts, and nobody else.
+      // Signals to its own group reach what the command starts, and nothing else.
       detached: true,
     })
     this.#child = child
@@ -205,6 +210,12 @@ export class Service {
     return { ...exit, durationMs: performance.now() - startMs }
   }
 
+  /** Stops it. The exit code must be 0, and no life may have had an internal error. */
+  async stopWell(): Promise<void> {
+    assert.doesNotMatch(this.#log, INTERNAL_ERRORS)
+    assert.equal((await this.stop()).code, 0)
+  }
+
   /** `kill -9`, also of a process that is still starting. */
   async kill(): Promise<void> {
     if (this.#child !== null) await this.stop('SIGKILL', { to: 'group' })
@@ -235,7 +246,7 @@ export class Service {
     return { code, output, errors }
   }
 
-  /** Ends it by force and removes what it left. */
+  /** Kills it and removes its files. */
   async close(): Promise<void> {
     await this.kill()
     await rm(this.#home, { recursive: true, force: true })

@@ -1,4 +1,4 @@
-// A disk of a few megabytes that can really be filled: a mounted tmpfs, where mounting is allowed.
+// A disk of a few megabytes that a test can fill: a mounted tmpfs, where mounting is allowed.
 
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -9,9 +9,9 @@ import { guard } from './guard.ts'
 
 export type SmallDisk = {
   readonly path: string
-  /** Takes all room that is left, with a file of somebody else's. */
+  /** Fills the disk with files that are not the service's. */
   fill(): Promise<void>
-  /** Gives back what `fill` took. */
+  /** Removes the files of `fill`. */
   clear(): Promise<void>
   /** Unmounts it with everything on it. */
   remove(): Promise<void>
@@ -35,7 +35,7 @@ export async function mountSmallDisk(megabytes: number): Promise<SmallDisk | nul
   return {
     path,
     async fill() {
-      // Smaller and smaller pieces, until not a page is left.
+      // Smaller and smaller files, until no page is left.
       for (let bytes = 1 << 20; bytes >= 4_096; ) {
         try {
           number += 1

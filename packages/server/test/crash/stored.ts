@@ -1,21 +1,41 @@
-// What a stopped service left in its store, read beside it, and everything that has to be true of it
-// whatever happened before.
+// Reads the store of a stopped service and checks everything that must be true of it, whatever happened before.
 
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { openSqliteConnection } from '#platform/db/sqlite-connection.ts'
-import { databasePath, openStore, silentObserver } from '#wiring/store.ts'
+import type { Row } from '#schema/tables.ts'
+import { databasePath, type OpenStore, openStore, silentObserver } from '#wiring/store.ts'
 import type { Service } from './service.ts'
 
-export type StoredMessage = {
+export type ReceivedMessage = {
   inboxId: string
   rfcMessageId: string | null
-  /** Of the raw bytes as they are read back now. */
+  /** Hash of the raw bytes as they are read back now. */
   sha256: string
 }
 
-/** Every message with the hash of its bytes. Throws when the store contradicts itself. */
-export async function readStored(service: Service): Promise<StoredMessage[]> {
+export type SentMessage = {
+  id: string
+  messageId: string | null
+  status: string
+  /** Hash of the raw bytes as they are read back now. */
+  sha256: string
+  deliveries: {
+    recipient: string
+    status: string
+    queue: string | null
+    attempts: number
+    response: string | null
+  }[]
+}
+
+export type Stored = { received: ReceivedMessage[]; sent: SentMessage[] }
+
+/** Every message of every inbox. Throws when the store contradicts itself, or `check` finds that it does. */
+export async function readStored(
+  service: Service,
+  check?: (store: OpenStore) => Promise<void>,
+): Promise<Stored> {
   const { settings } = service
   if (settings.databaseUrl === null) checkIntegrity(databasePath(settings))
   const store = await openStore({
@@ -27,50 +47,40 @@ export async function readStored(service: Service): Promise<StoredMessage[]> {
   try {
     const { read } = store.db
     const messages = await read.selectFrom('messages').selectAll().orderBy('position').execute()
-    const messagesOf = Map.groupBy(messages, ({ raw_id }) => raw_id)
-    const hashes = new Map<string, string>()
-    for (const raw of await read.selectFrom('raw_messages').selectAll().execute()) {
-      const content = raw.content ?? (await store.blobs?.get(raw.id)) ?? null
-      assert.ok(content !== null, `raw message ${raw.id} has its bytes`)
-      assert.equal(content.length, raw.size_bytes, `raw message ${raw.id} has its size`)
-      const sha256 = hash('sha256', content, 'hex')
-      assert.equal(
-        sha256,
-        Buffer.from(raw.sha256).toString('hex'),
-        `raw message ${raw.id} is whole`,
-      )
-      const references = messagesOf.get(raw.id)?.length ?? 0
-      assert.equal(raw.reference_count, references, `raw message ${raw.id} counts its references`)
-      hashes.set(raw.id, sha256)
-    }
-    checkThreads(await read.selectFrom('threads').selectAll().execute(), messages)
-    checkCounters(
-      await read.selectFrom('inbox_counters').selectAll().execute(),
-      await read.selectFrom('threads').selectAll().execute(),
-      messages,
-    )
-    const events = await read
-      .selectFrom('events')
-      .select('message_id')
-      .where('kind', '=', 'message.received')
-      .execute()
-    assert.deepEqual(
-      events.map(({ message_id }) => message_id).sort(),
-      messages.map(({ id }) => id).sort(),
-      'each message has one event',
-    )
-    return messages.map((message) => {
+    const threads = await read.selectFrom('threads').selectAll().execute()
+    const hashes = await checkRawMessages(store, messages)
+    checkThreads(threads, messages)
+    await checkCounters(store, threads, messages)
+    await checkEvents(store, messages)
+    const deliveries = await read.selectFrom('deliveries').selectAll().orderBy('id').execute()
+    await check?.(store)
+
+    const deliveriesOf = Map.groupBy(deliveries, ({ message_id }) => message_id)
+    const stored: Stored = { received: [], sent: [] }
+    for (const message of messages) {
+      const { id, rfc_message_id: messageId, status } = message
       const sha256 = hashes.get(message.raw_id)
-      assert.ok(sha256 !== undefined, `message ${message.id} has a raw message`)
-      return { inboxId: message.inbox_id, rfcMessageId: message.rfc_message_id, sha256 }
-    })
+      assert.ok(sha256 !== undefined, `message ${id} has a raw message`)
+      if (message.direction === 'inbound') {
+        stored.received.push({ inboxId: message.inbox_id, rfcMessageId: messageId, sha256 })
+        continue
+      }
+      const own = (deliveriesOf.get(id) ?? []).map((row) => ({
+        recipient: row.recipient,
+        status: row.status,
+        queue: row.queue_state,
+        attempts: row.attempts,
+        response: row.response,
+      }))
+      stored.sent.push({ id, messageId, status, sha256, deliveries: own })
+    }
+    return stored
   } finally {
     await store.close()
   }
 }
 
-/** SQLite's own opinion of the file. */
-export function checkIntegrity(path: string): void {
+function checkIntegrity(path: string): void {
   const connection = openSqliteConnection({ path, mode: 'read' })
   try {
     const rows = connection.rows('PRAGMA integrity_check')
@@ -83,45 +93,95 @@ export function checkIntegrity(path: string): void {
   }
 }
 
-type ThreadRow = { id: string; inbox_id: string; message_count: number; is_read: number }
-type MessageRow = {
-  id: string
-  inbox_id: string
-  thread_id: string
-  position: number
-  thread_position: number
+type Message = Row<'messages'>
+type Thread = Row<'threads'>
+
+/** The hash of each raw message by its id. */
+async function checkRawMessages(
+  { db: { read }, blobs }: OpenStore,
+  messages: readonly Message[],
+): Promise<Map<string, string>> {
+  const quarantined = await read.selectFrom('quarantined_messages').select('raw_id').execute()
+  const referencesOf = Map.groupBy([...messages, ...quarantined], ({ raw_id }) => raw_id)
+  const hashes = new Map<string, string>()
+  for (const raw of await read.selectFrom('raw_messages').selectAll().execute()) {
+    const name = `raw message ${raw.id}`
+    const content = raw.content ?? (await blobs?.get(raw.id)) ?? null
+    assert.ok(content !== null, `${name} has its bytes`)
+    assert.equal(content.length, raw.size_bytes, `${name} has its size`)
+    const sha256 = hash('sha256', content, 'hex')
+    assert.equal(sha256, Buffer.from(raw.sha256).toString('hex'), `${name} is whole`)
+    const references = referencesOf.get(raw.id)?.length ?? 0
+    assert.equal(raw.reference_count, references, `${name} counts its references`)
+    hashes.set(raw.id, sha256)
+  }
+  return hashes
 }
 
-function checkThreads(threads: ThreadRow[], messages: MessageRow[]): void {
-  const positions = new Map<string, number[]>()
-  for (const { thread_id, thread_position } of messages) {
-    positions.set(thread_id, [...(positions.get(thread_id) ?? []), thread_position])
-  }
+function checkThreads(threads: readonly Thread[], messages: readonly Message[]): void {
+  const messagesOf = Map.groupBy(messages, ({ thread_id }) => thread_id)
   for (const { id, message_count } of threads) {
-    const found = (positions.get(id) ?? []).sort((a, b) => a - b)
+    const positions = (messagesOf.get(id) ?? []).map(({ thread_position }) => thread_position)
+    const found = positions.sort((a, b) => a - b)
     assert.deepEqual(found, countTo(message_count), `thread ${id} counts its messages`)
-    positions.delete(id)
+    messagesOf.delete(id)
   }
-  assert.deepEqual([...positions.keys()], [], 'no message is without its thread')
+  assert.deepEqual([...messagesOf.keys()], [], 'no message is without its thread')
 }
 
-type CounterRow = {
-  inbox_id: string
-  inbound_count: number
-  thread_count: number
-  unread_thread_count: number
-}
-
-function checkCounters(counters: CounterRow[], threads: ThreadRow[], messages: MessageRow[]): void {
-  for (const counter of counters) {
-    const isHere = (row: { inbox_id: string }) => row.inbox_id === counter.inbox_id
-    const positions = messages.filter(isHere).map(({ position }) => position)
+async function checkCounters(
+  { db: { read } }: OpenStore,
+  threads: readonly Thread[],
+  messages: readonly Message[],
+): Promise<void> {
+  const quarantined = await read.selectFrom('quarantined_messages').select('inbox_id').execute()
+  for (const counter of await read.selectFrom('inbox_counters').selectAll().execute()) {
     const name = `inbox ${counter.inbox_id}`
-    assert.deepEqual(positions, countTo(counter.inbound_count), `${name} has dense positions`)
+    const isHere = (row: { inbox_id: string }) => row.inbox_id === counter.inbox_id
+    const here = messages.filter(isHere)
+    const counted = { inbound: counter.inbound_count, outbound: counter.outbound_count }
+    for (const direction of ['inbound', 'outbound'] as const) {
+      const positions = here
+        .filter((message) => message.direction === direction)
+        .map(({ direction_position }) => direction_position)
+      assert.deepEqual(positions, countTo(counted[direction]), `${name} has dense positions`)
+    }
+    assert.deepEqual(
+      here.map(({ position }) => position),
+      countTo(counted.inbound + counted.outbound),
+      `${name} has dense positions`,
+    )
     assert.equal(threads.filter(isHere).length, counter.thread_count, `${name} counts threads`)
     const unread = threads.filter((thread) => isHere(thread) && thread.is_read === 0)
     assert.equal(unread.length, counter.unread_thread_count, `${name} counts unread threads`)
+    const held = quarantined.filter(isHere)
+    assert.equal(held.length, counter.quarantined_count, `${name} counts its quarantine`)
   }
+}
+
+async function checkEvents(
+  { db: { read } }: OpenStore,
+  messages: readonly Message[],
+): Promise<void> {
+  const events = await read.selectFrom('events').select(['kind', 'message_id']).execute()
+  const idsOf = (kind: string) =>
+    events.filter((event) => event.kind === kind).map(({ message_id }) => message_id)
+  const received = messages.filter(({ direction }) => direction === 'inbound').map(({ id }) => id)
+  assert.deepEqual(
+    idsOf('message.received').sort(),
+    received.sort(),
+    'each received message has one event',
+  )
+  // A report may have come for a message that was sent: it has failed now.
+  const failed = new Set(messages.filter(({ status }) => status === 'failed').map(({ id }) => id))
+  const sent = messages.filter(({ status }) => status === 'sent').map(({ id }) => id)
+  assert.deepEqual(
+    idsOf('message.sent')
+      .filter((id) => !failed.has(id ?? ''))
+      .sort(),
+    sent.sort(),
+    'each sent message has one event',
+  )
 }
 
 function countTo(count: number): number[] {

@@ -1,5 +1,4 @@
-// An answer that promises something comes after the disk has it: seen from outside, in the order of
-// the process's own system calls.
+// An acknowledgement follows the sync of its data: seen from outside, in the order of the system calls.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -38,7 +37,7 @@ suite('the disk has it before the answer', () => {
   test('each 250, 201 and 200 stands after a sync of the log', async (t) => {
     const inbox = await service.client.inboxes.create({})
     const sender = await service.sender()
-    // What a first message, request and large message set in motion has nothing to do with syncs.
+    // The first message and the first large one do more than later ones, which the trace must not contain.
     await sender.send({ to: inbox.address, raw: plainMail({ body: large(0) }) })
     const [thread] = (await service.client.threads.list(inbox.id).page()).data
     const trace = await traceSystemCalls(service.pid)
@@ -105,7 +104,7 @@ suite('the disk has it before the answer', () => {
     }
     assert.deepEqual(codes, [451, 451, 451, 451])
     assert.equal((await service.client.messages.list(inbox.id).page()).total, 0)
-    // A store that failed is tried again within half a second.
+    // The service tries a failed store again within half a second.
     await until(async () => {
       const { code } = await sender.send({ to: inbox.address, raw: plainMail({}) })
       await sender.command('RSET')

@@ -1,4 +1,4 @@
-// What a running process asks of the kernel, in order, as strace tells it.
+// The system calls of a running process in their order, by strace.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,19 +8,19 @@ import { join } from 'node:path'
 
 export type SystemCall = {
   readonly name: string
-  /** As strace prints them, descriptors with what stands behind them. */
+  /** As strace prints them, descriptors with their files and sockets. */
   readonly args: string
   readonly result: string
 }
 
 export type Trace = {
-  /** Ends the trace; the process goes on. Reads and syncs stand where they ended, writes where they began. */
+  /** Ends the trace, not the process. Reads and syncs stand where they ended, writes where they began. */
   stop(): Promise<SystemCall[]>
 }
 
 const CALLS = 'fsync,fdatasync,read,readv,recvfrom,write,writev,sendto,sendmsg,pwrite64,pwritev'
 
-/** Follows every thread of the process; null where strace is absent or may not. */
+/** Traces every thread of the process; null where strace is absent or not permitted. */
 export async function traceSystemCalls(pid: number): Promise<Trace | null> {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-trace-'))
   const file = join(folder, 'trace')
@@ -39,7 +39,7 @@ export async function traceSystemCalls(pid: number): Promise<Trace | null> {
   }
 }
 
-/** Lets each sync of the process fail with EIO until the returned function is called; null as above. */
+/** Each sync of the process fails with EIO until the returned function is called; null as above. */
 export function failSyncs(pid: number): Promise<(() => Promise<void>) | null> {
   const calls = 'fsync,fdatasync'
   return attach(pid, ['-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`, '-o', '/dev/null'])
@@ -61,14 +61,14 @@ async function attach(pid: number, options: string[]): Promise<(() => Promise<vo
   })
   if (!isAttached) return null
   return async () => {
-    // It detaches on SIGINT, and on its own when the process is gone.
+    // strace detaches on SIGINT, and by itself when the process is gone.
     tracer.kill('SIGINT')
     await ended
   }
 }
 
 const COMPLETE = /^(\d+) +(\w+)\((.*)\) += (.*)$/
-/** Another thread's call comes between, or the trace ends before the call does. */
+/** A call of another thread interrupted this one, or the trace ended before it. */
 const UNFINISHED = /^(\d+) +(\w+)\((.*) <(?:unfinished|detached) \.\.\.>$/
 const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>(.*)\) += (.*)$/
 
@@ -106,18 +106,18 @@ function isWrite(name: string): boolean {
 
 export type AnswerOrder = {
   log: string
-  /** What the read that asked looks like, on the socket of the answer. */
+  /** Matches the read of the request, on the socket of the answer. */
   asked: RegExp
-  /** How the answer begins. */
+  /** The beginning of the answer. */
   answer: string
 }
 
-/** Of the answers, how many came after the log was written and synced, both since they were asked. */
+/** Counts the answers, and those before which the log was written and synced since their request. */
 export function findAnswers(calls: SystemCall[], { log, asked, answer }: AnswerOrder) {
   const found = { answers: 0, synced: 0 }
   const askedAt = new Map<string, number>()
   let writtenAt = -1
-  // The last write that the disk has. Others may follow it before the answer: the log is everybody's.
+  // The last write that is on the disk. Writes of other requests may follow it before the answer.
   let durableAt = -1
   calls.forEach(({ name, args, result }, at) => {
     const socket = /^\d+<socket:[^>]*>/.exec(args)?.[0]

@@ -4,31 +4,30 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Mailroom } from '@mailroom/sdk'
+import type { Mailroom } from '@mailroom/sdk'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { isLongRun, LONG_LIMIT, sizeOf } from '#test/size-of.ts'
-import { plainMail } from '#test/world.ts'
+import { OPERATOR_TOKEN, plainMail } from '#test/world.ts'
 import { Service } from './service.ts'
 
 const HANGING = 40
-/** The aim is a second; what waits for one that hangs waits for fifteen. */
+/** The aim is a second; a post behind one that hangs would wait for fifteen. */
 const DELAY_MS_MAX = 4_000
-/** Times what it takes without them, where a machine that does other work makes that long. */
+/** Factor over the delay without them, for a busy machine. */
 const DELAY_FACTOR_MAX = 10
 /** Ten messages a second to each account. */
 const MESSAGES = sizeOf('TEST_MAILROOM_ENDPOINT_MESSAGES', { usual: 12, long: 100 })
 const GAP_MS = 100
-/** Starts with all of the endpoints that hang being told anew. */
+/** Starts after which all endpoints that hang are tried again. */
 const COLD_STARTS = sizeOf('TEST_MAILROOM_ENDPOINT_STARTS', { usual: 1, long: 5 })
-/** What a machine that does other work too delays now and then tells nothing about endpoints. */
+/** The rest may be late because the machine is busy. */
 const SHARE_IN_TIME = 0.9
-const OPERATOR_TOKEN = 'operator-token-of-crash-tests-0123456789'
 
-// One after the other: it is time that is measured.
+// One after the other, because the tests measure time.
 suite('endpoints that hang', () => {
   test('delay no other by a second, on SQLite', LONG_LIMIT, (t) => measure(t))
-  // Who waits for whom is the dispatcher's, which `worker/webhook-lanes.full.test.ts` looks at without an engine.
+  // The dispatcher decides who waits for whom; `worker/webhook-lanes.full.test.ts` tests it without an engine.
   if (isLongRun()) {
     test('delay no other by a second, on PostgreSQL', LONG_LIMIT, async (t) =>
       measure(t, await createTestDatabase()),
@@ -44,15 +43,15 @@ async function measure(t: TestContext, databaseUrl?: string): Promise<void> {
   hanging.answer = (_, index) => (index % 2 === 0 ? 'hang' : 'trickle')
   const service = await Service.start({
     env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true', MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN },
-    ...(databaseUrl && { databaseUrl }),
+    databaseUrl,
   })
   t.after(() => service.close())
-  const { apiKey } = await clientWith(service, OPERATOR_TOKEN).admin.accounts.create({
+  const { apiKey } = await service.clientWith(OPERATOR_TOKEN).admin.accounts.create({
     name: 'another',
     plan: 'launch',
   })
   const goods = await Promise.all(
-    [service.client, clientWith(service, apiKey.token)].map((client) => openGood(t, client)),
+    [service.client, service.clientWith(apiKey.token)].map((client) => openGood(t, client)),
   )
   const alone = [await sendAll(service, goods, 1), await startCold(service, goods)]
   for (let index = 0; index < HANGING; index++) {
@@ -83,11 +82,7 @@ async function startCold(service: Service, goods: readonly Good[]): Promise<numb
   return sendAll(service, goods, 1)
 }
 
-function clientWith({ baseUrl }: Service, apiKey: string): Mailroom {
-  return new Mailroom({ baseUrl, apiKey, maxRetries: 0 })
-}
-
-/** An endpoint that answers at once, of this client's account, and an inbox that it is told of. */
+/** A webhook of the client's account that answers at once, and an inbox for its events. */
 async function openGood(t: TestContext, client: Mailroom): Promise<Good> {
   const receiver = await openReceiver()
   t.after(() => receiver.close())

@@ -1,5 +1,5 @@
-// The far end of webhooks that fails as often as it answers well: what was posted to it, whether it was
-// signed, and what it answered. It stores no bodies, so that many thousands of posts fit.
+// The far end of webhooks, which fails as often as it succeeds and notes each post, its signatures and its own answer. It
+// stores no bodies, so that many thousands of posts fit.
 
 import assert from 'node:assert/strict'
 import { createHmac, hash } from 'node:crypto'
@@ -8,7 +8,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { type Answer, openReceiver, type Received, type Receiver } from '#test/peers/receiver.ts'
 import type { Random } from './intake.ts'
 
-/** What came of a post, as the receiver knows it. */
+/** The outcome of a post at the receiver. */
 export type Outcome = 'taken' | 'refused' | 'hung up' | 'hung'
 
 export type Post = {
@@ -16,29 +16,29 @@ export type Post = {
   readonly eventId: string
   readonly messageId: string
   readonly attempt: number
-  /** Of all that must not change from one attempt to the next. */
+  /** Hash of everything that must not change between attempts. */
   readonly sha256: string
-  /** The same in two posts of the same text and time. */
+  /** Equal in two posts of the same text and time. */
   readonly copy: string
   readonly outcome: Outcome
-  /** By the clock of this process: when the service made it, and when it was read here. */
+  /** By the clock of this process: the moments when the service made it and this process read it. */
   readonly madeAtMs: number
   readonly atMs: number
 }
 
-/** Of all calls; what is left of them is answered well. */
+/** Shares of all posts; the rest succeed. */
 export type Failing = { refused: number; hungUp: number; hung: number }
 
 const HALF: Failing = { refused: 0.36, hungUp: 0.14, hung: 0.002 }
-/** Of those that are answered, some are not at once. */
+/** Share of the successes that come late. */
 const LATE_SHARE = 0.05
 const LATE_MS_MAX = 200
 const REFUSALS = [400, 404, 410, 429, 500, 502, 503, 301]
 
 export class WebhookSink {
-  /** In the order of their arrival. */
+  /** In order of arrival. */
   readonly posts: Post[] = []
-  /** What was wrong with a post, whatever it was. */
+  /** Errors in posts, such as a wrong signature. */
   readonly mistakes: string[] = []
   failing: Failing = HALF
   readonly #receiver: Receiver
@@ -59,14 +59,9 @@ export class WebhookSink {
     return `${this.#receiver.origin}${path}`
   }
 
-  /** Posts to the path must be signed with it from now on. */
+  /** Posts to the path must be signed with this secret from now on. */
   expect(path: string, secret: string): void {
     this.#secrets.set(path, secret)
-  }
-
-  /** Connections of posts that are under way, and of some that wait for their next. */
-  get open(): number {
-    return this.#receiver.connections.open
   }
 
   /** Posts of each event to the path, in order. */
@@ -144,12 +139,12 @@ export class WebhookSink {
   }
 }
 
-/** Of the envelope without what each copy has of its own. */
+/** Hash of the envelope without the fields that differ between attempts. */
 export function digest({ delivered_at: _at, attempt: _attempt, ...constant }: Event): string {
   return hash('sha256', JSON.stringify(constant), 'hex')
 }
 
-/** Both conventions; throws where one of them does not hold. */
+/** Checks the signatures of both conventions; throws when one is wrong. */
 function checkSignatures(
   { headers, body }: Pick<Received, 'headers' | 'body'>,
   secret: string,

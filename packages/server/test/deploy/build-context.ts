@@ -1,9 +1,9 @@
-// What a build of the image can see: the files of the repository that .dockerignore lets through.
+// The files of the repository that a build of the image can see, according to .dockerignore.
 
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Paths from `root`, of files only. The last line that matches a path or a folder above it decides. */
+/** Paths of files below `root`. The last line that matches a path or a folder above it decides. */
 export function listContext(root: string, dockerignore: string): string[] {
   const rules = dockerignore
     .split('\n')
@@ -17,7 +17,7 @@ export function listContext(root: string, dockerignore: string): string[] {
   return listFiles(root, '').filter(isKept)
 }
 
-/** As Docker reads it: unlike in a shell, `*` begins with a dot, too. */
+/** The rules of Docker: unlike in a shell, `*` matches a leading dot, too. */
 function toPattern(line: string): RegExp {
   const text = line
     .replaceAll(/[.+^${}()|[\]\\]/g, '\\$&')

@@ -1,5 +1,4 @@
-// The stages of a Dockerfile carried out one instruction after the other, each stage into a folder of
-// its own.
+// Runs the stages of a Dockerfile, one instruction after the other, each stage in a folder of its own.
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
@@ -24,15 +23,15 @@ type Draft = { -readonly [Key in keyof Image]: Image[Key] }
 export type BuildOptions = {
   readonly root: string
   readonly scratch: string
-  /** Files that a build may copy, from `root`. */
+  /** Files that a build may copy, below `root`. */
   readonly context: readonly string[]
-  /** What the stand-in for an image has above this machine's own system: files by their path in it. */
+  /** The files that a substitute image adds to this machine's system, by their path. */
   readonly bases: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly stages: readonly Stage[]
   tell(text: string): void
 }
 
-/** Builds the stages named, in their order; each may stand on an earlier one. */
+/** Builds the named stages in order; each may be based on an earlier one. */
 export async function buildImages(
   options: BuildOptions,
   names: readonly string[],
@@ -126,7 +125,7 @@ async function carryOut(instruction: Instruction, step: Step): Promise<void> {
   }
 }
 
-/** Of a folder its content is copied; a target that ends in `/` is a folder. */
+/** Copies the content of a folder; a target that ends in `/` is a folder. */
 function copy({ words, flags, text }: Instruction, { options, image, images, upper }: Step): void {
   const sources = words.slice(0, -1)
   const target = words.at(-1) ?? ''

@@ -1,5 +1,5 @@
-// The services of compose.yaml as processes, and the main task done through its two ports: an inbox, a
-// message that arrives, one that is sent to it and back; then one process after the other is replaced.
+// Runs the services of compose.yaml as processes and does the main task through its two ports: an inbox, a message
+// that arrives, one that is sent to it and back; then one process after the other is replaced.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -29,12 +29,12 @@ export type CheckOptions = {
   tell(text: string): void
 }
 
-/** A network of its own is an address of the loopback here, where its processes listen. */
+/** Each network is a loopback address here, at which its processes listen. */
 const ADDRESSES = { postgres: '127.77.0.1', front: '127.77.0.2' }
 const READY_MS_MAX = 120_000
 const PORTS = { http: 8080, smtp: 2525 }
 
-/** Throws at the first step that does not do what it should. */
+/** Throws at the first step that fails. */
 export async function checkCompose(options: CheckOptions): Promise<void> {
   const folder = join(options.scratch, 'compose')
   mkdirSync(folder)
@@ -80,7 +80,7 @@ class Project {
     }
   }
 
-  /** Starts one process of it and waits until it is healthy or, if it is to end, has ended well. */
+  /** Starts one process of it and waits until it is healthy or, if it should end, has ended with success. */
   async start(name: string): Promise<Container> {
     const service = this.#compose.services[name]
     if (service === undefined) throw new Error(`no service ${name}`)
@@ -142,7 +142,7 @@ class Project {
       env: {
         ...image.env,
         ...environmentOf(service, this.#folder),
-        // In a network of its own that would be all of its addresses.
+        // In a network of its own these would be all its addresses.
         MAILROOM_HTTP_HOST: address,
         MAILROOM_SMTP_HOST: address,
         MAILROOM_METRICS_HOST: address,
@@ -169,7 +169,7 @@ class Project {
   }
 }
 
-/** The database of the tests, under the name, port, user and password that the file gives it. */
+/** The database of the tests, under the name, port, user and password of the file. */
 async function standInForPostgres(compose: Compose, folder: string) {
   const cluster = await startPostgres()
   const { POSTGRES_USER: user, POSTGRES_DB: database } =
@@ -247,7 +247,7 @@ async function doMainTask(project: Project, { tell }: CheckOptions): Promise<voi
   tell('a message was sent by the third kind of process and arrived')
 }
 
-/** As an upgrade does it: one after the other, while the other of its kind answers. */
+/** As in an upgrade: one after the other, while another of the same kind answers. */
 async function replaceEach(project: Project, { tell }: CheckOptions): Promise<void> {
   const client = await clientOf(project)
   const inbox = await client.inboxes.create()

@@ -1,5 +1,5 @@
-// The units of systemd: looked at by its own program where it is installed, and started as systemd does,
-// as the user, with the capability, the folders and the files that they name.
+// Checks the units of systemd: with systemd's own program where it is installed, and by starting them as systemd
+// does, with their user, capability, folders and files.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -13,10 +13,10 @@ import { readUnit, type Unit, unitEnvironment } from './read-unit.ts'
 
 const READY_MS_MAX = 120_000
 const ADDRESS = '127.77.0.9'
-/** Of `systemd-analyze security`, 0 to 10: below 2.5 it calls a unit OK. */
+/** Score of `systemd-analyze security`, 0 to 10: it calls a unit below 2.5 OK. */
 const EXPOSURE_MAX = 2.5
 
-/** Throws at the first thing that is wrong. */
+/** Throws at the first fault. */
 export async function checkUnit(options: CheckOptions): Promise<void> {
   analyze(options)
   const text = readFileSync(join(options.root, 'deploy/mailroom.service'), 'utf8')
@@ -31,7 +31,7 @@ function analyze({ root, scratch, tell }: CheckOptions): void {
   const folder = join(scratch, 'units')
   mkdirSync(folder)
   for (const name of ['mailroom.service', 'mailroom@.service']) {
-    // It looks for the program, which need not be installed on this machine.
+    // It checks that the program exists, which may not be installed on this machine.
     const text = readFileSync(join(root, 'deploy', name), 'utf8')
     const there = text.replaceAll('/opt/mailroom', root.replace(/\/$/, ''))
     mountedFile(join(folder, name), there)
@@ -114,7 +114,7 @@ async function runUnit(unit: Unit, options: CheckOptions): Promise<void> {
   }
 }
 
-/** A certificate as certbot leaves it, and the hook that certbot calls then. */
+/** A certificate as certbot leaves it, and the hook that certbot then calls. */
 function renew({ root, scratch, image }: CheckOptions, etc: string): void {
   const lineage = join(scratch, 'letsencrypt/live/mail.example.com')
   mkdirSync(lineage, { recursive: true })

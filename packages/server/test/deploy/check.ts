@@ -1,6 +1,5 @@
-// The entry of `npm run check:deploy`: what Dockerfile, compose.yaml and the units say, done on this
-// machine without a container engine. Needs Linux and root, for it makes mounts; and npm's cache or the
-// network, for it installs.
+// The entry of `npm run check:deploy`: runs Dockerfile, compose.yaml and the units on this machine without a
+// container engine. Needs Linux and root for mounts, and npm's cache or the network for installing.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,8 +25,8 @@ if (given === undefined) await enter()
 else await check(given)
 
 /**
- * Again, with a file system of its own for all that is built, since layers may not lie within the system
- * that they lie upon, and with processes of its own: when it ends, or is told to, none of them is left.
+ * Starts itself again with a file system of its own for build results, because layers may not be within the system
+ * below them, and with a process namespace, so that no process outlives it.
  */
 async function enter(): Promise<void> {
   const scratch = mkdtempSync(join(tmpdir(), 'mailroom-deploy-'))

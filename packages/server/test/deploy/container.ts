@@ -27,7 +27,7 @@ export type ContainerOptions = {
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** Of arguments: root, layers, whether it can be written to, mounts, then what to execute in it. */
+/** Its arguments: root, layers, whether it is writable, mounts, then the command. */
 const ENTER = `
 set -e
 root=$1 layers=$2 upper=$3 mode=$4 mounts=$5
@@ -47,7 +47,7 @@ exec chroot "$root" "$@"
 
 let count = 0
 
-/** The command of a process with that root; ready for `spawn`. */
+/** The command of a process with that root, for `spawn`. */
 function commandOf(options: ContainerOptions, upper: string | null): string[] {
   const { layers, scratch, env, folder, user, isReadOnly = false } = options
   const own = join(scratch, `container-${count++}`)
@@ -85,7 +85,7 @@ function commandOf(options: ContainerOptions, upper: string | null): string[] {
   ]
 }
 
-/** Runs to the end in the image itself, as a step of its build; `layers` are those below `upper`. */
+/** Runs to its end in the image itself, as a step of its build; `layers` are those below `upper`. */
 export async function runStep(options: ContainerOptions, upper: string): Promise<void> {
   const [file = '', ...args] = commandOf(options, upper)
   try {
@@ -102,13 +102,13 @@ export type Container = {
   /** The exit code. */
   readonly ended: Promise<number | null>
   output(): string
-  /** Another process beside it, with the same root and settings; its exit code and output. */
+  /** Runs another process with the same root and settings; returns its exit code and output. */
   execute(args: readonly string[]): Promise<{ code: number | null; output: string }>
 }
 
 const OUTPUT_LENGTH_MAX = 200_000
 
-/** Starts it; what is executed is the process itself, so that signals reach it. */
+/** Starts it; the command is the process itself, so that signals reach it. */
 export function startContainer(name: string, options: ContainerOptions): Container {
   const [file = '', ...args] = commandOf(options, null)
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -132,7 +132,7 @@ export function startContainer(name: string, options: ContainerOptions): Contain
   }
 }
 
-/** A file of this text, for a mount. */
+/** A file with this text, for a mount. */
 export function mountedFile(path: string, text: string): string {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text, { mode: 0o444 })

@@ -1,5 +1,5 @@
-// Dockerfile, compose.yaml, the units and their settings: whether they fit the program and each other.
-// `npm run check:deploy` carries them out.
+// Tests that Dockerfile, compose.yaml, the units and their settings fit the program and each other. `npm run
+// check:deploy` runs them.
 
 import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -27,7 +27,7 @@ const manifest = JSON.parse(read('package.json')) as {
 const folder = mkdtempSync(join(tmpdir(), 'mailroom-deploy-'))
 after(() => rmSync(folder, { recursive: true }))
 
-/** Everything that the program says of an environment, or nothing. */
+/** All mistakes and warnings of the program about an environment. */
 function objections(env: Record<string, string | undefined>): string[] {
   const reading = readSettings(env)
   const mistakes = reading.kind === 'mistakes' ? reading.mistakes : []
@@ -47,7 +47,7 @@ test('the image has the Node.js of package.json, and starts as npm start does', 
   for (const { command } of units) assert.deepEqual(command.slice(1, -2), flags)
 })
 
-test('a build sees the sources and every manifest, and nothing that a checkout has besides', () => {
+test('a build sees the sources and every manifest, and no other files of a checkout', () => {
   const manifests = globSync('{packages/*,bench}/package.json', { cwd: root })
   const copied = stages
     .flatMap(({ instructions }) => instructions)
@@ -67,7 +67,7 @@ test('a build sees the sources and every manifest, and nothing that a checkout h
   assert.deepEqual(strange, [])
 })
 
-test('the last stage is the service, which runs as nobody that the host knows', () => {
+test('the last stage is the service, which runs as a user unknown to the host', () => {
   assert.equal(stages.at(-1)?.name, 'service')
   for (const { name, instructions } of stages) {
     const users = instructions.filter(({ keyword }) => keyword === 'USER').map(({ text }) => text)
@@ -78,7 +78,7 @@ test('the last stage is the service, which runs as nobody that the host knows', 
   )
 })
 
-test('each service of compose.yaml has settings that the program takes', () => {
+test('each service of compose.yaml has settings that the program accepts', () => {
   const env = stages
     .flatMap(({ instructions }) => instructions)
     .filter(({ keyword }) => keyword === 'ENV')
@@ -103,7 +103,7 @@ test('each service of compose.yaml has settings that the program takes', () => {
   }
 })
 
-test('compose.yaml names only what it has, and every role runs more than once', () => {
+test('compose.yaml refers only to its own parts, and every role has more than one process', () => {
   startOrder(compose)
   const roles = new Map<string, number>()
   const targets = new Set(stages.map(({ name }) => name))
@@ -126,7 +126,7 @@ test('compose.yaml names only what it has, and every role runs more than once', 
   assert.deepEqual([...made].map(([, name]) => `deploy/secrets/${name}`).sort(), files.sort())
 })
 
-test('settings of the example and of the units are those of the program', () => {
+test('settings of the example and of the units exist in the program', () => {
   const own = example.replaceAll(/^#(?=MAILROOM_)/gm, '')
   const named = { ...parseEnv(own) }
   const { MAILROOM_TLS_CERT: cert, MAILROOM_TLS_KEY: key, ...others } = named
@@ -142,7 +142,7 @@ test('settings of the example and of the units are those of the program', () => 
   }
 })
 
-test('the units differ in their names and in what each instance has of its own', () => {
+test('the units differ only in names and in parts of each instance', () => {
   const kept = (name: string) =>
     read(`deploy/${name}`)
       .split('\n')

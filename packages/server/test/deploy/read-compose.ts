@@ -1,5 +1,4 @@
-// compose.yaml as the services that it starts. Knows the keys that ours has and throws at every other,
-// so that nothing is passed over.
+// Parses compose.yaml into its services. Throws at keys that ours does not use, so that nothing is ignored.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +28,7 @@ export type ComposeService = {
 export type Compose = {
   readonly services: Readonly<Record<string, ComposeService>>
   readonly volumes: Readonly<Record<string, unknown>>
-  /** Their files, from the folder of the file. */
+  /** Their files, relative to the folder of the file. */
   readonly secrets: Readonly<Record<string, { readonly file: string }>>
 }
 
@@ -49,7 +48,7 @@ export function readCompose(text: string): Compose {
   return compose
 }
 
-/** What a process of the service has in its environment; `folder` is that of the file. */
+/** The environment of a process of the service; `folder` is that of the file. */
 export function environmentOf(service: ComposeService, folder: string): Record<string, string> {
   const file = service.env_file === undefined ? '' : join(folder, service.env_file)
   const fromFile = file === '' ? {} : parseEnv(readFileSync(file, 'utf8'))
@@ -60,7 +59,7 @@ export function environmentOf(service: ComposeService, folder: string): Record<s
   return { ...fromFile, ...Object.fromEntries(own) }
 }
 
-/** Those without a profile, each after all that it waits for. */
+/** Services without a profile, each after those that it waits for. */
 export function startOrder({ services }: Compose): string[] {
   const order: string[] = []
   const add = (name: string, path: readonly string[]) => {

@@ -1,11 +1,11 @@
-// A Dockerfile as its stages and their instructions. Knows the forms that ours has and throws at
-// every other, so that nothing is passed over.
+// Parses a Dockerfile into its stages and their instructions. Throws at forms that ours does not use, so that nothing
+// is ignored.
 
 export type Instruction = {
   readonly keyword: string
-  /** As it is written, with continued lines joined. */
+  /** The text as written, with continued lines joined. */
   readonly text: string
-  /** `--from=build` and the like. */
+  /** Flags such as `--from=build`. */
   readonly flags: Readonly<Record<string, string>>
   /** Its words, of the exec form or split at spaces. */
   readonly words: readonly string[]
@@ -22,7 +22,7 @@ export type Stage = {
 const KNOWN =
   /^(FROM|RUN|COPY|WORKDIR|ENV|VOLUME|EXPOSE|USER|STOPSIGNAL|HEALTHCHECK|ENTRYPOINT|CMD)$/
 
-/** The stages in their order. Throws at an instruction that it does not know. */
+/** The stages in their order. Throws at an unknown instruction. */
 export function readDockerfile(text: string): Stage[] {
   const stages: (Stage & { instructions: Instruction[] })[] = []
   for (const line of logicalLines(text)) {
@@ -40,7 +40,7 @@ export function readDockerfile(text: string): Stage[] {
   return stages
 }
 
-/** Without comments, which may stand between the parts of a continued line. */
+/** Without comments, which may stand between continued lines. */
 function logicalLines(text: string): string[] {
   return text
     .split('\n')

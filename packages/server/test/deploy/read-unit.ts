@@ -1,4 +1,4 @@
-// A unit of systemd as what it starts: its command, environment, user and folders, with specifiers put in.
+// Parses a unit of systemd: its command, environment, user and folders, with specifiers replaced.
 
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
@@ -14,11 +14,11 @@ export type Unit = {
   readonly stateFolder: string
   readonly folder: string
   readonly capabilities: readonly string[]
-  /** How a running one is told to read its files again. */
+  /** The command that makes a running one reload its files. */
   readonly reload: string
 }
 
-/** `instance` is what stands behind the `@` of its name. */
+/** `instance` is the part of its name after the `@`. */
 export function readUnit(text: string, instance = ''): Unit {
   const values = new Map<string, string[]>()
   for (const line of text.split('\n')) {
@@ -48,7 +48,7 @@ export function readUnit(text: string, instance = ''): Unit {
   }
 }
 
-/** The variables that a process of the unit has; `place` says where its files lie. */
+/** The environment of a process of the unit; `place` gives the folder of its files. */
 export function unitEnvironment(
   unit: Unit,
   place: (path: string) => string,

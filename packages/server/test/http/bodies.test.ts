@@ -49,7 +49,7 @@ test('a parameter of the content type changes nothing', async () => {
   assert.equal(response.status, 201)
 })
 
-test('JSON that says it is in another charset than UTF-8 is 415 unsupported_media_type', async () => {
+test('JSON with another charset than UTF-8 is 415 unsupported_media_type', async () => {
   for (const charset of ['utf-16', '"UTF-16LE"', 'iso-8859-1']) {
     const type = `application/json; x=y; charset=${charset}`
     const response = await post('/v1/pods', '{}', { 'content-type': type })
@@ -63,7 +63,7 @@ test('JSON that says it is in another charset than UTF-8 is 415 unsupported_medi
   }
 })
 
-test('a display name holds no marks that turn the direction of writing', async () => {
+test('a display name may not hold characters that change the direction of writing', async () => {
   for (const mark of ['\u202a', '\u202e', '\u2066', '\u2069']) {
     const body = JSON.stringify({ displayName: `Ada${mark}moc.elpmaxe` })
     for (const method of ['POST', 'PATCH']) {
@@ -83,13 +83,13 @@ test('a body of exactly the limit is read, and one byte more is 413 payload_too_
   await assertError(response, 413, 'payload_too_large')
 })
 
-test('a client that sends far too much can read its 413 and go on', async () => {
+test('a client that sends far too much can read its 413 and continue', async () => {
   const response = await post('/v1/pods', 'x'.repeat(20 * JSON_BODY_BYTES_MAX))
   await assertError(response, 413, 'payload_too_large')
   assert.equal((await server.request('/v1/pods')).status, 200)
 })
 
-test('after a body that was too large the connection goes on', async () => {
+test('the connection stays open after a body that was too large', async () => {
   const head = `Host: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n`
   const length = 20 * JSON_BODY_BYTES_MAX
   const socket = connect({ port: server.port, host: '127.0.0.1' })
@@ -117,7 +117,7 @@ test('an operation that needs a body says so', async () => {
   }
 })
 
-test('where nothing in the body is required it may be missing', async () => {
+test('a body may be missing if nothing in it is required', async () => {
   for (const headers of [{}, JSON_TYPE, { 'content-type': 'text/plain' }]) {
     const response = await server.request('/v1/inboxes', { method: 'POST', headers })
     assert.equal(response.status, 201, JSON.stringify(headers))
@@ -126,7 +126,7 @@ test('where nothing in the body is required it may be missing', async () => {
   }
 })
 
-test('a DELETE may name a content type without a body, or carry one that nobody reads', async () => {
+test('a DELETE may name a content type without a body, or have a body that is ignored', async () => {
   const init = { method: 'DELETE' }
   for (const type of ['application/json', 'text/plain', 'multipart/form-data', 'nonsense/']) {
     const headers = { 'content-type': type }
@@ -161,7 +161,7 @@ const violations: [string, string, string, string][] = [
 ]
 
 for (const [route, body, path, message] of violations) {
-  test(`${route} with ${body} is told that ${path} ${message}`, async () => {
+  test(`${route} with ${body} gets the error that ${path} ${message}`, async () => {
     const [method = '', url = ''] = route.split(' ')
     const token = url.startsWith('/admin') ? 'operator-token-of-the-test' : GOOD_KEY
     const response = await server.request(url, { method, body, headers: JSON_TYPE, token })
@@ -177,7 +177,7 @@ test('lengths count code points', async () => {
   await assertError(await post('/v1/inboxes', displayName(201)), 400, 'bad_request')
 })
 
-test('no character that could end a line gets into a name', async () => {
+test('a name may not contain a character that ends a line', async () => {
   for (const character of ['\r\n', '\n', '\r', '\u2028', '\u0085', '\u007f', '\t']) {
     for (const [path, field] of [
       ['/v1/inboxes', 'displayName'],
@@ -191,7 +191,7 @@ test('no character that could end a line gets into a name', async () => {
   }
 })
 
-test('a clientId may not look like a pod id, hold a slash or be dots that a URL loses', async () => {
+test('a clientId may not look like a pod id, contain a slash or be dot segments', async () => {
   for (const clientId of ['pod_01kac2jt3vfj9s0ycrbmc65jvq', 'a/b', '.', '..']) {
     await assertError(await post('/v1/pods', JSON.stringify({ clientId })), 400, 'bad_request')
   }
@@ -200,7 +200,7 @@ test('a clientId may not look like a pod id, hold a slash or be dots that a URL 
   }
 })
 
-test('a body that is wrong in thousands of places gets a short answer', async () => {
+test('a body with thousands of faults gets a short answer', async () => {
   const names = Array.from({ length: 9_000 }, (_, index) => `"unknown${index}":1`)
   const response = await post('/v1/pods', `{${names.join(',')}}`)
   const { details } = await assertError(response, 400, 'bad_request')

@@ -31,7 +31,7 @@ async function open(port: number) {
   return socket
 }
 
-test('a request under way is answered, and its connection is closed after it', async () => {
+test('a pending request is answered, and its connection is closed after it', async () => {
   const { server, entered, release } = await openSlowDoor()
   const socket = await open(server.port)
   socket.write(GET)
@@ -45,7 +45,7 @@ test('a request under way is answered, and its connection is closed after it', a
   await closed
 })
 
-test('an idle connection does not hold up the end', async () => {
+test('an idle connection does not delay the end', async () => {
   const server = await openTestServer()
   const socket = await open(server.port)
   socket.write(GET)
@@ -55,7 +55,7 @@ test('an idle connection does not hold up the end', async () => {
   assert.ok(performance.now() - startMs < 20_000)
 })
 
-test('a connection on which nothing was said does not hold up the end', async () => {
+test('a connection without a request does not delay the end', async () => {
   const server = await openTestServer()
   const socket = await open(server.port)
   const cut = once(socket, 'close')
@@ -65,7 +65,7 @@ test('a connection on which nothing was said does not hold up the end', async ()
   await cut
 })
 
-test('after the time to drain, what is left is cut', async () => {
+test('connections that remain after the time to drain are cut', async () => {
   const { server, entered, release } = await openSlowDoor()
   const socket = await open(server.port)
   socket.write(GET)
@@ -98,7 +98,7 @@ test('a request that is complete only after the close is 503 in the form of an e
   await closed
 })
 
-test('a port that is taken rejects', async () => {
+test('opening at a port in use rejects', async () => {
   const server = await openTestServer()
   await assert.rejects(openTestServer({ port: server.port }), { code: 'EADDRINUSE' })
   await server.close(0)

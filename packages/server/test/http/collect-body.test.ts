@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { bodyBudget, collectBody, JSON_BODY_BYTES_MAX } from '#http/collect-body.ts'
 
-test('of many small chunks no more is kept than what is in them', async () => {
+test('many small chunks take only the memory of their content', async () => {
   setFlagsFromString('--expose-gc')
   const collectGarbage: () => void = runInNewContext('gc')
   const count = 200_000
@@ -28,7 +28,7 @@ test('of many small chunks no more is kept than what is in them', async () => {
 
 const LARGE = JSON_BODY_BYTES_MAX + 1
 
-/** Holds of large bodies, and those that had their turn, in order. */
+/** Holds of large bodies, and the order in which they got their slots. */
 function queueOf(count: number, options: { atOnce?: number; waitMsMax?: number }) {
   const budget = bodyBudget(count * LARGE, options)
   const come: number[] = []
@@ -43,7 +43,7 @@ function queueOf(count: number, options: { atOnce?: number; waitMsMax?: number }
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('large bodies have their turns in the order in which they came, small ones at once', async () => {
+test('large bodies are processed in the order of their arrival, small ones at once', async () => {
   const { budget, holds, come } = queueOf(5, { atOnce: 2 })
   const [first, second, third, , last] = holds
   await nextTurn()
@@ -56,7 +56,7 @@ test('large bodies have their turns in the order in which they came, small ones 
   second?.releaseSlot()
   await nextTurn()
   assert.deepEqual(come, [0, 1, 2])
-  // One whose client has left is still worked on; one that waits leaves the queue.
+  // One whose client has left is still processed; one that waits leaves the queue.
   first?.release()
   holds[3]?.release()
   await assert.rejects(holds[3]?.turn ?? Promise.resolve(), { code: 'service_unavailable' })
@@ -67,7 +67,7 @@ test('large bodies have their turns in the order in which they came, small ones 
   assert.deepEqual(come, [0, 1, 2, 4])
 })
 
-test('a large body that waits too long for its turn is put off, and takes none away', async () => {
+test('a large body that waits too long is refused, and takes no slot', async () => {
   const { holds } = queueOf(2, { atOnce: 1, waitMsMax: 1 })
   const [first, second] = holds
   await first?.turn

@@ -56,7 +56,7 @@ async function bytesOf(answer: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-test('a long answer is compressed for a program that takes gzip, and says its length', async () => {
+test('a long answer is compressed for a client that accepts gzip, with its length', async () => {
   const answer = await get('/v1/pods')
   const bytes = await bytesOf(answer)
   assert.equal(answer.headers['content-encoding'], 'gzip')
@@ -66,7 +66,7 @@ test('a long answer is compressed for a program that takes gzip, and says its le
   assert.equal(JSON.parse(gunzipSync(bytes).toString()).filler, LONG)
 })
 
-test('what a client does not take, a short answer, a file and a HEAD are not compressed', async () => {
+test('short answers, files, HEAD and encodings that a client does not accept are not compressed', async () => {
   const plain: [string, Record<string, string>][] = [
     ['/v1/pods', { 'accept-encoding': 'identity' }],
     ['/v1/pods', { 'accept-encoding': 'gzip;q=0' }],
@@ -101,11 +101,11 @@ test('an answer to a session of the console is never compressed', async () => {
   }
 })
 
-test('a compressed list that nobody reads is not read from the store either', async () => {
+test('a client that does not read a compressed list stops reads of the store', async () => {
   const answer = await get('/v1/inboxes/one/threads')
   assert.equal(answer.headers['content-encoding'], 'gzip')
   answer.pause()
-  // The store stands still once all buffers on the way are full; 3,000 items are some 190 MiB.
+  // Reads of the store stop once all buffers are full; 3,000 items are some 190 MiB.
   let before = -1
   while (readItems !== before) {
     before = readItems
@@ -115,14 +115,14 @@ test('a compressed list that nobody reads is not read from the store either', as
   answer.destroy()
 })
 
-test('a list that fails before its first byte is an error that can be read', async () => {
+test('a list that fails before its first byte is a readable error', async () => {
   const answer = await get('/v1/events')
   assert.equal(answer.statusCode, 503)
   assert.equal(answer.headers['content-encoding'], undefined)
   assert.equal(JSON.parse((await bytesOf(answer)).toString()).error, 'service_unavailable')
 })
 
-test('the descriptions of the API are served in Brotli, gzip and as they are', async () => {
+test('the descriptions of the API are served in Brotli, gzip and uncompressed', async () => {
   for (const path of ['/openapi.json', '/docs', '/llms.txt', '/llms-full.txt']) {
     const whole = await bytesOf(await get(path, { 'accept-encoding': 'identity' }))
     const unpack = { br: brotliDecompressSync, gzip: gunzipSync }

@@ -25,7 +25,7 @@ async function pageOf(path: string) {
   return { response, text }
 }
 
-test('the reference page shows every operation and code, and runs no script but its own', async () => {
+test('the reference page shows every operation and code, and runs only its own script', async () => {
   const { response, text: page } = await pageOf('/docs')
   assert.match(response.headers.get('content-type') ?? '', /^text\/html/)
   const policy = response.headers.get('content-security-policy') ?? ''
@@ -81,7 +81,7 @@ test('the reference page shows the fields of every answer, lists and nested obje
   }
 })
 
-test('the full text for language models has every operation, object, field and code', async () => {
+test('the full text for language models contains every operation, object, field and code', async () => {
   const { response, text: page } = await pageOf('/llms-full.txt')
   assert.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8')
   for (const id of operationIds) {
@@ -97,7 +97,7 @@ test('the full text for language models has every operation, object, field and c
   assert.ok((await pageOf('/llms.txt')).text.includes('/llms-full.txt)'))
 })
 
-test('every TypeScript sample on the reference page is a call that the client has', async (t) => {
+test('every TypeScript sample on the reference page is a valid call of the client', async (t) => {
   const server = await openTestServer({
     answers: { 'messages.deliveries': async () => ({ data: [], total: 0 }) },
   })
@@ -123,7 +123,7 @@ const AsyncFunction = (async () => {}).constructor as new (
   ...parts: string[]
 ) => (...values: unknown[]) => Promise<unknown>
 
-test('the page for language models names what they can do, and what mail is', async () => {
+test('the page for language models lists their abilities and explains mail', async () => {
   const server = await openTestServer()
   const response = await server.request('/llms.txt', { token: null })
   const page = await response.text()
@@ -138,7 +138,7 @@ test('the page for language models names what they can do, and what mail is', as
   assert.ok(page.includes('never an instruction'))
 })
 
-test('every example of a body on the reference page is one that the service takes', async (t) => {
+test('the service accepts every example of a body on the reference page', async (t) => {
   const server = await openTestServer()
   t.after(() => server.close(0))
   const page = await (await server.request('/docs', { token: null })).text()

@@ -1,17 +1,17 @@
-// A client of the stream of server-sent events, for tests: reads it as WHATWG HTML §9.2 says.
+// A client of the stream of server-sent events, for tests; it parses by WHATWG HTML §9.2.
 
 export type Told = { id: string; event: string; data: Record<string, unknown> }
 
 export type FeedClient = {
   readonly response: Response
-  /** The next event; null when the stream has ended in order, rejects when it was cut. */
+  /** The next event; null when the stream has ended normally, rejects when it was cut. */
   next(): Promise<Told | null>
   /** Comments so far. */
   comments(): number
   commentTexts(): readonly string[]
   /** Milliseconds of the last `retry` field. */
   retryMs(): number | null
-  /** Hangs up. */
+  /** Closes the connection. */
   close(): void
 }
 

@@ -26,7 +26,7 @@ function readerOf(fields: Partial<Omit<EventReader, 'end'>> = {}): Made {
 
 const isAll = async (keyIds: readonly string[]) => keyIds
 
-test('an account has ten sockets and ten streams, and who leaves makes room', async () => {
+test('an account has ten sockets and ten streams, and a reader that leaves frees its place', async () => {
   const readers = openReaders({})
   for (const kind of ['socket', 'stream'] as const) {
     const take = (accountId = 'acc_1') => readers.takePlace(kind, accountId)
@@ -48,7 +48,7 @@ test('an account has ten sockets and ten streams, and who leaves makes room', as
   assert.notEqual(await readers.takePlace('socket', 'acc_1'), null)
 })
 
-test('who is ended at once has had no place', async () => {
+test('a reader that is ended at once takes no place', async () => {
   const readers = openReaders({})
   readers.close()
   for (let count = 0; count < 20; count++) {
@@ -58,7 +58,7 @@ test('who is ended at once has had no place', async () => {
   }
 })
 
-test('a revoked key ends its readers of every kind, also one that comes late', () => {
+test('a revoked key ends its readers of every kind, including late ones', () => {
   const readers = openReaders({})
   const kinds = (['socket', 'stream', 'wait'] as const).map((kind) => readerOf({ kind }))
   const other = readerOf({ keyId: 'key_2' })
@@ -76,7 +76,7 @@ test('a revoked key ends its readers of every kind, also one that comes late', (
   assert.deepEqual(after.ends, ['closing'])
 })
 
-test('a key that was revoked elsewhere is found out in time, with one question for all keys', async () => {
+test('a key revoked elsewhere is noticed in time, with one query for all keys', async () => {
   const { log, lines } = keepingLog()
   const asked: (readonly string[])[] = []
   const answers = [
@@ -111,7 +111,7 @@ test('a key that was revoked elsewhere is found out in time, with one question f
   readers.close()
 })
 
-test('no key is asked for while nobody is there', async () => {
+test('no key is looked up without readers', async () => {
   let asked = 0
   const readers = openReaders({
     log: silentLog,

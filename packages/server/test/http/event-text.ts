@@ -1,4 +1,4 @@
-// An event as a stream of the server is told it, with a text of the test's own.
+// An event as a stream of the server gets it, with a text of the test.
 
 import type { EventText } from '#streams/envelope.ts'
 

@@ -54,7 +54,7 @@ const good = [
 
 const send = (...parts: Buffer[]) => post(Buffer.concat([...parts, END]), FORM_TYPE)
 
-test('a form of the runtime is read like JSON', async () => {
+test("a form of the runtime's fetch is read like JSON", async () => {
   const form = new FormData()
   form.append('to', 'päivi@example.com')
   form.append('body', 'Zeile\nzwei 🙂')
@@ -75,7 +75,7 @@ test('a form of the runtime is read like JSON', async () => {
     { ...body },
     {
       to: 'päivi@example.com',
-      // CRLF on the way, whatever the text has.
+      // Forms are sent with CRLF, whatever the text has.
       body: 'Zeile\nzwei 🙂',
       subject: 'ä'.repeat(998),
       includeQuote: false,
@@ -102,7 +102,7 @@ test('a form of the runtime is read like JSON', async () => {
   )
 })
 
-test('any octets pass through a file, also those that look like an end', async () => {
+test('a file keeps any octets, including those that look like a delimiter', async () => {
   const tricks = [
     '\r\n',
     '--',
@@ -129,7 +129,7 @@ const names: [string, string][] = [
 ]
 
 for (const [written, read] of names) {
-  test(`a file with ${written} is called ${read}`, async () => {
+  test(`a file with ${written} is named ${read}`, async () => {
     const response = await send(...good, part(`name="attachments"; ${written}`, 'x'))
     assert.equal(response.status, 200, await response.text())
     assert.equal(firstFile()?.filename, read)
@@ -295,7 +295,7 @@ for (const [name, run, message] of refused) {
   })
 }
 
-test('a form of a browser in which nothing optional was filled in is one without those fields', async () => {
+test("a browser's form without any optional value is one without those fields", async () => {
   const names = ['cc', 'replyTo', 'threadId', 'includeQuote', 'bodyHtml', 'unsubscribe']
   const empty = names.map((name) => field(name, ''))
   const response = await send(...good, ...empty, file('', '', 'application/octet-stream'))
@@ -314,7 +314,7 @@ test('a form of a browser in which nothing optional was filled in is one without
   assert.equal(Object.hasOwn(seen[0] ?? {}, 'subject'), false)
 })
 
-test('a part may say how it is not encoded, and its delimiter may have blanks behind it', async () => {
+test('a part may state that it is not encoded, and its delimiter may be followed by blanks', async () => {
   for (const encoding of ['7bit', '8BIT', 'binary']) {
     const note = part('name="bodyHtml"', 'é', `Content-Transfer-Encoding: ${encoding}`)
     const response = await send(...good, note)
@@ -325,7 +325,7 @@ test('a part may say how it is not encoded, and its delimiter may have blanks be
   assert.equal(response.status, 200, await response.text())
 })
 
-test('texts in ISO 8859-1 and in ASCII are read as what they are', async () => {
+test('texts in ISO 8859-1 and in ASCII are decoded', async () => {
   const latin = Buffer.from('caf\u00e9 \u0080', 'latin1')
   for (const [content, charset, text] of [
     [latin, 'iso-8859-1', 'café €'],
@@ -348,7 +348,7 @@ test('a part without content may end with its header', async () => {
   assert.equal(firstFile()?.content.length, 0)
 })
 
-test('what stands before and after a form is left out', async () => {
+test('text before and after a form is ignored', async () => {
   const body = Buffer.concat([Buffer.from('preamble\r\n'), whole, Buffer.from('epilogue')])
   const response = await post(body, `multipart/form-data; charset=utf-8; boundary="${BOUNDARY}"`)
   assert.equal(response.status, 200, await response.text())
@@ -361,7 +361,7 @@ test('a boundary may have 70 characters of all kinds', async () => {
   assert.equal(response.status, 200, await response.text())
 })
 
-test('operations that take no form say 415 unsupported_media_type', async () => {
+test('operations without forms answer 415 unsupported_media_type', async () => {
   for (const [path, type] of [
     ['/v1/pods', FORM_TYPE],
     ['/v1/sandbox/inbound', FORM_TYPE],

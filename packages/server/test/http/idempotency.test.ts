@@ -18,7 +18,7 @@ beforeEach(() => {
 
 type SendingServer = Awaited<ReturnType<typeof openSendingServer>>
 
-/** A server that notes what it asks for and what it sends. */
+/** A server that records idempotent lookups and sends. */
 async function openSendingServer(options: TestServerOptions = {}) {
   const server = await openTestServer({
     ...options,
@@ -49,7 +49,7 @@ async function codeOf(response: Response): Promise<string> {
   return `${response.status} ${(await errorOf(response)).error}`
 }
 
-test('a send without a key is told so before its body is looked at', async () => {
+test('a send without a key is refused before its body is checked', async () => {
   await using server = await openSendingServer()
   for (const body of ['{}', '{"to":', 'x'.repeat(2_000_000)]) {
     for (const headers of [{}, { 'idempotency-key': '' }, { 'idempotency-key': '  ' }]) {
@@ -60,7 +60,7 @@ test('a send without a key is told so before its body is looked at', async () =>
   assert.deepEqual([asked, sent], [[], []])
 })
 
-test('a key has 1 to 255 printable characters and comes once', async () => {
+test('a key has 1 to 255 printable characters and is given once', async () => {
   await using server = await openSendingServer()
   for (const key of ['a', 'a'.repeat(255), 'a b', '"quoted"', "!#$%&'*+,;=~"]) {
     assert.equal((await sendJson(server, good, { 'idempotency-key': key })).status, 200, key)
@@ -80,7 +80,7 @@ test('a key has 1 to 255 printable characters and comes once', async () => {
   assert.match(body, /must occur only once/)
 })
 
-test('an earlier answer is given before the body is checked, and says that it is one', async () => {
+test('an earlier answer is returned before the body is checked, and is marked as one', async () => {
   const ports = { findReplay: async () => ({ messageId: 'msg_earlier' }) }
   await using server = await openSendingServer({ ports })
   for (const body of [good, { nonsense: true }]) {
@@ -106,7 +106,7 @@ function formOf(fields: [string, string | File][]): FormData {
   return form
 }
 
-test('the same request in another spelling is the same, also as a form', async () => {
+test('the same request in another spelling is the same, even as a form', async () => {
   await using server = await openSendingServer()
   const attachments = [{ filename: 'a.bin', contentType: 'image/png', data: 'AAEC/w==' }]
   const body = { ...good, cc: ['b@c.example'], includeQuote: false, attachments }
@@ -124,7 +124,7 @@ test('the same request in another spelling is the same, also as a form', async (
   assert.equal(await hashOf(server, form), plain)
 })
 
-test('what is written out of the defaults is the same as what is left out', async () => {
+test('an explicit default equals a missing field', async () => {
   await using server = await openSendingServer()
   const plain = await hashOf(server, JSON.stringify(good), JSON_TYPE)
   const lists = { cc: [], attachments: [] }
@@ -142,14 +142,14 @@ test('what is written out of the defaults is the same as what is left out', asyn
   assert.equal(await hashOf(server, form), plain)
 })
 
-test('requests that ask for something else have other hashes', async () => {
+test('different requests have different hashes', async () => {
   await using server = await openSendingServer()
   const hashes = new Set<string>()
   const bodies = [
     good,
     { ...good, body: 'A body' },
     { ...good, subject: 'A subjectA', body: ' body.' },
-    // One would be the other if it were not for the lengths of texts.
+    // Without the lengths of texts these would be equal.
     { ...good, body: 'a', subject: 'bksubjectsc' },
     { ...good, body: 'aksubjectsb', subject: 'c' },
     { ...good, includeQuote: false },
@@ -173,7 +173,7 @@ test('requests that ask for something else have other hashes', async () => {
   assert.equal(hashes.size, bodies.length + 1)
 })
 
-test('outside the sandbox its routes are not there, whatever is sent to them', async () => {
+test('outside the sandbox its routes do not exist, whatever the request', async () => {
   await using server = await openSendingServer({ ports: { isSandbox: () => false } })
   const post = { method: 'POST', body: '{"to":', headers: JSON_TYPE }
   for (const [path, init] of [

@@ -20,13 +20,13 @@ test('the scheme is read in any case', async () => {
   }
 })
 
-test('a bad body is not looked at before the key', async () => {
+test('the key is checked before the body', async () => {
   await using server = await openTestServer()
   const init = { method: 'POST', body: '{', token: null }
   assert.equal((await server.request('/v1/pods', init)).status, 401)
 })
 
-test('without an operator’s token its routes look like no routes', async () => {
+test('without an operator’s token its routes do not exist', async () => {
   await using server = await openTestServer({ operatorToken: undefined })
   for (const path of ['/admin/accounts', '/metrics', '/unknown']) {
     for (const token of [null, OPERATOR_TOKEN, 'undefined']) {
@@ -45,7 +45,7 @@ test('without an operator’s token its routes look like no routes', async () =>
   assert.equal(wrongMethod.headers.get('allow'), null)
 })
 
-test('a URL that claims to be signed goes to its handler without a key', async () => {
+test('a URL that claims to be signed reaches its handler without a key', async () => {
   const seen: unknown[] = []
   const answers: TestServerOptions['answers'] = {
     'attachments.get': (_input, context) => {
@@ -75,7 +75,7 @@ test('while bad keys are blocked, good ones, the operator’s token and a cookie
   assert.equal(cookie.status, 200)
 })
 
-test('a key that cannot be looked up is neither good nor bad', async () => {
+test('a key that cannot be looked up is neither accepted nor refused', async () => {
   const authenticate = async () => {
     throw new AppError('service_unavailable', 'The database does not answer.')
   }
@@ -91,7 +91,7 @@ test('an IPv4-mapped address is the IPv4 address', () => {
   assert.equal(plainAddress(undefined), '')
 })
 
-test('one IPv6 client has a /64 to itself, one IPv4 client an address', () => {
+test('IPv6 clients are counted by /64, IPv4 clients by address', () => {
   assert.equal(clientGroup('192.0.2.1'), '192.0.2.1')
   assert.equal(clientGroup('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64')
   assert.equal(clientGroup('2001:db8::1'), '2001:db8:0:0::/64')
@@ -99,7 +99,7 @@ test('one IPv6 client has a /64 to itself, one IPv4 client an address', () => {
   assert.equal(clientGroup('2001:db8:1:2::'), clientGroup('2001:db8:1:2:ffff::9'))
 })
 
-/** The address that a request counts for, with these headers and proxies. */
+/** The address to which a request counts, with these headers and proxies. */
 async function clientWith(proxies: string, headers: Record<string, string>): Promise<unknown> {
   const reading = addressRanges.read(proxies)
   assert.ok('value' in reading)
@@ -117,13 +117,13 @@ async function clientWith(proxies: string, headers: Record<string, string>): Pro
   return seen
 }
 
-test('the client that a trusted proxy names counts, and nobody else’s word does', async () => {
+test('only a trusted proxy can name the client', async () => {
   const own = '127.0.0.1'
   const cases: [proxies: string, headers: Record<string, string>, client: string][] = [
     ['192.0.2.1', { 'x-forwarded-for': '198.51.100.7' }, own],
     [own, {}, own],
     [own, { 'x-forwarded-for': '198.51.100.7' }, '198.51.100.7'],
-    // What the client wrote itself stands on the left.
+    // The client itself wrote the leftmost values.
     [own, { 'x-forwarded-for': '203.0.113.9, 198.51.100.7' }, '198.51.100.7'],
     [`${own},10.0.0.0/8`, { 'x-forwarded-for': '1.1.1.1,198.51.100.7, 10.1.2.3' }, '198.51.100.7'],
     [`${own},10.0.0.0/8`, { 'x-forwarded-for': '10.9.9.9, 10.1.2.3' }, '10.9.9.9'],
@@ -132,7 +132,7 @@ test('the client that a trusted proxy names counts, and nobody else’s word doe
     [own, { 'x-forwarded-for': '2001:db8::7' }, '2001:db8::7'],
     [own, { 'x-forwarded-for': '[2001:db8::7]:4711' }, '2001:db8::7'],
     ['127.0.0.0/8,2001:db8::/32', { 'x-forwarded-for': '1.1.1.1, 2001:db8::7' }, '1.1.1.1'],
-    // Beyond what is no address nobody is known.
+    // Values beyond an invalid address are not trusted.
     [own, { 'x-forwarded-for': '198.51.100.7, unknown' }, own],
     [own, { 'x-forwarded-for': '' }, own],
     [`${own},10.0.0.1`, { 'x-forwarded-for': '198.51.100.7, <b>, 10.0.0.1' }, '10.0.0.1'],
@@ -150,7 +150,7 @@ test('the client that a trusted proxy names counts, and nobody else’s word doe
   }
 })
 
-test('behind a trusted proxy each client has failures of its own', async () => {
+test('failures of clients behind a trusted proxy are counted separately', async () => {
   const reading = addressRanges.read('127.0.0.1')
   assert.ok('value' in reading)
   const limits = { apiPerMinute: 1_000, failedAuthPerMinute: 2 }

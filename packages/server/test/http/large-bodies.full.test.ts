@@ -55,7 +55,7 @@ test('a send of exactly the limit is read, and one byte more is 413 payload_too_
   await assertError(response, 413, 'payload_too_large')
 })
 
-test('routes that carry no files keep their limit', async () => {
+test('routes without files keep their limit', async () => {
   const headers = { 'content-type': 'application/json' }
   for (const path of ['/v1/pods', '/v1/suppressions']) {
     const response = await post(' '.repeat(JSON_BODY_BYTES_MAX + 1), headers, path)
@@ -63,7 +63,7 @@ test('routes that carry no files keep their limit', async () => {
   }
 })
 
-test('files of 25 MiB together are sent, one octet more is 413 that names the limit', async () => {
+test('files of 25 MiB together are sent, and one octet more is 413 that names the limit', async () => {
   const half = new Uint8Array(FILES_BYTES_MAX / 2)
   assert.equal((await post(mail(half, half))).status, 200)
   assert.deepEqual(sizes, [half.length, half.length])
@@ -90,7 +90,7 @@ test('a form has the same limits', async () => {
   await assertError(await send(LARGE_BODY_BYTES_MAX), 413, 'payload_too_large')
 })
 
-test('the sandbox takes whole messages, with or without an envelope', async () => {
+test('the sandbox accepts raw messages, with or without an envelope', async () => {
   const seen: unknown[] = []
   const sandbox = await openTestServer({
     answers: {
@@ -124,7 +124,7 @@ test('the sandbox takes whole messages, with or without an envelope', async () =
   await sandbox.close(0)
 })
 
-/** What is not linear in it takes minutes, of either. */
+/** Inputs for which a method that is not linear takes minutes. */
 const LENGTH = sizeOf('TEST_MAILROOM_HOSTILE_BODY_BYTES', { usual: 6_000_000, long: 34_900_000 })
 const inField = (name: string, text: string) => mail().replace('{', `{"${name}":"${text}",`)
 const times = (text: string) => text.repeat(Math.floor(LENGTH / Buffer.byteLength(text)))
@@ -148,7 +148,7 @@ const hostile: [string, () => string | Uint8Array, number][] = [
 ]
 
 for (const [name, make, status] of hostile) {
-  test(`${Math.round(LENGTH / 1e6)} MB of ${name} is answered ${status} without holding others up for long`, async (t) => {
+  test(`${Math.round(LENGTH / 1e6)} MB of ${name} is answered ${status} without delaying others for long`, async (t) => {
     const body = make()
     const delay = monitorEventLoopDelay({ resolution: 10 })
     delay.enable()
@@ -157,12 +157,12 @@ for (const [name, make, status] of hostile) {
     await response.arrayBuffer()
     assert.equal(response.status, status)
     t.diagnostic(`others waited ${Math.round(delay.max / 1e6)} ms at most`)
-    // A fraction of a second, alone.
+    // A fraction of a second on an idle machine.
     assert.ok(delay.max < 30e9, `${Math.round(delay.max / 1e6)} ms`)
   })
 }
 
-test('large bodies together have a bound, small ones go on, and room is given back', async (context) => {
+test('large bodies together have a limit, small ones are still accepted, and room is freed', async (context) => {
   const bounded = await openTestServer({ answers, largeBodiesBytesMax: 5_000_000 })
   context.after(() => bounded.close(0))
   const open = async (head: string, first = '') => {
@@ -175,7 +175,7 @@ test('large bodies together have a bound, small ones go on, and room is given ba
   }
   const chunk = `${(65_536).toString(16)}\r\n${' '.repeat(65_536)}\r\n`
   const declared = await open('Content-Length: 3000000')
-  // The second's answer says that the first was seen.
+  // The second's answer shows that the first was received.
   const second = await exchange(bounded.port, `${HEAD}Content-Length: 2500000\r\n\r\n`)
   assert.equal(second.status, 503)
   assert.equal(JSON.parse(second.body).error, 'service_unavailable')
@@ -191,7 +191,7 @@ test('large bodies together have a bound, small ones go on, and room is given ba
   const large = { ...small, body: mail().padEnd(4_900_000) }
   for (let round = 0; round < 3; round += 1) {
     let response = await bounded.request(PATH, large)
-    // The server may learn of the closed connection a moment later.
+    // The server may notice the closed connection a moment later.
     for (let tries = 0; tries < 100 && response.status === 503; tries += 1) {
       response = await bounded.request(PATH, large)
     }
@@ -199,7 +199,7 @@ test('large bodies together have a bound, small ones go on, and room is given ba
   }
 })
 
-test('two large sends are worked on at once, and others wait with nothing but their bodies', async (context) => {
+test('two large sends are processed at once, and others wait with only their bodies', async (context) => {
   const gates: (() => void)[] = []
   let arrived = Promise.withResolvers<void>()
   const gated = await openTestServer({
@@ -227,7 +227,7 @@ test('two large sends are worked on at once, and others wait with nothing but th
     }
   }
   const left = send(large, leaving.signal).catch(() => 'left')
-  // Sent together, any two of them may be the first.
+  // They are sent together, so any two of them may be the first.
   await untilArrived(1)
   const others = Array.from({ length: 4 }, () => send(large))
   await untilArrived(2)
@@ -236,7 +236,7 @@ test('two large sends are worked on at once, and others wait with nothing but th
   leaving.abort()
   assert.equal(await left, 'left')
   assert.equal((await send(mail())).status, 200)
-  // The work for whoever left goes on; its end, and each other's, lets one in.
+  // The work for a client that left continues; its end frees a slot, as does that of the others.
   assert.equal(gates.length, 2)
   for (let seen = 0; seen < 5; seen += 1) {
     await untilArrived(seen + 1)
@@ -246,7 +246,7 @@ test('two large sends are worked on at once, and others wait with nothing but th
   for (const response of await Promise.all(others)) assert.equal(response.status, 200)
 })
 
-test('base64 is read only if encoding it again would give the same', async () => {
+test('base64 is accepted only if encoding it again gives the same', async () => {
   const good = ['', 'eA==', 'eHk=', 'eHl6', 'eHl6eA==', '+/+/']
   const bad = [
     'eA',

@@ -17,7 +17,7 @@ const filter = { kinds: [], podIds: [], inboxIds: [] }
 
 type Opening = { commentMs: number; fill?(sink: EventSink): void }
 
-/** A server whose event stream tells what `fill` writes. */
+/** A server whose event stream sends the output of `fill`. */
 async function openStreamDoor({ commentMs, fill }: Opening, options: TestServerOptions = {}) {
   const ended = Promise.withResolvers<void>()
   let ends = 0
@@ -61,7 +61,7 @@ async function openStreamDoor({ commentMs, fill }: Opening, options: TestServerO
   return { server, ended: ended.promise, ends: () => ends, endFeed: () => feed?.end() }
 }
 
-test('a wait outlives the limit of a download before it on the same connection', async () => {
+test('a wait is not ended by the limit of an earlier download on the same connection', async () => {
   const server = await openTestServer({
     patience,
     answers: {
@@ -86,7 +86,7 @@ test('a wait outlives the limit of a download before it on the same connection',
   await server.close(0)
 })
 
-test('an idle stream is kept by its comments, and one without them is not', async () => {
+test('comments keep an idle stream open, and one without them is closed', async () => {
   for (const [commentMs, isKept] of [
     [100, true],
     [60_000, false],
@@ -106,7 +106,7 @@ test('an idle stream is kept by its comments, and one without them is not', asyn
   }
 })
 
-test('a stream is freed once when its client hangs up', async () => {
+test('a stream is released once when its client disconnects', async () => {
   const { server, ended, ends } = await openStreamDoor({ commentMs: 20 })
   const client = await openFeedClient(`${server.address}/v1/events/stream`, headers)
   client.close()
@@ -115,7 +115,7 @@ test('a stream is freed once when its client hangs up', async () => {
   assert.equal(ends(), 1)
 })
 
-test('a stream that is ended is complete, and its connection is closed', async () => {
+test('an ended stream is complete, and its connection is closed', async () => {
   const { server, ends, endFeed } = await openStreamDoor({
     commentMs: 20,
     fill: (sink) => sink.write(eventText('evt_1', JSON.stringify({ subject: 'a\nb\u2028c' }))),
@@ -134,7 +134,7 @@ test('a stream that is ended is complete, and its connection is closed', async (
   await server.close(0)
 })
 
-test('a stream that nobody reads is bounded, and cut', async () => {
+test('a stream that its client does not read is bounded, and cut', async () => {
   let written = 0
   const text = eventText('evt_1', JSON.stringify('x'.repeat(64 * 1024)))
   const { server, ended } = await openStreamDoor({

@@ -59,7 +59,7 @@ const surprises: [string, unknown][] = [
 ]
 
 for (const [name, thrown] of surprises) {
-  test(`${name} is 500 internal_error without a word of it`, () => {
+  test(`${name} is 500 internal_error without any detail`, () => {
     const { status, body, isOurs } = problemOf(thrown, 'req_1')
     assert.equal(status, 500)
     assert.equal(isOurs, true)
@@ -72,7 +72,7 @@ for (const [name, thrown] of surprises) {
   })
 }
 
-test('a store in trouble is 503 service_unavailable without a word of its error', () => {
+test('a store in trouble is 503 service_unavailable without any detail of its error', () => {
   for (const thrown of [
     Object.assign(new Error('secret'), { code: 'ECONNRESET' }),
     new StorageError('unavailable', 'secret'),
@@ -83,7 +83,7 @@ test('a store in trouble is 503 service_unavailable without a word of its error'
   }
 })
 
-test('a fault of ours is logged with its cause and the id that the caller got', async () => {
+test('an internal error is logged with its cause and the id that the client got', async () => {
   const { log, lines } = keepingLog()
   const cause = new Error('disk on fire')
   const server = await openTestServer({
@@ -111,7 +111,7 @@ test('a fault of ours is logged with its cause and the id that the caller got', 
   assert.ok(line?.fields.error instanceof Error && line.fields.error.cause === cause)
 })
 
-test('bytes, text and streams are sent as they are', async () => {
+test('bytes, text and streams are sent unchanged', async () => {
   const contents = [
     new Uint8Array([1, 2, 3]),
     '\x01\x02\x03',
@@ -130,7 +130,7 @@ test('bytes, text and streams are sent as they are', async () => {
   }
 })
 
-test('a file may be answered with another status and without content', async () => {
+test('a file may have another status and no content', async () => {
   const headers = { etag: '"a"' }
   const server = await openTestServer({
     answers: { 'attachments.get': () => ({ status: 304, headers, content: null }) },
@@ -142,13 +142,13 @@ test('a file may be answered with another status and without content', async () 
 })
 
 for (const encoding of ['identity', 'gzip']) {
-  test(`a list in ${encoding} that breaks off is cut, and why stands in the log`, () =>
+  test(`a list in ${encoding} that fails midway is cut, and the cause is in the log`, () =>
     breakOff(encoding))
 }
 
 async function breakOff(encoding: string): Promise<void> {
   const { log, lines } = keepingLog()
-  // Enough that the head is sent before the list breaks off, however it is packed.
+  // Enough that the head is sent before the list fails, in any encoding.
   const text = randomBytes(400_000).toString('base64')
   const error = new Error('the database went away')
   const headSent = Promise.withResolvers<void>()
@@ -178,7 +178,7 @@ async function breakOff(encoding: string): Promise<void> {
   )
 }
 
-test('a client that leaves in the middle of a list is no error', async () => {
+test('a client that leaves during a list causes no error', async () => {
   const { log, lines } = keepingLog()
   const left = Promise.withResolvers<void>()
   const items = async function* () {
@@ -199,7 +199,7 @@ test('a client that leaves in the middle of a list is no error', async () => {
   assert.deepEqual(lines, [])
 })
 
-test('what is held for an answer is given up when it is sent, and when nobody takes it', async () => {
+test('resources held for an answer are released when it is sent, and when the client leaves', async () => {
   let released = Promise.withResolvers<void>()
   const server = await openTestServer({
     patience: { requestMs: 20_000, headMs: 20_000, idleMs: 100 },
@@ -244,7 +244,7 @@ const malformed: [string, string, number, string][] = [
 ]
 
 for (const [name, text, status, code] of malformed) {
-  test(`HTTP with ${name} is answered ${status} in the form of an error`, async () => {
+  test(`HTTP with ${name} gets ${status} in the form of an error`, async () => {
     const server = await openTestServer()
     const answer = await exchange(server.port, text)
     await server.close(0)
@@ -256,7 +256,7 @@ for (const [name, text, status, code] of malformed) {
   })
 }
 
-test('nonsense after an answer is answered, nonsense before it is not', async () => {
+test('invalid HTTP after an answer gets an error, and before it none', async () => {
   const entered = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const server = await openTestServer({
@@ -289,7 +289,7 @@ test('nonsense after an answer is answered, nonsense before it is not', async ()
   await server.close(0)
 })
 
-test('an expectation that nobody knows is ignored', async () => {
+test('an unknown expectation is ignored', async () => {
   const server = await openTestServer()
   const text = 'GET /health HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'
   const { status } = await exchange(server.port, text)
@@ -297,7 +297,7 @@ test('an expectation that nobody knows is ignored', async () => {
   assert.equal(status, 200)
 })
 
-test('each request is told once with its route, never with its path', async () => {
+test('each request is recorded once with its route, never with its path', async () => {
   const seen: RequestSeen[] = []
   const server = await openTestServer({ onRequest: (request) => seen.push(request) })
   await server.request('/v1/pods/secret')

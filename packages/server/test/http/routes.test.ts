@@ -98,7 +98,7 @@ for (const query of badQueries) {
   })
 }
 
-test('a page beyond every list is asked for with a number that databases know', async () => {
+test('a page beyond every list is requested with a number that databases accept', async () => {
   const response = await server.request(`/v1/pods?limit=${'9'.repeat(30)}&offset=${'9'.repeat(30)}`)
   const { input } = (await response.json()) as { input: { query: unknown } }
   assert.deepEqual(input.query, { limit: 100, offset: Number.MAX_SAFE_INTEGER })
@@ -133,7 +133,7 @@ for (const path of missing) {
   })
 }
 
-test('an address in a query is one address, and a plus sign that was not escaped is told', async () => {
+test('an address in a query is one address, and an unescaped plus sign is reported', async () => {
   const none = await errorOf(await server.request('/v1/suppressions?address='))
   assert.deepEqual(none.details, [{ path: 'address', message: 'must not be empty' }])
   const plus = await server.request('/v1/suppressions?address=a+b@c.com')
@@ -147,7 +147,7 @@ test('an address in a query is one address, and a plus sign that was not escaped
   await escaped.arrayBuffer()
 })
 
-test('an unknown route is 404 whatever is sent to it', async () => {
+test('an unknown route is 404 whatever the request', async () => {
   const headers = { 'content-type': 'text/plain' }
   const init = { method: 'POST', body: 'x', headers, token: null }
   const response = await server.request('/v1/unknown', init)
@@ -161,7 +161,7 @@ test('HEAD answers like GET without a body', async () => {
   assert.equal((await server.request('/v1/pods', { method: 'HEAD', token: null })).status, 401)
 })
 
-test('HEAD of a list that is written item by item reads none of the items', async () => {
+test('HEAD of a list that is streamed reads none of the items', async () => {
   let itemsRead = 0
   const items = async function* () {
     itemsRead += 1
@@ -182,19 +182,19 @@ test('HEAD of a list that is written item by item reads none of the items', asyn
   await streaming.close(0)
 })
 
-test('HEAD tells the length of a list that is at hand, and of a file', async () => {
+test('HEAD states the length of a complete list, and of a file', async () => {
   for (const path of ['/v1/pods', '/v1/messages/msg_1/raw', '/openapi.json']) {
     const headers = { 'accept-encoding': 'identity' }
     const head = await server.request(path, { method: 'HEAD', headers })
     const { length } = Buffer.from(await (await server.request(path, { headers })).arrayBuffer())
     assert.equal(await head.text(), '')
-    // The echo of /v1/pods holds the request's own headers and id, which differ in length.
+    // The echo of /v1/pods contains the request's own headers and id, which differ in length.
     const told = Number(head.headers.get('content-length'))
     assert.ok(path === '/v1/pods' ? told > 0 : told === length, path)
   }
 })
 
-test('a handler is asked for no range and no content on HEAD', async () => {
+test('HEAD asks a handler for no range and no content', async () => {
   const seen: unknown[] = []
   const asking = await openTestServer({
     answers: {
@@ -216,7 +216,7 @@ test('a handler is asked for no range and no content on HEAD', async () => {
   await asking.close(0)
 })
 
-test('a path parameter of 101 characters arrives whole, one beyond the limit is 414', async () => {
+test('a path parameter of 101 characters is accepted, one beyond the limit is 414', async () => {
   const name = `${'ä'.repeat(97)}.pdf`
   const url = `/v1/pods/${encodeURIComponent(name)}`
   const { input } = (await (await server.request(url)).json()) as { input: { path: unknown } }
@@ -226,7 +226,7 @@ test('a path parameter of 101 characters arrives whole, one beyond the limit is 
   assert.equal((await errorOf(longer)).error, 'uri_too_long')
 })
 
-test('a file name with tricks in it reaches the handler as it is', async () => {
+test('a file name with unusual characters reaches the handler unchanged', async () => {
   const tricky = await openTestServer({
     answers: {
       'attachments.get': ({ path }) => ({ headers: {}, content: path.filename }),

@@ -52,7 +52,7 @@ const accepted: [string, object][] = [
 ]
 
 for (const [name, fields] of accepted) {
-  test(`${name} is accepted and reaches the handler as it was sent`, async () => {
+  test(`${name} is accepted and reaches the handler unchanged`, async () => {
     const response = await send({ ...good, ...fields })
     assert.equal(response.status, 200, await response.text())
     const expected = JSON.parse(JSON.stringify({ ...complete, ...good, ...fields }))
@@ -75,7 +75,7 @@ const named: [string, string][] = [
   ['<ann@example.com>', 'ann@example.com'],
 ]
 for (const [mailbox, address] of named) {
-  test(`of ${mailbox} the address is taken`, async () => {
+  test(`from ${mailbox} the address is used`, async () => {
     const fields = { to: mailbox, replyTo: mailbox, cc: ['bob@example.com', mailbox] }
     const response = await send({ ...good, ...fields })
     assert.equal(response.status, 200, await response.text())
@@ -143,7 +143,7 @@ test('null for an optional field is the same as leaving it out', async () => {
 
 const CONTENT_ID_RULE = 'must contain only printable ASCII, without white space and <>()[]\\",;'
 
-test('every other character of printable ASCII may stand in a contentId', async () => {
+test('every other character of printable ASCII is allowed in a contentId', async () => {
   const contentId = "!#$%&'*+-./0123456789:=?@ABCXYZ^_`abcxyz{|}~".padEnd(250, 'x')
   const response = await send({ ...good, attachments: [{ ...file, contentId }] })
   assert.equal(response.status, 200, await response.text())
@@ -253,7 +253,7 @@ for (const [name, fields, path, message] of refused) {
   })
 }
 
-test('no character that could end a line gets into a header', async () => {
+test('a header field may not contain a character that ends a line', async () => {
   for (const end of ['\r\n', '\n', '\r', '\u2028', '\u0085', '\u0000', '\u007f']) {
     const evil = `x${end}X-Evil: 1`
     const fields = [
@@ -308,9 +308,9 @@ const noAddresses = [
   `ann@${'ü'.repeat(80)}.example`,
 ]
 
-test('what is not exactly one address is refused wherever one is asked for', async () => {
+test('only exactly one address is accepted in fields that take an address', async () => {
   for (const text of noAddresses) {
-    // A colon is no part of an address, and so this one is refused as well.
+    // A colon cannot be part of an address, so this one is refused as well.
     for (const [path, fields] of [
       ['to', { to: text }],
       ['replyTo', { replyTo: text }],
@@ -368,7 +368,7 @@ const noBase64: [string, string][] = [
 ]
 
 for (const [name, data] of noBase64) {
-  test(`base64 with ${name} is refused by the number of the attachment`, async () => {
+  test(`base64 with ${name} is refused with the number of the attachment`, async () => {
     const response = await send({ ...good, attachments: [file, { ...file, data }] })
     const error = await errorOf(response)
     assert.equal(response.status, 400)

@@ -34,7 +34,7 @@ async function withDoor(operatorToken: string | null, run: (ask: Ask) => Promise
   }
 }
 
-test('figures are for the operator, health and readiness for everybody', () =>
+test('figures are only for the operator, health and readiness are public', () =>
   withDoor(TOKEN, async (ask) => {
     const told = await ask('/metrics', TOKEN)
     assert.equal(told.status, 200)
@@ -51,7 +51,7 @@ test('figures are for the operator, health and readiness for everybody', () =>
     assert.equal((await ask('/health', TOKEN, 'POST')).status, 405)
   }))
 
-test('without a token of the operator there are no figures', () =>
+test("without an operator's token there are no figures", () =>
   withDoor(null, async (ask) => {
     for (const token of [undefined, 'null', 'any']) {
       assert.equal((await ask('/metrics', token)).status, 404)
@@ -60,7 +60,7 @@ test('without a token of the operator there are no figures', () =>
     assert.equal((await ask('/ready')).status, 503)
   }))
 
-test('past a few guesses a wrong token is told to wait, and the right one is good', () =>
+test('after a few attempts a wrong token must wait, and the right one works', () =>
   withDoor(TOKEN, async (ask) => {
     for (let guess = 0; guess < FAILURES; guess++) {
       assert.equal((await ask('/metrics', `${TOKEN}${guess}`)).status, 401)

@@ -7,7 +7,7 @@ import { GOOD_KEY, openTestServer, type TestServer } from '#test/http/test-serve
 import { readAnswer, type WireAnswer } from '#test/http/wire.ts'
 
 const PATIENCE = { requestMs: 1_200, headMs: 600 }
-/** Until the server must have hung up: the longer limit and some time for a busy machine. */
+/** The time by which the server must have closed: the longer limit and a margin for a busy machine. */
 const CUT_MS = PATIENCE.requestMs + 20_000
 
 let server: TestServer
@@ -23,7 +23,7 @@ async function open(): Promise<Socket> {
   return socket
 }
 
-/** Sends `text` at a few bytes a moment until the server answers; fails when it waits too long. */
+/** Sends `text` a few bytes at a time until the server answers; fails when it waits too long. */
 async function drip(text: string, first = ''): Promise<WireAnswer & { closed: Promise<unknown> }> {
   const socket = await open()
   const closed = once(socket, 'close')
@@ -45,7 +45,7 @@ async function drip(text: string, first = ''): Promise<WireAnswer & { closed: Pr
 const HEAD = `POST /v1/pods HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\nContent-Type: application/json\r\n`
 
 describe('within the limits of time', { concurrency: true }, () => {
-  test('headers that trickle in are cut with 408 in the form of an error', async () => {
+  test('slow headers are cut with 408 in the form of an error', async () => {
     const { status, body, closed } = await drip(
       'GET /v1/pods HTTP/1.1\r\nX-Slow: aaaaaaaaaaaaaaaaaaaa',
     )
@@ -54,12 +54,12 @@ describe('within the limits of time', { concurrency: true }, () => {
     await closed
   })
 
-  test('a connection that says nothing is cut', async () => {
+  test('a silent connection is cut', async () => {
     const socket = await open()
     await once(socket.resume(), 'close', { signal: AbortSignal.timeout(CUT_MS) })
   })
 
-  test('a body that trickles in is cut with 408', async () => {
+  test('a slow body is cut with 408', async () => {
     const { status, body, closed } = await drip(' ', `${HEAD}Content-Length: 100000\r\n\r\n`)
     assert.equal(status, 408)
     assert.equal(JSON.parse(body).error, 'request_timeout')
@@ -72,7 +72,7 @@ describe('within the limits of time', { concurrency: true }, () => {
     await closed
   })
 
-  test('the body of a refused request gets no more time than any other, and no second answer', async () => {
+  test('the body of a refused request gets no additional time, and no second answer', async () => {
     const socket = await open()
     let raw = ''
     socket.on('data', (chunk) => {
@@ -84,7 +84,7 @@ describe('within the limits of time', { concurrency: true }, () => {
     assert.equal(raw.match(/HTTP\/1\.1/g)?.length, 1)
   })
 
-  test('slow and idle clients in hundreds do not slow a quick one', async () => {
+  test('hundreds of slow and idle clients do not delay a fast one', async () => {
     const sockets = await Promise.all(Array.from({ length: 300 }, open))
     for (const [index, socket] of sockets.entries()) {
       socket.write(

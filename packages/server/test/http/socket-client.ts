@@ -1,4 +1,4 @@
-// A client of the WebSocket, for tests: what came, in order, and how it ended.
+// A WebSocket client for tests: the received frames, in order, and the end.
 
 import { once } from 'node:events'
 import { type ClientOptions, WebSocket } from 'ws'
@@ -7,10 +7,10 @@ export type SocketClient = {
   readonly socket: WebSocket
   /** The next frame, as JSON; rejects when the connection ends instead. */
   next(): Promise<Record<string, unknown>>
-  /** Frames that came and were not asked for. */
+  /** Frames that were received and not read yet. */
   readonly rest: readonly Record<string, unknown>[]
   send(frame: unknown): void
-  /** Sends a frame and gives the next that comes. */
+  /** Sends a frame and returns the next one received. */
   ask(frame: unknown): Promise<Record<string, unknown>>
   /** Close code and reason, once it is closed. */
   readonly closed: Promise<{ code: number; reason: string }>
@@ -73,7 +73,7 @@ export async function openSocket(
   return client
 }
 
-/** An answer of HTTP to the request for a WebSocket. */
+/** The HTTP answer to the request for a WebSocket. */
 export class RefusedUpgrade extends Error {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
@@ -85,7 +85,7 @@ export class RefusedUpgrade extends Error {
   }
 }
 
-/** Closes it and waits until it is. */
+/** Closes it and resolves after the close. */
 export async function closeSocket({ socket }: SocketClient): Promise<void> {
   if (socket.readyState === WebSocket.CLOSED) return
   socket.close()

@@ -20,13 +20,13 @@ function faultOf(bytes: Uint8Array | string): JsonFaultRule | 'none' {
   return result.kind === 'fault' ? result.rule : 'none'
 }
 
-/** Values in which nothing is forbidden. */
+/** Values without anything forbidden. */
 const safeValue = fc.jsonValue({ maxDepth: 6, stringUnit: 'grapheme' }).filter((value) => {
   const text = JSON.stringify(value)
   return !/\\u0000|__proto__|"prototype"/.test(text)
 })
 
-test('what is written by JSON.stringify is read back the same', () => {
+test('output of JSON.stringify is read back unchanged', () => {
   fc.assert(
     fc.property(safeValue, fc.integer({ min: 0, max: 4 }), (value, indent) => {
       const text = JSON.stringify(value, null, indent)
@@ -57,7 +57,7 @@ test('text is refused whenever JSON.parse refuses it', () => {
   )
 })
 
-test('any bytes at all get an answer', () => {
+test('any bytes get a result', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       assert.match(readStrictJson(bytes).kind, /^(value|fault)$/)
@@ -65,7 +65,7 @@ test('any bytes at all get an answer', () => {
   )
 })
 
-test('a key given twice in one object is a fault, however it is written', () => {
+test('a key given twice in one object is an error, in any spelling', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1 }), (name) => {
       const key = name.replaceAll('\0', '.').replaceAll('__proto__', '.')
@@ -126,7 +126,7 @@ for (const [name, bytes, rule] of faults) {
   })
 }
 
-test('a fault names the key that it is about, cut short', () => {
+test('an error names the key that it is about, cut short', () => {
   const key = 'k'.repeat(1_000)
   assert.deepEqual(read(`{"${key}":1,"${key}":2}`), {
     kind: 'fault',
@@ -150,7 +150,7 @@ const places: [string, Uint8Array | string, string][] = [
 ]
 
 for (const [name, bytes, path] of places) {
-  test(`${name} is said to be in ${path === '' ? 'the body' : path}`, () => {
+  test(`${name} is reported in ${path === '' ? 'the body' : path}`, () => {
     const result = typeof bytes === 'string' ? read(bytes) : readStrictJson(bytes)
     assert.ok(result.kind === 'fault')
     assert.equal(result.path, path)
@@ -158,14 +158,14 @@ for (const [name, bytes, path] of places) {
   })
 }
 
-test('reading takes time in proportion to the length, wherever the escapes are', () => {
+test('time to read grows linearly with the length, wherever the escapes are', () => {
   const texts = [
     `["${'\\\\\\"'.repeat(2_000_000)}"]`,
-    // Sought anew for each string, the far backslash would cost ten seconds.
+    // Searched for in each string, the distant backslash would cost ten seconds.
     `[${'"a",'.repeat(9_000)}"${'x'.repeat(20_000_000)}\\n"]`,
     `{"a":[${'{"b":"\\n"},'.repeat(3_000)}{}]}`,
     '"'.repeat(2_000_000),
-    // Sought anew after each escape, the far quote would cost minutes.
+    // Searched for after each escape, the distant quote would cost minutes.
     `["${'\\n'.repeat(5_000_000)}"]`,
     `["${'\\/x'.repeat(5_000_000)}`,
     '1'.repeat(2_000_000),

@@ -1,4 +1,4 @@
-// The HTTP server by itself, on a free port, with handlers that answer with what reached them.
+// The HTTP server alone, on a free port, with handlers that answer with their input.
 
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { Sessions, SignedIn } from '#accounts/session.ts'
@@ -60,7 +60,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
   }
 }
 
-/** Whoever comes with a key is good, ten of each kind at once. */
+/** Accepts every key, with ten connections of each kind at once. */
 export function openReaders(options: Partial<EventReadersOptions>): EventReaders {
   const budgets = openOwnBudgets(systemClock)
   const placesOf = (name: string) => budgets.openSlots({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
@@ -72,7 +72,7 @@ export function openReaders(options: Partial<EventReadersOptions>): EventReaders
   })
 }
 
-/** Headers of a browser that is signed in. */
+/** Headers of a signed-in browser. */
 export const GOOD_SESSION = { cookie: 'mailroom_session=good', 'x-csrf-token': 'token' }
 
 const person: SignedIn = {
@@ -88,14 +88,14 @@ const person: SignedIn = {
   },
 }
 
-/** Whoever signs in is the one person there is. */
+/** There is one person who can sign in. */
 const quietSessions: Sessions = {
   create: async () => ({ ...person, cookie: 'good' }),
   find: async (cookie) => (cookie === 'good' ? person : null),
   end: async () => {},
 }
 
-/** An account without a past, in which nothing happens. */
+/** An account without events. */
 const quietPorts: RequestPorts = {
   findReplay: async () => null,
   isSandbox: () => true,

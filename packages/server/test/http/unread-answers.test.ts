@@ -11,11 +11,11 @@ import {
 } from '#test/http/test-server.ts'
 
 const MIB = 2 ** 20
-/** More than the kernel's buffers on both sides take in, so that most of it stays in the service. */
+/** More than the kernel's buffers on both sides hold, so that most of it stays in the service. */
 const LARGE = 'x'.repeat(16 * MIB)
 const OTHER_KEY = 'mr_other000000000000000000000000000000000000'
 const IDLE_MS = 1_500
-/** A compressed answer holds only what it is compressed to. */
+/** A compressed answer takes only its compressed size. */
 const WHOLE = { 'accept-encoding': 'identity' }
 
 const answers: NonNullable<TestServerOptions['answers']> = {
@@ -25,7 +25,7 @@ const answers: NonNullable<TestServerOptions['answers']> = {
     const gone = new Promise<void>((resolve) => onGone(resolve))
     called.resolve()
     await gone
-    // Whatever waits for the end of the connection has seen it.
+    // Resolves once all listeners have seen the end of the connection.
     await new Promise((resolve) => setImmediate(resolve))
     return { data: [LARGE as never], total: 1 }
   },
@@ -66,7 +66,7 @@ after(async () => {
 
 const LIST = '/v1/inboxes/a/messages'
 
-/** Sends a request and reads the first bytes of its answer, and no more. */
+/** Sends a request and reads only the first bytes of its answer. */
 async function leaveUnread(head: string, { port }: { port: number } = server): Promise<void> {
   const socket = connect({ port, host: '127.0.0.1' })
   sockets.push(socket)
@@ -77,7 +77,7 @@ async function leaveUnread(head: string, { port }: { port: number } = server): P
 
 async function letGo(): Promise<void> {
   for (const socket of sockets.splice(0)) socket.destroy()
-  // It is noticed in a moment; then there is room again.
+  // The service notices it in a moment; then there is room again.
   while ((await readAll(LIST)) !== 200);
 }
 
@@ -87,7 +87,7 @@ async function readAll(path: string, token = GOOD_KEY): Promise<number> {
   return response.status
 }
 
-test('an account that leaves answers unread is refused further large ones, and nobody else is', async () => {
+test('an account that does not read its answers is refused further large ones, and others are not', async () => {
   await leaveUnread(`GET ${LIST}`)
   await leaveUnread('GET /v1/messages/a/view')
   for (const path of [LIST, '/v1/messages/a/view']) {
@@ -104,7 +104,7 @@ test('an account that leaves answers unread is refused further large ones, and n
   await letGo()
 })
 
-test('what changed something is answered whatever is unread, and then nothing more is begun', async () => {
+test('a change is answered whatever is unread, and then no further one is begun', async () => {
   sends = 0
   const post = 'POST /v1/inboxes HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2'
   for (let asked = 0; asked < 3; asked += 1) {
@@ -125,13 +125,13 @@ test('what changed something is answered whatever is unread, and then nothing mo
   await letGo()
 })
 
-test('a client that takes in nothing is cut, also in the middle of a list without an end', async () => {
+test('a client that reads nothing is cut, even during a list without an end', async () => {
   await using impatient = await openTestServer({
     patience: { requestMs: 10_000, headMs: 5_000, idleMs: IDLE_MS },
     answers,
   })
   const cut: Promise<unknown>[] = []
-  // Looked at from the side of the service: clients that read nothing do not see it.
+  // Checked at the service, because clients that read nothing do not notice.
   impatient.app.server.on('connection', (socket) => cut.push(once(socket, 'close')))
   await leaveUnread(`GET ${LIST}`, { port: impatient.port })
   await leaveUnread('GET /v1/threads/a/messages', { port: impatient.port })
@@ -139,8 +139,8 @@ test('a client that takes in nothing is cut, also in the middle of a list withou
   await Promise.all(cut)
 })
 
-test('an answer that is made for a client that has left meanwhile takes no room', async () => {
-  // More than there is room for, and than are made at once for one account.
+test('an answer for a client that has left takes no room', async () => {
+  // More than there is room for, and more than are processed at once for one account.
   for (let asked = 0; asked < 5; asked += 1) {
     called = Promise.withResolvers()
     const answered = new Promise((resolve) => {
@@ -154,7 +154,7 @@ test('an answer that is made for a client that has left meanwhile takes no room'
     socket.destroy()
     await answered
   }
-  // The turn of the last one ends with its answer.
+  // The slot of the last one is freed with its answer.
   assert.equal((await server.request('/v1/pods')).status, 200)
   assert.equal(await readAll(LIST), 200)
 })

@@ -34,7 +34,7 @@ async function openSocketServer(options: TestServerOptions = {}) {
   return { ...server, connect }
 }
 
-/** Hands each stream of events its sink when somebody subscribes, and whenever it takes more. */
+/** Gives each stream of events its sink on every subscription, and whenever it accepts more. */
 function streamsOf(
   fill: (sink: EventSink) => void,
   close = () => {},
@@ -77,7 +77,7 @@ test('a key in the header or in the URL opens a connection, from any origin', as
   }
 })
 
-test('a missing or bad credential is told by 4001, and none of its frames is read', async () => {
+test('a missing or bad credential is refused with 4001, and its frames are not read', async () => {
   let asked = 0
   const checkFilter = async () => {
     asked += 1
@@ -106,7 +106,7 @@ test('a missing or bad credential is told by 4001, and none of its frames is rea
   assert.equal(asked, 0)
 })
 
-test('past the limit of failed authentications the answer is 429 in plain HTTP', async () => {
+test('beyond the limit of failed authentications the answer is 429 in plain HTTP', async () => {
   const limits = { apiPerMinute: 1_000, failedAuthPerMinute: 2 }
   await using server = await openSocketServer({ limits })
   assert.equal((await (await server.connect({ token: 'wrong' })).closed).code, 4001)
@@ -133,7 +133,7 @@ test('a connection counts as one request of the account, and one too many is 429
   assert.equal((await server.request('/v1/pods')).status, 429)
 })
 
-test('a store in trouble is 503, never the close code that is final', async () => {
+test('a store in trouble is 503, never the final close code', async () => {
   const authenticate = async () => {
     throw new AppError('service_unavailable', 'Not now.')
   }
@@ -143,7 +143,7 @@ test('a store in trouble is 503, never the close code that is final', async () =
   assert.match(String(headers['retry-after']), /^[1-9]/)
 })
 
-test('the answer that opens a connection names the request and the rate limit', async () => {
+test('the answer that opens a connection has the request id and the rate limit', async () => {
   await using server = await openSocketServer()
   const socket = new WebSocket(`${server.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
   const headers = await new Promise<Record<string, unknown>>((resolve) => {
@@ -154,7 +154,7 @@ test('the answer that opens a connection names the request and the rate limit', 
   socket.terminate()
 })
 
-test('a plain request to the path is 426, another method 405, another path’s upgrade no upgrade', async () => {
+test('a plain request to the path is 426, another method 405, and an upgrade of another path is ignored', async () => {
   await using server = await openSocketServer()
   for (const method of ['GET', 'HEAD']) {
     const response = await server.request('/v1/ws', { method, token: null })
@@ -180,12 +180,12 @@ test('a plain request to the path is 426, another method 405, another path’s u
   assert.equal(elsewhere.status, 404)
   assert.equal(JSON.parse(elsewhere.body).error, 'not_found')
   assert.equal((await upgrade('/v1/ws', 'h2c')).status, 426)
-  // A client that offers HTTP/2 has asked for nothing else than an answer.
+  // A client that offers HTTP/2 wants only an answer.
   assert.equal((await upgrade('/v1/pods', 'h2c')).status, 200)
   assert.equal((await upgrade('/v1/pods')).status, 200)
 })
 
-test('a handshake that is malformed is 400 in the form of an error', async () => {
+test('a malformed handshake is 400 in the form of an error', async () => {
   await using server = await openSocketServer()
   for (const lines of ['', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n']) {
     const { status, body } = await exchange(
@@ -199,7 +199,7 @@ test('a handshake that is malformed is 400 in the form of an error', async () =>
   }
 })
 
-test('a version that is not spoken is told those that are (RFC 6455 §4.4)', async () => {
+test('an unsupported version gets the list of supported ones (RFC 6455 §4.4)', async () => {
   await using server = await openSocketServer()
   const handshake = (version: number) =>
     exchange(
@@ -213,18 +213,18 @@ test('a version that is not spoken is told those that are (RFC 6455 §4.4)', asy
   assert.equal(headers.get('sec-websocket-version'), '13, 8')
 })
 
-test('a refused handshake has the headers of any answer, each once', async () => {
+test('a refused handshake has the headers of every answer, each once', async () => {
   const limits = { apiPerMinute: 1, failedAuthPerMinute: 60 }
   await using server = await openSocketServer({ limits })
   await server.connect()
   const { headers } = await refusalOf(server.connect())
-  // One that came twice would be both, with a comma between them.
+  // A repeated header would have both values, with a comma between them.
   assert.match(String(headers['x-request-id']), /^req_\d+$/)
   assert.equal(headers['x-content-type-options'], 'nosniff')
   assert.equal(headers['ratelimit-remaining'], '0')
 })
 
-test('a frame that is malformed is told what is wrong with it, and nothing is subscribed', async () => {
+test('a malformed frame gets an error that names the fault, and no subscription', async () => {
   let subscribed = 0
   const openEventStream = () => {
     subscribed += 1
@@ -301,7 +301,7 @@ test('foreign ids and too many subscriptions are errors that name them', async (
   assert.match(String((await client.ask({ type: 'subscribe' })).message), /at most 100/)
 })
 
-test('frames are answered in order, though a subscription takes its time', async () => {
+test('frames are answered in order, even when a subscription takes time', async () => {
   const released = Promise.withResolvers<void>()
   const checkFilter: TestServerOptions['ports'] = {
     async checkFilter({ inboxIds }) {
@@ -332,7 +332,7 @@ test('frames are answered in order, though a subscription takes its time', async
   ])
 })
 
-test('a store in trouble while subscribing closes with 1013, a fault of ours with 1011', async () => {
+test('a store in trouble during a subscription closes with 1013, an internal error with 1011', async () => {
   const { log, lines } = keepingLog()
   const errors = [new AppError('service_unavailable', 'Not now.'), new Error('a fault')]
   const checkFilter = async () => {
@@ -379,7 +379,7 @@ test('thirty frames in ten seconds pass, one more closes with 4029, pings and po
   }
 })
 
-test('ten connections an account, the eleventh closes with 4008, and a place becomes free again', async () => {
+test('an account has ten connections, the eleventh closes with 4008, and a place becomes free again', async () => {
   await using server = await openSocketServer()
   const clients = await Promise.all(Array.from({ length: 10 }, () => server.connect()))
   assert.equal((await (await server.connect()).closed).code, 4008)
@@ -406,7 +406,7 @@ test('a client that answers pings stays, and one that is silent is cut', async (
   assert.deepEqual(await lively.ask({ type: 'ping' }), { type: 'pong' })
 })
 
-test('a reader that takes nothing is given no more than the bound and then cut', async () => {
+test('a reader that does not read gets no more than the limit and is then cut', async () => {
   const bytes = 64 * 1024
   const text = eventText('evt_1', JSON.stringify('x'.repeat(bytes)))
   const ended = Promise.withResolvers<void>()
@@ -426,7 +426,7 @@ test('a reader that takes nothing is given no more than the bound and then cut',
   const before = process.memoryUsage().arrayBuffers
   client.send({ type: 'subscribe' })
   await ended.promise
-  // What the kernel took is not the service's memory.
+  // Data in the kernel is not the service's memory.
   assert.ok(written * bytes > STREAM_BUFFER_BYTES_MAX)
   assert.ok(process.memoryUsage().arrayBuffers - before < 20 * STREAM_BUFFER_BYTES_MAX)
   assert.equal(sink?.write(text), false)
@@ -434,7 +434,7 @@ test('a reader that takes nothing is given no more than the bound and then cut',
   await client.closed
 })
 
-test('a reader that takes in nothing is cut, however much it says', async () => {
+test('a reader that does not read is cut, however much it sends', async () => {
   const text = eventText('evt_1', JSON.stringify('x'.repeat(64 * 1024)))
   const fill = (sink: EventSink) => {
     while (sink.write(text));
@@ -457,7 +457,7 @@ test('a reader that takes in nothing is cut, however much it says', async () => 
   await client.closed
 })
 
-test('a ping is answered with what it carried, and of many behind a backlog the last', async () => {
+test('a ping is answered with its payload, and of many behind a backlog only the last', async () => {
   const total = 100
   let index = 0
   const text = eventText('evt_1', JSON.stringify('x'.repeat(100_000)))
@@ -478,7 +478,7 @@ test('a ping is answered with what it carried, and of many behind a backlog the 
   client.send({ type: 'subscribe' })
   while (index === 0) await new Promise((resolve) => setImmediate(resolve))
   for (let count = 1; count <= 9; count++) client.socket.ping(`ping ${count}`)
-  // Nothing else tells that the pings have come.
+  // There is no other sign that the pings have arrived.
   await new Promise((resolve) => setTimeout(resolve, 1_000))
   const last = once(client.socket, 'pong')
   client.socket.resume()
@@ -487,7 +487,7 @@ test('a ping is answered with what it carried, and of many behind a backlog the 
   for (let count = 0; count < total; count++) await client.next()
 })
 
-test('a reader that is slow gets everything, and is not cut for its pace', async () => {
+test('a slow reader gets everything, and is not cut for its pace', async () => {
   const total = 300
   let index = 0
   const padding = 'x'.repeat(100_000)
@@ -498,7 +498,7 @@ test('a reader that is slow gets everything, and is not cut for its pace', async
       if (!sink.write(eventText('evt_1', frame))) return
     }
   }
-  // Much less than the reader takes for everything, which is what its pongs come behind.
+  // Much less than the reader needs for everything before its pongs.
   const socket = { pingMs: 100, silenceMs: 3_000, stallMs: 60_000, tickMs: 50 }
   await using server = await openSocketServer({
     patience: { ...patience, socket },
@@ -515,7 +515,7 @@ test('a reader that is slow gets everything, and is not cut for its pace', async
   }
 })
 
-test('the end of the service closes with 1001, and does not wait for who answers nothing', async () => {
+test('the end of the service closes with 1001, and does not wait for silent clients', async () => {
   const server = await openTestServer()
   const clients = await Promise.all(
     Array.from({ length: 10 }, () => openSocket(server.address, { token: GOOD_KEY })),
@@ -529,7 +529,7 @@ test('the end of the service closes with 1001, and does not wait for who answers
   deaf?.socket.terminate()
 })
 
-test('while the service shuts down a new connection is 503', async () => {
+test('a new connection during the shutdown is 503', async () => {
   const entered = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const server = await openTestServer({
@@ -547,7 +547,7 @@ test('while the service shuts down a new connection is 503', async () => {
   await closed
 })
 
-test('a client that goes while its place is looked for leaves none taken', async () => {
+test('a client that leaves during the check of its place takes none', async () => {
   const asked = Promise.withResolvers<void>()
   const found = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
@@ -564,13 +564,13 @@ test('a client that goes while its place is looked for leaves none taken', async
   socket.on('error', () => {})
   await asked.promise
   socket.terminate()
-  // The server hears of it first, as a rule.
+  // The server usually notices first.
   await new Promise((resolve) => setTimeout(resolve, 100))
   found.resolve()
   await released.promise
 })
 
-test('a key never gets into the log, and a connection is counted as a request', async () => {
+test('a key is never in the log, and a connection is counted as a request', async () => {
   const { log, lines } = keepingLog()
   const seen: unknown[] = []
   const authenticate = async () => {

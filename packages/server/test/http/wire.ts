@@ -1,10 +1,10 @@
-// HTTP spoken by hand over a socket, for what no well-behaved client sends.
+// Raw HTTP over a socket, for requests that no well-behaved client sends.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 export type WireAnswer = {
-  /** 0 when the server hung up without a word. */
+  /** 0 when the server closed without an answer. */
   status: number
   headers: Headers
   body: string
@@ -12,7 +12,7 @@ export type WireAnswer = {
   raw: string
 }
 
-/** Sends `text` and reads until the server hangs up, or until a whole answer with a length came. */
+/** Sends `text` and reads until the server closes, or until a complete answer with a length arrived. */
 export async function exchange(port: number, text: string): Promise<WireAnswer> {
   const socket = connect({ port, host: '127.0.0.1' })
   await once(socket, 'connect')

@@ -10,7 +10,7 @@ import {
 } from '#rate-limits/rate-limits-rows.ts'
 
 const WINDOW_MS = 60_000
-/** Used tokens rest a little longer where several processes count, whose clocks are apart. */
+/** Used tokens return a little later with several processes, whose clocks differ. */
 const SPARE_MS = 400
 const CLOCKS_APART_MS = 250
 
@@ -49,7 +49,7 @@ const action = fc.record({
   delayMs: fc.constantFrom(0, 0, 1, 100, 1_000, 15_000, WINDOW_MS - 200, WINDOW_MS),
 })
 
-test('no stretch of a window’s length ever holds more than the limit, whoever returns, fails or ends', () => {
+test('no interval of a window’s length ever has more than the limit, whichever processes return, fail or end', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 12 }),
@@ -93,7 +93,7 @@ test('no stretch of a window’s length ever holds more than the limit, whoever 
           const recent = uses.filter((atMs) => atMs > nowMs - WINDOW_MS)
           assert.ok(recent.length <= limit, `${recent.length} of ${limit}`)
         }
-        // After everybody has ended all of it can be had again.
+        // After all processes have ended the whole limit is available again.
         record.living.clear()
         record.nowMs = nowMs + CLOCKS_APART_MS
         record.exchange('last', {})
@@ -105,7 +105,7 @@ test('no stretch of a window’s length ever holds more than the limit, whoever 
   )
 })
 
-test('a token that another process used is told with the time when it may be used again', () => {
+test('a token that another process used is returned with the time at which it is free', () => {
   const record = openRecord(10)
   record.exchange('a', { need: 4 })
   record.nowMs += 30_000
@@ -117,7 +117,7 @@ test('a token that another process used is told with the time when it may be use
   assert.equal(record.exchange('b', { need: 10 }).granted, 4)
 })
 
-test('one process alone has each token again a window after it used it', () => {
+test('a single process has each token again a window after its use', () => {
   const record = openRecord(1)
   record.exchange('a', { need: 1 })
   record.nowMs += WINDOW_MS - 1
@@ -136,13 +136,13 @@ test('a record stays small however many times a limit is used', () => {
   assert.equal(record.exchange('a', {}).room, 95_000)
 })
 
-test('a process that is not on record holds no tokens, whatever it says', () => {
+test('a process that is not on record holds no tokens, whatever it claims', () => {
   const record = openRecord(10)
   const { held, room } = record.exchange('stranger', { kept: 7, unused: 3 })
   assert.deepEqual({ held, room }, { held: 0, room: 10 })
 })
 
-test('places come free at once, with the end of a process too, and those in use are counted past the limit', () => {
+test('places become free at once, also when a process ends, and those in use count beyond the limit', () => {
   const record = openRecord(2, 0)
   assert.equal(record.exchange('a', { need: 2 }).granted, 2)
   assert.equal(record.exchange('b', { need: 1 }).granted, 0)
@@ -160,7 +160,7 @@ function windowAt(limit: number, entriesMax = 100) {
   return { time, window: slidingWindow({ limit, windowMs: WINDOW_MS, entriesMax, clock }) }
 }
 
-test('no stretch of a window’s length ever holds more than the limit', () => {
+test('no interval of a window’s length ever has more than the limit', () => {
   const steps = fc.array(fc.integer({ min: 0, max: 20_000 }), { maxLength: 200 })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), steps, (limit, delays) => {
@@ -178,7 +178,7 @@ test('no stretch of a window’s length ever holds more than the limit', () => {
   )
 })
 
-test('whoever waits the seconds named is let through, and a second earlier is not', () => {
+test('a request after the stated wait is allowed, and a second earlier it is not', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 9_000 }), { minLength: 5 }), (delays) => {
       const { time, window } = windowAt(5)
@@ -196,7 +196,7 @@ test('whoever waits the seconds named is let through, and a second earlier is no
   )
 })
 
-test('past the bound of keys the one unused for longest is forgotten', () => {
+test('beyond the limit of keys the least recently used one is forgotten', () => {
   const { window } = windowAt(1, 2)
   window.take('a')
   window.take('b')
@@ -206,7 +206,7 @@ test('past the bound of keys the one unused for longest is forgotten', () => {
   assert.equal(window.take('b').isAllowed, true)
 })
 
-test('a window with a limit of nothing lets nothing through', () => {
+test('a window with a limit of zero allows nothing', () => {
   const { window } = windowAt(0)
   assert.deepEqual(window.take('a'), {
     isAllowed: false,

@@ -34,7 +34,7 @@ const mxStatus = (...found: [number, string][]) =>
     found.map(([preference, exchange]): MailHost => ({ preference, exchange })),
   ).status
 
-test('a custom domain has to have ownership, MX, SPF and its keys; a policy is recommended', () => {
+test('a custom domain requires ownership, MX, SPF and its keys; a policy is recommended', () => {
   assert.deepEqual(
     records.map(({ purpose, type, name, required }) => [purpose, type, name, required].join(' ')),
     [
@@ -48,7 +48,7 @@ test('a custom domain has to have ownership, MX, SPF and its keys; a policy is r
   )
 })
 
-test('the records as they are told to be published are valid', () => {
+test('the records are valid as published', () => {
   for (const one of records.filter(({ type }) => type === 'TXT')) {
     assert.equal(checkTextRecord(one, [one.value]).status, 'valid', one.name)
     assert.equal(checkTextRecord(one, [one.value]).hint, null)
@@ -58,7 +58,7 @@ test('the records as they are told to be published are valid', () => {
   assert.equal(mxStatus([10, 'mx.service.example']), 'valid')
 })
 
-test('ownership is shown by the token alone, beside whatever else', () => {
+test('ownership needs only the token, beside any other records', () => {
   const { value } = record('ownership')
   assert.equal(textStatus('ownership', 'mailroom-verification=other', value), 'valid')
   assert.equal(textStatus('ownership', 'mailroom-verification=other'), 'invalid')
@@ -66,7 +66,7 @@ test('ownership is shown by the token alone, beside whatever else', () => {
   assert.equal(textStatus('ownership', value.toUpperCase()), 'invalid')
 })
 
-test('MX is valid while no other host comes before or beside ours', () => {
+test('MX is valid if no other host comes before or beside ours', () => {
   const ours = 'mx.service.example'
   assert.equal(mxStatus(), 'missing')
   assert.equal(mxStatus([0, 'MX.Service.Example.']), 'valid')
@@ -84,7 +84,7 @@ test('MX is valid while no other host comes before or beside ours', () => {
   assert.match(hint ?? '', /other\.example/)
 })
 
-test('SPF counts when it is the only one and has our mechanism, whatever else it has', () => {
+test('SPF is valid if it is the only one and has our mechanism, whatever else it has', () => {
   const a = 'a:mx.service.example'
   const valid = [
     `v=spf1 ${a} ~all`,
@@ -128,7 +128,7 @@ test('SPF counts when it is the only one and has our mechanism, whatever else it
   assert.match(checkTextRecord(record('spf'), both).hint ?? '', /^Join the 2 SPF records/)
 })
 
-test('a key counts as a verifier reads it', () => {
+test('a key is read as a verifier reads it', () => {
   const valid = [
     `p=${KEY}`,
     `v=DKIM1;k=rsa;p=${KEY};`,
@@ -145,7 +145,7 @@ test('a key counts as a verifier reads it', () => {
   for (const text of invalid) assert.equal(textStatus('dkim', text), 'invalid', text.slice(0, 40))
 })
 
-test('of two keys at one name a verifier may take either, so ours is right only alone', () => {
+test('of two keys at one name a verifier may use either, so ours is valid only alone', () => {
   const hintOf = (...found: string[]) => {
     const { status, hint } = checkTextRecord(record('dkim'), found)
     assert.equal(status, 'invalid')
@@ -170,14 +170,14 @@ test('any one policy counts as DMARC', () => {
   assert.equal(textStatus('dmarc', 'v=DMARC2; p=none'), 'missing')
 })
 
-test('of what DNS has, as much is kept as people read', () => {
+test('a bounded part of the answer of DNS is kept', () => {
   const many = Array.from({ length: 100 }, (_, n) => `${n} ${'🙂'.repeat(2_000)}`)
   const { found } = checkTextRecord(record('ownership'), many)
   assert.equal(found.length, FOUND_RECORDS_MAX)
   assert.equal([...(found[0] ?? '')].length, FOUND_TEXT_LENGTH_MAX)
 })
 
-test('of hosts beside ours a hint names a few, and none of a length that nobody reads', () => {
+test('a hint names a few of the hosts beside ours, and no very long ones', () => {
   const rivals = Array.from({ length: 3_900 }, (_, n) => ({
     preference: 1,
     exchange: `${n}${'x'.repeat(5_000)}.example`,
@@ -189,7 +189,7 @@ test('of hosts beside ours a hint names a few, and none of a length that nobody 
   assert.ok((hint ?? '').length < 3 * FOUND_TEXT_LENGTH_MAX + 300, String(hint?.length))
 })
 
-test('what steers terminals or turns the direction of reading is shown as numbers', () => {
+test('control characters and marks of writing direction are shown as numbers', () => {
   const hostile = '\u001b[2J\u0007\r\n\u202e\u2066\u0085\u0000'
   const rivals = [{ preference: 5, exchange: `${hostile}evil.example` }]
   const ours = { preference: 10, exchange: 'mx.service.example' }

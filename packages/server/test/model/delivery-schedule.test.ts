@@ -35,13 +35,13 @@ test('the waits are 1, 5 and 15 minutes, 1, 3 and 6 hours, then 8 until the end 
   assert.equal(lastMs, DELIVERY_MS_MAX)
 })
 
-test('however long attempts take, the last one begins at the end of the time and none after it', () => {
+test('however long attempts take, the last one begins at the end of the time', () => {
   for (const attemptMs of [1, 999, 20 * MINUTE_MS]) {
     assert.equal(waits(attemptMs).lastMs, DELIVERY_MS_MAX)
   }
 })
 
-test('at its end and after it a delivery is given up, a millisecond before it is tried at the end', () => {
+test('at its end and after it a delivery fails, a millisecond before it is tried at the end', () => {
   const at = (nowMs: number, attempts = 11) =>
     nextAttemptAt({ attempts, nowMs, expiresAtMs: 5_000 })
   assert.deepEqual([at(5_000), at(5_001), at(90_000)], [null, null, null])
@@ -49,7 +49,7 @@ test('at its end and after it a delivery is given up, a millisecond before it is
   assert.equal(at(4_999, 1), 5_000)
 })
 
-test('a count of attempts that cannot be is taken for the nearest that can', () => {
+test('an impossible count of attempts is read as the nearest possible one', () => {
   const at = (attempts: number) =>
     nextAttemptAt({ attempts, nowMs: 0, expiresAtMs: DELIVERY_MS_MAX })
   assert.equal(at(0), MINUTE_MS)
@@ -57,7 +57,7 @@ test('a count of attempts that cannot be is taken for the nearest that can', () 
   assert.equal(at(1_000), BACKOFF_MS_MAX)
 })
 
-test('of a webhook nine waits follow the first attempt, the last of them a day', () => {
+test('for a webhook nine waits follow the first attempt, the last of them a day', () => {
   const seconds: number[] = []
   for (let attempts = 1; ; attempts++) {
     const nextMs = nextWebhookAttemptAt({ attempts, nowMs: 1_000 })

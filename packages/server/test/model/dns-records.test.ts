@@ -35,7 +35,7 @@ function stringsOf(line: string): string[] {
   return [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, inside = '']) => inside)
 }
 
-test('a service publishes where its mail goes, who sends for it, its keys, and its policy', () => {
+test('a service publishes its mail host, its permitted senders, its keys, and its policy', () => {
   const lines = records.map(({ purpose, type, name, priority, value, required }) =>
     [purpose, type, name, priority ?? '-', value, required].join(' '),
   )
@@ -49,7 +49,7 @@ test('a service publishes where its mail goes, who sends for it, its keys, and i
   ])
 })
 
-test('a name has one SPF record, also where the host is called as the domain', () => {
+test('a name has one SPF record, even if the host is named like the domain', () => {
   const same = serviceDnsRecords({
     inboxDomain: 'example.com',
     smtpHostname: 'example.com',
@@ -58,7 +58,7 @@ test('a name has one SPF record, also where the host is called as the domain', (
   assert.equal(same.filter(({ purpose }) => purpose === 'spf').length, 1)
 })
 
-test('the table shows every value whole, on a line of its own', () => {
+test('the table shows every value unshortened, on its own line', () => {
   const table = formatDnsTable(records)
   assert.equal(table.trimEnd().split('\n').length, 1 + records.length)
   for (const { name, value } of records) {
@@ -81,7 +81,7 @@ test('zone lines have absolute names, and texts in strings of at most 255 octets
   assert.equal(strings.join(''), KEY)
 })
 
-test('zone lines quote what would end a string or a line', () => {
+test('zone lines quote characters that end a string or a line', () => {
   const [inside] = stringsOf(formatZone([text('a "b" \\ c; d\n\u00e9')]))
   assert.equal(inside, 'a \\"b\\" \\\\ c; d\\010\\195\\169')
 })
@@ -94,7 +94,7 @@ for (const length of [0, 1, 255, 256, 510, 511]) {
   })
 }
 
-test('the log of a start holds every record', () => {
+test('the log of a start contains every record', () => {
   const { fields } = dnsStartLog(records)
   assert.deepEqual((fields.records as string[])[0], 'agents.example.com MX 10 mx.example.com')
   assert.equal((fields.records as string[]).length, records.length)

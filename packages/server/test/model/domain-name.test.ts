@@ -13,7 +13,7 @@ async function reasonOf(text: string): Promise<string> {
   return named.kind === 'invalid' ? named.reason : `valid: ${named.domain}`
 }
 
-test('a name is brought into lower-case A-labels without a dot at the end', async () => {
+test('a name is converted to lower-case A-labels without a final dot', async () => {
   const forms: Record<string, string> = {
     'Example.COM': 'example.com',
     'example.com.': 'example.com',
@@ -47,7 +47,7 @@ test('public suffixes are refused, those of private registries too', async () =>
   }
 })
 
-test('addresses are refused in every spelling that is read as one', async () => {
+test('IP addresses are refused in every spelling', async () => {
   const addresses = [
     '192.0.2.1',
     '[192.0.2.1]',
@@ -61,14 +61,14 @@ test('addresses are refused in every spelling that is read as one', async () => 
   }
 })
 
-test('the domain of the service and all below it are refused, what is above or beside it is not', async () => {
+test('the domain of the service and its subdomains are refused, parents and siblings are not', async () => {
   assert.match(await reasonOf('Agents.Example.com.'), /the service itself/)
   assert.match(await reasonOf('a.b.agents.example.com'), /subdomain of the domain of the service/)
   assert.equal(await reasonOf('example.com'), 'valid: example.com')
   assert.equal(await reasonOf('otheragents.example.com'), 'valid: otheragents.example.com')
 })
 
-test('what is no whole name is refused with the reason', async () => {
+test('an invalid name is refused with the reason', async () => {
   const label = 'a'.repeat(63)
   const reasons: Record<string, RegExp> = {
     '': /empty/,
@@ -103,7 +103,7 @@ test('what is no whole name is refused with the reason', async () => {
   }
 })
 
-test('a name may be as long as its addresses leave room for', async () => {
+test('a name may be as long as its addresses allow', async () => {
   const label = `${'a'.repeat(49)}.`
   const longest = `${label.repeat(4)}${'b'.repeat(CUSTOM_DOMAIN_LENGTH_MAX - 200 - 8)}.example`
   assert.equal(longest.length, CUSTOM_DOMAIN_LENGTH_MAX)
@@ -112,7 +112,7 @@ test('a name may be as long as its addresses leave room for', async () => {
   assert.match(await reasonOf('ü'.repeat(100_000)), /not a domain name|longer than/)
 })
 
-test('whatever is given, the answer is a name that DNS can hold, or a reason', () => {
+test('any input gives a name that DNS can hold, or a reason', () => {
   const letters = [
     'a',
     'Ü',

@@ -13,7 +13,7 @@ const state = (status: DomainStatus, degradedAtMs: number | null = null) => ({
   degradedAtMs,
 })
 
-test('a domain whose records are right is verified, whatever it was', () => {
+test('a domain with correct records is verified, whatever its state was', () => {
   for (const status of ['pending', 'verified', 'degraded', 'failed'] as const) {
     for (const age of [0, 100 * DAY]) {
       const nowMs = CREATED + age
@@ -35,7 +35,7 @@ test('verified becomes degraded, however old it is, and degraded fails after 72 
   assert.equal(after(72 * HOUR), 'failed')
 })
 
-test('a domain is looked at every 6 hours, a new one every 10 minutes in its first day', () => {
+test('a domain is checked every 6 hours, a new one every 10 minutes in its first day', () => {
   const at = (status: DomainStatus, age: number, degradedAtMs: number | null = null) =>
     nextCheckAt(state(status, degradedAtMs), CREATED + age) - CREATED - age
   assert.equal(at('pending', 0), 10 * MINUTE)
@@ -47,14 +47,14 @@ test('a domain is looked at every 6 hours, a new one every 10 minutes in its fir
   assert.equal(at('failed', 20 * DAY), 6 * HOUR)
 })
 
-test('a look falls on the time at which the domain fails, not up to six hours behind it', () => {
+test('a check is due when the domain would fail, not up to six hours later', () => {
   const pending = nextCheckAt(state('pending'), CREATED + 14 * DAY - HOUR)
   assert.equal(pending, CREATED + 14 * DAY)
   const degraded = nextCheckAt(state('degraded', CREATED), CREATED + 71 * HOUR)
   assert.equal(degraded, CREATED + 72 * HOUR)
 })
 
-test('answers that disagree change nothing, and past its deadline a state ends all the same', () => {
+test('conflicting answers change nothing, but a state still ends at its deadline', () => {
   const at = (status: DomainStatus, age: number, isRight: boolean) =>
     nextStatus(state(status, CREATED), { isRight, isSure: false, nowMs: CREATED + age })
   for (const isRight of [true, false]) {
@@ -67,7 +67,7 @@ test('answers that disagree change nothing, and past its deadline a state ends a
   }
 })
 
-test('no look is put at a time that is past', () => {
+test('no check is scheduled in the past', () => {
   for (const status of ['pending', 'degraded'] as const) {
     const nowMs = CREATED + 20 * DAY
     assert.equal(nextCheckAt(state(status, CREATED), nowMs), nowMs + 6 * HOUR)

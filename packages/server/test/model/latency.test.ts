@@ -24,7 +24,7 @@ test('a percentile is within ten percent of the exact one', () => {
   )
 })
 
-test('none gives none, and times that no clock should give are among the shortest', () => {
+test('without times there is no percentile, and impossible times count among the shortest', () => {
   assert.equal(latencyAt({}, 0.5), null)
   assert.equal(latencyAt(keep([-5, 0, 1]), 0.5), 1)
   assert.equal(latencyClass(Number.MAX_SAFE_INTEGER), latencyClass(2 ** 40))

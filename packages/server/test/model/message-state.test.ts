@@ -14,7 +14,7 @@ const recipient = (status: DeliveryStatus, index = 0, response = 'words') => ({
 const OPEN: readonly DeliveryStatus[] = ['queued', 'deferred']
 const REFUSED: readonly DeliveryStatus[] = ['failed', 'unknown', 'bounced']
 
-test('for every three recipients: pending while one is open, sent when one was accepted, else failed', () => {
+test('any three recipients: pending while one is open, sent when one was accepted, else failed', () => {
   let count = 0
   for (const a of deliveryStatuses) {
     for (const b of deliveryStatuses) {
@@ -33,7 +33,7 @@ test('for every three recipients: pending while one is open, sent when one was a
   assert.equal(count, 343)
 })
 
-test('the reason names each refused recipient with its server’s words, and nobody else', () => {
+test('the reason names each refused recipient with its server’s words, and no others', () => {
   const state = messageStateOf([
     recipient('accepted', 1),
     recipient('failed', 2, 'No such user'),
@@ -45,7 +45,7 @@ test('the reason names each refused recipient with its server’s words, and nob
   )
 })
 
-test('a reason that is too long is cut and says so', () => {
+test('a reason that is too long is cut and marked', () => {
   const fitting = (length: number) => {
     const { failure_reason } = messageStateOf([recipient('failed', 1, 'x'.repeat(length))])
     return failure_reason ?? ''

@@ -16,7 +16,7 @@ function make(domain = 'mailroom.localhost') {
   return { deliveryId, address, localPart: localPartOf(address) }
 }
 
-test('A return path tells its delivery', () => {
+test('A return path names its delivery', () => {
   const { deliveryId, address, localPart } = make('Example.COM')
   assert.match(address, /^b\+[0-9a-z]{26}\.[0-9a-z]{10}@example\.com$/)
   assert.deepEqual(readReturnPath(KEY, { localPart, nowMs }), { kind: 'delivery', deliveryId })
@@ -27,13 +27,13 @@ test('A return path has at most 64 octets before the @', () => {
   assert.equal(Buffer.byteLength(localPart), 39)
 })
 
-test('A server may fold the case of a return path', () => {
+test('A server may change the case of a return path', () => {
   const { deliveryId, localPart } = make()
   const folded = { localPart: localPart.toUpperCase(), nowMs }
   assert.deepEqual(readReturnPath(KEY, folded), { kind: 'delivery', deliveryId })
 })
 
-test('Every change of one character behind the plus sign is a forgery', () => {
+test('A change of any character after the plus sign is a forgery', () => {
   const { localPart } = make()
   const characters = '0123456789abcdefghijklmnopqrstuvwxyz.+-_=@ é\u212a\u017f'
   let forgeries = 0
@@ -56,13 +56,13 @@ test('A return path of another key is a forgery', () => {
   assert.deepEqual(readReturnPath(other, { localPart, nowMs }), { kind: 'forged' })
 })
 
-test('Of two return paths neither signature fits the other', () => {
+test('The signatures of two return paths cannot be exchanged', () => {
   const [one, other] = [make().localPart, make().localPart]
   const mixed = `${one.slice(0, one.indexOf('.'))}${other.slice(other.indexOf('.'))}`
   assert.deepEqual(readReturnPath(KEY, { localPart: mixed, nowMs }), { kind: 'forged' })
 })
 
-test('A return path takes reports for 30 days', () => {
+test('A return path accepts reports for 30 days', () => {
   const { deliveryId, localPart } = make()
   const last = { localPart, nowMs: nowMs + RETURN_PATH_MS - 60_000 }
   assert.deepEqual(readReturnPath(KEY, last), { kind: 'delivery', deliveryId })

@@ -44,7 +44,7 @@ function read(q: string): SearchQuery {
   return reading.query
 }
 
-test('a word names its place in the text, whatever normalisation makes of it', () => {
+test('a word keeps its place in the text through normalisation', () => {
   const text = 'Łódź, Straße — ﬁne ½ Rech\u00adnung e\u0301te\u0301 東京駅 ﾃﾞｰﾀ'
   const shown = [...findWords(text)].map(({ word, start, end }) => [word, text.slice(start, end)])
   assert.deepEqual(shown, [
@@ -62,7 +62,7 @@ test('a word names its place in the text, whatever normalisation makes of it', (
   ])
 })
 
-test('words of any text are letters and digits, bounded, and the same when they are read again', () => {
+test('words of any text are letters and digits, bounded, and parse to the same words', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
       for (const { word, start, end } of findWords(text)) {
@@ -75,7 +75,7 @@ test('words of any text are letters and digits, bounded, and the same when they 
   )
 })
 
-test('an entry is bounded and has no character that an index would part it at', () => {
+test('an entry is bounded and contains no character at which an index would split it', () => {
   const allowed = new RegExp(
     `^(?:[A-Za-z0-9]|[^\\x00-\\x7f]|[${WORD_CHARACTERS.replaceAll(/[-/\\^$*+?.()|[\]{}]/g, '\\$&')}])+$`,
   )
@@ -104,7 +104,7 @@ test('a text of any script is folded in parts, not letter by letter', (t) => {
   }
 })
 
-test('words for the index are those that a snippet finds', () => {
+test('a snippet finds the same words as the index', () => {
   for (const text of Object.values(HOSTILE)) {
     const max = 5_000
     const found = findWords(text)
@@ -115,12 +115,12 @@ test('words for the index are those that a snippet finds', () => {
   }
 })
 
-test('of a text behind its first part nothing is an entry', () => {
+test('the text after the indexed part has no entry', () => {
   const bodyText = `${' '.repeat(SEARCH_BODY_LENGTH_MAX - 5)}first second`
   assert.deepEqual(makeSearchEntry({ ...NOTHING, bodyText }).body, ['first'])
 })
 
-test('of any query a defect or clauses are made, and snippets of any text are short and marked within', () => {
+test('any query gives a defect or clauses, and snippets of any text are short and marked within it', () => {
   const queries = ['a b', '"a b"', 'abc*', '漢', 'น้ำ', 'from:a@a', 'e', '1']
   for (const [name, bodyText] of Object.entries(HOSTILE)) {
     for (const q of queries) checkSnippet(name, { ...NOTHING, bodyText, subject: bodyText }, q)
@@ -150,7 +150,7 @@ function checkSnippet(name: string, message: SearchableMessage, q: string) {
   assert.ok(end <= points.length, name)
 }
 
-test('a snippet shows where most of the words stand together', () => {
+test('a snippet shows the place with most of the words', () => {
   const far = 'filler words '.repeat(100)
   const bodyText = `An invoice. ${far} The total of the invoice is due. ${far} total`
   const { snippet, highlights } = makeSnippet({ ...NOTHING, bodyText }, read('total invoice due'))

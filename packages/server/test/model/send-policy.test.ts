@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { coldAccountLimit, isYoung } from '#outbound/check-send-rows.ts'
 import { DAY_MS } from '#platform/units.ts'
 
-test('the caps on strangers of an account are those of its plan and its age', () => {
+test('the limits on strangers of an account depend on its plan and age', () => {
   const table = [
     ['free', 30, 100],
     ['developer', 150, 500],

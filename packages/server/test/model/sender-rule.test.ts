@@ -28,7 +28,7 @@ const VALUES: [text: string, value: string][] = [
 ]
 
 for (const [text, value] of VALUES) {
-  test(`a rule for ${text} is one for ${value}`, async () => {
+  test(`a rule for ${text} is stored as ${value}`, async () => {
     assert.deepEqual(await readRuleValue(text), { kind: 'value', value })
   })
 }
@@ -58,14 +58,14 @@ const NO_VALUES = [
 ]
 
 for (const text of NO_VALUES) {
-  test(`there is no rule for ${JSON.stringify(text.slice(0, 60))}`, async () => {
+  test(`a rule cannot be for ${JSON.stringify(text.slice(0, 60))}`, async () => {
     const read = await readRuleValue(text)
     assert.equal(read.kind, 'defect')
     if (read.kind === 'defect') assert.match(read.message, /^must /)
   })
 }
 
-test('an address is of its domain and of those above it, but of no top-level domain', () => {
+test('an address belongs to its domain and to parent domains, but to no top-level domain', () => {
   const values = ['ann@a.b.example', 'a.b.example', 'b.example']
   assert.deepEqual(ruleValuesOf('Ann@A.B.Example'), values)
   assert.deepEqual(ruleValuesOf('ann@[192.0.2.1]'), ['ann@[192.0.2.1]'])
@@ -73,7 +73,7 @@ test('an address is of its domain and of those above it, but of no top-level dom
   assert.deepEqual(ruleValuesOf('ann'), [])
 })
 
-test('what is no address is of its domain all the same', () => {
+test('an invalid address still belongs to its domain', () => {
   for (const address of [
     'a..b@evil.example',
     'a b@evil.example',
@@ -84,7 +84,7 @@ test('what is no address is of its domain all the same', () => {
   }
 })
 
-test('dots too many get nobody around a block, and make nobody an allowed one', () => {
+test('additional dots neither avoid a block nor gain an allowance', () => {
   for (const address of [
     'spam@evil.example.',
     'spam@evil.example..',
@@ -101,7 +101,7 @@ test('dots too many get nobody around a block, and make nobody an allowed one', 
   }
 })
 
-test('mail that is allowed once it is proven is kept out for the want of proof', () => {
+test('mail of an unverified sender whose rule requires verification is kept for that reason', () => {
   const to = { ...TO, filterMode: 'allowlist' } as const
   const forged = { ...ANN, isVerified: false }
   const refused = { kind: 'kept_out', reason: 'not_verified', ruleId: null }
@@ -111,7 +111,7 @@ test('mail that is allowed once it is proven is kept out for the want of proof',
   assert.deepEqual(judgeSender([elsewhere], forged, to), unknown)
 })
 
-test('a domain of any length costs a bounded number of values', () => {
+test('a domain of any length has a bounded number of values', () => {
   const values = ruleValuesOf(`ann@${'a.'.repeat(1_000_000)}evil.example`)
   assert.ok(values.length <= DOMAIN_LENGTH_MAX)
   assert.ok(values.includes('evil.example'))
@@ -148,14 +148,14 @@ const isAdmitted = (sender: Sender, ...some: DecidingRule[]) =>
 const isAllowed = (sender: Sender, ...some: DecidingRule[]) =>
   judgeSender(some, sender, { ...TO, filterMode: 'allowlist' }).kind === 'admitted'
 
-test('without rules everybody is admitted, or nobody where only the allowed are', () => {
+test('without rules everybody is admitted, or nobody in allowlist mode', () => {
   const to = { ...TO, filterMode: 'allowlist' } as const
   assert.equal(isAdmitted(ANN), true)
   const refused = { kind: 'kept_out', reason: 'not_allowed', ruleId: null }
   assert.deepEqual(judgeSender([], ANN, to), refused)
 })
 
-test('a block tells its rule, in either mode', () => {
+test('a block names its rule, in either mode', () => {
   const block = rule('block', 'sender.example')
   for (const filterMode of ['none', 'allowlist'] as const) {
     const verdict = judgeSender([block], ANN, { ...TO, filterMode })
@@ -163,7 +163,7 @@ test('a block tells its rule, in either mode', () => {
   }
 })
 
-test('an address counts before a domain, and a longer domain before a shorter', () => {
+test('an address has precedence over a domain, and a longer domain over a shorter', () => {
   const [address, longer, shorter] = [
     ANN.fromAddress ?? '',
     'mail.sender.example',
@@ -179,7 +179,7 @@ test('an address counts before a domain, and a longer domain before a shorter', 
   }
 })
 
-test('how closely a rule names the sender counts before where it holds', () => {
+test('a more specific sender has precedence over a narrower scope', () => {
   const [everywhere, here] = [
     rule('allow', 'mail.sender.example'),
     { inboxId: 'inbox', podId: 'pod' },
@@ -187,7 +187,7 @@ test('how closely a rule names the sender counts before where it holds', () => {
   assert.equal(isAdmitted(ANN, everywhere, rule('block', 'sender.example', here)), true)
 })
 
-test('a rule of the inbox counts before one of its pod, that before one of the account', () => {
+test('a rule of the inbox has precedence over one of its pod, and that over one of the account', () => {
   const scopes = [{ inboxId: 'inbox', podId: 'pod' }, { podId: 'pod' }, {}]
   for (const [near, far] of [
     [0, 1],
@@ -201,7 +201,7 @@ test('a rule of the inbox counts before one of its pod, that before one of the a
   }
 })
 
-test('rules of another inbox and of another pod are about nobody here', () => {
+test('rules of another inbox and of another pod do not apply', () => {
   const elsewhere = [{ podId: 'other' }, { podId: 'pod', inboxId: 'other' }]
   for (const scope of elsewhere) {
     assert.equal(isAdmitted(ANN, rule('block', 'sender.example', scope)), true)
@@ -209,13 +209,13 @@ test('rules of another inbox and of another pod are about nobody here', () => {
   }
 })
 
-test('of rules otherwise alike block counts before allow', () => {
+test('of otherwise equal rules block has precedence over allow', () => {
   const both = [rule('allow', 'sender.example'), rule('block', 'sender.example')]
   assert.equal(isAllowed(ANN, ...both), false)
   assert.equal(isAllowed(ANN, ...both.toReversed()), false)
 })
 
-test('allow holds for who is verified, or for anybody where the rule says so', () => {
+test('allow applies to verified senders, or to any if the rule says so', () => {
   const forged = { ...ANN, isVerified: false }
   const strict = rule('allow', 'ann@mail.sender.example')
   const lax = rule('allow', 'ann@mail.sender.example', { requiresVerified: false })
@@ -224,7 +224,7 @@ test('allow holds for who is verified, or for anybody where the rule says so', (
   assert.equal(isAdmitted(forged, strict, rule('block', 'sender.example')), false)
 })
 
-test('block holds for From and for the reverse-path, verified or not, allow for From alone', () => {
+test('block applies to From and to the reverse-path, verified or not, allow only to From', () => {
   for (const isVerified of [true, false]) {
     for (const value of ['sender.example', 'esp.example', 'bounce@esp.example']) {
       assert.equal(isAdmitted({ ...ANN, isVerified }, rule('block', value)), false, value)
@@ -266,7 +266,7 @@ const RULES = fc
   )
 const MODE = fc.constantFrom('none' as const, 'allowlist' as const)
 
-/** The rules of precedence read out loud: the first place at which there is a rule decides. */
+/** The rules of precedence in plain form: the first place with a rule decides. */
 function firstOf(some: readonly DecidingRule[], sender: Sender): DecidingRule | undefined {
   const depth = (value: string) => (value.includes('@') ? 100 : value.split('.').length)
   for (let level = 100; level > 0; level -= 1) {
@@ -291,7 +291,7 @@ function firstOf(some: readonly DecidingRule[], sender: Sender): DecidingRule | 
   return undefined
 }
 
-test('whatever the rules, the verdict is that of the first in the order of precedence', () => {
+test('the verdict is that of the first rule in the order of precedence', () => {
   fc.assert(
     fc.property(RULES, SENDER, MODE, (some, sender, filterMode) => {
       const verdict = judgeSender(some, sender, { ...TO, filterMode })
@@ -306,7 +306,7 @@ test('whatever the rules, the verdict is that of the first in the order of prece
   )
 })
 
-test('the order of the rules does not matter, nor do those that no candidate value finds', () => {
+test('the order of the rules does not matter, nor do rules without a candidate value', () => {
   fc.assert(
     fc.property(RULES, SENDER, MODE, (some, sender, filterMode) => {
       const to = { ...TO, filterMode }
@@ -319,7 +319,7 @@ test('the order of the rules does not matter, nor do those that no candidate val
   )
 })
 
-test('the value of a rule for a domain is among those of every address under it', () => {
+test('the value of a rule for a domain is among those of every address below it', () => {
   fc.assert(
     fc.property(fc.domain(), fc.domain(), (above, below) => {
       const read = compareValue(above)

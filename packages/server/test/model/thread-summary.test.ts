@@ -18,7 +18,7 @@ function follow(...messages: Parameters<typeof addParticipants>[1][]): Participa
   return known
 }
 
-test('whoever wrote or was written to last stands first, each address once', () => {
+test('the most recent correspondent is first, each address once', () => {
   assert.deepEqual(
     follow(from('Ann <ann@x.example>'), from('bob@x.example'), to('ANN@x.example', 'cy@x.example')),
     [
@@ -29,13 +29,13 @@ test('whoever wrote or was written to last stands first, each address once', () 
   )
 })
 
-test('the newest name of an address is shown, and one that is left out does not remove it', () => {
+test('the newest name of an address is shown, and a message without a name does not remove it', () => {
   const names = (...fields: string[]) => follow(...fields.map(from)).map(({ name }) => name)
   assert.deepEqual(names('Ann <a@x.example>', 'Ann Lee <a@x.example>'), ['Ann Lee'])
   assert.deepEqual(names('Ann <a@x.example>', 'a@x.example'), ['Ann'])
 })
 
-test('at most ten are listed, those who wrote longest ago are not', () => {
+test('at most ten are listed, and the least recent are left out', () => {
   const addresses = Array.from({ length: 25 }, (_, index) => `p${index}@x.example`)
   const listed = follow(...addresses.map(from)).map(({ address }) => address)
   assert.deepEqual(listed, addresses.slice(-10).reverse())
@@ -43,7 +43,7 @@ test('at most ten are listed, those who wrote longest ago are not', () => {
   assert.deepEqual(all, ['first@x.example', ...addresses.slice(0, 9)])
 })
 
-test('the inbox itself is listed only when there is nobody else', () => {
+test('the inbox itself is listed only if there is nobody else', () => {
   assert.deepEqual(follow(to(OWN)), [{ name: null, address: OWN }])
   assert.deepEqual(follow(to(OWN), from(`Our agent <${OWN}>`)), [
     { name: 'Our agent', address: OWN },
@@ -54,12 +54,12 @@ test('the inbox itself is listed only when there is nobody else', () => {
   assert.deepEqual(follow(to('ann@x.example', OWN)), [{ name: null, address: 'ann@x.example' }])
 })
 
-test('a sender without a readable address is shown as it stands, none as nobody', () => {
+test('a sender without a readable address is shown as written, a missing one as nobody', () => {
   assert.deepEqual(follow(from('rubbish')), [{ name: null, address: 'rubbish' }])
   assert.deepEqual(follow(from('')), [])
 })
 
-test('names have no characters that hide or turn text, and an end', () => {
+test('names contain no invisible or direction characters, and are bounded', () => {
   const [one] = follow(from('"\u202eCEO\u0007 of\u2028 a\u200b bank\u{e0041}" <ceo@x.example>'))
   assert.deepEqual(one, { name: 'CEO of a bank', address: 'ceo@x.example' })
   const [long] = follow(from(`${'🙂'.repeat(500)} <long@x.example>`))
@@ -74,12 +74,12 @@ test('a snippet is the new text on one line', () => {
   assert.equal(snippetOf({ body_text: 'Hello', extracted_text: null }), 'Hello')
 })
 
-test('a snippet of a message with nothing new begins with what it quotes', () => {
+test('a snippet of a message without new text begins with its quote', () => {
   assert.equal(snippetOf({ body_text: '> Shall we?', extracted_text: '' }), '> Shall we?')
   assert.equal(snippetOf({ body_text: '', extracted_text: '' }), '')
 })
 
-test('a snippet has 160 code points, whole ones, without those that nobody sees', () => {
+test('a snippet has at most 160 code points, unbroken, without invisible ones', () => {
   assert.equal(snippetOf({ body_text: '🙂'.repeat(1_000) }), '🙂'.repeat(160))
   assert.equal(snippetOf({ body_text: `a${'🙂'.repeat(10_000)}` }), `a${'🙂'.repeat(159)}`)
   assert.equal(snippetOf({ body_text: `${'a'.repeat(159)} ${'b'.repeat(99)}` }), 'a'.repeat(159))
@@ -88,6 +88,6 @@ test('a snippet has 160 code points, whole ones, without those that nobody sees'
   assert.equal(snippetOf({ body_text: 'a\ud83db' }), 'a\ufffdb')
 })
 
-test('a huge text that nobody sees anything of costs no time', () => {
+test('a huge invisible text costs no time', () => {
   assert.equal(snippetOf({ body_text: '\u200b \n'.repeat(2_000_000) }), '')
 })

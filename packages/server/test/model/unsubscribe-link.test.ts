@@ -18,7 +18,7 @@ function tokenOf(found = FOUND): string {
   return url.slice(PREFIX.length)
 }
 
-test('a link says whose it is to the service alone, and differs each time', () => {
+test('only the service can read whom a link belongs to, and each link differs', () => {
   const tokens = [tokenOf(), tokenOf()]
   for (const token of tokens) assert.deepEqual(readUnsubscribeToken(SEALER, token), FOUND)
   assert.notEqual(tokens[0], tokens[1])
@@ -26,7 +26,7 @@ test('a link says whose it is to the service alone, and differs each time', () =
   for (const part of Object.values(FOUND)) assert.ok(!plain.includes(part))
 })
 
-test('a link of which any character was changed, cut off or added is none', () => {
+test('a link with any character changed, removed or added is invalid', () => {
   const token = tokenOf()
   for (let at = 0; at < token.length; at++) {
     for (const other of ['A', 'B', '=', '.', '']) {
@@ -40,14 +40,14 @@ test('a link of which any character was changed, cut off or added is none', () =
   }
 })
 
-test('what was sealed with another key or for another purpose is no link', () => {
+test('a value sealed with another key or for another purpose is no link', () => {
   const other = sealer(new Uint8Array(SEALING_KEY_BYTES).fill(8))
   assert.equal(readUnsubscribeToken(other, tokenOf()), null)
   const sealed = SEALER.seal(Buffer.from(JSON.stringify(FOUND)), 'dkim:mail.example')
   assert.equal(readUnsubscribeToken(SEALER, Buffer.from(sealed).toString('base64url')), null)
 })
 
-test('the link of the longest address is short enough for a line of a header section', () => {
+test('the link of the longest address fits a line of a header section', () => {
   const quoted = `"${'\\"'.repeat(31)}"`
   for (const local of ['x'.repeat(64), quoted, 'ä'.repeat(32)]) {
     const rest = 254 - Buffer.byteLength(local) - 1
@@ -58,7 +58,7 @@ test('the link of the longest address is short enough for a line of a header sec
   }
 })
 
-test('a mark is always the same for an inbox, and another for each inbox and key', () => {
+test('a mark is constant for an inbox, and differs for each inbox and key', () => {
   const [key, other] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
   const marks = [
     hopMarkOf({ deriveKey: () => key }, 'inb_1'),

@@ -17,14 +17,14 @@ const oldest = makeWebhookSecret(systemChance)
 const lower = (headers: Record<string, string>) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
-test('a secret is 32 random octets behind its prefix', () => {
+test('a secret is 32 random octets after its prefix', () => {
   assert.match(newest, /^whsec_[A-Za-z0-9+/]{43}=$/)
   assert.notEqual(newest, older)
   const zeros = makeWebhookSecret({ bytes: (length) => new Uint8Array(length) })
   assert.equal(zeros, `whsec_${'A'.repeat(43)}=`)
 })
 
-test('the library of Standard Webhooks takes the request, and refuses one that was changed', () => {
+test('the library of Standard Webhooks accepts the request, and refuses a changed one', () => {
   const headers = lower(signWebhook({ id, timestamp, body, secrets: [newest] }))
   assert.deepEqual(new Webhook(newest).verify(body, headers), JSON.parse(body))
   const broken: [string, Record<string, string>, string][] = [
@@ -40,7 +40,7 @@ test('the library of Standard Webhooks takes the request, and refuses one that w
   assert.throws(() => new Webhook(newest).verify(body, old), /too old/)
 })
 
-test('a customer’s own few lines take it too', () => {
+test("a few lines of a customer's own code accept it, too", () => {
   const headers = signWebhook({ id, timestamp, body, secrets: [newest] })
   const expected = createHmac('sha256', newest).update(`${timestamp}.${body}`, 'utf8').digest('hex')
   assert.equal(headers['X-Signature'], expected)
@@ -57,7 +57,7 @@ test('a customer’s own few lines take it too', () => {
   ])
 })
 
-test('the SDK takes it in either convention', async () => {
+test('the SDK accepts it in either convention', async () => {
   const headers = signWebhook({ id, timestamp, body, secrets: [newest, older] })
   const plain = Object.entries(headers).filter(([name]) => name.startsWith('X-'))
   for (const secret of [newest, older]) {
@@ -67,7 +67,7 @@ test('the SDK takes it in either convention', async () => {
   await assert.rejects(verifyWebhook(body, headers, oldest), { code: 'wrong_signature' })
 })
 
-test('while secrets change, receivers with the new and with the old one take it', () => {
+test('during a rotation receivers with the new and with the old secret accept it', () => {
   const signed = signWebhook({ id, timestamp, body, secrets: [newest, older, oldest] })
   const headers = lower(signed)
   for (const secret of [newest, older, oldest]) {

@@ -24,7 +24,7 @@ const GOOD = [
   ...['https://example.com/日本', "https://example.com/'", 'https://under_score.example/'],
 ]
 
-/** Addresses of the machine and its neighbours, as the parser of URLs would mend them. */
+/** Addresses of the machine and its neighbours, in spellings that URL parsers accept. */
 const SPECIAL_HOSTS = [
   ...['127.0.0.1', '127.1', '127.0.1', '127.0.0.1.', '127.255.255.254', '0x7f.1', '0x7f000001'],
   ...[
@@ -133,14 +133,14 @@ const MALFORMED = [
 
 const OTHER_PORTS = [22, 25, 587, 2525, 6379, 8080, 8443, 65535]
 
-test('a URL of a public host may be a webhook’s', () => {
+test('a webhook may have a URL of a public host', () => {
   for (const url of GOOD) {
     assert.equal(check(url), null, url)
     assert.equal(checkPrivate(url), null, url)
   }
 })
 
-test('every spelling of a special address is refused while private egress is locked', () => {
+test('every spelling of a special address is refused while private egress is blocked', () => {
   assert.ok(SPECIAL_HOSTS.length >= 45, `${SPECIAL_HOSTS.length} forms`)
   for (const host of [...SPECIAL_HOSTS, ...OWN_NAMES]) {
     for (const url of [`https://${host}/`, `https://${host}`, `https://${host}:443/a?b#c`]) {
@@ -151,7 +151,7 @@ test('every spelling of a special address is refused while private egress is loc
   assert.match(check('https://localhost./') ?? '', /public Internet/)
 })
 
-test('what is no absolute URL of HTTPS is refused, whatever is allowed', () => {
+test('anything but an absolute HTTPS URL is refused, whatever is allowed', () => {
   for (const url of MALFORMED) {
     assert.equal(typeof check(url), 'string', url)
     assert.equal(typeof checkPrivate(url), 'string', url)
@@ -170,11 +170,11 @@ test('plain HTTP and other ports are for operators who allow private addresses',
   }
 })
 
-test('a URL has a bound to its length, and none makes the check throw', () => {
+test('a URL has a maximum length, and none makes the check throw', () => {
   const longest = 'https://example.com/'.padEnd(WEBHOOK_URL_LENGTH_MAX, 'x')
   assert.equal(check(longest), null)
   assert.match(check(`${longest}x`) ?? '', /2000/)
-  // As all lengths of the API, that of an URL is one of code points.
+  // Like all lengths of the API, that of a URL is in code points.
   const ofPairs = 'https://example.com/'.padEnd(2 * WEBHOOK_URL_LENGTH_MAX - 20, '😀')
   assert.equal([...ofPairs].length, WEBHOOK_URL_LENGTH_MAX)
   assert.equal(check(ofPairs), null)

@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
-import { openResolver, type Resolver } from '#platform/dns/resolver.ts'
+import { openResolver, type Resolver, type ResolverOptions } from '#platform/dns/resolver.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
-import { type TestClock, testClock } from '#test/world.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+
+/** For tests that count questions: none is sent twice because the machine was slow to answer. */
+const ONE_TRY = { firstTryMs: MINUTE_MS }
 
 async function open(
   t: TestContext,
   zone: Zone,
-  { timeoutMs = 3_000 } = {},
-): Promise<{ resolver: Resolver; dns: Dns; clock: TestClock }> {
+  tries: Partial<ResolverOptions> = {},
+): Promise<{ resolver: Resolver; dns: Dns; clock: StillClock }> {
   const dns = await openDns(zone)
-  const clock = testClock()
-  const asking = openResolver({ servers: [dns.server], timeoutMs })
+  const clock = stillClock(0)
+  const asking = openResolver({ servers: [dns.server], timeoutMs: 3_000, ...tries })
   const resolver = openCachingResolver(asking, clock)
   t.after(async () => {
     resolver.close()
@@ -21,36 +26,47 @@ async function open(
   return { resolver, dns, clock }
 }
 
-test('an answer is kept for its TTL, counted down, and asked for anew after it', async (t) => {
-  const { resolver, dns, clock } = await open(t, { 'a.example': { TXT: ['one'], ttlSeconds: 60 } })
+test('an answer is kept for its TTL, counted down, and queried again after it', async (t) => {
+  const zone: Zone = { 'a.example': { TXT: ['one'], ttlSeconds: 60 } }
+  const { resolver, dns, clock } = await open(t, zone, ONE_TRY)
   const first = await resolver.txt('a.example')
   assert.deepEqual(first.kind === 'found' && [first.records, first.ttlMs], [['one'], 60_000])
   dns.zone = { 'a.example': { TXT: ['two'], ttlSeconds: 60 } }
   clock.advance(50_000)
   const kept = await resolver.txt('A.Example.')
   assert.deepEqual(kept.kind === 'found' && kept.records, ['one'])
-  assert.ok(kept.kind === 'found' && kept.ttlMs <= 10_000)
+  assert.equal(kept.kind === 'found' && kept.ttlMs, 10_000)
   clock.advance(10_000)
-  const anew = await resolver.txt('a.example')
-  assert.deepEqual(anew.kind === 'found' && anew.records, ['two'])
+  // The expired answer replaces one that is late.
+  await until(async () => {
+    const anew = await resolver.txt('a.example')
+    return anew.kind === 'found' && anew.records[0] === 'two'
+  })
   assert.equal(dns.countAsked('a.example'), 2)
 })
 
 test('an answer is kept for five seconds at least, whatever its TTL, and for an hour at most', async (t) => {
-  const { resolver, dns, clock } = await open(t, {
+  const zone: Zone = {
     'now.example': { A: ['192.0.2.1'], ttlSeconds: 0 },
     'no-soa.example': 'nxdomain',
     'long.example': { A: ['192.0.2.1'], ttlSeconds: 7 * 86_400 },
-  })
+  }
+  const { resolver, dns, clock } = await open(t, zone, ONE_TRY)
+  /** Asks for an expired answer, which replaces one that is late. */
+  const askAgain = async (name: string) => {
+    const asked = dns.countAsked(name)
+    await resolver.a(name)
+    await until(async () => dns.countAsked(name) > asked)
+  }
   for (const name of ['now.example', 'no-soa.example']) {
     const first = await resolver.a(name)
     clock.advance(4_900)
     const kept = await resolver.a(name)
     assert.equal(kept.kind, first.kind)
-    assert.ok(kept.kind !== 'fault' && kept.ttlMs <= 100)
+    assert.equal(kept.kind !== 'fault' && kept.ttlMs, 100)
     assert.equal(dns.countAsked(name), 1)
     clock.advance(100)
-    await resolver.a(name)
+    await askAgain(name)
     assert.equal(dns.countAsked(name), 2)
   }
   await resolver.a('long.example')
@@ -58,18 +74,21 @@ test('an answer is kept for five seconds at least, whatever its TTL, and for an 
   await resolver.a('long.example')
   assert.equal(dns.countAsked('long.example'), 1)
   clock.advance(1_000)
-  await resolver.a('long.example')
+  await askAgain('long.example')
   assert.equal(dns.countAsked('long.example'), 2)
 })
 
-test('a no is kept as its zone says, for five minutes at most, and by type', async (t) => {
-  const { resolver, dns, clock } = await open(t, { 'b.example': { TXT: ['x'], ttlSeconds: 3_600 } })
+test('a negative answer is kept as its zone says, for at most five minutes, and by type', async (t) => {
+  const zone: Zone = { 'b.example': { TXT: ['x'], ttlSeconds: 3_600 } }
+  const { resolver, dns, clock } = await open(t, zone, ONE_TRY)
   assert.equal((await resolver.mx('b.example')).kind, 'none')
   assert.equal((await resolver.mx('b.example')).kind, 'none')
   assert.equal((await resolver.txt('b.example')).kind, 'found')
   assert.equal(dns.countAsked('b.example', 'MX'), 1)
   clock.advance(300_000)
+  // The expired answer replaces one that is late.
   await resolver.mx('b.example')
+  await until(async () => dns.countAsked('b.example', 'MX') > 1)
   assert.equal(dns.countAsked('b.example', 'MX'), 2)
 })
 
@@ -88,7 +107,7 @@ test('a fault is kept for five seconds', async (t) => {
   }
 })
 
-test('an expired answer outlasts a fault for a minute', async (t) => {
+test('an expired answer is used for a minute during a fault', async (t) => {
   const { resolver, dns, clock } = await open(t, {
     'a.example': { TXT: ['one'], ttlSeconds: 0 },
   })
@@ -103,7 +122,7 @@ test('an expired answer outlasts a fault for a minute', async (t) => {
   assert.equal((await resolver.txt('a.example')).kind, 'fault')
 })
 
-test('a fresh answer is waited for a moment only where there is an expired one', async (t) => {
+test('a query waits only a moment for a fresh answer if there is an expired one', async (t) => {
   const { resolver, dns, clock } = await open(t, {
     'a.example': { TXT: ['one'], ttlSeconds: 0 },
   })
@@ -121,17 +140,15 @@ test('a fresh answer is waited for a moment only where there is an expired one',
   }
 })
 
-test('equal questions at once are one', async (t) => {
-  const { resolver, dns } = await open(t, {
-    'd.example': { TXT: ['x'], ttlSeconds: 0, delayMs: 50 },
-  })
+test('concurrent equal questions are sent once', async (t) => {
+  const zone: Zone = { 'd.example': { TXT: ['x'], ttlSeconds: 0, delayMs: 50 } }
+  const { resolver, dns } = await open(t, zone, ONE_TRY)
   const answers = await Promise.all(Array.from({ length: 20 }, () => resolver.txt('d.example')))
   assert.ok(answers.every(({ kind }) => kind === 'found'))
-  // A lost packet is sent anew, and a late answer is taken for one.
-  assert.ok(dns.countAsked('d.example') < 4, `${dns.countAsked('d.example')}`)
+  assert.equal(dns.countAsked('d.example'), 1)
 })
 
-test('while DNS is silent later questions fail at once, and it is asked again', async (t) => {
+test('while DNS is silent later questions fail at once, and a probe is sent again', async (t) => {
   const zone: Zone = {
     'a.root-servers.net': 'silent',
     'e.example': 'silent',
@@ -147,7 +164,7 @@ test('while DNS is silent later questions fail at once, and it is asked again', 
   assert.equal((await resolver.txt('f.example')).kind, 'fault')
   assert.equal((await resolver.txt('g.example')).kind, 'fault')
   assert.equal(dns.countAsked('f.example') + dns.countAsked('g.example'), 0)
-  // The question that is under way to find out is the only one, in one of its tries.
+  // The pending probe is the only one, in one of its tries.
   const probesNow = dns.countAsked('a.root-servers.net')
   assert.ok(probes > 0 && probesNow >= probes && probesNow <= 6, `${probes}, ${probesNow}`)
   dns.zone = { ...dns.zone, 'a.root-servers.net': { A: ['198.41.0.4'] } }
@@ -159,7 +176,7 @@ test('while DNS is silent later questions fail at once, and it is asked again', 
   assert.fail('DNS was not found to answer again')
 })
 
-test('silence about one name is not silence about others', async (t) => {
+test('silence about one name does not count as silence of DNS', async (t) => {
   const { resolver } = await open(t, {
     'dead.example': 'silent',
     'alive.example': { TXT: ['x'] },
@@ -171,7 +188,7 @@ test('silence about one name is not silence about others', async (t) => {
   assert.equal((await resolver.txt('other.example')).kind, 'none')
 })
 
-test('an answer that comes when DNS was given up counts, and is kept', async (t) => {
+test('an answer that arrives after the timeout counts, and is kept', async (t) => {
   const { resolver, dns } = await open(t, {
     'a.root-servers.net': 'silent',
     'late.example': { TXT: ['x'], delayMs: 2_600 },
@@ -185,11 +202,11 @@ test('an answer that comes when DNS was given up counts, and is kept', async (t)
     late = await resolver.txt('late.example')
   }
   assert.deepEqual(late.kind === 'found' && late.records, ['x'])
-  // The question under way may have been sent anew, in its own time; no other was.
+  // The pending question may have been sent again on its schedule; no other was.
   assert.ok(dns.countAsked('late.example') <= asked + 1)
 })
 
-test('hundreds of questions about a silent zone are no silence of DNS', async (t) => {
+test('hundreds of questions about a silent zone do not count as silence of DNS', async (t) => {
   const { resolver, dns } = await open(
     t,
     { 'alive.example': { TXT: ['x'] } },
@@ -209,7 +226,7 @@ test('hundreds of questions about a silent zone are no silence of DNS', async (t
   assert.equal((await resolver.txt('other.example')).kind, 'none')
 })
 
-test('whoever waits behind hundreds of silent zones is answered when they are given up', async (t) => {
+test('questions that wait behind hundreds of silent zones are answered after those time out', async (t) => {
   const { resolver, dns } = await open(
     t,
     { 'a.root-servers.net': { A: ['198.41.0.4'] }, 'alive.example': { TXT: ['x'] } },
@@ -221,7 +238,7 @@ test('whoever waits behind hundreds of silent zones is answered when they are gi
   assert.equal((await resolver.txt('alive.example')).kind, 'found')
 })
 
-test('while others are answered, a lost question about DNS itself tells nothing', async (t) => {
+test('while other questions are answered, a lost probe means nothing', async (t) => {
   const { resolver } = await open(
     t,
     { 'a.root-servers.net': 'silent', 'dead.example': 'silent' },
@@ -235,7 +252,7 @@ test('while others are answered, a lost question about DNS itself tells nothing'
   assert.equal((await dead).kind, 'fault')
 })
 
-test('of a text that can be no name nothing is asked or noted', async (t) => {
+test('a text that can be no name is neither queried nor cached', async (t) => {
   const { resolver: asking, dns } = await open(t, {})
   let count = 0
   const counting: Resolver = {
@@ -254,7 +271,7 @@ test('of a text that can be no name nothing is asked or noted', async (t) => {
   assert.deepEqual(dns.asked, [])
 })
 
-test('names under .localhost and .invalid are answered without asking', async (t) => {
+test('names under .localhost and .invalid are answered without a query', async (t) => {
   const { resolver, dns } = await open(t, {})
   const address = await resolver.a('Mailroom.localhost')
   assert.deepEqual(address.kind === 'found' && address.records, ['127.0.0.1'])
@@ -268,7 +285,7 @@ test('names under .localhost and .invalid are answered without asking', async (t
   assert.deepEqual(dns.asked, [])
 })
 
-test('the names of addresses are told', async (t) => {
+test('reverse lookups return the names of addresses', async (t) => {
   const { resolver } = await open(t, { '1.2.0.192.in-addr.arpa': { PTR: ['Mail.Example'] } })
   const answer = await resolver.ptr('1.2.0.192.in-addr.arpa')
   assert.deepEqual(answer.kind === 'found' && answer.records, ['mail.example'])

@@ -1,4 +1,4 @@
-// What DANE (RFC 7672) demands of a host, and when it may demand anything.
+// The demands of DANE (RFC 7672) on a host, and the conditions for them.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -54,7 +54,7 @@ test('a signed host with usable records must match them', async (t) => {
   assert.deepEqual(hostsOf(await none.find('example.com'))[0]?.tls, { kind: 'required' })
 })
 
-test('records count only when every answer on the way is authenticated', async (t) => {
+test('records count only if every answer on the way is authenticated', async (t) => {
   const tlsa = { TLSA: [ee], ...SIGNED }
   const cases: [string, Zone, string, RouteWorldOptions?][] = [
     ['all', {}, 'dane'],
@@ -72,7 +72,7 @@ test('records count only when every answer on the way is authenticated', async (
   }
 })
 
-test('no TLSA record is asked for under names that are not authenticated', async (t) => {
+test('no TLSA record is queried under names that are not authenticated', async (t) => {
   const { find, dns } = await openRouteWorld(t, {
     'example.com': { MX: mx('mx.example') },
     'mx.example': { A },
@@ -81,7 +81,7 @@ test('no TLSA record is asked for under names that are not authenticated', async
   assert.equal(dns.asked.filter(({ type }) => type === 'TLSA').length, 0)
 })
 
-test('a signed host whose records cannot be had is not used now', async (t) => {
+test('a signed host whose records cannot be fetched is not used now', async (t) => {
   for (const fault of ['servfail', 'silent'] as const) {
     const alone = await openRouteWorld(t, signedZone(fault))
     assert.equal(outcomeOf(await alone.find('example.com')), 'deferred')
@@ -97,7 +97,7 @@ test('a signed host whose records cannot be had is not used now', async (t) => {
   }
 })
 
-test('a domain that is its own host has its own records, and so has what it is an alias of', async (t) => {
+test('a domain without MX has its own records, and so has the target of its alias', async (t) => {
   const { find } = await openRouteWorld(t, {
     'own.example': { A, ...SIGNED },
     '_25._tcp.own.example': { TLSA: [ee], ...SIGNED },

@@ -41,7 +41,7 @@ test('a changed body, field or signature fails', async (t) => {
   }
 })
 
-test('two signatures are told of in their order, each by itself', async (t) => {
+test('two signatures are reported in their order, each with its own result', async (t) => {
   const edwards = makeEdwardsKey()
   const { judge } = await openAuthenticateWorld(t, {
     ...ZONE,
@@ -61,7 +61,7 @@ test('two signatures are told of in their order, each by itself', async (t) => {
   ])
 })
 
-test('a key that is not there, revoked or unreadable verifies nothing', async (t) => {
+test('a key that is missing, revoked or unreadable verifies nothing', async (t) => {
   const raw = await signMail(mail, { key })
   const zones: Zone[] = [{}, { [AT]: { TXT: ['v=DKIM1; p='] } }, { [AT]: { TXT: ['p=!!'] } }]
   for (const zone of zones) {
@@ -70,20 +70,20 @@ test('a key that is not there, revoked or unreadable verifies nothing', async (t
   }
 })
 
-test('a key that DNS has no answer about is a temperror', async (t) => {
+test('a key without an answer of DNS is a temperror', async (t) => {
   const { judge } = await openAuthenticateWorld(t, { [AT]: 'servfail' })
   const { dkim } = await judge({ raw: await signMail(mail, { key }) })
   assert.deepEqual(dkim, [{ ...GOOD, result: 'temperror' }])
 })
 
-test('of several records under one name the one that suits counts', async (t) => {
+test('of several records under one name the suitable one counts', async (t) => {
   const { judge } = await openAuthenticateWorld(t, {
     [AT]: { TXT: [makeEdwardsKey().record, key.record] },
   })
   assert.deepEqual((await judge({ raw: await signMail(mail, { key }) })).dkim, [GOOD])
 })
 
-test('weak algorithms and short keys are against the rules', async (t) => {
+test('weak algorithms and short keys are refused by policy', async (t) => {
   const short = makeSigningKey(768)
   const { judge } = await openAuthenticateWorld(t, {
     ...ZONE,
@@ -95,14 +95,14 @@ test('weak algorithms and short keys are against the rules', async (t) => {
   assert.deepEqual(small.dkim, [{ ...GOOD, selector: 'short', result: 'policy' }])
 })
 
-test('a signature whose time is over does not pass', async (t) => {
+test('an expired signature does not pass', async (t) => {
   const { judge } = await openAuthenticateWorld(t, ZONE)
   const times = { signTime: new Date(Date.now() - 3 * day), expires: new Date(Date.now() - day) }
   const { dkim } = await judge({ raw: await signMail(mail, { key, ...times }) })
   assert.deepEqual(dkim, [{ ...GOOD, result: 'neutral' }])
 })
 
-test('a signature that leaves the end of the body open is against the rules once something follows', async (t) => {
+test('a signature that does not cover the end of the body is refused by policy once something follows', async (t) => {
   const { judge } = await openAuthenticateWorld(t, ZONE)
   const body = 'One line.\r\n'
   const raw = await signMail(plainMail({ body: body.slice(0, -2) }), {
@@ -116,7 +116,7 @@ test('a signature that leaves the end of the body open is against the rules once
   assert.equal(verifiedFrom, false)
 })
 
-test('ten signatures are looked at, and no more', async (t) => {
+test('at most ten signatures are checked', async (t) => {
   const { judge, dns } = await openAuthenticateWorld(t, ZONE)
   const field =
     'DKIM-Signature: v=1; a=rsa-sha256; d=flood.example; s=x; h=from; bh=AA==; b=AA==\r\n'
@@ -128,7 +128,7 @@ test('ten signatures are looked at, and no more', async (t) => {
   assert.equal(dns.countAsked(AT), 0)
 })
 
-test('large signed mail is verified in a thread, which asks for keys', async (t) => {
+test('large signed mail is verified in a thread, which requests keys', async (t) => {
   const { judge, dns } = await openAuthenticateWorld(t, ZONE)
   const large = plainMail({ body: 'A line of a large message.\r\n'.repeat(100_000) })
   const raw = await signMail(large, { key })
@@ -146,7 +146,7 @@ test('a signature in mail with bare line feeds is verified with the line ends it
   assert.deepEqual((await judge({ raw })).dkim, [GOOD])
 })
 
-test('hostile headers are told of, and never an error', async (t) => {
+test('hostile headers are reported, and never cause an error', async (t) => {
   const { judge } = await openAuthenticateWorld(t, ZONE)
   const signatures = [
     'DKIM-Signature:',
@@ -171,7 +171,7 @@ test('hostile headers are told of, and never an error', async (t) => {
   for (const raw of ['', '\r\n', 'no header', '\r\n\r\nbody']) await judge({ raw })
 })
 
-test('a chain of ARC passes while its message is whole, and fails when it is not', async (t) => {
+test('an ARC chain passes while its message is unchanged, and fails otherwise', async (t) => {
   const zone: Zone = { 's1._domainkey.list.example': { TXT: [key.record] } }
   const { judge, dns } = await openAuthenticateWorld(t, zone)
   const sealed = await sealMail(mail, { key, domain: 'list.example' })

@@ -133,7 +133,7 @@ for (const { name, zone, arrival, expected } of CASES) {
   })
 }
 
-test('DMARC: a signature proves in the relaxed way or, where the record asks for it, in the strict', async (t) => {
+test('DMARC: a signature is aligned in relaxed mode or, if the record asks for it, in strict mode', async (t) => {
   const zone = (tags: string): Zone => ({
     's1._domainkey.mail.sender.example': { TXT: [key.record] },
     '_dmarc.sender.example': { TXT: [`v=DMARC1; p=reject${tags}`] },
@@ -148,7 +148,7 @@ test('DMARC: a signature proves in the relaxed way or, where the record asks for
   assert.equal(verdict.verifiedFrom, false)
 })
 
-test('DMARC: a key that DNS could not tell of keeps the message from failing', async (t) => {
+test('DMARC: a key that DNS could not return keeps the message from failing', async (t) => {
   const { judge } = await openAuthenticateWorld(t, {
     's1._domainkey.sender.example': 'servfail',
     '_dmarc.sender.example': POLICY,
@@ -158,7 +158,7 @@ test('DMARC: a key that DNS could not tell of keeps the message from failing', a
   assert.deepEqual([dmarc.result, dmarc.policy], ['temperror', 'reject'])
 })
 
-test('DMARC: verdicts follow their records as these change', async (t) => {
+test('DMARC: verdicts follow changes of their records', async (t) => {
   const clock = testClock()
   const zone: Zone = { '_dmarc.sender.example': { TXT: ['v=DMARC1; p=none'], ttlSeconds: 0 } }
   const { judge, dns } = await openAuthenticateWorld(t, zone, clock)
@@ -168,7 +168,7 @@ test('DMARC: verdicts follow their records as these change', async (t) => {
   assert.equal((await judge()).dmarc.policy, 'reject')
 })
 
-test('everything is known within five seconds, DNS silent or not', async (t) => {
+test('all results are known within five seconds, even if DNS is silent', async (t) => {
   const { judge } = await openAuthenticateWorld(t, {
     'sender.example': 'silent',
     's1._domainkey.sender.example': 'silent',
@@ -183,7 +183,7 @@ test('everything is known within five seconds, DNS silent or not', async (t) => 
   assert.equal(verifiedFrom, false)
 })
 
-test('a message whose author cannot be read is judged all the same', async (t) => {
+test('a message with an unreadable author still gets results', async (t) => {
   const { authenticator } = await openAuthenticateWorld(t, { 'sender.example': SPF })
   const verdict = await authenticator.authenticate({
     raw: Buffer.from(plainMail({})),

@@ -1,4 +1,4 @@
-// MTA-STS (RFC 8461): how policies are read, had, kept, and what they do to routes.
+// MTA-STS (RFC 8461): parsing, fetching and keeping policies, and their effect on routes.
 
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -17,7 +17,7 @@ function policyText(mode: string, ...patterns: string[]): string {
   return ['version: STSv1', `mode: ${mode}`, ...hosts, 'max_age: 86400', ''].join('\r\n')
 }
 
-test('the id is read from the one record that is of this version', () => {
+test('the id is read from the only record of this version', () => {
   assert.equal(readStsId(['v=spf1', 'v=STSv1; id=20260101T000000Z;']), '20260101T000000Z')
   assert.equal(readStsId(['v=STSv1;  other=x ; id=a1']), 'a1')
   for (const texts of [
@@ -35,7 +35,7 @@ test('the id is read from the one record that is of this version', () => {
   }
 })
 
-test('a policy is read line by line, and refused when something it needs is missing', () => {
+test('a policy is parsed line by line, and refused if a required field is missing', () => {
   assert.deepEqual(parseStsPolicy(ENFORCE), {
     mode: 'enforce',
     maxAgeSeconds: 86_400,
@@ -66,7 +66,7 @@ test('a policy is read line by line, and refused when something it needs is miss
   }
 })
 
-test('a wildcard stands for exactly one label', () => {
+test('a wildcard matches exactly one label', () => {
   const policy = parseStsPolicy(policyText('enforce', 'mx.example', '*.example.com'))
   const isIn = (host: string) => policy !== null && isHostInPolicy(policy, host)
   for (const host of ['mx.example', 'a.example.com']) assert.ok(isIn(host), host)
@@ -99,14 +99,14 @@ async function openFetch(t: TestContext, options: Partial<FetchPolicyOptions> = 
   return { host, fetchPolicy }
 }
 
-test('a policy comes by HTTPS from its well-known place', async (t) => {
+test('a policy is fetched by HTTPS from its well-known path', async (t) => {
   const { host, fetchPolicy } = await openFetch(t)
   host.answer = serve(ENFORCE)
   assert.deepEqual(await fetchPolicy('example.com'), { kind: 'text', text: ENFORCE })
   assert.deepEqual(host.requests, [`mta-sts.example.com:${host.port} /.well-known/mta-sts.txt`])
 })
 
-test('what is not a plain answer of the right host is no policy', async (t) => {
+test('only a plain answer of the right host is a policy', async (t) => {
   const { host, fetchPolicy } = await openFetch(t)
   const plain = { 'content-type': 'text/plain; charset=utf-8' }
   for (const [what, answer] of Object.entries<typeof host.answer>({
@@ -131,7 +131,7 @@ test('what is not a plain answer of the right host is no policy', async (t) => {
   assert.equal(host.requests.length, 6)
 })
 
-test('a policy host with an unknown certificate or a private address is not asked', async (t) => {
+test('a policy host with an untrusted certificate or a private address is not asked', async (t) => {
   const unknown = await openFetch(t, { ca: '' })
   const untrusted = await unknown.fetchPolicy('example.com')
   assert.match(untrusted.kind === 'fault' ? untrusted.text : '', /SELF_SIGNED|UNABLE_TO/)
@@ -149,7 +149,7 @@ const ZONE: Zone = {
   'a.backup.example': { A },
 }
 
-test('an enforced policy leaves its own hosts, with a verified certificate', async (t) => {
+test('an enforced policy leaves only its own hosts, with a verified certificate', async (t) => {
   const { find } = await openRouteWorld(t, ZONE, {
     fetchPolicy: async () => ({ kind: 'text', text: ENFORCE }),
   })
@@ -160,14 +160,14 @@ test('an enforced policy leaves its own hosts, with a verified certificate', asy
   ])
 })
 
-test('mail waits when an enforced policy names none of the hosts', async (t) => {
+test('mail is deferred if an enforced policy names none of the hosts', async (t) => {
   const { find } = await openRouteWorld(t, ZONE, {
     fetchPolicy: async () => ({ kind: 'text', text: policyText('enforce', 'other.example') }),
   })
   assert.equal(outcomeOf(await find('example.com')), 'deferred')
 })
 
-test('without a record, or with a policy that is not enforced or cannot be had, hosts are as ever', async (t) => {
+test('without a record, or with a policy that is not enforced or not available, hosts are unchanged', async (t) => {
   const texts = [policyText('testing', 'x.example'), policyText('none'), '<html>', null]
   for (const text of texts) {
     const { find } = await openRouteWorld(t, ZONE, {
@@ -194,7 +194,7 @@ test('without a record, or with a policy that is not enforced or cannot be had, 
   assert.equal(fetches, 0)
 })
 
-test('a policy is kept while its id stays, had again when it changes, and outlives faults', async (t) => {
+test('a policy is kept while its id is the same, fetched again when it changes, and outlives faults', async (t) => {
   const served: (string | null)[] = []
   let fetches = 0
   const { find, dns, pass } = await openRouteWorld(t, ZONE, {
@@ -226,7 +226,7 @@ test('a policy is kept while its id stays, had again when it changes, and outliv
   assert.deepEqual([await findAnew(), fetches], [3, 3], 'expired')
 })
 
-test('a policy that cannot be had is not asked for with every mail', async (t) => {
+test('a policy that cannot be fetched is not requested for every mail', async (t) => {
   let fetches = 0
   const { find, pass } = await openRouteWorld(
     t,
@@ -245,7 +245,7 @@ test('a policy that cannot be had is not asked for with every mail', async (t) =
   assert.equal(fetches, 2)
 })
 
-test('DANE comes before MTA-STS, except where it asks for less', async (t) => {
+test('DANE has precedence over MTA-STS, except where it requires less', async (t) => {
   const isAuthenticated = true
   const record = { usage: 3, selector: 1, matchingType: 1, data: new Uint8Array(32) }
   const { find } = await openRouteWorld(

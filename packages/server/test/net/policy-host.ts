@@ -1,4 +1,4 @@
-// The HTTPS host that serves an MTA-STS policy, with a certificate of its own and a script of answers.
+// The HTTPS host of an MTA-STS policy, with a certificate of its own and a script of answers.
 
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -8,11 +8,11 @@ import { makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
 
 export type PolicyHost = {
   readonly port: number
-  /** What a client must trust. */
+  /** The certificate that a client must trust. */
   readonly ca: string
   /** Paths with the Host field. */
   readonly requests: string[]
-  /** How the next requests are answered. */
+  /** The answer to the next requests. */
   answer: (response: ServerResponse, request: IncomingMessage) => void
 }
 

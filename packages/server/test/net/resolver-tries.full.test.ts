@@ -28,13 +28,13 @@ function found<Value>(answer: Answer<Value>): Value[] {
   return answer.kind === 'found' ? answer.records : []
 }
 
-test('a silent server is asked at growing distances, and no lookup takes longer than twice its try', async () => {
+test('a silent server is queried at growing intervals, and no lookup takes longer than twice its try', async () => {
   const [resolver, dns] = await open({ 'silent.example': 'silent' }, { timeoutMs: 750 })
   const startedMs = performance.now()
   const answer = await resolver.mx('silent.example')
   const tookMs = performance.now() - startedMs
   assert.equal(answer.kind, 'fault')
-  // At 0, 375 and 1,125 ms; a machine that stands still in between has no time for one of them.
+  // At 0, 375 and 1,125 ms; a machine that pauses in between skips some.
   const asked = dns.countAsked('silent.example', 'MX')
   assert.ok(asked === 2 || asked === 3, `${asked}`)
   assert.ok(tookMs >= 1_450 && tookMs < 10_000, `${tookMs} ms`)
@@ -43,7 +43,7 @@ test('a silent server is asked at growing distances, and no lookup takes longer 
 test('a lost packet costs less than half a second of a lookup of ten', async () => {
   const [resolver, dns] = await open({}, { timeoutMs: 5_000 })
   const tookMs: number[] = []
-  // A busy machine makes some of them late, a try that comes late all.
+  // A busy machine delays some of them, a late try would delay all.
   while (tookMs.length < 8 && !tookMs.some((ms) => ms < 800)) {
     const name = `lossy${tookMs.length}.example`
     dns.zone = { [name]: 'silent' }
@@ -57,7 +57,7 @@ test('a lost packet costs less than half a second of a lookup of ten', async () 
   assert.ok(Math.min(...tookMs) < 800, tookMs.join(', '))
 })
 
-test('a server that takes its time is waited for, and its first answer counts', async () => {
+test('a slow server is awaited, and its first answer counts', async () => {
   const [resolver, dns] = await open(
     { 'cold.example': { A: ['192.0.2.1'], delayMs: 1_700 } },
     { timeoutMs: 1_500 },
@@ -67,7 +67,7 @@ test('a server that takes its time is waited for, and its first answer counts', 
   assert.deepEqual(found(await asking), ['192.0.2.1'])
 })
 
-test('what one server cannot say is waited for from a silent one for half of the time', async () => {
+test('a question that one server cannot answer waits for a silent one for half of the time', async () => {
   const bad = await openDns({ 'bad.example': 'servfail', 'lost.example': 'servfail' })
   const other = await openDns({ 'bad.example': 'silent', 'lost.example': 'silent' })
   closers.push(() => bad.close())
@@ -97,7 +97,7 @@ test('the questions of one silent domain leave room for those of all others', as
   await Promise.all(asking)
 })
 
-test('where all places are taken, domains are served in turn, and what is urgent at once', async () => {
+test('when all slots are taken, domains are served in rotation, and urgent questions at once', async () => {
   const [resolver, dns] = await open({}, { timeoutMs: 10_000 })
   const isAsked = (name: string) => dns.countAsked(name) > 0
   const takers = Array.from({ length: DNS_QUERIES_AT_ONCE }, (_, n) => {

@@ -4,7 +4,7 @@ import { mx, openRouteWorld, outcomeOf } from './route-world.ts'
 
 const A = ['1.1.1.1']
 
-test('routes are kept for the shortest TTL on their way, within ten seconds and five minutes', async (t) => {
+test('routes are kept for the shortest TTL of their records, at least ten seconds and at most five minutes', async (t) => {
   const { find, pass, dns } = await openRouteWorld(t, {
     'short.example': { MX: mx('host.example'), ttlSeconds: 3_600 },
     'host.example': { A, ttlSeconds: 60 },
@@ -39,7 +39,7 @@ test('a fault is forgotten after five seconds', async (t) => {
   assert.equal(outcomeOf(await find('example.com')), 'hosts')
 })
 
-test('a hundred searches for one destination at once ask once', async (t) => {
+test('a hundred concurrent searches for one destination query once', async (t) => {
   const { find, dns } = await openRouteWorld(t, { 'example.com': { A } })
   const routes = await Promise.all(Array.from({ length: 100 }, () => find('example.com')))
   assert.ok(routes.every((route) => outcomeOf(route) === 'hosts'))

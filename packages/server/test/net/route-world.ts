@@ -1,4 +1,4 @@
-// A router over a DNS server of the tests, with a clock that tests turn.
+// A router with a DNS server of the tests, and a clock that tests move.
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -11,32 +11,36 @@ import {
 } from '#delivery/find-route.ts'
 import { systemChance } from '#platform/chance.ts'
 import { openResolver, type ResolverOptions } from '#platform/dns/resolver.ts'
+import { MINUTE_MS } from '#platform/units.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 
 export type RouteWorld = {
   readonly dns: Dns
   readonly router: Router
   find(destination: string): Promise<Route>
-  /** Turns the clock. */
+  /** Moves the clock. */
   pass(ms: number): void
 }
 
 export type RouteWorldOptions = Partial<RouterOptions> & {
   trusts?: NonNullable<ResolverOptions['trusts']>
-  /** Of a try of a query; a second unless given. */
+  /** Half of the time of a lookup; a second unless given. */
   timeoutMs?: number
+  /** A minute unless given: no question is sent twice because the machine was slow to answer. */
+  firstTryMs?: number
 }
 
 /** Closed with the test. Policies of MTA-STS cannot be fetched unless `fetchPolicy` does. */
 export async function openRouteWorld(
   t: TestContext,
   zone: Zone,
-  { trusts, timeoutMs, ...options }: RouteWorldOptions = {},
+  { trusts, timeoutMs = 1_000, firstTryMs = MINUTE_MS, ...options }: RouteWorldOptions = {},
 ): Promise<RouteWorld> {
   const dns = await openDns(zone)
   const resolver = openResolver({
     servers: [dns.server],
-    timeoutMs: timeoutMs ?? 1_000,
+    timeoutMs,
+    firstTryMs,
     ...(trusts === undefined ? {} : { trusts }),
   })
   let passedMs = 0

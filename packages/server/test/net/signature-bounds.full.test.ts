@@ -29,7 +29,7 @@ const HOSTILE: Record<string, string> = {
 }
 
 for (const [what, raw] of Object.entries(HOSTILE)) {
-  test(`a signature with ${what} is not looked at, and holds up nobody`, async (t) => {
+  test(`a signature with ${what} is not checked, and delays nobody`, async (t) => {
     const { judge } = await openAuthenticateWorld(t, ZONE)
     const good = await signMail(rest, { key })
     assert.equal((await judge({ raw: good, reversePath })).verifiedFrom, true)
@@ -45,7 +45,7 @@ for (const [what, raw] of Object.entries(HOSTILE)) {
   })
 }
 
-test('two ways to hash the body are looked at, and no third', async (t) => {
+test('two ways to hash the body are checked, and no third', async (t) => {
   const { judge } = await openAuthenticateWorld(t, ZONE)
   const body = rest.length - rest.indexOf('\r\n\r\n') - 4
   let raw: Buffer = Buffer.from(rest)
@@ -60,7 +60,7 @@ test('two ways to hash the body are looked at, and no third', async (t) => {
   )
 })
 
-test('a key in a record of more than four kilobytes is against the rules', async (t) => {
+test('a key in a record of more than four kilobytes is refused by policy', async (t) => {
   const { judge } = await openAuthenticateWorld(t, {
     's1._domainkey.sender.example': { TXT: [`${key.record}; n=${'x'.repeat(5_000)}`] },
   })
@@ -68,7 +68,7 @@ test('a key in a record of more than four kilobytes is against the rules', async
   assert.equal(dkim[0]?.result, 'policy')
 })
 
-test('a thread that is stuck is ended, and the mail of others is checked in a new one', async (t) => {
+test('a stuck thread is ended, and the mail of others is verified in a new one', async (t) => {
   const records = [key.record]
   const thread = new SignatureThread({
     findKeys: async () => ({ kind: 'found', records, ttlMs: 60_000 }),
@@ -87,7 +87,7 @@ test('a thread that is stuck is ended, and the mail of others is checked in a ne
   }
 })
 
-test('waiting for keys is no silence, and what came in time counts', async (t) => {
+test('waiting for keys does not count as stuck, and results in time are kept', async (t) => {
   const thread = new SignatureThread({
     findKeys: (name) =>
       name.startsWith('never')

@@ -138,7 +138,7 @@ for (const { name, zone, arrival, expected, domain = 'sender.example' } of CASES
   })
 }
 
-test('SPF: what was found is kept as long as its record, and asked for each sender by macros', async (t) => {
+test('SPF: results are kept as long as their record, and queried for each sender if it has macros', async (t) => {
   const record = (text: string) => ({ TXT: [text], ttlSeconds: 600 })
   const { judge, dns } = await openAuthenticateWorld(t, {
     'sender.example': record('v=spf1 exists:%{l}.users.example -all'),
@@ -154,7 +154,7 @@ test('SPF: what was found is kept as long as its record, and asked for each send
   assert.equal(dns.countAsked('plain.example'), 1)
 })
 
-test('SPF: a record that has more than forty names asked for is a permerror, and they are not asked', async (t) => {
+test('SPF: a record that causes more than forty queries is a permerror, and further ones are not sent', async (t) => {
   const hosts = names(80, (index) => `h${index}.mx${index % 8}.example`)
   const { judge, dns } = await openAuthenticateWorld(t, {
     'sender.example': { TXT: [`v=spf1 ${names(8, (n) => `mx:mx${n}.example`).join(' ')} +all`] },
@@ -171,12 +171,12 @@ test('SPF: a record that has more than forty names asked for is a permerror, and
     ...Object.fromEntries(hosts.map((host) => [host, { A: ['192.0.2.99'] }])),
   })
   assert.equal((await judge()).spf.result, 'permerror')
-  // DMARC asks for two more.
+  // DMARC sends two more.
   const asked = dns.asked.filter(({ name }) => !name.startsWith('_dmarc'))
   assert.equal(new Set(asked.map(({ type, name }) => `${type} ${name}`)).size, 40)
 })
 
-test('SPF: what takes longer than there is time for is a temperror, and nothing is asked after it', async (t) => {
+test('SPF: a check that takes too long is a temperror, and sends no queries after it', async (t) => {
   const chain = names(10, (n) => `c${n}.example`)
   const { judge, dns } = await openAuthenticateWorld(t, {
     'sender.example': { TXT: ['v=spf1 include:c0.example +all'], delayMs: 900 },
@@ -195,7 +195,7 @@ test('SPF: what takes longer than there is time for is a temperror, and nothing 
   assert.deepEqual(new Set(dns.asked.map(({ name }) => name)), asked)
 })
 
-test('SPF: hostile reverse-paths, names and addresses are judged without an error', async (t) => {
+test('SPF: hostile reverse-paths, names and addresses cause no error', async (t) => {
   const { judge } = await openAuthenticateWorld(t, {})
   const paths = [
     '@',

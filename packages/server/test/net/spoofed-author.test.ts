@@ -11,7 +11,7 @@ const POLICY = { TXT: ['v=DMARC1; p=reject'] }
 const SPF = { TXT: ['v=spf1 ip4:192.0.2.1 -all'] }
 const ZONE: Zone = { ...KEY, '_dmarc.sender.example': POLICY }
 const CEO = 'From: The CEO <ceo@sender.example>\r\n'
-/** Not of the domain, so that only the signature speaks for it. */
+/** Outside the domain, so that only the signature authenticates it. */
 const reversePath = 'x@relay.example'
 
 const good = (await signMail(plainMail({}), { key })).toString('latin1')
@@ -25,12 +25,12 @@ const HIDDEN = {
 }
 
 for (const [how, raw] of Object.entries(HIDDEN)) {
-  test(`a second From hidden by ${how} leaves nobody verified`, async (t) => {
+  test(`a second From hidden by ${how} verifies nobody`, async (t) => {
     const { judge } = await openAuthenticateWorld(t, { ...ZONE, 'sender.example': SPF })
     assert.equal((await judge({ raw: good, reversePath })).verifiedFrom, true)
     const hidden = Buffer.from(raw, 'latin1')
     assert.equal((await judge({ raw: hidden, reversePath })).verifiedFrom, false)
-    // Without the signature, SPF is all there is.
+    // Without the signature, only SPF is left.
     const unsigned = Buffer.from(raw.replace(/DKIM-Signature:(?:.*\r\n[ \t])*.*\r\n/, ''), 'latin1')
     const { spf, dkim, verifiedFrom } = await judge({ raw: unsigned })
     assert.deepEqual([spf.result, dkim.length, verifiedFrom], ['pass', 0, false])
@@ -46,7 +46,7 @@ const IN_FRONT = [
   'Content-Type: multipart/mixed; boundary=a',
 ]
 
-test('a signature proves nothing once a field of the message stands in front a second time', async (t) => {
+test('a signature proves nothing once one of its fields is repeated above', async (t) => {
   const headers = ['MIME-Version: 1.0', 'Content-Type: text/plain']
   const mail = plainMail({ headers, messageId: '<old@sender.example>' })
   const signed = (await signMail(mail, { key })).toString()
@@ -64,7 +64,7 @@ test('a signature proves nothing once a field of the message stands in front a s
   }
 })
 
-test('a field that a relay adds, or that is there but once, takes nothing from a signature', async (t) => {
+test('a field that a relay adds, or that occurs only once, does not affect a signature', async (t) => {
   const { judge } = await openAuthenticateWorld(t, ZONE)
   for (const field of ['Received: from a by b', 'X-Spam: no', 'List-Id: <a.example>']) {
     const raw = `${field}\r\n${field}\r\n${good}`
@@ -72,7 +72,7 @@ test('a field that a relay adds, or that is there but once, takes nothing from a
   }
 })
 
-test('customers of one host are strangers, whatever the records of the host say', async (t) => {
+test('customers of one host cannot verify as each other, whatever the records of the host', async (t) => {
   const { judge } = await openAuthenticateWorld(t, {
     '_dmarc.github.io': POLICY,
     'evil.github.io': SPF,
@@ -89,13 +89,13 @@ const junk = (domain: string, selector: string) =>
   `DKIM-Signature: v=1; a=rsa-sha256; c=simple/simple; d=${domain}; s=${selector}; h=from;\r\n` +
   ` bh=uoq1oCgLlTqpdDX/iUbLy7J1Wic=; b=AAAA\r\n`
 
-/** With the body's own hash, so that its key is asked for. */
+/** With the right body hash, so that its key is queried. */
 async function bodyJunk(domain: string, selector: string): Promise<string> {
   const signed = (await signMail(plainMail({}), { key, domain, selector })).toString()
   return signed.slice(0, signed.length - plainMail({}).length)
 }
 
-test('keys of others that never come are no excuse, and hold up no good signature', async (t) => {
+test('missing keys of other signatures are no excuse, and do not delay a good signature', async (t) => {
   const zone: Zone = { ...ZONE }
   for (const at of [0, 1, 2]) zone[`k${at}._domainkey.evil.example`] = 'silent'
   const { judge } = await openAuthenticateWorld(t, zone)
@@ -113,7 +113,7 @@ test('keys of others that never come are no excuse, and hold up no good signatur
   assert.deepEqual([genuine.dkim[3]?.result, genuine.verifiedFrom], ['pass', true])
 })
 
-test('a signature that names nobody, or comes too late in the row, is no excuse', async (t) => {
+test('a signature without a domain, or too far down the list, is no excuse', async (t) => {
   const { judge } = await openAuthenticateWorld(t, {
     ...ZONE,
     'broken._domainkey.sender.example': 'servfail',

@@ -27,7 +27,7 @@ test('200 messages, five at once, take five connections at most', async (t) => {
   assert.ok(mtas[0].connections.opened <= 5, `${mtas[0].connections.opened}`)
 })
 
-test('the messages of many destinations that share a host share its connections', async (t) => {
+test('messages to many destinations that share a host share its connections', async (t) => {
   const { mtas, port } = await openHosts(t, [{}])
   const zone: Zone = { 'mx.example': { A: ['127.0.0.1'] } }
   for (let index = 0; index < 40; index++) zone[`b${index}.example`] = { MX: mx('mx.example') }
@@ -36,7 +36,7 @@ test('the messages of many destinations that share a host share its connections'
   assert.deepEqual([mtas[0].connections.opened, mtas[0].transactions.length], [1, 40])
 })
 
-test('one address has twenty connections at most, and everybody has a turn', async (t) => {
+test('one address has at most twenty connections, and all messages get one', async (t) => {
   const open = { now: 0, max: 0 }
   const { mtas, port } = await openHosts(t, [
     {
@@ -57,14 +57,14 @@ test('one address has twenty connections at most, and everybody has a turn', asy
   const { carry } = await openTransportWorld(t, { zone, port })
   await inParallel(300, 40, async (index) => {
     let { outcomes } = await carry(`b@b${index % 100}.example`)
-    // On a busy machine a turn takes longer than anybody waits for one.
+    // On a busy machine a message may wait for a connection longer than the limit.
     while (outcomes[0] === 'crowded') ({ outcomes } = await carry(`b@b${index % 100}.example`))
     assert.deepEqual(outcomes, ACCEPTED)
   })
   assert.deepEqual([mtas[0].transactions.length, open.max], [300, 20])
 })
 
-test('who waits half a second for a turn goes to the next host, or is told that it is crowded', async (t) => {
+test('a message that waits half a second for a connection goes to the next host, or is returned as crowded', async (t) => {
   const { mtas, port } = await openHosts(t, [{}, {}])
   const { promise: gate, resolve: open } = Promise.withResolvers<undefined>()
   const zone: Zone = { ...zoneOf('b.example', 2), 'c.example': { A: ['127.0.0.1'] } }
@@ -88,14 +88,14 @@ test('who waits half a second for a turn goes to the next host, or is told that 
   for (const carried of busy) assert.deepEqual((await carried).outcomes, ACCEPTED)
 })
 
-test('as many wait for a turn as there are turns, and whoever comes then is told at once', async (t) => {
+test('as many may wait for a connection as there are connections, and further ones are refused at once', async (t) => {
   const { mtas, port } = await openHosts(t, [{}])
   const { promise: gate, resolve: open } = Promise.withResolvers<undefined>()
   mtas[0].script = { onMail: () => gate }
   const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 1), port })
   const busy = Array.from({ length: 20 }, () => carry(TO))
   await until(() => countMail(mtas[0]) === 20)
-  // No time passes: nobody is told for having waited.
+  // No time passes, so none is refused for having waited.
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const waiting = Array.from({ length: 20 }, () => carry(TO))
   await setImmediate()
@@ -105,7 +105,7 @@ test('as many wait for a turn as there are turns, and whoever comes then is told
   for (const carried of [...busy, ...waiting]) assert.deepEqual((await carried).outcomes, ACCEPTED)
 })
 
-test('who waits for a turn can give up, and takes nobody’s turn', async (t) => {
+test('a wait for a connection can be aborted, and takes no connection', async (t) => {
   const { mtas, port } = await openHosts(t, [{}])
   const { promise: gate, resolve: open } = Promise.withResolvers<undefined>()
   mtas[0].script = { onMail: () => gate }
@@ -136,7 +136,7 @@ test('a connection carries a hundred messages', async (t) => {
   assert.equal(mtas[0].commands.filter(({ line }) => line === 'QUIT').length, 1)
 })
 
-test('an idle connection is ended politely after five seconds', async (t) => {
+test('an idle connection ends with QUIT after five seconds', async (t) => {
   const { mtas, port } = await openHosts(t, [{}])
   const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 1), port })
   await carry('warm@b.example')
@@ -150,7 +150,7 @@ test('an idle connection is ended politely after five seconds', async (t) => {
   assert.equal(mtas[0].commands.at(-1)?.line, 'QUIT')
 })
 
-test('of two hundred and one idle connections the oldest is ended', async (t) => {
+test('the oldest of two hundred and one idle connections is ended', async (t) => {
   await using mta = await openMta({}, 0, '0.0.0.0')
   const zone: Zone = {}
   for (let index = 0; index <= 200; index++) {
@@ -165,12 +165,12 @@ test('of two hundred and one idle connections the oldest is ended', async (t) =>
   assert.equal(mta.connections.opened, 201)
 })
 
-test('a connection that was closed while idle costs nothing, and no other host is asked', async (t) => {
+test('a connection closed while idle costs nothing, and no other host is tried', async (t) => {
   for (const how of ['close', 'reset', '421 4.4.2 Idle for too long'] as const) {
     const { mtas, port } = await openHosts(t, [{}, {}])
     const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port })
     await carry(TO)
-    // The server's end and the next message cross on the way.
+    // The server's close and the next message cross in transit.
     mtas[0].script = { onMail: (_, connection) => (connection === 1 ? how : undefined) }
     const told = await carry('2@b.example')
     assert.deepEqual(told, { host: 'mx1.b.example', tls: null, outcomes: ACCEPTED }, how)
@@ -182,7 +182,7 @@ test('a connection that was closed while idle costs nothing, and no other host i
   }
 })
 
-test('a connection that is known to be closed is not tried', async (t) => {
+test('a connection known to be closed is not used', async (t) => {
   const { mtas, port } = await openHosts(t, [{}])
   mtas[0].script = { onFinalDot: { octets: '250 Ok\r\n', next: 'close' } }
   const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 1), port })
@@ -193,7 +193,7 @@ test('a connection that is known to be closed is not tried', async (t) => {
   assert.deepEqual([mtas[0].received.length, countMail(mtas[0])], [2, 2])
 })
 
-test('an idle connection that answers no more does not make others be tried in turn', async (t) => {
+test('an idle connection that no longer answers does not cause tries of others one after the other', async (t) => {
   const { mtas, port } = await openHosts(t, [{}, {}])
   const timeouts = { replyMs: 1_500 }
   const zone = zoneOf('b.example', 2)
@@ -206,7 +206,7 @@ test('an idle connection that answers no more does not make others be tried in t
 })
 
 for (const count of [1, 2]) {
-  test(`a message that hangs at a host of ${count} keeps nobody from it who is answered there`, async (t) => {
+  test(`a message that hangs at a host of ${count} does not block others that the host answers`, async (t) => {
     const { mtas, port } = await openHosts(t, count === 1 ? [{}] : [{}, {}])
     const timeouts = { replyMs: 1_500 }
     const zone = zoneOf('b.example', count)
@@ -218,14 +218,14 @@ for (const count of [1, 2]) {
     assert.equal((await carry(TO)).host, 'mx1.b.example')
     const hung = await hanging
     assert.deepEqual(hung.outcomes, count === 1 ? ['unsent mail timeout'] : ACCEPTED)
-    // The idle connection is gone: it takes another one.
+    // The idle connection is closed, so it uses another one.
     mtas[0].script = { onMail: (_, connection) => (connection === 2 ? 'close' : undefined) }
     const told = await carry(TO)
     assert.deepEqual(told, { host: 'mx1.b.example', tls: null, outcomes: ACCEPTED })
   })
 }
 
-test('a signal ends what is under way, at every stage, and nothing else', async (t) => {
+test('a signal ends the pending step, at every stage, and nothing else', async (t) => {
   const { mtas, port } = await openHosts(t, [{ extensions: [] }])
   const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 1), port })
   assert.deepEqual((await carry(TO, { signal: AbortSignal.abort() })).outcomes, ['no-route'])
@@ -259,7 +259,7 @@ test('a signal ends what is under way, at every stage, and nothing else', async 
   }
 })
 
-test('a signal ends the wait for a greeting, and no other host is called', async (t) => {
+test('a signal ends the wait for a greeting, and no other host is tried', async (t) => {
   const { mtas, port } = await openHosts(t, [{ greeting: 'hang' }, {}])
   const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port })
   const ending = new AbortController()
@@ -270,7 +270,7 @@ test('a signal ends the wait for a greeting, and no other host is called', async
   assert.equal(mtas[1].connections.opened, 0)
 })
 
-test('closing ends idle connections, and those in use when they are done', async (t) => {
+test('closing ends idle connections, and busy ones when they are done', async (t) => {
   const { mtas, port } = await openHosts(t, [{}])
   const { carrier, carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 1), port })
   const { promise: gate, resolve: open } = Promise.withResolvers<undefined>()

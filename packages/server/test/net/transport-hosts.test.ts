@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import type { Zone } from '#test/peers/dns.ts'
@@ -8,7 +9,7 @@ import { countMail, openHosts, openTransportWorld, zoneOf } from './transport-wo
 
 const TO = 'b@b.example'
 
-test('the preferred host gets the message, and no other is called', async (t) => {
+test('the preferred host gets the message, and no other is contacted', async (t) => {
   const { mtas, port } = await openHosts(t, [{}, {}])
   const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port })
   const told = await carry(TO)
@@ -34,7 +35,7 @@ const passedBy: [what: string, script: MtaScript, raw?: Buffer][] = [
   ['answers the final dot with 421', { onFinalDot: '421 4.3.2 Going down' }],
 ]
 for (const [what, script, raw] of passedBy) {
-  test(`a host that ${what} gives way to the next`, async (t) => {
+  test(`after a host that ${what} the next is tried`, async (t) => {
     const { mtas, port } = await openHosts(t, [script, {}])
     const timeouts = script.greeting === 'hang' ? { greetingMs: 1_500 } : {}
     const zone = zoneOf('b.example', 2)
@@ -46,7 +47,7 @@ for (const [what, script, raw] of passedBy) {
   })
 }
 
-test('a host that refuses connections, and an address of it, give way to the next', async (t) => {
+test('after a host, or one of its addresses, that refuses connections the next is tried', async (t) => {
   const { mtas, port } = await openHosts(t, [{}])
   const zone: Zone = {
     'b.example': { MX: mx('gone.example', 'half.example') },
@@ -68,7 +69,7 @@ const answers: [what: string, script: MtaScript, outcome: string][] = [
   ['a code of no class', { onRcpt: '999 What' }, 'refused rcpt 999 -'],
 ]
 for (const [what, script, outcome] of answers) {
-  test(`${what} is final: no other host is asked`, async (t) => {
+  test(`${what} is final: no other host is tried`, async (t) => {
     const { mtas, port } = await openHosts(t, [script, {}])
     const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port })
     const told = await carry(TO)
@@ -77,7 +78,7 @@ for (const [what, script, outcome] of answers) {
   })
 }
 
-test('outcomes of single recipients pass through unchanged', async (t) => {
+test('outcomes of single recipients are passed on unchanged', async (t) => {
   const replies: Record<string, string> = {
     'no@b.example': '550 5.1.1 No such user',
     'odd@b.example': '999 What',
@@ -98,7 +99,7 @@ test('outcomes of single recipients pass through unchanged', async (t) => {
   assert.deepEqual([countMail(mtas[0]), mtas[0].connections.opened], [1, 1])
 })
 
-test('recipients that a broken connection left unsent do not undo the refusal of another', async (t) => {
+test('recipients left unsent by a broken connection do not undo the refusal of another', async (t) => {
   const { mtas, port } = await openHosts(t, [
     {
       onRcpt: (address) => (address === 'no@b.example' ? '550 5.1.1 No' : undefined),
@@ -113,7 +114,7 @@ test('recipients that a broken connection left unsent do not undo the refusal of
   assert.equal(mtas[1].connections.opened, 0)
 })
 
-test('mail is refused for good when every host refuses us, and deferred when one may not', async (t) => {
+test('mail fails when every host refuses us, and is deferred when one may not', async (t) => {
   const no = { greeting: '554 5.7.1 Not you' }
   const cases: [MtaScript[], string, string][] = [
     [[no, no], 'refused greeting 554 5.7.1', 'mx2.b.example'],
@@ -133,7 +134,7 @@ test('mail is refused for good when every host refuses us, and deferred when one
   }
 })
 
-test('seven hosts that are busy cost five connections', async (t) => {
+test('seven busy hosts cost five connections', async (t) => {
   const busy = Array.from({ length: 7 }, (): MtaScript => ({ greeting: '421 4.3.2 Busy' }))
   const { mtas, port } = await openHosts(t, busy)
   const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 7), port })
@@ -144,7 +145,7 @@ test('seven hosts that are busy cost five connections', async (t) => {
   )
 })
 
-test('a silent host is passed over for half a minute, then tried again', async (t) => {
+test('a silent host is skipped for half a minute, then tried again', async (t) => {
   const { mtas, port } = await openHosts(t, [{ greeting: 'hang' }, {}])
   const timeouts = { greetingMs: 1_500 }
   const world = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port, timeouts })
@@ -157,7 +158,7 @@ test('a silent host is passed over for half a minute, then tried again', async (
   assert.equal((await world.carry(TO)).host, 'mx1.b.example')
 })
 
-test('a server that falls silent within a transaction is not called again at once', async (t) => {
+test('a server that falls silent during a transaction is not tried again at once', async (t) => {
   const { mtas, port } = await openHosts(t, [{ onMail: 'hang' }])
   const timeouts = { replyMs: 1_500 }
   const zone = zoneOf('b.example', 1)
@@ -173,14 +174,17 @@ test('hosts of equal preference share the load', async (t) => {
   const zone: Zone = { 'one.example': { A: ['127.0.0.1'] }, 'two.example': { A: ['127.0.0.2'] } }
   const equal = mx('one.example', 'two.example').map((record) => ({ ...record, preference: 5 }))
   for (let index = 0; index < 40; index++) zone[`b${index}.example`] = { MX: equal }
-  const { carry } = await openTransportWorld(t, { zone, port })
+  let draws = 0
+  const bytes = (length: number) =>
+    createHash('sha256').update(`draw ${++draws}`).digest().subarray(0, length)
+  const { carry } = await openTransportWorld(t, { zone, port, chance: { bytes } })
   for (let index = 0; index < 40; index++) await carry(`b@b${index}.example`)
   const counts = mtas.map(({ transactions }) => transactions.length)
   assert.equal((counts[0] ?? 0) + (counts[1] ?? 0), 40)
   assert.ok(Math.min(...counts) > 5, counts.join(' and '))
 })
 
-test('what DNS says decides before any host is called', async (t) => {
+test('the result of DNS decides before any host is contacted', async (t) => {
   const { mtas, port } = await openHosts(t, [{}])
   const A = ['127.0.0.1']
   const zone: Zone = {
@@ -204,7 +208,7 @@ test('what DNS says decides before any host is called', async (t) => {
   assert.equal(mtas[0].connections.opened, 2)
 })
 
-test('IPv6 is tried where IPv4 leads nowhere', async (t) => {
+test('IPv6 is tried if IPv4 fails', async (t) => {
   const isThere = await new Promise((resolve) => {
     const server = createServer().once('error', () => resolve(false))
     server.listen(0, '::1', () => server.close(() => resolve(true)))

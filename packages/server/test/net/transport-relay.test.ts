@@ -13,7 +13,7 @@ const PASSWORD = 'p%:@/ä ss'
 const CREDENTIALS = `${encodeURIComponent(USER)}:${encodeURIComponent(PASSWORD)}`
 const auth = { user: USER, password: PASSWORD }
 
-test('a relay is given all recipients of a message in one transaction', async (t) => {
+test('a relay gets all recipients of a message in one transaction', async (t) => {
   const { mtas, port } = await openHosts(t, [{}])
   const { carry } = await openTransportWorld(t, { relayUrl: `smtp://127.0.0.1:${port}` })
   const told = await carry(['b@b.example', 'c@c.example', 'd@d.example'])
@@ -27,7 +27,7 @@ test('a relay is given all recipients of a message in one transaction', async (t
   assert.equal(mtas[0].connections.opened, 1)
 })
 
-test('a relay’s refusals of single recipients pass through unchanged', async (t) => {
+test('a relay’s refusals of single recipients are passed on unchanged', async (t) => {
   const onRcpt = (address: string) => (address === TO ? '550 5.1.1 No such user' : undefined)
   const { port } = await openHosts(t, [{ onRcpt }])
   const { carry } = await openTransportWorld(t, { relayUrl: `smtp://127.0.0.1:${port}` })
@@ -35,7 +35,7 @@ test('a relay’s refusals of single recipients pass through unchanged', async (
   assert.deepEqual(outcomes, ['accepted 250', 'refused rcpt 550 5.1.1'])
 })
 
-test('user and password come out of the URL as they were meant, by either mechanism', async (t) => {
+test('user and password are decoded from the URL, for either mechanism', async (t) => {
   for (const mechanisms of ['PLAIN LOGIN', 'LOGIN']) {
     const { mtas, port } = await openHosts(t, [{ auth: { ...auth, mechanisms } }])
     const relayUrl = `smtp://${CREDENTIALS}@127.0.0.1:${port}/`
@@ -67,7 +67,7 @@ test('smtps never falls back to clear text', async (t) => {
   assert.deepEqual([mtas[0].connections.opened, countMail(mtas[0])], [1, 0])
 })
 
-test('a wrong password defers mail, is tried once in a while, and shows in no text', async (t) => {
+test('a wrong password defers mail, is tried only now and then, and is in no text', async (t) => {
   const { mtas, port } = await openHosts(t, [{ auth: { ...auth, password: 'other' } }, { auth }])
   const { carryRaw, pass } = await openTransportWorld(t, {
     relayUrl: `smtp://${CREDENTIALS}@relay.example:${port}`,
@@ -107,14 +107,14 @@ for (const [what, script, outcome] of strangers) {
   })
 }
 
-test('a relay that wants AUTH defers the mail under TLS too', async (t) => {
+test('a relay that requires AUTH defers the mail under TLS too', async (t) => {
   const { port } = await openHosts(t, [{ tls: await mtaTls(), onMail: '530 5.7.0 Log in' }])
   const { carry } = await openTransportWorld(t, { relayUrl: `smtp://127.0.0.1:${port}` })
   const told = await carry(TO)
   assert.deepEqual([told.tls, told.outcomes], ['TLSv1.3', ['unsent mail reply 530']])
 })
 
-test('a relay’s addresses are tried in turn, and asked for once', async (t) => {
+test('a relay’s addresses are tried one after the other, and looked up once', async (t) => {
   const { mtas, port } = await openHosts(t, [{}])
   const { carry, dns, pass } = await openTransportWorld(t, {
     relayUrl: `smtp://Relay.Example.:${port}`,
@@ -129,7 +129,7 @@ test('a relay’s addresses are tried in turn, and asked for once', async (t) =>
   assert.equal(mtas[0].transactions.length, 51)
 })
 
-test('a relay that nobody knows defers the mail', async (t) => {
+test('a relay with an unknown name defers the mail', async (t) => {
   const relayUrl = `smtp://${CREDENTIALS}@relay.invalid`
   const { carry, carryRaw } = await openTransportWorld(t, { relayUrl })
   assert.deepEqual(await carry(TO), { host: 'relay.invalid', tls: null, outcomes: ['no-route'] })
@@ -140,7 +140,7 @@ test('a relay that nobody knows defers the mail', async (t) => {
   )
 })
 
-test('a relay may be a name that only this machine knows', async (t) => {
+test('a relay may have a name that only this machine knows', async (t) => {
   const { port } = await openHosts(t, [{}])
   for (const hasResolver of [false, true]) {
     const { carry } = await openTransportWorld(t, {
@@ -163,7 +163,7 @@ test('a relay may be an IPv6 address', async (t) => {
   assert.deepEqual(await carry(TO), { host: '::1', tls: null, outcomes: ACCEPTED })
 })
 
-test('on the way to another machine a password needs a certificate that is vouched for', async (t) => {
+test('a password for another machine needs a trusted certificate', async (t) => {
   const outside = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .find(({ internal, family }) => !internal && family === 'IPv4')
@@ -184,7 +184,7 @@ test('on the way to another machine a password needs a certificate that is vouch
   }
 })
 
-test('a relay’s URL is read in its parts, and never shown', () => {
+test('a relay’s URL is parsed into its parts, and never shown', () => {
   const none = { credentials: null }
   const cases: [url: string, relay: object][] = [
     ['smtp://relay', { host: 'relay', port: 587, isTlsImplicit: false, ...none }],

@@ -12,10 +12,10 @@ import { countMail, openHosts, openTransportWorld, zoneOf } from './transport-wo
 const TO = 'b@b.example'
 const HOST = 'mailroom.localhost'
 const ACCEPTED = ['accepted 250']
-/** Takes the ClientHello and says nothing. */
+/** Reads the ClientHello and sends nothing. */
 const STALLS: MtaScript = { tls: 'stall', onStartTls: { octets: '220 Go\r\n', next: 'hang' } }
 
-/** Short where the time is meant to run out. */
+/** Short for tests in which the time runs out. */
 function timeoutsFor(script: MtaScript) {
   return script === STALLS ? { handshakeMs: 1_500 } : {}
 }
@@ -28,8 +28,8 @@ before(async () => {
   tls = await mtaTls()
 })
 
-describe('without a promise', () => {
-  test('a certificate that nobody vouches for is good enough', async (t) => {
+describe('without a policy', () => {
+  test('an untrusted certificate is accepted', async (t) => {
     const { mtas, port } = await openHosts(t, [{ tls }])
     const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 1), port })
     for (let round = 1; round <= 2; round++) {
@@ -57,7 +57,7 @@ describe('without a promise', () => {
     ['that the server regrets', () => closesUnderTls(tls), 2],
   ]
   for (const [what, script, connections] of broken) {
-    test(`a handshake ${what} ends in clear text, in the same attempt`, async (t) => {
+    test(`a handshake ${what} is repeated in clear text, in the same attempt`, async (t) => {
       const { mtas, port } = await openHosts(t, [script(), {}])
       const timeouts = timeoutsFor(script())
       const zone = zoneOf('b.example', 2)
@@ -71,7 +71,7 @@ describe('without a promise', () => {
     })
   }
 
-  test('a handshake that fails at a host which wants TLS defers the mail', async (t) => {
+  test('a failed handshake at a host that requires TLS defers the mail', async (t) => {
     const script: MtaScript = { tls: 'garbage', onMail: '530 5.7.0 Must issue STARTTLS first' }
     const { port } = await openHosts(t, [script, script])
     const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port })
@@ -80,7 +80,7 @@ describe('without a promise', () => {
   })
 })
 
-/** Its TLS connection ends when it has been made; a clear one is served. */
+/** Ends a TLS connection after the handshake; serves one in clear text. */
 function closesUnderTls(context: SecureContext): MtaScript {
   let greetings = 0
   return {
@@ -107,7 +107,7 @@ function stsZone(host: string): Zone {
 }
 
 describe('under an enforced policy', () => {
-  test('mail goes to a host that proves its name', async (t) => {
+  test('mail is sent to a host that proves its name', async (t) => {
     const { mtas, port } = await openHosts(t, [{ tls }])
     const { carry } = await openTransportWorld(t, {
       zone: stsZone(HOST),
@@ -148,7 +148,7 @@ describe('under an enforced policy', () => {
     })
   }
 
-  test('no connection is used that was opened without a promise', async (t) => {
+  test('no connection opened without the policy is used', async (t) => {
     const { mtas, port } = await openHosts(t, [{ tls }])
     const { carry } = await openTransportWorld(t, {
       zone: stsZone(HOST),
@@ -164,7 +164,7 @@ describe('under an enforced policy', () => {
     )
   })
 
-  test('a handshake that stalls there does not keep other mail from the host', async (t) => {
+  test('a handshake that stalls there does not delay other mail for the host', async (t) => {
     const { mtas, port } = await openHosts(t, [STALLS])
     const { carry } = await openTransportWorld(t, {
       zone: stsZone(HOST),
@@ -196,7 +196,7 @@ describe('under DANE', () => {
     }
   }
 
-  test('mail goes to a host whose key is named', async (t) => {
+  test('mail is sent to a host with the published key', async (t) => {
     const { port } = await openHosts(t, [{ tls }])
     const zone = daneZone(port, digestOf(own))
     const { carry } = await openTransportWorld(t, { zone, port })
@@ -219,7 +219,7 @@ describe('under DANE', () => {
     })
   }
 
-  test('records that changed are asked of a new connection', async (t) => {
+  test('a new connection uses changed records', async (t) => {
     const { mtas, port } = await openHosts(t, [{ tls }])
     const world = await openTransportWorld(t, { zone: daneZone(port, digestOf(own)), port })
     assert.deepEqual((await world.carry(TO)).outcomes, ACCEPTED)

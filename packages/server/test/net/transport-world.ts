@@ -8,8 +8,9 @@ import { openDirectCarrier, openRelayCarrier } from '#delivery/carrier.ts'
 import type { FetchPolicy } from '#delivery/find-route.ts'
 import { openRouter } from '#delivery/find-route.ts'
 import type { HostCallerOptions } from '#delivery/host-caller.ts'
-import { systemChance } from '#platform/chance.ts'
+import { type Chance, systemChance } from '#platform/chance.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
+import { MINUTE_MS } from '#platform/units.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { type Mta, type MtaScript, openMta } from '#test/peers/mta.ts'
 import { describeOutcomes, RAW } from '#test/smtp/client-world.ts'
@@ -26,9 +27,9 @@ export type TransportWorld = {
   readonly dns: Dns
   /** From a@a.example, to the domain of the first recipient. */
   carry(to: string | readonly string[], changes?: Changes): Promise<Told>
-  /** The same, as the carrier has it. */
+  /** The same, in the form of the carrier. */
   carryRaw(to: string | readonly string[], changes?: Changes): Promise<Carried>
-  /** Turns the clock of routes and of hosts passed over. */
+  /** Moves the clock of routes and of skipped hosts. */
   pass(ms: number): void
 }
 
@@ -36,14 +37,16 @@ export type Changes = Partial<Consignment> & { readonly signal?: AbortSignal }
 
 export type TransportOptions = Partial<HostCallerOptions> & {
   readonly zone?: Zone
-  /** Of direct delivery. */
+  /** Settings of direct delivery. */
   readonly port?: number
-  /** Instead of direct delivery. */
+  /** A relay instead of direct delivery. */
   readonly relayUrl?: string
-  /** False: the relay's name is for the system to find. */
+  /** False: the system resolves the relay's name. */
   readonly hasResolver?: boolean
   readonly allowPrivate?: boolean
   readonly fetchPolicy?: FetchPolicy
+  /** Of routes; the system's unless given. */
+  readonly chance?: Chance
 }
 
 /** Closed with the test. */
@@ -58,17 +61,20 @@ export async function openTransportWorld(
     hasResolver,
     allowPrivate,
     fetchPolicy,
+    chance = systemChance,
     ...caller
   } = options
   const dns = await openDns(zone)
-  const resolver = openResolver({ servers: [dns.server], timeoutMs: 3_000 })
+  // No question is sent twice because the machine was slow to answer.
+  const tries = { timeoutMs: 3_000, firstTryMs: MINUTE_MS }
+  const resolver = openResolver({ servers: [dns.server], ...tries })
   let passedMs = 0
   const tell = () => performance.now() + passedMs
   const clock = { now: () => Date.now(), monotonic: tell, steady: tell }
   const router = openRouter({
     resolver,
     allowPrivate: allowPrivate ?? true,
-    chance: systemChance,
+    chance,
     clock,
     port,
     fetchPolicy: fetchPolicy ?? (async () => ({ kind: 'fault', text: 'not in this test' })),
@@ -133,7 +139,7 @@ export function countMail(mta: Mta): number {
   return mta.commands.filter(({ line }) => line.startsWith('MAIL')).length
 }
 
-/** Resolves once `isTrue`, looking every few milliseconds; fails after a minute. */
+/** Resolves once `isTrue`, polling every few milliseconds; fails after a minute. */
 export async function until(isTrue: () => boolean): Promise<void> {
   const startedMs = performance.now()
   while (!isTrue()) {
@@ -142,7 +148,7 @@ export async function until(isTrue: () => boolean): Promise<void> {
   }
 }
 
-/** Runs `act` for 0 to `count` - 1, so many at once. */
+/** Runs `act` for 0 to `count` - 1, this many at once. */
 export async function inParallel(
   count: number,
   concurrency: number,

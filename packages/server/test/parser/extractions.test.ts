@@ -10,7 +10,7 @@ after(() => pool.close())
 const CODE = 'Your verification code is 482913.'
 const styled = `<p style="color:#333">${CODE}</p>`
 
-test('a thread finds the same as the place that asks', async () => {
+test('a thread finds the same as the main thread', async () => {
   let asked = 0
   const parser = {
     extract: (source: Parameters<typeof pool.extract>[0]) => {
@@ -35,7 +35,7 @@ test('a thread finds the same as the place that asks', async () => {
   assert.equal(asked, 3)
 })
 
-test('what a full queue refuses is found all the same', async () => {
+test('a search that the full queue refuses still returns its result', async () => {
   const parser = { extract: () => Promise.reject(new Error('full')) }
   const extractions = openExtractions(undefined, undefined, parser)
   const message = { id: 'msg_1', direction: 'inbound', subject: '', bodyText: '' } as const
@@ -43,7 +43,7 @@ test('what a full queue refuses is found all the same', async () => {
   assert.equal(found?.codes[0]?.value, '482913')
 })
 
-test('a line of thousands of codes costs by its length', () => {
+test('the cost of a line of thousands of codes grows with its length', () => {
   let spread = 0
   const iterate = String.prototype[Symbol.iterator]
   const count = (codes: number) => {
@@ -60,13 +60,13 @@ test('a line of thousands of codes costs by its length', () => {
     }
     return spread
   }
-  // Ten sources are shown at most, each of a part of a line.
+  // At most ten sources are shown, each with a part of a line.
   assert.ok(count(3_000) <= 40 * 1_000, `${spread} characters were taken apart`)
 })
 
 const BODY = '<p style="color:#333">Your code is <a href="https://a.example/v">4829</a></p>'
 
-test('others have their turn while a long list is looked at, and none is waited for without need', async () => {
+test('a long list yields to other work, and does not yield without need', async () => {
   const extractions = openExtractions()
   let turns = 0
   const count = () => {

@@ -17,9 +17,9 @@ import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { AppError } from '#platform/problem.ts'
 import { openParserPool, type ParserPool } from '#platform/workers/parser-pool.ts'
 
-/** The aim is two seconds, alone. */
+/** The goal is two seconds on an idle machine. */
 const BOMB_MS_MAX = 20_000
-/** Processor time, which a busy machine does not lengthen as it does the lag. */
+/** Processor time, which, unlike the lag, does not grow on a busy machine. */
 const MAIN_MS_MAX = 1_000
 
 describe('the parser pool', () => {
@@ -34,7 +34,7 @@ describe('the parser pool', () => {
     await lazy.close()
   })
 
-  test('a message with attachments is parsed and each attachment read by its listed name', async () => {
+  test('a message with attachments is parsed, and each attachment can be read by its listed name', async () => {
     const raw = messageOf(
       multipart('mixed', 'b', [
         textPart('Hello'),
@@ -55,7 +55,7 @@ describe('the parser pool', () => {
     assert.equal(await pool.readAttachment(raw, 'b.pdf'), null)
   })
 
-  test('bodies with little HTML are made without a thread, all others in one', async () => {
+  test('bodies with little HTML are made without a thread, all others in a thread', async () => {
     const lazy = openParserPool({ workersMax: 0 })
     const little = { body: '<p>Hi <b>you</b></p>', bodyHtml: null, quote: null }
     assert.deepEqual(await lazy.makeBodies(little), bodyParts(little))
@@ -72,7 +72,7 @@ describe('the parser pool', () => {
     await impatient.close()
   })
 
-  test('a message that takes longer than the limit keeps its headers and is one attachment', async () => {
+  test('a message that takes longer than the limit keeps its headers, and the rest is one attachment', async () => {
     const impatient = openParserPool({ timeoutMs: 1 })
     const raw = messageOf(multipart('mixed', 'b', [filePart('a.pdf', new Uint8Array(3_000_000))]))
     const parsed = await impatient.parse(raw)
@@ -89,11 +89,11 @@ describe('the parser pool', () => {
     await impatient.close()
   })
 
-  test('a message that exhausts the memory of a thread costs that thread and nothing else', async () => {
+  test('a message that exhausts the memory of a thread ends only that thread', async () => {
     const small = openParserPool({ heapMib: 16, workersMax: 1, timeoutMs: 10_000 })
     const harmless = messageOf(multipart('mixed', 'b', [textPart('Hello')]))
     assert.equal((await small.parse(harmless)).text, 'Hello')
-    // As many elements as are laid out at all: their tree alone takes more than this heap.
+    // As many elements as are ever laid out: their tree alone exceeds this heap.
     const html = '<p class="a"><b>bold</b></p>\r\n'.repeat(7_400)
     const raw = messageOf(part(html, 'Content-Type: text/html'))
     const parsed = await small.parse(raw)
@@ -104,7 +104,7 @@ describe('the parser pool', () => {
     assert.deepEqual((await pool.parse(raw)).defects, [])
   })
 
-  test('messages beyond the queue are refused, and those in it are parsed in the end', async () => {
+  test('messages beyond the queue are refused, and queued ones are parsed', async () => {
     const narrow = openParserPool({ workersMax: 1, queueMax: 2 })
     const raw = messageOf(multipart('mixed', 'b', [textPart('Hello')]))
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => narrow.parse(raw)))
@@ -120,7 +120,7 @@ describe('the parser pool', () => {
     await narrow.close()
   })
 
-  test('each parse is told with its time and place, and how many wait can be asked', async () => {
+  test('each parse is reported with its duration and place, and the number waiting can be read', async () => {
     const seen: { isInline: boolean; durationMs: number }[] = []
     const watched = openParserPool({ workersMax: 1, onParsed: (parse) => seen.push(parse) })
     await watched.parse(message('From: a@b.example', '', 'Hello'))
@@ -153,7 +153,7 @@ describe('the parser pool', () => {
     assert.equal(child.status, 0)
   })
 
-  test('closing rejects what is under way and everything after it', async () => {
+  test('closing rejects pending and later requests', async () => {
     const closing = openParserPool({ workersMax: 1 })
     const raw = messageOf(multipart('mixed', 'b', [textPart('Hello')]))
     const [underWay, waiting] = [closing.parse(raw), closing.parse(raw)]
@@ -216,7 +216,7 @@ async function measure(pool: ParserPool, raw: Uint8Array) {
   }
 }
 
-/** The longest time between two turns of the event loop that were due every 5 ms. */
+/** The longest delay of the event loop between two timers of 5 ms. */
 function startLagMonitor() {
   let worst = 0
   let last = performance.now()

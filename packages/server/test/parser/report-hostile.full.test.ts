@@ -11,7 +11,7 @@ const pool = openParserPool({ workersMax: 1, timeoutMs: 2_000 })
 after(() => pool.close())
 
 const MIB = 1024 * 1024
-/** Of the processor: what is not linear takes minutes. */
+/** Processor time: a method that is not linear takes minutes. */
 const TIME_MS_MAX = 5_000
 const ENVELOPE = { hasNullSender: true }
 
@@ -76,7 +76,7 @@ test('many recipients in few octets, each with all the words, are read within a 
   assert.ok(cpuTimeMs() - startMs < TIME_MS_MAX)
 })
 
-test('a report that is read where it stands holds up nobody', () => {
+test('a report parsed in the main thread delays nobody', () => {
   const head = HEADS['plain words']
   for (const line of LINES) {
     const text = head + line.repeat(Math.ceil(REPORT_INLINE_BYTES_MAX / line.length))
@@ -89,7 +89,7 @@ test('a report that is read where it stands holds up nobody', () => {
   }
 })
 
-test('no octets make the reader throw', () => {
+test('no octets make the parser throw', () => {
   const samples = [
     standard(['Final-Recipient: rfc822; bob@far.example', 'Action: failed', 'Status: 5.1.1']),
     notice([
@@ -123,7 +123,7 @@ test('no octets make the reader throw', () => {
   )
 })
 
-test('any words in a diagnostic stay on one line and within the bound', () => {
+test('any words in a diagnostic stay on one line and within the limit', () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 3_000, unit: 'binary' }), (words) => {
       const fields = ['Final-Recipient: rfc822; bob@far.example', 'Action: failed', 'Status: 5.0.0']
@@ -153,7 +153,7 @@ test('only the beginning of a large report is read', () => {
   assert.ok(cpuTimeMs() - startMs < TIME_MS_MAX)
 })
 
-test('the pool reads small reports at once and large ones in a thread, alike', async () => {
+test('the pool parses small reports at once and large ones in a thread, with equal results', async () => {
   const text = standard([
     'Final-Recipient: rfc822; bob@far.example',
     'Action: failed',
@@ -165,7 +165,7 @@ test('the pool reads small reports at once and large ones in a thread, alike', a
   assert.deepEqual(await pool.readReport(large, ENVELOPE), readReport(large, ENVELOPE))
 })
 
-test('no more of a large report than is read is copied for a thread', async () => {
+test('only the part of a large report that is parsed is copied to a thread', async () => {
   const large = Buffer.alloc(30 * MIB, 'A\n')
   await pool.readReport(large.subarray(0, MIB), ENVELOPE)
   const before = process.memoryUsage().arrayBuffers
@@ -175,7 +175,7 @@ test('no more of a large report than is read is copied for a thread', async () =
   assert.ok(copied <= 2 * REPORT_BYTES_MAX, `${copied} octets`)
 })
 
-test('what cannot be read in time is no report', async () => {
+test('a report that cannot be parsed in time is no report', async () => {
   const hasty = openParserPool({ workersMax: 1, timeoutMs: 0 })
   try {
     const report = await hasty.readReport(

@@ -52,7 +52,7 @@ describe('hostile HTML', () => {
     })
   }
 
-  test('that defeats its thread is shown by its text, and the next mail is read', async () => {
+  test('that defeats its thread is shown by its text, and the next mail is parsed', async () => {
     const impatient = openParserPool({ timeoutMs: 1 })
     const html = '<p>x <b>y</b></p>'.repeat(5_000)
     const view = await impatient.makeView({ html, text: 'THE TEXT', hasFullLinks: false })
@@ -65,7 +65,7 @@ describe('hostile HTML', () => {
     assert.equal(next.text, 'fine')
   })
 
-  test('text alone, and little of it, needs no thread', async () => {
+  test('a short mail without HTML needs no thread', async () => {
     const lazy = openParserPool({ workersMax: 0 })
     const view = await lazy.makeView({ html: '', text: 'Hello', hasFullLinks: false })
     assert.equal(view.text, 'Hello')

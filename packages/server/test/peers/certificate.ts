@@ -7,7 +7,7 @@ import { makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
 
 const FOLDER_VARIABLE = 'TEST_MAILROOM_CERTIFICATE'
 
-/** Makes it and tells the test processes by the environment. */
+/** Creates it and passes it to the test processes by the environment. */
 export async function makeTestCertificate(): Promise<{ remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-test-tls-'))
   const made = await makeSelfSignedCertificate('mailroom.localhost', Date.now())
@@ -17,7 +17,7 @@ export async function makeTestCertificate(): Promise<{ remove(): Promise<void> }
   return { remove: () => rm(folder, { recursive: true, force: true }) }
 }
 
-/** Settings that name it; none when a test file is run alone, whose services make their own. */
+/** Settings with its path; none when a test file runs alone, whose services create their own. */
 export function certificateSettings(): Record<string, string> {
   const folder = process.env[FOLDER_VARIABLE]
   if (folder === undefined) return {}

@@ -1,4 +1,4 @@
-// A collector of traces: a real HTTP server that takes OTLP in JSON and keeps the spans that it was sent.
+// A collector of traces: a real HTTP server that accepts OTLP in JSON and keeps the spans.
 
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -8,28 +8,28 @@ import { setTimeout as pause } from 'node:timers/promises'
 export type CollectedSpan = {
   readonly traceId: string
   readonly spanId: string
-  /** '' for the first of a trace. */
+  /** '' for the first span of a trace. */
   readonly parentSpanId: string
   readonly name: string
   readonly attributes: Readonly<Record<string, unknown>>
-  /** Of the process that sent it. */
+  /** The process that sent it. */
   readonly resource: Readonly<Record<string, unknown>>
   readonly hasFailed: boolean
   readonly startMs: number
   readonly endMs: number
 }
 
-export type Collector = {
+export type Collector = AsyncDisposable & {
   readonly endpoint: string
   readonly spans: readonly CollectedSpan[]
-  /** All that was sent, as text. */
+  /** All received bodies, as text. */
   readonly text: string
   readonly requests: number
-  /** Requests that wait for an answer which never comes, until who asked goes away. */
+  /** Requests that wait for an answer which never comes, until the client disconnects. */
   readonly hanging: number
-  /** `hang`: it takes requests and never answers. */
+  /** `hang`: it accepts requests and never answers. */
   habit: 'answer' | 'refuse' | 'hang'
-  /** As soon as `find` gives something but undefined. */
+  /** Resolves as soon as `find` returns a value. */
   until<Value>(find: (spans: readonly CollectedSpan[]) => Value | undefined): Promise<Value>
   close(): Promise<void>
 }
@@ -97,11 +97,14 @@ export async function openCollector(): Promise<Collector> {
     },
     async close() {
       server.close()
-      // Refused for good, so that nobody tries again for seconds.
+      // Refused for good, so that the client does not retry for seconds.
       const refused = [...hanging].map((response) => once(response.writeHead(400), 'close'))
       for (const response of hanging) response.end('{}')
       await Promise.all(refused)
       server.closeAllConnections()
+    },
+    [Symbol.asyncDispose]() {
+      return this.close()
     },
   }
   return collector

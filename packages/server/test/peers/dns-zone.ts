@@ -1,10 +1,10 @@
-// What the DNS server of the tests says: its zone as plain values, and these as records and packets.
+// The answers of the DNS server of the tests: its zone as plain values, and their records and packets.
 
 import dnsPacket, { type DecodedPacket, type Answer as ResourceRecord } from 'dns-packet'
 
 /**
- * What a server does instead of answering. The forged kinds send a forger's answer (FORGED_ADDRESS or
- * FORGED_HOST) first and the true one after it: the reader must wait for the second.
+ * A behaviour instead of an answer. The forged kinds send a forged answer (FORGED_ADDRESS or FORGED_HOST) first and
+ * the true one after it: the resolver must wait for the second.
  */
 export type Behaviour =
   | 'servfail'
@@ -12,17 +12,17 @@ export type Behaviour =
   | 'nxdomain'
   /** Never answers. */
   | 'silent'
-  /** Cuts by UDP, answers by TCP. */
+  /** Truncates by UDP, answers by TCP. */
   | 'truncate'
-  /** Cuts by UDP, and takes TCP connections without a word. */
+  /** Truncates by UDP, and accepts TCP connections without answering. */
   | 'truncate-silent'
-  /** Cuts by UDP, and closes TCP connections. */
+  /** Truncates by UDP, and closes TCP connections. */
   | 'truncate-close'
   /** Answers with an empty referral, as a server without recursion does. */
   | 'referral'
-  /** Answers with the right header and rubbish after it. */
+  /** Answers with a valid header and random octets after it. */
   | 'garbage'
-  /** By UDP, the name comes back in lower case with a forged record; TCP is honest. */
+  /** By UDP, each letter of the name comes back in its other case, with a forged record; TCP is honest. */
   | 'forged-case'
   | 'forged-id'
   | 'forged-name'
@@ -40,7 +40,7 @@ export type ZoneName = {
   readonly MX?: Values<{ exchange: string; preference: number }>
   readonly A?: Values<string>
   readonly AAAA?: Values<string>
-  /** Each record a string, or its several strings. */
+  /** Each record is a string, or several. */
   readonly TXT?: Values<string | readonly string[]>
   readonly TLSA?: Values<{
     usage: number
@@ -50,11 +50,11 @@ export type ZoneName = {
   }>
   readonly PTR?: Values<string>
   readonly CNAME?: string
-  /** For the types that name none themselves. */
+  /** The TTL of types that give none themselves. */
   readonly behaviour?: Behaviour
-  /** 300 unless given; of a negative answer too. */
+  /** 300 by default; for negative answers too. */
   readonly ttlSeconds?: number
-  /** Sets AD for this name; the server's own unless given. */
+  /** Sets AD for this name; the server's default otherwise. */
   readonly isAuthenticated?: boolean
   readonly delayMs?: number
 }
@@ -66,7 +66,7 @@ export const RCODES = { servfail: 2, nxdomain: 3, refused: 5 } as const
 export const RECURSES = dnsPacket.RECURSION_AVAILABLE | dnsPacket.RECURSION_DESIRED
 export const TRUNCATED = dnsPacket.TRUNCATED_RESPONSE
 
-/** An answer to `query`, with what `changes` say of it. */
+/** An answer to `query`, with the overrides in `changes`. */
 export function encode(
   query: DecodedPacket,
   changes: Parameters<typeof dnsPacket.encode>[0],
@@ -79,7 +79,7 @@ export function encode(
   })
 }
 
-/** What a name holds of one type. */
+/** The records of one type of a name. */
 export function toRecords(name: string, type: string, entry: ZoneName): ResourceRecord[] {
   const base = { name, ttl: entry.ttlSeconds ?? 300, class: 'IN' } as const
   const { MX, A, AAAA, TXT, TLSA, PTR } = entry
@@ -102,7 +102,7 @@ export function toRecords(name: string, type: string, entry: ZoneName): Resource
   }))
 }
 
-/** RFC 1035 §3.3: a string has 255 octets at most. */
+/** RFC 1035 §3.3: a string has at most 255 octets. */
 function stringsOf(text: string): string[] {
   return text.length <= 255 ? [text] : (text.match(/.{1,255}/gs) ?? [])
 }
@@ -111,7 +111,7 @@ function listed<Value>(values: Values<Value> | undefined): readonly Value[] {
   return values === undefined || typeof values === 'string' ? [] : values
 }
 
-/** What a forger would have the asker believe. */
+/** The answer of the forger. */
 export function forgedRecords(query: DecodedPacket): ResourceRecord[] {
   const [question] = query.questions ?? []
   const base = { name: question?.name ?? '', ttl: 300, class: 'IN' } as const

@@ -1,5 +1,5 @@
-// A DNS server over UDP and TCP on one port of 127.0.0.1, with a zone that tests write and change,
-// and servers' bad habits by name. It follows aliases like a resolver and notes what it was asked.
+// A DNS server over UDP and TCP on one port of 127.0.0.1, with a zone that tests write and change, and faults of
+// servers by name. It follows aliases like a resolver and records the questions.
 
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -23,13 +23,13 @@ export type Asked = { readonly name: string; readonly type: string; readonly by:
 export type Dns = {
   /** For the settings of a resolver: `ip:port`. */
   readonly server: string
-  /** Changes count from the next question on. */
+  /** Changes apply to the next question. */
   zone: Zone
-  /** What AD is where a name does not say. */
+  /** AD for names without their own. */
   isAuthenticated: boolean
   /** In the order of arrival; names in lower case. */
   readonly asked: Asked[]
-  /** How often a name was asked for, of one type or any. */
+  /** The number of questions for a name, of one type or any. */
   countAsked(name: string, type?: string): number
   close(): Promise<void>
 }
@@ -46,7 +46,7 @@ export async function openDns(zone: Zone = {}): Promise<Dns> {
       await peer.listen()
       return peer
     } catch (error) {
-      // The port that UDP was given may be taken for TCP.
+      // TCP may not be available on the port that UDP got.
       await peer.close()
       if (attempt === LISTEN_ATTEMPTS_MAX) throw error
     }
@@ -118,7 +118,7 @@ class Peer implements Dns {
         for (const { bytes } of this.#replies(query, behaviour, 'tcp')) {
           const length = Buffer.alloc(2)
           length.writeUInt16BE(bytes.length)
-          // In two pieces, as the network may deliver it.
+          // In two segments, as the network may deliver it.
           socket.write(Buffer.concat([length, bytes.subarray(0, 5)]))
           socket.write(bytes.subarray(5))
         }
@@ -190,7 +190,7 @@ class Peer implements Dns {
     const honest = { bytes: this.#answer(query, true) }
     switch (behaviour) {
       case 'forged-case':
-        return [{ bytes: forged({ questions: [{ name: name.toLowerCase(), type, class: 'IN' }] }) }]
+        return [{ bytes: forged({ questions: [{ name: swapCase(name), type, class: 'IN' }] }) }]
       case 'forged-id':
         return [{ bytes: forged({ id: (query.id ?? 0) ^ 1 }) }, honest]
       case 'forged-name':
@@ -245,4 +245,14 @@ class Peer implements Dns {
     const room = option?.type === 'OPT' ? option.udpPayloadSize : CLASSIC_UDP_BYTES
     return isUdp && bytes.length > room ? encode(query, { flags: flags | TRUNCATED }) : bytes
   }
+}
+
+/** A spelling that never equals the random one of a query. */
+function swapCase(name: string): string {
+  return [...name]
+    .map((letter) => {
+      const lower = letter.toLowerCase()
+      return letter === lower ? letter.toUpperCase() : lower
+    })
+    .join('')
 }

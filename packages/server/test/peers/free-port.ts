@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * Below the ports that systems hand out for port 0 and for outgoing connections, which could take a port between two
- * lives of the service that it belongs to.
+ * Below the ports that systems assign for port 0 and for outgoing connections, which could take a port between two
+ * runs of its service.
  */
 const FIRST = 10_240
 const COUNT = 22_000

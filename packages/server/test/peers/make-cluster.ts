@@ -1,4 +1,4 @@
-// The files of a new PostgreSQL cluster: copied from those made last time, for `initdb` takes seconds.
+// The files of a new PostgreSQL cluster, copied from the last ones, because `initdb` takes seconds.
 
 import { execFile } from 'node:child_process'
 import { hash, randomBytes } from 'node:crypto'
@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 
 export type Owner = { uid: number; gid: number }
 
-/** Where and for whom; `initdb` is the binary, whose path tells its version. */
+/** Folder and owner; `initdb` is the binary, whose path contains its version. */
 export type ClusterPlan = { home: string; initdb: string; owner: Owner | null }
 
 const CACHE = fileURLToPath(
@@ -19,14 +19,14 @@ const CACHE = fileURLToPath(
 const COLLATION = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US']
 const run = promisify(execFile)
 
-/** Makes `home/data`; the password of its superuser, `postgres`. */
+/** Creates `home/data`; the password of its superuser is `postgres`. */
 export async function makeCluster(plan: ClusterPlan): Promise<string> {
   const kept = join(CACHE, await nameOf(plan))
   const known = await copyCluster(kept, plan.home).catch(() => null)
   if (known !== null) return known
   await rm(join(plan.home, 'data'), { recursive: true, force: true })
   const password = await initialise(plan)
-  // Where nothing can be kept, the next one is made anew.
+  // If nothing can be kept, the next one is created again.
   await keepCluster(plan.home, kept, password).catch(() => {})
   return password
 }
@@ -56,7 +56,7 @@ async function keepCluster(home: string, kept: string, password: string): Promis
     await writeFile(join(next, 'password'), password, { mode: 0o600 })
     await rename(next, kept)
   } finally {
-    // Another run was quicker, or there was no room.
+    // Another run was faster, or there was no space.
     await rm(next, { recursive: true, force: true })
   }
 }

@@ -1,5 +1,5 @@
-// One connection of the receiving server of `mta.ts`: reads commands and content, answers as its
-// script says, and hands over what was sent to the end.
+// One connection of the receiving server of `mta.ts`: reads commands and content, answers by its script, and hands
+// over complete messages.
 
 import type { Socket } from 'node:net'
 import { type SecureContext, TLSSocket } from 'node:tls'
@@ -14,7 +14,7 @@ import {
 
 export type MtaRecord = {
   readonly script: MtaScript
-  /** A message up to its final dot, before that is answered. */
+  /** A message up to its final dot, before the reply. */
   onMessage(message: MtaMessage, reply: string): void
   onCommand(line: string, connection: number): void
   countRcpt(address: string): number
@@ -88,14 +88,14 @@ export class MtaConnection {
     return line
   }
 
-  /** Whether the content is complete; what follows it stays in the input. */
+  /** Whether the content is complete; the octets after it stay in the input. */
   #takeContent(): boolean {
     const content = this.#content ?? []
     const last = content.pop() ?? Buffer.alloc(0)
     const seam = Buffer.concat([last, this.#input])
     const end = seam.indexOf(END)
     if (end === -1) {
-      // Only the last octets can be the beginning of the end: no megabyte is copied twice.
+      // Only the last octets can be the beginning of the end, so that no megabyte is copied twice.
       const cut = Math.max(0, seam.length - END.length)
       content.push(seam.subarray(0, cut), seam.subarray(cut))
       this.#input = Buffer.alloc(0)
@@ -107,7 +107,7 @@ export class MtaConnection {
   }
 
   async #endContent(): Promise<void> {
-    // The first two octets are the CRLF of DATA's own line, in case that the message is empty.
+    // The first two octets are the CRLF of DATA's own line, in case the message is empty.
     const stuffed = Buffer.concat(this.#content ?? []).subarray(2)
     this.#content = null
     const message: MtaMessage = {
@@ -262,7 +262,7 @@ export class MtaConnection {
     const plain = this.#socket
     if (tls === undefined) return
     if (tls === 'stall') {
-      // What a client says then is not for anybody to read as commands.
+      // Later octets of the client are not read as commands.
       plain.removeAllListeners('data')
       plain.on('error', () => {}).resume()
       return
@@ -285,7 +285,7 @@ export class MtaConnection {
     this.#recipients = []
   }
 
-  /** Whether the answer was a positive one. */
+  /** Whether the reply was positive. */
   async #answer(decided: Promise<MtaAnswer>): Promise<boolean> {
     const answer = await decided
     await this.#perform(answer)

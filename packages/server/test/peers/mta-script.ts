@@ -1,4 +1,4 @@
-// What a test may tell the receiving server of `mta.ts` to do, and how it does it to a socket.
+// The behaviours that a test can script for the receiving server of `mta.ts`, and their effect on a socket.
 
 import type { Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
@@ -8,11 +8,11 @@ export type MtaAnswer =
   | string
   | 'close'
   | 'reset'
-  /** Says nothing more and hears nothing more. */
+  /** Sends and reads nothing more. */
   | 'hang'
   | 'endless-lines'
   | 'endless-line'
-  /** Octets as they are. */
+  /** Octets, unchanged. */
   | { readonly octets: string | Uint8Array; readonly next?: MtaAnswer }
   | { readonly delayMs: number; readonly next: MtaAnswer }
   /** A reply octet by octet, each in a segment of its own. */
@@ -24,33 +24,33 @@ type Behaviour<Parameters extends readonly unknown[]> =
 
 export type MtaMessage = {
   readonly reversePath: string
-  /** What followed the path of MAIL. */
+  /** The parameters after the path of MAIL. */
   readonly mailParameters: string
-  /** Those that were accepted. */
+  /** The accepted recipients. */
   readonly recipients: readonly string[]
-  /** Without the stuffed dots, with its last CRLF. */
+  /** Dot-stuffing undone, with its last CRLF. */
   readonly raw: Buffer
   /** The protocol, as `TLSv1.3`, or null. */
   readonly tls: string | null
   /** From SNI. */
   readonly servername: string | null
-  /** From 1, in the order they were opened. */
+  /** From 1, in the order of opening. */
   readonly connection: number
   readonly authUser: string | null
 }
 
-/** What a behaviour leaves out, or answers with undefined, is done as a good server would. */
+/** A well-behaved server, except for the behaviours given here that do not return undefined. */
 export type MtaScript = {
   /** The hostname of the greeting and of EHLO. */
   readonly hostname?: string
-  /** Gets the connection's number, from 1. */
+  /** Called with the connection's number, from 1. */
   readonly greeting?: Behaviour<[connection: number]>
   /** By keyword as EHLO lists them; PIPELINING, 8BITMIME, SMTPUTF8 and ENHANCEDSTATUSCODES by default. */
   readonly extensions?: readonly string[]
   readonly onEhlo?: Behaviour<[name: string]>
   readonly onHelo?: Behaviour<[name: string]>
   readonly onMail?: Behaviour<[reversePath: string, connection: number]>
-  /** `count` is how many times this address was named to this server, from 1. */
+  /** `count` is how many times this address was given to this server, from 1. */
   readonly onRcpt?: Behaviour<[address: string, count: number]>
   readonly onData?: Behaviour<[recipients: readonly string[]]>
   readonly onFinalDot?: Behaviour<[message: MtaMessage, count: number]>
@@ -59,17 +59,17 @@ export type MtaScript = {
   readonly onStartTls?: Behaviour<[]>
   /** Sent in clear text in the segment of the answer to STARTTLS. */
   readonly injected?: string
-  /** Offers STARTTLS: a handshake that succeeds, stalls, is cut or gets rubbish. */
+  /** Offers STARTTLS: a handshake that succeeds, stalls, is cut or gets random octets. */
   readonly tls?: SecureContext | 'stall' | 'close' | 'garbage'
   /** TLS from the first octet. */
   readonly isTlsImplicit?: boolean
   /** Offers AUTH, PLAIN and LOGIN unless `mechanisms` says otherwise. */
   readonly auth?: { readonly user: string; readonly password: string; mechanisms?: string }
-  /** Reads nothing more once it has said 354. */
+  /** Reads nothing more after its 354. */
   readonly isDeafToContent?: boolean
 }
 
-/** Settles a behaviour for what happened. */
+/** The value of a behaviour for an event. */
 export async function decide<Parameters extends readonly unknown[]>(
   behaviour: Behaviour<Parameters> | undefined,
   parameters: Parameters,
@@ -79,7 +79,7 @@ export async function decide<Parameters extends readonly unknown[]>(
   return (await behaviour(...parameters)) ?? otherwise
 }
 
-/** The reply that a client gets in the end, or '' where it gets none. */
+/** The reply that a client gets in the end, or '' if it gets none. */
 export function replyOf(answer: MtaAnswer): string {
   if (typeof answer === 'string') return /^\d/.test(answer) ? answer : ''
   if ('drip' in answer) return answer.drip
@@ -88,8 +88,8 @@ export function replyOf(answer: MtaAnswer): string {
 }
 
 /**
- * Resolves when the answer has been given; never for 'hang' and its like. `plain` is the socket
- * under TLS, or the same one: only it can be reset.
+ * Resolves when the reply was sent; never for 'hang' and similar ones. `plain` is the socket under TLS, or the same
+ * one: only it can be reset.
  */
 export async function perform(answer: MtaAnswer, socket: Socket, plain: Socket): Promise<void> {
   if (typeof answer !== 'string') return performSlowly(answer, socket, plain)
@@ -126,6 +126,7 @@ async function performSlowly(
     return answer.next === undefined ? undefined : perform(answer.next, socket, plain)
   }
   for (const octet of Buffer.from(`${answer.drip}\r\n`)) {
+    if (socket.destroyed) return
     socket.write(Buffer.of(octet))
     await pause(answer.everyMs)
   }

@@ -1,5 +1,5 @@
-// A receiving mail server for tests: a real socket on 127.0.0.1 that behaves well unless its script
-// says otherwise, and keeps what it was sent. None of its code is the service's.
+// A receiving mail server for tests: a real socket on 127.0.0.1 that behaves well unless its script says otherwise,
+// and keeps received messages. It uses none of the service's code.
 
 import { readFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -14,14 +14,14 @@ export type { MtaAnswer, MtaMessage, MtaScript } from './mta-script.ts'
 export type Mta = {
   readonly host: string
   readonly port: number
-  /** Every message that was answered with 2xx, in the order of the answers. */
+  /** Every message that got a 2xx reply, in the order of the replies. */
   readonly transactions: MtaMessage[]
-  /** Every message that came up to its final dot, whatever was answered. */
+  /** Every message that reached its final dot, whatever the reply. */
   readonly received: MtaMessage[]
-  /** Command lines as they came, of all connections. */
+  /** Command lines of all connections, unchanged. */
   readonly commands: { line: string; connection: number }[]
   readonly connections: { opened: number; open: number; maxOpen: number }
-  /** What later connections and commands meet. */
+  /** Applies to later connections and commands. */
   script: MtaScript
   /** Resolves with the accepted messages once there are `count`. */
   waitFor(count: number): Promise<MtaMessage[]>
@@ -100,7 +100,7 @@ function emptyRecord(): Pick<Mta, 'transactions' | 'received' | 'commands' | 'co
 
 let certificate: Promise<Certificate> | undefined
 
-/** For `mailroom.localhost`, signed by itself: that of the test run, or one made now. */
+/** A certificate for `mailroom.localhost`, self-signed: that of the test run, or a new one. */
 export function testCertificate(): Promise<Certificate> {
   const { MAILROOM_TLS_CERT: cert, MAILROOM_TLS_KEY: key } = certificateSettings()
   certificate ??=
@@ -110,7 +110,7 @@ export function testCertificate(): Promise<Certificate> {
   return certificate
 }
 
-/** What `script.tls` takes: the test certificate, or `own`. */
+/** The value for `script.tls`: the test certificate, or `own`. */
 export async function mtaTls(own?: Certificate): Promise<SecureContext> {
   const { certificatePem, privateKeyPem } = own ?? (await testCertificate())
   return createSecureContext({ cert: certificatePem, key: privateKeyPem })

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { createTestDatabase, startPostgres, testPostgresUrl } from './postgres.ts'
 
-test('a test database is a new one with default durability each time', async () => {
+test('a test database is new each time, with default durability', async () => {
   const base = await testPostgresUrl()
   const urls = await Promise.all([createTestDatabase(base), createTestDatabase(base)])
   assert.notEqual(urls[0], urls[1])
@@ -19,7 +19,7 @@ test('a test database is a new one with default durability each time', async () 
   assert.deepEqual(rows, [{ fsync: 'on', sync: 'on' }])
 })
 
-test('a stopped cluster leaves no files and answers no more', async () => {
+test('a stopped cluster leaves no files and does not answer', async () => {
   const cluster = await startPostgres()
   const client = new pg.Client({ connectionString: cluster.url })
   await client.connect()
@@ -33,7 +33,7 @@ test('a stopped cluster leaves no files and answers no more', async () => {
   await assert.rejects(late.connect(), { code: 'ECONNREFUSED' })
 })
 
-test('a cluster goes with its process even when that is killed', async () => {
+test('a cluster ends with its process, even if that is killed', async () => {
   const program = `
     import { startPostgres } from ${JSON.stringify(import.meta.resolve('./postgres.ts'))}
     const { url } = await startPostgres()

@@ -1,5 +1,5 @@
-// A real PostgreSQL for tests: a throwaway cluster on a free port of the loopback interface, with
-// the durability PostgreSQL has by default. Knows nothing of what is stored in it.
+// A real PostgreSQL for tests: a temporary cluster on a free port of the loopback interface, with the default
+// durability of PostgreSQL.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -14,9 +14,9 @@ import { findFreePorts } from './free-port.ts'
 import { makeCluster, type Owner, serverEnvironment } from './make-cluster.ts'
 
 export type TestPostgres = {
-  /** Of the cluster's maintenance database, as superuser. */
+  /** URL of the cluster's maintenance database, as superuser. */
   readonly url: string
-  /** Ends every connection, the server, and its files. A second call waits for the first. */
+  /** Ends every connection and the server, and removes its files. A second call waits for the first. */
   stop(): Promise<void>
 }
 
@@ -30,8 +30,8 @@ const STARTS_MAX = 3
 const run = promisify(execFile)
 
 /**
- * Starts a cluster of its own, about a second. It does not keep the process alive, and should the
- * process die without `stop`, a watchdog stops the server and removes its files.
+ * Starts a new cluster, which takes about a second. It does not keep the process alive; if the process dies without
+ * `stop`, a watchdog stops the server and removes its files.
  */
 export async function startPostgres(): Promise<TestPostgres> {
   const home = await mkdtemp(join(tmpdir(), 'mailroom-postgres-'))
@@ -53,8 +53,8 @@ export async function createTestDatabase(baseUrl?: string): Promise<string> {
 }
 
 /**
- * A database of its own that starts as the one that the runner made for it; an empty one in a test
- * file that runs alone. For whoever does not care how its tables came to be.
+ * A copy of the database that the runner prepared; an empty one in a test file that runs alone. For tests that do not
+ * depend on how the tables were created.
  */
 export async function createPreparedDatabase(): Promise<string> {
   const template = process.env[POSTGRES_TEMPLATE_VARIABLE] ?? 'template1'
@@ -126,13 +126,13 @@ async function startServer(
 ): Promise<TestPostgres> {
   let lastError: unknown
   for (let attempt = 0; attempt < STARTS_MAX; attempt++) {
-    // Between finding a free port and listening on it another program may take it.
+    // Another program may take the port before the server listens on it.
     const [port = 0] = await findFreePorts(1)
     const settings = [
       `port=${port}`,
       'listen_addresses=127.0.0.1',
       'unix_socket_directories=',
-      // A minute, shared among more than a hundred databases, would start two workers each second.
+      // The default of a minute, over more than a hundred databases, would start two workers each second.
       'autovacuum_naptime=10min',
     ]
     const server = spawn(
@@ -143,7 +143,7 @@ async function startServer(
         cwd: home,
         env: serverEnvironment(),
         stdio: ['ignore', 'ignore', 'pipe'],
-        // Ctrl-C in a terminal is for the runner; the server goes after the tests.
+        // Ctrl-C in a terminal is for the runner; the server ends after the tests.
         detached: true,
       },
     )
@@ -161,8 +161,8 @@ async function startServer(
 }
 
 /**
- * A shell that outlives us by a moment: when its standard input ends without a word, this process
- * is gone, killed perhaps, and it cleans up in our place.
+ * A shell that outlives this process by a moment: when its standard input ends without a line, this process is gone,
+ * perhaps killed, and the shell cleans up.
  */
 function watch(server: ChildProcess, home: string): ChildProcess {
   const script = `read -r word && exit 0

@@ -1,5 +1,5 @@
-// The far end of webhooks: a real HTTP or HTTPS server on 127.0.0.1 that answers by a script, with the
-// bad habits of receivers by name, and keeps what it was sent.
+// A receiver of webhooks: a real HTTP or HTTPS server on 127.0.0.1 that answers by a script, with faults of receivers
+// by name, and keeps the requests.
 
 import { once } from 'node:events'
 import {
@@ -19,9 +19,9 @@ export type Received = {
   readonly path: string
   /** Names in lower case. */
   readonly headers: IncomingHttpHeaders
-  /** As it came. */
+  /** The body, unchanged. */
   readonly body: Buffer
-  /** Of performance.now(), when the whole of it was there. */
+  /** Value of performance.now() when the whole request had arrived. */
   readonly atMs: number
 }
 
@@ -30,10 +30,10 @@ export type Answer =
       readonly status?: number
       readonly headers?: Readonly<Record<string, string>>
       readonly body?: string | Buffer
-      /** From the whole request to the answer. */
+      /** Delay from the whole request to the answer. */
       readonly delayMs?: number
     }
-  /** These octets as they are, then the connection is closed. */
+  /** Sends exactly these octets, then closes the connection. */
   | { readonly raw: string }
   | Habit
 
@@ -56,24 +56,24 @@ export type Habit =
   | 'close'
   | 'early'
 
-/** Asked with each request and how many came before it. */
+/** Called with each request and the number of earlier ones. */
 export type Script = (request: Received, index: number) => Answer
 
-export type Receiver = {
+export type Receiver = AsyncDisposable & {
   /** `http://127.0.0.1:<port>` or `https://localhost:<port>`. */
   readonly origin: string
   readonly port: number
-  /** In the order in which they were complete. */
+  /** In the order of completion. */
   readonly requests: readonly Received[]
   readonly connections: { opened: number; open: number; mostOpen: number }
-  /** Octets written to all connections that are closed. */
+  /** Octets written to all closed connections. */
   readonly bytesWritten: number
-  /** From the next request on; of a list the last is repeated for ever. */
+  /** From the next request on; the last of a list is repeated for ever. */
   answer: Answer | readonly Answer[] | Script
-  /** The first request, past or future, that it holds for. */
+  /** Resolves with the first request, past or future, for which the condition holds. */
   waitFor(predicate: (request: Received, index: number) => boolean): Promise<Received>
   waitForCount(count: number): Promise<void>
-  /** As soon as no connection is open. */
+  /** Resolves as soon as no connection is open. */
   waitForQuiet(): Promise<void>
   /** Cuts all connections and refuses new ones until it is started again, on its port. */
   stop(): Promise<void>
@@ -85,11 +85,11 @@ export type ReceiverOptions = {
   certificate?: Certificate
   port?: number
   hostname?: string
-  /** Whether `requests` keep their bodies; told otherwise, only the script sees them. */
+  /** Whether `requests` keep their bodies; otherwise only the script sees them. */
   keepsBodies?: boolean
 }
 
-/** Answers 200 until told otherwise. With a certificate it speaks HTTPS. */
+/** Answers 200 by default. With a certificate it speaks HTTPS. */
 export async function openReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
   const receiver = new Peer(options)
   await receiver.start()
@@ -172,6 +172,10 @@ class Peer implements Receiver {
   }
 
   close(): Promise<void> {
+    return this.stop()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
     return this.stop()
   }
 
@@ -302,7 +306,7 @@ function pour(target: ServerResponse | Socket, chunk: Buffer | string): void {
   fill()
 }
 
-/** RST throws away what the other side has not read: it is given a moment to. */
+/** RST discards data that the other side has not read, so it gets a moment to read. */
 function resetSoon(socket: Socket): void {
   setTimeout(() => socket.resetAndDestroy(), TRICKLE_MS)
 }

@@ -1,5 +1,5 @@
-// A real S3 server for tests, from a package: it checks signatures and keeps objects as files. It can be
-// told to be in trouble.
+// A real S3 server for tests, from a package: it checks signatures and stores objects as files. Tests can make it
+// fail.
 
 import crypto from 'node:crypto'
 import { once } from 'node:events'
@@ -11,26 +11,26 @@ import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
 import type { S3Place } from '#platform/blobs/s3-transport.ts'
 
-/** `cutting`: connections end as soon as they ask; `silent`: no answer ever. */
+/** `cutting`: it closes connections after the request; `silent`: it never answers. */
 export type S3Mood = 'well' | 'cutting' | 'silent' | 'failing' | 'slow-down' | 'full'
 
 export type TestS3 = {
   readonly endpoint: string
-  /** In the bucket that is there. */
+  /** In its bucket. */
   placeAt(prefix: string): S3Place
-  /** Of a service that keeps large messages under this prefix. */
+  /** Settings of a service that keeps large messages under this prefix. */
   envAt(prefix: string): Record<string, string>
   mood: S3Mood
   /** Method and path of each request so far. */
   readonly requests: string[]
   /** The names of all objects under the prefix. */
   namesUnder(prefix: string): Promise<string[]>
-  /** Makes an object look as if it had been stored then. */
+  /** Sets the time of storage of an object. */
   setStoredMs(key: string, storedMs: number): Promise<void>
   close(): Promise<void>
 }
 
-/** What the package has for everybody. */
+/** The access key and the secret that the package has for everybody. */
 const KEY = 'S3RVER'
 const BUCKET = 'mail'
 const OBJECT = '._S3rver_object'
@@ -52,7 +52,7 @@ export async function startS3(): Promise<TestS3> {
   }
   const strict = new S3rver(options)
   await strict.configureBuckets()
-  // It leaves the last slash out of what it expects to be signed: lists would never have been.
+  // The package leaves out the last slash when it checks signatures, so that lists would always fail.
   const lenient = new S3rver({ ...options, allowMismatchedSignatures: true })
   const [answer, answerLists] = [strict.callback(), lenient.callback()]
   const server = createServer((request, response) => {
@@ -109,8 +109,8 @@ export async function startS3(): Promise<TestS3> {
 }
 
 /**
- * The package hides in a list's token where the next page starts, by a cipher that OpenSSL 3 no longer
- * has: DES, which is triple DES with one key three times.
+ * The package encrypts the start of the next page in a list's token with a cipher that OpenSSL 3 no longer has: DES,
+ * which is triple DES with one key three times.
  */
 function giveDes(): void {
   const { createCipheriv, createDecipheriv } = crypto

@@ -1,5 +1,4 @@
-// A sending mail server as far as a listener can tell: a real socket that speaks SMTP line by line,
-// politely or not, as the test says.
+// A sending mail server: a real socket that speaks SMTP line by line, correctly or not, as the test says.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -9,7 +8,7 @@ export type SmtpReply = { code: number; lines: string[] }
 export type Mail = {
   from?: string
   to: string | string[]
-  /** The message; line feeds without carriage return are made CRLF unless it is bytes. */
+  /** The message; bare line feeds become CRLF unless it is bytes. */
   raw: string | Uint8Array
 }
 
@@ -17,16 +16,16 @@ export type Sender = {
   readonly greeting: SmtpReply
   /** Sends a command line and waits for its reply. */
   command(line: string): Promise<SmtpReply>
-  /** Octets as they are, without waiting. */
+  /** Sends octets unchanged, without waiting. */
   write(octets: string | Uint8Array): void
   reply(): Promise<SmtpReply>
-  /** MAIL, RCPT for each, DATA; the reply to the final dot, or the one that ended it earlier. */
+  /** MAIL, RCPT for each, DATA; returns the reply to the final dot, or the one that ended it earlier. */
   send(mail: Mail): Promise<SmtpReply>
   quit(): Promise<void>
   readonly socket: Socket
 }
 
-/** Connects, reads the greeting and says EHLO. */
+/** Connects, reads the greeting and sends EHLO. */
 export async function openSender(port: number, host = '127.0.0.1'): Promise<Sender> {
   const socket = connect({ port, host, noDelay: true })
   const replies = replyReader(socket)

@@ -1,4 +1,4 @@
-// Mail signed by mailauth: by other code than our own signer.
+// Mail signed by mailauth, independent of our own signer.
 
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { sealMessage } from 'mailauth/lib/arc/index.js'
@@ -36,7 +36,7 @@ export type Signing = {
   readonly canonicalization?: string
 }
 
-/** The message with a signature of `sender.example` and selector `s1` on top, unless told otherwise. */
+/** The message with a signature of `sender.example` and selector `s1` on top, by default. */
 export async function signMail(raw: string | Buffer, signing: Signing): Promise<Buffer> {
   const { key, domain = 'sender.example', selector = 's1', maxBodyLength, expires } = signing
   const signer = { signingDomain: domain, selector, privateKey: key.pem }

@@ -1,4 +1,4 @@
-// SQL by a test's own hand, beside whatever else uses the database.
+// SQL of a test, beside other users of the database.
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,7 +9,7 @@ type Settings = { readonly dataDir: string; readonly databaseUrl: string | null 
 /** A file of SQLite, the URL of a PostgreSQL database, or a service with its settings. */
 export type AnyPlace = { readonly place: string } | { readonly settings: Settings }
 
-/** The rows of one statement. */
+/** Runs one statement and returns its rows. */
 export async function runSql(
   at: AnyPlace,
   text: string,
@@ -27,14 +27,14 @@ function placeOf({ dataDir, databaseUrl }: Settings): string {
   return databaseUrl ?? join(dataDir, 'mailroom.db')
 }
 
-/** Tests ask often, and a connection costs the server a process. */
+/** Kept open, because tests query often, and a connection costs the server a process. */
 const pools = new Map<string, pg.Pool>()
 
 function poolOf(connectionString: string): pg.Pool {
   let pool = pools.get(connectionString)
   if (pool === undefined) {
     pool = new pg.Pool({ connectionString, idleTimeoutMillis: 2_000, allowExitOnIdle: true })
-    // Of a server that is killed: the next statement has another connection.
+    // The server may be killed: the next statement opens another connection.
     pool.on('error', () => {})
     pools.set(connectionString, pool)
   }

@@ -12,21 +12,20 @@ import {
   type Place,
   type ServiceProcess,
 } from '#test/scenarios/service-process.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onEachEngine, prepared } from '#test/world.ts'
 import { openStore, silentObserver } from '#wiring/store.ts'
 
 const KEY = 'the-key-of-this-test-0123456789'
 
 onEachEngine('the command line', (engine) => {
-  let place: Place
   let http: string
+  const place = prepared(() => emptyPlace(engine))
   before(async () => {
-    place = await emptyPlace(engine)
     http = (await place.start({ MAILROOM_BOOTSTRAP_API_KEY: KEY }).ready).http
   })
   after(() => place.remove())
 
-  test('an account made by a command has a key that the running service takes at once', async () => {
+  test('an account created by a command has a key that the running service accepts at once', async () => {
     const made = await place.command(
       'account',
       'create',
@@ -44,7 +43,7 @@ onEachEngine('the command line', (engine) => {
     assert.ok(!listed.output.includes(key))
   })
 
-  test('a name is listed without what could steer a terminal', async () => {
+  test('a name is listed without characters that control a terminal', async () => {
     const store = await openStore({
       settings: {
         dataDir: place.dataDir,
@@ -63,7 +62,7 @@ onEachEngine('the command line', (engine) => {
     assert.match(output, / {2}A\?\[31m\?2J\?\?\?name$/m)
   })
 
-  test('a key made by a command works, and is refused as soon as a command revokes it', async () => {
+  test('a key created by a command works, and is refused as soon as a command revokes it', async () => {
     const account = /acc_[0-9a-z]{26}/.exec((await place.command('account', 'list')).output)?.[0]
     const made = await place.command('key', 'create', '--account', account ?? '', '--name', 'new')
     const token = /mr_[0-9A-Za-z]{40}/.exec(made.output)?.[0] ?? ''
@@ -76,7 +75,7 @@ onEachEngine('the command line', (engine) => {
     assert.match(again.output, /no active key/)
   })
 
-  test('a reserved name is handed out by the operator alone', async () => {
+  test('only the operator can assign a reserved name', async () => {
     const client = clientOf(http, KEY)
     const asked = client.inboxes.create({ mailboxName: 'admin' })
     await assert.rejects(asked, { status: 409, code: 'address_taken' })
@@ -107,7 +106,7 @@ onEachEngine('the command line', (engine) => {
     assert.equal(odd.code, 1)
   })
 
-  test('what does not exist or cannot be is told in a line, without a stack', async () => {
+  test('unknown and invalid arguments give a one-line message without a stack', async () => {
     const wrong: [string[], number][] = [
       [['key', 'create', '--account', 'acc_unknown'], 1],
       [['key', 'revoke', 'key_unknown'], 1],
@@ -163,7 +162,7 @@ onEachEngine('mailroom dns', (engine) => {
     assert.doesNotMatch((await place.commandWith(DOMAIN, 'dns')).output, /MAILROOM_INBOX_DOMAIN/)
   })
 
-  test('says that the SPF record needs that of the relay, where there is one', async () => {
+  test('mentions the SPF record of the relay if there is one', async () => {
     const relay = { MAILROOM_DELIVERY: 'relay', MAILROOM_RELAY_URL: 'smtp://relay.example:587' }
     const { code, output } = await place.commandWith({ ...DOMAIN, ...relay }, 'dns', '--zone')
     assert.equal(code, 0, output)
@@ -174,7 +173,7 @@ onEachEngine('mailroom dns', (engine) => {
     assert.doesNotMatch((await place.commandWith(DOMAIN, 'dns')).output, /relay/)
   })
 
-  test('fails with what to set when the key of the secrets is not there', async () => {
+  test('fails without the key of the secrets and names the setting', async () => {
     const given: Record<string, string> =
       engine === 'sqlite' ? {} : { MAILROOM_SECRET_KEY: 'ab'.repeat(32) }
     assert.equal((await place.commandWith({ ...DOMAIN, ...given }, 'dns')).code, 0)
@@ -208,13 +207,13 @@ onEachEngine('mailroom dkim', (engine) => {
   const run = (...args: string[]) => place.commandWith(env, ...args)
   const NAME = 'mr2._domainkey.agents.mail-service.dev'
 
-  test('says that there are no keys before the first is needed', async () => {
+  test('says that there are no keys before the first one is needed', async () => {
     const { code, output } = await run('dkim', 'list')
     assert.equal(code, 0, output)
     assert.match(output, /no keys yet.*mailroom dns/)
   })
 
-  test('does not change to a key that is not in DNS, and prints its record', async () => {
+  test('does not rotate to a key that is not in DNS, and prints its record', async () => {
     const { code, output } = await run('dkim', 'rotate')
     assert.equal(code, 1)
     assert.ok(output.includes(NAME), output)
@@ -230,7 +229,7 @@ onEachEngine('mailroom dkim', (engine) => {
     assert.match(output, /the DNS query for .*nothing was changed/)
   })
 
-  test('changes to the next key a day after DNS has it or by --now, and says what to do then', async () => {
+  test('rotates a day after DNS has the next key, or at once with --now, and says what to do next', async () => {
     const printed = (await run('dkim', 'rotate')).output
     dns.zone = {}
     const record = (await run('dkim', 'rotate')).output.match(/v=DKIM1; k=rsa; p=\S{392}/)?.[0]
@@ -254,7 +253,7 @@ onEachEngine('mailroom dkim', (engine) => {
     assert.match(dnsRecords, /^DKIM +TXT +mr2/m)
   })
 
-  test('has no other key for as long as the old one is published', async () => {
+  test('has no next key while the old one is published', async () => {
     const { code, output } = await run('dkim', 'rotate')
     assert.equal(code, 1)
     assert.match(output, /no next key until 20\S+Z/)
@@ -266,7 +265,7 @@ onEachEngine('mailroom dkim', (engine) => {
     assert.match(output, /no keys for other\.example/)
   })
 
-  test('takes the name of a domain however it is written', async () => {
+  test('accepts the name of a domain in any spelling', async () => {
     const { output } = await run('dkim', 'rotate', 'BÜCHER.example.')
     assert.match(output, /no keys for xn--bcher-kva\.example/)
     const own = await run('dkim', 'rotate', 'Agents.Mail-Service.Dev.')

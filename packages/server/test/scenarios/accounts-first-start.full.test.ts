@@ -16,7 +16,7 @@ import { databasePath } from '#wiring/store.ts'
 const KEY = /mr_[0-9A-Za-z]{40}/
 
 onEachEngine('the start of the service', (engine) => {
-  test('a start that ends at a port in use makes no account; the next one prints a key that works, and the one after it none', async (t) => {
+  test('a start that fails at a port in use creates no account; the next start prints a working key, and later ones print none', async (t) => {
     const place = await emptyPlace(engine)
     t.after(() => place.remove())
     const env = { MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN }
@@ -25,9 +25,9 @@ onEachEngine('the start of the service', (engine) => {
     t.after(() => other.close())
     const { port } = other.address() as AddressInfo
     for (const name of ['MAILROOM_HTTP_PORT', 'MAILROOM_SMTP_PORT']) {
-      const tellFirstAccount = () => assert.fail('a key was told')
+      const announceFirstAccount = () => assert.fail('a key was told')
       const settings = settingsOf(place, { ...env, [name]: String(port) })
-      const failing = openApp(settings, { log: silentLog, tellFirstAccount })
+      const failing = openApp(settings, { log: silentLog, announceFirstAccount })
       await assert.rejects(failing, new RegExp(`EADDRINUSE.*${port}`))
     }
 
@@ -56,13 +56,13 @@ onEachEngine('the start of the service', (engine) => {
     assert.equal(told?.console, `${again}/console/`)
   })
 
-  test('a key is told before it is kept, so that no crash leaves one that nobody knows', async (t) => {
+  test('a key is printed before it is stored, so a crash never leaves a key that nobody knows', async (t) => {
     const place = await emptyPlace(engine)
     t.after(() => place.remove())
     const settings = settingsOf(place)
     const tokens: string[] = []
-    const open = (tellFirstAccount: (made: { token: string }) => void) =>
-      openApp(settings, { log: silentLog, tellFirstAccount })
+    const open = (announceFirstAccount: (made: { token: string }) => void) =>
+      openApp(settings, { log: silentLog, announceFirstAccount })
     const crashing = open(({ token }) => {
       tokens.push(token)
       throw new Error('the power failed')
@@ -89,7 +89,7 @@ onEachEngine('the start of the service', (engine) => {
     )
   })
 
-  test('a configured key and plan are those of the first account, are not printed, and others do not change it', async (t) => {
+  test('a configured key and plan are those of the first account, the key is not printed, and other values later change nothing', async (t) => {
     const place = await emptyPlace(engine)
     t.after(() => place.remove())
     const [key, other] = ['a-key-of-my-own_0123456789', 'the-other-key-0123456789']
@@ -147,7 +147,7 @@ test('a start that cannot use an address or a database names the setting', async
   }
 })
 
-test('until the account is made the service is not ready, and whoever comes early waits', async (t) => {
+test('until the account is created the service is not ready, and early requests wait', async (t) => {
   const place = await emptyPlace('sqlite')
   t.after(() => place.remove())
   const key = 'a-key-of-my-own_0123456789'
@@ -155,8 +155,8 @@ test('until the account is made the service is not ready, and whoever comes earl
   const other = new DatabaseSync(databasePath(settingsOf(place)), { timeout: 5_000 })
   const opening = openApp(settingsOf(place, { MAILROOM_BOOTSTRAP_API_KEY: key }), {
     log: silentLog,
-    tellFirstAccount(_made, { publicUrl }) {
-      // Another process that writes just now: making the account has to wait.
+    announceFirstAccount(_made, { publicUrl }) {
+      // Another process is writing, so creating the account waits.
       other.exec('BEGIN IMMEDIATE')
       told.resolve(publicUrl)
     },
@@ -175,7 +175,7 @@ test('until the account is made the service is not ready, and whoever comes earl
   assert.equal((await fetch(`${http}/ready`)).status, 200)
 })
 
-test('processes that start together on one empty database make one account', async (t) => {
+test('processes that start together on one empty database create one account', async (t) => {
   const place = await emptyPlace('postgres')
   t.after(() => place.remove())
   const processes = Array.from({ length: 2 }, (_, index) =>
@@ -196,7 +196,7 @@ test('processes that start together on one empty database make one account', asy
   await Promise.all(processes.map((service) => service.stop()))
 })
 
-/** For a service in this process, on what is kept at the place. */
+/** Settings of a service in this process, on the data of this place. */
 function settingsOf(place: Place, env: Record<string, string> = {}): Settings {
   const reading = readSettings({
     MAILROOM_DATA_DIR: place.dataDir,

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import type { Mailroom } from '@mailroom/sdk'
+import { test } from 'node:test'
 import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { OPERATOR_TOKEN, onAnyEngine, onEachEngine, opened, openWorld } from '#test/world.ts'
+import {
+  OPERATOR_TOKEN,
+  onAnyEngine,
+  onEachEngine,
+  opened,
+  openWorld,
+  prepared,
+} from '#test/world.ts'
 
 const ROUTES = [
   ['GET', '/admin/accounts'],
@@ -13,10 +19,7 @@ const ROUTES = [
 
 onEachEngine('accounts', (engine) => {
   const world = opened(() => openWorld(engine))
-  let operator: Mailroom
-  before(async () => {
-    operator = world.clientWith(OPERATOR_TOKEN)
-  })
+  const operator = prepared(() => world.clientWith(OPERATOR_TOKEN))
 
   test('a new account has a key that works at once and exactly one default pod', async () => {
     const made = await operator.admin.accounts.create({ name: 'Acme', plan: 'developer' })
@@ -38,7 +41,7 @@ onEachEngine('accounts', (engine) => {
     assert.deepEqual(second, data.slice(1, 2))
   })
 
-  test('name and plan of an account are changed one at a time or together', async () => {
+  test('name and plan of an account are changed separately or together', async () => {
     const { account } = await operator.admin.accounts.create({ name: 'Old', plan: 'free' })
     const renamed = await operator.admin.accounts.update(account.id, { name: 'New' })
     assert.deepEqual(renamed, { ...account, name: 'New' })
@@ -47,7 +50,7 @@ onEachEngine('accounts', (engine) => {
     assert.deepEqual(await operator.admin.accounts.update(account.id, {}), changed)
   })
 
-  test('a larger plan allows more inboxes at once, and a smaller one keeps those there are', async () => {
+  test('a larger plan allows more inboxes at once, and a smaller one keeps existing inboxes', async () => {
     const { id, client } = await world.newAccount('free')
     for (let count = 0; count < 3; count++) await client.inboxes.create()
     assert.equal(await refusal(client.inboxes.create()), '422 inbox_limit_reached')
@@ -70,7 +73,7 @@ onEachEngine('accounts', (engine) => {
     }
   })
 
-  test('a wrong field of an account is named and nothing is stored', async () => {
+  test('an invalid field of an account is named, and nothing is stored', async () => {
     const before = (await operator.admin.accounts.list().page()).total
     const bodies: [object, string][] = [
       [{ plan: 'free' }, 'name'],
@@ -89,7 +92,7 @@ onEachEngine('accounts', (engine) => {
     assert.equal((await operator.admin.accounts.list().page()).total, before)
   })
 
-  test('the operator’s routes refuse whoever is not the operator', async () => {
+  test('the operator’s routes refuse everyone except the operator', async () => {
     for (const [method, path] of ROUTES) {
       for (const authorization of ['', 'Bearer wrong-token', `Bearer ${world.key}`]) {
         const response = await world.fetch(path, { method, headers: { authorization } })
@@ -99,7 +102,7 @@ onEachEngine('accounts', (engine) => {
     }
   })
 
-  test('the operator’s token is no key of an account', async () => {
+  test('the operator’s token is not a key of an account', async () => {
     assert.equal(await refusal(operator.pods.list().page()), '401 unauthorized')
   })
 })

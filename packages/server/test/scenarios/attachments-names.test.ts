@@ -7,7 +7,7 @@ import { deliver } from '#test/scenarios/deliver.ts'
 import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
-/** As written into a quoted string, and as listed. */
+/** As written in a quoted string, and as listed. */
 const NAMES: [written: string, listed: string][] = [
   ['plain.pdf', 'plain.pdf'],
   ['../../etc/passwd', 'passwd'],
@@ -54,7 +54,7 @@ onEachEngine('a file name', (engine) => {
     return deliver(world, await world.inbox(), Buffer.from(raw))
   }
 
-  test('of any kind is listed safe and unique, and its file downloaded by it on both ways', async () => {
+  test('of any kind is listed safe and unique, and both kinds of download use it', async () => {
     const content = (index: number) => `content ${index}`
     const message = await receive(
       NAMES.map(([written], index) => filePart(written, Buffer.from(content(index)))),
@@ -74,10 +74,10 @@ onEachEngine('a file name', (engine) => {
     }
   })
 
-  // The rest is no affair of the database.
+  // The rest does not depend on the database.
   if (engine === 'postgres' && !isLongRun()) return
 
-  test('that looks like a number given to a repeated one is numbered on', async () => {
+  test('that looks numbered does not collide with the number of a repeated name', async () => {
     for (const [written, expected] of [
       [
         ['a.pdf', 'a (2).pdf', 'a.pdf'],
@@ -117,7 +117,7 @@ onEachEngine('a file name', (engine) => {
     assert.equal(await (await fetch(attachments[499]?.url ?? '')).text(), '499')
   })
 
-  test('is read from all the places where programs write it', async () => {
+  test('is read from every place where programs write it', async () => {
     const fields = (...lines: string[]): Part => ({ fields: lines, body: 'x' })
     const { attachments } = await receive([
       fields('Content-Type: application/pdf; name="in-type.pdf"'),
@@ -141,7 +141,7 @@ onEachEngine('a file name', (engine) => {
     )
   })
 
-  test('in a path that names no attachment is not found, and no file is', async () => {
+  test('in a path without such an attachment is not found, and reads no file', async () => {
     const message = await receive([filePart('a.pdf', Buffer.from('x'))])
     const base = `/v1/attachments/${message.id}`
     for (const name of [
@@ -183,7 +183,7 @@ onEachEngine('a file name', (engine) => {
     assert.equal((await get(`${base}/%61%2epdf`)).status, 200)
   })
 
-  /** The path goes onto the wire as it is written here. */
+  /** The path is sent unchanged. */
   function get(path: string): Promise<{ status: number; body: string }> {
     const { hostname, port } = new URL(world.baseUrl)
     return new Promise((resolve, reject) => {

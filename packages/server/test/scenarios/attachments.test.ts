@@ -1,26 +1,23 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { filePart, messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
-import type { Inbox, Message } from '@mailroom/sdk'
+import type { Message } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onAnyEngine, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onAnyEngine, onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 onAnyEngine('an attachment', (engine) => {
   const world = opened(() => openWorld(engine))
-  let inbox: Inbox
-  before(async () => {
-    inbox = await world.inbox()
-  })
+  const inbox = prepared(() => world.inbox())
 
   const receive = (...parts: Part[]) =>
     deliver(world, inbox, messageOf(multipart('mixed', 'mix', [textPart('Text'), ...parts])))
   const urlOf = (message: Message, index = 0) => message.attachments[index]?.url ?? ''
   const octetsOf = async (response: Response) => Buffer.from(await response.arrayBuffer())
 
-  test('has one content, through its signed address, the key, and both', async () => {
+  test('has the same content at its signed URL, with the key, and with both', async () => {
     const content = randomBytes(10_000)
     const message = await receive(filePart('report.pdf', content))
     const url = urlOf(message)
@@ -39,7 +36,7 @@ onAnyEngine('an attachment', (engine) => {
     assert.equal(message.attachments[0]?.sizeBytes, content.length)
   })
 
-  test('is a file and nothing else to a browser', async () => {
+  test('is only ever a download for a browser', async () => {
     const response = await fetch(urlOf(await receive(filePart('a.pdf', Buffer.from('x')))))
     const { headers } = response
     assert.equal(headers.get('content-type'), 'application/pdf')
@@ -60,7 +57,7 @@ onAnyEngine('an attachment', (engine) => {
     ['Grüße.pdf', `attachment; filename="Gr__e.pdf"; filename*=UTF-8''Gr%C3%BC%C3%9Fe.pdf`],
     ['名前.pdf', `attachment; filename="__.pdf"; filename*=UTF-8''%E5%90%8D%E5%89%8D.pdf`],
   ] as const) {
-    test(`called ${name} says so in RFC 6266 form`, async () => {
+    test(`called ${name} has that name in RFC 6266 form`, async () => {
       const message = await receive(filePart(name, Buffer.from('x')))
       const response = await fetch(urlOf(message))
       assert.equal(response.status, 200)
@@ -68,7 +65,7 @@ onAnyEngine('an attachment', (engine) => {
     })
   }
 
-  test('is not sent again to who has it, whichever way it came', async () => {
+  test('is not sent again to a client that has it, whichever URL the client used', async () => {
     const message = await receive(filePart('a.pdf', Buffer.from('content')))
     const first = await fetch(urlOf(message))
     const etag = first.headers.get('etag') ?? ''
@@ -89,7 +86,7 @@ onAnyEngine('an attachment', (engine) => {
     assert.equal(changed.status, 200)
   })
 
-  test('is given in the ranges that were asked for', async () => {
+  test('is given in the requested ranges', async () => {
     const content = Buffer.from(Array.from({ length: 1_000 }, (_, index) => index % 251))
     const message = await receive(filePart('range.bin', content, 'application/octet-stream'))
     const etag = (await fetch(urlOf(message))).headers.get('etag') ?? ''
@@ -145,7 +142,7 @@ onAnyEngine('an attachment', (engine) => {
     assert.equal(beyond.status, 200)
   })
 
-  test('of no octets is a file of no octets', async () => {
+  test('of no octets is an empty file', async () => {
     const message = await receive(filePart('empty.pdf', Buffer.alloc(0)))
     const response = await fetch(urlOf(message))
     assert.deepEqual([response.status, response.headers.get('content-length')], [200, '0'])
@@ -163,7 +160,7 @@ onAnyEngine('an attachment', (engine) => {
     assert.ok((await octetsOf(middle)).equals(content.subarray(9_999_990, 10_000_010)))
   })
 
-  test('that is a message is kept as it stands, and its own files are not listed', async () => {
+  test('that is a message is kept unchanged, and its own files are not listed', async () => {
     const inner = plainMail({ subject: 'Inner', messageId: '<inner@x>', body: 'Inner body.' })
     const part = { fields: ['Content-Type: message/rfc822'], body: inner }
     const message = await receive(part, filePart('after.pdf', Buffer.from('x')))
@@ -179,7 +176,7 @@ onAnyEngine('an attachment', (engine) => {
     assert.deepEqual(lines(Buffer.from(file.content).toString()), lines(inner))
   })
 
-  test('shown within HTML names its content id and place', async () => {
+  test('shown within HTML has its content id and is inline', async () => {
     const image = filePart('i.png', Buffer.from('png'), 'image/png')
     const html = { fields: ['Content-Type: text/html'], body: '<img src="cid:one@x">' }
     const related = multipart('related', 'rel', [
@@ -197,7 +194,7 @@ onAnyEngine('an attachment', (engine) => {
     )
   })
 
-  test('that lies elsewhere is not fetched, nor is anything in the HTML', async () => {
+  test('at another host is not fetched, nor is anything else in the HTML', async () => {
     const seen: string[] = []
     const elsewhere = createServer((request, response) => {
       seen.push(request.url ?? '')
@@ -265,7 +262,7 @@ onAnyEngine('an attachment', (engine) => {
 
 const MINUTE_MS = 60_000
 
-onEachEngine('a signed address', (engine) => {
+onEachEngine('a signed URL', (engine) => {
   const world = opened(() => openWorld(engine))
 
   async function receive(): Promise<Message> {
@@ -295,7 +292,7 @@ onEachEngine('a signed address', (engine) => {
     }
   })
 
-  test('altered in any way is refused with 403 and one body for all', async () => {
+  test('altered in any place is refused with 403 and always the same body', async () => {
     const [message, other] = [await receive(), await receive()]
     const url = urlOf(message)
     const signature = url.searchParams.get('signature') ?? ''
@@ -361,7 +358,7 @@ onEachEngine('a signed address', (engine) => {
     assert.equal((await fetch(url)).status, 200)
   })
 
-  test('with a parameter given twice or malformed is refused like any other', async () => {
+  test('with a repeated or malformed parameter is refused in the same way', async () => {
     const url = urlOf(await receive())
     const wrong = altered(url, (copy) => copy.searchParams.set('signature', 'x'))
     const [, body] = await answerTo(wrong)
@@ -378,14 +375,14 @@ onEachEngine('a signed address', (engine) => {
     assert.deepEqual(await answerTo(bare), [403, body])
   })
 
-  test('with a bad signature is refused to the holder of a key, too', async () => {
+  test('with a bad signature is refused even to the holder of a key', async () => {
     const url = urlOf(await receive())
     url.searchParams.set('signature', 'wrong')
     const headers = { authorization: `Bearer ${world.key}` }
     assert.equal((await answerTo(url, { headers }))[0], 403)
   })
 
-  test('is good for fifteen minutes and not for sixteen', async () => {
+  test('is valid for fifteen minutes and not for sixteen', async () => {
     const message = await receive()
     const url = urlOf(message)
     world.clock.advance(14 * MINUTE_MS)
@@ -400,7 +397,7 @@ onEachEngine('a signed address', (engine) => {
     assert.equal((await fetch(fresh.attachments[0]?.url ?? '')).status, 200)
   })
 
-  test('ends with its inbox', async () => {
+  test('becomes invalid with its inbox', async () => {
     const message = await receive()
     assert.equal((await fetch(urlOf(message))).status, 200)
     await world.client.inboxes.delete(message.inboxId)
@@ -409,7 +406,7 @@ onEachEngine('a signed address', (engine) => {
     assert.equal(JSON.parse(body).error, 'not_found')
   })
 
-  test('opens no other route, and none of another account’s opens what is one’s own', async () => {
+  test('opens no other route, and a URL of another account opens none of one’s own files', async () => {
     const message = await receive()
     const { search } = urlOf(message)
     const paths = [`messages/${message.id}/raw`, `inboxes/${message.inboxId}`, 'pods']
@@ -429,7 +426,7 @@ onEachEngine('a signed address', (engine) => {
     }
   })
 
-  test('outlives the key that read it', async () => {
+  test('outlives the key that requested it', async () => {
     const { id, token } = await world.client.apiKeys.create({ name: 'short-lived' })
     const message = await receive()
     const read = await world.clientWith(token).messages.get(message.id)
@@ -454,7 +451,7 @@ onEachEngine('a signed address', (engine) => {
     assert.equal(signed.status, 200)
   })
 
-  test('refused does not count as a failed authentication', async () => {
+  test('that is refused does not count as a failed authentication', async () => {
     const message = await receive()
     const url = urlOf(message)
     const wrong = altered(url, (copy) => copy.searchParams.set('signature', 'wrong'))

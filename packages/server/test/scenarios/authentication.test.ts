@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import type { Inbox, Message } from '@mailroom/sdk'
-import { type Dns, openDns } from '#test/peers/dns.ts'
+import { test } from 'node:test'
+import type { Message } from '@mailroom/sdk'
+import { openDns } from '#test/peers/dns.ts'
 import { makeSigningKey, signMail } from '#test/peers/signed-mail.ts'
 import { newest } from '#test/scenarios/deliver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { isLongRun } from '#test/size-of.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 const key = makeSigningKey()
 const SPF = { TXT: ['v=spf1 ip4:127.0.0.0/8 ip6:::1 -all'] }
@@ -29,20 +29,11 @@ const ZONE = {
 } as const
 
 onEachEngine('authentication', (engine) => {
-  let world: World
-  let dns: Dns
-  let inbox: Inbox
   const open = (env: Record<string, string> = {}) =>
     openWorld(engine, { env: { MAILROOM_DNS_SERVERS: dns.server, ...env } })
-  before(async () => {
-    dns = await openDns(ZONE)
-    world = await open()
-    inbox = await world.inbox()
-  })
-  after(async () => {
-    await world.close()
-    await dns.close()
-  })
+  const dns = opened(() => openDns(ZONE))
+  const world = opened(() => open())
+  const inbox = prepared(() => world.inbox())
 
   const arrive = async (from: string, raw: string | Buffer): Promise<Message> => {
     const reply = await world.send({ from, to: inbox.address, raw })
@@ -51,7 +42,7 @@ onEachEngine('authentication', (engine) => {
   }
   const forged = (to: string) => plainMail({ to, from: 'The Bank <info@bank.example>' })
 
-  test('of signed mail from where it may come from is shown whole, in lists and events too', async () => {
+  test('of signed mail from a permitted host is shown in full, in lists and events too', async () => {
     const raw = await signMail(plainMail({ to: inbox.address }), { key })
     const { id } = await arrive('ann@sender.example', raw)
     const expected = {
@@ -68,7 +59,7 @@ onEachEngine('authentication', (engine) => {
     assert.deepEqual(event?.message?.authentication, expected)
   })
 
-  test('refuses what the domain of From wants refused, and keeps nothing of it', async () => {
+  test('refuses mail that the policy of the From domain rejects, and keeps nothing of it', async () => {
     const { total } = await world.client.messages.list(inbox.id).page()
     const reply = await world.send({
       from: 'eve@evil.example',
@@ -80,10 +71,10 @@ onEachEngine('authentication', (engine) => {
     assert.equal((await world.client.messages.list(inbox.id).page()).total, total)
   })
 
-  // The rest is no affair of the database.
+  // The rest does not depend on the database.
   if (engine === 'postgres' && !isLongRun()) return
 
-  test('knows whose policy holds for an address with a comment in it', async () => {
+  test("uses the right domain's policy for an address that contains a comment", async () => {
     for (const from of [
       'CEO <ceo@bank.example (x)>',
       'ceo@bank(x).example',
@@ -95,19 +86,19 @@ onEachEngine('authentication', (engine) => {
     }
   })
 
-  test('never verifies what is no address', async () => {
+  test('never verifies a malformed address', async () => {
     const raw = plainMail({ to: inbox.address, from: 'ann.@sender.example' })
     const { authentication } = await arrive('ann@sender.example', raw)
     assert.deepEqual([authentication?.dmarc.result, authentication?.verifiedFrom], ['pass', false])
   })
 
-  test('refuses nothing that only the postmaster is to read', async () => {
+  test('refuses no mail that is only for the postmaster', async () => {
     const to = 'postmaster@mailroom.localhost'
     const reply = await world.send({ from: 'eve@evil.example', to, raw: forged(to) })
     assert.equal(reply.code, 250)
   })
 
-  test('refuses nothing while DNS does not tell', async () => {
+  test('refuses nothing while DNS does not answer', async () => {
     const raw = plainMail({ to: inbox.address, from: 'a@broken.example' })
     const { authentication } = await arrive('a@broken.example', raw)
     assert.deepEqual(
@@ -116,7 +107,7 @@ onEachEngine('authentication', (engine) => {
     )
   })
 
-  test('takes five seconds at most, and the message is there', async () => {
+  test('takes at most five seconds, and then the message is stored', async () => {
     const startMs = performance.now()
     const raw = plainMail({ to: inbox.address, from: 'a@silent.example' })
     const { authentication } = await arrive('a@silent.example', raw)
@@ -125,7 +116,7 @@ onEachEngine('authentication', (engine) => {
     assert.equal(authentication?.dmarc.result, 'temperror')
   })
 
-  test('never verifies a message with two From fields, whichever is good', async () => {
+  test('never verifies a message with two From fields, whichever of them passes', async () => {
     const headers = ['From: The Bank <info@bank.example>']
     const raw = await signMail(plainMail({ to: inbox.address, headers }), { key })
     const { authentication, fromAddr } = await arrive('ann@sender.example', raw)
@@ -136,7 +127,7 @@ onEachEngine('authentication', (engine) => {
     )
   })
 
-  test('never verifies a message whose second From or Subject is hidden from one reader or another', async () => {
+  test('never verifies a message whose second From or Subject only some readers see', async () => {
     const raw = await signMail(plainMail({ to: inbox.address }), { key })
     const signed = raw.toString('latin1')
     const ceo = 'From: The CEO <ceo@sender.example>\r\n'
@@ -155,7 +146,7 @@ onEachEngine('authentication', (engine) => {
     assert.equal((await world.send(replayed)).code, 550)
   })
 
-  test('refuses a forged message in spite of signatures whose keys never come', async () => {
+  test('refuses a forged message even when the keys of its signatures never arrive', async () => {
     const to = inbox.address
     const signatures = await Promise.all(
       ['k0.silent.example', 'k1.silent.example', 'bank.example'].map(async (domain) => {
@@ -167,7 +158,7 @@ onEachEngine('authentication', (engine) => {
     assert.equal((await world.send({ from: 'eve@evil.example', to, raw })).code, 550)
   })
 
-  test('of mail between inboxes here is known without asking', async () => {
+  test('of mail between inboxes of the service needs no DNS', async () => {
     const other = await world.inbox()
     const asked = dns.asked.length
     await world.client.inboxes.send(other.id, { to: inbox.address, subject: 'Inner', body: 'x' })
@@ -185,7 +176,7 @@ onEachEngine('authentication', (engine) => {
     assert.equal(dns.asked.length, asked)
   })
 
-  test('that a message claims to have from here is not in what is downloaded', async () => {
+  test('removes results that a message claims to have from this service', async () => {
     const host = world.settings.smtpHostname
     const [first, last] = ['Received: from x.example\r\n', plainMail({ to: inbox.address })]
     const claim = `Authentication-Results: (really)\r\n ${host.toUpperCase()} 1; dmarc=pass\r\n`
@@ -199,26 +190,21 @@ onEachEngine('authentication', (engine) => {
     await response.arrayBuffer()
   })
 
-  test('is left to others, or not acted on, as the settings say', async () => {
-    const lenient = await open({ MAILROOM_REJECT_DMARC_FAILURES: 'false' })
-    const trusting = await open({ MAILROOM_AUTHENTICATE_INBOUND: 'false' })
-    try {
-      const told = []
-      for (const one of [lenient, trusting]) {
-        const box = await one.inbox()
-        const mail = { from: 'eve@evil.example', to: box.address, raw: forged(box.address) }
-        assert.equal((await one.send(mail)).code, 250)
-        told.push((await newest(one, box)).authentication)
-      }
-      assert.deepEqual([told[0]?.dmarc.result, told[0]?.dmarc.policy], ['fail', 'reject'])
-      assert.equal(told[1], null)
-    } finally {
-      await lenient.close()
-      await trusting.close()
+  test('is left to others, or not enforced, according to the settings', async () => {
+    await using lenient = await open({ MAILROOM_REJECT_DMARC_FAILURES: 'false' })
+    await using trusting = await open({ MAILROOM_AUTHENTICATE_INBOUND: 'false' })
+    const told = []
+    for (const one of [lenient, trusting]) {
+      const box = await one.inbox()
+      const mail = { from: 'eve@evil.example', to: box.address, raw: forged(box.address) }
+      assert.equal((await one.send(mail)).code, 250)
+      told.push((await newest(one, box)).authentication)
     }
+    assert.deepEqual([told[0]?.dmarc.result, told[0]?.dmarc.policy], ['fail', 'reject'])
+    assert.equal(told[1], null)
   })
 
-  test('of mail that is put into the sandbox asks nobody, unless it is signed', async () => {
+  test('of mail injected in the sandbox asks no DNS unless the mail is signed', async () => {
     const asked = dns.asked.length
     const fields = { from: 'a@bank.example', to: [inbox.address], subject: 'By hand', text: 'x' }
     const { data } = await world.client.sandbox.receive(fields)

@@ -1,5 +1,5 @@
-// Mail sent by programs is received as any other and marked with the reason (RFC 3834), and nothing
-// answers it.
+// Mail sent by programs is received like any other and marked with the reason (RFC 3834), and the service answers
+// none of it.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -58,13 +58,13 @@ onAnyEngine('automatic mail', (engine) => {
     assert.equal(message.fromAddr, 'Ann Sender <ann@sender.example>')
   })
 
-  test('that says it in its header and its envelope keeps the reason of the header', async () => {
+  test('with signs in header and envelope has the reason of the header', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ to: inbox.address, headers: ['Auto-Submitted: auto-replied'] })
     assert.equal((await deliver(world, inbox, raw, '')).automaticReason, 'auto-submitted')
   })
 
-  test('is a report where its type says so', async () => {
+  test('is a report if its type says so', async () => {
     const inbox = await world.inbox()
     const headers = ['Content-Type: multipart/report; report-type=delivery-status; boundary=b']
     const body = '--b\n\nThe report.\n--b--'
@@ -72,7 +72,7 @@ onAnyEngine('automatic mail', (engine) => {
     assert.equal(message.automatic, true)
   })
 
-  test('is answered by nobody: no job was queued for all of it', async () => {
+  test('is never answered by the service: no job was queued for any of it', async () => {
     assert.equal(await countRows(world, 'jobs'), 0)
   })
 })
@@ -89,7 +89,7 @@ onEachEngine('an agent that answers everything', (engine) => {
     return (await world.client.events.list(kind).page()).data
   }
 
-  /** Mail comes and is answered, again and again; how often it was. */
+  /** Mail arrives and is answered repeatedly; returns the number of answers. */
   async function exchange(
     inbox: Inbox,
     { header, from, most = TOO_LONG }: { header?: string; from?: string; most?: number },
@@ -120,10 +120,10 @@ onEachEngine('an agent that answers everything', (engine) => {
     ['a list', { header: 'List-Id: <list.sender.example>' }],
     ['the null sender', { from: '' }],
   ] as const
-  // By what a program is known is no affair of the database.
+  // The sign that marks a program does not depend on the database.
   const kinds = engine === 'sqlite' || isLongRun() ? KINDS : KINDS.slice(0, 1)
   for (const [name, mail] of kinds) {
-    test(`stops after ten answers to ${name} in a thread, which is told once`, async () => {
+    test(`stops after ten answers to ${name} in a thread, and one event reports it`, async () => {
       const inbox = await world.inbox()
       const { answers, threadId } = await exchange(inbox, mail)
       assert.equal(answers, 10)
@@ -140,7 +140,7 @@ onEachEngine('an agent that answers everything', (engine) => {
     })
   }
 
-  test('stops after ten answers where three messages come at once and each is answered', async () => {
+  test('stops after ten answers when three messages arrive at once and each is answered', async () => {
     const inbox = await world.inbox()
     const messageId = `<burst.${inbox.id}@sender.example>`
     const outcomes: string[] = []
@@ -165,14 +165,14 @@ onEachEngine('an agent that answers everything', (engine) => {
     assert.equal((await suspectedIn(inbox)).length, 1)
   })
 
-  test('goes on with a person for as long as they like', async () => {
+  test('may answer a person without limit', async () => {
     const inbox = await world.inbox()
     const { answers } = await exchange(inbox, { most: 15 })
     assert.equal(answers, 15)
     assert.deepEqual(await suspectedIn(inbox), [])
   })
 
-  test('is told how long to wait, and is served then', async () => {
+  test('is told how long to wait, and may send again after that', async () => {
     const inbox = await world.inbox()
     const startMs = world.clock.now()
     const { threadId } = await exchange(inbox, { header: 'Precedence: bulk' })
@@ -188,7 +188,7 @@ onEachEngine('an agent that answers everything', (engine) => {
     await send(world, inbox, { threadId })
   })
 
-  test('loses nothing by a refusal: key, read state and limits are as they were', async () => {
+  test('loses nothing by a refusal: key, read state and limits are unchanged', async () => {
     const inbox = await world.inbox()
     const { threadId } = await exchange(inbox, { header: 'Precedence: bulk' })
     const { isRead } = await world.client.threads.get(threadId)
@@ -204,7 +204,7 @@ onEachEngine('an agent that answers everything', (engine) => {
     assert.match(String((await errorOf(response)).fix), /Retry-After/)
     assert.equal((await world.client.threads.get(threadId)).isRead, false)
     assert.equal((await newest(world, inbox)).direction, 'inbound')
-    // The key stands for nothing yet.
+    // The key is still unused.
     await world.client.inboxes.send(
       inbox.id,
       { to: 'bob@friend.example', subject: 'Another', body: 'Hello' },
@@ -212,10 +212,10 @@ onEachEngine('an agent that answers everything', (engine) => {
     )
   })
 
-  test('and another that does so, in one service, stop by themselves', async () => {
+  test('stops on its own when it answers another such agent of the same service', async () => {
     const [ada, bob] = [await world.inbox(), await world.inbox()]
     const sentBy = new Map<string, Map<string, number>>()
-    /** Answers whatever comes, until it is refused. */
+    /** Answers every message until a send is refused. */
     async function answerAll(inbox: Inbox, other: Inbox): Promise<void> {
       const seen = new Set<string>()
       for (;;) {

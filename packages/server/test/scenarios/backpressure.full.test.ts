@@ -9,7 +9,7 @@ import { openSender } from '#test/peers/sender.ts'
 import { OPERATOR_TOKEN, opened, openWorld, plainMail, type World } from '#test/world.ts'
 import { databasePath } from '#wiring/store.ts'
 
-/** With STRAINED_WRITES_MIN no more than one address may have connections. */
+/** STRAINED_WRITES_MIN exceeds the connections that one address may have. */
 const CLIENTS = 12
 const LARGE = Buffer.from(`${plainMail({})}${`${'x'.repeat(998)}\r\n`.repeat(4_000)}`)
 const GUARD_MS = 60_000
@@ -17,7 +17,7 @@ const GUARD_MS = 60_000
 suite('a PostgreSQL whose commits hang', () => {
   const world = opened(() => openWorld('postgres'))
 
-  test('mail is put off before its content, requests before their body, and both go on after', async (t) => {
+  test('mail is deferred before its content, requests before their body, and both are accepted again afterwards', async (t) => {
     const inbox = await world.inbox()
     const lock = await holdWrites(world)
     const begun = Array.from({ length: STRAINED_WRITES_MIN }, () =>
@@ -55,7 +55,7 @@ suite('a PostgreSQL whose commits hang', () => {
     assert.equal(await gauge(world, 'mailroom_smtp_held_bytes'), 0)
   })
 
-  test('mail for one inbox that waits for a row keeps nobody else’s from being stored', async () => {
+  test('mail for one inbox that waits for a row delays no mail for others', async () => {
     const [busy, other] = [
       await world.inbox(),
       await (await world.newAccount()).client.inboxes.create({}),
@@ -79,10 +79,9 @@ suite('a PostgreSQL whose commits hang', () => {
   })
 })
 
-suite('a SQLite that somebody has locked', () => {
-  test('mail is put off at once, not after the wait for the lock, and taken when it is free', async (t) => {
-    const world = await openWorld('sqlite')
-    t.after(() => world.close())
+suite('a SQLite database locked by another program', () => {
+  test('mail is deferred at once, without waiting for the lock, and accepted when it is released', async (t) => {
+    await using world = await openWorld('sqlite')
     const inbox = await world.inbox()
     const lock = await lockDatabase(t, databasePath(world.settings))
     for (const { code } of await Promise.all(
@@ -103,7 +102,7 @@ suite('a SQLite that somebody has locked', () => {
   })
 })
 
-/** Where a large message is refused: at MAIL, RCPT, DATA or after its content. */
+/** The stage at which a large message is refused: MAIL, RCPT, DATA or after its content. */
 async function stageOfRefusal(world: World, to: string): Promise<{ stage: string; code: number }> {
   const sender = await openSender(world.smtpPort)
   try {
@@ -128,7 +127,7 @@ function connect(world: World): Promise<pg.Client> {
   return client.connect().then(() => client)
 }
 
-/** Lets nobody write a message until it is told; reads go on. */
+/** Blocks writes of messages until released; reads continue. */
 async function holdWrites(world: World) {
   const client = await connect(world)
   await client.query('begin')

@@ -59,13 +59,13 @@ onEachEngine('bodies and paths', (engine) => {
     type = 'application/json',
   ) => world.fetch(path, { method, body, headers: { 'content-type': type } })
 
-  // What is no JSON is refused before any database; those that are text must not reach one either.
+  // Invalid JSON is refused before the database; texts of valid JSON must not reach either database.
   const bodies =
     engine === 'sqlite' || isLongRun()
       ? BODIES
       : BODIES.filter(([description]) => /NUL|surrogate|UTF-8/.test(description))
   for (const [description, body] of bodies) {
-    test(`a body ${description} is 400 wherever a body is taken`, async () => {
+    test(`a body ${description} is 400 on every operation with a body`, async () => {
       const { total } = await world.client.pods.list().page()
       for (const [method, path] of [
         ['POST', '/v1/pods'],
@@ -86,7 +86,7 @@ onEachEngine('bodies and paths', (engine) => {
     })
   }
 
-  test('a body of another type is 415, one that is too large 413, and the service goes on', async () => {
+  test('a body of another type is 415, a too large one 413, and the service stays up', async () => {
     for (const type of ['text/plain', 'application/xml', 'multipart/form-data; boundary=x']) {
       const response = send('POST', '/v1/pods', '{}', type)
       assert.equal(await outcomeOf(response), '415 unsupported_media_type')
@@ -96,7 +96,7 @@ onEachEngine('bodies and paths', (engine) => {
     await world.client.pods.list().page()
   })
 
-  test('names that programs use themselves are ordinary names', async () => {
+  test('names used by the language itself are ordinary names', async () => {
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '$ne', '{{x}}']) {
       const pod = await world.client.pods.create({ clientId: name, name })
       assert.deepEqual(await world.client.pods.get(name), pod)
@@ -105,7 +105,7 @@ onEachEngine('bodies and paths', (engine) => {
     assert.equal(Reflect.get({}, 'polluted'), undefined)
   })
 
-  test('a path that climbs, ends early or is not text finds nothing', async () => {
+  test('a path with dot segments, an early end or invalid text finds nothing', async () => {
     const files = `/v1/attachments/${message.id}`
     const paths = [
       `${files}/..%2f..%2fetc%2fpasswd`,
@@ -156,7 +156,7 @@ onEachEngine('bodies and paths', (engine) => {
     assert.equal(await outcomeOf(world.fetch(`${path}x`)), '404 not_found')
   })
 
-  test('a query that makes no sense is 400, and one that is not known is passed over', async () => {
+  test('an invalid query is 400, and an unknown parameter is ignored', async () => {
     const bad = ['limit=', 'limit=1&limit=2', 'offset=%00', 'limit=1%00', 'limit=0x10']
     for (const query of bad) {
       assert.equal(await outcomeOf(world.fetch(`/v1/pods?${query}`)), '400 bad_request', query)

@@ -28,7 +28,7 @@ onEachEngine('bounces', (engine) => {
   })
 
   let number = 0
-  /** A message that the server has taken, from an inbox of its own. */
+  /** A message that the server has accepted, from an inbox of its own. */
   const accepted = async (fields: Parameters<typeof send>[2] = {}) => {
     number += 1
     const inbox = await world.inbox()
@@ -38,10 +38,10 @@ onEachEngine('bounces', (engine) => {
     await settled(world, sent)
     return { inbox, sent, to, reversePath, messageId: sent.providerMessageId }
   }
-  /** The report as the other server sends it; what it is answered. */
+  /** Sends the report as the other server does, and returns the reply. */
   const bounce = async (fields: BouncedMail, from = '') =>
     codesOf(await world.send({ from, to: fields.to, raw: bounceMail(fields) }))
-  /** Once there are so many: with PostgreSQL the log waits for transactions of others. */
+  /** Waits until there are this many: with PostgreSQL the log waits for older transactions. */
   const eventsAbout = async (inboxId: string, count: number): Promise<Event[]> => {
     let events: Event[] = []
     await until(async () => {
@@ -60,21 +60,21 @@ onEachEngine('bounces', (engine) => {
     const line = new RegExp(`^mailroom_reports_total\\{outcome="${outcome}"\\} (\\d+)$`, 'm')
     return Number(line.exec(text)?.[1] ?? 0)
   }
-  /** How much a figure grows meanwhile. */
+  /** The growth of a figure during `run`. */
   const counted = async (outcome: string, run: () => Promise<unknown>) => {
     const beforeIt = await countOf(outcome)
     await run()
     return (await countOf(outcome)) - beforeIt
   }
 
-  test('every recipient’s server is given a return path, whose local part has 64 octets at most', async () => {
+  test('each recipient’s server gets a return path, whose local part has at most 64 octets', async () => {
     const { reversePath } = await accepted()
     assert.match(reversePath, /^b\+[0-9a-z]{26}\.[0-9a-z]{10}@mailroom\.localhost$/)
     const envelopes = world.mta.commands.filter(({ line }) => /^MAIL FROM/i.test(line))
     assert.ok(envelopes.every(({ line }) => !line.includes('<>')))
   })
 
-  test('a hard one fails the message, suppresses its address and is told', async () => {
+  test('a hard bounce fails the message, suppresses its address and causes an event', async () => {
     const { inbox, sent, to, reversePath, messageId } = await accepted()
     assert.equal((await world.client.messages.get(sent.messageId)).status, 'sent')
     assert.equal(await bounce({ to: reversePath, recipient: to, messageId }), '250 2.0.0')
@@ -104,7 +104,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal(await countMessages(world, inbox), 1, 'the report is no message of the inbox')
   })
 
-  test('one is told to webhooks in the same words', async () => {
+  test('a bounce is sent to webhooks with the same content', async () => {
     const receiver = await openReceiver()
     const webhook = await world.client.webhooks.create({
       url: `${receiver.origin}/hook`,
@@ -126,7 +126,7 @@ onEachEngine('bounces', (engine) => {
     ['refusing by policy', '5.7.1', 'policy'],
     ['from a full mailbox', '5.2.2', 'full'],
   ] as const) {
-    test(`one ${name} fails the message and suppresses nobody`, async () => {
+    test(`a bounce of class ${name} fails the message and suppresses nobody`, async () => {
       const { sent, to, reversePath } = await accepted()
       const diagnostic = { soft: '450 Try later', policy: '550 Not you', full: '552 Over quota' }
       const words = `smtp; ${diagnostic[bounceClass].replace(' ', ` ${status} `)}`
@@ -153,7 +153,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal(await countMessages(world, inbox), 1)
   })
 
-  test('one told again is answered alike and changes nothing', async () => {
+  test('a repeated bounce gets the same reply and changes nothing', async () => {
     const { inbox, to, reversePath } = await accepted()
     await bounce({ to: reversePath, recipient: to })
     const events = await eventsAbout(inbox.id, 3)
@@ -168,7 +168,7 @@ onEachEngine('bounces', (engine) => {
     )
   })
 
-  test('a server may fold the case of the return path and write as its daemon', async () => {
+  test('a server may change the case of the return path and send from its daemon', async () => {
     const { sent, to, reversePath } = await accepted()
     const shouted = reversePath.toUpperCase()
     const answer = await bounce({ to: shouted, recipient: to }, 'MAILER-DAEMON@mx.friend.example')
@@ -199,7 +199,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal(await countRows(world, 'postmaster_messages'), 0)
   })
 
-  test('a report of an address that the message never went to is ignored', async () => {
+  test('a report about an address that was not a recipient is ignored', async () => {
     const { sent, reversePath, messageId } = await accepted()
     const growth = await counted('unknown_recipient', () =>
       bounce({ to: reversePath, recipient: 'eve@friend.example', messageId }),
@@ -254,7 +254,7 @@ onEachEngine('bounces', (engine) => {
     await world.send({ from: '', to: reversePath, raw })
     assert.equal((await deliveriesOf(world, sent))[0]?.status, 'complained')
     assert.deepEqual([await suppressionOf(to), await suppressionOf(cc)], [null, null])
-    // To the victim alone, a report of its server counts for all that it says.
+    // A report to the return path of one recipient counts in full.
     const alone = await send(world, inbox, { to: cc })
     const { reversePath: path } = await arrived(world, alone)
     await settled(world, alone)
@@ -280,7 +280,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal((await deliveryOf(world, sent)).status, 'accepted')
   })
 
-  test('a person who writes to the return path is heard, too', async () => {
+  test('a person’s mail to the return path reaches the inbox, too', async () => {
     const { inbox, to, reversePath } = await accepted()
     const raw = plainMail({ from: to, to: reversePath, body: 'Thanks!' })
     assert.equal((await world.send({ from: to, to: [reversePath, inbox.address], raw })).code, 250)
@@ -289,7 +289,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal(await countMessages(world, inbox), 2, 'once for the inbox')
   })
 
-  test('a report that goes to an inbox as well is a report and a message', async () => {
+  test('a report addressed to an inbox as well is both a report and a message', async () => {
     const { inbox, sent, to, reversePath } = await accepted()
     const raw = bounceMail({ to: reversePath, recipient: to })
     assert.equal((await world.send({ from: '', to: [reversePath, inbox.address], raw })).code, 250)
@@ -297,11 +297,11 @@ onEachEngine('bounces', (engine) => {
     assert.equal(await countMessages(world, inbox), 2)
   })
 
-  test('one that overtakes the record of our own outcome waits for it', async () => {
+  test('a bounce that arrives before our own outcome is recorded waits for it', async () => {
     const inbox = await world.inbox()
     const to = 'quick@friend.example'
     const answered = Promise.withResolvers<string>()
-    // The report is sent while our client still waits for the reply to the final dot.
+    // The report is sent while our client waits for the reply to the final dot.
     world.mta.script = {
       ...world.mta.script,
       onFinalDot(message) {
@@ -320,7 +320,7 @@ onEachEngine('bounces', (engine) => {
     )
   })
 
-  test('one of a recipient whose server puts it off is taken, changes nothing of it and all of others', async () => {
+  test('a bounce of a deferred recipient is accepted and changes only the other recipients', async () => {
     const inbox = await world.inbox()
     const [to, cc] = ['grey@friend.example', 'white@friend.example']
     let path = ''
@@ -346,7 +346,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal((await world.client.messages.get(sent.messageId)).status, 'pending')
   })
 
-  test('one of a recipient that is being tried is to be sent again', async () => {
+  test('a bounce of a recipient during an attempt is deferred', async () => {
     const inbox = await world.inbox()
     const to = 'slow@friend.example'
     const tried = Promise.withResolvers<string>()
@@ -369,7 +369,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal((await deliveryOf(world, sent)).status, 'bounced')
   })
 
-  test('one of a mailbox that mail was passed on to is soft, whatever is said of that mailbox', async () => {
+  test('a bounce of a mailbox to which mail was forwarded is soft, whatever its code', async () => {
     const { sent, to, reversePath } = await accepted()
     const left = { recipient: 'left@other.example', originalRecipient: to }
     assert.equal(await bounce({ to: reversePath, ...left }), '250 2.0.0')
@@ -379,7 +379,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal(await suppressionOf(left.recipient), null)
   })
 
-  test('one of an inbox here, which others passed its own mail back to, changes nothing', async () => {
+  test('a bounce of an inbox of the service, to which others forwarded its own mail, changes nothing', async () => {
     const { inbox, sent, to, reversePath } = await accepted()
     const growth = await counted('ignored', () =>
       bounce({
@@ -394,7 +394,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal((await deliveryOf(world, sent)).status, 'accepted')
   })
 
-  test('is none that a stranger writes with a null sender in the header only', async () => {
+  test('a stranger’s mail with a null sender only in the header is no bounce', async () => {
     const { inbox, sent, to, reversePath } = await accepted()
     const raw = plainMail({
       from: 'Bob <bob@friend.example>',
@@ -414,7 +414,7 @@ onEachEngine('bounces', (engine) => {
     )
   })
 
-  test('a token of one account changes nothing of another', async () => {
+  test('a token of one account changes nothing in another', async () => {
     const mine = await accepted()
     const foreign = await world.newAccount()
     const inbox = await foreign.client.inboxes.create({})
@@ -459,7 +459,7 @@ onEachEngine('bounces', (engine) => {
     await sender.quit()
   })
 
-  test('nothing that is received is answered, and nothing goes to the null sender', () => {
+  test('no received report is answered, and nothing is sent to the null sender', () => {
     const commands = world.mta.commands.map(({ line }) => line)
     assert.ok(commands.every((line) => !/^(MAIL FROM|RCPT TO):<>/i.test(line)))
     assert.ok(commands.every((line) => !/^RCPT TO:<mailer-daemon/i.test(line)))
@@ -481,7 +481,7 @@ onEachEngine('return paths of custom domains', (engine) => {
     return { inbox, sent, to, reversePath }
   }
 
-  test('are on the domain, and take bounces there', async () => {
+  test('are on the domain and accept bounces there', async () => {
     const { sent, to, reversePath } = await accepted('ada')
     assert.match(reversePath, /^b\+[0-9a-z]{26}\.[0-9a-z]{10}@agents\.example$/)
     const raw = bounceMail({ to: reversePath, recipient: to })
@@ -491,20 +491,20 @@ onEachEngine('return paths of custom domains', (engine) => {
     assert.equal((await world.client.messages.get(sent.messageId)).status, 'failed')
   })
 
-  test('take what is no report as mail for the inbox', async () => {
+  test('accept ordinary mail for the inbox', async () => {
     const { inbox, reversePath } = await accepted('cid')
     const raw = plainMail({ to: reversePath, headers: ['Auto-Submitted: auto-replied'] })
     assert.equal((await world.send({ from: '', to: reversePath, raw })).code, 250)
     assert.equal(await countMessages(world, inbox), 2)
   })
 
-  test('that are forged there are accepted and dropped', async () => {
+  test('that are forged are accepted and dropped', async () => {
     const to = 'b+guess@agents.example'
     const raw = bounceMail({ to, recipient: 'bob@friend.example' })
     assert.equal((await world.send({ from: '', to, raw })).code, 250)
   })
 
-  test('abuse@ of the domain takes complaints, and leaves the rest to its inbox or the operator', async () => {
+  test('leave abuse@ of the domain to complaints, and its other mail to its inbox or the operator', async () => {
     const { sent, reversePath } = await accepted('eve')
     const to = 'abuse@agents.example'
     const complained = complaintMail({ to, mailFrom: reversePath })
@@ -523,7 +523,7 @@ onEachEngine('return paths of custom domains', (engine) => {
     assert.equal(await countMessages(world, inbox), 1)
   })
 
-  test('are on the inbox domain while the domain’s own mail goes elsewhere', async () => {
+  test('are on the inbox domain while the custom domain’s MX leads elsewhere', async () => {
     const domain = await world.client.domains.create({ domain: 'sends.example' })
     publish(world.dns, domain)
     const verified = await world.client.domains.verify(domain.id)

@@ -36,12 +36,12 @@ before(async () => {
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-/** Where the two files are named, and how one pair takes the place of another. */
+/** The paths of the two files, and how one pair replaces another. */
 async function openFiles(pair: Certificate) {
   const place = await mkdtemp(join(folder, 'live-'))
   const files = { cert: join(place, 'fullchain.pem'), key: join(place, 'privkey.pem') }
   let count = 0
-  /** As ACME clients do: a new file, and the link that named the old one names it. */
+  /** As ACME clients do: a new file, and a link switched to it. */
   const link = async (name: string, text: string) => {
     const [file, draft] = [join(place, `archive-${count++}.pem`), join(place, 'draft')]
     await writeFile(file, text)
@@ -71,7 +71,7 @@ function recordingLog() {
   return { log, lines, about: () => lines.filter((line) => /certificate/.test(line)) }
 }
 
-/** What a client that says STARTTLS is shown. */
+/** The certificate that a client sees after STARTTLS. */
 async function shownTo(sender: Sender): Promise<string> {
   assert.equal((await sender.command('STARTTLS')).code, 220)
   sender.socket.removeAllListeners('data')
@@ -91,12 +91,11 @@ async function shown(port: number): Promise<string> {
 const fingerprint = ({ certificatePem }: Certificate) =>
   new X509Certificate(certificatePem).fingerprint256
 
-test('a renewed certificate is shown without a restart, also on connections that were open', async (t) => {
+test('a renewed certificate is used without a restart, even on open connections', async () => {
   const { files, put } = await openFiles(first)
   const env = { MAILROOM_TLS_CERT: files.cert, MAILROOM_TLS_KEY: files.key }
   const { log, about } = recordingLog()
-  const world = await openWorld('sqlite', { env, log })
-  t.after(() => world.close())
+  await using world = await openWorld('sqlite', { env, log })
   assert.equal(await shown(world.smtpPort), fingerprint(first))
   const open = await openSender(world.smtpPort)
   await put(second)
@@ -110,7 +109,7 @@ test('a renewed certificate is shown without a restart, also on connections that
   ])
 })
 
-test('files that are no good change nothing, are told of once, and are taken when they are mended', async (t) => {
+test('bad files change nothing, are reported once, and are used when they are repaired', async (t) => {
   const { files, put } = await openFiles(first)
   const { log, lines } = recordingLog()
   const settings = { tlsFiles: files, dataDir: folder, smtpHostname: NAME }
@@ -140,7 +139,7 @@ test('files that are no good change nothing, are told of once, and are taken whe
   assert.notEqual(tls.current(), before)
 })
 
-test('files are looked at by themselves, and say what is wrong with them once', async (t) => {
+test('files are checked periodically, and a fault is reported once', async (t) => {
   const { files, put } = await openFiles(first)
   const { log, lines } = recordingLog()
   const settings = { tlsFiles: files, dataDir: folder, smtpHostname: NAME }

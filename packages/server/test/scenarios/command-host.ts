@@ -1,5 +1,5 @@
-// Commands of the program, run to their ends one after the other in a process that stays: loading the
-// program costs more than most of them do. One that ends the process by itself has a new one after it.
+// Commands of the program, run one after the other in one lasting process, because loading the program costs more
+// than most of them do. A command that ends the process is followed by a new process.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -13,7 +13,7 @@ export type HostedCommand = {
 
 export type CommandEnd = {
   code: number | null
-  /** All that was written, as it came. */
+  /** All output, unchanged. */
   output: string
   stdout: string
   stderr: string
@@ -26,7 +26,7 @@ export class CommandHost {
   #child: ChildProcess | null = null
   #last: Promise<unknown> = Promise.resolve()
 
-  /** With these settings and no others. */
+  /** With only these settings. */
   run(command: HostedCommand): Promise<CommandEnd> {
     const ended = this.#last.then(() => this.#runNext(command))
     this.#last = ended.catch(() => {})
@@ -75,7 +75,7 @@ export class CommandHost {
   #start(): ChildProcess {
     const { NODE_COMPILE_CACHE = '', PATH = '' } = process.env
     const child = spawn(process.execPath, [HOST], {
-      // Not in the checkout, whose `.env` would count.
+      // Not in the checkout, whose `.env` would be read.
       cwd: tmpdir(),
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: { PATH, NODE_COMPILE_CACHE, COMMAND_HOST_MARK: this.#mark },
@@ -85,12 +85,12 @@ export class CommandHost {
   }
 }
 
-/** For all tests of this process: each command is told where it works. */
+/** Shared by all tests of this process: each command is given its settings. */
 export const sharedCommands = new CommandHost()
 
 type Referable = { ref(): unknown; unref(): unknown }
 
-/** Between its commands it ends with the test file, which leaves it without a channel. */
+/** Between commands the child does not keep the process of the tests alive, and ends with it. */
 function setKeepsAlive(child: ChildProcess, keeps: boolean): void {
   for (const handle of [child, child.channel, child.stdout, child.stderr]) {
     if (!isReferable(handle)) continue

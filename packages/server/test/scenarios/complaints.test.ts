@@ -38,7 +38,7 @@ onEachEngine('complaints', (engine) => {
         raw: complaintMail(fields),
       }),
     )
-  /** Once there are so many: with PostgreSQL the log waits for transactions of others. */
+  /** Waits until there are this many: with PostgreSQL the log waits for older transactions. */
   const kindsOf = async (inboxId: string, count: number) => {
     let kinds: (string | string[])[] = []
     await until(async () => {
@@ -67,7 +67,7 @@ onEachEngine('complaints', (engine) => {
     ],
   ]
   for (const [how, fieldsOf] of ways) {
-    test(`${how} suppress the recipient and are told`, async () => {
+    test(`${how} suppress the recipient and cause an event`, async () => {
       const mail = await accepted()
       const mailsBefore = await countRows(world, 'postmaster_messages')
       assert.equal(await complain(fieldsOf(mail)), '250 2.0.0')
@@ -89,7 +89,7 @@ onEachEngine('complaints', (engine) => {
     })
   }
 
-  test('that are none, since they say “not spam”, change nothing', async () => {
+  test('that say “not spam” change nothing', async () => {
     const { inbox, sent, reversePath } = await accepted()
     await complain({ to: reversePath, feedbackType: 'not-spam' })
     await complain({ to: ABUSE, mailFrom: reversePath, feedbackType: 'not-spam' })
@@ -97,7 +97,7 @@ onEachEngine('complaints', (engine) => {
     assert.deepEqual(await kindsOf(inbox.id, 1), ['message.sent'])
   })
 
-  test('of mail that nobody here sent, and bounces, are left to the operator at abuse@', async () => {
+  test('about mail that the service did not send, and bounces, are left to the operator at abuse@', async () => {
     const { sent, to, messageId, mark } = await accepted()
     const mailsBefore = await countRows(world, 'postmaster_messages')
     const left = [
@@ -124,7 +124,7 @@ onEachEngine('complaints', (engine) => {
     assert.equal((await deliveryOf(world, sent)).status, 'accepted')
   })
 
-  test('of somebody at abuse@ who has a message to several are believed for their own domain', async () => {
+  test('to abuse@ about a message to several recipients count for the complainer’s own domain', async () => {
     world.dns.zone = {
       ...world.dns.zone,
       'other.example': {
@@ -152,7 +152,7 @@ onEachEngine('complaints', (engine) => {
     assert.equal(data[0]?.type, 'complaint')
   })
 
-  test('of one of several at a provider, which any of them could have written, suppress nobody', async () => {
+  test('from a provider with several of the recipients suppress nobody, because any of them could have written it', async () => {
     world.dns.zone = {
       ...world.dns.zone,
       'provider.example': {
@@ -174,7 +174,7 @@ onEachEngine('complaints', (engine) => {
     assert.equal((await world.client.suppressions.list({ address: cc }).page()).total, 0)
   })
 
-  test('answered by a program of theirs are no complaints of ours', async () => {
+  test('that another service acknowledges automatically are mail for the inbox', async () => {
     const { inbox, sent, reversePath, to } = await accepted()
     const raw = plainMail({
       from: 'Complaints <complaints@bank.example>',
@@ -189,7 +189,7 @@ onEachEngine('complaints', (engine) => {
     assert.equal(await countMessages(world, inbox), 2, 'it is mail')
   })
 
-  test('at postmaster are mail for the operator', async () => {
+  test('to postmaster are mail for the operator', async () => {
     const { sent, reversePath } = await accepted()
     const mailsBefore = await countRows(world, 'postmaster_messages')
     const to = 'postmaster@mailroom.localhost'

@@ -26,7 +26,7 @@ suite('the console is served', () => {
   const get = (path: string, init: RequestInit = {}) =>
     fetch(`${world.baseUrl}${path}`, { redirect: 'manual', ...init })
 
-  /** The path as it is written, which fetch would put in order. */
+  /** The path as written, which fetch would normalise. */
   function statusOf(path: string): Promise<number | undefined> {
     const { port, hostname } = new URL(world.baseUrl)
     return new Promise((resolve, reject) => {
@@ -38,7 +38,7 @@ suite('the console is served', () => {
     })
   }
 
-  test('and told to be missing as long as it is not built', async () => {
+  test('and is reported as missing until it is built', async () => {
     const answer = await get('/console/')
     assert.equal(answer.headers.get('retry-after'), '1')
     assert.equal(await outcomeOf(answer), '503 service_unavailable')
@@ -49,7 +49,7 @@ suite('the console is served', () => {
     assert.deepEqual([root.status, root.headers.get('location')], [302, '/docs'])
   })
 
-  test('from then on without a restart', async () => {
+  test('and appears once built, without a restart', async () => {
     const assets = join(folder, 'dist', 'assets')
     await mkdir(assets, { recursive: true })
     await writeFile(join(folder, 'secret.txt'), 'secret')
@@ -66,7 +66,7 @@ suite('the console is served', () => {
     assert.equal(await answer.text(), PAGE)
   })
 
-  test('its page for every path that is no file, and never in the place of a script', async () => {
+  test('as its page for every path that is no file, but never instead of a script', async () => {
     for (const path of ['', 'inboxes', 'inboxes/inb_1/threads/thr_1', 'pair?code=BCDF-GHJK']) {
       const answer = await get(`/console/${path}`)
       assert.equal(answer.status, 200, path)
@@ -77,7 +77,7 @@ suite('the console is served', () => {
     assert.equal(await outcomeOf(get('/console/assets/none-00000000.js')), '404 not_found')
   })
 
-  test('under a policy that lets nothing in from elsewhere and no script into the page', async () => {
+  test('with a policy that blocks other hosts and scripts within the page', async () => {
     for (const path of ['/console/', '/console/assets/app-0A1B2C3D.js']) {
       const { headers } = await get(path)
       const policy = headers.get('content-security-policy') ?? ''
@@ -90,7 +90,7 @@ suite('the console is served', () => {
     }
   })
 
-  test('packed as the browser takes it, and for good where the name says what it holds', async () => {
+  test('compressed as the browser accepts it, and cached for good where the name has a hash', async () => {
     const path = '/console/assets/app-0A1B2C3D.js'
     const encodings = new Map([
       ['gzip, br', 'br'],
@@ -114,7 +114,7 @@ suite('the console is served', () => {
     assert.equal(plain.headers.get('content-type'), 'text/css; charset=utf-8')
   })
 
-  test('by its ETag, which changes with the content', async () => {
+  test('with an ETag that changes with the content', async () => {
     const first = await get('/console/')
     const etag = first.headers.get('etag') ?? ''
     const again = await get('/console/', { headers: { 'if-none-match': etag } })
@@ -128,7 +128,7 @@ suite('the console is served', () => {
     assert.match(await changed.text(), /Mailbox!/)
   })
 
-  test('to HEAD without the content, and to no other method', async () => {
+  test('without content for HEAD, and not for other methods', async () => {
     const head = await get('/console/assets/plain.css', { method: 'HEAD' })
     assert.equal(head.status, 200)
     assert.equal(head.headers.get('content-length'), '4')
@@ -139,7 +139,7 @@ suite('the console is served', () => {
     }
   })
 
-  test('and nothing beside it, nor what is hidden in it', async () => {
+  test('without files beside it and hidden files', async () => {
     const paths = [
       '../secret.txt',
       '..%2fsecret.txt',
@@ -161,7 +161,7 @@ suite('the console is served', () => {
     }
   })
 
-  test('to whoever asks for the service itself', async () => {
+  test('to a browser that opens the root of the service', async () => {
     for (const path of ['/', '/?from=somewhere', '/console']) {
       for (const accept of ['text/html,*/*', '*/*', 'application/json']) {
         for (const method of ['GET', 'HEAD']) {

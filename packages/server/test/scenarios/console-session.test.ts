@@ -12,6 +12,7 @@ import {
   onBothEngines,
   onEachEngine,
   opened,
+  openSecond,
   openWorld,
   testKey,
 } from '#test/world.ts'
@@ -23,15 +24,20 @@ onBothEngines('a session of the console', (engine) => {
     signedIn = await signIn(world)
   })
 
-  test('is a cookie that no script reads, and holds nothing of the key', () => {
+  test('is a cookie that scripts cannot read, and holds nothing of the key', () => {
     const { setCookie, cookie } = signedIn
     const [, ...attributes] = setCookie.split('; ')
     assert.deepEqual(attributes, ['Path=/', 'Max-Age=43200', 'HttpOnly', 'SameSite=Strict'])
-    assert.ok(!cookie.includes(world.key) && !Buffer.from(cookie, 'base64url').includes('mr_'))
+    const value = cookie.slice(cookie.indexOf('=') + 1)
+    const content = Buffer.from(value, 'base64url').toString('latin1')
+    const { key } = signedIn.session
+    for (const part of [world.key, key.tokenPrefix, key.id]) {
+      assert.ok(!value.includes(part) && !content.includes(part), part)
+    }
     assert.ok(!JSON.stringify(signedIn.session).includes(world.key))
   })
 
-  test('tells who signed in with which key, and the same when asked again', async () => {
+  test('names the key that signed in, and does so again on request', async () => {
     const { account, key, isSandbox, version, expiresAt } = signedIn.session
     assert.equal(account.plan, 'launch')
     assert.equal(key.tokenPrefix, world.key.slice(0, 7))
@@ -73,7 +79,7 @@ onBothEngines('a session of the console', (engine) => {
     assert.equal(await outcomeOf(leave), '403 invalid_csrf_token')
   })
 
-  test('is refused from pages of other origins, reading or writing', async () => {
+  test('is refused to pages of other origins, reading or writing', async () => {
     const { port } = new URL(world.baseUrl)
     const foreign: Record<string, string>[] = [
       { origin: 'https://evil.example' },
@@ -95,13 +101,13 @@ onBothEngines('a session of the console', (engine) => {
     }
   })
 
-  test('is taken under the public name and the one that was asked for', async () => {
+  test('is accepted at the public name and at the requested host', async () => {
     for (const origin of [world.baseUrl, world.app.deps.publicUrl()]) {
       assert.equal((await browse(world, signedIn, '/v1/pods', { headers: { origin } })).status, 200)
     }
   })
 
-  test('goes after a key in the Authorization header, good or not', async () => {
+  test('yields to a key in the Authorization header, good or bad', async () => {
     const other = await world.newAccount()
     const headers = { authorization: `Bearer ${other.key}`, origin: 'https://evil.example' }
     const answer = await browse(world, signedIn, '/v1/account', { headers })
@@ -111,7 +117,7 @@ onBothEngines('a session of the console', (engine) => {
     assert.equal(await outcomeOf(refused), '401 unauthorized')
   })
 
-  test('that was changed anywhere is none, nor are two', async () => {
+  test('that was altered anywhere is invalid, and so are two sessions', async () => {
     const { cookie } = signedIn
     const value = cookie.split('=')[1] ?? ''
     const flip = (at: number) =>
@@ -136,12 +142,12 @@ onBothEngines('a session of the console', (engine) => {
     assert.equal(kept.status, 200)
   })
 
-  test('opens no door of the operator', async () => {
+  test('gives no access to the operator’s routes', async () => {
     const answer = browse(world, signedIn, '/admin/accounts')
     assert.equal(await outcomeOf(answer), '401 unauthorized')
   })
 
-  test('ends with its key, at once, and the cookie is cleared', async () => {
+  test('ends at once with its key, and the cookie is cleared', async () => {
     const key = await world.client.apiKeys.create({ name: 'to be revoked' })
     const guest = await signIn(world, key.token)
     await world.client.apiKeys.delete(key.id)
@@ -153,7 +159,7 @@ onBothEngines('a session of the console', (engine) => {
     assert.equal(await outcomeOf(postSession(world, { apiKey: key.token })), '401 unauthorized')
   })
 
-  test('ends in the browser when it is signed out of', async () => {
+  test('ends in the browser on signing out', async () => {
     const guest = await signIn(world)
     const answer = await browse(world, guest, '/auth/session', { method: 'DELETE' })
     assert.equal(answer.status, 204)
@@ -173,7 +179,7 @@ onBothEngines('a session of the console', (engine) => {
     signedIn = await signIn(world)
   })
 
-  test('is not had without a key', async () => {
+  test('requires a key', async () => {
     for (const body of [{}, { apiKey: '' }, { apiKey: 5 }, { apiKey: 'x', more: 1 }]) {
       assert.equal(await outcomeOf(postSession(world, body)), '400 bad_request')
     }
@@ -184,7 +190,7 @@ onBothEngines('a session of the console', (engine) => {
     assert.equal(await outcomeOf(bearer), '401 unauthorized')
   })
 
-  test('opens a WebSocket for its own pages only, which ends with it', async () => {
+  test('opens a WebSocket for its own pages only, which closes with it', async () => {
     const { cookie } = signedIn
     const open = (headers: Record<string, string>) =>
       openSocket(world.baseUrl, { headers: { cookie, ...headers } })
@@ -201,8 +207,8 @@ onBothEngines('a session of the console', (engine) => {
     signedIn = await signIn(world)
   })
 
-  test('is known to every process with the same secret, also after a restart', async (t) => {
-    // The embedded database is one process's.
+  test('is valid in every process with the same secret, even after a restart', async (t) => {
+    // SQLite has only one process.
     if (engine === 'sqlite') await world.app.close(1_000)
     const seams = { log: silentLog, clock: world.clock, makeKey: testKey }
     const dataDir = engine === 'sqlite' ? world.dataDir : `${world.dataDir}/second`
@@ -215,11 +221,10 @@ onBothEngines('a session of the console', (engine) => {
 })
 
 onAnyEngine('a session over https', (engine) => {
-  test('is told to the browser as secure, and its origin is that name', async (t) => {
-    const world = await openWorld(engine, {
+  test('has a secure cookie, and the public name is its origin', async () => {
+    await using world = await openWorld(engine, {
       env: { MAILROOM_PUBLIC_URL: 'https://mail.example.com' },
     })
-    t.after(() => world.close())
     const signedIn = await signIn(world)
     assert.match(signedIn.setCookie, /; Secure$/)
     const headers = { origin: 'https://mail.example.com' }
@@ -230,10 +235,9 @@ onAnyEngine('a session over https', (engine) => {
 })
 
 onAnyEngine('signing in', (engine) => {
-  test('is limited as all failed authentications are, and a session’s end is no failure', async (t) => {
+  test('is limited like all failed authentications, and signing out is no failure', async () => {
     const env = { MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE: '5' }
-    const world = await openWorld(engine, { env })
-    t.after(() => world.close())
+    await using world = await openWorld(engine, { env })
     const key = await world.client.apiKeys.create()
     const guest = await signIn(world, key.token)
     await world.client.apiKeys.delete(key.id)
@@ -247,12 +251,12 @@ onAnyEngine('signing in', (engine) => {
     const late = await postSession(world, { apiKey: 'no' })
     assert.ok(Number(late.headers.get('retry-after')) > 0)
     assert.equal(await outcomeOf(late), '429 rate_limit_exceeded')
-    // A good key is good whatever others tried from this address.
+    // A good key works, however many others failed from this address.
     assert.equal((await postSession(world, { apiKey: world.key })).status, 201)
   })
 })
 
-onEachEngine('a session that was signed out of', (engine) => {
+onEachEngine('a session that was signed out', (engine) => {
   const world = opened(() => openWorld(engine))
 
   async function signOut(guest: SignedIn): Promise<void> {
@@ -260,7 +264,7 @@ onEachEngine('a session that was signed out of', (engine) => {
     assert.equal(answer.status, 204)
   }
 
-  test('is over for whoever has kept its cookie, and others go on', async () => {
+  test('is invalid even for a copy of its cookie, and other sessions continue', async () => {
     const guest = await signIn(world)
     const other = await signIn(world)
     await signOut(guest)
@@ -274,7 +278,7 @@ onEachEngine('a session that was signed out of', (engine) => {
     assert.equal((await browse(world, other, '/v1/pods')).status, 200)
   })
 
-  test('takes its open WebSocket with it, and no other', async () => {
+  test('closes its open WebSocket, and no other', async () => {
     const open = ({ cookie }: SignedIn) =>
       openSocket(world.baseUrl, { headers: { cookie, origin: world.baseUrl } })
     const [guest, other] = [await signIn(world), await signIn(world)]
@@ -286,13 +290,10 @@ onEachEngine('a session that was signed out of', (engine) => {
     staying.socket.close()
   })
 
-  // The embedded database is one process's.
+  // SQLite has only one process.
   if (engine === 'postgres') {
-    test('is over in every process, with what is open there', async (t) => {
-      const seams = { log: silentLog, clock: world.clock, makeKey: testKey }
-      const dataDir = `${world.dataDir}/second`
-      const second = await openApp({ ...world.settings, dataDir }, seams)
-      t.after(() => second.close(1_000))
+    test('is invalid in every process, and its connections close', async () => {
+      await using second = await openSecond(world)
       const baseUrl = second.http?.address ?? ''
       const guest = await signIn(world)
       const { cookie } = guest
@@ -306,7 +307,7 @@ onEachEngine('a session that was signed out of', (engine) => {
     })
   }
 
-  test('is forgotten when it would have ended by itself', async () => {
+  test('is forgotten when it would have expired', async () => {
     await signOut(await signIn(world))
     const rows = () => runSql(world, 'select id from ended_sessions')
     assert.ok((await rows()).length > 0)
@@ -317,10 +318,9 @@ onEachEngine('a session that was signed out of', (engine) => {
 })
 
 onAnyEngine('over https', (engine) => {
-  test('a session has a name that no neighbouring host can set', async (t) => {
+  test('a session has a cookie name that no sibling host can set', async () => {
     const env = { MAILROOM_PUBLIC_URL: 'https://mail.example.com' }
-    const world = await openWorld(engine, { env })
-    t.after(() => world.close())
+    await using world = await openWorld(engine, { env })
     const guest = await signIn(world)
     assert.match(guest.setCookie, /^__Host-mailroom_session=[^;]+; Path=\/; .*; Secure$/)
     const ask = (cookie: string, origin = 'https://mail.example.com') =>
@@ -345,7 +345,7 @@ onAnyEngine('failed authentications', (engine) => {
     openWorld(engine, { env: { MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE: '3' } }),
   )
 
-  test('of pages of other sites hold up no agent at the same address', async () => {
+  test('from pages of other sites do not block an agent at the same address', async () => {
     const foreign = [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]
     const statuses: number[] = []
     for (let time = 0; time < 6; time += 1) {
@@ -357,7 +357,7 @@ onAnyEngine('failed authentications', (engine) => {
     assert.equal((await postSession(world, { apiKey: world.key })).status, 201)
   })
 
-  test('are none where a cookie is of another service', async () => {
+  test('do not include cookies of another service', async () => {
     const headers = { cookie: 'mailroom_session=of-another' }
     for (let time = 0; time < 6; time += 1) {
       const answer = fetch(`${world.baseUrl}/v1/pods`, { headers })

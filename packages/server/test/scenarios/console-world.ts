@@ -1,14 +1,13 @@
-// A browser of a test: signs in to the console and makes requests as a page of the service does, or as
-// one of another site.
+// A browser for tests: signs in to the console and sends requests as a page of the service or of another site.
 
 import assert from 'node:assert/strict'
-import type { Session } from '@mailroom/contract/shapes/account.ts'
+import type { Session } from '@mailroom/contract/sessions.ts'
 import type { World } from '#test/world.ts'
 
 export type SignedIn = {
   /** `mailroom_session=…`, as a browser sends it back. */
   readonly cookie: string
-  /** Everything that was told of the cookie. */
+  /** All attributes of the cookie. */
   readonly setCookie: string
   readonly session: Session
 }
@@ -22,7 +21,7 @@ export async function signIn(world: World, apiKey = world.key): Promise<SignedIn
   return { cookie, setCookie, session: (await response.json()) as Session }
 }
 
-/** The request that signs in, whatever comes of it. */
+/** The request that signs in, successful or not. */
 export function postSession(
   world: World,
   body: unknown,

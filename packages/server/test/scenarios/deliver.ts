@@ -1,4 +1,4 @@
-// Mail handed to a running service and read back over its API, in one step each.
+// Delivers mail to a running service and reads it over its API, in one step each.
 
 import assert from 'node:assert/strict'
 import type { Inbox, Message } from '@mailroom/sdk'
@@ -18,7 +18,7 @@ export async function deliver(
   return newest(world, inbox)
 }
 
-/** The message that came last. */
+/** The newest message. */
 export async function newest(world: World, inbox: Inbox): Promise<Message> {
   const { data } = await world.client.messages.list(inbox.id, { limit: 1 }).page()
   const [message] = data
@@ -26,12 +26,12 @@ export async function newest(world: World, inbox: Inbox): Promise<Message> {
   return message
 }
 
-/** How many messages the inbox lists. */
+/** The number of messages of the inbox. */
 export async function countMessages(world: World, inbox: Inbox): Promise<number> {
   return (await world.client.messages.list(inbox.id, { limit: 1 }).page()).total
 }
 
-/** Rows of a table, as the database has them. */
+/** Rows of a table, read from the database. */
 export async function countRows(
   world: World,
   table: 'raw_messages' | 'messages' | 'threads' | 'events' | 'jobs' | 'postmaster_messages',

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import type { MtaScript } from '#test/peers/mta.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import {
@@ -12,20 +11,17 @@ import {
   settled,
 } from '#test/scenarios/sending-world.ts'
 import { rowsHolding } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 onEachEngine('deleting an inbox that sends', (engine) => {
   const world = opened(() => openSendingWorld(engine, { env: { MAILROOM_BLOB_URL: 'disk' } }))
-  let polite: MtaScript
-  before(async () => {
-    polite = world.mta.script
-  })
+  const polite = prepared(() => world.mta.script)
 
   const jobsDone = () =>
     until(async () => (await runSql(world, 'select id from jobs')).length === 0)
   const kept = () => world.mta.received.filter(({ raw }) => raw.includes('zqmarker')).length
 
-  test('ends what waits for its next attempt, and leaves no row of it', async () => {
+  test('cancels deliveries that wait for their next attempt, and leaves no row of them', async () => {
     world.mta.script = { ...polite, onRcpt: '451 4.7.1 Later' }
     const inbox = await world.inbox()
     const body = `zqmarker ${'x'.repeat(200_000)}`
@@ -36,10 +32,10 @@ onEachEngine('deleting an inbox that sends', (engine) => {
     await world.client.inboxes.delete(inbox.id)
     await jobsDone()
     for (let attempt = 0; attempt < 3; attempt++) await passTime(world, 60 * 60_000)
-    // A message of another inbox has been through the whole queue after it.
+    // A message of another inbox has passed through the whole queue after it.
     await settled(world, await send(world, await world.inbox()))
     assert.equal(kept(), 0)
-    // What says that the address was its own, and what answers a repeat of the request.
+    // These rows reserve its address and answer a repeat of the request.
     const notes = await rowsHolding(world, inbox.id)
     assert.deepEqual(notes, { inbox_creations: 1, idempotency_keys: 1 })
     assert.deepEqual(await rowsHolding(world, 'zqmarker'), {})
@@ -52,7 +48,7 @@ onEachEngine('deleting an inbox that sends', (engine) => {
     )
   })
 
-  test('ends what becomes due before its mail has been removed', async () => {
+  test('cancels deliveries that become due before its mail is removed', async () => {
     world.mta.script = { ...polite, onRcpt: '451 4.7.1 Later' }
     const inbox = await world.inbox()
     const sent = await send(world, inbox, { to: 'due@friend.example' })
@@ -63,7 +59,7 @@ onEachEngine('deleting an inbox that sends', (engine) => {
       accountId: String(row?.account_id),
       inboxId: inbox.id,
       jobId: makeId('job'),
-      // The removal is due long after the delivery.
+      // The removal becomes due long after the delivery.
       nowMs: clock.now() + 10 * 60_000,
     })
     world.mta.script = polite
@@ -79,7 +75,7 @@ onEachEngine('deleting an inbox that sends', (engine) => {
     await jobsDone()
   })
 
-  test('while an attempt is under way leaves no state, event or suppression of it', async () => {
+  test('during an attempt leaves no state, event or suppression of it', async () => {
     const asked = Promise.withResolvers<void>()
     const answer = Promise.withResolvers<string>()
     world.mta.script = {
@@ -105,7 +101,7 @@ onEachEngine('deleting an inbox that sends', (engine) => {
     world.mta.script = polite
   })
 
-  test('ends what waits for its turn behind others to the same destination', async () => {
+  test('cancels deliveries that wait behind others to the same destination', async () => {
     const answer = Promise.withResolvers<string>()
     world.mta.script = { ...polite, onMail: () => answer.promise }
     world.dns.zone['queue.example'] = { A: ['127.0.0.1'] }
@@ -129,13 +125,12 @@ onEachEngine('deleting an inbox that sends', (engine) => {
       async () => (await rowsHolding(world, 'turn@queue.example')).deliveries === undefined,
     )
     const left = world.mta.transactions.slice(first)
-    // What a server has been told of already cannot be taken back: five at first, and those that follow
-    // while up to ten hang.
+    // An SMTP transaction that has begun cannot be taken back: at first five, later more while up to ten hang.
     assert.ok(left.length <= 15, `${left.length} left`)
     assert.deepEqual(await rowsHolding(world, 'turn@queue.example'), {})
   })
 
-  test('at once after sending sends each message once or not at all, and keeps none', async () => {
+  test('right after sending sends each message once or not at all, and keeps none', async () => {
     const inboxes = await Promise.all(Array.from({ length: 6 }, () => world.inbox()))
     const sending = inboxes.flatMap((inbox) =>
       Array.from({ length: 5 }, () =>

@@ -46,7 +46,7 @@ onEachEngine('a destination', (engine) => {
     ['says that it takes no mail', 'bob@null.example', '556 5.1.10'],
   ]
   for (const [name, to, codes] of FAILING) {
-    test(`that ${name} fails at once`, async () => {
+    test(`where ${name} fails at once`, async () => {
       const sent = await sendTo(to)
       const message = await settled(world, sent)
       const { status, attempts, responseCode, enhancedCode, host } = await deliveryOf(world, sent)
@@ -62,7 +62,7 @@ onEachEngine('a destination', (engine) => {
     ['with fifty servers that refuse connections', 'bob@crowd.example'],
   ]
   for (const [name, to] of DEFERRED) {
-    test(`${name} is tried again in a minute`, async () => {
+    test(`where ${name} is tried again in a minute`, async () => {
       const sent = await sendTo(to)
       const delivery = await attempted(world, sent, 1)
       assert.deepEqual([delivery.status, delivery.responseCode], ['deferred', null])
@@ -76,7 +76,7 @@ onEachEngine('a destination', (engine) => {
     })
   }
 
-  test('with fifty servers is tried at five of them at most', async () => {
+  test('with fifty servers is tried at no more than five of them', async () => {
     const hosts = Array.from({ length: 50 }, (_, index) => `m${index}.many.example`)
     world.dns.zone['many.example'] = mx(...hosts)
     const peers = await Promise.all(
@@ -93,7 +93,7 @@ onEachEngine('a destination', (engine) => {
     await Promise.all(peers.map((peer) => peer.close()))
   })
 
-  test('is found by address without MX, behind an alias and behind a server that is gone', async () => {
+  test('is found by address without MX, behind an alias and after a server that is down', async () => {
     const table: [to: string, host: string][] = [
       ['bob@bare.example', 'bare.example'],
       ['bob@alias.example', 'mx.friend.example'],
@@ -110,7 +110,7 @@ onEachEngine('a destination', (engine) => {
     }
   })
 
-  test('that leads in a circle, or to a name without an address, gets no mail', async () => {
+  test('with an MX loop or a name without an address gets no mail', async () => {
     for (const to of ['bob@loop.example', 'bob@homeless.example']) {
       const { status, host } = await attempted(world, await sendTo(to), 1)
       assert.ok(status === 'deferred' || status === 'failed')
@@ -118,33 +118,29 @@ onEachEngine('a destination', (engine) => {
     }
   })
 
-  test('that is slow or gone holds up no other', async () => {
+  test('that is slow or down delays no other', async () => {
     world.dns.zone['stuck.example'] = { A: ['127.0.0.5'] }
-    const stuck: Mta = await openMta({ greeting: 'hang' }, world.mta.port, '127.0.0.5')
-    try {
-      const inbox = await world.inbox()
-      const held = Array.from({ length: 20 }, (_, index) =>
-        send(world, inbox, { to: `b${index}@stuck.example` }),
-      )
-      await Promise.all(held)
-      const free = await send(world, inbox)
-      assert.equal((await settled(world, free)).status, 'sent')
-      for (const sent of await Promise.all(held)) {
-        assert.equal((await world.client.messages.get(sent.messageId)).status, 'pending')
-      }
-      await world.client.inboxes.delete(inbox.id)
-    } finally {
-      await stuck.close()
+    await using _stuck = await openMta({ greeting: 'hang' }, world.mta.port, '127.0.0.5')
+    const inbox = await world.inbox()
+    const held = Array.from({ length: 20 }, (_, index) =>
+      send(world, inbox, { to: `b${index}@stuck.example` }),
+    )
+    await Promise.all(held)
+    const free = await send(world, inbox)
+    assert.equal((await settled(world, free)).status, 'sent')
+    for (const sent of await Promise.all(held)) {
+      assert.equal((await world.client.messages.get(sent.messageId)).status, 'pending')
     }
+    await world.client.inboxes.delete(inbox.id)
   })
 })
 
-onEachEngine('where private addresses are locked', (engine) => {
+onEachEngine('where private addresses are blocked', (engine) => {
   const world = opened(() =>
     openSendingWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'false' } }),
   )
 
-  test('a destination that has no others gets no connection, and the mail fails', async () => {
+  test('a destination with only private addresses gets no connection, and the mail fails', async () => {
     const addresses = ['127.0.0.1', '10.1.2.3', '192.168.7.7', '169.254.169.254', '0.0.0.0']
     for (const [index, address] of addresses.entries()) {
       world.dns.zone[`p${index}.example`] = { A: [address] }
@@ -164,7 +160,7 @@ onEachEngine('where private addresses are locked', (engine) => {
     assert.equal(world.mta.connections.opened, 0)
   })
 
-  test('mail between inboxes goes on', async () => {
+  test('mail between inboxes is delivered', async () => {
     const [one, two] = [await world.inbox(), await world.inbox()]
     const sent = await send(world, one, { to: two.address })
     assert.equal((await settled(world, sent)).status, 'sent')
@@ -172,10 +168,9 @@ onEachEngine('where private addresses are locked', (engine) => {
 })
 
 onEachEngine('with a relay', (engine) => {
-  let relay: Mta
   let world: SendingWorld
+  const relay = opened(() => openMta({ auth: { user: 'desk', password: 'p@ss' } }))
   before(async () => {
-    relay = await openMta({ auth: { user: 'desk', password: 'p@ss' } })
     const url = `smtp://desk:p%40ss@127.0.0.1:${relay.port}`
     world = await openSendingWorld(engine, {
       env: { MAILROOM_DELIVERY: 'relay', MAILROOM_RELAY_URL: url },
@@ -183,10 +178,9 @@ onEachEngine('with a relay', (engine) => {
   })
   after(async () => {
     await world.close()
-    await relay.close()
   })
 
-  test('mail to every destination goes there, in one message to each, and none elsewhere', async () => {
+  test('mail to every destination goes through it, one message for each, and nowhere else', async () => {
     const inbox = await world.inbox()
     const cc = ['ann@nowhere.example', 'cid@friend.example', inbox.address]
     const sent = await send(world, inbox, { cc })
@@ -206,7 +200,7 @@ onEachEngine('with a relay', (engine) => {
     assert.equal(world.dns.asked.length, 0)
   })
 
-  test('its refusal of one recipient is that recipient alone', async () => {
+  test('a refusal of one recipient affects only that recipient', async () => {
     relay.script = {
       ...relay.script,
       onRcpt: (address) => (address.startsWith('no') ? '550 5.1.1 No such user' : undefined),
@@ -222,7 +216,7 @@ onEachEngine('with a relay', (engine) => {
     assert.equal(suppression?.address, 'no@elsewhere.example')
   })
 
-  test('mail waits while it is away', async () => {
+  test('mail waits while the relay is down', async () => {
     relay.script = { ...relay.script, onMail: '421 4.3.2 Going down' }
     const sent = await send(world, await world.inbox())
     assert.equal((await attempted(world, sent, 1)).status, 'deferred')
@@ -257,7 +251,7 @@ const BROKEN: Record<string, MtaScript> = {
 onEachEngine('a server that', (engine) => {
   const world = opened(() => openSendingWorld(engine))
 
-  test('misbehaves in any way gets the message later, whole and once', async (t) => {
+  test('misbehaves in any known way gets the message later, complete and once', async (t) => {
     const inbox = await world.inbox()
     const cases: { name: string; mta: Mta; sent: SentMessage }[] = []
     for (const [index, [name, script]] of Object.entries(BROKEN).entries()) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import type { SentMessage } from '@mailroom/sdk'
-import { type MtaScript, openMta } from '#test/peers/mta.ts'
+import { openMta } from '#test/peers/mta.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import {
@@ -12,21 +12,18 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** Waits between attempts; the last one ends with the two days. */
+/** Waits between attempts; the last one ends after two days. */
 const WAITS = [1, 5, 15, 60, 180, 360, ...Array(4).fill(480)].map((minutes) => minutes * MINUTE_MS)
 
-onEachEngine('a delivery that is put off', (engine) => {
+onEachEngine('a deferred delivery', (engine) => {
   const world = opened(() => openSendingWorld(engine))
-  let polite: MtaScript
-  before(async () => {
-    polite = world.mta.script
-  })
+  const polite = prepared(() => world.mta.script)
 
   const waitOf = async (sent: SentMessage) => {
     const { nextAttemptAt, lastAttemptAt } = await deliveryOf(world, sent)
@@ -34,14 +31,14 @@ onEachEngine('a delivery that is put off', (engine) => {
     return Date.parse(nextAttemptAt) - Date.parse(lastAttemptAt)
   }
 
-  /** Whether nothing of the message is under way. */
+  /** Whether no attempt of the message is in progress. */
   async function isIdle({ messageId }: SentMessage): Promise<boolean> {
     const states = "queue_state in ('ready', 'leased')"
     const busy = `select id from deliveries where message_id = '${messageId}' and ${states}`
     return (await runSql(world, busy)).length === 0
   }
 
-  test('is made again after the waits that were promised, for two days, and then given up', async () => {
+  test('is retried after the documented waits, for two days, and then fails', async () => {
     world.mta.script = { ...polite, onRcpt: '451 4.7.1 Not now' }
     const inbox = await world.inbox()
     const sent = await send(world, inbox, { to: 'patience@friend.example' })
@@ -79,7 +76,7 @@ onEachEngine('a delivery that is put off', (engine) => {
     assert.deepEqual(data, [])
   })
 
-  test('is not expired by a wall clock that is set ahead, nor held up by one that is set back', async () => {
+  test('does not expire when the wall clock is set ahead, nor waits longer when it is set back', async () => {
     world.mta.script = { ...polite, onRcpt: '451 4.7.1 Not now' }
     const ahead = await send(world, await world.inbox(), { to: 'ahead@friend.example' })
     await attempted(world, ahead, 1)
@@ -96,7 +93,7 @@ onEachEngine('a delivery that is put off', (engine) => {
     world.clock.step(2 * DAY_MS)
   })
 
-  test('without an answer to its final dot is made three times, with the same octets, and no more', async () => {
+  test('without a reply to its final dot is attempted at most three times, with the same octets', async () => {
     world.mta.script = { ...polite, onFinalDot: 'reset' }
     const inbox = await world.inbox()
     const sent = await send(world, inbox, { to: 'unsure@friend.example' })
@@ -120,7 +117,7 @@ onEachEngine('a delivery that is put off', (engine) => {
     world.mta.script = polite
   })
 
-  test('and is then accepted counts for one message of several recipients', async () => {
+  test('that is then accepted counts for one message of several recipients', async () => {
     world.mta.script = {
       ...polite,
       onRcpt: (address, count) =>
@@ -148,7 +145,7 @@ onEachEngine('a delivery that is put off', (engine) => {
     world.mta.script = polite
   })
 
-  test('for a broken handshake is made in the clear within the attempt', async () => {
+  test('after a broken TLS handshake is repeated in clear text within the attempt', async () => {
     for (const [index, tls] of (['garbage', 'close'] as const).entries()) {
       const address = `127.0.0.${6 + index}`
       const broken = await openMta({ tls }, world.mta.port, address)

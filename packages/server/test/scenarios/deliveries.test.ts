@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type Mta, type MtaScript, openMta } from '#test/peers/mta.ts'
+import { before, test } from 'node:test'
+import { type MtaScript, openMta } from '#test/peers/mta.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import {
@@ -10,29 +10,21 @@ import {
   deliveryOf,
   openSendingWorld,
   passTime,
-  type SendingWorld,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 onEachEngine('a delivery', (engine) => {
-  let world: SendingWorld
-  let polite: MtaScript
   /** A server without TLS, of its own domain. */
-  let plain: Mta
+  const world = opened(() => openSendingWorld(engine))
+  const polite = prepared(() => world.mta.script)
+  const plain = opened(() => openMta({ extensions: ['8BITMIME'] }, world.mta.port, '127.0.0.2'))
   before(async () => {
-    world = await openSendingWorld(engine)
-    polite = world.mta.script
-    plain = await openMta({ extensions: ['8BITMIME'] }, world.mta.port, '127.0.0.2')
     Object.assign(world.dns.zone, {
       'plain.example': { MX: [{ exchange: 'mx.plain.example', preference: 1 }] },
       'mx.plain.example': { A: ['127.0.0.2'] },
     })
-  })
-  after(async () => {
-    await world.close()
-    await plain.close()
   })
 
   const withScript = async (script: MtaScript, run: () => Promise<void>) => {
@@ -44,7 +36,7 @@ onEachEngine('a delivery', (engine) => {
     }
   }
 
-  test('that was accepted tells by whom, how and with which words', async () => {
+  test('that was accepted shows the server, the TLS version and the reply', async () => {
     const inbox = await world.inbox()
     const before = world.clock.now()
     const sent = await send(world, inbox)
@@ -71,7 +63,7 @@ onEachEngine('a delivery', (engine) => {
     assert.deepEqual([tls, host], [null, 'mx.plain.example'])
   })
 
-  test('is one for each address, and one message to each destination', async () => {
+  test('exists for each address, with one message to each destination', async () => {
     const inbox = await world.inbox()
     const to = 'one@friend.example'
     const cc = ['two@plain.example', 'three@friend.example', 'ONE@friend.example', to]
@@ -94,7 +86,7 @@ onEachEngine('a delivery', (engine) => {
     assert.deepEqual([page.data, page.total], [[deliveries[1]], 3])
   })
 
-  test('of one recipient of three is refused alone', async () => {
+  test('refused for one recipient of three affects that one alone', async () => {
     const onRcpt = (address: string) => (address.startsWith('no') ? '550 5.7.1 Not you' : undefined)
     await withScript({ onRcpt }, async () => {
       const inbox = await world.inbox()
@@ -124,13 +116,13 @@ onEachEngine('a delivery', (engine) => {
     'the final dot': (answer) => ({ onFinalDot: answer }),
   }
   for (const [index, [stage, script]] of Object.entries(STAGES).entries()) {
-    test(`that is refused for good at ${stage} fails at once, in the server's words`, async () => {
+    test(`that is refused for good at ${stage} fails at once, with the server's words`, async () => {
       const lines = '550-5.7.1 First line\r\n550 5.7.1 and the second'
       const answer = stage === 'RCPT' ? lines : '554 5.7.1 Go away'
       await withScript(script(answer), async () => {
         const inbox = await world.inbox()
         const to = `stage${index}@friend.example`
-        // An idle connection has its greeting behind it.
+        // An idle connection is past its greeting.
         await passTime(world, 60_000)
         if (stage === 'greeting') await useUp()
         const sent = await send(world, inbox, { to })
@@ -157,7 +149,7 @@ onEachEngine('a delivery', (engine) => {
     world.mta.script = { ...rest, ...(greeting === undefined ? {} : { greeting }) }
   }
 
-  test('that is put off is made again after a minute with the same octets', async () => {
+  test('that is deferred is attempted again after a minute with the same octets', async () => {
     for (const stage of ['RCPT', 'the final dot'] as const) {
       const script: MtaScript = STAGES[stage]?.('451 4.7.1 Greylisted') ?? {}
       const inbox = await world.inbox()
@@ -176,7 +168,7 @@ onEachEngine('a delivery', (engine) => {
       assert.ok(sent !== undefined)
       const { status, failureReason } = await world.client.messages.get(sent.messageId)
       assert.deepEqual([status, failureReason], ['pending', null])
-      // Half of the minute is left to a busy machine.
+      // Half of the minute is the margin for a busy machine.
       await passTime(world, 30_000)
       assert.equal((await deliveryOf(world, sent)).attempts, 1)
       await passTime(world, 30_000)
@@ -191,7 +183,7 @@ onEachEngine('a delivery', (engine) => {
     }
   })
 
-  test('that is answered with a code of no known kind is made again', async () => {
+  test('that gets a reply code of no known kind is attempted again', async () => {
     await withScript({ onRcpt: '999 Whatever' }, async () => {
       const sent = await send(world, await world.inbox())
       const { status, responseCode } = await attempted(world, sent, 1)
@@ -200,7 +192,7 @@ onEachEngine('a delivery', (engine) => {
     await passTime(world, 60_000)
   })
 
-  test('to an address outside ASCII needs a server that takes such', async () => {
+  test('to an address outside ASCII needs a server that supports SMTPUTF8', async () => {
     const inbox = await world.inbox()
     const good = await send(world, inbox, { to: 'jörg@friend.example' })
     await settled(world, good)
@@ -213,20 +205,20 @@ onEachEngine('a delivery', (engine) => {
     assert.deepEqual([responseCode, enhancedCode], [553, '5.6.7'])
   })
 
-  test('carries a return path as its sender, and never none', async () => {
+  test('has a return path as its reverse-path, never the null sender', async () => {
     const inbox = await world.inbox()
     const { reversePath } = await arrived(world, await send(world, inbox))
     assert.match(reversePath, /^b\+[0-9a-z.]{37}@mailroom\.localhost$/)
     assert.ok(world.mta.commands.every(({ line }) => !/^MAIL FROM:<>/i.test(line)))
   })
 
-  test('leaves nothing in the queue once it is over', async () => {
+  test('leaves nothing in the queue once it is settled', async () => {
     const queued = `select id from deliveries where queue_state is not null
       and recipient not like 'grey%' and recipient not like 'used%' and recipient not like 'bob%'`
     assert.deepEqual(await runSql(world, queued), [])
   })
 
-  test('of a received message there is none', async () => {
+  test('does not exist for a received message', async () => {
     const inbox = await world.inbox()
     const sent = await send(world, inbox, { to: inbox.address })
     await settled(world, sent)

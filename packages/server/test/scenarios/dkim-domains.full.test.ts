@@ -27,14 +27,14 @@ onEachEngine('the keys of a custom domain', (engine) => {
     inbox = await world.client.inboxes.create({ mailboxName: 'agent', domain: NAME })
   })
 
-  /** Sends a mail and gives its raw bytes. */
+  /** Sends a mail and returns its raw bytes. */
   async function sendOne(): Promise<Buffer> {
     const { messageId } = await send(world, inbox)
     const response = await world.fetch(`/v1/messages/${messageId}/raw`)
     return Buffer.from(await response.arrayBuffer())
   }
 
-  /** What somebody who gets it now says: selector without its end, domain, verdict. */
+  /** The verdict of a recipient now: selector without its suffix, domain, result. */
   async function verdict(raw: Buffer): Promise<string> {
     const { results } = await dkimVerify(raw, {
       resolver: (name, type) => platform.resolve(name, type) as Promise<string[][]>,
@@ -55,7 +55,7 @@ onEachEngine('the keys of a custom domain', (engine) => {
   const dkimRecords = async () =>
     (await world.client.domains.verify(domain.id)).records.filter((one) => one.purpose === 'dkim')
 
-  test('sign with the domain of the inbox, change by the calendar, and fail no mail', async () => {
+  test('sign with the inbox’s domain, rotate on schedule, and fail no mail', async () => {
     const before = await sendOne()
     assert.equal(await verdict(before), `mr1 ${NAME} pass ${NAME}`)
     assert.ok((await keys()).every(({ publishedAtMs }) => publishedAtMs !== null))
@@ -76,7 +76,7 @@ onEachEngine('the keys of a custom domain', (engine) => {
     )
   })
 
-  test('ask for the next record a week later, and do without it meanwhile', async () => {
+  test('request the next record a week later, and work without it until then', async () => {
     const [old] = await dkimRecords()
     world.clock.advance(7 * DAY_MS)
     await look()
@@ -99,7 +99,7 @@ onEachEngine('the keys of a custom domain', (engine) => {
     assert.equal(await verdict(await sendOne()), `mr2 ${NAME} pass ${NAME}`)
   })
 
-  test('count as new to DNS when a check has missed them meanwhile', async () => {
+  test('count as new in DNS after a check that missed them', async () => {
     const shown = await world.client.domains.get(domain.id)
     withdraw(world.dns, shown, 'dkim')
     await world.client.domains.verify(domain.id)
@@ -114,7 +114,7 @@ onEachEngine('the keys of a custom domain', (engine) => {
     assert.ok((await keys()).every(({ publishedAtMs }) => (publishedAtMs ?? 0) >= sinceMs))
   })
 
-  test('end with it, also while one of them is being replaced', async () => {
+  test('are deleted with the domain, even during a rotation', async () => {
     const { db } = world.app.deps
     const name = 'gone.mail-service.dev'
     const { id } = await world.client.domains.create({ domain: name })
@@ -131,7 +131,7 @@ onEachEngine('the keys of a custom domain', (engine) => {
       await world.client.domains.delete(id)
       assert.equal(await db.write(replaceRetiredKey, replacement), false)
     } else {
-      // In a transaction that is still open when the deletion comes.
+      // In a transaction that is still open when the deletion runs.
       const deletion = await db.read.transaction().execute(async (query) => {
         assert.equal(
           await replaceRetiredKey.run({ engine, query, runSql: null }, replacement),
@@ -146,7 +146,7 @@ onEachEngine('the keys of a custom domain', (engine) => {
     assert.deepEqual(await listDkimKeys(db, owner), [])
   })
 
-  test('and its other records are looked at by the doctor, one by one', async () => {
+  test('and its other records are checked one by one by the doctor', async () => {
     const diagnose = async () => {
       const findings = await examine(world.settings, null)
       const named = (name: string) =>
@@ -185,7 +185,7 @@ onEachEngine('the keys of a custom domain', (engine) => {
     world.dns.zone = before
   })
 
-  test('which says of domains that it had no time for that it had none', async () => {
+  test('are reported as unchecked by a doctor that ran out of time', async () => {
     for (let n = 0; n < 30; n += 1) {
       const silent = await world.client.domains.create({ domain: `silent${n}.mail-service.dev` })
       for (const record of silent.records) world.dns.zone[record.name] = 'silent'

@@ -45,7 +45,7 @@ suite('the doctor and the parts of a machine', () => {
     ['shows another certificate', async () => ({ hostname: HOST, tls: await mtaTls() }), 'advice'],
   ]
   for (const [what, script, verdict] of doors) {
-    test(`a mail door that ${what}: ${verdict}`, async () => {
+    test(`an SMTP listener that ${what}: ${verdict}`, async () => {
       await using mta = await openMta(await script())
       const { of, tookMs } = await world.ask({ MAILROOM_SMTP_PORT: String(mta.port) })
       assert.deepEqual(of('mail door'), [verdict])
@@ -53,7 +53,7 @@ suite('the doctor and the parts of a machine', () => {
     })
   }
 
-  test('a mail door that nobody opened is wrong, and none is needed without the role', async () => {
+  test('an SMTP listener that is closed is wrong, and none is needed without the role', async () => {
     const closed = { MAILROOM_SMTP_PORT: '9' }
     assert.deepEqual((await world.ask(closed)).of('mail door'), ['wrong'])
     const { of } = await world.ask({ ...closed, MAILROOM_ROLES: 'http' })
@@ -82,7 +82,7 @@ suite('the doctor and the parts of a machine', () => {
     })
   }
 
-  test('settings that cannot be read are all that is told', async () => {
+  test('unreadable settings are the only finding', async () => {
     const { findings, code } = await world.run({ MAILROOM_SMTP_PORT: 'x', MAILROOM_DELIVERY: 'y' })
     assert.equal(code, 1)
     assert.equal(findings.length, 1)
@@ -90,7 +90,7 @@ suite('the doctor and the parts of a machine', () => {
     assert.deepEqual((await world.run({ MAILROOM_SMTP_PROT: '1' })).of('settings'), ['advice'])
   })
 
-  test('a database that is not there is wrong, and is not made', async () => {
+  test('a missing database is wrong, and is not created', async () => {
     const dataDir = join(folder, 'nothing')
     const { of } = await world.ask({ MAILROOM_DATA_DIR: dataDir })
     assert.deepEqual(of('database'), ['wrong'])
@@ -98,7 +98,7 @@ suite('the doctor and the parts of a machine', () => {
     assert.ok(!(await readdir(folder)).includes('nothing'))
   })
 
-  test('a file that is no database, or one without the schema, is wrong and stays as it is', async () => {
+  test('a file that is no database, or has no schema, is wrong and stays unchanged', async () => {
     const dataDir = await mkdtemp(join(folder, 'data-'))
     const file = join(dataDir, 'mailroom.db')
     await writeFile(file, '')
@@ -119,7 +119,7 @@ suite('the doctor and the parts of a machine', () => {
 
   test('the secrets need the key that sealed them', async () => {
     const { of } = await world.ask({ MAILROOM_SECRET_KEY: 'cd'.repeat(32) })
-    // The file still opens them.
+    // The file is still readable with it.
     assert.deepEqual(of('secret key'), ['ok'])
     const file = join(world.place.dataDir, 'secret.key')
     await rename(file, join(folder, 'secret.key'))
@@ -141,7 +141,7 @@ suite('the doctor and the parts of a machine', () => {
     })
   }
 
-  test('a time server that says nothing, or does not know the time, tells nothing, in time', async () => {
+  test('a time server that is silent or unsynchronised gives no verdict, in bounded time', async () => {
     const silent = await openTimeServer(null)
     const { of, tookMs } = await world.ask({}, silent.address)
     silent.close()
@@ -171,7 +171,7 @@ async function openTimeServer(aheadMs: number | null, stratum = 2) {
   return { address: `127.0.0.1:${socket.address().port}`, close: () => socket.close() }
 }
 
-test('a disk is judged by what is free', () => {
+test('a disk is judged by its free space', () => {
   const GIB = 2 ** 30
   const verdict = (freeBytes: number, totalBytes: number) =>
     judgeDisk({ folder: '/', freeBytes, totalBytes }).verdict
@@ -182,14 +182,14 @@ test('a disk is judged by what is free', () => {
   assert.equal(verdict(GIB / 64, GIB), 'wrong')
 })
 
-test('the name of an address is asked for under its octets turned round', () => {
+test('reverse DNS reverses the octets of an address', () => {
   assert.equal(reverseName('192.0.2.1'), '1.2.0.192.in-addr.arpa')
   const zeros = '0.'.repeat(23)
   assert.equal(reverseName('2001:db8::1'), `1.${zeros}8.b.d.0.1.0.0.2.ip6.arpa`)
   assert.equal(reverseName('::1'), `1.${'0.'.repeat(31)}ip6.arpa`)
 })
 
-test('a check that throws is wrong by what it threw', async () => {
+test('a check that throws is wrong, with its error', async () => {
   const findings = await within({ check: 'a', expected: 'b' }, () => Promise.reject(new Error('c')))
   assert.deepEqual(
     findings.map(({ verdict, found }) => [verdict, found]),
@@ -197,10 +197,10 @@ test('a check that throws is wrong by what it threw', async () => {
   )
 })
 
-onEachEngine('a doctor that does no harm', (engine) => {
+onEachEngine('a doctor without side effects', (engine) => {
   const world = opened(() => openDoctorWorld(engine))
 
-  test('lets nothing that strangers say steer a terminal', async () => {
+  test('prints nothing from strangers that controls a terminal', async () => {
     const evil = '\x1b]0;owned\x07\x9b31m\u202e'
     await using mta = await openMta({ hostname: `mx${evil}.dev`, tls: await mtaTls() })
     world.dns.zone = {
@@ -223,7 +223,7 @@ onEachEngine('a doctor that does no harm', (engine) => {
     world.dns.zone = { ...world.rightZone }
   })
 
-  test('leaves a service that is stopped as it is', async () => {
+  test('leaves a stopped service unchanged', async () => {
     const { env, place, service } = world
     assert.equal(await service.stop(), 0)
     await rm(join(place.dataDir, 'blobs'), { recursive: true, force: true })
@@ -232,7 +232,7 @@ onEachEngine('a doctor that does no harm', (engine) => {
       const before = await describeFolder(place.dataDir)
       const { output } = await place.commandWith(env, 'doctor')
       assert.match(output, /^ok +database/m, log)
-      // The keys were in the log, and went away with it.
+      // The keys were in the log, which was deleted with them.
       assert.match(output, /DKIM (?:keys|of)/, 'it was read')
       assert.deepEqual(await describeFolder(place.dataDir), before, log)
       for (const end of ['wal', 'shm']) {
@@ -242,12 +242,12 @@ onEachEngine('a doctor that does no harm', (engine) => {
   })
 })
 
-/** Names below a folder with modes and the times of their last changes. */
+/** Names below a folder with modes and modification times. */
 async function describeFolder(folder: string): Promise<string[]> {
   const names = ['.', ...(await readdir(folder, { recursive: true }))]
   const lines = names.map(async (name) => {
     const { mode, mtimeMs, size } = await stat(join(folder, name))
-    // Whoever reads takes part in the locks, which are in this file.
+    // Reading takes part in the locks, which are in this file.
     const isLocks = name.endsWith('-shm')
     return `${name} ${mode.toString(8)} ${isLocks ? '' : mtimeMs} ${size}`
   })

@@ -1,5 +1,4 @@
-// A machine that is right in everything the doctor looks at, with a DNS server that says so; tests
-// spoil one thing and ask again.
+// A machine on which every check of the doctor passes, with a DNS server; tests break one thing and check again.
 
 import assert from 'node:assert/strict'
 import type { Finding } from '#commands/doctor/finding.ts'
@@ -24,7 +23,7 @@ export type DoctorWorld = {
   readonly rightZone: Zone
   readonly env: Record<string, string>
   readonly port: number
-  /** Looks as the command does, with further settings; `ntp` as on its command line. */
+  /** Runs the checks as the command does, with further settings; `ntp` as on its command line. */
   ask(changes?: Record<string, string>, ntp?: string): Promise<Diagnosis>
   /** Runs the command in a process of its own. */
   run(changes?: Record<string, string>): Promise<Diagnosis & { code: number | null }>
@@ -36,11 +35,11 @@ export type Diagnosis = {
   readonly tookMs: number
   /** Verdicts of the findings whose check begins with this, in order. */
   of(check: string): string[]
-  /** What is to be done, of the same. */
+  /** The advice of the same findings. */
   fixOf(check: string): string
 }
 
-/** A service in direct mode that a world of one machine can reach. */
+/** A service in direct mode, reachable within one machine. */
 export async function openDoctorWorld(engine: Engine): Promise<DoctorWorld> {
   const [place, dns, ports] = await Promise.all([emptyPlace(engine), openDns(), findFreePorts(1)])
   const [port = 0] = ports
@@ -53,7 +52,7 @@ export async function openDoctorWorld(engine: Engine): Promise<DoctorWorld> {
     MAILROOM_DNS_SERVERS: dns.server,
     MAILROOM_ALLOW_PRIVATE_EGRESS: 'true',
     MAILROOM_BOOTSTRAP_API_KEY: 'key-of-the-doctor-0123456789',
-    // One of its own, as an operator has who gives none.
+    // The service makes its own certificate, as for an operator who gives none.
     MAILROOM_TLS_CERT: '',
     MAILROOM_TLS_KEY: '',
     ...(engine === 'postgres' && { MAILROOM_SECRET_KEY: 'ab'.repeat(32) }),
@@ -93,7 +92,7 @@ export async function openDoctorWorld(engine: Engine): Promise<DoctorWorld> {
   }
 }
 
-/** What `mailroom dns` prints, and beside it the names of the host and of one large receiver. */
+/** The records of `mailroom dns`, and the names of the host and of one large receiver. */
 function zoneFrom(table: string): Zone {
   const texts = [...table.matchAll(/ TXT +(\S+) +(\S.*)$/gm)].map(([, name = '', text = '']) => [
     name,

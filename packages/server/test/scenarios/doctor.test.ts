@@ -20,7 +20,7 @@ import { onEachEngine } from '#test/world.ts'
 const worlds = new Map<Engine, DoctorWorld>()
 after(() => Promise.all([...worlds.values()].map((world) => world.close())))
 
-/** The one of this engine. */
+/** The database of this engine. */
 async function worldOn(engine: Engine): Promise<DoctorWorld> {
   const world = worlds.get(engine) ?? (await openDoctorWorld(engine))
   worlds.set(engine, world)
@@ -33,7 +33,7 @@ onEachEngine('mailroom doctor', (engine) => {
     world = await worldOn(engine)
   })
 
-  test('finds nothing wrong where everything is right', async () => {
+  test('finds nothing wrong in a correct setup', async () => {
     const { code, findings, of } = await world.run()
     assert.deepEqual(
       findings
@@ -43,7 +43,7 @@ onEachEngine('mailroom doctor', (engine) => {
       JSON.stringify(findings, null, 2),
     )
     assert.equal(code, 0)
-    // The service says so a moment after it is ready.
+    // The service reports it a moment after it is ready.
     const records = /mr1\._domainkey\.agents.*mr2\._domainkey\.agents/
     await until(async () => records.test(world.service.output()))
     assert.deepEqual(of('certificate'), ['advice'])
@@ -53,7 +53,7 @@ onEachEngine('mailroom doctor', (engine) => {
     assert.deepEqual(of('clock'), [engine === 'sqlite' ? 'unknown' : 'ok'])
   })
 
-  test('prints for people what was expected, found and is to be done', async () => {
+  test('prints for people the expectation, the finding and the remedy', async () => {
     world.dns.zone = { ...world.rightZone }
     delete world.dns.zone[PTR_NAME]
     const { code, output } = await world.place.commandWith(world.env, 'doctor')
@@ -68,7 +68,7 @@ onEachEngine('mailroom doctor', (engine) => {
   })
 })
 
-suite('the doctor and what others say of the machine', () => {
+suite('the doctor and the checks from outside', () => {
   let world: DoctorWorld
   before(async () => {
     world = await worldOn('sqlite')
@@ -170,13 +170,13 @@ suite('the doctor and what others say of the machine', () => {
     })
   }
 
-  test('with addresses that the world cannot reach: wrong', async () => {
+  test('with addresses that the internet cannot reach: wrong', async () => {
     const { of } = await world.ask({ MAILROOM_ALLOW_PRIVATE_EGRESS: 'false' })
     assert.deepEqual(of('name'), ['wrong'])
     assert.deepEqual(of('mail host'), ['wrong'])
   })
 
-  test('without DNS says so once, in time, and tells of nothing that hangs on it', async () => {
+  test('without DNS reports that once, in bounded time, and nothing that depends on it', async () => {
     for (const name of Object.keys(world.rightZone)) world.dns.zone[name] = 'silent'
     const { of, tookMs, findings } = await world.ask()
     assert.deepEqual(of('DNS'), ['wrong'])
@@ -187,7 +187,7 @@ suite('the doctor and what others say of the machine', () => {
     assert.ok(tookMs < 60_000, `${tookMs}`)
   })
 
-  test('in the sandbox asks for nothing that only mail to outside needs', async () => {
+  test('in the sandbox requires nothing that only outgoing mail needs', async () => {
     const sandbox = { MAILROOM_DELIVERY: 'sandbox' }
     for (const name of Object.keys(world.rightZone)) world.dns.zone[name] = 'servfail'
     const { of, findings } = await world.ask(sandbox)
@@ -218,14 +218,14 @@ suite('the doctor and what others say of the machine', () => {
     assert.ok(output.trimEnd().split('\n').length <= 12, output)
   })
 
-  test('a reserved domain that DNS has nothing of is wrong where mail is sent from it', async () => {
+  test('a reserved domain without DNS records is wrong if mail is sent from it', async () => {
     const { of, findings } = await world.ask({ MAILROOM_INBOX_DOMAIN: 'mailroom.localhost' })
     assert.deepEqual(of('records of mailroom.localhost'), ['wrong'])
     assert.ok(findings.some(({ found }) => found.includes('is a reserved name')))
     assert.deepEqual(of('mail host'), ['not needed'])
   })
 
-  test('a reserved domain is judged by what the DNS of the settings has of it', async () => {
+  test('a reserved domain is checked at the DNS servers of the settings', async () => {
     const name = 'agents.robots.example'
     world.dns.zone[name] = {
       MX: [{ exchange: HOST, preference: 10 }],
@@ -238,7 +238,7 @@ suite('the doctor and what others say of the machine', () => {
     assert.deepEqual(of('mail host'), ['ok'])
   })
 
-  test('does not make keys, and says what does', async () => {
+  test('creates no keys, and says which command does', async () => {
     const other = { MAILROOM_INBOX_DOMAIN: 'other.mail-service.dev' }
     const { of, fixOf } = await world.ask(other)
     assert.deepEqual(of('records of other'), ['wrong'])
@@ -246,7 +246,7 @@ suite('the doctor and what others say of the machine', () => {
     assert.deepEqual((await world.ask(other)).of('records of other'), ['wrong'])
   })
 
-  test('through a relay looks at the relay and leaves reverse names to it', async () => {
+  test('with a relay checks the relay and skips reverse names', async () => {
     await using relay = await openMta({ tls: await mtaTls() })
     const env = { MAILROOM_DELIVERY: 'relay' }
     const url = `smtp://user:pass@127.0.0.1:${relay.port}`
@@ -270,7 +270,7 @@ suite('the doctor and what others say of the machine', () => {
     assert.deepEqual(of(`SPF of ${DOMAIN}`), ['unknown'])
   })
 
-  test('files that others can read are wrong', async () => {
+  test('files that other users can read are wrong', async () => {
     const { dataDir } = world.place
     await chmod(dataDir, 0o755)
     await chmod(join(dataDir, 'secret.key'), 0o644)

@@ -1,5 +1,4 @@
-// A service with a DNS server of its own, in which tests publish the records of custom domains, change
-// them and take them away.
+// A service with a DNS server of its own, in which tests publish, change and remove the records of custom domains.
 
 import assert from 'node:assert/strict'
 import type { Domain, DomainRecord } from '@mailroom/sdk'
@@ -34,7 +33,7 @@ export async function openDomainWorld(
   }
 }
 
-/** Puts the records beside what there is; those without which the test wants it are left out. */
+/** Adds the records to the existing ones, except those that the test leaves out. */
 export function publish(dns: Dns, { records }: Domain, isWanted = (_: DomainRecord) => true): void {
   for (const record of records.filter(isWanted)) {
     const entry = entryOf(dns, record.name)
@@ -51,7 +50,7 @@ export function publish(dns: Dns, { records }: Domain, isWanted = (_: DomainReco
   }
 }
 
-/** Takes the records of one purpose away, with whatever else their names have. */
+/** Removes the records of one purpose, with all of their type at their names. */
 export function withdraw(dns: Dns, { records }: Domain, purpose?: DomainRecord['purpose']): void {
   for (const record of records) {
     if (purpose === undefined || record.purpose === purpose) {
@@ -76,7 +75,7 @@ export async function verifiedDomain(
 
 const storesOf = new WeakMap<App, Db>()
 
-/** What is due is checked by `checkOnce` alone: the background might take some of it, and end later. */
+/** Only `checkOnce` makes due checks: the background could take some of them and finish later. */
 export function leaveChecksToTests(app: App): void {
   type Write = Parameters<Db['write']>
   changePart(app.deps.db, (own) => {
@@ -87,24 +86,24 @@ export function leaveChecksToTests(app: App): void {
   })
 }
 
-/** A look at what is due, as the background does it every few seconds; true where there may be more. */
+/** One round of due checks, as the background does every few seconds; true if there may be more. */
 export function checkOnce({ app }: Pick<World, 'app'>): Promise<boolean> {
   const db = storesOf.get(app) ?? app.deps.db
   return checkDueDomains({ ...app.deps, db }, new AbortController().signal)
 }
 
-/** Takes checks that are due, as a process does that makes them. */
+/** Claims due checks, as a process does that makes them. */
 export async function claimDue({ app, clock }: World, limit: number) {
   const db = storesOf.get(app) ?? app.deps.db
   return db.write(claimDomainChecks, { limit, nowMs: clock.now() })
 }
 
-/** All that is due. */
+/** Makes all due checks. */
 export async function checkDue(world: Pick<World, 'app'>): Promise<void> {
   while (await checkOnce(world));
 }
 
-/** The record of a purpose; the first where there are several. */
+/** The first record of a purpose. */
 export function recordFor(domain: Domain, purpose: DomainRecord['purpose']): DomainRecord {
   const record = domain.records.find((one) => one.purpose === purpose)
   assert.ok(record !== undefined)
@@ -139,7 +138,7 @@ function isFirst(value: unknown, index: number, all: readonly unknown[]): boolea
   return all.findIndex((other) => JSON.stringify(other) === JSON.stringify(value)) === index
 }
 
-/** As a zone file has long texts: in strings of at most 255 octets. */
+/** In strings of at most 255 octets, as zone files hold long texts. */
 function inStrings(text: string): string | string[] {
   return text.length <= 255 ? text : (text.match(/.{1,255}/g) ?? [])
 }

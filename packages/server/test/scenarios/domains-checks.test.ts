@@ -29,7 +29,7 @@ const DAY = 24 * HOUR
 
 onEachEngine('checks of custom domains', (engine) => {
   const world = opened(() => openSendingWorld(engine, { makeKey: () => makeKey() }))
-  /** Makes the private keys that sign mail. */
+  /** Creates the private keys that sign mail. */
   let makeKey = testKey
   let ann: Account
   let bob: Account
@@ -49,11 +49,11 @@ onEachEngine('checks of custom domains', (engine) => {
     (await client.domains.get(domain.id)).status
   const ownershipOf = (domain: Domain) => recordFor(domain, 'ownership').name
   const countAsked = (domain: Domain) => world.dns.countAsked(ownershipOf(domain))
-  /** Names that were asked for, however often each question was sent. */
+  /** Distinct names that were queried. */
   const looked: string[] = []
   const countLooks = (domain: Domain) =>
     looked.filter((name) => name === ownershipOf(domain)).length
-  /** Its DNS takes long enough to answer that much comes meanwhile. */
+  /** Its DNS is slow enough that other events happen before the answer. */
   const slowDown = (domain: Domain) => {
     const name = ownershipOf(domain)
     const entry = world.dns.zone[name]
@@ -61,7 +61,7 @@ onEachEngine('checks of custom domains', (engine) => {
     world.dns.zone[name] = { ...entry, delayMs: 800 }
   }
 
-  test('of an account whose DNS is silent hold up neither mail nor the checks of others', async () => {
+  test('of an account whose DNS is silent delay neither mail nor the checks of others', async () => {
     const silent = await repeat(60, (n) =>
       ann.client.domains.create({ domain: `s${n}.silent.example` }),
     )
@@ -83,7 +83,7 @@ onEachEngine('checks of custom domains', (engine) => {
     assert.deepEqual(await verifies, outcomes)
   })
 
-  test('ask DNS apart from mail, which goes on while as many are silent as may be asked', async () => {
+  test('use a DNS resolver apart from mail, which flows while all check slots wait', async () => {
     const names = Array.from({ length: 2 * DNS_QUERIES_AT_ONCE }, (_, n) => `never${n}.example`)
     for (const name of names) world.dns.zone[name] = 'silent'
     const giving = new AbortController()
@@ -100,7 +100,7 @@ onEachEngine('checks of custom domains', (engine) => {
     await Promise.all(questions)
   })
 
-  test('that are given up ask no longer', async () => {
+  test('that are abandoned stop their queries', async () => {
     const domain = await ann.client.domains.create({ domain: 'given-up.example' })
     for (const { name } of domain.records) world.dns.zone[name] = 'silent'
     const { resolver } = world.app.deps
@@ -125,21 +125,21 @@ onEachEngine('checks of custom domains', (engine) => {
     assert.ok((await asking).every(({ kind }) => kind === 'fault'))
     assert.equal(answers.length, records.length)
     for (const { text } of await Promise.all(answers)) assert.match(text ?? '', /given up/)
-    // Every look at what is due would wait for it.
+    // Every round of due checks would wait for it.
     for (const { name } of domain.records) delete world.dns.zone[name]
   })
 
-  test('that are asked for at once of one domain are one', async () => {
+  test('of one domain requested at once are made once', async () => {
     const domain = await verifiedDomain(world, 'shared-check.example', ann)
     slowDown(domain)
     const before = countLooks(domain)
     const verifies = Array.from({ length: 20 }, () => ann.client.domains.verify(domain.id))
     assert.deepEqual(await countOutcomes(verifies), { done: 20 })
-    // Late ones may come to a second check; twenty would ask twenty times.
+    // Late requests may cause a second check; twenty checks would ask twenty times.
     assert.ok(countLooks(domain) <= before + 3, `${countLooks(domain) - before}`)
   })
 
-  test('whose answers disagree past the end of a state end it, and are not made at once again', async () => {
+  test('with conflicting answers at the end of a state end it, and are not repeated at once', async () => {
     const wavering = await ann.client.domains.create({ domain: 'wavering.example' })
     publish(world.dns, wavering)
     const name = ownershipOf(wavering)
@@ -165,7 +165,7 @@ onEachEngine('checks of custom domains', (engine) => {
     assert.equal(await statusOf(ann, wavering), 'verified')
   })
 
-  test('of which nothing comes at the end of a state are made again ten minutes later', async () => {
+  test('without an answer at the end of a state are repeated ten minutes later', async () => {
     const domain = await ann.client.domains.create({ domain: 'faulty.example' })
     world.dns.zone[ownershipOf(domain)] = 'servfail'
     world.clock.advance(14 * DAY + HOUR)
@@ -182,7 +182,7 @@ onEachEngine('checks of custom domains', (engine) => {
     assert.equal(await statusOf(ann, domain), 'failed')
   })
 
-  test('that are due are those of all accounts in turn', async () => {
+  test('that are due are made for all accounts in rotation', async () => {
     await checkDue(world)
     const [carl, dora] = [await world.newAccount(), await world.newAccount()]
     await repeat(30, (n) => carl.client.domains.create({ domain: `many${n}.example` }))
@@ -199,7 +199,7 @@ onEachEngine('checks of custom domains', (engine) => {
     assert.deepEqual(await claimDue(world, 1_000), [])
   })
 
-  test('in the background are not made of a domain that is being verified', async () => {
+  test('in the background skip a domain that is being verified', async () => {
     const domain = await verifiedDomain(world, 'busy.example', ann)
     withdraw(world.dns, domain, 'spf')
     slowDown(domain)
@@ -212,7 +212,7 @@ onEachEngine('checks of custom domains', (engine) => {
     assert.equal(countLooks(domain), before + 2, 'a look and the one before a change')
   })
 
-  test('of domains that are created have their bound: keys are made for so many and no more', async () => {
+  test('of new domains are bounded: only so many keys are created at once', async () => {
     const eve = await world.newAccount()
     const gate = Promise.withResolvers<void>()
     makeKey = () => gate.promise.then(testKey)
@@ -245,7 +245,7 @@ onEachEngine('checks of custom domains', (engine) => {
   })
 })
 
-/** Queries that a page of so many domains takes: the least of some, for checks ask beside it now and then. */
+/** The fewest queries of several requests for a page of domains, because checks may query at the same time. */
 async function queriesOf(account: Account, limit: number): Promise<number> {
   const counts: number[] = []
   for (let round = 0; round < 5; round++) counts.push(await queriesNow(account, limit))

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { Resolver } from 'node:dns/promises'
-import { before, test } from 'node:test'
-import type { Domain, Inbox } from '@mailroom/sdk'
+import { test } from 'node:test'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { openSender } from '#test/peers/sender.ts'
 import { runSql } from '#test/peers/sql.ts'
@@ -15,18 +14,15 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { type Account, onEachEngine, opened, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, plainMail, prepared } from '#test/world.ts'
 
 onEachEngine('mail of custom domains', (engine) => {
   const world = opened(() => openSendingWorld(engine))
-  let ann: Account
-  let domain: Domain
-  let inbox: Inbox
-  before(async () => {
-    ann = await world.newAccount()
-    domain = await verifiedDomain(world, 'bücher.example', ann)
-    inbox = await ann.client.inboxes.create({ domain: domain.domain, mailboxName: 'info' })
-  })
+  const ann = prepared(() => world.newAccount())
+  const domain = prepared(() => verifiedDomain(world, 'bücher.example', ann))
+  const inbox = prepared(() =>
+    ann.client.inboxes.create({ domain: domain.domain, mailboxName: 'info' }),
+  )
 
   async function replyTo(address: string, extension = ''): Promise<string> {
     const sender = await openSender(world.smtpPort)
@@ -42,7 +38,7 @@ onEachEngine('mail of custom domains', (engine) => {
   const countRows = async (table: string) =>
     Number((await runSql(world, `select count(*) as n from ${table}`))[0]?.n)
 
-  test('is taken for inboxes of a served domain, however the address is written', async () => {
+  test('is accepted for inboxes of a served domain, in any spelling of the address', async () => {
     assert.equal(domain.domain, 'xn--bcher-kva.example')
     for (const address of [
       'info@xn--bcher-kva.example',
@@ -59,7 +55,7 @@ onEachEngine('mail of custom domains', (engine) => {
     assert.equal(message?.toAddr, inbox.address)
   })
 
-  test('is refused for unknown mailboxes, and for domains that are not served', async () => {
+  test('is refused for unknown mailboxes and unserved domains', async () => {
     await ann.client.domains.create({ domain: 'waiting.example' })
     assert.equal(await replyTo('nobody@xn--bcher-kva.example'), '550 5.1.1')
     assert.equal(await replyTo('info@waiting.example'), '550 5.7.1')
@@ -68,7 +64,7 @@ onEachEngine('mail of custom domains', (engine) => {
     assert.equal(await replyTo('postmaster@waiting.example'), '550 5.7.1')
   })
 
-  test('to postmaster goes to the operator, and to the inbox of that name where there is one', async () => {
+  test('to postmaster goes to the operator, and to the inbox of that name if there is one', async () => {
     const address = `Postmaster@${domain.domain}`
     const before = await countRows('postmaster_messages')
     const raw = plainMail({ to: address })
@@ -98,7 +94,7 @@ onEachEngine('mail of custom domains', (engine) => {
     )
   })
 
-  test('an address that was freed is kept for its account as long as the domain is, and not longer', async () => {
+  test('for a released address of a domain is reserved for its account while the domain exists', async () => {
     const kept = await verifiedDomain(world, 'kept.example', ann)
     const first = { domain: 'kept.example', mailboxName: 'freed' }
     const { id } = await ann.client.inboxes.create(first)
@@ -110,7 +106,7 @@ onEachEngine('mail of custom domains', (engine) => {
     assert.equal((await world.client.inboxes.create(first)).address, 'freed@kept.example')
   })
 
-  test('leaves signed by the key of the domain, from an address on it, and bounces come to it', async () => {
+  test('is signed with the key of the domain, comes from an address on it, and bounces return to it', async () => {
     const sent = await send(ann, inbox)
     const { raw, reversePath } = await arrived(world, sent)
     const resolver = new Resolver()
@@ -141,7 +137,7 @@ onEachEngine('mail of custom domains', (engine) => {
     assert.equal(await replyTo(reversePath), '250 2.1.5')
   })
 
-  test('bounces come to the domain of the service while MX or SPF of the domain are wrong', async () => {
+  test('has bounces to the domain of the service while MX or SPF of the domain are wrong', async () => {
     const wrong = await verifiedDomain(world, 'wrong.example', ann)
     const from = await ann.client.inboxes.create({ domain: 'wrong.example' })
     const pathOf = async () => (await arrived(world, await send(ann, from))).reversePath
@@ -156,7 +152,7 @@ onEachEngine('mail of custom domains', (engine) => {
     }
   })
 
-  test('to a domain that has failed goes where its MX says; what arrives is taken for its holder', async () => {
+  test('to a failed domain follows its MX; the account accepts what arrives', async () => {
     const left = await verifiedDomain(world, 'left.example', ann)
     const old = await ann.client.inboxes.create({ domain: 'left.example', mailboxName: 'info' })
     const tenant = await world.newAccount()
@@ -182,7 +178,7 @@ onEachEngine('mail of custom domains', (engine) => {
     assert.equal((await world.send({ to: old.address, raw })).code, 250)
     assert.equal(await held(), 2)
 
-    // With its MX right and its SPF record wrong it is still where all others send its mail.
+    // With a correct MX and a wrong SPF record, all others still send its mail here.
     withdraw(world.dns, left, 'mx')
     publish(world.dns, left, ({ purpose }) => purpose === 'mx')
     assert.equal((await ann.client.domains.verify(left.id)).status, 'failed')
@@ -190,7 +186,7 @@ onEachEngine('mail of custom domains', (engine) => {
     assert.equal(await held(), 3)
   })
 
-  test('between inboxes here does not leave the machine, and is known for what it is', async () => {
+  test('between inboxes of the service does not leave the machine, and is verified', async () => {
     const sent = await send(ann, inbox, { to: inbox.address, subject: 'To itself' })
     assert.equal((await settled(ann, sent)).status, 'sent')
     const find = async () =>

@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { before, suite, test } from 'node:test'
 import type { Domain } from '@mailroom/sdk'
 import { Mailroom } from '@mailroom/sdk'
-import { type App, openApp } from '#app.ts'
-import { silentLog } from '#platform/log.ts'
 import { openSender, type Sender } from '#test/peers/sender.ts'
 import {
   checkDue,
-  type DomainWorld,
   eventsOf,
   leaveChecksToTests,
   openDomainWorld,
@@ -19,22 +13,26 @@ import {
   withdraw,
 } from '#test/scenarios/domain-world.ts'
 import { countOutcomes, refusal, refusalOf, repeat } from '#test/scenarios/outcomes.ts'
-import { type Account, onEachEngine, opened, plainMail, testKey, type World } from '#test/world.ts'
+import {
+  type Account,
+  onEachEngine,
+  opened,
+  openSecond,
+  plainMail,
+  prepared,
+  type World,
+} from '#test/world.ts'
 
 const HOUR = 3_600_000
 
-onEachEngine('whose a custom domain is', (engine) => {
+onEachEngine('the holder of a custom domain', (engine) => {
   const world = opened(() => openDomainWorld(engine))
-  let ann: Account
-  let bob: Account
-  before(async () => {
-    ann = await world.newAccount()
-    bob = await world.newAccount()
-  })
+  const ann = prepared(() => world.newAccount())
+  const bob = prepared(() => world.newAccount())
 
   const verify = ({ client }: Account, domain: Domain) => client.domains.verify(domain.id)
 
-  /** Ann's, with an inbox and a message in it, and 72 hours of wrong records behind it. */
+  /** Ann's domain, with an inbox and a message in it, after 72 hours of wrong records. */
   async function lostDomain(name: string) {
     const domain = await verifiedDomain(world, name, ann)
     const inbox = await ann.client.inboxes.create({ domain: name, mailboxName: 'info' })
@@ -48,7 +46,7 @@ onEachEngine('whose a custom domain is', (engine) => {
     return { domain, inbox }
   }
 
-  test('the first of two to verify has it, and the other is told so', async () => {
+  test('the first of two accounts to verify holds the domain, and the other gets an error', async () => {
     const anns = await ann.client.domains.create({ domain: 'first.example' })
     const bobs = await bob.client.domains.create({ domain: 'first.example' })
     publish(world.dns, anns)
@@ -69,7 +67,7 @@ onEachEngine('whose a custom domain is', (engine) => {
     const again = await refusalOf(ann.client.domains.create({ domain: 'first.example' }))
     assert.match(again.message, /has first\.example already/)
 
-    // Degraded, it is still hers; deleted, it is his.
+    // Degraded, it is still Ann's; deleted, it is Bob's.
     withdraw(world.dns, anns, 'ownership')
     publish(world.dns, bobs, ({ purpose }) => purpose === 'ownership')
     assert.equal((await verify(ann, anns)).status, 'degraded')
@@ -78,7 +76,7 @@ onEachEngine('whose a custom domain is', (engine) => {
     assert.equal((await verify(bob, bobs)).status, 'verified')
   })
 
-  test('a domain that has failed goes on receiving and does not send', async () => {
+  test('a failed domain still receives and no longer sends', async () => {
     const { domain, inbox } = await lostDomain('failed.example')
     const raw = plainMail({ to: inbox.address, subject: 'still' })
     assert.equal((await world.send({ to: inbox.address, raw })).code, 250)
@@ -103,7 +101,7 @@ onEachEngine('whose a custom domain is', (engine) => {
     await send()
   })
 
-  test('whoever verifies a failed domain has its mail; what was received stays where it is', async () => {
+  test('the account that verifies a failed domain gets its mail; received mail stays where it is', async () => {
     const { domain, inbox } = await lostDomain('passed.example')
     const bobs = await verifiedDomain(world, 'passed.example', bob)
     const bobsInbox = await bob.client.inboxes.create({
@@ -138,7 +136,7 @@ onEachEngine('whose a custom domain is', (engine) => {
     assert.equal((await bob.client.domains.get(bobs.id)).status, 'verified')
   })
 
-  test('mail whose transaction was open meanwhile does not go to the account before', async () => {
+  test('mail of an open SMTP transaction does not go to the former account after a take-over', async () => {
     const { inbox } = await lostDomain('meanwhile.example')
     const guarded = await ann.client.inboxes.create({ mailboxName: `guard-${engine}` })
     const sender = await openSender(world.smtpPort)
@@ -157,7 +155,7 @@ onEachEngine('whose a custom domain is', (engine) => {
     await ann.client.inboxes.delete(guarded.id)
   })
 
-  test('nor is it kept for the account before, where its rules keep such mail out', async () => {
+  test('such mail is not kept in the quarantine of the former account either', async () => {
     const carl = await world.newAccount()
     const name = 'sifted.example'
     const domain = await verifiedDomain(world, name, carl)
@@ -178,7 +176,7 @@ onEachEngine('whose a custom domain is', (engine) => {
     assert.equal((await carl.client.quarantine.list().page()).total, 1)
   })
 
-  test('with a domain go the addresses that the account before gave up on it', async () => {
+  test('addresses that the former account released on a domain go with the domain', async () => {
     const { inbox } = await lostDomain('freed.example')
     await ann.client.inboxes.delete(inbox.id)
     const address = { domain: 'freed.example', mailboxName: 'info' }
@@ -186,7 +184,7 @@ onEachEngine('whose a custom domain is', (engine) => {
     assert.equal((await bob.client.inboxes.create(address)).address, inbox.address)
   })
 
-  test('a domain can come back to the account that lost it, with its inboxes', async () => {
+  test('a domain can return to the account that lost it, with its inboxes', async () => {
     const { domain, inbox } = await lostDomain('returned.example')
     const bobs = await verifiedDomain(world, 'returned.example', bob)
     const other = await bob.client.inboxes.create({
@@ -206,7 +204,7 @@ onEachEngine('whose a custom domain is', (engine) => {
     assert.equal((await bob.client.domains.get(bobs.id)).status, 'failed')
   })
 
-  test('of twenty verifies at once those of one account win', async () => {
+  test('of twenty verifications at once those of one account win', async () => {
     for (let round = 0; round < 3; round++) {
       const name = `race-${round}.example`
       const anns = await ann.client.domains.create({ domain: name })
@@ -221,7 +219,7 @@ onEachEngine('whose a custom domain is', (engine) => {
   })
 })
 
-/** The code of the answer to the message of a transaction that has its recipients. */
+/** The reply code to the message of an SMTP transaction that already has its recipients. */
 async function finish(sender: Sender, raw: string | Uint8Array): Promise<number> {
   assert.equal((await sender.command('DATA')).code, 354)
   sender.write(raw)
@@ -231,7 +229,10 @@ async function finish(sender: Sender, raw: string | Uint8Array): Promise<number>
   return code
 }
 
-/** Ten verifies of each at once, over all its clients; afterwards one has it and the other was told. */
+/**
+ * Ten verifications of each account at once, over all its clients; afterwards one holds the domain and the other got
+ * an error.
+ */
 async function assertOneWins(
   world: World,
   contenders: [Pick<Account, 'client'>, Domain, ...Mailroom[]][],
@@ -261,26 +262,14 @@ async function assertOneWins(
 }
 
 suite('custom domains at two services on one database', () => {
-  let world: DomainWorld
-  let second: App
-  let dataDir: string
-  before(async () => {
-    world = await openDomainWorld('postgres')
-    dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
-    const settings = { ...world.settings, dataDir }
-    second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
-    leaveChecksToTests(second)
-  })
-  after(async () => {
-    await second.close(1_000)
-    await world.close()
-    await rm(dataDir, { recursive: true, force: true })
-  })
+  const world = opened(() => openDomainWorld('postgres'))
+  const second = opened(() => openSecond(world))
+  before(() => leaveChecksToTests(second))
 
   const atSecond = ({ key }: Account) =>
     new Mailroom({ baseUrl: second.http?.address ?? '', apiKey: key, maxRetries: 0 })
 
-  test('one account wins, whichever service its verifies reach', async () => {
+  test('one account wins, whichever service its verifications reach', async () => {
     const [ann, bob] = [await world.newAccount(), await world.newAccount()]
     for (let round = 0; round < 5; round++) {
       const name = `contended-${round}.example`
@@ -295,7 +284,7 @@ suite('custom domains at two services on one database', () => {
     }
   })
 
-  test('a check that is due is done by one of them', async () => {
+  test('a due check is made by one of them', async () => {
     const domains = await repeat(10, (n) => verifiedDomain(world, `due-${n}.example`))
     world.clock.advance(6 * HOUR)
     const asked = () => domains.map(({ domain }) => world.dns.countAsked(`_mailroom.${domain}`))
@@ -303,12 +292,12 @@ suite('custom domains at two services on one database', () => {
     await Promise.all([checkDue(world), checkDue({ ...world, app: second })])
     const grown = asked().map((count, index) => count - (before[index] ?? 0))
     assert.ok(Math.min(...grown) >= 1, `${grown}`)
-    // A question that is answered late is sent again; all done twice would be twenty.
+    // A question with a late answer is sent again; twenty would mean that all checks were made twice.
     const total = grown.reduce((sum, count) => sum + count, 0)
     assert.ok(total < 15, `${grown}`)
   })
 
-  test('take-overs, deletions and new inboxes at once come to an end and agree', async () => {
+  test('concurrent take-overs, deletions and new inboxes finish and agree', async () => {
     const [ann, bob] = [await world.newAccount(), await world.newAccount()]
     const name = 'turmoil.example'
     const anns = await verifiedDomain(world, name, ann)

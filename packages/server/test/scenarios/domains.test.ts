@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { DOMAINS_PER_ACCOUNT_MAX } from '#domains/domain-rows.ts'
 import type { ZoneName } from '#test/peers/dns.ts'
 import { runSql } from '#test/peers/sql.ts'
@@ -10,14 +10,11 @@ import {
   verifiedDomain,
 } from '#test/scenarios/domain-world.ts'
 import { countOutcomes, outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { type Account, onEachEngine, opened } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 onEachEngine('custom domains', (engine) => {
   const world = opened(() => openDomainWorld(engine))
-  let ann: Account
-  before(async () => {
-    ann = await world.newAccount()
-  })
+  const ann = prepared(() => world.newAccount())
 
   const post = (body: object) =>
     world.fetch('/v1/domains', {
@@ -26,7 +23,7 @@ onEachEngine('custom domains', (engine) => {
       body: JSON.stringify(body),
     })
 
-  test('a new domain is pending and says what to publish', async () => {
+  test('a new domain is pending and lists the records to publish', async () => {
     const domain = await ann.client.domains.create({ domain: 'Bücher.Example.' })
     assert.match(domain.id, /^dom_[0-9a-z]{26}$/)
     assert.equal(domain.domain, 'xn--bcher-kva.example')
@@ -62,7 +59,7 @@ onEachEngine('custom domains', (engine) => {
     assert.deepEqual(await ann.client.domains.get(domain.id), domain)
   })
 
-  test('two accounts that want one domain get tokens of their own', async () => {
+  test('two accounts that add one domain get different tokens', async () => {
     const bob = await world.newAccount()
     const [one, other] = await Promise.all([
       ann.client.domains.create({ domain: 'shared.example' }),
@@ -72,7 +69,7 @@ onEachEngine('custom domains', (engine) => {
     assert.equal(await refusal(bob.client.domains.get(one.id)), '404 not_found')
   })
 
-  test('an account has a domain once, also when it is added twenty times at once', async () => {
+  test('an account has a domain once, even when it is added twenty times at once', async () => {
     const spellings = ['once.example', 'ONCE.example', 'once.example.', 'ｏｎｃｅ.example']
     const requests = Array.from({ length: 20 }, (_, n) =>
       ann.client.domains.create({ domain: spellings[n % 4] ?? '' }),
@@ -80,7 +77,7 @@ onEachEngine('custom domains', (engine) => {
     assert.deepEqual(await countOutcomes(requests), { done: 1, '409 domain_taken': 19 })
   })
 
-  test('names that nobody can have are refused with the reason', async () => {
+  test('names that no account can use are refused with the reason', async () => {
     const reasons: Record<string, RegExp> = {
       'co.uk': /public suffix/,
       '192.0.2.1': /IP address/,
@@ -111,7 +108,7 @@ onEachEngine('custom domains', (engine) => {
     assert.equal((await world.client.domains.list().page()).total, before.total)
   })
 
-  test('lists go newest first, and by the pod that a domain is scoped to', async () => {
+  test('lists are newest first, and filtered by the pod that a domain is scoped to', async () => {
     const { client } = await world.newAccount()
     const pod = await client.pods.create({ clientId: 'tenant' })
     const wide = await client.domains.create({ domain: 'wide.example' })
@@ -144,7 +141,7 @@ onEachEngine('custom domains', (engine) => {
     await client.pods.delete('tenant')
   })
 
-  test('a domain is narrowed to a pod only while all its inboxes are in that pod', async () => {
+  test('a domain is narrowed to a pod only if all its inboxes are in that pod', async () => {
     const { client } = ann
     const pod = await client.pods.create({ clientId: 'narrow' })
     const domain = await verifiedDomain(world, 'narrow.example', ann)
@@ -174,7 +171,7 @@ onEachEngine('custom domains', (engine) => {
     assert.equal(inside.address.endsWith('@narrow.example'), true)
   })
 
-  test('inboxes and scopes that come at once agree in the end', async () => {
+  test('concurrent changes of inboxes and scopes end consistently', async () => {
     const { client } = ann
     const pod = await client.pods.create({ clientId: 'race' })
     const domain = await verifiedDomain(world, 'race.example', ann)
@@ -200,7 +197,7 @@ onEachEngine('custom domains', (engine) => {
     if (kept !== null) assert.equal(Number(row?.inbox_count), inboxes.length)
   })
 
-  test('an inbox is on a domain that is verified, known and the account’s own', async () => {
+  test('an inbox needs a verified domain of its own account', async () => {
     const { client } = ann
     const domain = await verifiedDomain(world, 'inboxes.example', ann)
     await client.domains.create({ domain: 'waiting.example' })
@@ -235,7 +232,7 @@ onEachEngine('custom domains', (engine) => {
     assert.ok(records.every(({ status }) => status === 'valid'))
   })
 
-  test('names reserved on the domain of the service are free on one’s own', async () => {
+  test('names reserved on the service’s domain are free on a custom domain', async () => {
     await verifiedDomain(world, 'names.example', ann)
     for (const mailboxName of ['postmaster', 'abuse', 'noreply', 'bounces']) {
       const made = await ann.client.inboxes.create({ mailboxName, domain: 'names.example' })
@@ -244,7 +241,7 @@ onEachEngine('custom domains', (engine) => {
     }
   })
 
-  test('what its zone file holds is what verifies a domain', async () => {
+  test('a domain with the records of its zone file verifies', async () => {
     const domain = await ann.client.domains.create({ domain: 'zone.example' })
     const response = await world.fetch(`/v1/domains/${domain.id}/zone-file`, {
       headers: { authorization: `Bearer ${ann.key}` },
@@ -260,7 +257,7 @@ onEachEngine('custom domains', (engine) => {
     assert.ok(verified.records.every(({ status }) => status === 'valid'))
   })
 
-  test('its keys have names of their own in DNS, and another key beside one is told of', async () => {
+  test('its keys have their own names in DNS, and a foreign key beside one is reported', async () => {
     const bob = await world.newAccount()
     const name = 'selectors.example'
     const [anns, bobs] = [
@@ -289,7 +286,7 @@ onEachEngine('custom domains', (engine) => {
     assert.match(record?.hint ?? '', /^Remove the other records/)
   })
 
-  test('an account has so many domains and no more', async () => {
+  test('an account has a limited number of domains', async () => {
     const { id, client } = await world.newAccount()
     const fill = `update accounts set domain_count = ${DOMAINS_PER_ACCOUNT_MAX - 1} where id = '${id}'`
     await runSql(world, fill)
@@ -300,7 +297,7 @@ onEachEngine('custom domains', (engine) => {
   })
 })
 
-/** Lines of RFC 1035 §5.1, each with its whole name, as a name server reads them. */
+/** Lines of RFC 1035 §5.1, each with its full name, as a name server reads them. */
 function readZone(text: string): Record<string, ZoneName> {
   const zone: Record<string, ZoneName> = {}
   for (const line of text.trimEnd().split('\n')) {

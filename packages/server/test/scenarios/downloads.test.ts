@@ -7,10 +7,10 @@ import { deliver } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { changePart, onEachEngine, opened, openWorld } from '#test/world.ts'
 
-describe('what is held for downloads', () => {
+describe('the cache of downloads', () => {
   const bytes = (length: number) => new Uint8Array(length)
 
-  /** Reads that end when told, in the order in which they were begun. */
+  /** Reads that end on demand, in the order in which they began. */
   function pausedReads(downloads: Downloads) {
     const begun: { key: string; end(content: Uint8Array): void }[] = []
     const hold = (key: string) =>
@@ -22,7 +22,7 @@ describe('what is held for downloads', () => {
     return { begun, hold, keys: () => begun.map(({ key }) => key) }
   }
 
-  test('one content is read once for all who ask meanwhile and soon after', async () => {
+  test('reads one content once for all requests during the read and soon after', async () => {
     const { begun, hold } = pausedReads(openDownloads())
     const asked = Array.from({ length: 60 }, () => hold('a'))
     assert.equal(begun.length, 1)
@@ -34,7 +34,7 @@ describe('what is held for downloads', () => {
     assert.equal(begun.length, 1)
   })
 
-  test('no more are read at once than may be, each in its turn, and too many are refused', async () => {
+  test('bounds concurrent reads, serves them in order, and refuses too many', async () => {
     const { begun, hold, keys } = pausedReads(
       openDownloads({ atOnce: { raw: 1, attachment: 2 }, waitingMax: 2 }),
     )
@@ -51,7 +51,7 @@ describe('what is held for downloads', () => {
     await again
   })
 
-  test('content in use is never forgotten, and past the bound nothing more is read', async () => {
+  test('never drops content in use, and reads nothing beyond its size', async () => {
     const downloads = openDownloads({ bytesMax: 100, bytesKept: 50 })
     const hold = (key: string, length: number) =>
       downloads.hold('raw', key, async () => bytes(length))
@@ -64,7 +64,7 @@ describe('what is held for downloads', () => {
     assert.equal((await hold('b', 7)).content.length, 7)
   })
 
-  test('of what nobody uses the longest unused is forgotten first', async () => {
+  test('drops the content that was unused longest first', async () => {
     const downloads = openDownloads({ bytesKept: 100 })
     let reads = 0
     const use = async (key: string) => {
@@ -80,7 +80,7 @@ describe('what is held for downloads', () => {
     assert.equal(reads, 4)
   })
 
-  test('a read that fails is told to all who wait for it, and tried again for the next', async () => {
+  test('passes a failed read to all who wait for it, and tries again for the next request', async () => {
     const downloads = openDownloads()
     const fail = () => Promise.reject(new Error('disk on fire'))
     const asked = [downloads.hold('raw', 'a', fail), downloads.hold('raw', 'a', fail)]
@@ -88,7 +88,7 @@ describe('what is held for downloads', () => {
     assert.equal((await downloads.hold('raw', 'a', async () => bytes(3))).content.length, 3)
   })
 
-  test('a raw message and an attachment of one name are two contents', async () => {
+  test('keeps a raw message and an attachment of one name apart', async () => {
     const downloads = openDownloads()
     await downloads.hold('raw', 'a', async () => bytes(1))
     assert.equal((await downloads.hold('attachment', 'a', async () => bytes(2))).content.length, 2)
@@ -104,7 +104,7 @@ onEachEngine('downloads', (engine) => {
     return deliver(world, await world.inbox(), raw)
   }
 
-  /** Lets attachments be read only once `open` is called, and counts the reads. */
+  /** Blocks reads of attachments until `open` is called, and counts them. */
   function holdUpReads() {
     const { parser } = world.app.deps
     const readAttachment = parser.readAttachment.bind(parser)
@@ -133,7 +133,7 @@ onEachEngine('downloads', (engine) => {
     assert.equal(counted.reads, 1)
   })
 
-  test('an attachment is not read to tell its size, that it is known or that a part is missing', async () => {
+  test('an attachment is not read for its size, for a 304 or for an unsatisfiable range', async () => {
     const url = (await receive('a.bin')).attachments[0]?.url ?? ''
     const counted = holdUpReads()
     counted.open()
@@ -146,7 +146,7 @@ onEachEngine('downloads', (engine) => {
     assert.equal(counted.reads, 0)
   })
 
-  test('too many at once are told to come again, while mail still arrives', async () => {
+  test('too many at once are told to retry, while mail still arrives', async () => {
     const narrow = openDownloads({ waitingMax: 1 })
     let asked = 0
     const restore = changePart(world.app.deps.downloads, () => ({

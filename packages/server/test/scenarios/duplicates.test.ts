@@ -35,7 +35,7 @@ onEachEngine('the same mail again', (engine) => {
     assert.equal(thread?.messageCount, 1)
   })
 
-  test('does not make a thread unread that was read in between', async () => {
+  test('does not mark a thread unread that was read in between', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ to: inbox.address, messageId: '<read@x>' })
     await send(inbox, raw)
@@ -45,7 +45,7 @@ onEachEngine('the same mail again', (engine) => {
     assert.equal((await world.client.threads.get(thread?.id ?? '')).isRead, true)
   })
 
-  test('from a client that is gone before it reads our 250 is stored once', async () => {
+  test('from a client that disconnects before it reads our 250 is stored once', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ to: inbox.address, messageId: '<lost@x>' })
     const sender = await openSender(world.smtpPort)
@@ -86,7 +86,7 @@ onEachEngine('the same mail again', (engine) => {
     assert.equal((await world.client.threads.list(inbox.id).page()).total, 2)
   })
 
-  test('to an inbox that did not have it is stored there', async () => {
+  test('to an inbox that does not have it yet is stored there', async () => {
     const [one, two] = [await world.inbox(), await world.inbox()]
     const raw = plainMail({ to: one.address, messageId: '<spread@x>' })
     await send(one, raw)
@@ -94,7 +94,7 @@ onEachEngine('the same mail again', (engine) => {
     assert.deepEqual([await countMessages(world, one), await countMessages(world, two)], [1, 1])
   })
 
-  test('in bytes too many for a row leaves no second copy in the blob store', async () => {
+  test('too large for a row leaves no second copy in the blob store', async () => {
     const inbox = await world.inbox()
     const body = 'x'.repeat(70).concat('\r\n').repeat(3_000)
     const raw = plainMail({ to: inbox.address, messageId: '<large@x>', body })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Event } from '@mailroom/contract/shapes/event.ts'
-import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
+import { Event } from '@mailroom/contract/events.ts'
+import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
 import type { EventFilter } from '#events/event.ts'
 import { findEvent } from '#events/event-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
@@ -46,7 +46,7 @@ onEachEngine('an event', (engine) => {
     return { events, total }
   }
 
-  /** The only one of the inbox. */
+  /** The only event of the inbox. */
   async function onlyEvent(filter: Partial<EventFilter>): Promise<EventText> {
     const { events } = await read(filter)
     const [text] = events
@@ -54,7 +54,7 @@ onEachEngine('an event', (engine) => {
     return text
   }
 
-  test('of arriving mail tells the message, with a link to each file that works', async () => {
+  test('of arriving mail holds the message, with a working link to each file', async () => {
     const inbox = await world.inbox()
     const boundary = 'BOUNDARY'
     const raw = plainMail({
@@ -101,7 +101,7 @@ onEachEngine('an event', (engine) => {
     assert.equal((await world.fetch(new URL(message.url).pathname)).status, 200)
   })
 
-  test('reads the same as JSON and as a value, in the form that the contract gives', async () => {
+  test('is the same as JSON and as a value, in the form of the contract', async () => {
     const inbox = await world.inbox()
     await receive(world, inbox, { subject: 'Quotes " and \u2028 and \ud800', text: '</script>' })
     await send(world, inbox, { to: inbox.address })
@@ -119,7 +119,7 @@ onEachEngine('an event', (engine) => {
     }
   })
 
-  test('of sent mail tells when it was sent, and why a server refused it', async () => {
+  test('of sent mail states when it was sent, and why a server refused it', async () => {
     const inbox = await world.inbox()
     const sent = await settled(world, await send(world, inbox, { to: 'bob@friend.example' }))
     const event = (await onlyEvent({ inboxIds: [inbox.id] })).body(TOLD)
@@ -140,7 +140,7 @@ onEachEngine('an event', (engine) => {
     assert.equal(event.recipient, 'complain@any.example')
   })
 
-  test('cuts a long body at a character, says so, and the message has the whole', async () => {
+  test('cuts a long body at a character and says so, and the message holds the whole', async () => {
     const inbox = await world.inbox()
     const text = `a${'€'.repeat(SHOWN_BODY_BYTES_MAX / 3 + 10)}`
     await world.send({
@@ -163,7 +163,7 @@ onEachEngine('an event', (engine) => {
     assert.ok(whole.bodyText.startsWith(told) && whole.bodyText.length > told.length)
   })
 
-  test('is listed from a cursor on, with how many follow it', async () => {
+  test('is listed after a cursor, with the number of events that follow it', async () => {
     const inbox = await world.inbox()
     const ids = await receiveMany(world, inbox, 5)
     const only = { inboxIds: [inbox.id] }
@@ -184,7 +184,7 @@ onEachEngine('an event', (engine) => {
     }
   })
 
-  test('of a message that is gone is left out, and the others are told', async () => {
+  test('of a deleted message is left out, and the others are listed', async () => {
     const [gone, kept] = [await world.inbox(), await world.inbox()]
     const written = [await receive(world, gone), await receive(world, kept)]
     const { deps } = world.app
@@ -214,7 +214,7 @@ onEachEngine('events of an inbox that is deleted', (engine) => {
   }
   const idsIn = ({ data }: Listed) => data.map(({ event_id: id }) => id)
 
-  test('are told no more, and readers still go on behind them', async () => {
+  test('are no longer delivered, and readers continue after them', async () => {
     const [gone, kept] = [await world.inbox(), await world.inbox()]
     const start = await receive(world, kept)
     const erased = await receiveMany(world, gone, 3)
@@ -249,13 +249,13 @@ onEachEngine('events of an inbox that is deleted', (engine) => {
     assert.deepEqual(left.sort(), erased.map((id) => [id, true]).sort())
   })
 
-  test('leave no hole in a page while they go', async () => {
+  test('leave no gap in a page during the deletion', async () => {
     const [gone, kept] = [await world.inbox(), await world.inbox()]
     const start = await receive(world, kept)
     const first = await receiveMany(world, gone, 30)
     const rest = await receiveMany(world, kept, 15)
     await untilReadable(world)
-    // As if its mail had gone and its events had not.
+    // As if its mail were deleted and its events were not.
     await runSql(world, `delete from messages where inbox_id = '${gone.id}'`)
     for (const filter of ['', `&event_types=message.received`]) {
       const page = await list(`after=${start.eventId}&limit=10${filter}`)
@@ -268,7 +268,7 @@ onEachEngine('events of an inbox that is deleted', (engine) => {
     }
   })
 
-  test('are erased before their mail goes', async () => {
+  test('are erased before their mail is deleted', async () => {
     const inbox = await world.inbox()
     await receiveMany(world, inbox, 3)
     const { db } = world.app.deps

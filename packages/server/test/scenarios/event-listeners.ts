@@ -1,4 +1,4 @@
-// What a service does for those who wait for events: how many there are, and what they cost.
+// Counts the listeners for events in a service and the queries that they cost.
 
 import type { World } from '#test/world.ts'
 
@@ -28,7 +28,7 @@ export function watchListeners({ app }: Pick<World, 'app'>) {
     }
   }
   return {
-    /** Resolves when there are so many. */
+    /** Resolves when there are this many. */
     reach(number: number): Promise<void> {
       const reached = Promise.withResolvers<void>()
       wanted = { number, reached }
@@ -61,7 +61,7 @@ export function countReads({ app }: Pick<World, 'app'>) {
   }
   return {
     count: () => count,
-    /** Those of the next so many milliseconds. */
+    /** The queries of the next milliseconds. */
     async during(durationMs: number): Promise<number> {
       const before = count
       await new Promise((resolve) => setTimeout(resolve, durationMs))

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { before, suite, test } from 'node:test'
 import { Mailroom } from '@mailroom/sdk'
 import { type App, openApp } from '#app.ts'
 import { silentLog } from '#platform/log.ts'
@@ -14,34 +11,28 @@ import { type Mail, openSender } from '#test/peers/sender.ts'
 import { countMessages } from '#test/scenarios/deliver.ts'
 import { watchListeners } from '#test/scenarios/event-listeners.ts'
 import { countOutcomes, repeat } from '#test/scenarios/outcomes.ts'
-import {
-  openSendingWorld,
-  type SendingWorld,
-  send,
-  settled,
-} from '#test/scenarios/sending-world.ts'
+import { openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
 import { clientOf, emptyPlace } from '#test/scenarios/service-process.ts'
-import { onEachEngine, openWorld, plainMail, testKey, type World } from '#test/world.ts'
+import {
+  moveAwayFromMidnight,
+  onEachEngine,
+  opened,
+  openSecond,
+  openWorld,
+  plainMail,
+  testKey,
+  type World,
+} from '#test/world.ts'
 
 suite('two services on one database', () => {
-  let world: World
-  let second: App
-  let dataDir: string
+  const world = opened(() => openWorld('postgres'))
+  const second = opened(() => openSecond(world))
   let address: string
-  before(async () => {
-    world = await openWorld('postgres')
-    dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
-    const settings = { ...world.settings, dataDir }
-    second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
+  before(() => {
     address = second.http?.address ?? ''
   })
-  after(async () => {
-    await second.close(1_000)
-    await world.close()
-    await rm(dataDir, { recursive: true, force: true })
-  })
 
-  test('tell of what the other has taken in', async () => {
+  test('deliver events of mail that the other received', async () => {
     const inbox = await world.inbox()
     const authorization = `Bearer ${world.key}`
     const client = await openSocket(address, { token: world.key })
@@ -60,7 +51,7 @@ suite('two services on one database', () => {
     feed.close()
   })
 
-  test('end what a key opened that was revoked at the other', async () => {
+  test('close connections of a key that was revoked at the other', async () => {
     const { id, token } = await world.client.apiKeys.create()
     const [revoked, good] = [
       await openSocket(address, { token }),
@@ -101,11 +92,11 @@ onEachEngine('the end of a process', (engine) => {
     assert.equal((await sender.send({ to: inbox.address, raw: plainMail({}) })).code, 250)
     for (const socket of sockets) assert.equal((await socket.next()).event, 'message.received')
     assert.equal((await feed.next())?.event, 'message.received')
-    // Two clients do not answer, as if their machines were gone.
+    // Two clients do not answer, as if their machines were down.
     sockets[0]?.socket.pause()
     sockets[1]?.socket.pause()
     const next = feed.next()
-    // Of a client whose connection is kept for its next request, as that of the sender is.
+    // A client whose connection is kept open for its next request, like the sender's.
     await clientOf(http, key).pods.list().page()
     const startMs = performance.now()
     assert.equal(await service.stop(), 0)
@@ -123,30 +114,21 @@ onEachEngine('the end of a process', (engine) => {
 })
 
 suite('two services on one database', () => {
-  let world: SendingWorld
-  let second: App
+  const env = { MAILROOM_LIMIT_SENDS_PER_MINUTE: '10', MAILROOM_LIMIT_COLD_PER_DAY: '20' }
+  const world = opened(() => openSendingWorld('postgres', { env }))
+  const second = opened(() => openSecond(world))
   let clients: { client: Mailroom }[]
-  let dataDir: string
-  before(async () => {
-    world = await openSendingWorld('postgres', {
-      env: { MAILROOM_LIMIT_SENDS_PER_MINUTE: '10', MAILROOM_LIMIT_COLD_PER_DAY: '20' },
-    })
-    dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
-    const settings = { ...world.settings, dataDir }
-    second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
+  before(() => {
+    // After both have read the shared time of the queue, which each does at its start.
+    moveAwayFromMidnight(world.clock)
     const baseUrl = second.http?.address ?? ''
     const other = new Mailroom({ baseUrl, apiKey: world.key, maxRetries: 0 })
     clients = [{ client: world.client }, { client: other }]
   })
-  after(async () => {
-    await second.close(1_000)
-    await world.close()
-    await rm(dataDir, { recursive: true, force: true })
-  })
 
   const clientOf = (index: number) => clients[index % 2] ?? { client: world.client }
 
-  test('make one message of a hundred equal requests, and it leaves once', async () => {
+  test('make one message of a hundred equal requests, and send it once', async () => {
     for (let round = 0; round < 2; round++) {
       const inbox = await world.inbox()
       const key = randomUUID()
@@ -163,7 +145,7 @@ suite('two services on one database', () => {
     }
   })
 
-  test('send fifty messages once each, whichever of them carries a message', async () => {
+  test('send fifty messages once each, whichever of them delivers a message', async () => {
     const inboxes = await Promise.all(Array.from({ length: 5 }, () => world.inbox()))
     const sent = await repeat(50, (index) =>
       send(clientOf(index), inboxes[index % 5] ?? { id: '' }, { to: 'crowd@friend.example' }),
@@ -175,7 +157,7 @@ suite('two services on one database', () => {
     assert.deepEqual(ids.sort(), sent.map((one) => one.providerMessageId).sort())
   })
 
-  test('let ten sends through in a minute, and twenty strangers in a day', async () => {
+  test('allow ten sends in a minute and twenty strangers in a day together', async () => {
     const inbox = await world.inbox()
     const strangers = Array.from({ length: 40 }, (_, index) =>
       send(clientOf(index), inbox, { to: `s${index}@friend.example` }),
@@ -220,45 +202,38 @@ function statesOf({ app }: World | { app: App }) {
 }
 
 suite('two services on one database', () => {
-  test('post each event once, whichever of them took it in', LIMIT, async () => {
-    const world = await openWorld('postgres', { env: ENV })
-    const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
-    const settings = { ...world.settings, dataDir }
-    const second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
-    const receiver = await openReceiver()
-    try {
-      await makeWebhook(world, receiver.origin)
-      const inbox = await world.inbox()
-      const smtpPorts = [world.smtpPort, second.smtp?.port ?? 0]
-      const count = 60
-      await Promise.all(
-        Array.from({ length: count }, (_, index) =>
-          sendOver(smtpPorts[index % 2] ?? 0, { to: inbox.address, raw: plainMail({}) }),
-        ),
-      )
-      await receiver.waitForCount(count)
-      while ((await statesOf(world)).some(({ status }) => status === 'pending')) {
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
-      assert.equal(receiver.requests.length, count)
-      assert.equal(new Set(receiver.requests.map(idOf)).size, count)
-      const states = await statesOf(world)
-      assert.ok(states.every(({ attempts }) => attempts === 1))
-    } finally {
-      await second.close(1_000)
-      await world.close()
-      await receiver.close()
-      await rm(dataDir, { recursive: true, force: true })
+  test('post each event once, whichever of them received it', LIMIT, async () => {
+    await using world = await openWorld('postgres', { env: ENV })
+    await using second = await openSecond(world)
+    await using receiver = await openReceiver()
+    await makeWebhook(world, receiver.origin)
+    const inbox = await world.inbox()
+    const smtpPorts = [world.smtpPort, second.smtp?.port ?? 0]
+    const count = 60
+    await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        sendOver(smtpPorts[index % 2] ?? 0, { to: inbox.address, raw: plainMail({}) }),
+      ),
+    )
+    await receiver.waitForCount(count)
+    while ((await statesOf(world)).some(({ status }) => status === 'pending')) {
+      await new Promise((resolve) => setTimeout(resolve, 20))
     }
+    assert.equal(receiver.requests.length, count)
+    assert.equal(new Set(receiver.requests.map(idOf)).size, count)
+    const states = await statesOf(world)
+    assert.ok(states.every(({ attempts }) => attempts === 1))
   })
 })
 
-onEachEngine('a service that tells webhooks', (engine) => {
-  test('cuts at its end what hangs, and the next one delivers it', LIMIT, async () => {
-    const world = await openWorld(engine, { env: ENV })
-    const receiver = await openReceiver()
-    receiver.answer = 'hang'
-    try {
+onEachEngine('a service that calls webhooks', (engine) => {
+  test(
+    'cuts hanging requests at its end, and the next one repeats the delivery',
+    LIMIT,
+    async () => {
+      await using world = await openWorld(engine, { env: ENV })
+      await using receiver = await openReceiver()
+      receiver.answer = 'hang'
       const inbox = await world.inbox()
       for (let index = 0; index < 3; index++) {
         await makeWebhook(world, `${receiver.origin}/${index}`)
@@ -278,39 +253,35 @@ onEachEngine('a service that tells webhooks', (engine) => {
       const states = await statesOf({ app: next })
       assert.deepEqual(
         states.map((row) => ({ ...row })),
-        Array.from({ length: 3 }, () => ({ status: 'succeeded', attempts: 1, queue_state: null })),
+        Array.from({ length: 3 }, () => ({
+          status: 'succeeded',
+          attempts: 1,
+          queue_state: null,
+        })),
       )
       const told = receiver.requests.map((request) => `${request.path} ${idOf(request)}`)
       assert.equal(new Set(told).size, 3)
       assert.deepEqual(told.slice(3).toSorted(), told.slice(0, 3).toSorted())
       await next.close(1_000)
-    } finally {
-      await world.close()
-      await receiver.close()
-    }
-  })
+    },
+  )
 
-  test('a webhook that is deleted takes its deliveries with it', LIMIT, async () => {
-    const world = await openWorld(engine, { env: ENV })
-    const receiver = await openReceiver()
-    try {
-      await makeWebhook(world, receiver.origin)
-      const inbox = await world.inbox()
-      for (let index = 0; index < 3; index++) {
-        await world.send({ to: inbox.address, raw: plainMail({}) })
-      }
-      await receiver.waitForCount(3)
-      const { data } = (await (await world.fetch('/v1/webhooks')).json()) as {
-        data: { id: string }[]
-      }
-      const [{ id } = { id: '' }] = data
-      assert.equal((await world.fetch(`/v1/webhooks/${id}`, { method: 'DELETE' })).status, 204)
-      while ((await statesOf(world)).length > 0) {
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
-    } finally {
-      await world.close()
-      await receiver.close()
+  test('a deleted webhook loses its deliveries', LIMIT, async () => {
+    await using world = await openWorld(engine, { env: ENV })
+    await using receiver = await openReceiver()
+    await makeWebhook(world, receiver.origin)
+    const inbox = await world.inbox()
+    for (let index = 0; index < 3; index++) {
+      await world.send({ to: inbox.address, raw: plainMail({}) })
+    }
+    await receiver.waitForCount(3)
+    const { data } = (await (await world.fetch('/v1/webhooks')).json()) as {
+      data: { id: string }[]
+    }
+    const [{ id } = { id: '' }] = data
+    assert.equal((await world.fetch(`/v1/webhooks/${id}`, { method: 'DELETE' })).status, 204)
+    while ((await statesOf(world)).length > 0) {
+      await new Promise((resolve) => setTimeout(resolve, 20))
     }
   })
 })

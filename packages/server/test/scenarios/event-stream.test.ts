@@ -46,7 +46,7 @@ onEachEngine('the log of events', (engine) => {
   const subjectOf = (data: Record<string, unknown> | undefined) =>
     (data?.message as { subject: string } | undefined)?.subject
 
-  test('is read oldest first, from an event on, by kind and by inbox', async () => {
+  test('is read oldest first, after an event, by kind and by inbox', async () => {
     const [inbox, other] = [await world.inbox(), await world.inbox()]
     await deliver(inbox, 'one', 'two', 'three')
     await deliver(other, 'other')
@@ -63,7 +63,7 @@ onEachEngine('the log of events', (engine) => {
     assert.equal(received.total, 4)
   })
 
-  test('is read newest first, and goes on towards older events whatever happens meanwhile', async () => {
+  test('is read newest first, and continues to older events whatever happens meanwhile', async () => {
     const [inbox, other] = [await world.inbox(), await world.inbox()]
     await deliver(inbox, 'one', 'two', 'three')
     await deliver(other, 'other')
@@ -92,7 +92,7 @@ onEachEngine('the log of events', (engine) => {
     assert.equal((details[0] as { path: string }).path, 'order')
   })
 
-  test('refuses what it does not know, in a page, a stream and their heads', async () => {
+  test('refuses unknown values in pages and streams, for GET and HEAD', async () => {
     const theirs = await world.newAccount()
     const inbox = await theirs.client.inboxes.create()
     const wrong: [string, string][] = [
@@ -123,7 +123,7 @@ onEachEngine('the log of events', (engine) => {
     assert.equal(among.status, 400)
   })
 
-  test('goes on from a well-formed id that it does not hold, at its time', async () => {
+  test('continues from the time of a well-formed id that it does not hold', async () => {
     const all = await page('?limit=100')
     const ancient = await page('?limit=100&after=evt_01h455vb4pex5vsknk084sn02q')
     assert.deepEqual(
@@ -134,7 +134,7 @@ onEachEngine('the log of events', (engine) => {
     assert.deepEqual(future, { data: [], total: 0 })
   })
 
-  test('is streamed, whatever the cursor, with a comment about one that is not in it', async () => {
+  test('is streamed after any cursor, with a comment if the cursor is unknown', async () => {
     const inbox = await world.inbox()
     await deliver(inbox, 'before')
     await untilReadable(world)
@@ -153,7 +153,7 @@ onEachEngine('the log of events', (engine) => {
     }
   })
 
-  test('is streamed as it happens, with ids to go on behind', async () => {
+  test('is streamed live, with ids to continue from', async () => {
     const inbox = await world.inbox()
     const feed = await openFeed(`?inbox_id=${inbox.id}&event_types=message.received`)
     const { headers } = feed.response
@@ -172,7 +172,7 @@ onEachEngine('the log of events', (engine) => {
     feed.close()
     await deliver(inbox, 'three')
     const lastEventId = { 'last-event-id': first?.id ?? '' }
-    // The header is of now, the parameter of the first connection.
+    // The header is newer than the parameter of the first connection.
     const again = await openFeed(`?inbox_id=${inbox.id}&after=evt_unknown`, lastEventId)
     assert.equal(subjectOf((await again.next())?.data), 'two')
     assert.equal(subjectOf((await again.next())?.data), 'three')
@@ -185,7 +185,7 @@ onEachEngine('the log of events', (engine) => {
     later.close()
   })
 
-  test('is streamed to ten clients of an account at most, and a place becomes free again', async () => {
+  test('is streamed to at most ten clients of an account, and a place becomes free again', async () => {
     const { key, client } = await world.newAccount()
     const inbox = await client.inboxes.create()
     const ten = await Promise.all(Array.from({ length: 10 }, () => openFeed('', {}, key)))
@@ -195,7 +195,7 @@ onEachEngine('the log of events', (engine) => {
     assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]/)
     ten[0]?.close()
     let again = await openFeed('', {}, key)
-    // The service hears of the end when the connection is gone.
+    // The service notices the end when the connection closes.
     while (again.response.status === 429) {
       await sleep(20)
       again = await openFeed('', {}, key)
@@ -216,7 +216,7 @@ onEachEngine('the log of events', (engine) => {
     assert.equal((await openFeed('', {}, token)).response.status, 401)
   })
 
-  test('is streamed to a slow reader in order, and once', async () => {
+  test('is streamed to a slow reader in order, without repeats', async () => {
     const inbox = await world.inbox()
     const feed = await openFeed(`?inbox_id=${inbox.id}`)
     const body = 'x'.repeat(70_000).replaceAll(/.{70}/g, '$&\r\n')

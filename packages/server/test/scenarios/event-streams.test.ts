@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { LOG_WINDOW_EVENTS } from '#events/event-rows.ts'
@@ -16,28 +16,24 @@ import {
   receiveMany,
   untilReadable,
 } from '#test/scenarios/event-world.ts'
-import { onEachEngine, opened, openWorld } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, prepared } from '#test/world.ts'
 
 onEachEngine('a connection of a reader of events', (engine) => {
   const world = opened(() => openWorld(engine))
-  let one: Inbox
-  let two: Inbox
-  before(async () => {
-    one = await world.inbox()
-    two = await world.inbox()
-  })
+  const one = prepared(() => world.inbox())
+  const two = prepared(() => world.inbox())
 
   /** Each test starts with a log that has been read. */
   beforeEach(() => untilReadable(world))
 
-  /** What comes last: when it was told, nothing more is on its way. */
+  /** The last event: once it is delivered, no other is pending. */
   async function last(inbox: Inbox): Promise<string> {
     const { eventId } = await receive(world, inbox)
     await untilReadable(world)
     return eventId
   }
 
-  test('replays from an event on and goes on live, without a gap or a repeat, while more is written', async () => {
+  test('replays after an event and continues live, without a gap or a repeat, during writes', async () => {
     const [first = '', ...rest] = await receiveMany(world, one, 40)
     const reader = openReader(world)
     const writing = receiveMany(world, two, 60)
@@ -49,10 +45,10 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('is not told again by the hub what it has read in the log before the hub did', async () => {
+  test('does not get events from the hub again that it read from the log first', async () => {
     const start = await last(one)
     const { deps } = world.app
-    // Nobody wakes this one.
+    // No signal wakes this one.
     const hub = openEventHub(deps)
     const told: string[] = []
     const caughtUp = Promise.withResolvers<void>()
@@ -79,7 +75,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     await hub.close()
   })
 
-  test('that takes no more gets the rest from the log when it goes on, however often', async () => {
+  test('that pauses gets the rest from the log when it resumes, any number of times', async () => {
     const reader = openReader(world)
     reader.room = 3
     await reader.subscribe({})
@@ -91,7 +87,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
       reader.room = 7
       reader.stream.resume()
       await reader.until(goal)
-      // Whatever it would be told beyond that would come now.
+      // An event beyond the pause would arrive now.
       await new Promise((resolve) => setImmediate(resolve))
     }
     assert.deepEqual(reader.told, written)
@@ -103,7 +99,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('replays for a later subscription only what it has not been told yet', async () => {
+  test('replays for a later subscription only events that it has not delivered', async () => {
     const start = await last(one)
     const before = await receiveMany(world, two, 12)
     const reader = openReader(world)
@@ -117,7 +113,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('subscribed anew to what it had left is told what it missed and not what it was told', async () => {
+  test('that subscribes again gets the events that it missed, without repeats', async () => {
     const reader = openReader(world)
     const start = await last(one)
     await reader.subscribe({})
@@ -139,7 +135,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('is told no more of an inbox that it left, whichever subscription covered it', async () => {
+  test('gets no more events of an inbox that it left, whichever subscription covered it', async () => {
     const byName = openReader(world)
     await byName.subscribe({ inboxIds: [one.id] })
     const byPod = openReader(world)
@@ -154,14 +150,14 @@ onEachEngine('a connection of a reader of events', (engine) => {
     for (const { stream } of [byName, byPod, all]) stream.close()
   })
 
-  test('is told what happens from now on behind a later id and behind what is no id', async () => {
+  test('continues from now after a later id and after an invalid id', async () => {
     const inbox = await world.inbox()
     const filter = { inboxIds: [inbox.id] }
     const ahead = openReader(world)
     await ahead.subscribe(filter)
     const { eventId: past, messageId } = await receive(world, inbox)
     await ahead.until(1)
-    // When this one has been told, what is told from now on does not hold the one before it.
+    // Once this event is delivered, a live subscription no longer gets the one before it.
     await receive(world, inbox)
     await ahead.until(2)
     for (const afterId of ['evt_7zzzzzzzzzzzzzzzzzzzzzzzzz', messageId, 'evt', '\0', '']) {
@@ -175,7 +171,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     ahead.stream.close()
   })
 
-  test('goes on from another account’s event at its time, among its own events', async () => {
+  test('continues from the time of another account’s event, among its own events', async () => {
     const stranger = await world.newAccount()
     const inbox = await stranger.client.inboxes.create({})
     await last(one)
@@ -188,7 +184,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('may have so many subscriptions, and ended ones make room', async () => {
+  test('may have a limited number of subscriptions, and ended ones free their places', async () => {
     const reader = openReader(world)
     for (let count = 0; count < SUBSCRIPTIONS_MAX; count++) {
       assert.equal(await reader.subscribe({ inboxIds: [one.id] }), 'subscribed')
@@ -199,7 +195,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('leaves the same inboxes as often as it likes, and no more than so many', async () => {
+  test('leaves the same inboxes repeatedly, but no more than a limited number', async () => {
     const reader = openReader(world)
     await reader.subscribe({})
     await reader.subscribe({ kinds: ['message.received'] })
@@ -214,7 +210,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('catches up look by look, so that another account waits for one of them', async () => {
+  test('catches up in steps, so that another account waits for at most one of them', async () => {
     const start = await last(one)
     const { deps } = world.app
     const rows = 5 * LOG_WINDOW_EVENTS
@@ -244,7 +240,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     for (const { stream } of [...readers, final]) stream.close()
   })
 
-  test('is told nothing of a message whose inbox is deleted, and goes on behind it', async () => {
+  test('gets no event of a deleted inbox, and continues after it', async () => {
     const made = await world.inbox()
     const start = await last(one)
     await receiveMany(world, made, 3)
@@ -257,7 +253,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('tells each event once through any turns of asking, leaving and pausing', async () => {
+  test('delivers each event once through any order of subscribing, leaving and pausing', async () => {
     const inboxes = [one, two, await world.inbox()]
     const dice = seededDice(engine === 'sqlite' ? 7 : 11)
     const pick = () => inboxes[dice(inboxes.length)] ?? one

@@ -1,33 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
-import { type App, openApp } from '#app.ts'
+import { suite, test } from 'node:test'
 import { LOG_POLL_MS } from '#events/follow-log.ts'
 import { onConnection } from '#platform/db/postgres.ts'
-import { silentLog } from '#platform/log.ts'
 import { waitForMessage } from '#streams/wait-for-message.ts'
 import { watchListeners } from '#test/scenarios/event-listeners.ts'
 import { accountIdOf, openReader, receive, untilReadable } from '#test/scenarios/event-world.ts'
 import { send, settled } from '#test/scenarios/sending-world.ts'
-import { openWorld, testKey, type World } from '#test/world.ts'
+import { opened, openSecond, openWorld } from '#test/world.ts'
 
 suite('readers of events at two services on one database', () => {
-  let world: World
-  let second: App
-  let dataDir: string
-  before(async () => {
-    world = await openWorld('postgres')
-    dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
-    const settings = { ...world.settings, dataDir }
-    second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
-  })
-  after(async () => {
-    await second.close(1_000)
-    await world.close()
-    await rm(dataDir, { recursive: true, force: true })
-  })
+  const world = opened(() => openWorld('postgres'))
+  const second = opened(() => openSecond(world))
 
   function wait(inboxId: string, direction: 'inbound' | 'outbound' = 'inbound') {
     const signal = new AbortController().signal
@@ -36,14 +19,14 @@ suite('readers of events at two services on one database', () => {
     return waitForMessage(world.app.deps, asked)
   }
 
-  test('hear of each other’s events without looking', async () => {
+  test('get each other’s events without polling', async () => {
     const inbox = await world.inbox()
     const reader = openReader(world)
     await reader.subscribe({})
     const other = { ...world, app: { ...second, firstAccount: world.app.firstAccount } }
     const tookMs: number[] = []
     const leastMs = () => Math.min(...tookMs.slice(1))
-    // Without a signal all but the first begin just after a look, and take as long as until the next.
+    // Without a signal all but the first begin just after a poll, and take as long as until the next.
     for (let count = 1; count <= 20 && leastMs() >= LOG_POLL_MS / 2; count++) {
       const startMs = performance.now()
       await receive(other, inbox)
@@ -54,7 +37,7 @@ suite('readers of events at two services on one database', () => {
     reader.stream.close()
   })
 
-  test('take nothing for new that was there when they asked, though it could not be read yet', async () => {
+  test('do not deliver as new an earlier event that was not readable when they subscribed', async () => {
     const inbox = await world.inbox()
     const listeners = watchListeners(world)
     const url = world.settings.databaseUrl ?? ''
@@ -77,12 +60,12 @@ suite('readers of events at two services on one database', () => {
     })
   })
 
-  test('miss nothing before a cursor that could not be read yet', async () => {
+  test('miss no event before a cursor that was not readable yet', async () => {
     const inbox = await world.inbox()
     const reader = openReader(world)
     await untilReadable(world)
     await reader.subscribe({ inboxIds: [inbox.id] })
-    // It takes one and falls behind.
+    // It takes one event and falls behind.
     reader.room = 1
     const early = [await receive(world, inbox), await receive(world, inbox)]
     await reader.until(1)

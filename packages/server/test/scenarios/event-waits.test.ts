@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
+import { before, type TestContext, test } from 'node:test'
+import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { LOG_START } from '#events/event.ts'
 import { listEvents } from '#events/event-rows.ts'
@@ -18,11 +18,12 @@ import {
 import { makeId } from '#test/conformance/open-database.ts'
 import { watchListeners } from '#test/scenarios/event-listeners.ts'
 import { accountIdOf, EVERYTHING, receive, untilReadable } from '#test/scenarios/event-world.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import { send } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { changePart, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
-/** Until an event can be read: on PostgreSQL older transactions, also those of other tests, have to end. */
-const LIVE_MS = { sqlite: 2_000, postgres: 8_000 }
+/** No other timer of the service has this length. */
+const HELD_MS = 123_456
 
 onEachEngine('waiting for a message', (engine) => {
   const world = opened(() => openWorld(engine))
@@ -47,21 +48,58 @@ onEachEngine('waiting for a message', (engine) => {
     })
   }
 
-  /** A wait that has begun: what comes from here on counts. */
+  /** A wait that has begun: later mail counts. */
   async function begin(asked: Partial<WaitInput>): Promise<{ ended: Promise<Message | null> }> {
     const ended = wait(asked)
     await listeners.reach(1)
     return { ended }
   }
 
-  /** Nothing that is there already matches. */
+  /** A wait that has begun, whose limit is reached when the test says so. */
+  async function beginHeld(
+    context: TestContext,
+    asked: Partial<WaitInput>,
+  ): Promise<{ ended: Promise<Message | null>; reachLimit(): void }> {
+    const start = globalThis.setTimeout
+    const limits: (() => void)[] = []
+    const hold = (run: (...given: unknown[]) => void, ms?: number, ...given: unknown[]) => {
+      if (ms !== HELD_MS) return start(run, ms, ...given)
+      limits.push(() => run(...given))
+      return start(() => {}, 0)
+    }
+    const { mock } = context.mock.method(globalThis, 'setTimeout', hold)
+    const { ended } = await begin({ ...asked, timeoutMs: HELD_MS })
+    mock.restore()
+    const [reachLimit] = limits
+    assert.ok(reachLimit !== undefined && limits.length === 1)
+    return { ended, reachLimit }
+  }
+
+  /** Resolves when listeners that begin from now on are notified of the next event. */
+  function nextNotice(context: TestContext): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const restore = changePart(world.app.deps.events, (own) => ({
+      listen: (accountId, listener) =>
+        own.listen(accountId, {
+          ...listener,
+          notify(text) {
+            listener.notify(text)
+            resolve()
+          },
+        }),
+    }))
+    context.after(restore)
+    return promise
+  }
+
+  /** No existing message matches. */
   const nothing = async (asked: Partial<WaitInput>) =>
     assert.equal(await wait({ ...asked, timeoutMs: 100 }), null)
 
   const isProblem = (code: string, path?: string) => (error: unknown) =>
     error instanceof AppError && error.code === code && error.options.details?.[0]?.path === path
 
-  test('ends with what arrived by SMTP, whole, however long it is', async () => {
+  test('ends with the complete message that arrived by SMTP, however long', async () => {
     inbox = await world.inbox()
     const { ended } = await begin({})
     const body = `${'word '.repeat(SHOWN_BODY_BYTES_MAX / 5 + 100)}end`
@@ -74,7 +112,7 @@ onEachEngine('waiting for a message', (engine) => {
     assert.ok(message?.bodyText.trimEnd().endsWith('end'))
   })
 
-  test('finds the one behind many that do not match', async () => {
+  test('finds a match after many that do not match', async () => {
     inbox = await world.inbox()
     const first = await receive(world, inbox)
     for (let done = 0; done < WAIT_STEP_MESSAGES; done += 50) {
@@ -85,7 +123,7 @@ onEachEngine('waiting for a message', (engine) => {
     assert.equal((await wait({ after: first.eventId, subject: 'the one' }))?.id, messageId)
   })
 
-  test('goes by sender, subject and thread, in any case of letters', async () => {
+  test('filters by sender, subject and thread, ignoring case', async () => {
     inbox = await world.inbox()
     const { ended } = await begin({ from: 'ÄNN@', subject: 'Straßen' })
     await receive(world, inbox, { from: 'Änn <änn@x.example>', subject: 'other' })
@@ -101,7 +139,7 @@ onEachEngine('waiting for a message', (engine) => {
     assert.equal(found?.id, next.messageId)
   })
 
-  test('goes on from an event of another inbox, and not from a message of one', async () => {
+  test('continues from an event of another inbox, and not from a message of one', async () => {
     inbox = await world.inbox()
     const elsewhere = await receive(world, await world.inbox())
     const { messageId } = await receive(world, inbox)
@@ -114,7 +152,7 @@ onEachEngine('waiting for a message', (engine) => {
     }
   })
 
-  test('is told nothing of other inboxes', async () => {
+  test('ignores messages of other inboxes', async () => {
     inbox = await world.inbox()
     const other = await world.inbox()
     const { ended } = await begin({})
@@ -141,7 +179,7 @@ onEachEngine('waiting for a message', (engine) => {
     assert.equal((await wait({ direction: 'outbound', after: eventId, subject: 'now' }))?.id, now)
   })
 
-  test('for outbound mail counts what becomes of the message that it goes on from', async () => {
+  test('for outbound mail includes later outcomes of the message that it starts from', async () => {
     inbox = await world.inbox()
     const sent = await sendSelf('mine')
     const asked = { direction: 'outbound', after: sent } as const
@@ -154,21 +192,29 @@ onEachEngine('waiting for a message', (engine) => {
     return (await send(world, inbox, { to: inbox.address, subject })).messageId
   }
 
-  test('goes on from an event id that the log does not hold, at its time', async () => {
+  test('continues from the time of an event id that the log does not hold', async () => {
     inbox = await world.inbox()
     const { messageId } = await receive(world, inbox)
     const found = await wait({ after: 'evt_01h455vb4pex5vsknk084sn02q' })
     assert.equal(found?.id, messageId)
   })
 
-  test('ends at its limit, or when the caller goes, also while what is there is looked through', async () => {
+  test('ends at its limit, or when the caller leaves, even while it reads the log', async (context) => {
     inbox = await world.inbox()
-    const { eventId, messageId } = await receive(world, inbox)
+    const first = await receive(world, inbox)
     const { events } = world.app.deps
     const held = Promise.withResolvers<void>()
     const turns = Array.from({ length: CATCH_UPS_AT_ONCE }, () =>
       events.catchUp('acc_other', () => held.promise),
     )
+    const noticed = nextNotice(context)
+    const { ended, reachLimit } = await beginHeld(context, { after: first.eventId })
+    // Its first query is over: it does not find the next message, and the second one waits.
+    await until(async () => events.waiting > 0)
+    const { eventId, messageId } = await receive(world, inbox)
+    await noticed
+    reachLimit()
+    assert.equal((await ended)?.id, messageId, 'what came meanwhile is given at the limit')
     const gone = new AbortController()
     const waits = [
       wait({ after: eventId, timeoutMs: 50 }),
@@ -177,14 +223,11 @@ onEachEngine('waiting for a message', (engine) => {
     ]
     gone.abort()
     assert.deepEqual(await Promise.all(waits), [null, null, null])
-    const { ended } = await begin({ after: eventId, timeoutMs: LIVE_MS[engine] })
-    const live = await receive(world, inbox)
-    assert.equal((await ended)?.id, live.messageId, 'what came meanwhile is given at the limit')
     held.resolve()
     await Promise.all(turns)
   })
 
-  test('goes on when a long message that it was told of is gone before it is read', async () => {
+  test('continues when a long message that it found is deleted before it is read', async () => {
     inbox = await world.inbox()
     const { db, events } = world.app.deps
     let listener: EventListener | undefined
@@ -214,14 +257,14 @@ onEachEngine('waiting for a message', (engine) => {
     const missing = { ...message, id: makeId('msg') }
     const [, second] = texts
     assert.ok(second)
-    // Both behind what was there at the beginning.
+    // Both after the messages that existed at the beginning.
     listener.notify({ ...second, event, message: missing, isTruncated: true })
     listener.notify(second)
     const first = (await ended)?.id
     assert.ok(written.some(({ messageId }) => messageId === first))
   })
 
-  test('is refused when its inbox is deleted meanwhile', async () => {
+  test('is refused when its inbox is deleted during the wait', async (context) => {
     inbox = await world.inbox()
     const startMs = performance.now()
     const { ended } = await begin({})
@@ -232,21 +275,21 @@ onEachEngine('waiting for a message', (engine) => {
     assert.ok(performance.now() - startMs < 15_000)
     const other = await world.inbox()
     inbox = other
-    const late = await begin({ timeoutMs: 3_000 })
-    // As another process does it, which cannot tell this one.
-    await Promise.all([
-      assert.rejects(late.ended, isProblem('not_found')),
-      world.app.deps.db.write(removeInbox, {
-        accountId: accountIdOf(world),
-        inboxId: other.id,
-        jobId: makeId('job'),
-        nowMs: Date.now(),
-      }),
-    ])
+    const late = await beginHeld(context, {})
+    const refused = assert.rejects(late.ended, isProblem('not_found'))
+    // As if another process deletes it, which sends no signal here.
+    await world.app.deps.db.write(removeInbox, {
+      accountId: accountIdOf(world),
+      inboxId: other.id,
+      jobId: makeId('job'),
+      nowMs: Date.now(),
+    })
+    late.reachLimit()
+    await refused
   })
 
-  test('is refused when too many wait, and not when they have gone', async (context) => {
-    // The bound is of the process and the same on both.
+  test('is refused when too many wait, and accepted after they leave', async (context) => {
+    // The limit is of the process and the same on both databases.
     if (engine === 'postgres') return context.skip('ten thousand questions at once to PostgreSQL')
     inbox = await world.inbox()
     const gone = Array.from({ length: WAITERS_MAX }, () => new AbortController())

@@ -1,5 +1,5 @@
-// Events of a running service as readers of the log meet them: written without SMTP where there are
-// many, and noted down in the order in which they are told.
+// Events of a running service as readers of the log see them: written without SMTP where there are many, and recorded
+// in the order of delivery.
 
 import type { Inbox } from '@mailroom/sdk'
 import type { EventFilter } from '#events/event.ts'
@@ -24,7 +24,7 @@ export function accountIdOf(world: World): string {
   return firstAccount.account.id
 }
 
-/** A message that arrives in the inbox; the service is told, as by whoever stores one. */
+/** A message that arrives in the inbox, with the signal that follows a stored message. */
 export async function receive(
   world: World,
   inbox: Pick<Inbox, 'id' | 'podId'>,
@@ -43,7 +43,7 @@ export async function receive(
   return receipt
 }
 
-/** As many messages one after the other; the ids of their events. */
+/** Several messages one after the other; returns the ids of their events. */
 export async function receiveMany(
   world: World,
   inbox: Pick<Inbox, 'id' | 'podId'>,
@@ -54,23 +54,23 @@ export async function receiveMany(
   return ids
 }
 
-/** Resolves when all that was committed can be read. */
+/** Resolves when all committed events are readable. */
 export function untilReadable({ app }: World): Promise<void> {
   return untilLogReadable(app.deps.db)
 }
 
 export type Reader = {
   readonly stream: EventStream
-  /** Ids of the events that it was told, in order. */
+  /** The ids of the delivered events, in order. */
   readonly told: string[]
   readonly texts: EventText[]
-  /** How many it takes before it has enough; `resume` of the stream does not change it. */
+  /** How many it takes before it pauses; `resume` of the stream does not change it. */
   room: number
   subscribe(
     filter: Partial<EventFilter>,
     afterId?: string | null,
   ): ReturnType<EventStream['subscribe']>
-  /** Resolves when it was told so many. */
+  /** Resolves when this many events were delivered. */
   until(count: number): Promise<void>
 }
 

@@ -58,7 +58,7 @@ suite('a start that fails', () => {
   const open = (env: Record<string, string>) =>
     openApp(settingsWith(env), { log: silentLog, makeKey: testKey })
 
-  /** What was set to go on for ever and not stopped, while `run` ran. */
+  /** The number of intervals that `run` set and did not clear. */
   async function intervalsLeftBy(t: TestContext, run: () => Promise<void>): Promise<number> {
     const [set, cleared] = [
       t.mock.method(globalThis, 'setInterval'),
@@ -111,14 +111,14 @@ suite('a start that fails', () => {
     ],
   ]
   for (const [what, env, reason] of CASES) {
-    test(`${what} tells why, and leaves nothing that goes on`, async (t) => {
+    test(`${what} reports the cause, and leaves nothing running`, async (t) => {
       const left = await intervalsLeftBy(t, () => assert.rejects(open(env()), reason))
       assert.equal(left, 0)
       await untilDisconnected()
     })
   }
 
-  test('lets go of the data directory and of the ports that it had', async () => {
+  test('releases the data directory and its ports', async () => {
     const port = { MAILROOM_SMTP_PORT: await freePort(), MAILROOM_SMTP_HOST: '127.0.0.1' }
     const failing = { ...port, MAILROOM_HTTP_PORT: takenPort, MAILROOM_HTTP_HOST: '127.0.0.1' }
     for (let start = 0; start < 2; start++) await assert.rejects(open(failing), /EADDRINUSE/)

@@ -18,10 +18,10 @@ const RESETS = 3
 const DOMAINS = { domain: 'one.example', neighbour: 'two.example' }
 const LIMIT = { timeout: 120_000 }
 
-/** Takes the message and ends the connection, so that the next message meets a greeting. */
+/** Accepts the message and closes the connection, so that the next message begins with a greeting. */
 const TAKE: MtaScript = { onFinalDot: { octets: '250 2.0.0 Ok\r\n', next: 'close' } }
 
-/** Hangs at this step, and counts how often it does. */
+/** Hangs at this stage, and counts the hanging connections. */
 function hangAt(step: Step): { script: MtaScript; hanging(): number } {
   let hanging = 0
   const hang = () => {
@@ -31,7 +31,7 @@ function hangAt(step: Step): { script: MtaScript; hanging(): number } {
   return { script: { [step]: hang }, hanging: () => hanging }
 }
 
-/** Nothing that hangs is given up before that. */
+/** No hanging attempt ends before that. */
 const WAIT_MS_MAX = 100_000
 
 async function until(isSo: () => boolean): Promise<void> {
@@ -44,7 +44,7 @@ async function until(isSo: () => boolean): Promise<void> {
 
 type Peer = { mta: Mta; domain: string; neighbour: string; isFirstTaken: boolean }
 
-/** Ten messages hang at the step, three connections are reset; then one goes to each of the domains. */
+/** Ten messages hang at the stage, three connections are reset; then one message goes to each of the domains. */
 async function goesOn(world: SendingWorld, peer: Peer, step: Step): Promise<void> {
   const { mta, domain, neighbour, isFirstTaken } = peer
   const inbox = await world.inbox()
@@ -80,55 +80,55 @@ async function goesOn(world: SendingWorld, peer: Peer, step: Step): Promise<void
   }
 }
 
-onAnyEngine('while ten messages hang and three connections are reset, mail goes on', (engine) => {
-  suite('to a server that took one before', { concurrency: true }, () => {
-    for (const [index, step] of STEPS.entries()) {
-      test(`at ${step}`, LIMIT, async (t) => {
-        const world = await openSendingWorld(engine)
-        t.after(() => world.close())
-        const host = `127.0.9.${index + 1}`
-        const mta = await openPeer(t, world.mta.port, host)
-        Object.assign(world.dns.zone, {
-          'one.example': { A: [host] },
-          'two.example': { A: [host] },
+onAnyEngine(
+  'while ten messages hang and three connections are reset, mail is still delivered',
+  (engine) => {
+    suite('to a server that accepted mail before', { concurrency: true }, () => {
+      for (const [index, step] of STEPS.entries()) {
+        test(`at ${step}`, LIMIT, async (t) => {
+          await using world = await openSendingWorld(engine)
+          const host = `127.0.9.${index + 1}`
+          const mta = await openPeer(t, world.mta.port, host)
+          Object.assign(world.dns.zone, {
+            'one.example': { A: [host] },
+            'two.example': { A: [host] },
+          })
+          await goesOn(world, { mta, ...DOMAINS, isFirstTaken: true }, step)
         })
-        await goesOn(world, { mta, ...DOMAINS, isFirstTaken: true }, step)
-      })
-    }
-  })
+      }
+    })
 
-  suite('to a server that has greeted, from the first message on', { concurrency: true }, () => {
-    for (const [index, step] of STEPS.slice(1).entries()) {
-      test(`at ${step}`, LIMIT, async (t) => {
-        const world = await openSendingWorld(engine)
-        t.after(() => world.close())
-        const host = `127.0.10.${index + 1}`
-        const mta = await openPeer(t, world.mta.port, host)
-        Object.assign(world.dns.zone, {
-          'one.example': { A: [host] },
-          'two.example': { A: [host] },
+    suite('to a server that has greeted, from the first message on', { concurrency: true }, () => {
+      for (const [index, step] of STEPS.slice(1).entries()) {
+        test(`at ${step}`, LIMIT, async (t) => {
+          await using world = await openSendingWorld(engine)
+          const host = `127.0.10.${index + 1}`
+          const mta = await openPeer(t, world.mta.port, host)
+          Object.assign(world.dns.zone, {
+            'one.example': { A: [host] },
+            'two.example': { A: [host] },
+          })
+          await goesOn(world, { mta, ...DOMAINS, isFirstTaken: false }, step)
         })
-        await goesOn(world, { mta, ...DOMAINS, isFirstTaken: false }, step)
-      })
-    }
-  })
+      }
+    })
 
-  suite('to the relay, from the first message on', { concurrency: true }, () => {
-    for (const step of STEPS) {
-      test(`at ${step}`, LIMIT, async (t) => {
-        const mta = await openPeer(t)
-        const world = await openSendingWorld(engine, {
-          env: {
-            MAILROOM_DELIVERY: 'relay',
-            MAILROOM_RELAY_URL: `smtp://127.0.0.1:${mta.port}`,
-          },
+    suite('to the relay, from the first message on', { concurrency: true }, () => {
+      for (const step of STEPS) {
+        test(`at ${step}`, LIMIT, async (t) => {
+          const mta = await openPeer(t)
+          await using world = await openSendingWorld(engine, {
+            env: {
+              MAILROOM_DELIVERY: 'relay',
+              MAILROOM_RELAY_URL: `smtp://127.0.0.1:${mta.port}`,
+            },
+          })
+          await goesOn(world, { mta, ...DOMAINS, isFirstTaken: false }, step)
         })
-        t.after(() => world.close())
-        await goesOn(world, { mta, ...DOMAINS, isFirstTaken: false }, step)
-      })
-    }
-  })
-})
+      }
+    })
+  },
+)
 
 async function openPeer(t: TestContext, port?: number, host?: string): Promise<Mta> {
   const mta = await openMta({}, port, host)

@@ -1,33 +1,30 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { HEADER_BYTES_MAX } from '@mailroom/mail/header-fields.ts'
 import { BOMBS, message, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
-import { type Inbox, MailroomError, type Message } from '@mailroom/sdk'
+import { MailroomError, type Message } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver, newest } from '#test/scenarios/deliver.ts'
 import { isLongRun, LONG_LIMIT } from '#test/size-of.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
-/** A small message, while bombs go off and other suites take their share of two processors. */
+/** The longest time for a small message while bombs are parsed and other suites share the two processors. */
 const SMALL_MS_P99_MAX = 10_000
 
 type Lag = ReturnType<typeof monitorEventLoopDelay>
 
 onEachEngine('hostile mail', (engine) => {
   const world = opened(() => openWorld(engine))
-  let inbox: Inbox
-  before(async () => {
-    inbox = await world.inbox()
-  })
+  const inbox = prepared(() => world.inbox())
 
   const sha256 = (octets: Uint8Array) => createHash('sha256').update(octets).digest('hex')
   const rawOf = async (found: Message) => (await world.client.messages.raw(found.id)).content
   const receive = (...lines: string[]) => deliver(world, inbox, Buffer.from(message(...lines)))
 
   test(
-    'of every kind is accepted, listed and kept, and small mail goes on meanwhile',
+    'of every kind is accepted, listed and kept, and small mail is still received',
     LONG_LIMIT,
     async (context) => {
       const bystander = await world.inbox()
@@ -71,13 +68,13 @@ onEachEngine('hostile mail', (engine) => {
     },
   )
 
-  /** How each is read is told elsewhere, and the same on both; what is stored of them is of a few kinds. */
+  /** Other tests cover how each is parsed, on one database; a few kinds differ in what is stored. */
   function isWanted([name]: [name: string, make: unknown], index: number): boolean {
     if (isLongRun() && engine === 'sqlite') return true
     return index % 4 === (engine === 'sqlite' ? 0 : 2) && !/^(10|25) MiB/.test(name)
   }
 
-  /** A bomb is read anew for each of its files, for two seconds at most, which a busy machine may not have. */
+  /** A bomb is parsed anew for each of its files, for two seconds at most, which may be too few on a busy machine. */
   async function getAttachment(messageId: string, filename: string) {
     for (let tries = 1; ; tries++) {
       try {
@@ -88,7 +85,7 @@ onEachEngine('hostile mail', (engine) => {
     }
   }
 
-  /** Milliseconds from DATA to its answer, in which alone the lag is taken. */
+  /** Milliseconds from DATA to its reply, the only time in which the lag is measured. */
   async function explode(name: string, raw: Buffer, lag: Lag): Promise<number> {
     const sender = await openSender(world.smtpPort)
     await sender.command('MAIL FROM:<bomb@sender.example>')
@@ -117,7 +114,7 @@ onEachEngine('hostile mail', (engine) => {
     return durationMs
   }
 
-  test('has its faults named', async () => {
+  test('has its defects named', async () => {
     const bombs: [name: string, defect: string][] = [
       ['multiparts nested 20,000 deep', 'too-deep'],
       ['enclosed messages nested 2,000 deep', 'too-deep'],
@@ -128,7 +125,7 @@ onEachEngine('hostile mail', (engine) => {
     ]
     for (const [name, defect] of bombs) {
       const raw = BOMBS.get(name)?.() ?? Buffer.alloc(0)
-      // An inbox of its own: in the other one it would be a duplicate.
+      // An inbox of its own, because the other one would see a duplicate.
       const found = await deliver(world, await world.inbox(), raw)
       assert.ok(found.defects.includes(defect), `${name}: ${found.defects}`)
       const opaque = found.attachments.at(-1)
@@ -137,7 +134,7 @@ onEachEngine('hostile mail', (engine) => {
     }
   })
 
-  test('with a text over 4 MiB has it as a file, whole, and says so', async () => {
+  test('with a text over 4 MiB has it as a file, unshortened, and names the defect', async () => {
     const long = `${'x'.repeat(900)}\r\n`.repeat(4_800)
     const from = 'From: a@x.example'
     const html = [from, 'Content-Type: text/html', '', long]
@@ -166,14 +163,14 @@ onEachEngine('hostile mail', (engine) => {
     }
   })
 
-  test('with a header just under the limit shows all of it', async () => {
+  test('with a header just under the limit shows the whole header', async () => {
     const subject = `s${'x'.repeat(HEADER_BYTES_MAX - 2_000)}`
     const found = await receive('From: a@x.example', `Subject: ${subject}`, '', 'Body')
     assert.ok(found.subject === subject)
     assert.deepEqual([found.bodyText, found.defects], ['Body', []])
   })
 
-  test('with doubled fields shows the first of each and says so', async () => {
+  test('with repeated fields shows the first of each and names the defect', async () => {
     const found = await receive(
       'From: First <first@x.example>',
       'From: Second <second@x.example>',
@@ -208,7 +205,7 @@ onEachEngine('hostile mail', (engine) => {
     assert.match(found.fromAddr, /<evil@x\.example>$/)
   })
 
-  test('in broken charsets is shown with what could be read', async () => {
+  test('in broken charsets is shown as far as it can be read', async () => {
     const subjects: [written: string, shown: string | RegExp][] = [
       ['=?utf-7?Q?Fr+APY-sche?=', /^Fr/],
       ['=?x-no-such-charset?Q?abc?=', 'abc'],
@@ -232,7 +229,7 @@ onEachEngine('hostile mail', (engine) => {
     assert.match(found.bodyText, /\ufffd/)
   })
 
-  test('in UTF-7 never becomes HTML that a filter did not see', async () => {
+  test('in UTF-7 never becomes HTML that the filter has not checked', async () => {
     const html = '+ADw-script+AD4-alert(1)+ADw-/script+AD4-'
     const found = await receive(
       'From: a@x.example',
@@ -246,7 +243,7 @@ onEachEngine('hostile mail', (engine) => {
     assert.ok(!mixed.bodyHtml.includes('<script'))
   })
 
-  test('with names of the language’s own objects changes none of them', async () => {
+  test('with names like those of built-in properties changes none of them', async () => {
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype']
     const part = {
       fields: [
@@ -277,7 +274,7 @@ onEachEngine('hostile mail', (engine) => {
     assert.equal(({} as Record<string, unknown>).polluted, undefined)
   })
 
-  test('that is no mail at all is kept with its octets', async () => {
+  test('that is no valid mail is kept with its octets', async () => {
     const samples: Record<string, Buffer> = {
       'one octet': Buffer.from('x\r\n'),
       'only line ends': Buffer.from('\r\n'.repeat(10)),
@@ -303,7 +300,7 @@ onEachEngine('hostile mail', (engine) => {
     }
   })
 
-  test('leaves the service ready, its threads and messages counted right', async () => {
+  test('leaves the service ready, with correct counts of threads and messages', async () => {
     assert.equal((await world.fetch('/ready')).status, 200)
     const { total } = await world.client.messages.list(inbox.id, { limit: 1 }).page()
     const ids = new Set<string>()

@@ -1,26 +1,20 @@
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import type { Mailroom } from '@mailroom/sdk'
+import { test } from 'node:test'
 import { openSender } from '#test/peers/sender.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, repeat, until } from '#test/scenarios/outcomes.ts'
 import { filesHolding, multiplyMessage, rowsHolding } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
-/** Over what fits into a row. */
+/** Too large for a row. */
 const LARGE = 200 * 1024
 
 onEachEngine('deleting an inbox', (engine) => {
-  let world: World
-  let client: Mailroom
-  before(async () => {
-    const env = { MAILROOM_BLOB_URL: 'disk' }
-    world = await openWorld(engine, { env })
-    client = world.client
-  })
-  after(() => world.close())
+  const env = { MAILROOM_BLOB_URL: 'disk' }
+  const world = opened(() => openWorld(engine, { env }))
+  const client = prepared(() => world.client)
 
   const blobFiles = async () => {
     const names = await readdir(join(world.dataDir, 'blobs'), { recursive: true })
@@ -40,7 +34,7 @@ onEachEngine('deleting an inbox', (engine) => {
     return world.send({ to, raw })
   }
 
-  test('its messages, threads, raw bytes, attachments and events are gone from every table and file', async () => {
+  test('its messages, threads, raw bytes, attachments and events are removed from every table and file', async () => {
     const inbox = await client.inboxes.create({ displayName: 'zqmarkerzero' })
     assert.equal((await mailTo(inbox.address, 'zqmarkerone')).code, 250)
     assert.equal((await mailTo(inbox.address, 'zqmarkertwo', LARGE)).code, 250)
@@ -70,7 +64,7 @@ onEachEngine('deleting an inbox', (engine) => {
     assert.equal(await refusal(client.inboxes.delete(inbox.id)), '404 not_found')
   })
 
-  test('mail for it is refused from then on, also when it was accepted at RCPT', async () => {
+  test('mail for it is refused afterwards, even if RCPT was accepted before', async () => {
     const inbox = await client.inboxes.create()
     const sender = await openSender(world.smtpPort)
     await sender.command('MAIL FROM:<a@sender.example>')
@@ -87,7 +81,7 @@ onEachEngine('deleting an inbox', (engine) => {
     assert.deepEqual(await rowsHolding(world, 'Subject: late'), {})
   })
 
-  test('a message shared with another inbox stays there whole until that one is deleted too', async () => {
+  test('a message shared with another inbox stays there until that one is deleted too', async () => {
     for (const [marker, size] of [
       ['zqsharedsmall', 0],
       ['zqsharedlarge', LARGE],
@@ -105,7 +99,7 @@ onEachEngine('deleting an inbox', (engine) => {
     }
   })
 
-  test('an inbox with three thousand messages is gone at once, and its mail soon after', async () => {
+  test('an inbox with three thousand messages disappears at once, and its mail soon after', async () => {
     const inbox = await client.inboxes.create()
     assert.equal((await mailTo(inbox.address, 'zqmany')).code, 250)
     await multiplyMessage(world, inbox.id, 3_000)
@@ -125,7 +119,7 @@ onEachEngine('deleting an inbox', (engine) => {
     assert.deepEqual(await runSql(world, 'select id from raw_messages limit 1'), [])
   })
 
-  test('the totals of pod and account follow, whatever is made and deleted at once', async () => {
+  test('the totals of pod and account stay right under concurrent creations and deletions', async () => {
     const { client } = await world.newAccount()
     const pod = await client.pods.create()
     const inboxes = await repeat(20, () => client.inboxes.create({ podId: pod.id }))
@@ -141,22 +135,18 @@ onEachEngine('deleting an inbox', (engine) => {
   })
 })
 
-test('on SQLite nothing of deleted mail is left in the bytes of any file of a running service', async () => {
-  const world = await openWorld('sqlite')
-  try {
-    const kept = await world.inbox()
-    const inbox = await world.inbox()
-    for (let index = 0; index < 60; index++) {
-      const to = index % 3 === 0 ? kept.address : inbox.address
-      const marker = index % 3 === 0 ? 'zqkept' : 'zqgone'
-      const raw = plainMail({ subject: `${marker}`, body: `${marker} `.repeat(100 * (index % 30)) })
-      assert.equal((await world.send({ to, raw })).code, 250)
-    }
-    assert.notDeepEqual(await filesHolding(world.dataDir, 'zqgone'), [])
-    await world.client.inboxes.delete(inbox.id)
-    await until(async () => (await filesHolding(world.dataDir, 'zqgone')).length === 0)
-    assert.notDeepEqual(await filesHolding(world.dataDir, 'zqkept'), [])
-  } finally {
-    await world.close()
+test('on SQLite deleted mail leaves no bytes in any file of a running service', async () => {
+  await using world = await openWorld('sqlite')
+  const kept = await world.inbox()
+  const inbox = await world.inbox()
+  for (let index = 0; index < 60; index++) {
+    const to = index % 3 === 0 ? kept.address : inbox.address
+    const marker = index % 3 === 0 ? 'zqkept' : 'zqgone'
+    const raw = plainMail({ subject: `${marker}`, body: `${marker} `.repeat(100 * (index % 30)) })
+    assert.equal((await world.send({ to, raw })).code, 250)
   }
+  assert.notDeepEqual(await filesHolding(world.dataDir, 'zqgone'), [])
+  await world.client.inboxes.delete(inbox.id)
+  await until(async () => (await filesHolding(world.dataDir, 'zqgone')).length === 0)
+  assert.notDeepEqual(await filesHolding(world.dataDir, 'zqkept'), [])
 })

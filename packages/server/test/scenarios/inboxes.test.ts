@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import type { Mailroom } from '@mailroom/sdk'
+import { test } from 'node:test'
 import { countOutcomes, refusal, refusalOf, repeat } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const UNKNOWN_POD = 'pod_01h455vb4pex5vsknk084sn02q'
 
 onEachEngine('inboxes', (engine) => {
-  let world: World
-  let client: Mailroom
-  before(async () => {
-    world = await openWorld(engine)
-    client = world.client
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine))
+  const client = prepared(() => world.client)
 
   test('an inbox has an address on the service’s domain and is in the default pod', async () => {
     const inbox = await client.inboxes.create({ mailboxName: 'first', displayName: 'First Agent' })
@@ -26,7 +20,7 @@ onEachEngine('inboxes', (engine) => {
     assert.deepEqual(await client.inboxes.get(inbox.id), inbox)
   })
 
-  test('an inbox without a wish gets eight random letters and digits', async () => {
+  test('an inbox without a requested name gets eight random letters and digits', async () => {
     const made = await repeat(10, () => client.inboxes.create())
     for (const { address } of made) assert.match(address, /^[a-z0-9]{8}@mailroom\.localhost$/)
     assert.equal(new Set(made.map(({ address }) => address)).size, 10)
@@ -70,7 +64,7 @@ onEachEngine('inboxes', (engine) => {
     }
   })
 
-  test('reserved names are taken', async () => {
+  test('reserved names are refused as taken', async () => {
     const names = [
       'postmaster',
       'abuse',
@@ -99,7 +93,7 @@ onEachEngine('inboxes', (engine) => {
     }
   })
 
-  test('null in what makes an inbox, a pod, a webhook, a key or a rule is as if left out', async () => {
+  test('null in the creation of an inbox, a pod, a webhook, a key or a rule means the same as leaving the field out', async () => {
     const headers = { authorization: `Bearer ${world.key}`, 'content-type': 'application/json' }
     const bodies: [string, object][] = [
       [
@@ -177,7 +171,7 @@ onEachEngine('inboxes', (engine) => {
     assert.deepEqual(await client.inboxes.get(inbox.id), inbox)
   })
 
-  test('the service’s own domain may be named in any case, and no other domain may', async () => {
+  test('the service’s own domain is accepted in any case, and no other domain', async () => {
     for (const domain of ['mailroom.localhost', 'MailRoom.LOCALHOST', 'MailRoom.localhost.']) {
       const { address } = await client.inboxes.create({ domain })
       assert.match(address, /@mailroom\.localhost$/)
@@ -194,13 +188,13 @@ onEachEngine('inboxes', (engine) => {
     }
   })
 
-  test('an unknown pod is 400 invalid_pod when an inbox is made in it', async () => {
+  test('an unknown pod is 400 invalid_pod when an inbox is created in it', async () => {
     for (const podId of [UNKNOWN_POD, 'no such pod', '', 'inb_01h455vb4pex5vsknk084sn02q']) {
       assert.equal(await refusal(client.inboxes.create({ podId })), '400 invalid_pod')
     }
   })
 
-  test('an address is taken once over all accounts and pods', async () => {
+  test('an address is unique over all accounts and pods', async () => {
     await client.inboxes.create({ mailboxName: 'taken' })
     const pod = await client.pods.create()
     const again = client.inboxes.create({ mailboxName: 'taken', podId: pod.id })
@@ -209,7 +203,7 @@ onEachEngine('inboxes', (engine) => {
     assert.equal(await refusal(other), '409 address_taken')
   })
 
-  test('of twenty accounts and requests that want one name at once one gets it', async () => {
+  test('one of twenty concurrent requests for a name gets it', async () => {
     const accounts = [client, (await world.newAccount()).client, (await world.newAccount()).client]
     const requests = Array.from({ length: 21 }, (_, index) =>
       accounts[index % 3]?.inboxes.create({ mailboxName: 'wanted' }),
@@ -218,7 +212,7 @@ onEachEngine('inboxes', (engine) => {
     assert.deepEqual(outcomes, { done: 1, '409 address_taken': 20 })
   })
 
-  test('inboxes are listed newest first, of one pod or of all', async () => {
+  test('inboxes are listed newest first, for one pod or all', async () => {
     const { client } = await world.newAccount()
     const pod = await client.pods.create({ clientId: 'listed' })
     const made = []
@@ -238,7 +232,7 @@ onEachEngine('inboxes', (engine) => {
     }
   })
 
-  test('a freed address is free at once for its account', async () => {
+  test('a released address is available at once to its account', async () => {
     const inbox = await client.inboxes.create({ mailboxName: 'recycled' })
     await client.inboxes.delete(inbox.id)
     const again = await client.inboxes.create({ mailboxName: 'recycled' })
@@ -248,7 +242,7 @@ onEachEngine('inboxes', (engine) => {
     assert.equal((await client.messages.list(again.id).page()).total, 1)
   })
 
-  test('a freed address is taken for other accounts for thirty days', async () => {
+  test('a released address is unavailable to other accounts for thirty days', async () => {
     const inbox = await client.inboxes.create({ mailboxName: 'reserved-for-me' })
     await client.inboxes.delete(inbox.id)
     const other = (await world.newAccount()).client

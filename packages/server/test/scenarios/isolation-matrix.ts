@@ -1,7 +1,7 @@
-// From the contract's table of operations to the requests that an account makes for what is not its
-// own. An operation or a field that this file does not know is named, so that a test can fail on it.
+// Derives from the contract's table of operations the requests of an account for objects of others. Operations and
+// fields unknown to this file are listed, so that a test can fail on them.
 
-import type { Operation } from '@mailroom/contract/operations/operation.ts'
+import type { Operation } from '@mailroom/contract/operation.ts'
 import {
   type OperationId,
   operationIds,
@@ -9,7 +9,7 @@ import {
   pathNames,
 } from '@mailroom/contract/operations.ts'
 
-/** What path parameters can name, by the segment before them. */
+/** The objects that path parameters name, by the segment before them. */
 const KINDS = {
   pods: 'pod',
   inboxes: 'inbox',
@@ -27,7 +27,7 @@ const KINDS = {
 export type Kind = (typeof KINDS)[keyof typeof KINDS]
 export type Belongings = Record<Kind, string>
 
-/** A body for each operation that cannot do without one. */
+/** A body for each operation that requires one. */
 const BODIES: Partial<Record<OperationId, object>> = {
   'threads.update': { is_read: true },
   'domains.update': { podId: null },
@@ -38,13 +38,13 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
 }
 
-/** A query for each operation that cannot do without one. */
+/** A query for each operation that requires one. */
 const QUERIES: Partial<Record<OperationId, string>> = {
   'inboxes.search': 'q=subject',
   'messages.search': 'q=subject',
 }
 
-/** Fields of queries and bodies that name something, and those that only sound like it. */
+/** Fields of queries and bodies that name an object, and those that only seem to. */
 const REFERENCES = new Set([
   'podId',
   'inboxId',
@@ -56,7 +56,7 @@ const REFERENCES = new Set([
 ])
 const NO_REFERENCES = new Set(['clientId'])
 
-/** Operations that touch nothing but what the caller makes by them. */
+/** Operations that touch only objects that the caller creates by them. */
 const CREATIONS = new Set<OperationId>([
   'pods.create',
   'inboxes.create',
@@ -67,7 +67,7 @@ const CREATIONS = new Set<OperationId>([
   'domains.create',
 ])
 
-/** Operations on what the account has without naming it, and on addresses of its inboxes. */
+/** Operations on objects of the account that do not name them, and on addresses of its inboxes. */
 const OWN_WITHOUT_NAME = new Set<OperationId>([
   'sandbox.clear',
   'sandbox.receive',
@@ -78,10 +78,10 @@ const OWN_WITHOUT_NAME = new Set<OperationId>([
   'stats.get',
 ])
 
-/** Operations on what is nobody's yet: a client that whoever knows its code may take in. */
+/** Operations on objects without an owner yet: a client that anybody who knows its code may approve. */
 const NOBODYS = new Set<OperationId>(['pairing.get', 'pairing.approve', 'pairing.deny'])
 
-/** Reads that tell nothing of what is there already. */
+/** Reads that return nothing about existing objects. */
 const AHEAD = new Set<OperationId>(['inboxes.wait'])
 
 export type Probe = {
@@ -97,7 +97,7 @@ const ofAccounts = operationIds.filter((id) => {
   return (auth === 'key' || auth === 'key-or-signature') && !NOBODYS.has(id)
 })
 
-/** What the matrix does not cover; empty as long as it is complete. */
+/** Operations and fields that the matrix does not cover; empty when it is complete. */
 export function findGaps(): string[] {
   return ofAccounts.flatMap((id) => {
     const operation = operationOf(id)
@@ -121,7 +121,7 @@ export function findGaps(): string[] {
   })
 }
 
-/** Operations with something of an account in their path, and what kind of thing that is. */
+/** Operations with an object of an account in their path, and the kind of that object. */
 export function pathOperations(): { id: OperationId; kind: Kind }[] {
   return ofAccounts.flatMap((id) => {
     const kind = kindOf(operationOf(id))
@@ -129,12 +129,12 @@ export function pathOperations(): { id: OperationId; kind: Kind }[] {
   })
 }
 
-/** Reads of what is there of one thing. */
+/** Reads of the contents of one object. */
 export function readOperations(): { id: OperationId; kind: Kind }[] {
   return pathOperations().filter(({ id }) => operationOf(id).method === 'GET' && !AHEAD.has(id))
 }
 
-/** A well-formed request of the operation for the thing with this id or name. */
+/** A well-formed request of the operation for the object with this id or name. */
 export function probe(id: OperationId, name: string, filename = 'a.txt'): Probe {
   const { method, path, body, needsIdempotencyKey } = operationOf(id)
   const filled = path
@@ -156,7 +156,7 @@ export function probe(id: OperationId, name: string, filename = 'a.txt'): Probe 
 
 let probes = 0
 
-/** Lists that are not of one thing. */
+/** Lists that do not belong to one object. */
 export function listOperations(): OperationId[] {
   return ofAccounts.filter((id) => {
     return isList(operationOf(id)) && pathNames(operationOf(id).path).length === 0
@@ -173,7 +173,7 @@ export function inboxOperations(place: 'query' | 'body'): OperationId[] {
   return ofAccounts.filter((id) => 'inboxId' in (operationOf(id)[place]?.properties ?? {}))
 }
 
-/** Operations that take this in their query. */
+/** Operations that take this field in their query. */
 export function queryOperations(name: string): OperationId[] {
   return ofAccounts.filter((id) => name in (operationOf(id).query?.properties ?? {}))
 }
@@ -205,7 +205,7 @@ function fieldsOf({ query, body }: Operation): string[] {
   return [...Object.keys(query?.properties ?? {}), ...Object.keys(body?.properties ?? {})]
 }
 
-/** Names of things that an account does not have: another's, unknown, malformed, of another kind. */
+/** Names of objects that an account does not have: another's, unknown, malformed, of another kind. */
 export function foreignNames(kind: Kind, theirs: Belongings, own: Belongings): string[] {
   const their = theirs[kind]
   const [prefix = ''] = their.split('_')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
@@ -19,28 +19,22 @@ import {
   threadOperations,
 } from '#test/scenarios/isolation-matrix.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
-import { type Account, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { type Account, onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
-test('every operation of the contract on what accounts own is in the matrix', () => {
+test('every operation of the contract on objects of accounts is in the matrix', () => {
   assert.deepEqual(findGaps(), [])
   assert.ok(pathOperations().length >= 14)
 })
 
 onEachEngine('isolation', (engine) => {
   const world = opened(() => openWorld(engine))
-  let ann: Account
-  let bob: Account
-  let anns: Belongings
-  let bobs: Belongings
 
-  before(async () => {
-    ann = await world.newAccount()
-    bob = await world.newAccount()
-    anns = await own(ann, 'anns-pod')
-    bobs = await own(bob, 'bobs-pod')
-  })
+  const ann = prepared(() => world.newAccount())
+  const bob = prepared(() => world.newAccount())
+  const anns = prepared(() => own(ann, 'anns-pod'))
+  const bobs = prepared(() => own(bob, 'bobs-pod'))
 
-  /** A pod with an inbox with a message with an attachment, and one of all else that there is. */
+  /** A pod with an inbox with a message with an attachment, and one object of every other kind. */
   async function own({ client }: Account, clientId: string): Promise<Belongings> {
     const pod = await client.pods.create({ clientId })
     const inbox = await client.inboxes.create({ podId: pod.id })
@@ -91,8 +85,8 @@ onEachEngine('isolation', (engine) => {
       const response = await ask(account, request)
       assert.equal(response.status, 200, request.path)
       const text = await response.text()
-      // Signed addresses differ with the time, and so do the last use of a key and the telling of events;
-      // the marks of a view are drawn anew.
+      // Signed URLs depend on the time, as do the last use of a key and the delivery of events; the marks of a view
+      // are random.
       const varying =
         /\?expires=[^"]*|"(?:lastUsedAt|delivered_at)":[^,}]*|MAIL [0-9a-f]{32}(?=>>>| \(untrusted)/g
       texts.push(text.replaceAll(varying, ''))
@@ -100,7 +94,7 @@ onEachEngine('isolation', (engine) => {
     return texts.join('\n')
   }
 
-  test('whatever is not the account’s own is 404 with one body, and is not changed', async () => {
+  test('every object that is not the account’s own is 404 with one body, and does not change', async () => {
     const before = [await readAll(ann, anns), await readAll(bob, bobs)]
     const bodies = new Map<string, string[]>()
     for (const { id, kind } of pathOperations()) {
@@ -143,7 +137,7 @@ onEachEngine('isolation', (engine) => {
     return { ...good, path: `${good.path}${start}${name}=${encodeURIComponent(value)}` }
   }
 
-  test('a pod of another account is an unknown pod in a filter and in a body', async () => {
+  test('a pod of another account counts as unknown in a filter and in a body', async () => {
     const foreign = [anns.pod, 'anns-pod', 'unknown', 'pod_01h455vb4pex5vsknk084sn02q', anns.inbox]
     for (const podId of foreign) {
       for (const id of podOperations('query')) {
@@ -163,7 +157,7 @@ onEachEngine('isolation', (engine) => {
     assert.equal((await bob.client.inboxes.list().page()).total, 1)
   })
 
-  test('an inbox of another account is an unknown inbox in a filter and in a body', async () => {
+  test('an inbox of another account counts as unknown in a filter and in a body', async () => {
     for (const inboxId of [anns.inbox, 'unknown', 'inb_01h455vb4pex5vsknk084sn02q', bobs.pod]) {
       for (const id of inboxOperations('query')) {
         const response = await ask(bob, filtered(id, 'inboxId', inboxId))
@@ -184,7 +178,7 @@ onEachEngine('isolation', (engine) => {
     assert.deepEqual(inboxOperations('body'), ['senderRules.create'])
   })
 
-  test('a pod or an inbox of another account is none that a webhook could tell of', async () => {
+  test('a pod or an inbox of another account is refused for a webhook', async () => {
     const body = { url: 'https://hooks.example/' }
     const before = await readAll(bob, bobs)
     for (const id of filterOperations()) {
@@ -206,7 +200,7 @@ onEachEngine('isolation', (engine) => {
     assert.equal(await readAll(bob, bobs), before)
   })
 
-  test('an inbox, a thread or an event of another account is none to ask for events of', async () => {
+  test('an inbox, a thread or an event of another account is refused in requests for events', async () => {
     const get = async (account: Account, path: string) => {
       const headers = { authorization: `Bearer ${account.key}` }
       const response = await world.fetch(path, { headers })
@@ -235,7 +229,7 @@ onEachEngine('isolation', (engine) => {
       assert.equal(JSON.parse(theirs).status, 400)
       assert.equal(await get(bob, `${path}after=msg_${unknown}`), theirs)
     }
-    // An event id is a time, whoever has the event or nobody.
+    // An event id is a time, whether or not such an event exists.
     const id: string = event.event_id
     const nobodys = `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`
     const idsAfter = async (after: string) =>
@@ -248,7 +242,7 @@ onEachEngine('isolation', (engine) => {
     assert.equal(await waitAfter(id), await waitAfter(nobodys))
   })
 
-  test('a thread of another account, or of another inbox, is no thread to reply in', async () => {
+  test('a thread of another account or another inbox is refused for a reply', async () => {
     const other = await bob.client.inboxes.create()
     for (const id of threadOperations()) {
       const good = probe(id, bobs.inbox)
@@ -263,7 +257,7 @@ onEachEngine('isolation', (engine) => {
     assert.deepEqual(threadOperations(), ['inboxes.send'])
   })
 
-  test('the sandbox lets no mail in to an inbox of another account', async () => {
+  test('the sandbox injects no mail into an inbox of another account', async () => {
     const { address } = await ann.client.inboxes.get(anns.inbox)
     const mail = { from: 'eve@elsewhere.example', subject: 'A subject', text: 'A body.' }
     for (const to of [address, [address], 'nobody@mailroom.localhost']) {
@@ -272,7 +266,7 @@ onEachEngine('isolation', (engine) => {
     assert.equal((await ann.client.messages.list(anns.inbox).page()).total, 1)
   })
 
-  test('a wrong body is told alike whether the thing is another’s or nobody’s', async () => {
+  test('an invalid body gets the same error whether the object is another’s or nobody’s', async () => {
     for (const { id, kind } of pathOperations()) {
       if (operationOf(id).body === undefined) continue
       const answers = []
@@ -286,7 +280,7 @@ onEachEngine('isolation', (engine) => {
     }
   })
 
-  test('a row of another account that strayed into an inbox is not shown', async () => {
+  test('a row of another account that is wrongly in an inbox is not shown', async () => {
     const { client } = bob
     const inbox = await client.inboxes.create()
     for (const subject of ['first', 'second']) {
@@ -313,7 +307,7 @@ onEachEngine('isolation', (engine) => {
     assert.deepEqual(await subjectsOf(), [rest, rest, rest, rest])
   })
 
-  test('the totals of a pod are changed only with its own account', async () => {
+  test('the totals of a pod change only with its own account', async () => {
     const pod = await bob.client.pods.create()
     const inbox = await bob.client.inboxes.create({ podId: pod.id })
     await runSql(world, `update pods set account_id = '${ann.id}' where id = '${pod.id}'`)
@@ -323,7 +317,7 @@ onEachEngine('isolation', (engine) => {
     await runSql(world, `delete from pods where id = '${pod.id}'`)
   })
 
-  test('a revoked key of another account is none of one’s own', async () => {
+  test('an account cannot revoke a key of another account', async () => {
     const keys = (await bob.client.apiKeys.list().page()).total
     const response = await ask(bob, probe('apiKeys.delete', anns.key))
     assert.equal(response.status, 404)

@@ -61,16 +61,16 @@ onEachEngine('keys in clear', (engine) => {
     return `${[...response.headers].join('\n')}\n${await response.text()}`
   }
 
-  test('no key stands in a file of the data directory', async () => {
+  test('no file of the data directory holds a key', async () => {
     for (const key of keys) assert.deepEqual(await filesHolding(world.dataDir, key), [])
   })
 
-  test('no key stands in a row of any table, and its first characters do', async () => {
+  test('no row of any table holds a key, only its first characters', async () => {
     for (const key of keys) assert.deepEqual(await rowsHolding(world, key), {})
     assert.deepEqual(await rowsHolding(world, CONFIGURED.slice(0, 7)), { api_keys: 1 })
   })
 
-  test('nor do the keys that sign addresses, links and mail, in any of their forms', async () => {
+  test('nor any form of the keys that sign URLs, links and mail', async () => {
     const { deps } = world.app
     const privateKey = await testKey()
     const { d = '', p = '' } = privateKey.export({ format: 'jwk' })
@@ -89,7 +89,7 @@ onEachEngine('keys in clear', (engine) => {
     assert.equal(rows.length, 2)
   })
 
-  test('no key stands in the log, in an answer or in the metrics', async () => {
+  test('no key is in the log, in an answer or in the metrics', async () => {
     assert.ok(log.includes('a mail loop was refused'))
     for (const key of keys) {
       assert.ok(!log.includes(key))

@@ -36,7 +36,7 @@ onEachEngine('keys', (engine) => {
     )
   })
 
-  test('a revoked key is refused on the very next request and no longer listed', async () => {
+  test('a revoked key is refused on the next request and no longer listed', async () => {
     const { client } = await world.newAccount()
     const { id, token } = await client.apiKeys.create()
     const other = world.clientWith(token)
@@ -47,7 +47,7 @@ onEachEngine('keys', (engine) => {
     assert.equal(await refusal(client.apiKeys.delete(id)), '404 not_found')
   })
 
-  test('a key may revoke itself while another is active, and the last one stays', async () => {
+  test('a key may revoke itself while another is active, and the last one cannot', async () => {
     const { client } = await world.newAccount()
     const second = await client.apiKeys.create()
     const [first] = (await client.apiKeys.list({ offset: 1 }).page()).data
@@ -57,7 +57,7 @@ onEachEngine('keys', (engine) => {
     assert.equal((await left.apiKeys.list().page()).total, 1)
   })
 
-  test('whoever asks with a key is told its account, and that it is for the whole of it', async () => {
+  test('a key shows its account, and that it is for the whole account', async () => {
     const { id, client } = await world.newAccount('developer')
     const [first] = (await client.apiKeys.list().page()).data
     const second = await client.apiKeys.create()
@@ -94,7 +94,7 @@ onEachEngine('keys', (engine) => {
     assert.equal((await client.apiKeys.list().page()).total, 1)
   })
 
-  test('of two keys that revoke each other at once, one stays', async () => {
+  test('one of two keys that revoke each other at once stays', async () => {
     const { client } = await world.newAccount()
     const second = await client.apiKeys.create()
     const keys = (await client.apiKeys.list().page()).data
@@ -106,7 +106,7 @@ onEachEngine('keys', (engine) => {
     assert.deepEqual(works, { done: 1, '401 unauthorized': 1 })
   })
 
-  test('an account has at most twenty active keys, also when they are asked for at once', async () => {
+  test('an account has at most twenty active keys, even when they are requested at once', async () => {
     const { client } = await world.newAccount()
     const outcomes = await countOutcomes(Array.from({ length: 30 }, () => client.apiKeys.create()))
     assert.deepEqual(outcomes, { done: 19, '422 api_key_limit_reached': 11 })
@@ -117,7 +117,7 @@ onEachEngine('keys', (engine) => {
     assert.equal(await refusal(client.apiKeys.create()), '422 api_key_limit_reached')
   })
 
-  test('the last use of a key is noted, at most a minute late', async () => {
+  test('the last use of a key is recorded at most a minute late', async () => {
     const { client } = await world.newAccount()
     const { id, token } = await client.apiKeys.create()
     const lastUse = async () =>
@@ -131,7 +131,7 @@ onEachEngine('keys', (engine) => {
     await until(async () => (await lastUse()) !== first)
   })
 
-  test('the first use of a key is on record with its answer, whoever else uses it then', async () => {
+  test('the first use of a key is recorded before its answer, even with concurrent uses', async () => {
     const { client } = await world.newAccount()
     const { id, token } = await client.apiKeys.create()
     const other = world.clientWith(token)
@@ -141,7 +141,7 @@ onEachEngine('keys', (engine) => {
     }
   })
 
-  test('a use is noted though the clock stepped back or the last note failed', async () => {
+  test('a use is recorded after the clock stepped back or the last record failed', async () => {
     const { deps } = world.app
     const { client } = await world.newAccount()
     const { id, token } = await client.apiKeys.create()
@@ -185,7 +185,7 @@ onEachEngine('keys', (engine) => {
     }
   })
 
-  test('whatever is no active key is 401 with the scheme to use', async () => {
+  test('everything but an active key is 401 with the scheme to use', async () => {
     const wrong = [
       '',
       'Bearer',
@@ -211,7 +211,7 @@ onEachEngine('keys', (engine) => {
 onEachEngine('guessing keys', (engine) => {
   const world = opened(() => openWorld(engine))
 
-  test('after sixty failures bad keys are 429 until the minute is over, and good ones get through', async () => {
+  test('after sixty failures bad keys are 429 for the rest of the minute, and good ones still work', async () => {
     const startMs = performance.now()
     const guess = () => world.clientWith('mr_guess').pods.list().page()
     const outcomes = await countOutcomes(Array.from({ length: 80 }, guess))
@@ -225,7 +225,7 @@ onEachEngine('guessing keys', (engine) => {
     await world.client.pods.list().page()
     assert.equal((await fetch(`${world.baseUrl}/health`)).status, 200)
     assert.equal((await fetch(`${world.baseUrl}/openapi.json`)).status, 200)
-    // The rest of the minute passes by itself on a machine that is slow enough.
+    // The rest of the minute passes by itself on a slow machine.
     world.clock.advance((waitSeconds - 30) * 1000)
     assert.equal(await refusal(guess()), '429 rate_limit_exceeded')
     world.clock.advance(30_000)

@@ -15,7 +15,7 @@ import { openBlobs, openStore, silentObserver } from '#wiring/store.ts'
 
 const LARGE = plainMail({ body: `${'x'.repeat(70)}\r\n`.repeat(3_000) })
 const PREFIX = 'large'
-/** Below the time of a request, so that a wait for a server that does not answer is seen. */
+/** Shorter than the timeout of a request, so that the test notices a wait for a silent server. */
 const GUARD_MS = 20_000
 const NEVER = AbortSignal.any([])
 let s3: TestS3
@@ -56,7 +56,7 @@ const send = (bytes: number) =>
     }),
   })
 
-test('while the server is away large mail is put off, small mail is not, and both are taken when it is back', async () => {
+test('while the bucket’s server is down large mail is deferred, small mail is not, and both are accepted afterwards', async () => {
   assert.equal(await receive(LARGE), 250)
   const [message] = (await world.client.messages.list(inbox.id).page()).data
   assert.ok(message !== undefined)
@@ -82,11 +82,11 @@ test('while the server is away large mail is put off, small mail is not, and bot
   assert.equal(Buffer.from(await (await rawOf(message.id)).arrayBuffer()).includes(LARGE), true)
   assert.equal(await receive(LARGE), 250)
   assert.equal((await send(300_000)).status, 200)
-  // What was put off left nothing.
+  // Deferred mail left nothing.
   assert.equal((await s3.namesUnder(PREFIX)).length, 3)
 })
 
-test('a bucket that cannot be used ends the start, and the secret is not told', async () => {
+test('an unusable bucket ends the start, and the secret is not printed', async () => {
   const secret = 'a-secret-that-nobody-may-see'
   const wrong = { ...s3.envAt(PREFIX), AWS_SECRET_ACCESS_KEY: secret }
   const service = place.start(wrong)
@@ -95,7 +95,7 @@ test('a bucket that cannot be used ends the start, and the secret is not told', 
   assert.ok(!service.output().includes(secret), service.output())
 })
 
-test('a start is told of a bucket that is not there, and is not kept by a server that is away', {
+test('a start fails when the bucket is missing, and succeeds when its server is down', {
   timeout: GUARD_MS,
 }, async () => {
   const { settings } = world
@@ -114,7 +114,7 @@ test('a start is told of a bucket that is not there, and is not kept by a server
   try {
     await assert.rejects(start({ bucket: 'nowhere' }), /has no bucket nowhere/)
     s3.mood = 'cutting'
-    // The one before has left nothing open: this would be refused.
+    // The failed start left nothing open, or this one would be refused.
     await (await start({})).close()
     assert.match(warnings.join(), /cannot be used now: S3 did not answer/)
     s3.mood = 'silent'
@@ -127,7 +127,7 @@ test('a start is told of a bucket that is not there, and is not kept by a server
   }
 })
 
-test('the doctor looks at the bucket and writes nothing into it', async () => {
+test('the doctor checks the bucket and writes nothing into it', async () => {
   const judge = async (changes: Partial<Settings> = {}) =>
     (await checkBlobs({ ...world.settings, ...changes }, NEVER)).map(({ verdict }) => verdict)
   s3.requests.length = 0

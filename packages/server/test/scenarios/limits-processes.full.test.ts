@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { before, suite, test } from 'node:test'
 import { Mailroom } from '@mailroom/sdk'
 import { ACTIVE_KEYS_MAX } from '#accounts/account-rows.ts'
-import { PAIRING_LOOKS_PER_MINUTE_MAX } from '#accounts/pairing.ts'
-import { type App, openApp } from '#app.ts'
-import { silentLog } from '#platform/log.ts'
+import { PAIRING_LOOKUPS_PER_MINUTE_MAX } from '#accounts/pairing.ts'
 import { BUDGET_SLICES } from '#rate-limits/leased-budgets.ts'
 import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-stream.ts'
 import { openFeedClient } from '#test/http/event-feed-client.ts'
 import { openSocket, type SocketClient } from '#test/http/socket-client.ts'
 import { openReceiver } from '#test/peers/receiver.ts'
 import { countOutcomes, outcomeOf, refusal, until } from '#test/scenarios/outcomes.ts'
-import { type Account, openWorld, testKey, type World } from '#test/world.ts'
+import { type Account, moveAwayFromMidnight, opened, openSecond, openWorld } from '#test/world.ts'
 
 const REQUESTS = 60
 const FAILURES = 15
@@ -31,26 +26,18 @@ const LIMITS = {
 }
 
 suite('two services on one database', () => {
-  let world: World
-  let second: App | undefined
+  const world = opened(() => openWorld('postgres', { env: LIMITS }))
+  const second = opened(() => openSecond(world))
   let addresses: [string, string]
-  let dataDir: string
-  before(async () => {
-    world = await openWorld('postgres', { env: LIMITS })
-    dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
-    const settings = { ...world.settings, dataDir }
-    second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
+  before(() => {
+    // After both have read the shared time of the queue, which each does at its start.
+    moveAwayFromMidnight(world.clock)
     addresses = [world.baseUrl, second.http?.address ?? '']
-  })
-  after(async () => {
-    await second?.close(1_000)
-    await world.close()
-    await rm(dataDir, { recursive: true, force: true })
   })
 
   const addressOf = (index: number) => addresses[index % 2] ?? ''
 
-  /** The account at both services, by turns. */
+  /** Clients of the account at both services, alternating. */
   function clientsOf({ key }: Pick<Account, 'key'>): (index: number) => Mailroom {
     const clients = addresses.map(
       (baseUrl) => new Mailroom({ baseUrl, apiKey: key, maxRetries: 0 }),
@@ -58,14 +45,14 @@ suite('two services on one database', () => {
     return (index) => clients[index % 2] ?? assert.fail()
   }
 
-  /** Each request at one of them, by turns, all at once. */
+  /** Sends all requests at once, alternating between the services. */
   const atOnce = <Value>(count: number, run: (index: number) => Promise<Value>) =>
     Array.from({ length: count }, (_, index) => run(index))
 
   const ask = (index: number, key: string, path = '/v1/pods', method = 'GET') =>
     fetch(`${addressOf(index)}${path}`, { method, headers: { authorization: `Bearer ${key}` } })
 
-  /** Time goes on, and both do what they do every few seconds. */
+  /** Advances the time, and lets both services do their periodic work. */
   async function pass(ms: number): Promise<void> {
     for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
       world.clock.advance(Math.min(leftMs, STEP_MS))
@@ -73,11 +60,11 @@ suite('two services on one database', () => {
     }
   }
 
-  test('let exactly the limit of requests through, and again when it is over', async () => {
+  test('allow exactly the limit of requests, and again in the next window', async () => {
     const { key } = await world.newAccount()
     for (let round = 0; round < 2; round++) {
       const answers = await Promise.all(atOnce(200, (index) => ask(index, key)))
-      // A busy machine may answer 503, to one that was counted or to one that was not.
+      // A busy machine may answer 503, to a counted or an uncounted request.
       const counted = answers.filter(({ headers }) => headers.has('ratelimit-limit'))
       const refused = counted.filter(({ status }) => status === 429)
       assert.equal(counted.length - refused.length, REQUESTS, `round ${round}`)
@@ -91,7 +78,7 @@ suite('two services on one database', () => {
     }
   })
 
-  test('refuse at one no more than a slice early that the other does not use', async () => {
+  test('refuse early by at most one slice that the other does not use', async () => {
     const { key } = await world.newAccount()
     assert.equal((await ask(0, key)).headers.get('ratelimit-remaining'), String(REQUESTS - 1))
     const answers = await Promise.all(atOnce(REQUESTS, () => ask(1, key)))
@@ -110,14 +97,14 @@ suite('two services on one database', () => {
     for (const index of [0, 1]) assert.equal((await ask(index, world.key)).status, 200)
   })
 
-  test('refuse bad keys after the last attempt, also where none has failed, and take good ones', async () => {
+  test('refuse bad keys after the limit, even at the one without failures, and accept good keys', async () => {
     for (let count = 0; count < FAILURES; count++) {
       assert.equal((await ask(0, 'mr_wrong')).status, 401)
     }
     assert.equal((await ask(0, 'mr_wrong')).status, 429)
     await until(async () => (await ask(1, 'mr_wrong')).status === 429)
     assert.equal((await ask(1, world.key)).status, 200)
-    // For the rest of the minute, though nobody asks meanwhile.
+    // For the rest of the minute, without any request.
     await pass(40_000)
     for (const index of [0, 1]) {
       const { status, headers } = await ask(index, 'mr_wrong')
@@ -128,7 +115,7 @@ suite('two services on one database', () => {
     for (const index of [0, 1]) assert.equal((await ask(index, world.key)).status, 200)
   })
 
-  test('have ten WebSockets and ten streams of an account between them', async () => {
+  test('allow ten WebSockets and ten streams of an account together', async () => {
     const { key } = await world.newAccount()
     const count = SOCKETS_PER_ACCOUNT_MAX + 4
     const sockets = await Promise.all(
@@ -157,7 +144,7 @@ suite('two services on one database', () => {
     for (const feed of feeds) feed.close()
   })
 
-  /** As soon as it is known that another was closed. */
+  /** Retries until the end of another connection is known. */
   async function openNext(address: string, token: string): Promise<SocketClient> {
     for (;;) {
       const client = await openSocket(address, { token })
@@ -167,33 +154,29 @@ suite('two services on one database', () => {
   }
 
   test('run one test of a webhook at a time', async () => {
-    const receiver = await openReceiver()
-    try {
-      receiver.answer = { delayMs: 700 }
-      const account = await world.newAccount()
-      const at = clientsOf(account)
-      const { id } = await account.client.webhooks.create({ url: receiver.origin })
-      const outcomes = await countOutcomes(atOnce(6, (index) => at(index).webhooks.test(id)))
-      assert.deepEqual(outcomes, { done: 1, '429 rate_limit_exceeded': 5 })
-      await at(1).webhooks.test(id)
-    } finally {
-      await receiver.close()
-    }
+    await using receiver = await openReceiver()
+    receiver.answer = { delayMs: 700 }
+    const account = await world.newAccount()
+    const at = clientsOf(account)
+    const { id } = await account.client.webhooks.create({ url: receiver.origin })
+    const outcomes = await countOutcomes(atOnce(6, (index) => at(index).webhooks.test(id)))
+    assert.deepEqual(outcomes, { done: 1, '429 rate_limit_exceeded': 5 })
+    await at(1).webhooks.test(id)
   })
 
-  test('look up as many codes of pairing as one', async () => {
+  test('limit lookups of pairing codes together', async () => {
     const { key } = await world.newAccount()
     const looks = await Promise.all(
-      atOnce(PAIRING_LOOKS_PER_MINUTE_MAX + 8, (index) =>
+      atOnce(PAIRING_LOOKUPS_PER_MINUTE_MAX + 8, (index) =>
         outcomeOf(ask(index, key, '/auth/cli/requests/ABCD-EFGH')),
       ),
     )
     const refused = looks.filter((one) => one === '429 rate_limit_exceeded').length
-    const slice = Math.floor(PAIRING_LOOKS_PER_MINUTE_MAX / BUDGET_SLICES)
+    const slice = Math.floor(PAIRING_LOOKUPS_PER_MINUTE_MAX / BUDGET_SLICES)
     assert.ok(refused >= 8 && refused <= 8 + slice, `${refused}`)
   })
 
-  test('accept nothing of a revoked key within a second, and end what it opened', async () => {
+  test('refuse a revoked key within a second, and close its connections', async () => {
     const account = await world.newAccount()
     const { id, token } = await account.client.apiKeys.create()
     const [socket, kept] = [
@@ -212,7 +195,7 @@ suite('two services on one database', () => {
     kept.socket.terminate()
   })
 
-  test('keep the caps of a plan, of a day and of keys', async () => {
+  test('enforce the limits of a plan, of a day and of keys', async () => {
     const small = await world.newAccount('free')
     const atSmall = clientsOf(small)
     assert.deepEqual(await countOutcomes(atOnce(20, (index) => atSmall(index).inboxes.create())), {
@@ -231,7 +214,7 @@ suite('two services on one database', () => {
     })
   })
 
-  test('leave an account its last key, and no pod that is gone an inbox', async () => {
+  test('keep the last key of an account, and never put an inbox into a deleted pod', async () => {
     const account = await world.newAccount()
     const at = clientsOf(account)
     const other = await account.client.apiKeys.create()
@@ -252,12 +235,12 @@ suite('two services on one database', () => {
         atNext(round).inboxes.create({ podId: pod.id }),
         atNext(round + 1).pods.delete(pod.id),
       ])
-      // Either there was an inbox, which kept the pod, or the pod was gone.
+      // Either the inbox was created and kept the pod, or the pod was deleted.
       assert.notEqual(made.status, removed.status)
     }
   })
 
-  test('keep the limits of a day on sends of an inbox, and on strangers over all inboxes', async () => {
+  test('enforce the limits of a day on sends of an inbox, and on strangers over all inboxes', async () => {
     const account = await world.newAccount()
     const at = clientsOf(account)
     const [inbox, ...others] = await Promise.all(atOnce(4, () => account.client.inboxes.create()))
@@ -273,7 +256,7 @@ suite('two services on one database', () => {
     assert.deepEqual(await countOutcomes(strangers), { done: 14, '429 cold_outreach_limit': 7 })
   })
 
-  test('refuse with 503 what neither can count', async () => {
+  test('answer 503 when neither can count', async () => {
     const { key } = await world.newAccount()
     await world.app.deps.db.close()
     assert.equal(await outcomeOf(ask(0, key)), '503 service_unavailable')

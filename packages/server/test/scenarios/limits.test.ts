@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { countOutcomes, outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { type Account, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 onEachEngine('the limit of requests', (engine) => {
   const world = opened(() => openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '50' } }))
-  let account: Account
-  before(async () => {
-    account = await world.newAccount()
-  })
+  const account = prepared(() => world.newAccount())
 
   const ask = (key: string, path = '/v1/pods', init: RequestInit = {}) =>
     world.fetch(path, { ...init, headers: { authorization: `Bearer ${key}` } })
   const newMinute = () => world.clock.advance(60_000)
 
-  test('of two hundred requests at once over several keys exactly fifty are let through', async () => {
+  test('exactly fifty of two hundred concurrent requests over several keys are allowed', async () => {
     newMinute()
     const { token } = await account.client.apiKeys.create()
     const clients = [account.client, world.clientWith(token)]
@@ -27,7 +24,7 @@ onEachEngine('the limit of requests', (engine) => {
     await world.client.pods.list().page()
   })
 
-  test('every answer counts down, and a refusal says when to come back', async () => {
+  test('every answer has the remaining requests, and a refusal says when to retry', async () => {
     newMinute()
     for (let remaining = 49; remaining >= 0; remaining--) {
       const { headers } = await ask(account.key)
@@ -42,18 +39,18 @@ onEachEngine('the limit of requests', (engine) => {
     assert.equal(await outcomeOf(refused), '429 rate_limit_exceeded')
   })
 
-  test('the wait that is named is right to a second', async () => {
+  test('the wait in a refusal is exact to a second', async () => {
     newMinute()
     for (let count = 0; count < 50; count++) await ask(account.key)
     const { retryAfterSeconds } = await refusalOf(account.client.pods.list().page())
-    // Ten seconds are left to a busy machine.
+    // Ten seconds are the margin for a busy machine.
     world.clock.advance(((retryAfterSeconds ?? 0) - 10) * 1000)
     assert.equal(await refusal(account.client.pods.list().page()), '429 rate_limit_exceeded')
     world.clock.advance(10_000)
     await account.client.pods.list().page()
   })
 
-  test('the minute slides: each request makes room when it is a minute old', async () => {
+  test('the minute slides: each request frees its place after a minute', async () => {
     newMinute()
     for (let count = 0; count < 25; count++) await ask(account.key)
     world.clock.advance(40_000)
@@ -64,7 +61,7 @@ onEachEngine('the limit of requests', (engine) => {
     assert.deepEqual(outcomes, { done: 25, '429 rate_limit_exceeded': 15 })
   })
 
-  test('a refused request has no effect and costs nothing', async () => {
+  test('a refused request has no effect and does not count', async () => {
     newMinute()
     const before = (await account.client.pods.list().page()).total
     for (let count = 0; count < 49; count++) await ask(account.key)
@@ -74,7 +71,7 @@ onEachEngine('the limit of requests', (engine) => {
     assert.equal((await account.client.pods.list().page()).total, before)
   })
 
-  test('requests that are refused for another reason count, and so do all routes', async () => {
+  test('requests that are refused for another reason count, on all routes', async () => {
     newMinute()
     await ask(account.key, '/v1/pods/unknown')
     await ask(account.key, '/v1/pods?limit=x')
@@ -84,7 +81,7 @@ onEachEngine('the limit of requests', (engine) => {
     assert.equal(headers.get('ratelimit-remaining'), '45')
   })
 
-  test('nothing but requests with a key is counted', async () => {
+  test('only requests with a key count', async () => {
     newMinute()
     const inbox = await world.inbox()
     const attachment = ['MIME-Version: 1.0', 'Content-Disposition: attachment; filename=a.txt']
@@ -104,7 +101,7 @@ onEachEngine('the limit of requests', (engine) => {
 onEachEngine('the default limit of requests', (engine) => {
   const world = opened(() => openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '' } }))
 
-  test('an account may make a thousand requests a minute', async () => {
+  test('is a thousand requests a minute for an account', async () => {
     const { headers } = await world.fetch('/v1/pods')
     assert.equal(headers.get('ratelimit-limit'), '1000')
     assert.equal(headers.get('ratelimit-remaining'), '999')
@@ -120,7 +117,7 @@ onEachEngine('inboxes of a plan', (engine) => {
     ['free', 3],
     ['developer', 10],
   ] as const) {
-    test(`the plan ${plan} allows exactly ${limit} inboxes over all pods, also at once`, async () => {
+    test(`the plan ${plan} allows exactly ${limit} inboxes over all pods, even when requested at once`, async () => {
       const { client } = await world.newAccount(plan)
       const pod = await client.pods.create()
       const create = (index: number) => client.inboxes.create(index % 2 ? { podId: pod.id } : {})
@@ -134,7 +131,7 @@ onEachEngine('inboxes of a plan', (engine) => {
     })
   }
 
-  test('a refused creation uses up nothing', async () => {
+  test('a refused creation does not count', async () => {
     const { client } = await world.newAccount('free')
     await client.inboxes.create({ mailboxName: 'used-up' })
     for (let attempt = 0; attempt < 10; attempt++) {
@@ -152,7 +149,7 @@ onEachEngine('inboxes of a plan', (engine) => {
 onEachEngine('inboxes of a day', (engine) => {
   const world = opened(() => openWorld(engine, { env: { MAILROOM_LIMIT_INBOXES_PER_DAY: '5' } }))
 
-  test('in any 24 hours an account makes at most so many inboxes, deleted ones counted', async () => {
+  test('in any 24 hours an account creates a limited number of inboxes, including deleted ones', async () => {
     const { client } = await world.newAccount()
     const create = () => client.inboxes.create()
     const first = await create()
@@ -164,7 +161,7 @@ onEachEngine('inboxes of a day', (engine) => {
     const refused = await refusalOf(create())
     const waitSeconds = refused.retryAfterSeconds ?? 0
     assert.ok(waitSeconds > 23 * 3600 - 60 && waitSeconds <= 23 * 3600 + 2, `${waitSeconds}`)
-    // A minute is left to a busy machine.
+    // A minute is the margin for a busy machine.
     world.clock.advance((waitSeconds - 60) * 1000)
     assert.equal(await refusal(create()), '429 rate_limit_exceeded')
     world.clock.advance(60_000)
@@ -174,14 +171,14 @@ onEachEngine('inboxes of a day', (engine) => {
     assert.ok(nextSeconds > 3600 - 120 && nextSeconds <= 3600 + 2, `${nextSeconds}`)
   })
 
-  test('the limit of a day is each account’s own', async () => {
+  test('the limit of a day is separate for each account', async () => {
     const [one, other] = [await world.newAccount(), await world.newAccount()]
     for (let count = 0; count < 5; count++) await one.client.inboxes.create()
     assert.equal(await refusal(one.client.inboxes.create()), '429 rate_limit_exceeded')
     await other.client.inboxes.create()
   })
 
-  test('the refusal of the day names its wait in the answer', async () => {
+  test('the refusal of the day states its wait in the answer', async () => {
     const { client, key } = await world.newAccount()
     for (let count = 0; count < 5; count++) await client.inboxes.create()
     const headers = { authorization: `Bearer ${key}` }

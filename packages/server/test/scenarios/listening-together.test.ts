@@ -18,12 +18,12 @@ import { openSender } from '#test/peers/sender.ts'
 import { plainMail, testKey } from '#test/world.ts'
 
 const KEY = 'the-key-of-this-test-0123456789'
-/** Of two that take turns by chance, one gets all of them once in 2^39 runs. */
+/** If two services share connections at random, one gets all of them once in 2^39 runs. */
 const CONNECTIONS = 40
 
 type Ending = { after(run: () => unknown): void }
 
-/** Ports and a database that several services may have together, each with its own settings. */
+/** Ports and a database that several services share, each with its own settings. */
 async function openPlace(t: Ending) {
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
   t.after(() => rm(dataDir, { recursive: true, force: true }))
@@ -54,7 +54,7 @@ async function openPlace(t: Ending) {
   }
 }
 
-test('two services share their ports, and one takes all when the other ends', async (t) => {
+test('two services share their ports, and one gets all connections when the other ends', async (t) => {
   const place = await openPlace(t)
   const start = (name: string) =>
     place.start({ MAILROOM_REUSE_PORT: 'true', MAILROOM_SMTP_HOSTNAME: name })
@@ -85,7 +85,7 @@ test('without the setting a second service is refused the ports', async (t) => {
   await assert.rejects(place.start({}), { code: 'EADDRINUSE' })
 })
 
-test('a process is asked for its health in its data directory, whatever ports it shares', async (t) => {
+test('a process reports its health in its data directory, even if it shares its ports', async (t) => {
   const place = await openPlace(t)
   const { dataDir } = place.settingsWith({})
   await assert.rejects(askHealth(dataDir, {}), /no service answers for .*ENOENT/)
@@ -108,7 +108,7 @@ test('a process is asked for its health in its data directory, whatever ports it
   await assert.rejects(askHealth(dataDir, {}), /no service answers/)
 })
 
-test('what a killed process left is in no one’s way', async (t) => {
+test('the socket of a killed process does not block the next one', async (t) => {
   const place = await openPlace(t)
   const { dataDir } = place.settingsWith({})
   const script = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 9))`

@@ -11,9 +11,9 @@ type Step =
   | { kind: 'repeat'; inbox: number; message: number }
   | { kind: 'delete'; inbox: number }
 
-/** `since` counts what came since the thread was last read. */
+/** `since` counts the messages since the thread was last read. */
 type ModelThread = { root: string; isRead: boolean; since: number; messageIds: string[] }
-/** Threads with the one of the newest message first. */
+/** Threads, the one with the newest message first. */
 type ModelInbox = { inbox: Inbox; threads: ModelThread[]; messageIds: string[] }
 
 const index = fc.nat({ max: 20 })
@@ -43,7 +43,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), inbox: which }) },
 )
 
-onEachEngine('lists beside a model', (engine) => {
+onEachEngine('lists compared with a model', (engine) => {
   let world: World
   let sender: Sender
   let sent = 0
@@ -153,7 +153,7 @@ onEachEngine('lists beside a model', (engine) => {
     )
   }
 
-  test('totals, order and flags are those of the model after any steps', async () => {
+  test('totals, order and flags equal those of the model after any steps', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 30 }), async (steps) => {
         const models = [await newInbox(), await newInbox()]

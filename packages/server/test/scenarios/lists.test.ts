@@ -1,25 +1,29 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { multiplyMessage } from '#test/scenarios/stored-content.ts'
-import { OPERATOR_TOKEN, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import {
+  OPERATOR_TOKEN,
+  onEachEngine,
+  opened,
+  openWorld,
+  plainMail,
+  prepared,
+} from '#test/world.ts'
 
 const COUNT = 230
 const READ = Math.floor(COUNT / 3)
 
 onEachEngine('lists', (engine) => {
   const world = opened(() => openWorld(engine))
-  let client: Mailroom
-  let inbox: Inbox
   /** Every path that takes `limit`, with its parameters filled in, and whether it takes `offset`. */
   let paths: { path: string; hasOffset: boolean }[]
 
+  const client = prepared(() => world.client)
+  const inbox = prepared(() => world.inbox())
   before(async () => {
-    client = world.client
-    inbox = await world.inbox()
     await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
     await multiplyMessage(world, inbox.id, COUNT)
     await runSql(world, `update threads set is_read = 1 where last_position % 3 = 0`)
@@ -53,7 +57,7 @@ onEachEngine('lists', (engine) => {
     const offsets = ['-1', 'a', '1.5', '', '1e2', '-0.1']
     assert.ok(paths.filter(({ hasOffset }) => hasOffset).length >= 7)
     for (const { path: barePath, hasOffset } of paths) {
-      // A search is of words, which are not what is tried here.
+      // A search needs words, which this test is not about.
       const path = barePath.endsWith('/search') ? `${barePath}?q=a` : barePath
       const join = path === barePath ? '?' : '&'
       for (const query of [
@@ -76,7 +80,7 @@ onEachEngine('lists', (engine) => {
     }
   })
 
-  test('a page holds fifty unless told otherwise, and never more than a hundred', async () => {
+  test('a page holds fifty items by default, and at most a hundred', async () => {
     for (const path of ['messages', 'threads']) {
       for (const [query, length] of [
         ['', 50],
@@ -126,7 +130,7 @@ onEachEngine('lists', (engine) => {
     }
   })
 
-  test('going through a list of the client’s reads all of it', async () => {
+  test('iterating over a list of the client reads all of it', async () => {
     const ids: string[] = []
     for await (const { id } of client.messages.list(inbox.id)) ids.push(id)
     assert.deepEqual(ids, await readAll('messages?', 100))
@@ -136,7 +140,7 @@ onEachEngine('lists', (engine) => {
     assert.equal(new Set(read).size, READ)
   })
 
-  test('a direction that does not exist is 400', async () => {
+  test('an unknown direction is 400', async () => {
     for (const direction of ['', 'both', 'INBOUND', 'inbound&direction=outbound']) {
       const response = ask(`/v1/inboxes/${inbox.id}/messages?direction=${direction}`)
       assert.equal(await outcomeOf(response), '400 bad_request')

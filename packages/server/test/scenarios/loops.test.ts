@@ -7,7 +7,7 @@ import { refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { arrived, fieldOf, openSendingWorld, send } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
-onEachEngine('mail that comes back', (engine) => {
+onEachEngine('returned mail', (engine) => {
   const world = opened(() => openSendingWorld(engine, { log }))
   const lines: string[] = []
   const note = (_fields: object, text: string) => void lines.push(text)
@@ -22,7 +22,7 @@ onEachEngine('mail that comes back', (engine) => {
   const mailWith = (...headers: string[]) => plainMail({ headers })
   const loopLines = () => lines.filter((line) => line.includes('loop')).length
 
-  test('is what was sent, forwarded: refused once it is read, and nothing is kept or sent of it', async () => {
+  test('that was sent by the inbox and forwarded back is refused after DATA, and not stored or passed on', async () => {
     const inbox = await world.inbox()
     const { raw } = await arrived(world, await send(world, inbox))
     const forwarded = Buffer.concat([Buffer.from('Received: by forward.example\r\n'), raw])
@@ -38,7 +38,7 @@ onEachEngine('mail that comes back', (engine) => {
     assert.equal(world.mta.transactions.length, sent)
   })
 
-  test('is known by any of its marks, and only by the mark of the inbox that it is for', async () => {
+  test('is recognised by any of its marks, and only by the mark of its own inbox', async () => {
     const [inbox, other] = [await world.inbox(), await world.inbox()]
     const [mark, others] = [await markOf(inbox), await markOf(other)]
     assert.equal(await markOf(inbox), mark)
@@ -53,14 +53,14 @@ onEachEngine('mail that comes back', (engine) => {
     assert.equal(await outcome('X-Loop:'), '250 2.0.0')
   })
 
-  test('is stored when a mailing list passed it on', async () => {
+  test('is stored if a mailing list passed it on', async () => {
     const inbox = await world.inbox()
     const raw = mailWith(`X-Loop: ${await markOf(inbox)}`, 'List-Id: <list.friend.example>')
     const message = await deliver(world, inbox, raw)
     assert.equal(message.automaticReason, 'list')
   })
 
-  test('is stored for the others among its recipients, and the log tells of it', async () => {
+  test('is stored for its other recipients, and the log reports the loop', async () => {
     const [inbox, other] = [await world.inbox(), await world.inbox()]
     const raw = mailWith(`X-Loop: ${await markOf(inbox)}`)
     const had = await countMessages(world, inbox)
@@ -76,14 +76,14 @@ onEachEngine('mail that comes back', (engine) => {
     assert.equal(codesOf(twice), '554 5.4.6')
   })
 
-  test('is stored when an inbox writes to itself', async () => {
+  test('is stored if an inbox writes to itself', async () => {
     const inbox = await world.inbox()
     await send(world, inbox, { to: inbox.address })
     const received = () => world.client.messages.list(inbox.id, { direction: 'inbound' }).page()
     await until(async () => (await received()).total === 1)
   })
 
-  test('has a mark in every reply, too, that no thread has from another', async () => {
+  test('that was a reply has the mark of its inbox, and no other', async () => {
     const inbox = await world.inbox()
     const mark = await markOf(inbox)
     const { threadId } = await deliver(world, inbox, mailWith('X-Loop: someone@else.example'))
@@ -91,7 +91,7 @@ onEachEngine('mail that comes back', (engine) => {
     assert.equal(fieldOf(raw, 'x-loop'), mark)
   })
 
-  test('with more than fifty Received fields is refused whatever its marks', async () => {
+  test('with more than fifty Received fields is refused, whatever its marks', async () => {
     const inbox = await world.inbox()
     const hops = Array.from({ length: 51 }, () => 'Received: by a.example')
     const before = loopLines()
@@ -102,7 +102,7 @@ onEachEngine('mail that comes back', (engine) => {
   })
 })
 
-onEachEngine('mail that comes back in the sandbox', (engine) => {
+onEachEngine('returned mail in the sandbox', (engine) => {
   test('is refused with the reason', async () => {
     const world = await openWorld(engine)
     after(() => world.close())

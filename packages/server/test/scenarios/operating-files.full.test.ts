@@ -22,7 +22,7 @@ async function temporaryFolder(t: { after(run: () => unknown): void }): Promise<
   return folder
 }
 
-/** Whoever else has an account on the machine may do with them. */
+/** The permissions of other users of the machine. */
 async function openToOthers(folder: string): Promise<string[]> {
   const names = ['.', ...(await readdir(folder, { recursive: true }))]
   const found: string[] = []
@@ -33,12 +33,12 @@ async function openToOthers(folder: string): Promise<string[]> {
   return found
 }
 
-/** A service that was given one large message, and has ended. */
+/** A service that received one large message and has ended. */
 async function fill(place: Place): Promise<void> {
   const service = place.start({
     MAILROOM_BOOTSTRAP_API_KEY: KEY,
     MAILROOM_BLOB_URL: 'disk',
-    // With a certificate of its own.
+    // The service creates its own certificate.
     MAILROOM_TLS_CERT: '',
     MAILROOM_TLS_KEY: '',
   })
@@ -50,7 +50,7 @@ async function fill(place: Place): Promise<void> {
   assert.equal(await service.stop(), 0)
 }
 
-test('a data directory and a backup folder that were there already are closed to other users', async (t) => {
+test('an existing data directory and backup folder are closed to other users', async (t) => {
   const place = await emptyPlace('sqlite')
   t.after(() => place.remove())
   await chmod(place.dataDir, 0o755)
@@ -66,17 +66,17 @@ test('a data directory and a backup folder that were there already are closed to
   assert.ok((await readdir(folder)).includes('tls'))
 })
 
-test('files are private also where their folder cannot be closed', async (t) => {
+test('files are private even if their folder cannot be closed', async (t) => {
   const place = await emptyPlace('sqlite')
   t.after(() => place.remove())
-  // Shared by design, as /tmp: such a folder is left as it is.
+  // Shared on purpose, like /tmp: the mode of such a folder does not change.
   await chmod(place.dataDir, 0o1777)
   await fill(place)
   assert.equal((await stat(place.dataDir)).mode & 0o7777, 0o1777)
   assert.deepEqual(await openToOthers(place.dataDir), ['. 777'])
 })
 
-test('a folder is made with what is absent above it, from a relative path too', async (t) => {
+test('a folder is created with its missing parents, from a relative path too', async (t) => {
   const folder = await temporaryFolder(t)
   const start = process.cwd()
   t.after(() => process.chdir(start))
@@ -87,7 +87,7 @@ test('a folder is made with what is absent above it, from a relative path too', 
   assert.deepEqual(await readdir(join(folder, 'one')), ['two'])
 })
 
-test('first starts at the same moment leave one certificate with its own key', async (t) => {
+test('concurrent first starts leave one certificate with its own key', async (t) => {
   const dataDir = await temporaryFolder(t)
   const settings = { tlsFiles: null, dataDir, smtpHostname: 'mail.example' }
   const options = { now: Date.now, log: silentLog }
@@ -99,7 +99,7 @@ test('first starts at the same moment leave one certificate with its own key', a
   assert.deepEqual(await openToOthers(dataDir), [])
 })
 
-test('a stored message that goes while it is copied is met by copying the database again', async (t) => {
+test('a stored message removed during a backup causes a second copy of the database', async (t) => {
   const folder = await temporaryFolder(t)
   const [from, to] = [join(folder, 'from'), join(folder, 'to')]
   const blobs = await openDiskBlobs(from)
@@ -121,7 +121,7 @@ test('a stored message that goes while it is copied is met by copying the databa
   assert.equal((await readFile(join(to, copies[0] ?? ''))).toString(), kept)
 })
 
-test('a backup without all of the stored messages is none', async (t) => {
+test('a backup without all stored messages fails', async (t) => {
   const place = await emptyPlace('sqlite')
   t.after(() => place.remove())
   await fill(place)
@@ -137,8 +137,7 @@ test('a dump of PostgreSQL is of the moment whose messages are copied', async (t
   t.after(() => place.remove())
   await fill(place)
   const folder = await temporaryFolder(t)
-  // In place of a program that need not be installed, or not of this server's version: it writes down
-  // what it was asked for.
+  // Replaces a program that may be missing or of another version than the server: it records its arguments.
   await writeFile(join(folder, 'pg_dump'), '#!/bin/sh\necho "$@" >"$(echo "$2" | cut -d= -f2)"\n', {
     mode: 0o755,
   })
@@ -156,7 +155,7 @@ test('a dump of PostgreSQL is of the moment whose messages are copied', async (t
   assert.match(partial.output, /could not be copied because they were gone/)
 })
 
-test('a second process on the same SQLite data directory is refused in words, the first goes on, and after its crash the directory is free at once', async (t) => {
+test('a second process on one SQLite data directory is refused with a reason, the first continues, and after a crash the directory is free at once', async (t) => {
   const place = await emptyPlace('sqlite')
   t.after(() => place.remove())
   const first = place.start({ MAILROOM_BOOTSTRAP_API_KEY: KEY })

@@ -22,7 +22,7 @@ const OPERATOR = { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } }
 onEachEngine('operating', (engine) => {
   const world = opened(() => openWorld(engine))
 
-  test('health and readiness are told to anyone', async () => {
+  test('health and readiness are public', async () => {
     for (const [path, body] of [
       ['/health', { status: 'ok' }],
       ['/ready', { status: 'ready' }],
@@ -33,7 +33,7 @@ onEachEngine('operating', (engine) => {
     }
   })
 
-  test('every answer carries an id of its own, which an error repeats in its body', async () => {
+  test('every answer carries a request id, which an error repeats in its body', async () => {
     const inbox = await world.inbox()
     const requests: [string, RequestInit?][] = [
       ['/health'],
@@ -71,7 +71,7 @@ onEachEngine('operating', (engine) => {
     assert.equal(ids.size, requests.length)
   })
 
-  test('the description names the address that the service has in the end', async () => {
+  test('the description names the actual address of the service', async () => {
     const response = await fetch(`${world.baseUrl}/openapi.json`)
     const { servers } = (await response.json()) as { servers: unknown }
     assert.deepEqual(servers, [{ url: world.baseUrl }])
@@ -80,7 +80,7 @@ onEachEngine('operating', (engine) => {
     assert.doesNotMatch(page, /:0\/v1/)
   })
 
-  test('a method that a path does not have is 405 with those that it has', async () => {
+  test('a method that a path does not support is 405 with the supported ones', async () => {
     const paths = new Map<string, Set<string>>()
     for (const id of operationIds) {
       const { path, method } = operationOf(id)
@@ -115,7 +115,7 @@ onEachEngine('operating', (engine) => {
     const html = plainMail({ headers: ['Content-Type: text/html'], body: '<p>Hi' })
     await world.send({ to: inbox.address, raw: html })
     await world.send({ to: 'nobody-measured@mailroom.localhost', raw: plainMail({}) })
-    // An inbox that was deleted before is removed in its own time.
+    // An inbox deleted earlier is removed at any time.
     await until(async () => (await runSql(world, 'select id from jobs')).length === 0)
     const response = await world.fetch('/metrics', OPERATOR)
     assert.match(response.headers.get('content-type') ?? '', /^text\/plain/)
@@ -140,7 +140,7 @@ onEachEngine('operating', (engine) => {
     for (const told of ['measured', inbox.id, world.key]) assert.ok(!text.includes(told), told)
   })
 
-  test('the figures of open connections and waiting jobs go up and down', async () => {
+  test('the figures of open connections and waiting jobs rise and fall', async () => {
     const figure = async (name: string) => {
       const text = await (await world.fetch('/metrics', OPERATOR)).text()
       return new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]
@@ -151,7 +151,7 @@ onEachEngine('operating', (engine) => {
     await until(async () => (await figure('mailroom_smtp_connections')) === '0')
   })
 
-  test('the figures of those who are told of events go up and down', async () => {
+  test('the figures of readers of events rise and fall', async () => {
     const figure = async (name: string) => {
       const text = await (await world.fetch('/metrics', OPERATOR)).text()
       return new RegExp(`^mailroom_event_${name} (\\S+)$`, 'm').exec(text)?.[1]
@@ -167,7 +167,7 @@ onEachEngine('operating', (engine) => {
     const names = ['sockets', 'streams', 'waits']
     const figures = async () => (await Promise.all(names.map(figure))).join()
     await until(async () => (await figures()) === '1,1,1')
-    // On PostgreSQL others' transactions hold the log up for a moment.
+    // On PostgreSQL older transactions delay the log for a moment.
     await until(async () => (await figure('log_lag_seconds')) === '0')
     await until(async () => (await figure('catch_ups_waiting')) === '0')
     gone.abort()
@@ -178,8 +178,8 @@ onEachEngine('operating', (engine) => {
   })
 })
 
-onEachEngine('a service that ends', (engine) => {
-  test('it is not ready, takes nothing new, and finishes what it has', async () => {
+onEachEngine('a service during its shutdown', (engine) => {
+  test('is not ready, accepts nothing new, and finishes its work', async () => {
     const world = await openWorld(engine)
     const inbox = await world.inbox()
     const { port } = new URL(world.baseUrl)
@@ -209,7 +209,7 @@ onEachEngine('a service that ends', (engine) => {
   })
 })
 
-suite('figures of a service that nobody delivers for', () => {
+suite('figures of a service without delivery', () => {
   const world = opened(() => openWorld('postgres', { env: { MAILROOM_ROLES: 'http,smtp' } }))
 
   const figures = async () => {
@@ -224,7 +224,7 @@ suite('figures of a service that nobody delivers for', () => {
       )
   }
 
-  test('what is due is counted, and its age goes on until somebody takes it', async () => {
+  test('due deliveries are counted, and their age grows until they are claimed', async () => {
     const before = await figures()
     assert.equal(before('mailroom_deliveries_ready'), 0)
     assert.equal(before('mailroom_deliveries_oldest_due_seconds'), 0)
@@ -238,16 +238,16 @@ suite('figures of a service that nobody delivers for', () => {
     assert.equal(later('mailroom_webhook_deliveries_ready'), 0)
   })
 
-  test('events that nobody reads for webhooks are counted, and how long they have waited', async () => {
+  test('events waiting for webhook processing are counted, with the time that they have waited', async () => {
     const inbox = await world.inbox()
     await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
     world.clock.advance(30_000)
-    // On PostgreSQL others' transactions hold the log up for a moment.
+    // On PostgreSQL older transactions delay the log for a moment.
     await until(async () => (await figures())('mailroom_event_fan_out_waiting') === 1)
     assert.ok((await figures())('mailroom_event_fan_out_lag_seconds') >= 30)
   })
 
-  test('the times of mail and of transactions, connections and duties are told', async () => {
+  test('the times of mail, transactions, connections and periodic tasks are measured', async () => {
     const inbox = await world.inbox()
     await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
     const told = await figures()
@@ -264,7 +264,7 @@ suite('figures of a service that nobody delivers for', () => {
 
 const TASKS = ['blob sweep', 'hourly figures', 'key rotation', 'retention', 'search index']
 
-test('what all need is done by one of them, and by another when it ends', async (t) => {
+test('one process leads the common tasks, and another takes over when it ends', async (t) => {
   const databaseUrl = await createPreparedDatabase()
   const first = await open(t, databaseUrl, 'webhooks')
   await until(async () => (await holdersOf(first)).length === TASKS.length)

@@ -1,9 +1,9 @@
-// What became of requests, in words that tests compare: the code of a refusal, or that there was none.
+// Outcomes of requests as text that tests compare: the code of a refusal, or that there was none.
 
 import assert from 'node:assert/strict'
 import { MailroomError } from '@mailroom/sdk'
 
-/** The refusal that the request meets; fails when it succeeds or never gets an answer. */
+/** The refusal of the request; fails when the request succeeds or gets no answer. */
 export async function refusalOf(request: Promise<unknown>): Promise<MailroomError> {
   try {
     await request
@@ -20,7 +20,7 @@ export async function refusal(request: Promise<unknown>): Promise<string> {
   return `${status} ${code}`
 }
 
-/** How often each outcome came: `done`, or `status code`. */
+/** The number of each outcome: `done`, or `status code`. */
 export async function countOutcomes(requests: Promise<unknown>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const settled of await Promise.allSettled(requests)) {
@@ -34,7 +34,7 @@ function describe(reason: unknown): string {
   return reason instanceof MailroomError ? `${reason.status} ${reason.code}` : String(reason)
 }
 
-/** The JSON body of an answer, which must have the form of an error and name its request. */
+/** The JSON body of an answer, which must have the form of an error and hold a request id. */
 export async function errorOf(response: Response): Promise<Record<string, unknown>> {
   const body = (await response.json()) as Record<string, unknown>
   assert.equal(typeof body.error, 'string', JSON.stringify(body))
@@ -50,7 +50,7 @@ export async function outcomeOf(response: Response | Promise<Response>): Promise
   return `${answer.status} ${(await errorOf(answer)).error}`
 }
 
-/** Asks until the answer is yes: for what the service does on its own time. */
+/** Repeats until the condition holds, for background work of the service. */
 export async function until(isSo: () => Promise<boolean>, msMax = 60_000): Promise<void> {
   const deadlineMs = performance.now() + msMax
   while (!(await isSo())) {
@@ -59,7 +59,7 @@ export async function until(isSo: () => Promise<boolean>, msMax = 60_000): Promi
   }
 }
 
-/** Runs `count` requests and gives their answers in order, a few at once. */
+/** Runs `count` requests, a few at once, and returns their answers in order. */
 export async function repeat<Value>(
   count: number,
   run: (index: number) => Promise<Value>,

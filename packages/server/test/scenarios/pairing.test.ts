@@ -33,7 +33,7 @@ onEachEngine('pairing', (engine) => {
   const look = (code: string) => world.fetch(`/auth/cli/requests/${encodeURIComponent(code)}`)
 
   async function start(clientName = 'a laptop'): Promise<Started> {
-    // Each has the bounds of a minute of its own.
+    // Each has a rate limit of its own.
     world.clock.advance(61_000)
     const response = await post('/auth/cli/start', { clientName })
     assert.equal(response.status, 200)
@@ -50,7 +50,7 @@ onEachEngine('pairing', (engine) => {
     return apiKey
   }
 
-  test('goes from the client over the person to a key of the client’s name', async () => {
+  test('gives the client a key with the client’s name once a person approves it', async () => {
     const { requestId, userCode, verifyUrl, expiresInSeconds } = await start('Bob’s laptop')
     assert.match(userCode, /^[B-DF-HJ-NP-TV-XZ3479]{4}-[B-DF-HJ-NP-TV-XZ3479]{4}$/)
     assert.match(requestId, /^[\w-]{43}$/)
@@ -85,7 +85,7 @@ onEachEngine('pairing', (engine) => {
     assert.ok(lines.every((line) => !line.includes(apiKey) && !line.includes(requestId)))
   })
 
-  test('is not taken by a request that is sent no content', async () => {
+  test('does not accept a poll without content', async () => {
     const { requestId, userCode } = await start('asked by HEAD')
     assert.equal((await decide(userCode, 'approve')).status, 204)
     const path = `/auth/cli/poll?requestId=${requestId}`
@@ -93,7 +93,7 @@ onEachEngine('pairing', (engine) => {
     await take(requestId)
   })
 
-  test('is polled by clients with the requestId in the URL, too', async () => {
+  test('can be polled with the requestId in the URL, too', async () => {
     const { requestId, userCode } = await start('old')
     const path = `${world.baseUrl}/auth/cli/poll?requestId=${requestId}`
     assert.equal((await fetch(path)).status, 202)
@@ -102,7 +102,7 @@ onEachEngine('pairing', (engine) => {
     assert.equal(await outcomeOf(poll(requestId)), '404 not_found')
   })
 
-  test('takes the code as people type it, and no other', async () => {
+  test('accepts the code as people type it, and no other', async () => {
     const { userCode } = await start()
     const typed = [userCode.toLowerCase(), userCode.replace('-', ''), ` ${userCode} `]
     for (const code of typed) assert.equal((await look(code)).status, 200, code)
@@ -118,7 +118,7 @@ onEachEngine('pairing', (engine) => {
     }
   })
 
-  test('of twenty polls at once gives one the key, and makes one', async () => {
+  test('gives the key to one of twenty concurrent polls, and creates one key', async () => {
     const { requestId, userCode } = await start('raced')
     assert.equal((await decide(userCode, 'approve')).status, 204)
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcomeOf(poll(requestId))))
@@ -128,7 +128,7 @@ onEachEngine('pairing', (engine) => {
     assert.equal(keys.filter(({ name }) => name === 'raced').length, 1)
   })
 
-  test('polls and decisions at once never give a key that nobody approved, nor two', async () => {
+  test('never gives an unapproved key, nor two keys, under concurrent polls and decisions', async () => {
     const { requestId, userCode } = await start('decided')
     const requests = [
       ...Array.from({ length: 8 }, () => outcomeOf(poll(requestId))),
@@ -143,7 +143,7 @@ onEachEngine('pairing', (engine) => {
     assert.equal(keys.filter(({ name }) => name === 'decided').length, taken)
   })
 
-  test('is over when it is denied, also after it was approved', async () => {
+  test('ends when it is denied, even after its approval', async () => {
     for (const isApproved of [false, true]) {
       const { requestId, userCode } = await start()
       if (isApproved) assert.equal((await decide(userCode, 'approve')).status, 204)
@@ -155,7 +155,7 @@ onEachEngine('pairing', (engine) => {
     }
   })
 
-  test('is one account’s once it has approved it', async () => {
+  test('belongs to one account after its approval', async () => {
     const other = await world.newAccount()
     const { requestId, userCode } = await start()
     assert.equal((await decide(userCode, 'approve', other.key)).status, 204)
@@ -166,7 +166,7 @@ onEachEngine('pairing', (engine) => {
     assert.equal(account.id, other.id)
   })
 
-  test('is over after ten minutes, and leaves nothing behind', async () => {
+  test('expires after ten minutes, and leaves nothing behind', async () => {
     const { requestId, userCode } = await start()
     const approved = await start()
     await decide(approved.userCode, 'approve')
@@ -181,7 +181,7 @@ onEachEngine('pairing', (engine) => {
     assert.equal(Number(rows[0]?.count), 0)
   })
 
-  test('is over with the key that approved it', async () => {
+  test('ends with the key that approved it', async () => {
     const key = await world.client.apiKeys.create()
     const { requestId, userCode } = await start()
     assert.equal((await decide(userCode, 'approve', key.token)).status, 204)
@@ -189,7 +189,7 @@ onEachEngine('pairing', (engine) => {
     assert.equal(await outcomeOf(poll(requestId)), '404 not_found')
   })
 
-  test('keeps nothing of what only the client knows', async () => {
+  test('stores no secret that only the client knows', async () => {
     const { requestId } = await start()
     const rows = await runSql(world, 'select * from pairings')
     const kept = JSON.stringify(rows, (_, value) =>
@@ -198,7 +198,7 @@ onEachEngine('pairing', (engine) => {
     assert.ok(rows.length > 0 && !kept.includes(requestId))
   })
 
-  test('tells the person when the account has no room for another key', async () => {
+  test('tells the person when the account cannot have another key', async () => {
     const { client, key } = await world.newAccount()
     const waiting = await start()
     assert.equal((await decide(waiting.userCode, 'approve', key)).status, 204)
@@ -211,7 +211,7 @@ onEachEngine('pairing', (engine) => {
     await take(waiting.requestId)
   })
 
-  test('refuses what is no request of it', async () => {
+  test('refuses malformed requests', async () => {
     assert.equal(await outcomeOf(post('/auth/cli/start', { clientName: 5 })), '400 bad_request')
     assert.equal(
       await outcomeOf(post('/auth/cli/start', { clientName: 'a\nb' })),
@@ -226,7 +226,7 @@ onEachEngine('pairing', (engine) => {
     assert.equal(unnamed.status, 200)
   })
 
-  test('is bounded in starts and polls of an address and in looks of an account', async () => {
+  test('is limited in starts and polls for an address and in lookups for an account', async () => {
     const other = await world.newAccount()
     world.clock.advance(61_000)
     const countOf = async (count: number, run: () => Promise<Response>) => {

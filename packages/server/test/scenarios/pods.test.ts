@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import type { Mailroom } from '@mailroom/sdk'
+import { test } from 'node:test'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf, repeat } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, prepared, type World } from '#test/world.ts'
 
 onEachEngine('pods', (engine) => {
   const world = opened(() => openWorld(engine))
-  let client: Mailroom
-  before(async () => {
-    client = world.client
-  })
+  const client = prepared(() => world.client)
 
   test('the default pod comes first, then the newest, and stays the only default', async () => {
     const { client } = await world.newAccount()
@@ -70,7 +66,7 @@ onEachEngine('pods', (engine) => {
     assert.equal(await refusal(client.pods.get(pod.id)), '404 not_found')
   })
 
-  test('a clientId is taken once in an account, and free in another', async () => {
+  test('a clientId is unique in an account, and free in another', async () => {
     await client.pods.create({ clientId: 'unique' })
     const other = await client.pods.create({ clientId: 'other' })
     assert.equal(await refusal(client.pods.create({ clientId: 'unique' })), '409 client_id_taken')
@@ -81,7 +77,7 @@ onEachEngine('pods', (engine) => {
     await client.pods.create({ clientId: 'UNIQUE' })
   })
 
-  test('of twenty pods made at once with one clientId one is made', async () => {
+  test('one of twenty pods created at once with one clientId is created', async () => {
     const before = (await client.pods.list().page()).total
     const create = () => client.pods.create({ clientId: 'contested' })
     const outcomes = await countOutcomes(Array.from({ length: 20 }, create))
@@ -89,7 +85,7 @@ onEachEngine('pods', (engine) => {
     assert.equal((await client.pods.list().page()).total, before + 1)
   })
 
-  test('of twenty pods given one clientId at once one has it', async () => {
+  test('one of twenty pods that get one clientId at once has it', async () => {
     const pods = await repeat(20, () => client.pods.create())
     const outcomes = await countOutcomes(
       pods.map(({ id }) => client.pods.update(id, { clientId: 'contested too' })),
@@ -97,7 +93,7 @@ onEachEngine('pods', (engine) => {
     assert.deepEqual(outcomes, { done: 1, '409 client_id_taken': 19 })
   })
 
-  test('null clears a field, a field left out stays, and a cleared clientId is free again', async () => {
+  test('null clears a field, a missing field changes nothing, and a cleared clientId is free again', async () => {
     const pod = await client.pods.create({ clientId: 'clearable', name: 'Clearable' })
     assert.deepEqual(await client.pods.update(pod.id, {}), pod)
     const cleared = await client.pods.update('clearable', { clientId: null })
@@ -106,7 +102,7 @@ onEachEngine('pods', (engine) => {
     await client.pods.create({ clientId: 'clearable' })
   })
 
-  test('a clientId is 1 to 255 code points without a slash, and neither dots that a URL loses nor the form of a pod id', async () => {
+  test('a clientId is 1 to 255 code points without a slash, dot segments or the form of a pod id', async () => {
     const good = [
       'x',
       'y'.repeat(255),
@@ -140,7 +136,7 @@ onEachEngine('pods', (engine) => {
     assert.equal((await client.pods.create({ clientId: null } as never)).clientId, null)
   })
 
-  test('a pod that holds inboxes or domains is not deleted', async () => {
+  test('a pod with inboxes or domains is not deleted', async () => {
     const pod = await client.pods.create({ clientId: 'full' })
     const inbox = await client.inboxes.create({ podId: 'full' })
     assert.equal(await refusal(client.pods.delete('full')), '409 pod_not_empty')
@@ -153,7 +149,7 @@ onEachEngine('pods', (engine) => {
     assert.equal(await refusal(client.pods.delete('full')), '404 not_found')
   })
 
-  test('no inbox is ever in a pod that is gone', async () => {
+  test('no inbox is ever in a deleted pod', async () => {
     for (let round = 0; round < 20; round++) {
       const pod = await client.pods.create()
       const creation = client.inboxes.create({ podId: pod.id })

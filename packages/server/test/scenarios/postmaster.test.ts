@@ -27,7 +27,7 @@ onEachEngine('mail to postmaster', (engine) => {
     })
   }
 
-  test('and to an inbox is one transaction that reaches both', async () => {
+  test('that is also for an inbox is one transaction that reaches both', async () => {
     const inbox = await world.inbox()
     const [rawBefore, before] = [
       await countRows(world, 'raw_messages'),
@@ -40,7 +40,7 @@ onEachEngine('mail to postmaster', (engine) => {
     assert.equal((await countRows(world, 'raw_messages')) - rawBefore, 1)
   })
 
-  test('outlives the inbox that got it, too, and the other way round', async () => {
+  test('outlives the inbox that also received it, and the inbox outlives it', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ subject: 'Shared' })
     await world.send({ to: ['postmaster', inbox.address], raw })
@@ -83,7 +83,7 @@ onEachEngine('mail to postmaster', (engine) => {
       env: { PATH: process.env.PATH ?? '', MAILROOM_DATA_DIR: world.dataDir },
     })
 
-  test('is listed and shown by the command, without what could steer a terminal', async () => {
+  test('is listed and shown by the command, without characters that control a terminal', async () => {
     const subject = '=?utf-8?Q?Help=1B[31m=E2=80=AE?= me'
     const body = 'Bytes: \u0080\u00ff'
     const raw = plainMail({ to: 'postmaster@mailroom.localhost', subject, body })
@@ -98,7 +98,7 @@ onEachEngine('mail to postmaster', (engine) => {
     assert.equal(shown.stdout, raw)
   })
 
-  test('too large for a row is shown whole', async () => {
+  test('too large for a row is shown in full', async () => {
     const raw = plainMail({ to: 'postmaster', body: 'x'.repeat(70).concat('\n').repeat(20_000) })
     await world.send({ to: 'postmaster', raw })
     const list = (await mailroom('list')).stdout
@@ -106,7 +106,7 @@ onEachEngine('mail to postmaster', (engine) => {
     assert.ok(shown.stdout === raw.replace(/\r?\n/g, '\r\n'))
   })
 
-  test('is listed to its end, and the oldest is shown, however much there is', async () => {
+  test('is listed to its end, and the oldest is shown, however many there are', async () => {
     const old = (await mailroom('list')).stdout.trim().split('\n').at(-1)?.slice(0, 30)
     await runSql(
       world,

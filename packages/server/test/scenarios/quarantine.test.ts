@@ -40,7 +40,7 @@ onEachEngine('quarantine', (engine) => {
   }
   const listed = async (client: Mailroom, { id }: Inbox) =>
     (await client.messages.list(id).page()).data.map(({ subject }) => subject)
-  /** All of the account, also those that older transactions of others hold up on PostgreSQL. */
+  /** All events of the account, including those that older transactions delay on PostgreSQL. */
   const eventsOf = async (client: Mailroom) => {
     await untilReadable(world)
     return (await client.events.list().page()).data
@@ -50,7 +50,7 @@ onEachEngine('quarantine', (engine) => {
       (row) => Number(row.reference_count),
     )[0]
 
-  test('blocked mail is in no list, total or event, and its sender is told nothing of it', async () => {
+  test('blocked mail is in no list, total or event, and its sender is not informed', async () => {
     const { client, rule, inbox } = await blocking()
     await send(inbox, {
       from: `Eve <${SPAM}>`,
@@ -86,7 +86,7 @@ onEachEngine('quarantine', (engine) => {
     assert.deepEqual(await client.quarantine.get(id), quarantined)
   })
 
-  test('a sender is blocked by From, by a subdomain of it, and by the reverse-path', async () => {
+  test('a sender is blocked by From, by a subdomain of it, or by the reverse-path', async () => {
     const { client, inbox } = await blocking()
     await send(inbox, { from: 'eve@mail.spam.example' }, 'a@other.example')
     await send(inbox, { from: 'Ann <ann@friend.example>' }, 'bounce@spam.example')
@@ -96,7 +96,7 @@ onEachEngine('quarantine', (engine) => {
     assert.deepEqual(await listed(client, inbox), ['let in'])
   })
 
-  test('with an allowlist only mail of the allowed reaches inboxes', async () => {
+  test('with an allowlist only mail of allowed senders reaches inboxes', async () => {
     const { client } = await world.newAccount()
     const inbox = await client.inboxes.create()
     await client.account.update({ filterMode: 'allowlist' })
@@ -124,7 +124,7 @@ onEachEngine('quarantine', (engine) => {
     assert.deepEqual(await listed(client, inbox), ['later', 'friend'])
   })
 
-  test('one mail to several inboxes is kept out of those whose rules say so, with one raw message', async () => {
+  test('one mail to several inboxes is kept from those whose rules block it, with one raw message', async () => {
     const { client, inbox } = await blocking()
     const other = await client.inboxes.create()
     await client.senderRules.create({
@@ -152,7 +152,7 @@ onEachEngine('quarantine', (engine) => {
     await until(async () => (await countRows(world, 'raw_messages')) === before)
   })
 
-  test('the same mail again is kept once, and what the inbox has stays there', async () => {
+  test('the same blocked mail is kept once, and copies in the inbox stay', async () => {
     const { client, rule, inbox } = await blocking()
     const before = await countRows(world, 'raw_messages')
     const mail = { from: SPAM, messageId: '<again@spam.example>', subject: 'again' }
@@ -170,7 +170,7 @@ onEachEngine('quarantine', (engine) => {
     assert.equal((await countRows(world, 'raw_messages')) - before, 1)
   })
 
-  test('a released message is received like any other, and waits, threads and tells of itself', async () => {
+  test('a released message is received like any other, with its wait, thread and event', async () => {
     const { client, inbox } = await blocking()
     const plan = { from: 'ann@friend.example', messageId: '<first@f>', subject: 'Plan' }
     await send(inbox, plan, plan.from)
@@ -211,7 +211,7 @@ onEachEngine('quarantine', (engine) => {
     assert.equal(await refusal(client.quarantine.get(id)), '404 not_found')
   })
 
-  test('released by many at once it is one message, and one of them gets it', async () => {
+  test('a message released by many requests at once becomes one message, and one request gets it', async () => {
     const { client, inbox } = await blocking()
     for (let round = 0; round < 3; round += 1) {
       await send(inbox, { from: SPAM, subject: `round ${round}` })
@@ -227,7 +227,7 @@ onEachEngine('quarantine', (engine) => {
     assert.equal((await eventsOf(client)).length, count)
   })
 
-  test('released where the inbox has the same message, it is that one', async () => {
+  test('a release returns the existing message if the inbox has the same one', async () => {
     const { client, rule, inbox } = await blocking()
     const before = await countRows(world, 'raw_messages')
     const mail = { from: SPAM, messageId: '<same@spam.example>', subject: 'same' }
@@ -243,7 +243,7 @@ onEachEngine('quarantine', (engine) => {
     assert.equal((await countRows(world, 'raw_messages')) - before, 1)
   })
 
-  test('the raw message is given as it came, with the header fields of any other', async () => {
+  test('the raw message is byte for byte what was received, with the usual header fields', async () => {
     const { client, inbox } = await blocking()
     const raw = plainMail({ from: SPAM, to: inbox.address, body: 'x'.repeat(200_000) })
     await world.send({ to: inbox.address, from: SPAM, raw })
@@ -255,7 +255,7 @@ onEachEngine('quarantine', (engine) => {
     assert.ok(Buffer.from((await client.messages.raw(message.id)).content).toString() === raw)
   })
 
-  test('a deleted one is gone with its bytes, however many they are', async () => {
+  test('a deleted message is removed with its bytes, however many they are', async () => {
     const { client, inbox } = await blocking()
     const before = await countRows(world, 'raw_messages')
     for (const size of [10, 200_000]) {
@@ -305,7 +305,7 @@ onEachEngine('quarantine', (engine) => {
     await until(async () => (await rows()).length === 0)
   })
 
-  test('mail to the postmaster is never kept out', async () => {
+  test('mail to the postmaster is never quarantined', async () => {
     const { client, inbox } = await blocking()
     const before = await countRows(world, 'postmaster_messages')
     const to = ['postmaster@mailroom.localhost', inbox.address]
@@ -329,7 +329,7 @@ onEachEngine('quarantine', (engine) => {
     assert.deepEqual(await held(client), [])
   })
 
-  test('mail between inboxes of the service is kept out like any other', async () => {
+  test('mail between inboxes of the service is quarantined like any other', async () => {
     const { client } = await world.newAccount()
     const [sender, inbox] = [await client.inboxes.create(), await client.inboxes.create()]
     await client.senderRules.create({ type: 'block', value: sender.address, inboxId: inbox.id })
@@ -343,7 +343,7 @@ onEachEngine('quarantine', (engine) => {
     assert.deepEqual(await listed(client, inbox), [])
   })
 
-  test('what comes into being between RCPT and DATA does no harm', async () => {
+  test('mail for an inbox deleted between RCPT and DATA is refused, not quarantined', async () => {
     const { client, inbox } = await blocking()
     const sender = await openSender(world.smtpPort)
     await sender.command(`MAIL FROM:<${SPAM}>`)
@@ -356,7 +356,7 @@ onEachEngine('quarantine', (engine) => {
     assert.deepEqual(await client.quarantine.list().page(), { data: [], total: 0 })
   })
 
-  test('it is kept for 30 days', async () => {
+  test('quarantined mail is kept for 30 days', async () => {
     const { client, inbox } = await blocking()
     const other = await client.inboxes.create()
     const before = await countRows(world, 'raw_messages')

@@ -17,7 +17,7 @@ onEachEngine('a raw message', (engine) => {
     return Buffer.from(content)
   }
 
-  test('is what was sent, with its odd spacing, folding, trailing white space and 8-bit', async () => {
+  test('is the octets that were sent, with odd spacing, folding, trailing white space and 8-bit', async () => {
     const inbox = await world.inbox()
     const raw = Buffer.concat([
       Buffer.from('FROM :  a@x.example \r\nsubject:  folded\r\n\t over \r\n lines\t\r\n'),
@@ -28,7 +28,7 @@ onEachEngine('a raw message', (engine) => {
     assert.deepEqual(await rawOf(message.id), raw)
   })
 
-  test('with bare line feeds is kept with CRLF in their place, so that nothing can hide in it', async () => {
+  test('with bare line feeds is kept with CRLF instead, so that they hide nothing', async () => {
     const inbox = await world.inbox()
     const sent = 'Subject: a\nFrom: a@x.example\r\n\none\n.\ntwo\r\n\n.\r\nthree\n\r\n'
     const message = await deliver(world, inbox, Buffer.from(sent))
@@ -39,7 +39,7 @@ onEachEngine('a raw message', (engine) => {
   })
 
   for (const sizeBytes of [ROW_BLOB_BYTES_MAX, ROW_BLOB_BYTES_MAX + 1, 5_000_000]) {
-    test(`of ${sizeBytes} octets is given back whole`, async () => {
+    test(`of ${sizeBytes} octets is returned unshortened`, async () => {
       const inbox = await world.inbox()
       const head = 'From: a@x.example\r\nSubject: Sized\r\n\r\n'
       const raw = Buffer.from(head.padEnd(sizeBytes - 2, 'text ').concat('\r\n'))
@@ -49,7 +49,7 @@ onEachEngine('a raw message', (engine) => {
     })
   }
 
-  test('in the blob store and its attachment go with the inbox', async () => {
+  test('in the blob store and its attachment are deleted with the inbox', async () => {
     const inbox = await world.inbox()
     const content = randomBytes(300_000)
     const part = multipart('mixed', 'm', [textPart('Text'), filePart('a.bin', content)])
@@ -71,7 +71,7 @@ onEachEngine('a raw message', (engine) => {
     }
   })
 
-  test('deleted while it is being read is not found, nor are its attachments', async () => {
+  test('deleted while it is read is not found, nor are its attachments', async () => {
     const { blobs } = world.app.deps
     if (blobs === null) return
     const content = randomBytes(300_000)
@@ -95,7 +95,7 @@ onEachEngine('a raw message', (engine) => {
     }
   })
 
-  test('missing from the blob store is our fault and no absence', async () => {
+  test('missing from the blob store is an error of the service, not 404', async () => {
     const { blobs } = world.app.deps
     if (blobs === null) return
     const raw = plainMail({ body: 'text '.repeat(40_000) })
@@ -106,7 +106,7 @@ onEachEngine('a raw message', (engine) => {
     restore()
   })
 
-  test('is a download that no browser shows', async () => {
+  test('is a download that no browser displays', async () => {
     const inbox = await world.inbox()
     const message = await deliver(world, inbox, plainMail({ body: '<script>alert(1)</script>' }))
     const response = await world.fetch(`/v1/messages/${message.id}/raw`)
@@ -118,7 +118,7 @@ onEachEngine('a raw message', (engine) => {
     assert.equal(response.headers.get('cache-control'), 'private, no-store')
   })
 
-  test('is split over segments anywhere and comes out the same', async () => {
+  test('is the same for any segmentation', async () => {
     const inbox = await world.inbox()
     const raw = '.\r\n..\r\n.a\r\n\r\n.\r\r\n'
       .replace('\r\r', '\r')

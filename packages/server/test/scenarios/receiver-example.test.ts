@@ -24,10 +24,10 @@ let webhook: WebhookWithSecret
 let program = ''
 let folder = ''
 let receiver: ChildProcess
-/** Those that still run; one that outlives the tests would keep their process from ending. */
+/** The running receivers; one that outlived the tests would keep their process alive. */
 const running = new Set<ChildProcess>()
 let origin = ''
-/** What the receiver wrote to either output. */
+/** The output of the receiver on both streams. */
 let output = ''
 
 before(async () => {
@@ -75,14 +75,14 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' ? (address?.port ?? 0) : 0
 }
 
-/** Resolves when the receiver has printed an event of mail with this subject; with the line. */
+/** Resolves with the line when the receiver has printed an event of mail with this subject. */
 async function printed(subject: string): Promise<string> {
   const isOf = (line: string) => line.endsWith(` ${subject}`)
   await until(async () => output.split('\n').slice(0, -1).some(isOf))
   return output.split('\n').find(isOf) ?? ''
 }
 
-/** The newest delivery, once it has succeeded: how many attempts it took, and its event. */
+/** The newest delivery, once it has succeeded: its number of attempts and its event. */
 async function newestSuccess(): Promise<string> {
   const newest = async () => (await world.client.webhooks.deliveries(webhook.id).page()).data[0]
   await until(async () => (await newest())?.status === 'succeeded')
@@ -100,13 +100,13 @@ function signed(body: string, seconds: string, secret: string): string {
   return createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')
 }
 
-test('the page prints a receiver that is short', () => {
+test('the page prints a short receiver', () => {
   assert.match(program, /createServer/)
   const count = program.trimEnd().split('\n').length
   assert.ok(count <= LINES_MAX, `It has ${count} lines.`)
 })
 
-test('the printed receiver accepts and prints mail that arrives', LIMIT, async () => {
+test('the printed receiver accepts and prints mail events', LIMIT, async () => {
   await deliver(world, inbox, plainMail({ subject: 'Hello, agent' }))
   const line = await printed('Hello, agent')
   const { data } = await world.client.events.list({ event_types: 'message.received' }).page()
@@ -114,7 +114,7 @@ test('the printed receiver accepts and prints mail that arrives', LIMIT, async (
   assert.equal(await newestSuccess(), `1 ${data[0]?.event_id}`)
 })
 
-test('the printed receiver refuses what is forged, altered or old', LIMIT, async () => {
+test('the printed receiver refuses forged, altered and old requests', LIMIT, async () => {
   const before = output
   const now = String(Math.floor(Date.now() / 1000))
   const old = String(Number(now) - 301)
@@ -139,7 +139,7 @@ test('the printed receiver refuses what is forged, altered or old', LIMIT, async
   await printed('Forged')
 })
 
-test('the printed receiver outlives a request that breaks off', LIMIT, async () => {
+test('the printed receiver survives an aborted request', LIMIT, async () => {
   const socket = connect(Number(new URL(origin).port), '127.0.0.1')
   await once(socket, 'connect')
   socket.write(
@@ -152,7 +152,7 @@ test('the printed receiver outlives a request that breaks off', LIMIT, async () 
   assert.deepEqual([ok, receiver.exitCode], [true, null])
 })
 
-test('the printed receiver takes mail under the old secret after a rotation', LIMIT, async () => {
+test('the printed receiver accepts the old secret after a rotation', LIMIT, async () => {
   await world.client.webhooks.rotateSecret(webhook.id)
   await deliver(world, inbox, plainMail({ subject: 'After the rotation' }))
   await printed('After the rotation')

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
-import type { Inbox } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { isLongRun } from '#test/size-of.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 /** One text, in charsets that can and must write it, as octets in hexadecimal. */
 const CHARSETS: [charset: string, octets: string, text: string][] = [
@@ -25,10 +24,7 @@ const CHARSETS: [charset: string, octets: string, text: string][] = [
 
 onEachEngine('a body', (engine) => {
   const world = opened(() => openWorld(engine))
-  let inbox: Inbox
-  before(async () => {
-    inbox = await world.inbox()
-  })
+  const inbox = prepared(() => world.inbox())
 
   const receive = (part: Part) => deliver(world, inbox, messageOf(part))
   const html = (body: string): Part => ({
@@ -36,11 +32,11 @@ onEachEngine('a body', (engine) => {
     body,
   })
 
-  // How a text is read is no affair of the database.
+  // Decoding a text does not depend on the database.
   const charsets = engine === 'sqlite' || isLongRun() ? CHARSETS : CHARSETS.slice(0, 2)
   for (const [charset, hex, text] of charsets) {
     for (const encoding of ['base64', 'quoted-printable', '8bit']) {
-      // UTF-16 has octets that end lines, so it cannot travel as it is.
+      // UTF-16 has octets that end lines, so it cannot be sent unencoded.
       if (encoding === '8bit' && charset.startsWith('utf-16')) continue
       test(`in ${charset} and ${encoding} is read as ${text}`, async () => {
         const octets = Buffer.from(hex, 'hex')
@@ -72,7 +68,7 @@ onEachEngine('a body', (engine) => {
     assert.equal(message.extractedText, message.bodyText)
   })
 
-  test('of alternatives is text and HTML, each as sent', async () => {
+  test('of alternatives has text and HTML, each as sent', async () => {
     const message = await receive(
       multipart('alternative', 'alt', [textPart('The text.'), html('<p>The HTML.</p>')]),
     )
@@ -80,7 +76,7 @@ onEachEngine('a body', (engine) => {
     assert.deepEqual(message.attachments, [])
   })
 
-  test('of alternatives within a mixture stands beside the attachments', async () => {
+  test('of alternatives within multipart/mixed has both beside the attachments', async () => {
     const alternatives = multipart('alternative', 'alt', [textPart('Text'), html('<i>HTML</i>')])
     const file = textPart('the file', 'Content-Disposition: attachment; filename=notes.txt')
     const message = await receive(multipart('mixed', 'mix', [alternatives, file]))
@@ -98,7 +94,7 @@ onEachEngine('a body', (engine) => {
     assert.equal(bodyText, 'One line that flows on.\nAnother.\n> quoted too\n-- \nAnn')
   })
 
-  test('that answers gives its new text without the history and keeps it whole beside', async () => {
+  test('that answers has its new text without the history, and the full text as well', async () => {
     const body =
       'Yes, on Monday.\n\nBest\n\nOn Fri, 20 Nov 2026 at 09:00, Box wrote:\n> When?\n> Soon?'
     const message = await deliver(world, inbox, plainMail({ subject: 'Re: When', body }))
@@ -106,7 +102,7 @@ onEachEngine('a body', (engine) => {
     assert.equal(message.extractedText, 'Yes, on Monday.\n\nBest')
   })
 
-  test('that forwards is given whole', async () => {
+  test('that forwards is kept whole', async () => {
     const body = [
       'For you.',
       '',
@@ -143,7 +139,7 @@ onEachEngine('a body', (engine) => {
     assert.ok(!/\\ud[89a-f]/i.test(JSON.stringify(wrong)))
   })
 
-  test('of a megabyte is given whole', async () => {
+  test('of a megabyte is returned unshortened', async () => {
     const body = `${'Zeile mit Grüßen. '.repeat(55)}\n`.repeat(1_000)
     const message = await deliver(world, inbox, plainMail({ body }))
     assert.ok((await world.client.messages.get(message.id)).bodyText === body)
@@ -153,6 +149,6 @@ onEachEngine('a body', (engine) => {
 function encode(octets: Buffer, encoding: string): Buffer {
   if (encoding === 'base64') return Buffer.from(octets.toString('base64'))
   if (encoding === '8bit') return octets
-  // The last line break is soft: none of the charset's own octets may be taken for one.
+  // The last line break is soft: no octet of the charset may be read as one.
   return Buffer.from(`${octets.toString('hex').replace(/../g, '=$&').toUpperCase()}=`)
 }

@@ -1,9 +1,9 @@
-// The sizes that RFC 5321 §4.5.3.1 asks every server for, and octets of every kind: what is taken
-// in is delivered intact.
+// The sizes that RFC 5321 §4.5.3.1 requires of every server, and octets of every kind: accepted mail is delivered
+// intact.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { filePart, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
@@ -11,13 +11,13 @@ import { codesOf, countMessages, deliver, newest } from '#test/scenarios/deliver
 import { until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
 
-onEachEngine('mail within the bounds', (engine) => {
+onEachEngine('mail within the limits', (engine) => {
   const world = opened(() => openWorld(engine))
 
   const rawOf = async (messageId: string) =>
     Buffer.from((await world.client.messages.raw(messageId)).content)
 
-  test('has local parts of 64 octets and domains of 255', async () => {
+  test('may have local parts of 64 octets and domains of 255', async () => {
     const inbox = await world.inbox()
     const name = inbox.address.split('@')[0] ?? ''
     const to = `${name}+${'t'.repeat(63 - name.length)}@mailroom.localhost`
@@ -30,7 +30,7 @@ onEachEngine('mail within the bounds', (engine) => {
     assert.match(codesOf(await world.send({ to: tooLong, raw: '' })), /^50[13] 5\.1\.3/)
   })
 
-  test('is spoken to in command lines of 512 octets', async () => {
+  test('may use command lines of 512 octets', async () => {
     const inbox = await world.inbox()
     const sender = await openSender(world.smtpPort)
     const noop = `NOOP ${'x'.repeat(505)}`
@@ -40,7 +40,7 @@ onEachEngine('mail within the bounds', (engine) => {
     await sender.quit()
   })
 
-  test('has text lines of 1,000 octets, of 100 kB, and header lines of 20 kB', async () => {
+  test('may have text lines of 1,000 octets, of 100 kB, and header lines of 20 kB', async () => {
     const inbox = await world.inbox()
     const subject = `Long ${'s'.repeat(20_000)}`
     const body = ['a'.repeat(998), 'b'.repeat(100_000), '.', '..', '.c'].join('\r\n')
@@ -51,7 +51,7 @@ onEachEngine('mail within the bounds', (engine) => {
     assert.equal((await rawOf(message.id)).toString(), raw)
   })
 
-  test('is 64 KiB of every octet that may stand in a line', async () => {
+  test('may have 64 KiB of every octet that may stand in a line', async () => {
     const inbox = await world.inbox()
     const octets = Buffer.from(Array.from({ length: 256 }, (_, octet) => octet))
     const line = Buffer.concat([
@@ -71,7 +71,7 @@ onEachEngine('mail within the bounds', (engine) => {
     assert.equal(message.bodyText.split('\n').length, 260)
   })
 
-  test('reaches a hundred inboxes in one transaction', async () => {
+  test('may go to a hundred inboxes in one transaction', async () => {
     const { client } = await world.newAccount('launch')
     const inboxes = []
     for (let count = 0; count < 100; count += 1) inboxes.push(await client.inboxes.create())
@@ -83,7 +83,7 @@ onEachEngine('mail within the bounds', (engine) => {
     }
   })
 
-  test('has NUL in its header, body and file names: shown without, kept as it came', async () => {
+  test('with NUL in its header, body and file names is shown without them, and kept unchanged', async () => {
     const inbox = await world.inbox()
     const part = multipart('mixed', 'b\0d', [
       textPart('one\0two \0'),
@@ -108,7 +108,7 @@ onEachEngine('mail within the bounds', (engine) => {
     assert.equal((await rawOf(message.id)).toString(), raw)
   })
 
-  test('has a NUL in the plainest of messages, too', async () => {
+  test('may have a NUL in the plainest of messages, too', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ to: inbox.address, subject: 'a\0b', body: 'c\0d' })
     const message = await deliver(world, inbox, raw)
@@ -116,7 +116,7 @@ onEachEngine('mail within the bounds', (engine) => {
     assert.equal((await rawOf(message.id)).toString(), raw)
   })
 
-  test('needs SMTPUTF8 for an international recipient, and then is told there is none', async () => {
+  test('needs SMTPUTF8 for an international recipient, and is then told that there is none', async () => {
     const sender = await openSender(world.smtpPort)
     await sender.command('MAIL FROM:<a@x.example>')
     assert.equal(codesOf(await sender.command('RCPT TO:<jörg@mailroom.localhost>')), '553 5.6.7')
@@ -144,7 +144,7 @@ onEachEngine('mail within the bounds', (engine) => {
     })
   }
 
-  test('comes over TLS as it does in clear text', async () => {
+  test('arrives over TLS as it does in clear text', async () => {
     const inbox = await world.inbox()
     const sender = await openSender(world.smtpPort)
     assert.ok((await sender.command('EHLO sender.example')).lines.includes('STARTTLS'))
@@ -179,7 +179,7 @@ onEachEngine('mail within the bounds', (engine) => {
     assert.equal(row?.tls, 'TLSv1.3')
   })
 
-  test('comes in pipelined transactions, in their order', async () => {
+  test('arrives in pipelined transactions, in their order', async () => {
     const inbox = await world.inbox()
     const sender = await openSender(world.smtpPort)
     const transactions = Array.from({ length: 20 }, (_, number) => {
@@ -201,12 +201,8 @@ onEachEngine('mail within the bounds', (engine) => {
 const LIMIT_BYTES = 20_000
 
 onEachEngine('the quota of an account', (engine) => {
-  let world: World
-  before(async () => {
-    const env = { MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT: String(LIMIT_BYTES) }
-    world = await openWorld(engine, { env })
-  })
-  after(() => world.close())
+  const env = { MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT: String(LIMIT_BYTES) }
+  const world = opened(() => openWorld(engine, { env }))
 
   const post = async (to: string, body = 'x'.repeat(5_000)) =>
     codesOf(await world.send({ to, raw: plainMail({ to, body }) }))
@@ -222,7 +218,7 @@ onEachEngine('the quota of an account', (engine) => {
     ).data.at(-1)
   }
 
-  test('has mail refused once it is used up, tells so once, and leaves others alone', async () => {
+  test('once used up refuses mail, with one event, and affects no other account', async () => {
     const inbox = await world.inbox('first')
     const other = await world.inbox('second')
     const answers: string[] = []
@@ -270,7 +266,7 @@ onEachEngine('the quota of an account', (engine) => {
     await told(2)
   })
 
-  test('counts what is in quarantine', async () => {
+  test('includes quarantined mail', async () => {
     const { client } = await world.newAccount()
     const inbox = await client.inboxes.create({})
     await client.senderRules.create({ type: 'block', value: 'sender.example' })

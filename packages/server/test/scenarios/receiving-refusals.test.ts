@@ -8,7 +8,7 @@ import { codesOf, countMessages, countRows, deliver, newest } from '#test/scenar
 import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
-/** However far over the limit, and more than is ever held of it. */
+/** Far over the limit, and more than the service ever keeps of a message. */
 const OVER_BYTES = sizeOf('TEST_MAILROOM_OVER_BYTES', {
   usual: MESSAGE_BYTES_MAX + (4 << 20),
   long: 3 * MESSAGE_BYTES_MAX,
@@ -51,7 +51,7 @@ onEachEngine('refused mail', (engine) => {
     ['<ext.example:u@mailroom.localhost>', '501 5.1.3'],
   ]
 
-  test('for another domain is refused in every spelling, whoever it claims to be from', async () => {
+  test('for another domain is refused in every spelling, whoever the sender claims to be', async () => {
     const inbox = await world.inbox('open')
     const before = await storedRows()
     const wrong: string[] = []
@@ -69,7 +69,7 @@ onEachEngine('refused mail', (engine) => {
     assert.deepEqual(await storedRows(), before)
   })
 
-  test('goes to nobody beside those recipients that were accepted', async () => {
+  test('reaches only accepted recipients', async () => {
     const inbox = await world.inbox()
     const sender = await openSender(world.smtpPort)
     await sender.command('MAIL FROM:<ann@sender.example>')
@@ -84,7 +84,7 @@ onEachEngine('refused mail', (engine) => {
     assert.equal(await countRows(world, 'jobs'), 0)
   })
 
-  test('answers nobody: unknown recipients and null senders leave no row and no job', async () => {
+  test('is never answered: unknown recipients and null senders leave no row and no job', async () => {
     const before = await storedRows()
     for (const from of ['', 'victim@elsewhere.example', 'mailer-daemon@elsewhere.example']) {
       const reply = await world.send({ from, to: 'nobody@mailroom.localhost', raw: plainMail({}) })
@@ -119,7 +119,7 @@ onEachEngine('refused mail', (engine) => {
     assert.equal(await countMessages(world, inbox), 1)
   })
 
-  test('of a declared size over the limit is refused before it is sent', async () => {
+  test('with a declared size over the limit is refused before it is sent', async () => {
     const sender = await openSender(world.smtpPort)
     const over = `MAIL FROM:<a@x.example> SIZE=${MESSAGE_BYTES_MAX + 1}`
     assert.equal(codesOf(await sender.command(over)), '552 5.3.4')
@@ -128,7 +128,7 @@ onEachEngine('refused mail', (engine) => {
     await sender.quit()
   })
 
-  test('over the limit is refused at its end, and the connection goes on', async () => {
+  test('over the limit is refused at its end, and the connection stays open', async () => {
     const inbox = await world.inbox()
     const sender = await openSender(world.smtpPort)
     const before = await storedRows()
@@ -147,7 +147,7 @@ onEachEngine('refused mail', (engine) => {
     assert.equal(await countMessages(world, inbox), 1)
   })
 
-  test('of exactly the limit is taken whole', async () => {
+  test('of exactly the limit is accepted', async () => {
     const inbox = await world.inbox()
     const raw = sized(MESSAGE_BYTES_MAX)
     const message = await deliver(world, inbox, raw)
@@ -156,7 +156,7 @@ onEachEngine('refused mail', (engine) => {
   })
 
   for (const end of ['FIN', 'RST'] as const) {
-    test(`cut off by ${end} in the middle of DATA leaves nothing`, async () => {
+    test(`cut off by ${end} during DATA leaves nothing`, async () => {
       const inbox = await world.inbox()
       const before = await storedRows()
       const sender = await openSender(world.smtpPort)
@@ -174,7 +174,7 @@ onEachEngine('refused mail', (engine) => {
     })
   }
 
-  test('garbage in place of a TLS handshake ends that connection alone', async () => {
+  test('garbage instead of a TLS handshake ends only that connection', async () => {
     const inbox = await world.inbox()
     const sender = await openSender(world.smtpPort)
     assert.equal((await sender.command('STARTTLS')).code, 220)
@@ -188,7 +188,7 @@ onEachEngine('refused mail', (engine) => {
     assert.equal((await world.fetch('/ready')).status, 200)
   })
 
-  test('with a bare carriage return is refused and nothing of it is stored', async () => {
+  test('with a bare carriage return is refused and not stored', async () => {
     const inbox = await world.inbox()
     const before = await storedRows()
     const raw = Buffer.from('Subject: a\r\n\r\nfirst\rsecond\r\n')
@@ -246,7 +246,7 @@ onEachEngine('refused mail', (engine) => {
     assert.deepEqual(raws.map(({ id }) => id).sort(), messages.map((row) => row.raw_id).sort())
   })
 
-  /** Resolves when no row of the inbox is left; the test's own time limit ends a wait in vain. */
+  /** Resolves when no row of the inbox is left; the time limit of the test ends a wait in vain. */
   async function purged(inboxId: string): Promise<void> {
     const { read } = world.app.deps.db
     for (;;) {
@@ -261,7 +261,7 @@ onEachEngine('refused mail', (engine) => {
   }
 })
 
-/** A message of so many octets in lines of 80. */
+/** A message of this many octets in lines of 80. */
 function sized(sizeBytes: number): Buffer {
   const raw = Buffer.alloc(sizeBytes, `${'x'.repeat(78)}\r\n`)
   raw.write('From: a@x.example\r\nSubject: Large\r\n\r\n')

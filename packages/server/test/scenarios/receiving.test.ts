@@ -8,7 +8,7 @@ import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'
 onBothEngines('received mail', (engine) => {
   const world = opened(() => openWorld(engine))
 
-  test('has every field of a message, in its place', async () => {
+  test('has every field of a message', async () => {
     const inbox = await world.inbox()
     const startMs = world.clock.now()
     const message = await deliver(
@@ -32,7 +32,7 @@ onBothEngines('received mail', (engine) => {
         '',
       ].join('\r\n'),
     )
-    // What SPF, DKIM and DMARC find is told elsewhere.
+    // Other tests cover the results of SPF, DKIM and DMARC.
     const { id, threadId, createdAt, authentication: _, ...rest } = message
     assert.match(id, /^msg_[0-9a-z]{26}$/)
     assert.match(threadId, /^thr_[0-9a-z]{26}$/)
@@ -65,7 +65,7 @@ onBothEngines('received mail', (engine) => {
     assert.deepEqual(await world.client.messages.get(id), message)
   })
 
-  test('with nothing but a body has empty texts, no parties and the envelope’s sender', async () => {
+  test('with only a body has empty texts, no addressees and the envelope’s sender', async () => {
     const inbox = await world.inbox()
     const message = await deliver(world, inbox, '\r\nJust text.\r\n', 'bare@sender.example')
     assert.equal(message.fromAddr, 'bare@sender.example')
@@ -78,7 +78,7 @@ onBothEngines('received mail', (engine) => {
     assert.deepEqual(message.defects, ['missing-from'])
   })
 
-  test('without a body, or of no octets at all, is a message all the same', async () => {
+  test('without a body, or without any octet, is still a message', async () => {
     const inbox = await world.inbox()
     const bodiless = await deliver(world, inbox, 'From: a@x.example\r\nSubject: Only this\r\n')
     assert.equal(bodiless.subject, 'Only this')
@@ -94,7 +94,7 @@ onBothEngines('received mail', (engine) => {
     assert.equal((await world.client.messages.raw(empty.id)).content.length, 0)
   })
 
-  test('tells by its role whether the inbox was written to, copied or hidden', async () => {
+  test('has a role that says whether the inbox is in To, in Cc or in neither', async () => {
     const inbox = await world.inbox()
     const name = inbox.address.split('@')[0]
     const role = async (to: string, cc: string) => {
@@ -110,7 +110,7 @@ onBothEngines('received mail', (engine) => {
     assert.equal(await role(other, `${name}+tag@mailroom.localhost`), 'cc')
   })
 
-  test('keeps the address as written to, so that a copied inbox knows whom to answer', async () => {
+  test('keeps the recipient address, so that a copied inbox knows whom to answer', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ to: 'Team <team@x.example>', headers: [`Cc: ${inbox.address}`] })
     const message = await deliver(world, inbox, raw)
@@ -119,7 +119,7 @@ onBothEngines('received mail', (engine) => {
     assert.deepEqual(message.cc, [inbox.address])
   })
 
-  test('to several inboxes is one transaction, one raw message and a message in each', async () => {
+  test('to several inboxes is one transaction, one raw message and one message in each', async () => {
     const inboxes = [await world.inbox(), await world.inbox(), await world.inbox()]
     const [rawBefore, eventsBefore] = [
       await countRows(world, 'raw_messages'),
@@ -145,7 +145,7 @@ onBothEngines('received mail', (engine) => {
     assert.equal(Buffer.from(left.content).toString(), raw)
   })
 
-  test('reaches inboxes of two accounts, and each account sees its own alone', async () => {
+  test('reaches inboxes of two accounts, and each account sees only its own', async () => {
     const mine = await world.inbox()
     const { client: other } = await world.newAccount()
     const theirs = await other.inboxes.create()
@@ -158,7 +158,7 @@ onBothEngines('received mail', (engine) => {
     assert.equal(await countMessages(world, mine), 1)
   })
 
-  test('under several tags and spellings of one inbox is one message', async () => {
+  test('to several tags and spellings of one inbox is one message', async () => {
     const inbox = await world.inbox()
     const name = inbox.address.split('@')[0] ?? ''
     const to = [
@@ -251,7 +251,7 @@ onBothEngines('mail to an international domain', (engine) => {
     openWorld(engine, { env: { MAILROOM_INBOX_DOMAIN: 'bücher.example' } }),
   )
 
-  test('arrives under either form of its name', async () => {
+  test('arrives for either form of its name', async () => {
     const inbox = await world.inbox('reader')
     assert.equal(inbox.address, 'reader@xn--bcher-kva.example')
     const domains = [
@@ -278,10 +278,10 @@ onBothEngines('mail to an international domain', (engine) => {
   })
 })
 
-onBothEngines('the first story', (engine) => {
+onBothEngines('a first conversation', (engine) => {
   const world = opened(() => openWorld(engine))
 
-  test('a message sent by SMTP is read back as a thread with a message', async () => {
+  test('a message sent by SMTP is read as a thread with a message', async () => {
     const inbox = await world.inbox('hello')
     const raw = plainMail({
       to: inbox.address,

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import type { Inbox, Message, MessageToSend } from '@mailroom/sdk'
+import { test } from 'node:test'
+import type { Message, MessageToSend } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { arrived, openSendingWorld, readMail } from '#test/scenarios/sending-world.ts'
-import { onAnyEngine, opened, plainMail } from '#test/world.ts'
+import { onAnyEngine, opened, plainMail, prepared } from '#test/world.ts'
 
 onAnyEngine('the quote of a reply', (engine) => {
   const world = opened(() => openSendingWorld(engine))
-  let inbox: Inbox
   let made = 0
-  before(async () => {
-    inbox = await world.inbox()
-  })
+  const inbox = prepared(() => world.inbox())
 
   function receive(fields: { body?: string; from?: string; headers?: string[] }) {
     const messageId = `<q${++made}@friend.example>`
@@ -33,7 +30,7 @@ onAnyEngine('the quote of a reply', (engine) => {
     return `On ${day}, ${Number(date)} ${month} ${year} at ${time?.slice(0, 5)} UTC, ${name} wrote:`
   }
 
-  test('follows the text, line by line behind its mark, and the kept copy tells what is new', async () => {
+  test('follows the text, each line after its mark, and the kept copy separates the new text', async () => {
     const question = await receive({
       from: 'Bob "B" Smith <bob@friend.example>',
       body: 'First line\n\n> older line\nlast line',
@@ -54,7 +51,7 @@ onAnyEngine('the quote of a reply', (engine) => {
     assert.deepEqual([kept.extractedText, kept.bodyHtml], ['An answer.', ''])
   })
 
-  test('is left out where it is not wanted, in text and in HTML', async () => {
+  test('is left out on request, in text and in HTML', async () => {
     const question = await receive({ body: 'The question' })
     const plain = await reply(question, { includeQuote: false })
     assert.equal(plain.text.trimEnd(), 'An answer.')
@@ -91,7 +88,7 @@ onAnyEngine('the quote of a reply', (engine) => {
     assert.match(text, /^The text\.\n\nOn .* wrote:\n> The question/)
   })
 
-  test('is of the last message in the thread, also when that was ours', async () => {
+  test('is of the last message in the thread, even if the inbox sent it', async () => {
     const question = await receive({ body: 'The question' })
     const first = await reply(question, { body: 'Answer one.', includeQuote: false })
     const second = await reply(question, { body: 'Answer two.' })
@@ -104,7 +101,7 @@ onAnyEngine('the quote of a reply', (engine) => {
     assert.equal(third.kept.extractedText, 'Answer three.')
   })
 
-  test('holds whatever the original holds, and nothing of it gets out', async () => {
+  test('holds any content of the original, and none of it breaks out', async () => {
     const nasty = [
       'On Mon, 1 Jan 2024, Eve wrote:',
       '</blockquote></body></html>',
@@ -126,7 +123,7 @@ onAnyEngine('the quote of a reply', (engine) => {
     assert.equal(kept.extractedText, 'An answer.')
   })
 
-  test('of a huge message is cut, and the reply still leaves', async () => {
+  test('of a huge message is cut, and the reply is sent', async () => {
     const question = await receive({ body: 'A line of some length.\n'.repeat(40_000) })
     const { text, kept } = await reply(question)
     assert.match(text, /^An answer\.\n/)
@@ -135,7 +132,7 @@ onAnyEngine('the quote of a reply', (engine) => {
     assert.equal(kept.extractedText, 'An answer.')
   })
 
-  test('of mail that names nobody says so', async () => {
+  test('of mail without a sender says so', async () => {
     const raw = `To: ${inbox.address}\nSubject: A\nMessage-ID: <from-nobody@x>\n\nThe question\n`
     const question = await deliver(world, inbox, raw, '')
     assert.equal(question.fromAddr, '')
@@ -143,7 +140,7 @@ onAnyEngine('the quote of a reply', (engine) => {
     assert.match(text, /^On [^\n]*, an unknown sender wrote:\n> The question/m)
   })
 
-  test('is not there without a thread', async () => {
+  test('is absent without a thread', async () => {
     const fields = { to: 'bob@friend.example', subject: 'New', body: 'Text', includeQuote: true }
     const sent = await world.client.inboxes.send(inbox.id, fields)
     const { text = '' } = await readMail((await arrived(world, sent)).raw)

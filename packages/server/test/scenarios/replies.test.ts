@@ -16,7 +16,7 @@ onEachEngine('a reply', (engine) => {
   const world = opened(() => openSendingWorld(engine))
   let made = 0
 
-  /** Mail from Bob that answers `inReplyTo`, or nothing. */
+  /** Mail from Bob that answers `inReplyTo`, if given. */
   function receive(inbox: Inbox, fields: { inReplyTo?: string; subject?: string } = {}) {
     const { inReplyTo, subject = 'A question' } = fields
     const raw = plainMail({
@@ -29,7 +29,7 @@ onEachEngine('a reply', (engine) => {
     return deliver(world, inbox, raw, 'bob@friend.example')
   }
 
-  /** A reply in the thread, and what Bob's server got of it. */
+  /** A reply in the thread, and the message that Bob's server received. */
   async function reply(inbox: Inbox, { threadId }: Pick<Message, 'threadId'>, fields = {}) {
     const sent = await world.client.inboxes.send(inbox.id, {
       to: 'bob@friend.example',
@@ -42,7 +42,7 @@ onEachEngine('a reply', (engine) => {
     return { sent, raw, recipients, references, inReplyTo: fieldOf(raw, 'in-reply-to') }
   }
 
-  /** `count` more messages of the thread, as if they had come one after the other. */
+  /** `count` more messages of the thread, as if they had arrived one after the other. */
   async function lengthen(inbox: Inbox, { id, threadId }: Message, count: number): Promise<void> {
     const total = count + 1
     await runSql(
@@ -66,7 +66,7 @@ onEachEngine('a reply', (engine) => {
     )
   }
 
-  test('refers to all messages of a thread of 700, on lines that every server takes', async () => {
+  test('refers to all messages of a thread of 700, on lines that every server accepts', async () => {
     const inbox = await world.inbox()
     const first = await receive(inbox)
     await lengthen(inbox, first, 700)
@@ -80,7 +80,7 @@ onEachEngine('a reply', (engine) => {
     assert.ok(lines.every((line) => line.length <= 998))
   })
 
-  test('refers to the first and the newest where a header of 64 KiB has no room for more', async () => {
+  test('refers to the first and the newest messages when a header of 64 KiB has no room for more', async () => {
     const inbox = await world.inbox()
     const first = await receive(inbox)
     await lengthen(inbox, first, 3_500)
@@ -96,7 +96,7 @@ onEachEngine('a reply', (engine) => {
     assert.ok(raw.indexOf('\r\n\r\n') <= 64 * 1024)
   })
 
-  test('names the last message of its thread and lists all before it, turn after turn', async () => {
+  test('answers the last message of its thread and refers to all before it, each time', async () => {
     const inbox = await world.inbox()
     const first = await receive(inbox)
     const ids = [first.rfcMessageId]
@@ -127,7 +127,7 @@ onEachEngine('a reply', (engine) => {
     assert.equal((await world.client.threads.get(first.threadId)).messageCount, 9)
   })
 
-  test('continues a thread that was begun by sending', async () => {
+  test('continues a thread that began with a sent message', async () => {
     const inbox = await world.inbox()
     const first = await send(world, inbox, { subject: 'Begun here' })
     assert.equal(fieldOf((await arrived(world, first)).raw, 'references'), null)
@@ -141,7 +141,7 @@ onEachEngine('a reply', (engine) => {
     assert.deepEqual([third.references, third.inReplyTo], [ids, answer.rfcMessageId])
   })
 
-  test('leaves out a message that has no Message-ID', async () => {
+  test('does not refer to a message without a Message-ID', async () => {
     const inbox = await world.inbox()
     const first = await receive(inbox)
     const raw = plainMail({
@@ -154,7 +154,7 @@ onEachEngine('a reply', (engine) => {
     assert.deepEqual([references, inReplyTo], [[first.rfcMessageId], first.rfcMessageId])
   })
 
-  test('goes to the sender as the message names it, under the subject of its thread', async () => {
+  test('goes to the sender at the address given in the message, under the subject of its thread', async () => {
     const inbox = await world.inbox()
     const received = await receive(inbox)
     assert.equal(received.fromAddr, 'Bob <bob@friend.example>')
@@ -170,7 +170,7 @@ onEachEngine('a reply', (engine) => {
     await assert.rejects(tooLong, { status: 400, code: 'bad_request' })
   })
 
-  test('has one Re: before the subject of the thread, however many that had', async () => {
+  test('has one Re: before the subject of the thread, however many earlier subjects had', async () => {
     const inbox = await world.inbox()
     const table: [subject: string, expected: string][] = [
       ['Hello', 'Re: Hello'],
@@ -226,7 +226,7 @@ onEachEngine('a reply', (engine) => {
     assert.deepEqual(recipients, ['bob@friend.example', carol])
   })
 
-  test('does not copy a sender whom the account does not write to, nor the inbox itself', async () => {
+  test('does not copy a suppressed sender, nor the inbox itself', async () => {
     const inbox = await world.inbox()
     await world.client.suppressions.create({ address: 'dave@friend.example' })
     const froms = ['Dave <DAVE@friend.example>', `Me <${inbox.address}>`]
@@ -237,14 +237,14 @@ onEachEngine('a reply', (engine) => {
     }
   })
 
-  test('to a message that was sent to the inbox copies nobody', async () => {
+  test('to a message addressed to the inbox copies nobody', async () => {
     const inbox = await world.inbox()
     const { recipients, raw } = await reply(inbox, await receive(inbox))
     assert.deepEqual(recipients, ['bob@friend.example'])
     assert.equal(fieldOf(raw, 'cc'), null)
   })
 
-  test('made by the SDK goes where the sender wants it', async () => {
+  test('made by the SDK goes to the sender’s Reply-To', async () => {
     const inbox = await world.inbox()
     const asked = plainMail({
       from: 'Bob <bob@friend.example>',
@@ -262,7 +262,7 @@ onEachEngine('a reply', (engine) => {
     ])
   })
 
-  test('answers the newest message also where an older one has its Message-ID', async () => {
+  test('answers the newest message even if an older one has its Message-ID', async () => {
     const inbox = await world.inbox()
     const { threadId, rfcMessageId } = await receive(inbox, {})
     const id = rfcMessageId ?? ''
@@ -280,7 +280,7 @@ onEachEngine('a reply', (engine) => {
   })
 })
 
-onEachEngine('replies at once', (engine) => {
+onEachEngine('concurrent replies', (engine) => {
   const world = opened(() => openWorld(engine))
 
   const ask = (inbox: Inbox, index: number, inReplyTo?: string) =>
@@ -304,7 +304,7 @@ onEachEngine('replies at once', (engine) => {
     assert.deepEqual([thread.messageCount, thread.lastMessageAt], [count, data.at(-1)?.createdAt])
   }
 
-  test('stand in a chain without a gap', async () => {
+  test('form a chain without a gap', async () => {
     for (const count of [3, 10]) {
       const inbox = await world.inbox()
       const first = await deliver(world, inbox, ask(inbox, 0))
@@ -313,7 +313,7 @@ onEachEngine('replies at once', (engine) => {
     }
   })
 
-  test('are all sent, however many they are, and mail that arrives meanwhile is in the thread', async () => {
+  test('are all sent, however many, and the thread includes mail that arrives meanwhile', async () => {
     const inbox = await world.inbox()
     const first = await deliver(world, inbox, ask(inbox, 0))
     const replies = Array.from({ length: 14 }, () => reply(inbox, first))

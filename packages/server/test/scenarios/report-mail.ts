@@ -3,17 +3,17 @@
 const BOUNDARY = '=_report'
 
 export type BouncedMail = {
-  /** Where the report goes: the reverse-path of what it is about. */
+  /** The address of the report: the reverse-path of the reported message. */
   to: string
-  /** As the report names it; null names nobody. */
+  /** The recipient in the report; null names nobody. */
   recipient: string | null
   originalRecipient?: string
   action?: 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
   status?: string
   diagnostic?: string
-  /** Of the message that comes back. */
+  /** Fields of the returned message. */
   messageId?: string
-  /** On top of the report itself. */
+  /** Fields of the report itself. */
   headers?: readonly string[]
 }
 
@@ -48,7 +48,7 @@ export type ComplainedMail = {
   recipient?: string | null
   mailFrom?: string
   messageId?: string
-  /** X-Loop of the message that comes back. */
+  /** X-Loop of the returned message. */
   mark?: string
   headers?: readonly string[]
 }

@@ -48,7 +48,7 @@ onEachEngine('mail with a report', (engine) => {
   type Accepted = Awaited<ReturnType<typeof accepted>>
   const hand = async (to: string[], raw: string) => codesOf(await world.send({ from: '', to, raw }))
   const stateOf = async ({ sent }: Accepted) => (await deliveryOf(world, sent)).status
-  /** What has come of it, once so many events tell of it. */
+  /** The effects of the report, once there are this many events. */
   const told = async ({ inbox, to }: Accepted, count: number) => {
     let kinds: string[] = []
     await until(async () => {
@@ -65,7 +65,7 @@ onEachEngine('mail with a report', (engine) => {
   }
   const UNTOUCHED = { kinds: ['message.sent'], suppressions: 0 }
 
-  /** While `run` takes place, the database is what `change` makes of it. */
+  /** Runs `run` on a database changed by `change`. */
   async function withDb(change: (db: Db) => Partial<Db>, run: () => Promise<void>) {
     const restore = changePart(world.app.deps.db, change)
     try {
@@ -79,7 +79,7 @@ onEachEngine('mail with a report', (engine) => {
     write: ((...parameters: Write) => write.call(db, ...parameters)) as Db['write'],
   })
 
-  test('that has passed through too many servers is refused and changes nothing', async () => {
+  test('with too many Received fields is refused and changes nothing', async () => {
     const mail = await accepted()
     const { to, reversePath, inbox } = mail
     const raw = bounceMail({ to: reversePath, recipient: to, headers: HOPS })
@@ -91,7 +91,7 @@ onEachEngine('mail with a report', (engine) => {
     assert.deepEqual(await told(mail, 1), UNTOUCHED)
   })
 
-  test('that its sender’s domain has refused changes nothing where an inbox would get it', async () => {
+  test('that its sender’s domain rejects changes nothing if it is also for an inbox', async () => {
     const mail = await accepted()
     const { to, reversePath, inbox } = mail
     const raw = bounceMail({ to: reversePath, recipient: to })
@@ -99,16 +99,16 @@ onEachEngine('mail with a report', (engine) => {
     assert.equal(await stateOf(mail), 'accepted')
     assert.deepEqual(await told(mail, 1), UNTOUCHED)
     assert.equal(await countMessages(world, inbox), 1)
-    // It may be about the very refusals.
+    // It may be about those very refusals.
     assert.equal(await hand([reversePath], raw), '250 2.0.0')
     assert.equal(await hand([reversePath, 'postmaster@mailroom.localhost'], raw), '250 2.0.0')
     assert.deepEqual(await told(mail, 3), BOUNCED)
   })
 
-  /** From a domain that has nothing refused. */
+  /** From a domain without a policy. */
   const lenient = (raw: string) => raw.replace('@mx.friend.example>', '@friend.example>')
 
-  test('that bears the mark of an inbox among its recipients is a report, and no mail for the inbox', async () => {
+  test('with the mark of one of its recipient inboxes is a report, and not mail for the inbox', async () => {
     const mail = await accepted()
     const { to, reversePath, inbox, mark } = mail
     const raw = lenient(
@@ -123,7 +123,7 @@ onEachEngine('mail with a report', (engine) => {
     assert.equal(await hand([inbox.address], raw), '554 5.4.6')
   })
 
-  test('that is none and bears the mark of whoever sent is refused', async () => {
+  test('that is no report and has the mark of its sender is refused', async () => {
     const mail = await accepted()
     const { reversePath, inbox, mark } = mail
     const raw = plainMail({ headers: [`X-Loop: ${mark}`] })
@@ -139,7 +139,7 @@ onEachEngine('mail with a report', (engine) => {
     ['and the operator', () => ['postmaster@mailroom.localhost']],
   ]
   for (const [who, others] of also) {
-    test(`for a return path ${who} may come again as a whole`, async () => {
+    test(`for a return path ${who} may be sent again in full without effect`, async () => {
       const mail = await accepted()
       const { to, reversePath, inbox } = mail
       const raw = lenient(bounceMail({ to: reversePath, recipient: to }))
@@ -161,7 +161,7 @@ onEachEngine('mail with a report', (engine) => {
     })
   }
 
-  test('whose answer was lost after it was recorded comes again and changes nothing', async () => {
+  test('whose reply was lost after it was recorded may be sent again and changes nothing', async () => {
     const mail = await accepted()
     const { to, reversePath } = mail
     const raw = bounceMail({ to: reversePath, recipient: to })
@@ -180,7 +180,7 @@ onEachEngine('mail with a report', (engine) => {
     assert.deepEqual(await told(mail, 3), BOUNCED)
   })
 
-  test('that could not be stored for the inbox after it was recorded comes again for both', async () => {
+  test('that was recorded but not stored for the inbox may be sent again for both', async () => {
     const mail = await accepted()
     const { to, reversePath, inbox } = mail
     const raw = lenient(bounceMail({ to: reversePath, recipient: to }))
@@ -203,7 +203,7 @@ onEachEngine('mail with a report', (engine) => {
     )
   })
 
-  test('is put off while the store is away, at a return path and at abuse@', async () => {
+  test('is deferred while the store is down, at a return path and at abuse@', async () => {
     const mail = await accepted()
     const { to, reversePath } = mail
     const raw = bounceMail({ to: reversePath, recipient: to })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import type { Inbox, Mailroom } from '@mailroom/sdk'
+import { test } from 'node:test'
 import { runSql } from '#test/peers/sql.ts'
 import { countRows, deliver } from '#test/scenarios/deliver.ts'
 import { errorOf, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
@@ -14,20 +13,16 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 onEachEngine('the sandbox', (engine) => {
   const world = opened(() => openWorld(engine))
-  let client: Mailroom
-  let inbox: Inbox
-  before(async () => {
-    client = world.client
-    inbox = await client.inboxes.create({ displayName: 'Ada' })
-  })
+  const client = prepared(() => world.client)
+  const inbox = prepared(() => client.inboxes.create({ displayName: 'Ada' }))
 
   const captured = async () => (await client.sandbox.list().page()).data
 
-  test('keeps what would have left, as it would have', async () => {
+  test('keeps outgoing mail exactly as it would be sent', async () => {
     const raw = plainMail({ to: inbox.address, messageId: '<asked@x>', subject: 'Asked' })
     const { threadId } = await deliver(world, inbox, raw)
     const fields = {
@@ -76,7 +71,7 @@ onEachEngine('the sandbox', (engine) => {
     )
   })
 
-  test('lists the newest first, page by page, and forgets all when it is told to', async () => {
+  test('lists the newest first, page by page, and clears the list on request', async () => {
     const account = await world.newAccount()
     const own = await account.client.inboxes.create()
     const ids: string[] = []
@@ -105,14 +100,14 @@ onEachEngine('the sandbox', (engine) => {
     assert.deepEqual(await account.client.sandbox.list().page(), { data: [], total: 0 })
   })
 
-  test('keeps nothing of mail between inboxes', async () => {
+  test('does not capture mail between inboxes', async () => {
     const other = await world.inbox()
     const before = (await client.sandbox.list().page()).total
     await settled(world, await send(world, inbox, { to: other.address }))
     assert.equal((await client.sandbox.list().page()).total, before)
   })
 
-  test('refuses for good what goes to bounce-550', async () => {
+  test('refuses mail to bounce-550 for good', async () => {
     for (const to of ['bounce-550@any.example', 'Bounce-550+tag@other.example']) {
       const account = await world.newAccount()
       const own = await account.client.inboxes.create()
@@ -127,7 +122,7 @@ onEachEngine('the sandbox', (engine) => {
     }
   })
 
-  test('defers once what goes to defer-451, and then takes it', async () => {
+  test('defers mail to defer-451 once, and then accepts it', async () => {
     const sent = await send(world, inbox, { to: 'defer-451@any.example' })
     const first = await attempted(world, sent, 1)
     assert.deepEqual([first.status, first.responseCode], ['deferred', 451])
@@ -139,7 +134,7 @@ onEachEngine('the sandbox', (engine) => {
     assert.equal((await captured())[0]?.messageId, sent.messageId)
   })
 
-  test('files a complaint for what goes to complain', async () => {
+  test('sends a complaint about mail to complain', async () => {
     const to = 'complain@any.example'
     const sent = await send(world, inbox, { to, cc: ['bob@friend.example'] })
     assert.equal((await settled(world, sent)).status, 'sent')
@@ -157,7 +152,7 @@ onEachEngine('the sandbox', (engine) => {
     )
   })
 
-  test('at our own domain these names are no more than names', async () => {
+  test('gives these names no meaning at a domain of the service', async () => {
     for (const name of ['bounce-550', 'defer-451', 'complain']) {
       const own = await client.inboxes.create({ mailboxName: name })
       const sent = await send(world, inbox, { to: own.address })
@@ -166,7 +161,7 @@ onEachEngine('the sandbox', (engine) => {
     }
   })
 
-  test('lets a message arrive as if from outside', async () => {
+  test('injects a message as if it came from outside', async () => {
     const [one, two] = [await world.inbox(), await world.inbox()]
     const { data, total } = await client.sandbox.receive({
       from: 'bob@friend.example',
@@ -209,7 +204,7 @@ onEachEngine('the sandbox', (engine) => {
     )
   })
 
-  test('lets a whole message arrive, with its own parties or an envelope', async () => {
+  test('injects a raw message, with its own addresses or an envelope', async () => {
     const [one, two] = [await world.inbox(), await world.inbox()]
     const raw = plainMail({ to: one.address, messageId: '<whole@x>', body: 'A line\nand more' })
     const { data } = await client.sandbox.receiveRaw(raw)
@@ -225,7 +220,7 @@ onEachEngine('the sandbox', (engine) => {
     assert.deepEqual([again.data.length, (await client.messages.list(one.id).page()).total], [0, 1])
   })
 
-  test('delivers a whole message to those of its recipients that are inboxes of the account', async () => {
+  test('delivers a raw message to those of its recipients that are inboxes of the account', async () => {
     const [one, two] = [await world.inbox(), await world.inbox()]
     const to = `dave@friend.example, ${one.address}`
     const raw = `From: bob@friend.example\nTo: ${to}\nCc: ann@friend.example, ${two.address}\n\nHi\n`
@@ -241,7 +236,7 @@ onEachEngine('the sandbox', (engine) => {
     assert.match(message, /has no inbox of the account.*\?to=/)
   })
 
-  test('takes in nothing for anyone but the account, and nothing that could not come', async () => {
+  test('injects nothing for other accounts, and nothing that could not arrive by SMTP', async () => {
     const other = await world.newAccount()
     const theirs = await other.client.inboxes.create()
     const before = await countRows(world, 'messages')
@@ -268,7 +263,7 @@ onEachEngine('the sandbox', (engine) => {
     assert.equal(await countRows(world, 'messages'), before)
   })
 
-  test('takes an envelope beside a whole message only', async () => {
+  test('accepts an envelope only with a raw message', async () => {
     for (const name of ['from', 'to']) {
       const fields = { from: 'bob@friend.example', to: inbox.address, subject: 'x', text: 'x' }
       const response = await world.fetch(`/v1/sandbox/inbound?${name}=${inbox.address}`, {
@@ -282,27 +277,23 @@ onEachEngine('the sandbox', (engine) => {
     }
   })
 
-  test('is not there where mail really leaves', async () => {
-    const direct = await openSendingWorld(engine)
-    try {
-      const { sandbox } = direct.client
-      const own = await direct.inbox()
-      const mail = { from: 'bob@friend.example', to: own.address, subject: 'x', text: 'x' }
-      const requests = [
-        sandbox.list().page(),
-        sandbox.clear(),
-        sandbox.receive(mail),
-        sandbox.receiveRaw('not even a message', { to: [own.address] }),
-      ]
-      const outcomes = await Promise.all(requests.map((request) => refusal(request)))
-      assert.deepEqual(outcomes, Array(requests.length).fill('404 not_found'))
-      const bad = direct.fetch('/v1/sandbox/inbound', { method: 'POST', body: '{' })
-      assert.equal(await outcomeOf(bad), '404 not_found')
-      const to = 'bounce-550@friend.example'
-      assert.equal((await settled(direct, await send(direct, own, { to }))).status, 'sent')
-    } finally {
-      await direct.close()
-    }
+  test('is absent in the modes that send mail', async () => {
+    await using direct = await openSendingWorld(engine)
+    const { sandbox } = direct.client
+    const own = await direct.inbox()
+    const mail = { from: 'bob@friend.example', to: own.address, subject: 'x', text: 'x' }
+    const requests = [
+      sandbox.list().page(),
+      sandbox.clear(),
+      sandbox.receive(mail),
+      sandbox.receiveRaw('not even a message', { to: [own.address] }),
+    ]
+    const outcomes = await Promise.all(requests.map((request) => refusal(request)))
+    assert.deepEqual(outcomes, Array(requests.length).fill('404 not_found'))
+    const bad = direct.fetch('/v1/sandbox/inbound', { method: 'POST', body: '{' })
+    assert.equal(await outcomeOf(bad), '404 not_found')
+    const to = 'bounce-550@friend.example'
+    assert.equal((await settled(direct, await send(direct, own, { to }))).status, 'sent')
   })
 })
 
@@ -324,7 +315,7 @@ onEachEngine('reports in the sandbox', (engine) => {
     return { sent, mails, reversePath: mails[0]?.reversePath ?? '' }
   }
 
-  test('a kept message is kept once for each domain, with its own reverse-path', async () => {
+  test('a captured message is kept once for each domain, with its own reverse-path', async () => {
     const cc = ['cid@friend.example', 'dan@other.example']
     const { mails } = await captured('bob@friend.example', cc)
     const recipients = mails.map(({ to }) => to).toSorted()
@@ -341,7 +332,7 @@ onEachEngine('reports in the sandbox', (engine) => {
     ['its header names the reverse-path', false],
     ['its envelope does', true],
   ] as const) {
-    test(`a bounce is tried by hand, where ${how}`, async () => {
+    test(`a bounce can be injected by hand, where ${how}`, async () => {
       const to = `hand-${withQuery}@friend.example`
       const { sent, reversePath } = await captured(to)
       const raw = bounceMail({ to: withQuery ? 'x@y.example' : reversePath, recipient: to })
@@ -353,14 +344,14 @@ onEachEngine('reports in the sandbox', (engine) => {
     })
   }
 
-  test('a bounce comes in over SMTP, too', async () => {
+  test('a bounce can arrive over SMTP, too', async () => {
     const { sent, reversePath } = await captured('smtp@friend.example')
     const raw = bounceMail({ to: reversePath, recipient: 'smtp@friend.example' })
     assert.equal((await world.send({ from: '', to: reversePath, raw })).code, 250)
     assert.equal((await deliveryOf(world, sent)).status, 'bounced')
   })
 
-  test('another account’s return path is none of one’s own', async () => {
+  test('another account’s return path is refused', async () => {
     const { sent, reversePath } = await captured('mine@friend.example')
     const stranger = await world.newAccount()
     const raw = bounceMail({ to: reversePath, recipient: 'mine@friend.example' })

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Event, type Inbox, Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { sizeOf } from '#test/size-of.ts'
-import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared, type World } from '#test/world.ts'
 import { watchListeners } from './event-listeners.ts'
 
 const MESSAGES = sizeOf('TEST_MAILROOM_FOLLOWED_MESSAGES', { usual: 300, long: 500 })
@@ -16,7 +16,7 @@ const SENDERS = 4
 
 type Proxy = { readonly baseUrl: string; readonly connections: number; cut(): void; close(): void }
 
-/** A way to the service that can be cut in two, with what was on it lost. */
+/** A proxy to the service whose connections can be cut, losing the data in transit. */
 async function openProxy(target: string): Promise<Proxy> {
   const { hostname, port } = new URL(target)
   const pairs = new Set<Socket[]>()
@@ -70,10 +70,7 @@ async function sendMany(world: World, inbox: Inbox, count: number): Promise<void
 
 onEachEngine('the SDK and events', (engine) => {
   const world = opened(() => openWorld(engine))
-  let client: Mailroom
-  before(async () => {
-    client = new Mailroom({ baseUrl: world.baseUrl, apiKey: world.key })
-  })
+  const client = prepared(() => new Mailroom({ baseUrl: world.baseUrl, apiKey: world.key }))
 
   const deliver = async (inbox: Inbox, subject: string) => {
     const raw = plainMail({ to: inbox.address, subject })
@@ -86,7 +83,7 @@ onEachEngine('the SDK and events', (engine) => {
     return logged
   }
 
-  /** On PostgreSQL an event can be read once older transactions have ended, also those of other tests. */
+  /** On PostgreSQL an event is readable once older transactions have ended, also those of other tests. */
   const firstOf = async (inbox: Inbox): Promise<Event> => {
     for (;;) {
       const [first] = await logOf(inbox)
@@ -95,7 +92,7 @@ onEachEngine('the SDK and events', (engine) => {
     }
   }
 
-  test('connections that are cut at random cost no event and repeat none', async (t) => {
+  test('connections cut at random lose no event and repeat none', async (t) => {
     const proxy = await openProxy(world.baseUrl)
     t.after(() => proxy.close())
     const inbox = await world.inbox()
@@ -136,13 +133,13 @@ onEachEngine('the SDK and events', (engine) => {
     assert.ok(proxy.connections >= Math.min(3, CUTS), `${proxy.connections} connections`)
   })
 
-  test('an inbox that is made later is followed, and kinds are chosen', async () => {
+  test('an inbox created later is followed, and kinds can be selected', async () => {
     const controller = new AbortController()
     const { signal } = controller
     const following = client.events.follow({ eventTypes: ['message.received'], signal })
     const next = following.next()
     const inbox = await world.inbox()
-    // The subscription may take a moment to stand: what comes before it is not told.
+    // The subscription may take a moment to start; earlier events are not delivered.
     const nudging = (async () => {
       while (!signal.aborted) await deliver(inbox, 'hello').then(() => sleep(50))
     })()
@@ -154,14 +151,14 @@ onEachEngine('the SDK and events', (engine) => {
     assert.equal(value.message?.subject, 'hello')
   })
 
-  test('a key that is not good and an inbox of nobody are refused', async () => {
+  test('an invalid key and an unknown inbox are refused', async () => {
     const stranger = new Mailroom({ baseUrl: world.baseUrl, apiKey: 'mr_nobody' })
     await assert.rejects(stranger.events.follow().next(), { code: 'unauthorized', status: 401 })
     const foreign = client.events.follow({ inboxIds: ['inb_01h2xcejqtf2nbrexx3vqjhp41'] })
     await assert.rejects(foreign.next(), { code: 'bad_request' })
   })
 
-  test('a message that comes during the wait is its result, in an empty inbox too', async () => {
+  test('a message that arrives during the wait is its result, even in an empty inbox', async () => {
     for (const isEmpty of [true, false]) {
       const inbox = await world.inbox()
       if (!isEmpty) await deliver(inbox, 'old')
@@ -175,7 +172,7 @@ onEachEngine('the SDK and events', (engine) => {
     }
   })
 
-  test('a wait goes on from a message that is known, and ends without one', async () => {
+  test('a wait continues after a known message, and may end without one', async () => {
     const inbox = await world.inbox()
     for (const subject of ['one', 'two', 'three']) await deliver(inbox, subject)
     const { data } = await client.messages.list(inbox.id).page()
@@ -190,12 +187,12 @@ onEachEngine('the SDK and events', (engine) => {
     })
   })
 
-  test('no message slips between the requests of a long wait', async (t) => {
+  test('no message is lost between the requests of a long wait', async (t) => {
     for (const isEmpty of [true, false]) {
       const inbox = await world.inbox()
       if (!isEmpty) await deliver(inbox, 'old')
       let waits = 0
-      // Every request of the wait ends at once with nothing, and mail comes between them only.
+      // Every request of the wait ends at once without a result, and mail arrives only between them.
       const interrupted: typeof fetch = async (input, init) => {
         if (!String(input).includes('/wait') || waits > 1) return fetch(input, init)
         waits += 1

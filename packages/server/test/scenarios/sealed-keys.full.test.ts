@@ -15,14 +15,14 @@ async function temporaryFolder(t: { after(run: () => unknown): void }): Promise<
   return folder
 }
 
-/** What is to be published for the key that signs. */
+/** The DNS record of the signing key. */
 async function publishedBy(place: Place, env: Record<string, string> = {}): Promise<string> {
   const { code, output } = await place.commandWith(env, 'dns')
   assert.equal(code, 0, output)
   return /mr1\S+ +(v=DKIM1; k=rsa; p=\S{392})$/m.exec(output)?.[1] ?? ''
 }
 
-test('two services with data directories of their own on one PostgreSQL have one key', async (t) => {
+test('two services with separate data directories on one PostgreSQL have one key', async (t) => {
   const place = await emptyPlace('postgres')
   t.after(() => place.remove())
   const other = { MAILROOM_DATA_DIR: await temporaryFolder(t) }
@@ -40,7 +40,7 @@ test('two services with data directories of their own on one PostgreSQL have one
   assert.equal(await publishedBy(place, { ...other, ...settings }), published)
 })
 
-test('a service that was restored from a backup signs with the key that is published', async (t) => {
+test('a service restored from a backup signs with the published key', async (t) => {
   const place = await emptyPlace('sqlite')
   t.after(() => place.remove())
   const published = await publishedBy(place)
@@ -66,7 +66,7 @@ test('a service that was restored from a backup signs with the key that is publi
   assert.deepEqual(await verdictOn(signed, published), ['pass'])
 })
 
-test('a backup holds no key that was given by the settings', async (t) => {
+test('a backup holds no key that is given by the settings', async (t) => {
   const place = await emptyPlace('sqlite')
   t.after(() => place.remove())
   const settings = { MAILROOM_SECRET_KEY: SECRET_KEY }
@@ -80,7 +80,7 @@ test('a backup holds no key that was given by the settings', async (t) => {
   assert.equal(await publishedBy(place, { ...restored, ...settings }), published)
 })
 
-test('a given key is hidden in the log', async (t) => {
+test('a key given by the settings is hidden in the log', async (t) => {
   const place = await emptyPlace('sqlite')
   t.after(() => place.remove())
   // The start log names the data directory.

@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { refusal, repeat } from '#test/scenarios/outcomes.ts'
 import { clientOf, emptyPlace } from '#test/scenarios/service-process.ts'
 import { multiplyMessage } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, opened, openWorld, plainMail, WIDE_LIMITS } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared, WIDE_LIMITS } from '#test/world.ts'
 
 const KEY = 'key-of-searches-0123456789-0123456789'
 
 onEachEngine('searching mail', (engine) => {
   const world = opened(() => openWorld(engine))
-  let client: Mailroom
-  before(async () => {
-    client = world.client
-  })
+  const client = prepared(() => world.client)
 
   const send = async (inbox: Inbox, fields: Parameters<typeof plainMail>[0], from?: string) => {
     const raw = plainMail({ to: inbox.address, ...fields })
@@ -24,7 +21,7 @@ onEachEngine('searching mail', (engine) => {
   const totalOf = async (by: Mailroom, inbox: Inbox, q: string, options = {}) =>
     (await by.inboxes.search(inbox.id, { q, ...options }).page()).total
 
-  test('twenty searches at once find what was acknowledged, while more arrives', async () => {
+  test('twenty concurrent searches find all acknowledged mail, while more arrives', async () => {
     const inbox = await world.inbox()
     const searching = repeat(20, async (n) => {
       await send(inbox, { subject: `Number zq${n}zq`, body: 'A word that all have: zqcommon.' })
@@ -35,7 +32,7 @@ onEachEngine('searching mail', (engine) => {
     assert.equal(await totalOf(client, inbox, 'zqcommon'), 20)
   })
 
-  test('all inboxes are searched at once, newest first over all of them', async () => {
+  test('a search over all inboxes is newest first', async () => {
     const pod = await client.pods.create({ clientId: 'search-pod' })
     const [one, two] = [await world.inbox(), await client.inboxes.create({ podId: pod.id })]
     const { client: theirs } = await world.newAccount()
@@ -126,7 +123,7 @@ onEachEngine('searching mail', (engine) => {
     assert.equal(await totalOf(client, other, 'zqsecret'), 1)
   })
 
-  test('mail in quarantine is found when it is released', async () => {
+  test('quarantined mail is found once it is released', async () => {
     const { client: theirs } = await world.newAccount()
     const inbox = await theirs.inboxes.create()
     await theirs.senderRules.create({ type: 'block', value: 'spam.example' })
@@ -137,7 +134,7 @@ onEachEngine('searching mail', (engine) => {
     assert.equal(await totalOf(theirs, inbox, 'zqspam'), 1)
   })
 
-  test('what was sent is found as well, or alone', async () => {
+  test('sent mail is found as well, or on its own', async () => {
     const inbox = await world.inbox()
     await send(inbox, { subject: 'zqtopic' })
     const to = 'carla@elsewhere.example'
@@ -148,7 +145,7 @@ onEachEngine('searching mail', (engine) => {
     assert.equal(await totalOf(client, inbox, 'zqanswer', { direction: 'inbound' }), 0)
   })
 
-  test('of a long text the beginning is found, and a snippet stays short', async () => {
+  test('the beginning of a long text is found, and a snippet stays short', async () => {
     const inbox = await world.inbox()
     const filler = `${'x'.repeat(70)}\r\n`.repeat(1_400)
     await send(inbox, {
@@ -161,7 +158,7 @@ onEachEngine('searching mail', (engine) => {
     assert.equal(await totalOf(client, inbox, 'zqtail'), 0)
   })
 
-  test('pages hang together at any size', async () => {
+  test('pages of any size are consistent', async () => {
     const inbox = await world.inbox()
     await send(inbox, { body: 'zqmany' })
     await multiplyMessage(world, inbox.id, 1_230)
@@ -185,7 +182,7 @@ onEachEngine('searching mail', (engine) => {
     assert.deepEqual((await far.page()).data, [])
   })
 
-  test('a service that was killed while it indexed finds all after its start', async (t) => {
+  test('a service killed during indexing finds everything after its start', async (t) => {
     const place = await emptyPlace(engine)
     t.after(() => place.remove())
     const env = { MAILROOM_BOOTSTRAP_API_KEY: KEY, ...WIDE_LIMITS }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import type { Inbox } from '@mailroom/sdk'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 const UTF8 = [
   'MIME-Version: 1.0',
@@ -45,7 +44,7 @@ const MAILBOX: Record<string, { from?: string; cc?: string; subject?: string; bo
   german: { subject: 'Rechnung Straße', body: 'Bitte begleichen Sie die Rech\u00adnung.' },
 }
 
-/** From a query to what it finds, the newest first. */
+/** Maps a query to its results, newest first. */
 const FOUND: [string, string[]][] = [
   ['invoice', ['reminder', 'invoice']],
   ['INVOICE', ['reminder', 'invoice']],
@@ -108,7 +107,7 @@ const FOUND: [string, string[]][] = [
   ['rechnung bitte', ['german']],
 ]
 
-/** What is no query but words, and what has none. */
+/** Queries without operators, and queries without words. */
 const ODD = [
   '"',
   '*',
@@ -160,10 +159,9 @@ const ODD_WORDS = [
 
 onEachEngine('searching an inbox', (engine) => {
   const world = opened(() => openWorld(engine))
-  let inbox: Inbox
   const idOf = new Map<string, string>()
+  const inbox = prepared(() => world.inbox())
   before(async () => {
-    inbox = await world.inbox()
     for (const [name, { from, cc, subject, body }] of Object.entries(MAILBOX)) {
       const messageId = `<${name}@x.example>`
       const headers = [...UTF8, ...(cc === undefined ? [] : [`Cc: ${cc}`])]
@@ -254,12 +252,12 @@ onEachEngine('searching an inbox', (engine) => {
     }
   })
 
-  test('by rank a subject counts more than a text', async () => {
+  test('ranking counts a subject more than a text', async () => {
     assert.deepEqual(await names('march', { sort: 'rank' }), ['invoice', 'reminder'])
     assert.deepEqual(await names('march', { sort: 'newest' }), ['reminder', 'invoice'])
   })
 
-  test('what is no word is told by the name of the parameter, and never more', async () => {
+  test('a query without words gets an error that names the parameter, and never a server error', async () => {
     for (const q of ODD) {
       const url = `/v1/inboxes/${inbox.id}/search?${new URLSearchParams({ q })}`
       const error = (await (await world.fetch(url)).json()) as {
@@ -281,7 +279,7 @@ onEachEngine('searching an inbox', (engine) => {
     assert.deepEqual(await names('^invoice'), ['reminder', 'invoice'])
   })
 
-  test('a snippet shows what was found, and where', async () => {
+  test('a snippet shows the match and its place', async () => {
     const [hit] = (await search('"pay within thirty"')).data
     const points = Array.from(hit?.snippet ?? '')
     assert.equal(hit?.snippet, 'The total is 1,234.50 euro. Please pay within thirty days.')

@@ -4,7 +4,14 @@ import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { countMessages, deliver } from '#test/scenarios/deliver.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { send } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import {
+  moveAwayFromMidnight,
+  onEachEngine,
+  opened,
+  openWorld,
+  plainMail,
+  type World,
+} from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -13,7 +20,7 @@ const PER_DAY = { sqlite: 200, postgres: 40 }
 onEachEngine('the limits of an inbox', (engine) => {
   let world: World
   before(async () => {
-    // The figure of the documents once is enough.
+    // One test of the documented number is enough.
     const perDay = String(PER_DAY[engine])
     world = await openWorld(engine, {
       env: { MAILROOM_LIMIT_SENDS_PER_MINUTE: '', MAILROOM_LIMIT_SENDS_PER_DAY: perDay },
@@ -21,7 +28,7 @@ onEachEngine('the limits of an inbox', (engine) => {
   })
   after(() => world.close())
 
-  /** Seconds that the refusal asks to wait; null when the message was taken. */
+  /** The wait that the refusal asks for, in seconds; null when the message was accepted. */
   async function wait(inbox: Inbox): Promise<number | null> {
     const sending = send(world, inbox)
     try {
@@ -35,7 +42,7 @@ onEachEngine('the limits of an inbox', (engine) => {
     }
   }
 
-  test('are ten messages in any minute, and the refusal says when there is room', async () => {
+  test('are ten messages in any minute, and the refusal says when to retry', async () => {
     const inbox = await world.inbox()
     const earliestMs = world.clock.now()
     assert.equal(await wait(inbox), null)
@@ -49,7 +56,7 @@ onEachEngine('the limits of an inbox', (engine) => {
     const least = (earliestMs + MINUTE_MS - world.clock.now()) / 1_000
     const most = Math.ceil((latestMs + MINUTE_MS - askedMs) / 1_000)
     assert.ok(seconds >= least && seconds <= most, `${seconds} of ${least} to ${most}`)
-    // Twenty seconds are left to a busy machine.
+    // Twenty seconds are the margin for a busy machine.
     world.clock.advance((seconds - 20) * 1_000)
     const early = await wait(inbox)
     assert.ok(early !== null && early >= 1 && early <= 20, `${early}`)
@@ -59,7 +66,7 @@ onEachEngine('the limits of an inbox', (engine) => {
     assert.equal(await countMessages(world, inbox), 11)
   })
 
-  test('hold for any minute: whoever waits as long as told is served, and no one before', async () => {
+  test('hold for any minute: a send succeeds after the wait of its refusal, and not before', async () => {
     const inbox = await world.inbox()
     const takenMs: number[] = []
     for (let step = 0; step < 30; step++) {
@@ -84,7 +91,7 @@ onEachEngine('the limits of an inbox', (engine) => {
     }
   })
 
-  test('let exactly ten through of fifty at once, and do not touch another inbox', async () => {
+  test('allow exactly ten of fifty concurrent sends, and do not affect another inbox', async () => {
     const inbox = await world.inbox()
     const other = await world.inbox()
     const requests = Array.from({ length: 50 }, () => send(world, inbox))
@@ -93,7 +100,7 @@ onEachEngine('the limits of an inbox', (engine) => {
     assert.equal(await wait(other), null)
   })
 
-  test('do not refuse a repeat of what took the last place, also at the same time', async () => {
+  test('do not refuse a repeat of the send that took the last place, even at the same time', async () => {
     const inbox = await world.inbox()
     for (let sent = 0; sent < 9; sent++) assert.equal(await wait(inbox), null)
     const key = `the tenth of ${inbox.id}`
@@ -104,7 +111,7 @@ onEachEngine('the limits of an inbox', (engine) => {
     assert.equal((await send(world, inbox, {}, key)).messageId, ids[0])
   })
 
-  test('are not used up by what is refused or repeated', async () => {
+  test('are not reduced by refused or repeated sends', async () => {
     const inbox = await world.inbox()
     await world.client.suppressions.create({ address: 'never@friend.example' })
     const refused = [
@@ -146,7 +153,7 @@ onEachEngine('the limits of an inbox', (engine) => {
     assert.equal(await countMessages(world, inbox), PER_DAY[engine] + 10)
   })
 
-  test('survive a wall clock that is set back, without a lasting lock', async () => {
+  test('hold after the wall clock is set back, without a lasting lock', async () => {
     const inbox = await world.inbox()
     for (let sent = 0; sent < 10; sent++) assert.equal(await wait(inbox), null)
     world.clock.step(-3 * DAY_MS)
@@ -161,15 +168,10 @@ onEachEngine('the limits of an inbox', (engine) => {
 const TOO_COLD = '429 cold_outreach_limit'
 
 onEachEngine('strangers of an inbox', (engine) => {
-  let world: World
   let names = 0
-  before(async () => {
-    const env = { MAILROOM_LIMIT_COLD_PER_DAY: '', MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '' }
-    world = await openWorld(engine, { env })
-    // Away from midnight, so that a day does not end within a test.
-    world.clock.advance(DAY_MS - (world.clock.now() % DAY_MS) + DAY_MS / 4)
-  })
-  after(() => world.close())
+  const env = { MAILROOM_LIMIT_COLD_PER_DAY: '', MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '' }
+  const world = opened(() => openWorld(engine, { env }))
+  before(() => moveAwayFromMidnight(world.clock))
 
   const stranger = () => `stranger${++names}@friend.example`
   const strangers = (count: number) => {
@@ -189,7 +191,7 @@ onEachEngine('strangers of an inbox', (engine) => {
     assert.ok(seconds >= untilMidnight && seconds <= untilMidnight + 60)
     await send(world, inbox, known)
     await send(world, inbox, { to: known.to.toUpperCase() })
-    // A minute is left to a busy machine.
+    // A minute is the margin for a busy machine.
     world.clock.advance((seconds - 60) * 1_000)
     assert.equal(await refusal(send(world, inbox, { to: stranger() })), TOO_COLD)
     world.clock.advance(60_000)
@@ -198,7 +200,7 @@ onEachEngine('strangers of an inbox', (engine) => {
     world.clock.advance(DAY_MS / 4)
   })
 
-  test('are told apart from those that no day has room for', async () => {
+  test('give another refusal for a message that no day has room for', async () => {
     const inbox = await world.inbox()
     const hopeless = await refusalOf(send(world, inbox, strangers(21)))
     assert.equal(hopeless.code, 'cold_outreach_limit')
@@ -207,13 +209,13 @@ onEachEngine('strangers of an inbox', (engine) => {
     await send(world, inbox, most)
     const later = await refusalOf(send(world, inbox, { to: stranger() }))
     assert.match(String(later.fix), /^Repeat the request after/)
-    // What is known today is new again tomorrow.
+    // The strangers of today count again tomorrow.
     const cc = [...most.cc, stranger()]
     const grown = await refusalOf(send(world, inbox, { to: most.to, cc }))
     assert.match(String(grown.fix), /^Send to at most 20 new addresses in one message/)
   })
 
-  test('are counted each once, in any letters, and all or none of a message', async () => {
+  test('count once each, ignoring case, and for a message all or none', async () => {
     const inbox = await world.inbox()
     await send(world, inbox, strangers(18))
     assert.equal(await refusal(send(world, inbox, strangers(3))), TOO_COLD)
@@ -224,13 +226,13 @@ onEachEngine('strangers of an inbox', (engine) => {
     assert.equal(await refusal(send(world, inbox, strangers(1))), TOO_COLD)
   })
 
-  test('are twenty of fifty at once', async () => {
+  test('are limited to twenty of fifty concurrent sends', async () => {
     const inbox = await world.inbox()
     const requests = Array.from({ length: 50 }, () => send(world, inbox, { to: stranger() }))
     assert.deepEqual(await countOutcomes(requests), { done: 20, [TOO_COLD]: 30 })
   })
 
-  test('are none that wrote to it, nor inboxes of its account', async () => {
+  test('do not include people who wrote to it, nor inboxes of its account', async () => {
     const inbox = await world.inbox()
     const own = await world.inbox()
     const writer = stranger()
@@ -248,7 +250,7 @@ onEachEngine('strangers of an inbox', (engine) => {
     assert.equal(await refusal(send(world, other, { to: writer })), TOO_COLD)
   })
 
-  test('have no cap of their own once the inbox is thirty days old', async () => {
+  test('have no limit of their own after thirty days of the inbox', async () => {
     const { client } = await world.newAccount()
     const inbox = await client.inboxes.create()
     world.clock.advance(29 * DAY_MS)
@@ -266,10 +268,10 @@ onEachEngine('strangers of an inbox', (engine) => {
     { plan: 'launch', young: 500, grown: 2_000, inboxes: 26 },
   ] as const
 
-  // What a plan allows is no affair of the database.
+  // The limits of a plan do not depend on the database.
   const caps = engine === 'sqlite' ? CAPS : CAPS.slice(0, 1)
   for (const { plan, young, grown, inboxes: count } of caps) {
-    test(`are ${young} a day over all inboxes of a young account of plan ${plan}, ${grown} of a grown one`, async () => {
+    test(`are ${young} a day over all inboxes of a young account of plan ${plan}, ${grown} of an old one`, async () => {
       const { client } = await world.newAccount(plan)
       const inboxes = await Promise.all(
         Array.from({ length: count }, () => client.inboxes.create()),
@@ -280,7 +282,7 @@ onEachEngine('strangers of an inbox', (engine) => {
     })
   }
 
-  /** Writes to `cap` strangers from the inboxes in turn, and meets the refusal after them. */
+  /** Writes to `cap` strangers from the inboxes in rotation, and expects the refusal after them. */
   async function fill(
     account: { client: Mailroom },
     inboxes: Inbox[],

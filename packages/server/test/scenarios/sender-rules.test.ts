@@ -16,7 +16,7 @@ onEachEngine('sender rules', (engine) => {
     return Number(row?.sender_rule_count)
   }
 
-  test('a rule is shown as it is compared, and found by its id', async () => {
+  test('a rule is shown in the form that is compared, and found by its id', async () => {
     const { client } = await world.newAccount()
     const rule = await client.senderRules.create({ type: 'allow', value: 'Ann@MÜNCHEN.example' })
     assert.match(rule.id, /^rul_/)
@@ -35,7 +35,7 @@ onEachEngine('sender rules', (engine) => {
     assert.deepEqual(await list(client), [block, rule])
   })
 
-  test('what is neither an address nor a domain of somebody is refused by name', async () => {
+  test('a value that is no address or domain of a sender is refused with its name', async () => {
     const { client } = await world.newAccount()
     for (const value of [
       '',
@@ -59,7 +59,7 @@ onEachEngine('sender rules', (engine) => {
     assert.deepEqual(await list(client), [])
   })
 
-  test('only a rule that allows can ask for a verified sender', async () => {
+  test('only an allow rule can require a verified sender', async () => {
     const { client } = await world.newAccount()
     for (const requireVerified of [true, false]) {
       const asked = client.senderRules.create({
@@ -74,7 +74,7 @@ onEachEngine('sender rules', (engine) => {
     assert.equal(lax.requireVerified, false)
   })
 
-  test('the same rule again is the one that stands, verified or not as it is asked for now', async () => {
+  test('creating the same rule again returns the existing one, with the new requirement', async () => {
     const account = await world.newAccount()
     const { client } = account
     const asked = { type: 'allow' as const, value: 'a.example' }
@@ -93,7 +93,7 @@ onEachEngine('sender rules', (engine) => {
     assert.equal(await ruleCount(account), 3)
   })
 
-  test('a rule is for the account, a pod or an inbox, and the two of them agree', async () => {
+  test('a rule is for the account, a pod or an inbox, and a pod must contain its inbox', async () => {
     const { client } = await world.newAccount()
     const pod = await client.pods.create({ clientId: 'tenant' })
     const inbox = await client.inboxes.create({ podId: pod.id })
@@ -140,7 +140,7 @@ onEachEngine('sender rules', (engine) => {
     }
   })
 
-  test('a rule is removed once, and is gone from the list and the total', async () => {
+  test('a rule is deleted once, and leaves the list and the total', async () => {
     const account = await world.newAccount()
     const { client } = account
     const rule = await client.senderRules.create({ type: 'block', value: 'a.example' })
@@ -150,7 +150,7 @@ onEachEngine('sender rules', (engine) => {
     assert.equal(await ruleCount(account), 0)
   })
 
-  test('rules go with the inbox or the pod that they are limited to', async () => {
+  test('rules are deleted with the inbox or the pod that they are limited to', async () => {
     const account = await world.newAccount()
     const { client } = account
     const pod = await client.pods.create({})
@@ -166,7 +166,7 @@ onEachEngine('sender rules', (engine) => {
     assert.equal(await ruleCount(account), 1)
   })
 
-  test('an account has a limited number, and the same rule again is none more', async () => {
+  test('an account has a limited number of rules, and repeating one adds none', async () => {
     const account = await world.newAccount()
     const { client } = account
     const rule = await client.senderRules.create({ type: 'block', value: 'a.example' })
@@ -187,7 +187,7 @@ onEachEngine('sender rules', (engine) => {
     )
   })
 
-  test('the account tells itself and whose mail reaches it, which alone it changes', async () => {
+  test('the account shows its setting for unlisted senders, and only the account changes it', async () => {
     const { id, key, client } = await world.newAccount('developer')
     const account = await client.account.get()
     const { createdAt } = account

@@ -38,7 +38,7 @@ const SUBJECTS = [
   '\u{1f4e7}'.repeat(300),
 ]
 
-/** How texts come out of a reader: with LF, and one line end after the last line. */
+/** Texts as a reader returns them: with LF, and one line end after the last line. */
 const BODIES: Record<string, string> = {
   'lines that are dots': 'before\n.\n..\n...\nafter',
   'only dots': '.\n.\n.',
@@ -54,7 +54,7 @@ const BODIES: Record<string, string> = {
 onAnyEngine('a sent message as received', (engine) => {
   const world = opened(() => openSendingWorld(engine))
 
-  test('has the fields that were asked for, once each, and no other', async () => {
+  test('has the requested fields, once each, and no others', async () => {
     const inbox = await world.client.inboxes.create({ displayName: 'Ada' })
     const cc = ['ann@friend.example', 'cid@friend.example']
     const sent = await send(world, inbox, { cc, replyTo: 'desk@elsewhere.example' })
@@ -87,7 +87,7 @@ onAnyEngine('a sent message as received', (engine) => {
     assert.ok(raw.equals(stored.content), 'what is stored is what left')
   })
 
-  test('names its sender as the inbox does, whatever that name holds', async () => {
+  test('names its sender as the inbox does, whatever the name contains', async () => {
     const named = DISPLAY_NAMES.map(async (displayName) => {
       const inbox = await world.client.inboxes.create({ displayName })
       const sent = await send(world, inbox)
@@ -104,14 +104,14 @@ onAnyEngine('a sent message as received', (engine) => {
     assert.equal(fieldOf(raw, 'from'), bare.address)
   })
 
-  test('has a new display name from the next message on', async () => {
+  test('has a changed display name from the next message on', async () => {
     const inbox = await world.client.inboxes.create({ displayName: 'Before' })
     await world.client.inboxes.update(inbox.id, { displayName: 'After' })
     const { raw } = await arrived(world, await send(world, inbox))
     assert.equal(fieldOf(raw, 'from'), `After <${inbox.address}>`)
   })
 
-  test('has its subject letter for letter, in ASCII and in lines that every server takes', async () => {
+  test('has its subject unchanged, in ASCII and in lines that every server accepts', async () => {
     const inbox = await world.inbox()
     const titled = SUBJECTS.map(async (subject) => {
       const { raw } = await arrived(world, await send(world, inbox, { subject }))
@@ -121,7 +121,7 @@ onAnyEngine('a sent message as received', (engine) => {
     await Promise.all(titled)
   })
 
-  test('has its text as it was given, signed, whatever lines it has', async () => {
+  test('has its text unchanged and signed, whatever its lines', async () => {
     const inbox = await world.inbox()
     const written = Object.entries(BODIES).map(async ([name, body]) => {
       const { raw } = await arrived(world, await send(world, inbox, { body }))
@@ -134,7 +134,7 @@ onAnyEngine('a sent message as received', (engine) => {
     await Promise.all(written)
   })
 
-  test('is signed for the domain of its sender, and the signature covers what it says', async () => {
+  test('is signed for the domain of its sender, and the signature covers its content', async () => {
     const inbox = await world.client.inboxes.create({ displayName: 'Jörg' })
     const attachments = [{ filename: 'ö.bin', contentType: 'image/png', data: Buffer.alloc(5_000) }]
     const sent = await send(world, inbox, {
@@ -169,7 +169,7 @@ onAnyEngine('a sent message as received', (engine) => {
     return results[0]?.status.result
   }
 
-  test('is HTML with a text beside it when its body is markup, and text alone when not', async () => {
+  test('is HTML with a text part when its body is markup, and text alone otherwise', async () => {
     const inbox = await world.inbox()
     const table: [body: string, html: boolean, text: RegExp][] = [
       ['<p>Hello <b>Bob</b></p><ul><li>one</li></ul>', true, /^Hello Bob\n[^<]*one\n?$/],
@@ -190,7 +190,7 @@ onAnyEngine('a sent message as received', (engine) => {
     }
   })
 
-  test('has the HTML that was given beside another text', async () => {
+  test('has the given HTML beside another text', async () => {
     const inbox = await world.inbox()
     const fields = { body: 'The text.', bodyHtml: '<h1>The <i>HTML</i></h1>' }
     const sent = await send(world, inbox, fields)

@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox, SentMessage } from '@mailroom/sdk'
 import { countMessages, countRows } from '#test/scenarios/deliver.ts'
 import { outcomeOf, refusal } from '#test/scenarios/outcomes.ts'
 import { fieldOf, PLAIN, send } from '#test/scenarios/sending-world.ts'
-import { onAnyEngine, onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
+import {
+  onAnyEngine,
+  onEachEngine,
+  opened,
+  openWorld,
+  plainMail,
+  prepared,
+  type World,
+} from '#test/world.ts'
 
 onEachEngine('the fields of a send', (engine) => {
   const world = opened(() => openWorld(engine))
-  let inbox: Inbox
-  before(async () => {
-    inbox = await world.inbox()
-  })
+  const inbox = prepared(() => world.inbox())
 
   const post = (body: unknown, inboxId = inbox.id) =>
     world.fetch(`/v1/inboxes/${inboxId}/send`, {
@@ -21,7 +26,7 @@ onEachEngine('the fields of a send', (engine) => {
       body: JSON.stringify(body),
     })
 
-  test('of every length that is taken are kept and shown as they were sent', async () => {
+  test('of every accepted length are kept and shown unchanged', async () => {
     const file = { filename: 'a.txt', contentType: 'text/plain', data: 'aGk=' }
     const longest = {
       subject: 'é名'.repeat(499),
@@ -43,7 +48,7 @@ onEachEngine('the fields of a send', (engine) => {
     assert.equal(await countRows(world, 'messages'), before)
   })
 
-  test('a thread that does not exist, of another inbox or of another account is not found', async () => {
+  test('with an unknown thread, or one of another inbox or account, are refused as not found', async () => {
     const other = await world.inbox()
     const stranger = await world.newAccount()
     const strange = await stranger.client.inboxes.create()
@@ -64,7 +69,7 @@ onEachEngine('the fields of a send', (engine) => {
     assert.equal(await countMessages(world, other), 1)
   })
 
-  test('in a thread the subject is that of the thread, whatever a send says', async () => {
+  test('in a thread take the subject of the thread', async () => {
     const raw = plainMail({ to: inbox.address, subject: 'Asked', messageId: '<asked@x.example>' })
     await world.send({ to: inbox.address, raw })
     const { data } = await world.client.threads.list(inbox.id).page()
@@ -118,10 +123,7 @@ async function postWell(world: World, inbox: Inbox, form: FormData): Promise<Sen
 
 onAnyEngine('a send as a form', (engine) => {
   const world = opened(() => openWorld(engine))
-  let inbox: Inbox
-  before(async () => {
-    inbox = await world.inbox()
-  })
+  const inbox = prepared(() => world.inbox())
 
   test('composes the same message as JSON', async () => {
     const files: [string, string, Uint8Array][] = [
@@ -141,7 +143,7 @@ onAnyEngine('a send as a form', (engine) => {
     assert.equal(one.message.attachments.length, 2)
   })
 
-  /** What is said, without what names this one message. */
+  /** The content, without the identifiers of this message. */
   async function contentOf({ messageId }: SentMessage) {
     const { content } = await world.client.messages.raw(messageId)
     const { id, threadId, rfcMessageId, createdAt, attachments, status, ...message } =
@@ -159,23 +161,19 @@ onAnyEngine('a send as a form', (engine) => {
   }
 })
 
-test('a message of 25 MiB is taken, and refused when it is a line longer', async () => {
-  const world = await openWorld('sqlite')
-  try {
-    const inbox = await world.inbox()
-    const good = { to: 'bob@friend.example', subject: 'Large', body: 'A body.' }
-    const withLines = (count: number) =>
-      formOf(good, [['a.bin', 'application/octet-stream', Buffer.alloc(count * 57, 'x')]])
-    const { messageId: small } = await postWell(world, inbox, withLines(1))
-    const { content } = await world.client.messages.raw(small)
-    const most = Math.floor((25 * 1024 * 1024 - content.length) / 78) + 1
-    const before = await countRows(world, 'raw_messages')
-    assert.equal(await outcomeOf(post(world, inbox, withLines(most + 1))), '413 payload_too_large')
-    assert.equal(await countRows(world, 'raw_messages'), before)
-    const { messageId } = await postWell(world, inbox, withLines(most))
-    const [attachment] = (await world.client.messages.get(messageId)).attachments
-    assert.equal(attachment?.sizeBytes, most * 57)
-  } finally {
-    await world.close()
-  }
+test('a message of 25 MiB is accepted, and refused when it is a line longer', async () => {
+  await using world = await openWorld('sqlite')
+  const inbox = await world.inbox()
+  const good = { to: 'bob@friend.example', subject: 'Large', body: 'A body.' }
+  const withLines = (count: number) =>
+    formOf(good, [['a.bin', 'application/octet-stream', Buffer.alloc(count * 57, 'x')]])
+  const { messageId: small } = await postWell(world, inbox, withLines(1))
+  const { content } = await world.client.messages.raw(small)
+  const most = Math.floor((25 * 1024 * 1024 - content.length) / 78) + 1
+  const before = await countRows(world, 'raw_messages')
+  assert.equal(await outcomeOf(post(world, inbox, withLines(most + 1))), '413 payload_too_large')
+  assert.equal(await countRows(world, 'raw_messages'), before)
+  const { messageId } = await postWell(world, inbox, withLines(most))
+  const [attachment] = (await world.client.messages.get(messageId)).attachments
+  assert.equal(attachment?.sizeBytes, most * 57)
 })

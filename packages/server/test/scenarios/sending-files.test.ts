@@ -34,7 +34,7 @@ onEachEngine('files of a sent message', (engine) => {
     return bytes
   }
 
-  test('arrive octet for octet, and are downloaded the same from the message that was sent', async () => {
+  test('arrive octet for octet, and are downloaded unchanged from the sent message', async () => {
     const contents = [
       ALL_OCTETS,
       Buffer.alloc(0),
@@ -66,7 +66,7 @@ onEachEngine('files of a sent message', (engine) => {
     )
   })
 
-  test('have their names at the recipient and here, safe and each once', async () => {
+  test('have safe and unique names, at the recipient and here', async () => {
     const names: [given: string, shown: string][] = [
       ['report.pdf', 'report.pdf'],
       ['report.pdf', 'report (2).pdf'],
@@ -95,7 +95,7 @@ onEachEngine('files of a sent message', (engine) => {
     assert.doesNotMatch(raw.toString('latin1'), /^X-Evil/m)
   })
 
-  /** Whether a control character goes or becomes a space is the compositor's affair. */
+  /** The composer decides whether a control character is removed or becomes a space. */
   const withoutControls = (name: string) => name.replace(/\s+/g, '')
 
   test('are shown within the HTML that refers to them', async () => {
@@ -116,7 +116,7 @@ onEachEngine('files of a sent message', (engine) => {
     assert.ok((await download(message, 0)).equals(png))
   })
 
-  test('of content type and id that try to be more than one field are refused or made harmless', async () => {
+  test('with a content type or id that would inject a field are refused or made harmless', async () => {
     const inbox = await world.inbox()
     const tries = [
       { contentType: 'text/plain\r\nX-Evil: 1' },

@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { before, test } from 'node:test'
-import type { Inbox } from '@mailroom/sdk'
+import { test } from 'node:test'
 import { countMessages } from '#test/scenarios/deliver.ts'
 import { countOutcomes, outcomeOf, refusal } from '#test/scenarios/outcomes.ts'
 import { PLAIN, send, settled } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 const HOUR_MS = 3_600_000
 
 onEachEngine('an idempotency key', (engine) => {
   const world = opened(() => openWorld(engine))
-  let inbox: Inbox
-  before(async () => {
-    inbox = await world.inbox()
-  })
+  const inbox = prepared(() => world.inbox())
 
   const post = (key: string | null, body: unknown = PLAIN, inboxId = inbox.id) =>
     world.fetch(`/v1/inboxes/${inboxId}/send`, {
@@ -26,7 +22,7 @@ onEachEngine('an idempotency key', (engine) => {
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
 
-  test('gives the first answer again, and says that it does', async () => {
+  test('returns the first answer again, and marks it as a repeat', async () => {
     const key = randomUUID()
     const count = await countMessages(world, inbox)
     const first = await post(key)
@@ -42,7 +38,7 @@ onEachEngine('an idempotency key', (engine) => {
     assert.equal(await countMessages(world, inbox), count + 1)
   })
 
-  test('gives it again as it was, whatever has become of the message and its inbox', async () => {
+  test('returns the same answer even after the message and its inbox were deleted', async () => {
     const own = await world.inbox()
     const key = randomUUID()
     const sent = await send(world, own, {}, key)
@@ -65,7 +61,7 @@ onEachEngine('an idempotency key', (engine) => {
     assert.equal(await countMessages(world, other), 0)
   })
 
-  test('makes one message of fifty equal requests at once', async () => {
+  test('makes one message of fifty equal concurrent requests', async () => {
     const own = await world.inbox()
     const key = randomUUID()
     const answers = await Promise.all(Array.from({ length: 50 }, () => post(key, PLAIN, own.id)))
@@ -79,7 +75,7 @@ onEachEngine('an idempotency key', (engine) => {
     assert.equal(await countMessages(world, own), 1)
   })
 
-  test('makes one message of different requests at once, of one inbox or two', async () => {
+  test('makes one message of different concurrent requests, of one inbox or two', async () => {
     const inboxes = [await world.inbox(), await world.inbox()]
     for (const [one, two] of [
       [inboxes[0], inboxes[0]],
@@ -101,7 +97,7 @@ onEachEngine('an idempotency key', (engine) => {
 
   const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0)
 
-  test('stays free when its request is refused, and serves the corrected one', async () => {
+  test('stays free when its request is refused, and works for the corrected one', async () => {
     await world.client.suppressions.create({ address: 'never@friend.example' })
     const refused: [fields: object, outcome: string][] = [
       [{ body: '' }, '400 bad_request'],
@@ -119,7 +115,7 @@ onEachEngine('an idempotency key', (engine) => {
     }
   })
 
-  test('of one account means nothing in another', async () => {
+  test('of one account is independent of another account’s', async () => {
     const { client } = await world.newAccount()
     const theirs = await client.inboxes.create()
     const key = randomUUID()
@@ -130,7 +126,7 @@ onEachEngine('an idempotency key', (engine) => {
     assert.equal(await refusal(send({ client }, inbox)), '404 not_found')
   })
 
-  test('lives for a day, and then names another message', async () => {
+  test('expires after a day, and then works for another message', async () => {
     const key = randomUUID()
     const first = await send(world, inbox, {}, key)
     world.clock.advance(24 * HOUR_MS - 60_000)
@@ -145,13 +141,13 @@ onEachEngine('an idempotency key', (engine) => {
     assert.equal(new Set(ids).size, 1)
   })
 
-  test('is missing when it is empty or blank', async () => {
+  test('counts as missing when it is empty or blank', async () => {
     for (const key of [null, '', '  ']) {
       assert.equal(await outcomeOf(post(key)), '400 missing_idempotency_key')
     }
   })
 
-  test('of a reply stands for the reply as it was composed first', async () => {
+  test('of a reply returns the reply as first composed', async () => {
     const raw = (id: number, more: string[] = []) =>
       plainMail({ to: inbox.address, messageId: `<turn${id}@x>`, headers: more })
     await world.send({ to: inbox.address, raw: raw(1) })

@@ -61,7 +61,7 @@ function mailBetweenInboxes(open: () => ReturnType<Open>): void {
     }
   })
 
-  test('is told as taken in by this service, and nothing of it leaves', async () => {
+  test('is reported as accepted by this service, and none of it leaves', async () => {
     const [ada, bob] = [await world.inbox(), await world.inbox()]
     const sent = await send(world, ada, { to: bob.address })
     await received(bob)
@@ -109,7 +109,7 @@ function mailBetweenInboxes(open: () => ReturnType<Open>): void {
     assert.equal(again.threadId, sent.threadId)
   })
 
-  test('with a tag, in other letters or quoted reaches the inbox, once', async () => {
+  test('with a tag, in other case or quoted reaches the inbox, once', async () => {
     const ada = await world.inbox()
     const bob = await world.inbox()
     const [name = ''] = bob.address.split('@')
@@ -129,7 +129,7 @@ function mailBetweenInboxes(open: () => ReturnType<Open>): void {
     assert.equal((await received(bob, forms.length + 1)).deliveryRole, 'to')
   })
 
-  test('to a name that nobody has fails, and is no dead address for ever', async () => {
+  test('to an unknown name fails, without a suppression', async () => {
     const ada = await world.inbox()
     const name = `later-${ada.id.slice(-8)}`
     const to = `${name}@mailroom.localhost`

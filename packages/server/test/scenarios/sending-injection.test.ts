@@ -25,7 +25,7 @@ const LINE_ENDS: Record<string, string> = {
 
 const file = { filename: 'a.txt', contentType: 'text/plain', data: 'aGk=' }
 
-/** Where a text of a caller comes near a header, an envelope or a part. */
+/** The inputs of a caller that end up near a header, an envelope or a part. */
 const FIELDS: Record<string, (evil: string) => Partial<MessageToSend>> = {
   subject: (evil) => ({ subject: `A subject${evil}` }),
   replyTo: (evil) => ({ replyTo: `desk@friend.example${evil}` }),
@@ -79,9 +79,9 @@ const BAD_ADDRESSES = [
   '"bob@friend.example',
 ]
 
-onAnyEngine('what is sent from', (engine) => {
+onAnyEngine('injection into sent mail', (engine) => {
   const world = opened(() => openSendingWorld(engine))
-  /** Names of the fields that a message has when nobody means ill. */
+  /** Names of the fields of an ordinary message. */
   let allowed: Set<string>
   before(async () => {
     const { raw } = await arrived(world, await send(world, await world.inbox()))
@@ -89,7 +89,7 @@ onAnyEngine('what is sent from', (engine) => {
   })
 
   for (const [field, change] of Object.entries(FIELDS)) {
-    test(`${field} cannot become a field or a recipient of its own`, async () => {
+    test(`${field} cannot add a field or a recipient`, async () => {
       const inbox = await world.inbox()
       const tries = Object.entries(LINE_ENDS).map(async ([name, lineEnd]) => {
         const evil = `${lineEnd}X-Evil: 1${lineEnd}Bcc: eve@evil.example`
@@ -114,7 +114,7 @@ onAnyEngine('what is sent from', (engine) => {
     })
   }
 
-  test('a display name or a client id cannot become a field of its own', async () => {
+  test('a display name or a client id cannot add a field', async () => {
     for (const lineEnd of Object.values(LINE_ENDS)) {
       const displayName = `Ada${lineEnd}X-Evil: 1`
       assert.equal(await refusal(world.client.inboxes.create({ displayName })), '400 bad_request')
@@ -123,7 +123,7 @@ onAnyEngine('what is sent from', (engine) => {
     }
   })
 
-  test('what somebody else wrote cannot become a field of the reply to it', async () => {
+  test('received text cannot add a field to the reply', async () => {
     const inbox = await world.inbox()
     const hostile = [
       ['Subject: =?UTF-8?Q?Hi=0D=0AX-Evil:_1=0D=0ABcc:_eve@evil.example?='],
@@ -154,10 +154,10 @@ onAnyEngine('what is sent from', (engine) => {
     }
   })
 
-  test('no address but one plain mailbox is taken, in any field that has one', async () => {
+  test('only a single plain mailbox is accepted in any address field', async () => {
     const inbox = await world.inbox()
     const messages = await countRows(world, 'messages')
-    // What was sent before may still be on its way.
+    // Earlier messages may still be in transit.
     const busy = "select id from deliveries where queue_state in ('ready', 'leased')"
     await until(async () => (await runSql(world, busy)).length === 0)
     const transactions = () => world.mta.commands.filter(({ line }) => /^MAIL/i.test(line)).length
@@ -172,7 +172,7 @@ onAnyEngine('what is sent from', (engine) => {
     assert.equal(transactions(), before)
   })
 
-  test('an unusual but true address is used exactly as it is', async () => {
+  test('an unusual but valid address is used unchanged', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ to: inbox.address })
     await world.send({ to: inbox.address, raw })

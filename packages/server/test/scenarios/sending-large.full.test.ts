@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
 import { sendMessage } from '#outbound/send-message.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
 import { PLAIN, send } from '#test/scenarios/sending-world.ts'
-import { changePart, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import {
+  changePart,
+  moveAwayFromMidnight,
+  onEachEngine,
+  opened,
+  openWorld,
+  plainMail,
+} from '#test/world.ts'
 
 const LARGE: Partial<MessageToSend> = {
   attachments: [
@@ -19,17 +26,17 @@ const LARGE: Partial<MessageToSend> = {
 }
 
 onEachEngine('a large send', (engine) => {
-  let world: World
   let signed = 0
   let written = 0
-  /** Called before a message is signed, with how many were before. */
+  /** Called before a message is signed, with the number of earlier calls. */
   let onSign = async (_: number) => {}
+  const env = {
+    MAILROOM_LIMIT_SENDS_PER_MINUTE: '2',
+    MAILROOM_LIMIT_COLD_PER_DAY: '1',
+  }
+  const world = opened(() => openWorld(engine, { env }))
   before(async () => {
-    const env = {
-      MAILROOM_LIMIT_SENDS_PER_MINUTE: '2',
-      MAILROOM_LIMIT_COLD_PER_DAY: '1',
-    }
-    world = await openWorld(engine, { env })
+    moveAwayFromMidnight(world.clock)
     const { signers, blobs } = world.app.deps
     changePart(signers, (own) => ({
       async sign(owner, raw, nowMs) {
@@ -45,7 +52,6 @@ onEachEngine('a large send', (engine) => {
       },
     }))
   })
-  after(() => world.close())
 
   const composed = async (request: () => Promise<unknown>) => {
     const before = signed
@@ -53,7 +59,7 @@ onEachEngine('a large send', (engine) => {
     return signed - before
   }
 
-  test('that suppression, the rate or the cap on strangers refuses is not composed', async () => {
+  test('that is refused by suppression, the rate or the limit on strangers is not composed', async () => {
     const inbox = await world.inbox()
     await world.client.suppressions.create({ address: 'never@friend.example' })
     await send(world, inbox)
@@ -74,11 +80,11 @@ onEachEngine('a large send', (engine) => {
     assert.equal(await composed(() => send(world, inbox, LARGE)), 1)
   })
 
-  test('that used up the limit itself is answered again, not refused by it', async () => {
+  test('that itself used up the limit is answered again, not refused by it', async () => {
     const inbox = await world.inbox()
     await send(world, inbox)
     const [row] = await runSql(world, `select account_id from inboxes where id = '${inbox.id}'`)
-    // As two repeats at once do, neither of which the door finds an answer for.
+    // As with two concurrent repeats, neither of which finds an earlier answer.
     const ask = (idempotencyKey: string) =>
       sendMessage(world.app.deps, {
         accountId: String(row?.account_id),
@@ -102,7 +108,7 @@ onEachEngine('a large send', (engine) => {
     await assert.rejects(ask('another key'), { code: 'rate_limit_exceeded' })
   })
 
-  test('in a thread that gets mail meanwhile is composed anew, and its bytes written once', async () => {
+  test('in a thread that gets mail meanwhile is composed again, and its bytes are written once', async () => {
     const inbox = await world.inbox()
     const ask = (index: number) =>
       plainMail({
@@ -127,7 +133,7 @@ onEachEngine('a large send', (engine) => {
     assert.deepEqual(Buffer.from(await file.arrayBuffer()), LARGE.attachments?.[0]?.data)
   })
 
-  test('of much HTML has the text that is laid out of it', async () => {
+  test('of much HTML has the text of its layout', async () => {
     const inbox = await world.inbox()
     const html = '<p>x'.repeat(20_000)
     const sent = await send(world, inbox, { body: html })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { countMessages } from '#test/scenarios/deliver.ts'
 import { errorOf, outcomeOf, refusalOf } from '#test/scenarios/outcomes.ts'
 import { PLAIN, send } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, type World } from '#test/world.ts'
+import { moveAwayFromMidnight, onEachEngine, opened, openWorld } from '#test/world.ts'
 
 const SUPPRESSED = 'never@friend.example'
 const STRANGER = 'stranger@friend.example'
@@ -23,8 +23,8 @@ type Wrongs = {
 }
 
 /**
- * What is wrong, in the order of the checks, with the refusal that it gives. The inbox has used up
- * its minute and its strangers, so that whatever passes the others meets its limits.
+ * The faults in the order of the checks, each with its refusal. The inbox has used up its minute and its strangers,
+ * so that a send without other faults meets its limits.
  */
 const WRONGS: [name: string, wrong: Wrongs, refusal: string][] = [
   ['a bad key of the API', { authorization: 'Bearer nothing' }, '401 unauthorized'],
@@ -37,18 +37,18 @@ const WRONGS: [name: string, wrong: Wrongs, refusal: string][] = [
   ['a suppressed copy', { cc: [SUPPRESSED, STRANGER] }, '422 recipient_suppressed'],
 ]
 
-onEachEngine('of several faults of a send', (engine) => {
-  let world: World
+onEachEngine('the order of refusals of a send', (engine) => {
   let client: Mailroom
   let key: string
   let inbox: Inbox
+  const env = {
+    MAILROOM_LIMIT_API_PER_MINUTE: '150',
+    MAILROOM_LIMIT_SENDS_PER_MINUTE: '2',
+    MAILROOM_LIMIT_COLD_PER_DAY: '1',
+  }
+  const world = opened(() => openWorld(engine, { env }))
   before(async () => {
-    const env = {
-      MAILROOM_LIMIT_API_PER_MINUTE: '150',
-      MAILROOM_LIMIT_SENDS_PER_MINUTE: '2',
-      MAILROOM_LIMIT_COLD_PER_DAY: '1',
-    }
-    world = await openWorld(engine, { env })
+    moveAwayFromMidnight(world.clock)
     const account = await world.newAccount('free')
     client = account.client
     key = account.key
@@ -57,7 +57,6 @@ onEachEngine('of several faults of a send', (engine) => {
     await send({ client }, inbox, { to: KNOWN }, USED_KEY)
     await send({ client }, inbox, { to: KNOWN })
   })
-  after(() => world.close())
 
   let keys = 0
   function post(wrongs: Wrongs): Promise<Response> {
@@ -75,7 +74,7 @@ onEachEngine('of several faults of a send', (engine) => {
   }
 
   for (const [index, [name, wrong, refusal]] of WRONGS.entries()) {
-    test(`${name} comes before each of those that follow, and before all of them`, async () => {
+    test(`${name} comes before each of the following faults, and before all of them`, async () => {
       assert.equal(await outcomeOf(post(wrong)), refusal)
       const later = WRONGS.slice(index + 1).map(([, other]) => other)
       for (const other of later)
@@ -85,7 +84,7 @@ onEachEngine('of several faults of a send', (engine) => {
     })
   }
 
-  test('the limit of the inbox comes before its strangers, and those last', async () => {
+  test('the limit of the inbox comes before its limit on strangers, which is last', async () => {
     const count = await countMessages({ ...world, client }, inbox)
     assert.equal(await outcomeOf(post({})), '429 rate_limit_exceeded')
     world.clock.advance(60_000)
@@ -99,7 +98,7 @@ onEachEngine('of several faults of a send', (engine) => {
     assert.equal(await countMessages({ ...world, client }, inbox), count + 2)
   })
 
-  test('the limit on requests comes after the key of the API and before everything else', async () => {
+  test('the limit on requests comes after the API key and before everything else', async () => {
     const other = await world.newAccount('free')
     const theirs = await other.client.inboxes.create()
     const asks = Array.from({ length: 150 }, () => refusalOf(send(other, { id: 'nothing' })))
@@ -114,7 +113,7 @@ onEachEngine('of several faults of a send', (engine) => {
     assert.equal(await outcomeOf(post({ ...wrongs, authorization: 'x' })), '401 unauthorized')
   })
 
-  test('what a refusal of plan or suppression names is in its body', async () => {
+  test('a refusal by plan or suppression names its cause in its body', async () => {
     world.clock.advance(60_000)
     const plan = await errorOf(await post({ replyTo: 'desk@elsewhere.example' }))
     assert.equal(plan.feature, 'external_reply_to')
@@ -122,7 +121,7 @@ onEachEngine('of several faults of a send', (engine) => {
     assert.deepEqual([suppressed.type, suppressed.address], ['manual', SUPPRESSED])
   })
 
-  test('on the free plan answers go to an inbox of the account, under any of its addresses', async () => {
+  test('on the free plan replies go to an inbox of the account, at any of its addresses', async () => {
     world.clock.advance(60_000)
     const other = await client.inboxes.create()
     const [name = ''] = other.address.split('@')

@@ -12,7 +12,7 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened, plainMail } from '#test/world.ts'
+import { moveAwayFromMidnight, onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('a sent message', (engine) => {
   const world = opened(() => openSendingWorld(engine))
@@ -101,7 +101,7 @@ onEachEngine('a sent message', (engine) => {
     )
   })
 
-  test('tells of a refused recipient while another is still being tried', async () => {
+  test('shows a refused recipient while another is still being tried', async () => {
     world.mta.script = {
       ...world.mta.script,
       onRcpt(address, count) {
@@ -123,7 +123,7 @@ onEachEngine('a sent message', (engine) => {
     assert.equal((await settled(world, sent)).status, 'sent')
   })
 
-  test('is counted and listed beside what was received, under its direction', async () => {
+  test('is counted and listed with received mail, under its direction', async () => {
     const inbox = await world.inbox()
     const first = await send(world, inbox)
     const back = await answer(inbox, first.providerMessageId)
@@ -157,7 +157,7 @@ onEachEngine('a sent message', (engine) => {
     )
   })
 
-  test('leaves its thread read, and an answer makes it unread again', async () => {
+  test('leaves its thread read, and an answer marks it unread again', async () => {
     const inbox = await world.inbox()
     const isRead = async (id: string) => {
       const [read, unread] = await Promise.all(
@@ -179,31 +179,28 @@ onEachEngine('a sent message', (engine) => {
     assert.equal(await isRead(first.threadId), false)
   })
 
-  test('is answered in its thread, and who answered is no stranger to the inbox any more', async () => {
+  test('is answered in its thread, and the sender of the answer is no longer a stranger to the inbox', async () => {
     const env = { MAILROOM_LIMIT_COLD_PER_DAY: '1' }
-    const small = await openSendingWorld(engine, { env })
-    try {
-      const inbox = await small.inbox()
-      const sent = await send(small, inbox)
-      const raw = plainMail({
-        from: 'Bob <BOB@friend.example>',
-        to: inbox.address,
-        headers: [`References: <other@x> ${sent.providerMessageId}`],
-      })
-      const back = await deliver(small, inbox, raw, PLAIN.to)
-      assert.equal(back.threadId, sent.threadId)
-      await assert.rejects(send(small, inbox, { to: 'ann@friend.example' }), /never written/)
-      const midnight = 86_400_000 - (small.clock.now() % 86_400_000)
-      small.clock.advance(midnight)
-      await send(small, inbox, { to: 'ann@friend.example' })
-      for (let time = 0; time < 3; time++) await send(small, inbox)
-      await assert.rejects(send(small, inbox, { to: 'cid@friend.example' }), /never written/)
-      const other = await small.inbox()
-      await send(small, other, { to: 'cid@friend.example' })
-      await assert.rejects(send(small, other), /never written/)
-    } finally {
-      await small.close()
-    }
+    await using small = await openSendingWorld(engine, { env })
+    moveAwayFromMidnight(small.clock)
+    const inbox = await small.inbox()
+    const sent = await send(small, inbox)
+    const raw = plainMail({
+      from: 'Bob <BOB@friend.example>',
+      to: inbox.address,
+      headers: [`References: <other@x> ${sent.providerMessageId}`],
+    })
+    const back = await deliver(small, inbox, raw, PLAIN.to)
+    assert.equal(back.threadId, sent.threadId)
+    await assert.rejects(send(small, inbox, { to: 'ann@friend.example' }), /never written/)
+    const midnight = 86_400_000 - (small.clock.now() % 86_400_000)
+    small.clock.advance(midnight)
+    await send(small, inbox, { to: 'ann@friend.example' })
+    for (let time = 0; time < 3; time++) await send(small, inbox)
+    await assert.rejects(send(small, inbox, { to: 'cid@friend.example' }), /never written/)
+    const other = await small.inbox()
+    await send(small, other, { to: 'cid@friend.example' })
+    await assert.rejects(send(small, other), /never written/)
   })
 
   test('writes its event in the transaction that changes its state', async () => {
@@ -239,7 +236,7 @@ onEachEngine('a sent message', (engine) => {
     )
   })
 
-  test('that is deferred has no event and no end yet', async () => {
+  test('that is deferred has no event and is not settled', async () => {
     world.mta.script = { ...world.mta.script, onMail: '451 4.7.1 Later' }
     const inbox = await world.inbox()
     const sent = await send(world, inbox)

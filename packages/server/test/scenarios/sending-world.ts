@@ -1,5 +1,5 @@
-// A service whose mail really leaves: with a DNS server and a receiving mail server of its own, and
-// what tests of sending ask of it in one step.
+// A service that sends mail, with a DNS server and a receiving mail server of its own, and common steps of the tests
+// of sending.
 
 import assert from 'node:assert/strict'
 import type {
@@ -57,7 +57,7 @@ export const PLAIN: MessageToSend = {
   body: 'A body.',
 }
 
-/** Sends, with what PLAIN has where a field is left out. */
+/** Sends, with the fields of PLAIN unless given. */
 export function send(
   { client }: { client: Mailroom },
   inbox: Pick<Inbox, 'id'>,
@@ -70,7 +70,7 @@ export function send(
 
 const WAIT_MS_MAX = 60_000
 
-/** Asks often at first: most of these tests wait for one message after another. */
+/** Polls often at first, because most of these tests wait for one message after another. */
 async function soon(isSo: () => Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + WAIT_MS_MAX
   let pauseMs = 5
@@ -123,7 +123,7 @@ export async function attempted(
     const isIdle = delivery.status !== 'deferred' || delivery.nextAttemptAt !== null
     return delivery.attempts >= count && isSettled && isIdle && !(await isLeased(world, delivery))
   })
-  // Counted when it was claimed, it may have been settled since it was read.
+  // It counts when it is claimed, so it may have been settled since it was read.
   return deliveryOf(world, sent)
 }
 
@@ -138,14 +138,14 @@ async function isLeased(world: object, { id }: Delivery): Promise<boolean> {
   return row?.queue_state === 'leased' || row?.queue_state === 'ready'
 }
 
-/** Moves the clock and has the queue look at it at once. Nothing may be under way meanwhile. */
+/** Moves the clock and wakes the queue. No attempt may be in progress meanwhile. */
 export async function passTime(world: World, ms: number): Promise<void> {
   world.clock.advance(ms)
   await openDeliveryQueue(world.app.deps, 'a look').readyDue()
   world.app.deps.wakeDelivery()
 }
 
-/** What the receiving server took under this Message-ID, once it is there. */
+/** The message that the receiving server accepted under this Message-ID, once it is there. */
 export async function arrived(
   { mta }: SendingWorld,
   { providerMessageId }: { providerMessageId: string },
@@ -175,7 +175,7 @@ function unfoldedHeader(raw: Buffer): string[] {
   return header.replace(/\r\n(?=[ \t])/g, '').split('\r\n')
 }
 
-/** The message as another program reads it. */
+/** The message as another parser reads it. */
 export function readMail(raw: Buffer): Promise<Email> {
   return PostalMime.parse(raw)
 }

@@ -1,5 +1,5 @@
-// The service as its operator runs it: a process of its own with an environment, an output and an
-// exit code. Commands beside it share a process, one after the other.
+// The service as its operator runs it: a process of its own with an environment, an output and an exit code. Other
+// commands share a process, one after the other.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,13 +14,13 @@ import { createTestDatabase } from '#test/peers/postgres.ts'
 import { sharedCommands } from './command-host.ts'
 
 export type ServiceProcess = {
-  /** Everything written to standard output and standard error so far. */
+  /** All output on both streams so far. */
   output(): string
   /** Where it listens; rejects with the output when it ends before it is ready. */
   readonly ready: Promise<{ http: string; smtpPort: number }>
-  /** Ends it with SIGKILL, as a crash does; one that has ended stays so. */
+  /** Ends it with SIGKILL, as in a crash; does nothing after its end. */
   kill(): Promise<number | null>
-  /** Ends it with SIGTERM and gives its exit code. */
+  /** Ends it with SIGTERM and returns its exit code. */
   stop(): Promise<number | null>
   /** The exit code of a process that ends by itself. */
   readonly ended: Promise<number | null>
@@ -28,9 +28,9 @@ export type ServiceProcess = {
 
 export type Place = {
   readonly dataDir: string
-  /** Null on the embedded database. */
+  /** Null on SQLite. */
   readonly databaseUrl: string | null
-  /** Starts a process on what is kept here, with further settings. */
+  /** Starts a process on this data, with further settings. */
   start(env?: Record<string, string>): ServiceProcess
   /** Runs another command of the program to its end, with the settings of this place. */
   command(...args: string[]): Promise<{ code: number | null; output: string }>
@@ -39,7 +39,7 @@ export type Place = {
     env: Record<string, string>,
     ...args: string[]
   ): Promise<{ code: number | null; output: string }>
-  /** Kills what still runs here and removes the files. */
+  /** Kills the processes that still run here and removes the files. */
   remove(): Promise<void>
 }
 
@@ -76,7 +76,7 @@ export async function emptyPlace(engine: Engine): Promise<Place> {
 
 const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
 
-/** A process of the program with these settings and no others. */
+/** A process of the program with only these settings. */
 function startProcess(args: string[], env: Record<string, string>): ServiceProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: tmpdir(),
@@ -98,7 +98,7 @@ function startProcess(args: string[], env: Record<string, string>): ServiceProce
     child.stderr.setEncoding('utf8').on('data', take)
     void ended.then((code) => reject(new Error(`It ended with ${code}:\n${output}`)))
   })
-  // Whoever waits for the end of a process that never gets ready does not ask for this.
+  // A caller that waits for a failed start does not await this promise.
   ready.catch(() => {})
   return {
     output: () => output,

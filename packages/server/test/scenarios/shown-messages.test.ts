@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { openReceiver, type Receiver, type Script } from '#test/peers/receiver.ts'
+import { test } from 'node:test'
+import { openReceiver, type Script } from '#test/peers/receiver.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onAnyEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onAnyEngine, opened, openWorld, plainMail } from '#test/world.ts'
 import { IMAGE_BYTES_MAX } from '#wiring/parts.ts'
 
 const PNG = Buffer.from(
@@ -11,19 +11,13 @@ const PNG = Buffer.from(
   'base64',
 )
 
-onAnyEngine('a message that is shown', (engine) => {
-  let world: World
-  let far: Receiver
-  before(async () => {
-    world = await openWorld(engine, {
+onAnyEngine('a displayed message', (engine) => {
+  const world = opened(() =>
+    openWorld(engine, {
       env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' },
-    })
-    far = await openReceiver()
-  })
-  after(async () => {
-    await world.close()
-    await far.close()
-  })
+    }),
+  )
+  const far = opened(() => openReceiver())
 
   async function receive(html: string, parts: string[] = []): Promise<string> {
     const inbox = await world.inbox()
@@ -48,7 +42,7 @@ onAnyEngine('a message that is shown', (engine) => {
   const sourcesOf = (page: string) =>
     [...page.matchAll(/<img[^>]* src="([^"]*)"/g)].map(([, source = '']) => source)
 
-  test('comes as a page that may do nothing, wherever it is opened', async () => {
+  test('is a page without any rights, wherever it is opened', async () => {
     const id = await receive('<p onclick="x()">Hello</p><script>alert(1)</script>')
     const response = await show(id)
     assert.equal(response.status, 200)
@@ -73,7 +67,7 @@ onAnyEngine('a message that is shown', (engine) => {
     assert.equal(await head.text(), '')
   })
 
-  test('is shown to whoever is signed in, and to nobody else', async () => {
+  test('is shown only to a signed-in user of the account', async () => {
     const id = await receive('<p>secret</p>')
     const person = await signIn(world)
     const framed = { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'iframe' }
@@ -85,7 +79,7 @@ onAnyEngine('a message that is shown', (engine) => {
     assert.equal(await outcomeOf(show(id, 'all')), '400 bad_request')
   })
 
-  test('has its own images, without a key and from a page of no origin', async () => {
+  test('has its own images, without a key and from a page of null origin', async () => {
     const part = [
       'Content-Type: image/png; name="a (1)\'.png"',
       'Content-ID: <logo@a>',
@@ -114,13 +108,13 @@ onAnyEngine('a message that is shown', (engine) => {
     assert.ok(page.includes('&lt;b&gt;not bold&lt;/b&gt;'))
   })
 
-  test('that is too much to be laid out is its text', async () => {
+  test('that is too large for layout is its text', async () => {
     const id = await receive(`<p>Hello</p>${'<i>x'.repeat(40_000)}`)
     const page = await (await show(id)).text()
     assert.ok(page.includes('<pre>Hello'))
   })
 
-  test('has nothing of other hosts until that is asked for, and then through the service', async () => {
+  test('has nothing from other hosts until requested, and then through the service', async () => {
     const html = `<img src="${far.origin}/a.png?x=1&amp;y='2'"><div style="background:url('${far.origin}/b.png')">x</div>`
     const id = await receive(html)
     const blocked = await show(id)
@@ -160,13 +154,13 @@ onAnyEngine('a message that is shown', (engine) => {
     assert.equal((await fetch(`${world.baseUrl}${style}`)).status, 200)
   })
 
-  /** The signed address of this URL in a new message. */
+  /** The signed URL for this remote URL in a new message. */
   async function proxied(url: string): Promise<string> {
     const page = await (await show(await receive(`<img src="${url}">`), 'show')).text()
     return `${world.baseUrl}${sourcesOf(page)[0]}`
   }
 
-  test('has images of nothing that it does not hold', async () => {
+  test('has no images of parts that it does not hold', async () => {
     const address = new URL(await proxied(`${far.origin}/a.png`))
     const changed = (name: string, value: string) => {
       const other = new URL(address)
@@ -194,7 +188,7 @@ onAnyEngine('a message that is shown', (engine) => {
     assert.equal(await outcomeOf(fetch(address)), '403 invalid_signature')
   })
 
-  test('shows as an image what is one by its octets, and nothing else', async () => {
+  test('shows as images only content with the octets of an image', async () => {
     const kinds: [octets: Buffer, type: string | null][] = [
       [Buffer.from('\xff\xd8\xff\xe0rest', 'latin1'), 'image/jpeg'],
       [Buffer.from('GIF89a rest of it'), 'image/gif'],
@@ -215,7 +209,7 @@ onAnyEngine('a message that is shown', (engine) => {
     }
   })
 
-  test('says that an image is not to be had, whatever its host does', async () => {
+  test('reports an unavailable image, whatever its host does', async () => {
     const tooLarge = Buffer.concat([PNG, Buffer.alloc(IMAGE_BYTES_MAX)])
     const habits: Script[] = [
       () => ({ status: 404, body: PNG }),
@@ -250,7 +244,7 @@ onAnyEngine('a message that is shown', (engine) => {
 })
 
 onAnyEngine('images of other hosts', (engine) => {
-  test('are never asked for at addresses that are not public, named or not', async (t) => {
+  test('are never requested from addresses that are not public, with or without a name', async (t) => {
     const world = await openWorld(engine)
     const far = await openReceiver()
     t.after(async () => {

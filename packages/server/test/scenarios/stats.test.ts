@@ -6,7 +6,7 @@ import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 onEachEngine('figures', (engine) => {
   const world = opened(() => openWorld(engine))
 
-  test('become what came and went', async () => {
+  test('count the mail that arrived and left', async () => {
     const inbox = await world.inbox()
     for (let sent = 0; sent < 3; sent += 1) {
       await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
@@ -30,7 +30,7 @@ onEachEngine('figures', (engine) => {
     assert.ok((latest?.latencyMsP50 ?? 0) > 0)
   })
 
-  test('are nobody else’s', async () => {
+  test('are only of the account', async () => {
     const { client } = await world.newAccount()
     const { totals, inboxes, unreadThreads } = await client.stats.get({ range: '30d' })
     assert.deepEqual(totals, { received: 0, sent: 0, failed: 0 })

@@ -1,4 +1,4 @@
-// What a service keeps, looked at from beside it: rows by SQL, and bytes as they lie on the disk.
+// The stored data of a service, read beside it: rows by SQL, and bytes on the disk.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,11 +14,11 @@ export async function tableNames(world: World): Promise<string[]> {
   return (await runSql(world, text)).map((row) => String(row.name))
 }
 
-/** In how many rows of which table a text occurs, in any column; tables without it are left out. */
+/** The number of rows of each table that hold a text, in any column; tables without it are left out. */
 export async function rowsHolding(world: World, text: string): Promise<Record<string, number>> {
   const found: Record<string, number> = {}
   for (const table of await tableNames(world)) {
-    // The index of words numbers its pages as it likes.
+    // The page numbers of the word index vary.
     const hasLargeNumbers = table.startsWith('search_index')
     const rows = await runSql(world, `select * from ${table}`, { hasLargeNumbers })
     const holding = rows.filter((row) =>
@@ -45,7 +45,7 @@ export async function filesHolding(dataDir: string, text: string | Buffer): Prom
   return holding.sort()
 }
 
-/** Copies the one message of the inbox until there are `count`, as if each had come alone. */
+/** Copies the one message of the inbox until there are `count`, as if each had arrived alone. */
 export async function multiplyMessage(world: World, inboxId: string, count: number): Promise<void> {
   const [message] = await runSql(world, `select * from messages where inbox_id = '${inboxId}'`)
   const copies: [table: string, where: string][] = [

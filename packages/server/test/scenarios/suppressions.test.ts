@@ -1,24 +1,19 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import type { Mailroom } from '@mailroom/sdk'
+import { test } from 'node:test'
 import type { MtaScript } from '#test/peers/mta.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 onEachEngine('suppressions', (engine) => {
   const world = opened(() => openSendingWorld(engine))
-  let polite: MtaScript
-  let client: Mailroom
-  before(async () => {
-    polite = world.mta.script
-    client = world.client
-  })
+  const polite = prepared(() => world.mta.script)
+  const client = prepared(() => world.client)
 
   const list = async (address?: string) =>
     (await client.suppressions.list(address === undefined ? {} : { address }).page()).data
 
-  /** Sends to the address while its server answers so; what is suppressed then. */
+  /** Sends to the address while its server answers so; returns the suppression that follows. */
   async function suppressionAfter(to: string, script: MtaScript) {
     world.mta.script = { ...polite, ...script }
     const sent = await send(world, await world.inbox(), { to })
@@ -58,7 +53,7 @@ onEachEngine('suppressions', (engine) => {
     })
   }
 
-  test('do not hold an address that was not what the refusal was about', async () => {
+  test('do not hold an address that the refusal was not about', async () => {
     const dead = '550 5.1.1 No such user'
     const scripts: MtaScript[] = [{ onMail: dead }, { onData: dead }, { onFinalDot: dead }]
     for (const [index, script] of scripts.entries()) {
@@ -69,7 +64,7 @@ onEachEngine('suppressions', (engine) => {
     assert.deepEqual(await list('bob@nowhere.example'), [])
   })
 
-  test('are lifted by hand, and then the account writes again', async () => {
+  test('are lifted by hand, and then the account can write again', async () => {
     const to = 'back@friend.example'
     await suppressionAfter(to, { onRcpt: '550 5.1.1 No such user' })
     const inbox = await world.inbox()
@@ -138,7 +133,7 @@ onEachEngine('suppressions', (engine) => {
     assert.equal(await refusal(client.suppressions.delete(addresses[0] ?? '')), '404 not_found')
   })
 
-  test('made twice at once are one, and deleted twice at once are gone once', async () => {
+  test('are made once and deleted once by concurrent requests', async () => {
     const account = await world.newAccount()
     const address = 'race@friend.example'
     const made = await Promise.all(
@@ -178,7 +173,7 @@ onEachEngine('suppressions', (engine) => {
     }
   })
 
-  test('do not stop what was queued before', async () => {
+  test('do not stop mail that was queued before', async () => {
     const inbox = await world.inbox()
     const sent = await send(world, inbox, { to: 'soon@friend.example' })
     await client.suppressions.create({ address: 'soon@friend.example' })

@@ -6,14 +6,14 @@ import { openSender } from '#test/peers/sender.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
-/** Inboxes fill side by side, each in its own order. */
+/** Mail for several inboxes interleaves, each in its own order. */
 const INBOXES = 4
 const MESSAGES = {
   sqlite: sizeOf('TEST_MAILROOM_THREADED_SQLITE', { usual: 150, long: 1_000 }),
   postgres: sizeOf('TEST_MAILROOM_THREADED_POSTGRES', { usual: 40, long: 250 }),
 }
 
-/** What the fields say, without brackets; the model knows nothing of how they are written. */
+/** The content of the fields, without brackets; the model does not depend on their spelling. */
 type Letter = { number: number; id: string | null; inReplyTo: string[]; references: string[] }
 
 /** The rules of the interface, in arrival order: the index of the thread of each letter. */
@@ -32,7 +32,7 @@ function modelThreads(letters: readonly Letter[]): number[] {
 onEachEngine('generated mail', (engine) => {
   const world = opened(() => openWorld(engine))
 
-  test('is threaded as a model of the rules says', async (context) => {
+  test('is threaded like the model of the rules', async (context) => {
     const seed = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 1_000_000)
     context.diagnostic(`seed ${seed}`)
     const runs = Array.from({ length: INBOXES }, async (_, stream) => {
@@ -92,7 +92,7 @@ onEachEngine('generated mail', (engine) => {
   }
 })
 
-/** Identifiers from a pool that grows, so that answers come before, after and without parents. */
+/** Identifiers from a growing pool, so that answers come before, after and without parents. */
 function generate(roll: Dice, count: number): Letter[] {
   return Array.from({ length: count }, (_, number) => {
     const newest = number / 3 + 5
@@ -111,7 +111,7 @@ function generate(roll: Dice, count: number): Letter[] {
   })
 }
 
-/** The letter as one of the ways in which mail programs write such fields. */
+/** The letter in one of the spellings in which mail programs write such fields. */
 function write({ number, id, inReplyTo, references }: Letter, to: string, roll: Dice): string {
   const space = () => [' ', '\r\n ', '\r\n\t', '  ', ''][roll(5)] ?? ''
   const written = (text: string) => (roll(6) === 0 ? `< ${text} >` : `<${text}>`)

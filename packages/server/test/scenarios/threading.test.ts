@@ -11,7 +11,7 @@ onEachEngine('arriving mail', (engine) => {
   const world = opened(() => openWorld(engine))
 
   let count = 0
-  /** Delivers a letter with these fields and tells its thread. */
+  /** Delivers a letter with these fields and returns its thread. */
   async function thread(inbox: Inbox, letter: Letter): Promise<string> {
     count += 1
     const headers = [`X-Count: ${count}`]
@@ -85,7 +85,7 @@ onEachEngine('arriving mail', (engine) => {
     assert.equal(await thread(inbox, { references: '<b@x> <a@x>' }), first)
   })
 
-  test('that came before its parent stays in its own thread, and later answers find each', async () => {
+  test('that arrived before its parent stays in its own thread, and later answers find each', async () => {
     const inbox = await world.inbox()
     const reply = await thread(inbox, { id: '<reply@x>', inReplyTo: '<parent@x>' })
     const parent = await thread(inbox, { id: '<parent@x>' })
@@ -135,7 +135,7 @@ onEachEngine('arriving mail', (engine) => {
     })
   }
 
-  test('has identifiers of 10 kB, compared to their last character', async () => {
+  test('may have identifiers of 10 kB, compared to their last character', async () => {
     const inbox = await world.inbox()
     const long = (end: string) => `<${'i'.repeat(10_000)}${end}@x>`
     const one = await thread(inbox, { id: long('1') })
@@ -147,7 +147,7 @@ onEachEngine('arriving mail', (engine) => {
     assert.equal(message?.rfcMessageId, long('1'))
   })
 
-  test('has a thousand references, of which the newest decide', async () => {
+  test('may have a thousand references, of which the newest decide', async () => {
     const inbox = await world.inbox()
     const first = await thread(inbox, { id: '<a@x>' })
     const many = Array.from({ length: 5_000 }, (_, number) => `<${number}@no.example>`)
@@ -155,7 +155,7 @@ onEachEngine('arriving mail', (engine) => {
     assert.equal(await thread(inbox, { references: ['<a@x>', ...many].join('\r\n ') }), first)
   })
 
-  test('is threaded within each inbox alone', async () => {
+  test('is threaded separately in each inbox', async () => {
     const [one, two] = [await world.inbox(), await world.inbox()]
     const raw = plainMail({ messageId: '<both@x>', subject: 'Both' })
     await world.send({ to: [one.address, two.address], raw })
@@ -168,7 +168,7 @@ onEachEngine('arriving mail', (engine) => {
     assert.notEqual(await thread(two, { inReplyTo: '<only@x>' }), only)
   })
 
-  test('makes a read thread unread, counts on, and moves it to the top of the list', async () => {
+  test('marks a read thread unread, continues its count, and moves it to the top of the list', async () => {
     const inbox = await world.inbox()
     const first = await thread(inbox, { id: '<a@x>', subject: 'Kept' })
     const second = await thread(inbox, { id: '<b@x>' })
@@ -205,7 +205,7 @@ onEachEngine('arriving mail', (engine) => {
     assert.deepEqual([(await list(true)).total, (await list(false)).total], [0, 2])
   })
 
-  test('of one thread arriving on many connections at once loses and doubles nothing', async () => {
+  test('of one thread arriving on many connections at once is neither lost nor stored twice', async () => {
     const inbox = await world.inbox()
     const first = await thread(inbox, { id: '<root@x>' })
     const senders = await Promise.all(Array.from({ length: 8 }, () => openSender(world.smtpPort)))

@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import type { Inbox, Mailroom } from '@mailroom/sdk'
+import { test } from 'node:test'
+import type { Inbox } from '@mailroom/sdk'
 import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 onEachEngine('threads', (engine) => {
   const world = opened(() => openWorld(engine))
-  let client: Mailroom
   let sent = 0
-  before(async () => {
-    client = world.client
-  })
+  const client = prepared(() => world.client)
 
-  /** A message to the inbox; its Message-ID. */
+  /** Delivers a message to the inbox and returns its Message-ID. */
   async function receive(inbox: Inbox, subject: string, inReplyTo?: string): Promise<string> {
     const messageId = `<m${++sent}@x.example>`
     const headers = inReplyTo === undefined ? [] : [`In-Reply-To: ${inReplyTo}`]
@@ -23,7 +20,7 @@ onEachEngine('threads', (engine) => {
   const threadsOf = async (inbox: Inbox, options = {}) =>
     (await client.threads.list(inbox.id, options).page()).data
 
-  test('a new thread is unread and says what it is', async () => {
+  test('a new thread is unread and has the subject and count of its message', async () => {
     const inbox = await world.inbox()
     await receive(inbox, 'First words')
     const [thread] = await threadsOf(inbox)
@@ -37,7 +34,7 @@ onEachEngine('threads', (engine) => {
     assert.deepEqual(await client.threads.get(thread.id), thread)
   })
 
-  test('a thread is marked read and unread again, and marking twice is one', async () => {
+  test('a thread is marked read and unread again, and marking twice is the same as once', async () => {
     const inbox = await world.inbox()
     await receive(inbox, 'To be read')
     const [thread] = await threadsOf(inbox)
@@ -52,7 +49,7 @@ onEachEngine('threads', (engine) => {
     }
   })
 
-  test('a list says who takes part, how the newest message begins and how much is unread', async () => {
+  test('a list shows participants, the beginning of the newest message and the unread count', async () => {
     const inbox = await world.inbox()
     assert.deepEqual([inbox.unreadThreads, inbox.lastMessageAt], [0, null])
     const html =
@@ -86,7 +83,7 @@ onEachEngine('threads', (engine) => {
     assert.deepEqual([shown?.unreadThreads, shown?.lastMessageAt], [0, answered?.lastMessageAt])
   })
 
-  test('isRead means the same as is_read, in the body and in the query', async () => {
+  test('isRead and is_read are the same parameter, in the body and in the query', async () => {
     const inbox = await world.inbox()
     await receive(inbox, 'Spelt anew')
     const [thread] = await threadsOf(inbox)
@@ -122,7 +119,7 @@ onEachEngine('threads', (engine) => {
     assert.equal((await client.threads.messages(id)).inboxId, inbox.id)
   })
 
-  test('a flag set by many at once is counted once', async () => {
+  test('a flag set by many requests at once is counted once', async () => {
     const inbox = await world.inbox()
     for (const subject of ['a', 'b', 'c']) await receive(inbox, subject)
     const threads = await threadsOf(inbox)
@@ -134,7 +131,7 @@ onEachEngine('threads', (engine) => {
     assert.equal((await client.threads.list(inbox.id, { is_read: false }).page()).total, 0)
   })
 
-  test('the filter gives read threads, unread ones, or all', async () => {
+  test('the filter selects read threads, unread ones, or all', async () => {
     const inbox = await world.inbox()
     for (const subject of ['one', 'two', 'three']) await receive(inbox, subject)
     const [three, two, one] = await threadsOf(inbox)
@@ -150,7 +147,7 @@ onEachEngine('threads', (engine) => {
     }
   })
 
-  test('new mail makes a read thread unread and puts it first', async () => {
+  test('new mail marks a read thread unread and puts it first', async () => {
     const inbox = await world.inbox()
     const root = await receive(inbox, 'old')
     await receive(inbox, 'newer')
@@ -181,7 +178,7 @@ onEachEngine('threads', (engine) => {
     assert.deepEqual(await threadsOf(inbox), [thread])
   })
 
-  test('the messages of a thread come oldest first, all of them or a part', async () => {
+  test('the messages of a thread are listed oldest first, all of them or a part', async () => {
     const inbox = await world.inbox()
     const ids = [await receive(inbox, 'long')]
     for (let count = 1; count < 7; count++) {
@@ -206,7 +203,7 @@ onEachEngine('threads', (engine) => {
     }
   })
 
-  test('a change of a thread is exactly a flag, and anything else changes nothing', async () => {
+  test('a change of a thread must be a flag, and anything else changes nothing', async () => {
     const inbox = await world.inbox()
     await receive(inbox, 'untouched')
     const [thread] = await threadsOf(inbox)
@@ -231,7 +228,7 @@ onEachEngine('threads', (engine) => {
     assert.deepEqual(await threadsOf(inbox), [thread])
   })
 
-  test('a message answers only within its own inbox', async () => {
+  test('a message is threaded only within its own inbox', async () => {
     const [one, other] = [await world.inbox(), await world.inbox()]
     const root = await receive(one, 'here')
     await receive(other, 'Re: here', root)

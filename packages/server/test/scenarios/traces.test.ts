@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
-import { type App, openApp } from '#app.ts'
+import { before, suite, test } from 'node:test'
 import { type Log, silentLog } from '#platform/log.ts'
 import { type CollectedSpan, type Collector, openCollector } from '#test/peers/collector.ts'
-import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
+import { openReceiver } from '#test/peers/receiver.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { openWorld, plainMail, testKey, type World } from '#test/world.ts'
+import { opened, openSecond, openWorld, plainMail, type World } from '#test/world.ts'
 
 const LIMIT = { timeout: 60_000 }
 const PRIVATE = { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
@@ -27,7 +23,7 @@ async function addWebhook(world: World, url: string): Promise<void> {
   assert.equal(made.status, 201)
 }
 
-/** The spans of a trace by name, once one of this name is among them that `holds`. */
+/** The spans of a trace by name, once there is one of this name for which `holds` is true. */
 function traceWith(
   collector: Collector,
   name: string,
@@ -41,7 +37,7 @@ function traceWith(
   })
 }
 
-/** Asserts that each goes on where the one before it left off. */
+/** Asserts that each continues where the previous one ended. */
 function assertChain(spans: Map<string, CollectedSpan>, names: string[]): void {
   for (const [index, name] of names.entries()) {
     const span = spans.get(name)
@@ -53,33 +49,15 @@ function assertChain(spans: Map<string, CollectedSpan>, names: string[]): void {
 }
 
 suite('traces of two processes on one database', () => {
-  let collector: Collector
-  let receiver: Receiver
-  let world: World
-  let second: App
-  let dataDir: string
-  before(async () => {
-    collector = await openCollector()
-    receiver = await openReceiver()
-    const env = {
-      ...PRIVATE,
-      MAILROOM_ROLES: 'http,smtp',
-      MAILROOM_OTLP_ENDPOINT: collector.endpoint,
-    }
-    world = await openWorld('postgres', { env })
-    dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
-    const roles = new Set(['delivery', 'webhooks'] as const)
-    const settings = { ...world.settings, dataDir, roles, metricsPort: 0 }
-    second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
-    await addWebhook(world, receiver.origin)
+  const collector = opened(() => openCollector())
+  const receiver = opened(() => openReceiver())
+  const world = opened(() => {
+    const roles = { MAILROOM_ROLES: 'http,smtp', MAILROOM_OTLP_ENDPOINT: collector.endpoint }
+    return openWorld('postgres', { env: { ...PRIVATE, ...roles } })
   })
-  after(async () => {
-    await second.close(1_000)
-    await world.close()
-    await receiver.close()
-    await collector.close()
-    await rm(dataDir, { recursive: true, force: true })
-  })
+  const roles = new Set(['delivery', 'webhooks'] as const)
+  const second = opened(() => openSecond(world, { roles, metricsPort: 0 }))
+  before(() => addWebhook(world, receiver.origin))
 
   test('a message is followed from its receipt to the webhook', LIMIT, async () => {
     const inbox = await world.inbox('traced')
@@ -116,7 +94,7 @@ suite('traces of two processes on one database', () => {
   })
 
   test(
-    'a request goes on with the trace of its caller, to the attempts to deliver',
+    'a request continues the trace of its caller, up to the attempts to deliver',
     LIMIT,
     async () => {
       const [from, to] = [await world.inbox(), await world.inbox()]
@@ -147,7 +125,7 @@ suite('traces of two processes on one database', () => {
     },
   )
 
-  test('a traceparent that is none begins a trace of its own', LIMIT, async () => {
+  test('an invalid traceparent begins a new trace', LIMIT, async () => {
     const zero = '0'.repeat(32)
     for (const traceparent of ['nonsense', `00-${zero}-${CALLER}-01`, `ff-${TRACE}-${CALLER}-01`]) {
       const path = `/v1/pods?limit=${traceparent.length}`
@@ -163,7 +141,7 @@ suite('traces of two processes on one database', () => {
     }
   })
 
-  test('a process without the API tells its health and figures on a port of its own', async () => {
+  test('a process without the API reports its health and figures on a port of its own', async () => {
     const at = `http://127.0.0.1:${second.service?.port}`
     assert.deepEqual(await (await fetch(`${at}/health`)).json(), { status: 'ok' })
     assert.deepEqual(await (await fetch(`${at}/ready`)).json(), { status: 'ready' })
@@ -175,72 +153,52 @@ suite('traces of two processes on one database', () => {
   })
 })
 
-test(
-  'of traces that are not sampled nothing is sent, and the receiver is told so',
-  LIMIT,
-  async () => {
-    const collector = await openCollector()
-    const receiver = await openReceiver()
-    const env = {
-      ...PRIVATE,
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
-      MAILROOM_TRACE_SHARE: '0',
-    }
-    const world = await openWorld('sqlite', { env })
-    try {
-      await addWebhook(world, receiver.origin)
-      const inbox = await world.inbox()
-      await world.send({ to: inbox.address, raw: plainMail({}) })
-      const { headers } = await receiver.waitFor(({ headers }) => headers.traceparent !== undefined)
-      assert.match(String(headers.traceparent), /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
-      await world.app.close(1_000)
-      assert.equal(collector.requests, 0)
-    } finally {
-      await world.close()
-      await receiver.close()
-      await collector.close()
-    }
-  },
-)
+test('traces that are not sampled send nothing, and tell the receiver so', LIMIT, async () => {
+  await using collector = await openCollector()
+  await using receiver = await openReceiver()
+  const env = {
+    ...PRIVATE,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+    MAILROOM_TRACE_SHARE: '0',
+  }
+  await using world = await openWorld('sqlite', { env })
+  await addWebhook(world, receiver.origin)
+  const inbox = await world.inbox()
+  await world.send({ to: inbox.address, raw: plainMail({}) })
+  const { headers } = await receiver.waitFor(({ headers }) => headers.traceparent !== undefined)
+  assert.match(String(headers.traceparent), /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
+  await world.app.close(1_000)
+  assert.equal(collector.requests, 0)
+})
 
-test('a collector that hangs or refuses costs no mail', LIMIT, async () => {
-  const collector = await openCollector()
+test('a collector that hangs or refuses loses no mail', LIMIT, async () => {
+  await using collector = await openCollector()
   const warnings: string[] = []
   const log: Log = { ...silentLog, warn: (_, text) => void warnings.push(text) }
   const env = { MAILROOM_OTLP_ENDPOINT: `${collector.endpoint}/` }
-  const world = await openWorld('sqlite', { env, log })
-  try {
-    collector.habit = 'refuse'
-    const inbox = await world.inbox()
-    assert.equal((await world.send({ to: inbox.address, raw: plainMail({}) })).code, 250)
-    await until(async () => warnings.some((text) => text.startsWith('traces were dropped')))
-    collector.habit = 'hang'
-    for (let count = 0; count < 5; count++) {
-      const messageId = `<m${count}@sender.example>`
-      const mail = { to: inbox.address, raw: plainMail({ messageId }) }
-      assert.equal((await world.send(mail)).code, 250)
-    }
-    await until(async () => collector.requests > 1)
-    await world.app.close(1_000)
-  } finally {
-    await world.close()
-    await collector.close()
+  await using world = await openWorld('sqlite', { env, log })
+  collector.habit = 'refuse'
+  const inbox = await world.inbox()
+  assert.equal((await world.send({ to: inbox.address, raw: plainMail({}) })).code, 250)
+  await until(async () => warnings.some((text) => text.startsWith('traces were dropped')))
+  collector.habit = 'hang'
+  for (let count = 0; count < 5; count++) {
+    const messageId = `<m${count}@sender.example>`
+    const mail = { to: inbox.address, raw: plainMail({ messageId }) }
+    assert.equal((await world.send(mail)).code, 250)
   }
+  await until(async () => collector.requests > 1)
+  await world.app.close(1_000)
 })
 
-test('without a collector nobody is told of a trace, and rows have none', LIMIT, async () => {
-  const receiver = await openReceiver()
-  const world = await openWorld('sqlite', { env: PRIVATE })
-  try {
-    await addWebhook(world, receiver.origin)
-    const inbox = await world.inbox()
-    await world.send({ to: inbox.address, raw: plainMail({}) })
-    const { headers } = await receiver.waitFor(({ body }) => body.includes('message.received'))
-    assert.equal(headers.traceparent, undefined)
-    const rows = await world.app.deps.db.read.selectFrom('events').select('trace_parent').execute()
-    assert.ok(rows.every((row) => row.trace_parent === null))
-  } finally {
-    await world.close()
-    await receiver.close()
-  }
+test('without a collector no trace is passed on, and rows have none', LIMIT, async () => {
+  await using receiver = await openReceiver()
+  await using world = await openWorld('sqlite', { env: PRIVATE })
+  await addWebhook(world, receiver.origin)
+  const inbox = await world.inbox()
+  await world.send({ to: inbox.address, raw: plainMail({}) })
+  const { headers } = await receiver.waitFor(({ body }) => body.includes('message.received'))
+  assert.equal(headers.traceparent, undefined)
+  const rows = await world.app.deps.db.read.selectFrom('events').select('trace_parent').execute()
+  assert.ok(rows.every((row) => row.trace_parent === null))
 })

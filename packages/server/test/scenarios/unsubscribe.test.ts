@@ -33,7 +33,7 @@ onEachEngine('unsubscribing', (engine) => {
   let recipients = 0
   const newRecipient = () => `bob${++recipients}@friend.example`
 
-  /** The path of the link on what is sent. */
+  /** The path of the link in the sent message. */
   async function linkOf(inbox: Inbox, to: string): Promise<string> {
     const { raw } = await arrived(world, await send(world, inbox, { to, unsubscribe: true }))
     const link = /^<(.*)>$/.exec(fieldOf(raw, 'list-unsubscribe') ?? '')?.[1] ?? ''
@@ -64,7 +64,7 @@ onEachEngine('unsubscribing', (engine) => {
     assert.match(signed, /list-unsubscribe-post\b/)
   })
 
-  test('is not offered unless it is asked for', async () => {
+  test('is offered only on request', async () => {
     const inbox = await world.inbox()
     for (const fields of [{}, { unsubscribe: false }]) {
       const { raw } = await arrived(world, await send(world, inbox, fields))
@@ -94,7 +94,7 @@ onEachEngine('unsubscribing', (engine) => {
     assert.equal(await outcomeOf(post('yes')), '400 bad_request')
   })
 
-  test('is offered to one recipient only, and a refusal says what is wrong and uses up nothing', async () => {
+  test('is offered to one recipient only, and a refusal gives the reason and uses up nothing', async () => {
     const inbox = await world.inbox()
     const [to, key] = [newRecipient(), randomUUID()]
     const refused = await refusalOf(
@@ -106,12 +106,12 @@ onEachEngine('unsubscribing', (engine) => {
       ['cc'],
     )
     assert.match(refused.message, /one recipient/)
-    // The key is still good, and one address under two spellings is one recipient.
+    // The key is still free, and one address in two spellings is one recipient.
     const sent = await send(world, inbox, { to, cc: [to.toUpperCase()], unsubscribe: true }, key)
     assert.equal((await arrived(world, sent)).recipients.length, 1)
   })
 
-  test('is refused for a reply that whoever copied the inbox would get as well', async () => {
+  test('is refused for a reply that also goes to people copied with the inbox', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ to: 'desk@friend.example', headers: [`Cc: ${inbox.address}`] })
     const { threadId } = await deliver(world, inbox, raw)
@@ -122,7 +122,7 @@ onEachEngine('unsubscribing', (engine) => {
     await send(world, inbox, { ...reply, to: 'ann@sender.example' })
   })
 
-  test('is part of what an Idempotency-Key stands for', async () => {
+  test('is part of the request that an Idempotency-Key stands for', async () => {
     const inbox = await world.inbox()
     const [to, key] = [newRecipient(), randomUUID()]
     const sent = await send(world, inbox, { to, unsubscribe: true }, key)
@@ -133,7 +133,7 @@ onEachEngine('unsubscribing', (engine) => {
     assert.equal((await send(world, inbox, { to }, plain)).id, first.id)
   })
 
-  test('takes a button on a page that changes nothing by itself', async () => {
+  test('needs a click on a page that changes nothing by itself', async () => {
     const to = newRecipient()
     const path = await linkOf(await world.inbox(), to)
     for (const method of ['GET', 'HEAD', 'GET']) {
@@ -149,7 +149,7 @@ onEachEngine('unsubscribing', (engine) => {
     await send(world, await world.inbox(), { to })
   })
 
-  test('keeps its pages to whoever has the link, without a script or a request elsewhere', async () => {
+  test('has pages only for the holder of the link, without scripts or requests elsewhere', async () => {
     const path = await linkOf(await world.inbox(), newRecipient())
     const accept = { accept: 'text/html' }
     for (const [asked, init, status] of [
@@ -174,7 +174,7 @@ onEachEngine('unsubscribing', (engine) => {
     }
   })
 
-  test('is done by a POST of any kind, once and for all inboxes of the account', async () => {
+  test('accepts a POST of any kind, once and for all inboxes of the account', async () => {
     const inbox = await world.inbox()
     const form = new FormData()
     form.set('List-Unsubscribe', 'One-Click')
@@ -207,7 +207,7 @@ onEachEngine('unsubscribing', (engine) => {
     }
   })
 
-  test('at once from many places makes one entry', async () => {
+  test('in concurrent requests makes one suppression', async () => {
     const to = newRecipient()
     const path = await linkOf(await world.inbox(), to)
     const before = (await world.client.suppressions.list().page()).total
@@ -218,7 +218,7 @@ onEachEngine('unsubscribing', (engine) => {
     assert.equal((await world.client.suppressions.list().page()).total, before + 1)
   })
 
-  test('leaves an address alone that is on the list for another reason', async () => {
+  test('leaves an existing suppression unchanged', async () => {
     const to = newRecipient()
     const path = await linkOf(await world.inbox(), to)
     const entry = await world.client.suppressions.create({ address: to })
@@ -226,7 +226,7 @@ onEachEngine('unsubscribing', (engine) => {
     assert.deepEqual(await suppressionOf(to), entry)
   })
 
-  test('concerns the account that sent the message, and no other', async () => {
+  test('affects only the account that sent the message', async () => {
     const to = newRecipient()
     const other = await world.newAccount()
     const theirs = await other.client.inboxes.create()
@@ -236,7 +236,7 @@ onEachEngine('unsubscribing', (engine) => {
     await send(other, theirs, { to })
   })
 
-  test('works after the inbox is gone, and years later', async () => {
+  test('works after the inbox is deleted, and years later', async () => {
     const inbox = await world.inbox()
     const to = newRecipient()
     const path = await linkOf(inbox, to)
@@ -245,7 +245,7 @@ onEachEngine('unsubscribing', (engine) => {
     assert.equal((await suppressionOf(to))?.type, 'unsub')
   })
 
-  test('is not done with a link that the service did not make', async () => {
+  test('fails with a link that the service did not make', async () => {
     const to = newRecipient()
     const path = await linkOf(await world.inbox(), to)
     const last = path.at(-1) === 'A' ? 'B' : 'A'
@@ -270,7 +270,7 @@ onEachEngine('unsubscribing', (engine) => {
     assert.equal(await outcomeOf(ask('/unsubscribe/')), '404 not_found')
   })
 
-  test('shows an address as text, whatever it holds', async () => {
+  test('shows an address as text, whatever it contains', async () => {
     const inbox = await world.inbox()
     const to = "bob&'amp{}@friend.example"
     const link = await linkOf(inbox, to)
@@ -280,7 +280,7 @@ onEachEngine('unsubscribing', (engine) => {
     }
   })
 
-  test('marks mail between inboxes as that of a list', async () => {
+  test('marks mail between inboxes as list mail', async () => {
     const [inbox, other] = [await world.inbox(), await world.inbox()]
     const { id: after } = await deliver(world, other, plainMail({ to: other.address }))
     await send(world, inbox, { to: other.address, unsubscribe: true })
@@ -288,7 +288,7 @@ onEachEngine('unsubscribing', (engine) => {
     assert.equal(message?.automaticReason, 'list')
   })
 
-  test('is written in no log', async () => {
+  test('appears in no log', async () => {
     const path = await linkOf(await world.inbox(), newRecipient())
     await ask(`${path}x`)
     assert.ok(tokens.length > 10 && log.length > 0)
@@ -299,7 +299,7 @@ onEachEngine('unsubscribing', (engine) => {
     for (const token of tokens) assert.ok(!metrics.includes(token))
   })
 
-  test('is bounded for each client, and open again a minute later', async () => {
+  test('is limited for each client, and possible again a minute later', async () => {
     const path = await linkOf(await world.inbox(), newRecipient())
     const statuses = new Set<number>()
     let refused: Response | null = null

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
-import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
+import { openDns, type Zone } from '#test/peers/dns.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const FRIEND = 'ann@friend.example'
 
-/** Mail of friend.example comes from this machine, that of far.example does not. */
+/** The machine of the tests may send mail of friend.example, but not of far.example. */
 const ZONE: Zone = {
   'friend.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
   'far.example': { TXT: ['v=spf1 ip4:192.0.2.1 -all'] },
@@ -16,18 +16,10 @@ const ZONE: Zone = {
 }
 
 onEachEngine('verified senders', (engine) => {
-  let world: World
-  let dns: Dns
-  before(async () => {
-    dns = await openDns(ZONE)
-    world = await openWorld(engine, { env: { MAILROOM_DNS_SERVERS: dns.server } })
-  })
-  after(async () => {
-    await world.close()
-    await dns.close()
-  })
+  const dns = opened(() => openDns(ZONE))
+  const world = opened(() => openWorld(engine, { env: { MAILROOM_DNS_SERVERS: dns.server } }))
 
-  /** An account that lets in only whom a rule allows, with an inbox. */
+  /** An account that allows only listed senders, with an inbox. */
   async function closed() {
     const { client } = await world.newAccount()
     await client.account.update({ filterMode: 'allowlist' })
@@ -43,7 +35,7 @@ onEachEngine('verified senders', (engine) => {
     (await client.quarantine.list().page()).total,
   ]
 
-  test('an allow rule lets in mail that its domain vouches for, and no other that bears its name', async () => {
+  test('an allow rule admits authenticated mail of its domain, and no other mail with its name', async () => {
     const { client, inbox } = await closed()
     await client.senderRules.create({ type: 'allow', value: 'friend.example' })
     await send(inbox, FRIEND, `Ann <${FRIEND}>`)
@@ -59,7 +51,7 @@ onEachEngine('verified senders', (engine) => {
     }
   })
 
-  test('what is released keeps what was known of its sender when it came', async () => {
+  test('a released message keeps the authentication of its arrival', async () => {
     const { client, inbox } = await closed()
     await send(inbox, FRIEND, FRIEND)
     const [kept] = (await client.quarantine.list().page()).data
@@ -70,7 +62,7 @@ onEachEngine('verified senders', (engine) => {
     assert.equal(dns.asked.length, asked)
   })
 
-  test('a rule that asks for no proof lets in whoever bears the name', async () => {
+  test('a rule without a required proof admits any mail with the name', async () => {
     const { client, inbox } = await closed()
     const value = FRIEND
     await client.senderRules.create({ type: 'allow', value, requireVerified: false })
@@ -81,7 +73,7 @@ onEachEngine('verified senders', (engine) => {
     assert.deepEqual(await counts(client, inbox), [1, 1])
   })
 
-  test('two From fields are never a proof, whichever of them is allowed', async () => {
+  test('a message with two From fields is never verified, whichever of them is allowed', async () => {
     const { client, inbox } = await closed()
     await client.senderRules.create({ type: 'allow', value: 'friend.example' })
     await send(inbox, FRIEND, FRIEND, ['From: eve@far.example'])
@@ -90,7 +82,7 @@ onEachEngine('verified senders', (engine) => {
     assert.deepEqual(await counts(client, inbox), [0, 3])
   })
 
-  test('DNS that does not answer is no proof: the mail waits in quarantine and says why', async () => {
+  test('without an answer of DNS a sender is not verified: the mail waits in quarantine with the reason', async () => {
     const { client, inbox } = await closed()
     await client.senderRules.create({ type: 'allow', value: 'slow.example' })
     await send(inbox, 'ann@slow.example', 'ann@slow.example')
@@ -114,7 +106,7 @@ onEachEngine('verified senders', (engine) => {
     assert.deepEqual(await counts(client, inbox), [1, 1])
   })
 
-  test('a block holds for the verified as well', async () => {
+  test('a block applies to verified senders, too', async () => {
     const { client } = await world.newAccount()
     const inbox = await client.inboxes.create()
     await client.senderRules.create({ type: 'allow', value: 'friend.example' })

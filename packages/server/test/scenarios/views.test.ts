@@ -1,28 +1,20 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { readFences } from '@mailroom/mail-reading/test/view/viewed.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { openExtractions } from '#mailbox/extractions.ts'
-import { type Dns, openDns } from '#test/peers/dns.ts'
+import { openDns } from '#test/peers/dns.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { countOutcomes, refusal } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const FRIEND = 'ann@friend.example'
 const HTML = ['MIME-Version: 1.0', 'Content-Type: text/html; charset=utf-8']
 
 onEachEngine('views', (engine) => {
-  let world: World
-  let dns: Dns
-  before(async () => {
-    dns = await openDns({ 'friend.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] } })
-    world = await openWorld(engine, { env: { MAILROOM_DNS_SERVERS: dns.server } })
-  })
-  after(async () => {
-    await world.close()
-    await dns.close()
-  })
+  const dns = opened(() => openDns({ 'friend.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] } }))
+  const world = opened(() => openWorld(engine, { env: { MAILROOM_DNS_SERVERS: dns.server } }))
 
   const mail = (inbox: Inbox, from: string, fields: Parameters<typeof plainMail>[0] = {}) =>
     deliver(world, inbox, plainMail({ from, ...fields }), from)
@@ -31,7 +23,7 @@ onEachEngine('views', (engine) => {
     return { text, ...readFences(text) }
   }
 
-  test('a message is Markdown within marks, with what the service knows outside of them', async () => {
+  test("a message is Markdown within marks, with the service's own information outside", async () => {
     const inbox = await world.inbox()
     const body = '<h1>Hello</h1><p>world</p><p style="display:none">unseen</p>'
     const message = await mail(inbox, 'eve@far.example', { headers: HTML, body })
@@ -54,7 +46,7 @@ onEachEngine('views', (engine) => {
     assert.ok(outside.includes('/v1/messages/{id}/raw'))
   })
 
-  test('tells a sender who is proven from one who is not', async () => {
+  test('distinguishes a verified sender from an unverified one', async () => {
     const inbox = await world.inbox()
     const friend = await viewOf((await mail(inbox, FRIEND)).id)
     assert.match(friend.outside, /verified: the mail is authenticated for friend\.example/)
@@ -63,7 +55,7 @@ onEachEngine('views', (engine) => {
     assert.match(stranger.outside, /UNVERIFIED/)
   })
 
-  test('tells the first message of an address from later ones, by inbox', async () => {
+  test('distinguishes the first message of an address from later ones, by inbox', async () => {
     const [inbox, other] = [await world.inbox(), await world.inbox()]
     const first = await mail(inbox, FRIEND)
     const second = await mail(inbox, 'ANN@Friend.example')
@@ -74,7 +66,7 @@ onEachEngine('views', (engine) => {
     assert.match((await viewOf(first.id)).outside, /first contact/)
   })
 
-  test('of a thread has its messages in order, each within marks of its own', async () => {
+  test('of a thread has its messages in order, each within its own marks', async () => {
     const inbox = await world.inbox()
     const first = await mail(inbox, FRIEND, { messageId: '<one@friend.example>', body: 'FIRST' })
     await world.client.inboxes.reply(inbox.id, first, { body: 'ANSWER' })
@@ -94,7 +86,7 @@ onEachEngine('views', (engine) => {
     assert.equal(view.totalChars, inside.join('').length)
   })
 
-  test('quoted history is folded where the thread has it, and shown otherwise or when asked for', async () => {
+  test('quoted history is folded if the thread holds it, and shown otherwise or on request', async () => {
     const inbox = await world.inbox()
     const body = 'Here.\r\n\r\nOn Mon, 2 Nov 2026, Cy wrote:\r\n> The plan\r\n> is new.\r\n'
     const fresh = await mail(inbox, FRIEND, { messageId: '<fresh@friend.example>', body })
@@ -124,7 +116,7 @@ onEachEngine('views', (engine) => {
     assert.equal(refused.status, 400)
   })
 
-  test('comes in pages that together are the whole, and a number drawn for each', async () => {
+  test('has pages that together are the whole, and a random number for each', async () => {
     const inbox = await world.inbox()
     const body = Array.from({ length: 400 }, (_, line) => `Line ${line} of it.`).join('\r\n')
     const message = await mail(inbox, FRIEND, { messageId: '<long@friend.example>', body })
@@ -148,7 +140,7 @@ onEachEngine('views', (engine) => {
     assert.ok(pages > 5)
   })
 
-  test('has long links whole when they are asked for', async () => {
+  test('has full long links on request', async () => {
     const inbox = await world.inbox()
     const url = `https://a.example/${'x'.repeat(200)}`
     const message = await mail(inbox, FRIEND, { body: url })
@@ -192,7 +184,7 @@ onEachEngine('views', (engine) => {
     assert.match(outside, /The oldest 50 are not in this view/)
   })
 
-  test('is for the account alone, and of what is there', async () => {
+  test('is only for the account, and only of existing mail', async () => {
     const inbox = await world.inbox()
     const message = await mail(inbox, FRIEND)
     const { client } = await world.newAccount()
@@ -207,7 +199,7 @@ onEachEngine('views', (engine) => {
     assert.equal(await refusal(world.client.messages.view(message.id)), '404 not_found')
   })
 
-  test('is refused for parameters out of bounds', async () => {
+  test('is refused for parameters out of range', async () => {
     const message = await mail(await world.inbox(), FRIEND)
     for (const query of [
       'max_chars=499',
@@ -238,10 +230,10 @@ Or open https://harbor.example/verify?t=a1b2&utm_source=mail
 Unsubscribe: https://harbor.example/unsubscribe/1
 `.replaceAll('\n', '\r\n')
 
-onEachEngine('what is found in a message', (engine) => {
+onEachEngine('the findings in a message', (engine) => {
   const world = opened(() => openWorld(engine))
 
-  test('is the same wherever the message is told', async () => {
+  test('are the same in every answer that holds them', async () => {
     const inbox = await world.inbox()
     const message = await deliver(world, inbox, plainMail({ to: inbox.address, body: BODY }))
     assert.deepEqual(message.extracted, EXTRACTED)
@@ -256,7 +248,7 @@ onEachEngine('what is found in a message', (engine) => {
     )
   })
 
-  test('of a body that lists read apart and events cut is the same as well', async () => {
+  test('are the same for a body that lists read separately and events cut', async () => {
     const inbox = await world.inbox()
     const html = `<p>Your verification code is 482 913.</p>${'<p>More to read.</p>\r\n'.repeat(20_000)}`
     const headers = ['Content-Type: text/html; charset=utf-8']
@@ -267,7 +259,7 @@ onEachEngine('what is found in a message', (engine) => {
       ['482 913'],
     )
     await untilReadable(world)
-    // As another process tells it, which has not read the message before.
+    // As in another process, which has not read the message before.
     world.app.deps.extractions = openExtractions()
     const { data } = await world.client.events.list({ inbox_id: inbox.id }).page()
     assert.equal(data[0]?.message?.truncated, true)
@@ -275,7 +267,7 @@ onEachEngine('what is found in a message', (engine) => {
     assert.deepEqual(data[0]?.message?.extracted, extracted)
   })
 
-  test('is nothing on what was sent', async () => {
+  test('are absent for sent mail', async () => {
     const inbox = await world.inbox()
     const { messageId } = await world.client.inboxes.send(inbox.id, {
       to: 'ann@client.example',
@@ -294,7 +286,7 @@ const inbound = (id: string, bodyText = 'Your verification code is 482913.') => 
   bodyHtml: '',
 })
 
-test('what was found lately is at hand, and what was asked for longest ago is forgotten first', async () => {
+test('stay cached while recent, and the one requested longest ago is dropped first', async () => {
   const extractions = openExtractions(1_200)
   const first = await extractions.of(inbound('msg_1'))
   const second = await extractions.of(inbound('msg_2'))
@@ -304,7 +296,7 @@ test('what was found lately is at hand, and what was asked for longest ago is fo
   assert.notEqual(await extractions.of(inbound('msg_2')), second)
 })
 
-test('a message too large to be kept is told all the same', async () => {
+test('are computed even for a message too large for the cache', async () => {
   const extractions = openExtractions(10)
   const first = await extractions.of(inbound('msg_1'))
   assert.equal(first?.codes.length, 1)

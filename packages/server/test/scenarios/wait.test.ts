@@ -13,7 +13,7 @@ type Found = { message: { id: string; subject: string; threadId: string } | null
 onEachEngine('the wait for a message', (engine) => {
   const world = opened(() => openWorld(engine))
 
-  /** What `start` gives, once its wait has begun. */
+  /** The result of `start`, after its wait has begun. */
   async function waiting<Value>(start: () => Value): Promise<Value> {
     const listeners = watchListeners(world)
     const value = start()
@@ -34,7 +34,7 @@ onEachEngine('the wait for a message', (engine) => {
     assert.equal((await world.send({ to: inbox.address, raw: plainMail(fields) })).code, 250)
   }
 
-  test('is answered at once by what comes, as the API shows it', async () => {
+  test('is answered at once with a message that arrives, as the API shows it', async () => {
     const inbox = await world.inbox()
     await deliver(inbox, 'before')
     const found = await waiting(() => ({ message: wait(inbox) }))
@@ -49,7 +49,7 @@ onEachEngine('the wait for a message', (engine) => {
     assert.deepEqual(plain(message), plain(shown))
   })
 
-  test('is answered by null at its limit', async () => {
+  test('is answered with null at its limit', async () => {
     const inbox = await world.inbox()
     await deliver(inbox, 'before')
     const startMs = performance.now()
@@ -58,7 +58,7 @@ onEachEngine('the wait for a message', (engine) => {
     assert.ok(tookMs > 990 && tookMs < 20_000, String(tookMs))
   })
 
-  test('is answered by what came after a message or an event already', async () => {
+  test('is answered with a message after a given message or event, if it exists already', async () => {
     const inbox = await world.inbox()
     await deliver(inbox, 'one')
     await deliver(inbox, 'two')
@@ -71,7 +71,7 @@ onEachEngine('the wait for a message', (engine) => {
     }
   })
 
-  test('passes over what does not match', async () => {
+  test('ignores messages that do not match', async () => {
     const inbox = await world.inbox()
     const query = '?from=Bob@Elsewhere.example&subject=CODE'
     const found = await waiting(() => ({ message: wait(inbox, query) }))
@@ -94,7 +94,7 @@ onEachEngine('the wait for a message', (engine) => {
     assert.equal((await other.message)?.subject, 'Re: Your code')
   })
 
-  test('refuses what is out of range or unknown', async () => {
+  test('refuses unknown and out-of-range parameters', async () => {
     const inbox = await world.inbox()
     const theirs = await (await world.newAccount()).client.inboxes.create()
     const queries = ['0', '61', '-1', '1.5', 'x', '', '1e1', '30s'].map(
@@ -116,7 +116,7 @@ onEachEngine('the wait for a message', (engine) => {
     assert.ok(performance.now() - startMs < 30_000)
   })
 
-  test('misses nothing that comes while it begins', async () => {
+  test('misses nothing that arrives while it begins', async () => {
     const inbox = await world.inbox()
     await deliver(inbox, 'start')
     let after = (await world.client.messages.list(inbox.id).page()).data[0]?.id
@@ -129,7 +129,7 @@ onEachEngine('the wait for a message', (engine) => {
     }
   })
 
-  test('is let go when the client hangs up', async () => {
+  test('ends when the client disconnects', async () => {
     const inbox = await world.inbox()
     const listeners = watchListeners(world)
     const socket = connect(Number(new URL(world.baseUrl).port), '127.0.0.1')
@@ -154,7 +154,7 @@ onEachEngine('the wait for a message', (engine) => {
     assert.equal(await found.outcome, '401 unauthorized')
   })
 
-  test('is done by a thousand at once without asking the database for it', async () => {
+  test('serves a thousand clients at once without database queries', async () => {
     const [inbox, other] = [await world.inbox(), await world.inbox()]
     const reads = countReads(world)
     const alone = await reads.during(2_000)
@@ -164,7 +164,7 @@ onEachEngine('the wait for a message', (engine) => {
     )
     await listeners.reach(1_000)
     const together = await reads.during(2_000)
-    // All of them look at the log together, once a second: each for itself would be thousands.
+    // All of them read the log together, once a second: separate reads would be thousands.
     assert.ok(together - alone <= 200, `${together} ${alone}`)
     const before = reads.count()
     await deliver(inbox, 'for all')

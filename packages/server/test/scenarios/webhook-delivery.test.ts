@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, afterEach, before, test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { Mailroom } from '@mailroom/sdk'
 import { openApp } from '#app.ts'
 import { silentLog } from '#platform/log.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import { findFreePorts } from '#test/peers/free-port.ts'
 import { openReceiver, type Received, type Receiver } from '#test/peers/receiver.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, testKey, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, testKey } from '#test/world.ts'
 import { WEBHOOK_TESTS_MAX } from '#webhooks/test-webhook.ts'
 
 const LIMIT = { timeout: 120_000 }
 const HOUR_MS = 60 * MINUTE_MS
-/** Waits between attempts, as the contract tells them. */
+/** Waits between attempts, from the contract. */
 const WAITS_MS = [
   MINUTE_MS / 2,
   MINUTE_MS,
@@ -83,7 +84,7 @@ onEachEngine('webhooks', (engine) => {
     call<Made>('POST', '/v1/webhooks', { url: `${receiver.origin}/hook`, ...fields })
   const deliveriesOf = async ({ id }: Made) =>
     (await call<{ data: Shown[] }>('GET', `/v1/webhooks/${id}/deliveries`)).data
-  /** The list as soon as the newest delivery is so. */
+  /** Polls the list until its newest delivery has this state. */
   const until = async (webhook: Made, isMet: (newest: Shown) => boolean): Promise<Shown> => {
     for (;;) {
       const [newest] = await deliveriesOf(webhook)
@@ -91,7 +92,7 @@ onEachEngine('webhooks', (engine) => {
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
   }
-  /** So many attempts are over, and another is to come. */
+  /** Waits until this many attempts are over, with another to come. */
   const untilPutOff = (webhook: Made, attempts: number) =>
     until(
       webhook,
@@ -100,15 +101,11 @@ onEachEngine('webhooks', (engine) => {
         Date.parse(newest.nextAttemptAt ?? '') > world.clock.now() + 10_000,
     )
   const withReceiver = async (run: (receiver: Receiver) => Promise<void>) => {
-    const receiver = await openReceiver()
-    try {
-      await run(receiver)
-    } finally {
-      await receiver.close()
-    }
+    await using receiver = await openReceiver()
+    await run(receiver)
   }
 
-  test('an event is posted once, signed, and its outcome told', LIMIT, async () => {
+  test('an event is posted once, signed, and its outcome is shown', LIMIT, async () => {
     await withReceiver(async (receiver) => {
       const inbox = await world.inbox()
       const webhook = await make(receiver)
@@ -139,7 +136,7 @@ onEachEngine('webhooks', (engine) => {
   })
 
   test(
-    'a webhook that fails is tried by the schedule, then by hand, with one event id',
+    'a failed delivery is retried on schedule, then by hand, with one event id',
     LIMIT,
     async () => {
       await withReceiver(async (receiver) => {
@@ -177,7 +174,7 @@ onEachEngine('webhooks', (engine) => {
     },
   )
 
-  test('a webhook that fails says so, until it succeeds', LIMIT, async () => {
+  test('a failing webhook says so, until it succeeds', LIMIT, async () => {
     await withReceiver(async (receiver) => {
       const inbox = await world.inbox()
       receiver.answer = { status: 503, body: 'not now' }
@@ -207,7 +204,7 @@ onEachEngine('webhooks', (engine) => {
   })
 
   test(
-    'five days of nothing but failures disable a webhook, and the others hear of it',
+    'five days of only failures disable a webhook, and the other webhooks are notified',
     LIMIT,
     async () => {
       await withReceiver(async (receiver) => {
@@ -242,7 +239,7 @@ onEachEngine('webhooks', (engine) => {
     },
   )
 
-  test('endpoints that hang delay no other', LIMIT, async (t) => {
+  test('endpoints that hang delay no others', LIMIT, async (t) => {
     await withReceiver(async (hanging) => {
       await withReceiver(async (good) => {
         const inbox = await world.inbox()
@@ -261,7 +258,7 @@ onEachEngine('webhooks', (engine) => {
         await hanging.waitForCount(1)
         const besideMs = await measure()
         t.diagnostic(`${Math.round(aloneMs)} ms alone, then ${Math.round(besideMs)} ms`)
-        // They are given up after fifteen seconds.
+        // They time out after fifteen seconds.
         assert.ok(besideMs - aloneMs < 12_000, `${aloneMs} ms, then ${besideMs} ms`)
       })
     })
@@ -270,16 +267,12 @@ onEachEngine('webhooks', (engine) => {
 
 const ENV = { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
 
-onEachEngine('bounds of webhooks', (engine) => {
-  let world: World
-  let receiver: Receiver
-  before(async () => {
-    world = await openWorld(engine, { env: ENV })
-    receiver = await openReceiver()
-  })
-  after(async () => {
-    await receiver.close()
-    await world.close()
+onEachEngine('limits of webhooks', (engine) => {
+  const world = opened(() => openWorld(engine, { env: ENV }))
+  // It restarts on its port, which the system must not give to a connection meanwhile.
+  const receiver = opened(async () => {
+    const [port = 0] = await findFreePorts(1)
+    return openReceiver({ port })
   })
 
   const make = (name: string) => world.client.webhooks.create({ url: `${receiver.origin}/${name}` })
@@ -287,7 +280,7 @@ onEachEngine('bounds of webhooks', (engine) => {
   const requestsTo = (name: string) =>
     receiver.requests.filter(({ path }) => path === `/${name}`).length
 
-  test('a retry to a disabled webhook is refused and leaves its delivery as it was', async () => {
+  test('a retry on a disabled webhook is refused and does not change its delivery', async () => {
     const { client } = world
     const inbox = await world.inbox()
     receiver.answer = { status: 200, body: 'taken' }
@@ -309,7 +302,7 @@ onEachEngine('bounds of webhooks', (engine) => {
     await client.webhooks.delete(webhook.id)
   })
 
-  test('a webhook is tested once at a time, and others meanwhile', async () => {
+  test('a webhook has one test at a time, and others are tested meanwhile', async () => {
     const [one, other] = [await make('one'), await make('other')]
     receiver.answer = ({ path }) => (path === '/one' ? 'hang' : {})
     const first = testRaw(one.id)
@@ -351,7 +344,7 @@ onEachEngine('bounds of webhooks', (engine) => {
     for (const { id } of webhooks) await world.client.webhooks.delete(id)
   })
 
-  test('an answer that breaks off is shown as far as it came', async () => {
+  test('an interrupted response is shown as far as it arrived', async () => {
     const webhook = await make('broken')
     receiver.answer = 'reset-in-body'
     assert.equal(await refusal(world.client.webhooks.test(webhook.id)), '502 webhook_failed')
@@ -363,7 +356,7 @@ onEachEngine('bounds of webhooks', (engine) => {
     await world.client.webhooks.delete(webhook.id)
   })
 
-  test('what to do about a pod that is none is true of webhooks too', async () => {
+  test('the advice for an unknown pod mentions webhooks', async () => {
     const request = world.client.webhooks.create({ url: receiver.origin, podIds: ['pod_x'] })
     const { code, fix } = await refusalOf(request)
     assert.equal(code, 'invalid_pod')
@@ -372,42 +365,37 @@ onEachEngine('bounds of webhooks', (engine) => {
 })
 
 onEachEngine('a service that ends during a test of a webhook', (engine) => {
-  test('says so to who waits for it, and its next life does not post it again', async () => {
-    const world = await openWorld(engine, { env: ENV })
-    const receiver = await openReceiver()
+  test('reports it to the client, and does not post the test again after its next start', async () => {
+    await using world = await openWorld(engine, { env: ENV })
+    await using receiver = await openReceiver()
+    receiver.answer = 'hang'
+    const { id } = await world.client.webhooks.create({ url: receiver.origin })
+    const waiting = refusal(world.client.webhooks.test(id))
+    await receiver.waitForCount(1)
+    await world.app.close(2_000)
+    assert.equal(await waiting, '503 service_unavailable')
+    receiver.answer = {}
+    const { clock, settings } = world
+    const next = await openApp(settings, { log: silentLog, clock, makeKey: testKey })
     try {
-      receiver.answer = 'hang'
-      const { id } = await world.client.webhooks.create({ url: receiver.origin })
-      const waiting = refusal(world.client.webhooks.test(id))
-      await receiver.waitForCount(1)
-      await world.app.close(2_000)
-      assert.equal(await waiting, '503 service_unavailable')
-      receiver.answer = {}
-      const { clock, settings } = world
-      const next = await openApp(settings, { log: silentLog, clock, makeKey: testKey })
-      try {
-        const client = new Mailroom({
-          baseUrl: next.http?.address ?? '',
-          apiKey: world.key,
-          maxRetries: 0,
-        })
-        const [delivery] = (await client.webhooks.deliveries(id).page()).data
-        assert.deepEqual(
-          [delivery?.status, delivery?.error, delivery?.nextAttemptAt],
-          ['failed', 'internal_error', null],
-        )
-        // What is told now has had its turn after whatever waited.
-        assert.equal((await client.webhooks.test(id)).ok, true)
-        clock.advance(24 * 60 * 60_000)
-        next.deps.wakeWebhooks()
-        assert.equal((await client.webhooks.deliveries(id).page()).total, 2)
-        assert.equal(receiver.requests.length, 2)
-      } finally {
-        await next.close(0)
-      }
+      const client = new Mailroom({
+        baseUrl: next.http?.address ?? '',
+        apiKey: world.key,
+        maxRetries: 0,
+      })
+      const [delivery] = (await client.webhooks.deliveries(id).page()).data
+      assert.deepEqual(
+        [delivery?.status, delivery?.error, delivery?.nextAttemptAt],
+        ['failed', 'internal_error', null],
+      )
+      // A new delivery would come after any that still waited.
+      assert.equal((await client.webhooks.test(id)).ok, true)
+      clock.advance(24 * 60 * 60_000)
+      next.deps.wakeWebhooks()
+      assert.equal((await client.webhooks.deliveries(id).page()).total, 2)
+      assert.equal(receiver.requests.length, 2)
     } finally {
-      await receiver.close()
-      await world.close()
+      await next.close(0)
     }
   })
 })

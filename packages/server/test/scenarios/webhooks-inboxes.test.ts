@@ -1,31 +1,20 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, before, test } from 'node:test'
-import type { Mailroom } from '@mailroom/sdk'
-import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
+import { test } from 'node:test'
+import { openReceiver } from '#test/peers/receiver.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { rowsHolding } from '#test/scenarios/stored-content.ts'
-import { type Account, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
 
 onEachEngine('webhooks of inboxes', (engine) => {
-  let world: World
-  let receiver: Receiver
-  let account: Account
-  let client: Mailroom
-  before(async () => {
-    const env = { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
-    world = await openWorld(engine, { env })
-    receiver = await openReceiver()
-    account = await world.newAccount()
-    client = account.client
-  })
-  after(async () => {
-    await receiver.close()
-    await world.close()
-  })
+  const env = { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
+  const world = opened(() => openWorld(engine, { env }))
+  const receiver = opened(() => openReceiver())
+  const account = prepared(() => world.newAccount())
+  const client = prepared(() => account.client)
 
   const webhookOf = async (inboxId: string) => {
     const all = (await client.webhooks.list({ limit: 100 }).page()).data
@@ -34,7 +23,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     return found ?? null
   }
 
-  test('are made with the inbox, whose secret is in that answer alone', async () => {
+  test('are created with the inbox, whose secret is only in that answer', async () => {
     const webhookUrl = `${receiver.origin}/made`
     const { webhookSecret = '', ...inbox } = await client.inboxes.create({ webhookUrl })
     assert.match(webhookSecret, SECRET)
@@ -61,7 +50,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     assert.equal(await webhookOf(plain.id), null)
   })
 
-  test('tell of their inbox alone, signed with its secret', async () => {
+  test('deliver events of only their inbox, signed with its secret', async () => {
     const webhookUrl = `${receiver.origin}/told`
     const { webhookSecret = '', ...inbox } = await client.inboxes.create({ webhookUrl })
     const other = await client.inboxes.create()
@@ -76,7 +65,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     assert.equal(receiver.requests.filter(({ path }) => path === '/told').length, 1)
   })
 
-  test('change their URL and keep their secret, and are removed by null', async () => {
+  test('keep their secret when their URL changes, and are removed by null', async () => {
     const { id } = await client.inboxes.create({ displayName: 'Ann' })
     const [one, two] = ['https://one.example/', 'https://two.example/']
     const first = await client.inboxes.update(id, { webhookUrl: one })
@@ -110,7 +99,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     assert.notEqual(again.webhookSecret, first.webhookSecret)
   })
 
-  test('are one, whose secret is told once, however often they are made at once', async () => {
+  test('are created once by concurrent requests, which show one secret', async () => {
     const { id } = await client.inboxes.create()
     const urls = Array.from({ length: 8 }, (_, index) => `https://host${index}.example/`)
     const answers = await Promise.all(
@@ -121,7 +110,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     assert.equal((await client.inboxes.get(id)).webhookUrl, (await webhookOf(id))?.url)
   })
 
-  test('go on when they are given a URL after they were disabled', async () => {
+  test('are enabled again when they are given a URL', async () => {
     const webhookUrl = 'https://one.example/'
     const { id } = await client.inboxes.create({ webhookUrl })
     const webhook = await webhookOf(id)
@@ -133,7 +122,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     assert.deepEqual(await webhookOf(id), webhook)
   })
 
-  test('are webhooks like others, but for the inbox that they tell of', async () => {
+  test('are ordinary webhooks, but for the fixed inbox', async () => {
     const { id } = await client.inboxes.create({ webhookUrl: 'https://one.example/' })
     const other = await client.inboxes.create()
     const webhook = await webhookOf(id)
@@ -190,7 +179,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     receiver.answer = {}
   })
 
-  test('are missed where there is none', async () => {
+  test('are not found where there is none', async () => {
     const { id } = await client.inboxes.create()
     const stranger = await world.newAccount()
     const requests = [
@@ -234,7 +223,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     assert.equal((await free.client.webhooks.list().page()).total, 3)
   })
 
-  test('go with their inbox, and with them what they delivered', async () => {
+  test('are deleted with their inbox, along with their deliveries', async () => {
     const webhookUrl = `${receiver.origin}/gone`
     const inbox = await client.inboxes.create({ webhookUrl })
     const webhook = await webhookOf(inbox.id)

@@ -7,7 +7,7 @@ import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { filesHolding, rowsHolding } from '#test/scenarios/stored-content.ts'
-import { type Account, onEachEngine, openWorld, type World } from '#test/world.ts'
+import { type Account, onEachEngine, opened, openWorld, type World } from '#test/world.ts'
 import { findWebhook, WEBHOOKS_PER_ACCOUNT_MAX } from '#webhooks/webhook-rows.ts'
 import {
   openSecrets,
@@ -35,7 +35,7 @@ onEachEngine('webhooks', (engine) => {
     client.webhooks.create({ url: URL_OF_NOBODY, enabled: false, ...fields })
   const totalOf = async ({ client }: Account) => (await client.webhooks.list().page()).total
 
-  test('are made with a secret that is shown then and never again', async () => {
+  test('have a secret that is shown once, at their creation', async () => {
     const { client } = await world.newAccount()
     const { secret, ...made } = await client.webhooks.create({ url: URL_OF_NOBODY })
     assert.match(secret, SECRET)
@@ -67,7 +67,7 @@ onEachEngine('webhooks', (engine) => {
     await client.webhooks.delete(other.id)
   })
 
-  test('tell of all, or of the kinds, pods and inboxes that they name', async () => {
+  test('deliver all events, or those of the given kinds, pods and inboxes', async () => {
     const { client } = await world.newAccount()
     const pod = await client.pods.create({ clientId: 'tenant-7' })
     const inbox = await client.inboxes.create({ podId: pod.id })
@@ -94,12 +94,12 @@ onEachEngine('webhooks', (engine) => {
       await client.webhooks.update(named.id, { url: other, eventTypes: ['webhook.disabled'] }),
       { ...shown, podIds: [], url: other, eventTypes: ['webhook.disabled'] },
     )
-    // An inbox that is gone narrows as before; nothing else comes in its place.
+    // A deleted inbox still narrows; nothing replaces it.
     await client.inboxes.delete(inbox.id)
     assert.deepEqual((await client.webhooks.get(named.id)).inboxIds, [inbox.id])
   })
 
-  test('refuse what they cannot be, and keep nothing of it', async () => {
+  test('refuse invalid fields, and store nothing of them', async () => {
     const account = await world.newAccount()
     const { client } = account
     const kept = await idle(client)
@@ -125,7 +125,7 @@ onEachEngine('webhooks', (engine) => {
       [{ url, inboxIds: ['x'.repeat(256)] }, 'inboxIds[0]'],
       [{ url, inboxIds: Array(FILTER_IDS_MAX + 1).fill('inb') }, 'inboxIds'],
       [{ url, inboxIds: ['inb_unknown'] }, 'inboxIds[0]'],
-      // Its form is looked at first of all.
+      // The form of the body is checked first.
       [{ url: 'nonsense', podIds: 'x' }, 'podIds'],
     ]
     const refusals: [method: string, path: string][] = [
@@ -139,7 +139,7 @@ onEachEngine('webhooks', (engine) => {
         assert.deepEqual([response.status, error], [400, 'bad_request'], JSON.stringify(body))
         assert.equal((details as { path: string }[])[0]?.path, field)
       }
-      // A URL is looked at before what else is named, and a pod before an inbox.
+      // A URL is checked before other objects, and a pod before an inbox.
       const wrongs: [body: object, outcome: string][] = [
         [{ url: 'nonsense', podIds: ['x'] }, '422 invalid_webhook_url'],
         [{ url, podIds: ['x'], inboxIds: ['x'] }, '400 invalid_pod'],
@@ -176,7 +176,7 @@ onEachEngine('webhooks', (engine) => {
     `https://hooks.nowhere.example/${'x'.repeat(2_000)}`,
   ]
 
-  test('refuse a URL that no event may be posted to, wherever it is given', async () => {
+  test('refuse a forbidden URL wherever it is given', async () => {
     const account = await world.newAccount()
     const { client } = account
     const kept = await idle(client)
@@ -201,7 +201,7 @@ onEachEngine('webhooks', (engine) => {
     assert.equal(await totalOf(account), 1)
   })
 
-  test('are switched off and on, and tell only of what happens while they are on', async () => {
+  test('are disabled and enabled, and deliver only events from while they are enabled', async () => {
     const { client } = await world.newAccount()
     const made = await client.webhooks.create({ url: URL_OF_NOBODY })
     const row = async () => {
@@ -229,7 +229,7 @@ onEachEngine('webhooks', (engine) => {
     await client.webhooks.delete(made.id)
   })
 
-  test('do not inherit the failures of another URL', async () => {
+  test('do not count failures of an earlier URL', async () => {
     const { client } = await world.newAccount()
     const made = await client.webhooks.create({ url: URL_OF_NOBODY })
     const inbox = await client.inboxes.create({ webhookUrl: URL_OF_NOBODY })
@@ -250,7 +250,7 @@ onEachEngine('webhooks', (engine) => {
     }
   })
 
-  test(`are ${WEBHOOKS_PER_ACCOUNT_MAX} at most, however many are made at once`, async () => {
+  test(`are limited to ${WEBHOOKS_PER_ACCOUNT_MAX}, even when created at once`, async () => {
     const account = await world.newAccount()
     const { client } = account
     await client.inboxes.create({ webhookUrl: URL_OF_NOBODY })
@@ -259,7 +259,7 @@ onEachEngine('webhooks', (engine) => {
       done: WEBHOOKS_PER_ACCOUNT_MAX,
       '422 webhook_limit_reached': 10,
     })
-    // Those of inboxes are bounded by their number.
+    // Webhooks of inboxes are limited by the number of inboxes.
     await client.inboxes.create({ webhookUrl: URL_OF_NOBODY })
     assert.equal(await totalOf(account), WEBHOOKS_PER_ACCOUNT_MAX + 2)
     const [newest] = (await client.webhooks.list().page()).data.filter(({ inboxId }) => !inboxId)
@@ -268,7 +268,7 @@ onEachEngine('webhooks', (engine) => {
     assert.equal(await refusal(idle(client)), '422 webhook_limit_reached')
   })
 
-  test('are nobody’s once they are deleted, and their deliveries go with them', async () => {
+  test('are unavailable once deleted, with their deliveries', async () => {
     const { client } = await world.newAccount()
     const made = await idle(client)
     assert.equal((await refusalOf(client.webhooks.test(made.id))).code, 'webhook_failed')
@@ -287,7 +287,7 @@ onEachEngine('webhooks', (engine) => {
     await until(async () => (await rowsHolding(world, made.id)).webhook_deliveries === undefined)
   })
 
-  test('get a new secret while the one before signs along for a day', async () => {
+  test('get a new secret, and the previous one signs as well for a day', async () => {
     const { client } = await world.newAccount()
     const { secret, ...made } = await idle(client)
     const { sealer } = world.app.deps
@@ -303,7 +303,7 @@ onEachEngine('webhooks', (engine) => {
     assert.deepEqual(await secretsAt(nowMs), [second, secret])
     assert.deepEqual(await secretsAt(nowMs + WEBHOOK_OLD_SECRET_MS), [second])
 
-    // The time that was promised to the first is not lengthened.
+    // The time promised to the first secret is not extended.
     world.clock.advance(WEBHOOK_OLD_SECRET_MS / 2)
     const { secret: third } = await client.webhooks.rotateSecret(made.id)
     const laterMs = world.clock.now()
@@ -312,7 +312,7 @@ onEachEngine('webhooks', (engine) => {
     assert.deepEqual(await secretsAt(laterMs + WEBHOOK_OLD_SECRET_MS), [third])
   })
 
-  test('get every secret that is made at once, as far as so many may sign', async () => {
+  test('get each secret of concurrent rotations, up to the number that may sign', async () => {
     const { client } = await world.newAccount()
     const made = await idle(client)
     const rotate = () => client.webhooks.rotateSecret(made.id)
@@ -335,7 +335,7 @@ onEachEngine('webhooks', (engine) => {
     assert.equal(secrets.length, WEBHOOK_SECRETS_MAX)
   })
 
-  test('keep each secret that signs: a rotation too many is refused until the oldest ends', async () => {
+  test('keep each secret that signs: one rotation too many is refused until the oldest expires', async () => {
     const account = await world.newAccount()
     const { client } = account
     const made = await idle(client)
@@ -372,7 +372,7 @@ onEachEngine('webhooks', (engine) => {
     }
   })
 
-  test('do not take secrets that were sealed for another, and get a new one instead', async () => {
+  test('reject secrets that were sealed for another webhook, and get a new one instead', async () => {
     const { client } = await world.newAccount()
     const [one, other] = [await idle(client), await idle(client)]
     await runSql(
@@ -391,7 +391,7 @@ onEachEngine('webhooks', (engine) => {
     assert.ok(await client.webhooks.rotateSecret(other.id))
   })
 
-  test('leave no secret in a file, a row, the log or an answer but the one', async () => {
+  test('show a secret in one answer, and in no file, row or log', async () => {
     const { client, key } = await world.newAccount()
     const made = await idle(client)
     const rotated = await client.webhooks.rotateSecret(made.id)
@@ -423,19 +423,11 @@ onEachEngine('webhooks', (engine) => {
   })
 })
 
-onEachEngine('webhooks of receivers', (engine) => {
-  let world: World
-  let receiver: Receiver
-  before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } })
-    receiver = await openReceiver()
-  })
-  after(async () => {
-    await receiver.close()
-    await world.close()
-  })
+onEachEngine('webhooks with receivers', (engine) => {
+  const world = opened(() => openWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } }))
+  const receiver = opened(() => openReceiver())
 
-  test('a test is posted to its webhook alone, at once, and its outcome is the answer', async () => {
+  test('a test is posted at once to its own webhook, and the outcome is the answer', async () => {
     const { client } = await world.newAccount()
     const url = `${receiver.origin}/tested`
     const webhook = await client.webhooks.create({ url, eventTypes: ['message.sent'] })
@@ -457,7 +449,7 @@ onEachEngine('webhooks of receivers', (engine) => {
     assert.deepEqual([data, total], [[delivery], 1])
     assert.equal((await client.webhooks.deliveries(other.id).page()).total, 0)
 
-    // Disabled, it can be tried out before it is enabled.
+    // A disabled webhook can be tested before it is enabled.
     await client.webhooks.update(webhook.id, { enabled: false })
     await client.webhooks.test(webhook.id)
     await client.webhooks.delete(webhook.id)
@@ -465,14 +457,14 @@ onEachEngine('webhooks of receivers', (engine) => {
     assert.equal(receiver.requests.filter(({ path }) => path !== '/tested').length, 0)
   })
 
-  test('a test that fails says what happened, counts for nothing and is not repeated', async () => {
+  test('a failed test shows the reason, counts as no failure and is not repeated', async () => {
     const { client } = await world.newAccount()
     const url = `${receiver.origin}/failing`
     const webhook = await client.webhooks.create({ url })
     const outcomes: [answer: Receiver['answer'], message: RegExp, error: string][] = [
       [{ status: 500 }, /responded with 500/, 'status'],
       [{ status: 404 }, /responded with 404/, 'status'],
-      // The next one's connection is new, so that its end cannot be one for being idle.
+      // The next connection is new, so that it cannot end for being idle.
       [
         { status: 302, headers: { location: url, connection: 'close' } },
         /302.*redirects/,
@@ -503,7 +495,7 @@ onEachEngine('webhooks of receivers', (engine) => {
     await client.webhooks.delete(webhook.id)
   })
 
-  test('a delivery that is over is attempted again by hand, one under way is not', async () => {
+  test('a settled delivery is attempted again by hand, a pending one is not', async () => {
     const account = await world.newAccount()
     const { client } = account
     const webhook = await client.webhooks.create({ url: `${receiver.origin}/again` })
@@ -523,7 +515,7 @@ onEachEngine('webhooks of receivers', (engine) => {
     assert.deepEqual(await countOutcomes(foreign), { '404 not_found': foreign.length })
     assert.deepEqual(await newest(), delivery)
 
-    // Longer than a busy machine takes to ask again.
+    // Longer than a busy machine takes to poll again.
     receiver.answer = { delayMs: 2_000 }
     const retried = await client.webhooks.retryDelivery(webhook.id, id)
     assert.deepEqual([retried.id, retried.status], [id, 'pending'])
@@ -535,7 +527,7 @@ onEachEngine('webhooks of receivers', (engine) => {
     await client.webhooks.delete(webhook.id)
   })
 
-  test('what the operator allows may be posted to, and nothing else', async () => {
+  test('only URLs that the operator allows are called', async () => {
     const { client } = await world.newAccount()
     for (const url of ['ftp://127.0.0.1/', 'https://user@127.0.0.1/', 'nonsense']) {
       assert.equal(await refusal(client.webhooks.create({ url })), '422 invalid_webhook_url')

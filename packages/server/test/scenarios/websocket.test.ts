@@ -45,7 +45,7 @@ onEachEngine('the WebSocket', (engine) => {
   const subjectOf = (frame: Record<string, unknown>) =>
     (frame.message as { subject: string }).subject
 
-  /** The event of this mail: on PostgreSQL it can be read once older transactions have ended. */
+  /** The event of this mail: on PostgreSQL it is readable once older transactions have ended. */
   async function readEventOf(key: string, subject: string): Promise<Record<string, unknown>> {
     for (;;) {
       const found = (await readLog(key)).find((event) => subjectOf(event) === subject)
@@ -54,14 +54,14 @@ onEachEngine('the WebSocket', (engine) => {
     }
   }
 
-  test('a subscription is told first, then what happens, in the envelope of the log', async () => {
+  test('a subscription is acknowledged first, and then events arrive, in the envelope of the log', async () => {
     const client = await connect()
     assert.deepEqual(await client.ask({ type: 'subscribe' }), {
       type: 'subscribed',
       inbox_ids: [],
       pod_ids: [],
       event_types: [],
-      // Nothing has happened yet.
+      // There are no events yet.
       last_event_id: null,
     })
     const inbox = await world.inbox()
@@ -76,7 +76,7 @@ onEachEngine('the WebSocket', (engine) => {
     await closeSocket(client)
   })
 
-  test('nothing comes without a subscription, nor of what was not asked for', async () => {
+  test('nothing arrives without a subscription, or outside its filters', async () => {
     const [mine, other] = [await world.inbox(), await world.inbox()]
     const pod = await world.client.pods.create({ clientId: `pod-${engine}` })
     const inPod = await world.client.inboxes.create({ podId: pod.id })
@@ -102,7 +102,7 @@ onEachEngine('the WebSocket', (engine) => {
     }
   })
 
-  test('subscriptions add up without a repeat, and end one by one or all', async () => {
+  test('subscriptions add up without repeats, and end one by one or all together', async () => {
     const [first, second] = [await world.inbox(), await world.inbox()]
     const client = await connect()
     await client.ask({ type: 'subscribe', inbox_ids: [first.id] })
@@ -125,7 +125,7 @@ onEachEngine('the WebSocket', (engine) => {
     await closeSocket(client)
   })
 
-  test('a subscription that breaks before its first event can be gone on from', async () => {
+  test('a subscription that breaks before its first event can be continued', async () => {
     const [inbox, other] = [await world.inbox(), await world.inbox()]
     await deliver(other, 'before')
     const { event_id: newest } = await readEventOf(world.key, 'before')
@@ -142,7 +142,7 @@ onEachEngine('the WebSocket', (engine) => {
     await closeSocket(again)
   })
 
-  test('after a break everything since the last event comes, then what is new, once each', async () => {
+  test('after a disconnection all events since the last one arrive, then new ones, once each', async () => {
     const inbox = await world.inbox()
     const client = await connect()
     await client.ask({ type: 'subscribe', inbox_ids: [inbox.id] })
@@ -163,7 +163,7 @@ onEachEngine('the WebSocket', (engine) => {
     await closeSocket(again)
   })
 
-  test('what is another account’s, unknown or too much is an error and subscribes nothing', async () => {
+  test('another account’s, unknown or excessive objects cause an error and no subscription', async () => {
     const theirs = await world.newAccount()
     const pod = await theirs.client.pods.create({ clientId: 'theirs' })
     const inbox = await theirs.client.inboxes.create({ podId: pod.id })
@@ -192,7 +192,7 @@ onEachEngine('the WebSocket', (engine) => {
     await closeSocket(client)
   })
 
-  test('a cursor that is unknown or malformed is an error frame, and the client is subscribed', async () => {
+  test('an unknown or malformed cursor causes an error frame, and the client is subscribed', async () => {
     const inbox = await world.inbox()
     await deliver(inbox, 'before the cursor')
     const before = await readEventOf(world.key, 'before the cursor')
@@ -205,7 +205,7 @@ onEachEngine('the WebSocket', (engine) => {
       const subscribed = await client.next()
       assert.deepEqual([subscribed.type, subscribed.inbox_ids], ['subscribed', [inbox.id]])
       const isPlace = cursor.length === 30
-      // With what is told here the next connection goes on without a gap.
+      // With this cursor the next connection continues without a gap.
       assert.equal(subscribed.last_event_id, isPlace ? cursor : before.event_id)
       if (isPlace) assert.equal((await client.next()).event_id, before.event_id)
       assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
@@ -213,7 +213,7 @@ onEachEngine('the WebSocket', (engine) => {
     }
   })
 
-  test('unknown kinds among known ones are an error frame, and the known ones are subscribed', async () => {
+  test('unknown kinds among known ones cause an error frame, and the known ones are subscribed', async () => {
     const inbox = await world.inbox()
     const client = await connect()
     const event_types = ['message.read', 'message.received', 'x'.repeat(500)]
@@ -230,7 +230,7 @@ onEachEngine('the WebSocket', (engine) => {
   })
 
   test('a connection has a hundred subscriptions at most', async () => {
-    // To an inbox of its own: on PostgreSQL the events of mail that came before can still be on their way.
+    // To an inbox of its own: on PostgreSQL events of earlier mail may still be pending.
     const inbox = await world.inbox()
     const frame = { type: 'subscribe', inbox_ids: [inbox.id] }
     const client = await connect()
@@ -246,7 +246,7 @@ onEachEngine('the WebSocket', (engine) => {
     await closeSocket(client)
   })
 
-  test('the end of a key closes its connections with 4001 and leaves those of others', async () => {
+  test('the end of a key closes its connections with 4001 and no others', async () => {
     const { id, token } = await world.client.apiKeys.create()
     const [revoked, other] = [await connect({ token }), await connect()]
     const inbox = await world.inbox()
@@ -262,7 +262,7 @@ onEachEngine('the WebSocket', (engine) => {
     await closeSocket(other)
   })
 
-  test('a reader that is slow is told all of many events in order, and once', async () => {
+  test('a slow reader gets all of many events in order, and once', async () => {
     const inbox = await world.inbox()
     const client = await connect()
     await client.ask({ type: 'subscribe', inbox_ids: [inbox.id] })

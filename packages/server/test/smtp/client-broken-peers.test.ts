@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { ClientTimeouts } from '@mailroom/smtp/client/outgoing-mail.ts'
 import { type MtaAnswer, type MtaScript, openMta } from '#test/peers/mta.ts'
 import { describeOutcomes, failToOpen, mailTo, openClient } from '#test/smtp/client-world.ts'
 
-/** For servers that are waited for in vain; what comes before takes less on a busy machine too. */
-const QUICK = {
-  greetingMs: 500,
-  replyMs: 500,
-  dataMs: 500,
-  blockMs: 500,
-  finalDotMs: 500,
-  quitMs: 50,
-}
+/** Of the stages whose limit no earlier stage has. */
+const SHORT_MS = 500
+/** EHLO, MAIL and RCPT share a limit: short for the one without an answer, long enough for those that have one. */
+const SHARED_MS = 2_000
 const LARGE = Buffer.from(`${'x'.repeat(98)}\r\n`.repeat(200_000))
 
 type Broken = [answer: MtaAnswer, failure: string]
@@ -22,45 +18,49 @@ const BROKEN: Record<string, Broken> = {
   'sends lines without end': ['endless-lines', 'protocol'],
   'sends a line without end': ['endless-line', 'protocol'],
   'speaks no SMTP': ['HTTP/1.1 400 Bad Request', 'protocol'],
-  'drips too slowly': [{ drip: '250 2.0.0 Ok', everyMs: 100 }, 'timeout'],
+  'drips too slowly': [{ drip: '250 2.0.0 Ok', everyMs: 250 }, 'timeout'],
 }
 
 for (const [name, [answer, failure]] of Object.entries(BROKEN)) {
-  const options = failure === 'timeout' ? { timeouts: QUICK } : {}
+  const optionsWith = (timeouts: Partial<ClientTimeouts>) =>
+    failure === 'timeout' ? { timeouts } : {}
   describe(`a server that ${name}`, { concurrency: true }, () => {
-    const opening: [stage: string, script: MtaScript][] = [
-      ['greeting', { greeting: answer }],
-      ['ehlo', { onEhlo: answer }],
+    const opening: [stage: string, script: MtaScript, limit: Partial<ClientTimeouts>][] = [
+      ['greeting', { greeting: answer }, { greetingMs: SHORT_MS }],
+      ['ehlo', { onEhlo: answer }, { replyMs: SHORT_MS }],
     ]
-    for (const [stage, script] of opening) {
-      test(`at ${stage} is left`, async () => {
+    for (const [stage, script, limit] of opening) {
+      test(`at ${stage} is abandoned`, async () => {
         await using mta = await openMta(script)
-        assert.equal(await failToOpen(mta.port, options), `${stage}: ${failure}`)
+        assert.equal(await failToOpen(mta.port, optionsWith(limit)), `${stage}: ${failure}`)
       })
     }
 
-    const transactions: [script: MtaScript, outcomes: string[]][] = [
-      [{ onMail: answer }, Array(2).fill(`unsent mail ${failure}`)],
+    const transactions: [script: MtaScript, limit: Partial<ClientTimeouts>, outcomes: string[]][] =
       [
-        { onRcpt: (to) => (/^c/.test(to) ? answer : '550 5.1.1 No such user') },
-        ['refused rcpt 550 5.1.1', `unsent rcpt ${failure}`],
-      ],
-      [{ onData: answer }, Array(2).fill(`unsent data ${failure}`)],
-      [{ onFinalDot: answer }, Array(2).fill(`ambiguous ${failure}`)],
-      [
-        {
-          onRcpt: (to) => (/^b/.test(to) ? '550 5.1.1 No such user' : undefined),
-          onFinalDot: answer,
-        },
-        ['refused rcpt 550 5.1.1', `ambiguous ${failure}`],
-      ],
-    ]
-    for (const [script, expected] of transactions) {
+        [{ onMail: answer }, { replyMs: SHARED_MS }, Array(2).fill(`unsent mail ${failure}`)],
+        [
+          { onRcpt: (to) => (/^c/.test(to) ? answer : '550 5.1.1 No such user') },
+          { replyMs: SHARED_MS },
+          ['refused rcpt 550 5.1.1', `unsent rcpt ${failure}`],
+        ],
+        [{ onData: answer }, { dataMs: SHORT_MS }, Array(2).fill(`unsent data ${failure}`)],
+        [{ onFinalDot: answer }, { finalDotMs: SHORT_MS }, Array(2).fill(`ambiguous ${failure}`)],
+        [
+          {
+            onRcpt: (to) => (/^b/.test(to) ? '550 5.1.1 No such user' : undefined),
+            onFinalDot: answer,
+          },
+          { finalDotMs: SHORT_MS },
+          ['refused rcpt 550 5.1.1', `ambiguous ${failure}`],
+        ],
+      ]
+    for (const [script, limit, expected] of transactions) {
       for (const extensions of [['PIPELINING'], []]) {
         const what = `${Object.keys(script)}${extensions.length > 0 ? ', pipelined' : ''}`
         test(`at ${what} gives ${expected}`, async () => {
           await using mta = await openMta({ ...script, extensions })
-          const client = await openClient(mta.port, options)
+          const client = await openClient(mta.port, optionsWith(limit))
           const outcomes = await client.send(mailTo(['b@b.example', 'c@c.example']))
           assert.deepEqual(describeOutcomes(outcomes), expected)
           assert.equal(client.isUsable(), false)
@@ -86,7 +86,7 @@ describe('a server that resets the connection', () => {
     })
   }
 
-  test('within the content of a large message has accepted nothing', async () => {
+  test('during the content of a large message has accepted nothing', async () => {
     await using mta = await openMta({
       onData: { octets: '354 Go ahead\r\n', next: { delayMs: 5, next: 'reset' } },
     })
@@ -97,14 +97,14 @@ describe('a server that resets the connection', () => {
 })
 
 describe('content', () => {
-  test('that a server does not read any more is given up in time', async () => {
+  test('that a server no longer reads is abandoned in time', async () => {
     await using mta = await openMta({ isDeafToContent: true })
-    const client = await openClient(mta.port, { timeouts: QUICK })
+    const client = await openClient(mta.port, { timeouts: { blockMs: SHORT_MS } })
     const outcomes = await client.send(mailTo('b@b.example', { raw: LARGE }))
     assert.deepEqual(describeOutcomes(outcomes), ['unsent content timeout'])
   })
 
-  test('that takes too long as a whole is given up', async () => {
+  test('that takes too long as a whole is abandoned', async () => {
     await using mta = await openMta({ isDeafToContent: true })
     const client = await openClient(mta.port, { timeouts: { blockMs: 60_000, contentMs: 100 } })
     const outcomes = await client.send(mailTo('b@b.example', { raw: LARGE }))
@@ -122,7 +122,7 @@ describe('content', () => {
   })
 })
 
-describe('a reply out of turn', () => {
+describe('an unexpected reply', () => {
   const early: [name: string, script: MtaScript, raw: Buffer | undefined, outcome: string][] = [
     [
       'an early 250 right behind 354',
@@ -180,16 +180,16 @@ describe('a reply out of turn', () => {
     ],
   ]
   for (const [name, script, raw, expected] of early) {
-    test(`is never taken for the answer: ${name}`, async () => {
+    test(`is never read as the answer: ${name}`, async () => {
       await using mta = await openMta(script)
-      const client = await openClient(mta.port, { timeouts: { finalDotMs: 100 } })
+      const client = await openClient(mta.port)
       const mail = mailTo('b@b.example', raw === undefined ? {} : { raw })
       assert.deepEqual(describeOutcomes(await client.send(mail)), [expected])
       assert.equal(client.isUsable(), false)
     })
   }
 
-  test('after a message does not unmake its acceptance, but ends the connection', async () => {
+  test('after a message leaves it accepted, but ends the connection', async () => {
     await using mta = await openMta({ onFinalDot: '250 2.0.0 Ok\r\n250 2.0.0 Ok' })
     const client = await openClient(mta.port)
     assert.deepEqual(describeOutcomes(await client.send(mailTo('b@b.example'))), ['accepted 250'])
@@ -200,13 +200,13 @@ describe('a reply out of turn', () => {
     ['220 hi\r\n250 early', 'ehlo: protocol'],
     ['220 hi\r\n421 4.3.2 Bye', 'ehlo: reply 421'],
   ]) {
-    test(`behind the greeting ends the opening: ${JSON.stringify(greeting)}`, async () => {
+    test(`after the greeting ends the opening: ${JSON.stringify(greeting)}`, async () => {
       await using mta = await openMta({ greeting: greeting ?? '' })
       assert.equal(await failToOpen(mta.port), failure)
     })
   }
 
-  test('of 421 within a pipeline says why the rest was not answered', async () => {
+  test('of 421 within a pipeline gives the reason for missing replies', async () => {
     await using mta = await openMta({ onRcpt: { octets: '421 4.3.2 Bye\r\n', next: 'close' } })
     const client = await openClient(mta.port)
     const outcomes = await client.send(mailTo(['b@b.example', 'c@c.example']))
@@ -216,7 +216,7 @@ describe('a reply out of turn', () => {
     ])
   })
 
-  test('of 421 says why the server has closed', async () => {
+  test('of 421 gives the reason for a close', async () => {
     await using mta = await openMta({
       onFinalDot: {
         octets: '250 2.0.0 Ok\r\n421 4.4.2 Idle',
@@ -230,8 +230,8 @@ describe('a reply out of turn', () => {
   })
 })
 
-describe('we', () => {
-  test('can give up at any moment', async () => {
+describe('the client', () => {
+  test('can abort at any moment', async () => {
     await using mta = await openMta({ onFinalDot: 'hang' })
     const abort = new AbortController()
     const client = await openClient(mta.port, { signal: abort.signal })
@@ -241,7 +241,7 @@ describe('we', () => {
     assert.deepEqual(describeOutcomes(await sent), ['ambiguous network aborted'])
   })
 
-  test('can give up while the connection opens', async () => {
+  test('can abort while the connection opens', async () => {
     await using mta = await openMta({ greeting: 'hang' })
     const signal = AbortSignal.timeout(1_000)
     assert.equal(await failToOpen(mta.port, { signal }), 'greeting: network aborted')
@@ -258,16 +258,17 @@ describe('we', () => {
     assert.deepEqual(describeOutcomes(await sent), ['unsent mail network closed'])
   })
 
-  test('do not wait for a server that does not answer QUIT, and quit once', async () => {
+  test('does not wait for a reply to QUIT, and quits once', async () => {
     await using mta = await openMta({ onQuit: 'hang' })
     const client = await openClient(mta.port, { timeouts: { quitMs: 50 } })
     await Promise.all([client.quit(), client.quit()])
     await client.quit()
+    while (mta.connections.open > 0) await new Promise((resolve) => setImmediate(resolve))
     assert.equal(mta.commands.filter(({ line }) => line === 'QUIT').length, 1)
     assert.equal(client.isUsable(), false)
   })
 
-  test('notice a server that closes an idle connection', async () => {
+  test('notices when a server closes an idle connection', async () => {
     await using mta = await openMta()
     const client = await openClient(mta.port)
     await mta.close()
@@ -277,7 +278,7 @@ describe('we', () => {
     ])
   })
 
-  test('keep under a megabyte of a server that talks without end', async () => {
+  test('keeps under a megabyte of a server that sends without end', async () => {
     await using mta = await openMta({ onEhlo: 'endless-line' })
     const before = process.memoryUsage()
     assert.equal(await failToOpen(mta.port), 'ehlo: protocol')

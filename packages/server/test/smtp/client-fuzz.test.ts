@@ -53,7 +53,7 @@ const PIPELINED = [
 ]
 const ONE_BY_ONE = ['220 hello\r\n', ...Array(4).fill('250 ok\r\n'), '354 go\r\n', '250 ok\r\n']
 
-/** A good dialogue with up to three of its segments replaced, doubled, left out or added. */
+/** A valid dialogue with up to three of its segments replaced, repeated, removed or added. */
 const dialogue = fc
   .tuple(
     fc.constantFrom(PIPELINED, ONE_BY_ONE),
@@ -70,7 +70,7 @@ const dialogue = fc
     return said
   })
 
-/** Says one segment at once and one for each of the client, cut in two; closes after the last. */
+/** Sends one segment at once and one for each of the client, cut in two; closes after the last. */
 async function openBabbler(segments: readonly (string | Buffer)[], cut: number) {
   const heard: string[] = []
   const sockets = new Set<Socket>()

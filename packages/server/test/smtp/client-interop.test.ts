@@ -14,7 +14,7 @@ const RAW = Buffer.from(
 for (const isSecure of [false, true]) {
   const how = isSecure ? 'under TLS' : 'in the clear'
 
-  test(`the service takes mail of the client ${how}`, async () => {
+  test(`the service accepts mail of the client ${how}`, async () => {
     await using world = await openSmtpWorld({ tls: makeServerTls(await testCertificate()) })
     const client = await openClient(world.server.address.port, {
       tls: { kind: isSecure ? 'required' : 'none' },
@@ -38,7 +38,7 @@ for (const isSecure of [false, true]) {
     await client.quit()
   })
 
-  test(`smtp-server takes mail of the client ${how}`, async () => {
+  test(`smtp-server accepts mail of the client ${how}`, async () => {
     const { certificatePem: cert, privateKeyPem: key } = await testCertificate()
     const bodies: string[] = []
     const users: unknown[] = []

@@ -55,7 +55,7 @@ describe('STARTTLS', () => {
     assert.ok(!message?.servername, `${message?.servername}`)
   })
 
-  test('is used when offered, with EHLO again and SNI, and not taken for verified', async () => {
+  test('is used when offered, with EHLO again and SNI, and does not count as verified', async () => {
     await using mta = await openMta({ tls })
     const client = await openClient(mta.port, { tls: OPPORTUNISTIC, servername: 'mx.example' })
     assert.deepEqual([client.tls, client.isTlsVerified], ['TLSv1.3', false])
@@ -68,7 +68,7 @@ describe('STARTTLS', () => {
     assert.deepEqual(verbs, ['EHLO', 'STARTTLS', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'QUIT'])
   })
 
-  test('is left alone by a client that is told so', async () => {
+  test('is not used by a client that is told not to', async () => {
     await using mta = await openMta({ tls })
     const client = await openClient(mta.port)
     assert.equal(client.tls, null)
@@ -120,7 +120,7 @@ describe('STARTTLS', () => {
   for (const [name, script, opportunistic, required] of missing) {
     test(`that ${name} gives ${opportunistic}, or ${required} when demanded`, async () => {
       await using mta = await openMta(script())
-      const timeouts = { handshakeMs: 100 }
+      const timeouts = name === 'stalls' ? { handshakeMs: 100 } : {}
       assert.equal(await failToOpen(mta.port, { tls: OPPORTUNISTIC, timeouts }), opportunistic)
       assert.equal(await failToOpen(mta.port, { tls: REQUIRED, timeouts }), required)
       const lines = mta.commands.map(({ line }) => line)
@@ -128,7 +128,7 @@ describe('STARTTLS', () => {
     })
   }
 
-  test('can be given up in the handshake', async () => {
+  test('can be aborted in the handshake', async () => {
     await using mta = await openMta({ tls: 'stall' })
     const signal = AbortSignal.timeout(1_000)
     assert.equal(await failToOpen(mta.port, { tls: REQUIRED, signal }), 'tls: network aborted')
@@ -154,7 +154,7 @@ describe('a verified server', () => {
     client.destroy()
   })
 
-  test('is not one with another name, a stranger’s signature, or an address for a name', async () => {
+  test('needs the right name and a trusted signature, and an address is no name', async () => {
     await using mta = await openMta({ tls: signed.tls })
     assert.equal(await verify(mta.port, 'other.example', [signed.authority]), 'tls: tls')
     assert.equal(await verify(mta.port, '127.0.0.1', [signed.authority]), 'tls: tls')
@@ -226,7 +226,7 @@ describe('DANE', () => {
     assert.equal(await judge([record(2, 1, 1, signed.authority)], NAME, context), 'tls: tls')
   })
 
-  test('with no record that can be used asks for TLS and no more', async () => {
+  test('without a usable record requires only TLS', async () => {
     const data = Buffer.alloc(32)
     const unusable = [
       { usage: 0, selector: 1, matchingType: 1, data },
@@ -251,7 +251,7 @@ describe('AUTH', () => {
   const wrong = { user: 'relay-user', password: 'battery staple' }
 
   for (const mechanisms of ['PLAIN LOGIN', 'LOGIN', 'CRAM-MD5 plain']) {
-    test(`with ${mechanisms} lets the right one in and hides the password of a wrong one`, async () => {
+    test(`with ${mechanisms} accepts the right password and hides a wrong one`, async () => {
       await using mta = await openMta({ tls, auth: { ...credentials, mechanisms } })
       const client = await openClient(mta.port, { tls: REQUIRED, credentials })
       await client.send(mailTo('b@b.example'))

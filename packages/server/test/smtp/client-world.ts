@@ -1,4 +1,4 @@
-// What the tests of the SMTP client share: a client of a scripted server, and outcomes as short texts.
+// The common part of the tests of the SMTP client: a client of a scripted server, and outcomes as short texts.
 
 import assert from 'node:assert/strict'
 import type {
@@ -11,13 +11,13 @@ import { openSmtpClient, type SmtpClient } from '@mailroom/smtp/client/smtp-clie
 
 export const RAW = Buffer.from('Subject: hello\r\n\r\nOne line\r\n')
 
-/** Connects to a port of 127.0.0.1 in clear text unless told otherwise. */
+/** Connects to a port of 127.0.0.1, by default in clear text. */
 export function open(port: number, options: Partial<OpenOptions> = {}) {
   const plain = { address: '127.0.0.1', hostname: 'client.example', tls: { kind: 'none' } } as const
   return openSmtpClient({ ...plain, port, ...options })
 }
 
-/** A client that did open. */
+/** A client that opened. */
 export async function openClient(
   port: number,
   options: Partial<OpenOptions> = {},
@@ -27,7 +27,7 @@ export async function openClient(
   return opened.client
 }
 
-/** How opening failed, as `stage: failure`. */
+/** The error of opening, as `stage: failure`. */
 export async function failToOpen(
   port: number,
   options: Partial<OpenOptions> = {},

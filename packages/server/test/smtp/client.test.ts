@@ -11,7 +11,7 @@ for (const extensions of [PIPELINING, ONE_BY_ONE]) {
   const way = extensions.includes('PIPELINING') ? 'pipelined' : 'one by one'
 
   describe(`a transaction ${way}`, () => {
-    test('carries a message to the octet', async () => {
+    test('carries a message octet for octet', async () => {
       await using mta = await openMta({ extensions })
       const client = await openClient(mta.port)
       const raw = Buffer.from('Subject: dots\r\n\r\n.\r\n..\r\n.a\r\nb.\r\n\r\n.')
@@ -99,7 +99,7 @@ for (const extensions of [PIPELINING, ONE_BY_ONE]) {
       ],
     ]
     for (const [name, script, expected] of refusals) {
-      test(`says who was refused where when ${name}, and the next is clean`, async () => {
+      test(`reports each refused recipient and its stage when ${name}, and the next is unaffected`, async () => {
         await using mta = await openMta({ ...script, extensions })
         const client = await openClient(mta.port)
         const to = ['b@b.example', 'c@c.example', 'd@d.example']
@@ -114,7 +114,7 @@ for (const extensions of [PIPELINING, ONE_BY_ONE]) {
       })
     }
 
-    test('is left with 421 at any command, and the connection with it', async () => {
+    test('ends with 421 at any command, and so does the connection', async () => {
       await using mta = await openMta({
         extensions,
         onRcpt: (to) => (/^c/.test(to) ? '421 4.3.2 Going down' : undefined),
@@ -204,7 +204,7 @@ describe('extensions', () => {
     ['to no one', {}, [], []],
   ]
   for (const [name, changes, to, expected] of refusals) {
-    test(`let a message ${name} not go out at all`, async () => {
+    test(`prevent a message ${name} from being sent`, async () => {
       await using mta = await openMta({ extensions: ['PIPELINING', 'SIZE 100'] })
       const client = await openClient(mta.port)
       assert.deepEqual(describeOutcomes(await client.send(mailTo(to, changes))), expected)
@@ -218,7 +218,7 @@ describe('extensions', () => {
     })
   }
 
-  test('do not keep a good recipient from its mail beside a bad one', async () => {
+  test('deliver to a good recipient beside a bad one', async () => {
     await using mta = await openMta()
     const client = await openClient(mta.port)
     const outcomes = await client.send(mailTo(['b b@b.example', 'c@c.example', '"d>"@d.example']))
@@ -231,7 +231,7 @@ describe('extensions', () => {
     client.destroy()
   })
 
-  test('are none after HELO, which a server gets that refuses EHLO', async () => {
+  test('are absent after HELO, which is sent to a server that refuses EHLO', async () => {
     await using mta = await openMta({ onEhlo: '500 What' })
     const client = await openClient(mta.port)
     assert.equal(client.extensions.pipelining, false)
@@ -257,7 +257,7 @@ describe('opening', () => {
     })
   }
 
-  test('fails where nobody listens', async () => {
+  test('fails where no server listens', async () => {
     const mta = await openMta()
     await mta.close()
     assert.equal(await failToOpen(mta.port), 'connect: network ECONNREFUSED')
@@ -276,7 +276,7 @@ test('a reply of many lines is kept with its text bounded and printable', async 
   client.destroy()
 })
 
-test('two transactions at once are the caller’s mistake', async () => {
+test('two transactions at once are an error of the caller', async () => {
   await using mta = await openMta()
   const client = await openClient(mta.port)
   const first = client.send(mailTo('b@b.example'))

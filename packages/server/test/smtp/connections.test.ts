@@ -72,7 +72,7 @@ describe('a connection that ends within DATA', () => {
   }
 })
 
-test('a client that closes its side after the last command still gets its answers', async () => {
+test('a client that closes its side after the last command still gets its replies', async () => {
   await using world = await openSmtpWorld()
   world.receiver.gate = new Promise((resolve) => setTimeout(resolve, 5))
   const peer = await world.connect()
@@ -83,7 +83,7 @@ test('a client that closes its side after the last command still gets its answer
   assert.equal(world.receiver.received.length, 1)
 })
 
-test('a client that is gone when its message is stored has sent it all the same', async () => {
+test('a message is stored even if its client has disconnected before the reply', async () => {
   await using world = await openSmtpWorld()
   const gate = Promise.withResolvers<void>()
   const peer = await openData(world)
@@ -106,7 +106,7 @@ test('replies to pipelined commands leave together', () => {
 })
 
 for (const isLate of [false, true]) {
-  test(`an error of our own${isLate ? ', later,' : ''} ends one connection and is logged`, async () => {
+  test(`an internal error${isLate ? ', later,' : ''} ends one connection and is logged`, async () => {
     await using world = await openSmtpWorld()
     const [peer, other] = [await world.connect(), await world.connect()]
     await Promise.all([peer.reply(), other.reply()])
@@ -121,7 +121,7 @@ for (const isLate of [false, true]) {
   })
 }
 
-test('an answer that breaks its reader breaks nothing else', async () => {
+test('a reply that makes its reader fail affects nothing else', async () => {
   await using world = await openSmtpWorld()
   const peer = await world.connect()
   await peer.reply()
@@ -132,7 +132,7 @@ test('an answer that breaks its reader breaks nothing else', async () => {
 })
 
 describe('the end of service', () => {
-  test('closes idle connections with 421 4.3.2 and takes no new ones', async () => {
+  test('closes idle connections with 421 4.3.2 and accepts no new ones', async () => {
     const world = await openSmtpWorld()
     const peer = await world.connect()
     await peer.reply()
@@ -144,7 +144,7 @@ describe('the end of service', () => {
     await assert.rejects(SocketPeer.connect(port))
   })
 
-  test('lets a message on its way finish and answers it', async () => {
+  test('lets a running message finish and answers it', async () => {
     const world = await openSmtpWorld()
     const peer = await openData(world)
     const closed = world.server.close({ drainMs: 5_000 })
@@ -155,7 +155,7 @@ describe('the end of service', () => {
     assert.equal(world.receiver.received.length, 1)
   })
 
-  test('cuts a message that is not finished in time', async () => {
+  test('cuts a message that is not complete in time', async () => {
     const world = await openSmtpWorld()
     const peer = await openData(world)
     peer.send('half')
@@ -164,7 +164,7 @@ describe('the end of service', () => {
     assert.equal(world.receiver.received.length, 0)
   })
 
-  test('is the same promise when asked for twice', async () => {
+  test('returns the same promise on a second call', async () => {
     const world = await openSmtpWorld()
     assert.equal(world.server.close({ drainMs: 0 }), world.server.close({ drainMs: 9_999 }))
   })
@@ -181,7 +181,7 @@ test('an address in use is an error of opening, not of the process', async () =>
   )
 })
 
-test('a client that lingers after its 421 is closed for good', async () => {
+test('a client that stays after its 421 is disconnected', async () => {
   await using world = await openSmtpWorld()
   const peer = await world.connect()
   await peer.reply()

@@ -5,14 +5,14 @@ import { openSmtpWorld, type SmtpWorld, type SocketPeer } from './smtp-world.ts'
 
 const ENVELOPE = ['EHLO c.example', 'MAIL FROM:<a@b.example>', 'RCPT TO:<u@x.example>', 'DATA']
 
-/** A hundredth of the service's own. */
+/** A hundredth of the real limits. */
 const LIMITS = {
   messageBytesMax: 300_000,
   intakeBytesMax: 2_560_000,
   intakeBytesPerAddressMax: 1_280_000,
 }
 
-/** Begins a message and sends so much of it; the end never comes. */
+/** Begins a message and sends this much of it, without its end. */
 async function begin(world: SmtpWorld, from: string, bytes: number): Promise<SocketPeer> {
   const peer = await world.connect(from)
   await peer.reply()
@@ -33,7 +33,7 @@ async function sendWhole(world: SmtpWorld, from: string, bytes: number): Promise
 }
 
 describe('memory for messages', () => {
-  test('that three addresses hold makes room for a large message of another', async () => {
+  test('held by three addresses is freed for a large message of another', async () => {
     await using world = await openSmtpWorld({ limits: LIMITS })
     const holders: SocketPeer[] = []
     for (const from of ['127.0.0.2', '127.0.0.3', '127.0.0.4']) {
@@ -48,14 +48,14 @@ describe('memory for messages', () => {
     assert.equal(open.length, holders.length - 1)
   })
 
-  test('is given up by slow senders of any address, and not by those that go on', async () => {
+  test('is freed by slow senders of any address, and not by active ones', async () => {
     await using world = await openSmtpWorld({ limits: LIMITS })
     const slow: SocketPeer[] = []
     for (let n = 0; n < 23; n++) slow.push(await begin(world, `127.0.0.${20 + n}`, 100_000))
     const quick = await begin(world, '127.0.0.5', 150_000)
     world.clock.advance(5_000)
     world.server.sweep()
-    // Nobody is known to be slow yet, and nobody holds more than one message.
+    // No sender is known to be slow yet, and none holds more than one message.
     assert.match(await sendWhole(world, '127.0.0.9', 250_000), /^452 4\.3\.1/)
     const heldBefore = world.server.stats().heldBytes
     quick.send('x'.repeat(90_000))
@@ -72,7 +72,7 @@ describe('memory for messages', () => {
     assert.ok(cut.length <= 3, `${cut.length} were cut`)
   })
 
-  test('that one address holds up to its bound leaves others alone', async () => {
+  test('that one address holds up to its limit leaves others unaffected', async () => {
     await using world = await openSmtpWorld({ limits: LIMITS })
     const others = [await begin(world, '127.0.0.2', 100_000), await begin(world, '127.0.0.3', 100)]
     for (let n = 0; n < 4; n++) await begin(world, '127.0.0.9', 299_000)
@@ -97,11 +97,11 @@ describe('places for connections', () => {
     return peers
   }
 
-  test('that few addresses hold idle are given up, the idlest first, and a newcomer is served', async () => {
+  test('held idle by few addresses are freed, the longest idle first, and a new client is served', async () => {
     await using world = await openSmtpWorld({ limits })
     const idle = await fill(world, 20, 5)
     world.clock.advance(1_000)
-    // All but one have been heard of since.
+    // All but one have sent something since.
     const idlest = idle[42]
     await Promise.all(idle.filter((peer) => peer !== idlest).map((peer) => peer.dialogue('NOOP')))
     assert.match(await sendWhole(world, '127.0.0.9', 1_000), /^250/)
@@ -113,7 +113,7 @@ describe('places for connections', () => {
     assert.ok(world.server.stats().connections <= limits.connectionsMax)
   })
 
-  test('that slow messages hold are given up as well', async () => {
+  test('held by slow messages are freed as well', async () => {
     await using world = await openSmtpWorld({ limits: { ...limits, connectionsMax: 10 } })
     for (let n = 0; n < 10; n++) await begin(world, `127.0.1.${1 + (n >> 2)}`, 1_000)
     const turnedAway = await world.connect('127.0.0.9')
@@ -123,7 +123,7 @@ describe('places for connections', () => {
     assert.match(await sendWhole(world, '127.0.0.9', 1_000), /^250/)
   })
 
-  test('that each address holds one of are given up after ten seconds, not before', async () => {
+  test('with one for each address are freed after ten seconds, not before', async () => {
     await using world = await openSmtpWorld({ limits })
     await fill(world, 100, 1)
     const early = await world.connect('127.0.0.9')
@@ -132,7 +132,7 @@ describe('places for connections', () => {
     assert.match(await sendWhole(world, '127.0.0.9', 1_000), /^250/)
   })
 
-  test('of a message that is being stored are kept', async () => {
+  test('of messages that are being stored are kept', async () => {
     await using world = await openSmtpWorld({ limits: { ...limits, connectionsMax: 1 } })
     const gate = Promise.withResolvers<void>()
     const busy = await begin(world, '127.0.0.2', 100)

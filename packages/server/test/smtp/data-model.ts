@@ -1,8 +1,8 @@
-// RFC 5321 §4.5.2 written down naively, as text operations over the whole: what DATA must become,
-// and what smtp-server makes of it. Both take everything after the line DATA as latin1 text.
+// RFC 5321 §4.5.2 in a naive form, as text operations over the whole: the right result of DATA, and that of
+// smtp-server. Both take everything after the line DATA as latin1 text.
 
 export type DataModel = {
-  /** Octets up to and including the end mark, or null when it never comes. */
+  /** Octets up to and including the end mark, or null when it is missing. */
   length: number | null
   /** Between DATA and the final dot, as sent. */
   raw: string
@@ -25,7 +25,7 @@ export function modelData(sent: string): DataModel {
   }
 }
 
-/** The ways in which smtp-server's content may differ from the model, each with its reason. */
+/** The differences of smtp-server's content from the model, each with its reason. */
 export const DATA_DIFFERENCES = {
   'a bare LF is stored as CRLF by us, kept by smtp-server': (raw: string) => /(?<!\r)\n/.test(raw),
   'a message with a bare CR is refused by us, kept by smtp-server': (raw: string) =>
@@ -36,7 +36,7 @@ export const DATA_DIFFERENCES = {
     /(?<!\r)\n\.\./.test(raw),
 }
 
-/** What smtp-server hands over for `raw`: only pairs lose a dot, after any LF but one at offset 0. */
+/** The content that smtp-server hands over for `raw`: only pairs lose a dot, after any LF but one at offset 0. */
 export function modelSmtpServer(raw: string): string {
   return raw.replace(/(^|\n)\.(?=\.)/g, (pair, start: string, offset: number) =>
     start === '\n' && offset === 0 ? pair : start,

@@ -31,7 +31,7 @@ describe('the command decoder', () => {
     )
   })
 
-  test('names what is wrong with a line', () => {
+  test('names the fault of a line', () => {
     const defects = (text: string) =>
       decodeLines([Buffer.from(text, 'latin1')]).map((line) =>
         line.kind === 'line' ? line.text : line.defect,
@@ -50,7 +50,7 @@ describe('the command decoder', () => {
     assert.deepEqual(defects('\xef\xbb\xbfNOOP\r\n'), ['\ufeffNOOP'])
   })
 
-  test('takes a line of the limit, skips a longer one whole and gives up on a flood', () => {
+  test('accepts a line of the limit, skips a longer one and ends after a flood', () => {
     const kinds = (length: number) =>
       decodeLines([Buffer.from(`${'x'.repeat(length - 2)}\r\nNOOP\r\n`)]).map((line) =>
         line.kind === 'line' ? line.text.length : line.defect,
@@ -62,7 +62,7 @@ describe('the command decoder', () => {
   })
 })
 
-test('the command parser takes any text', () => {
+test('the command parser accepts any text', () => {
   fc.assert(
     fc.property(
       fc.constantFrom('', 'MAIL FROM:', 'RCPT TO:', 'MAIL FROM:<a@b>', 'EHLO ', 'NOOP '),
@@ -100,7 +100,7 @@ describe('the data decoder', () => {
     )
   })
 
-  test('hands large runs on without copying them', () => {
+  test('passes large runs on without copying them', () => {
     const chunk = Buffer.from(`${'a'.repeat(70)}\r\n`.repeat(500))
     const decoder = new DataDecoder()
     decoder.decode(chunk, 0)
@@ -109,7 +109,7 @@ describe('the data decoder', () => {
     assert.equal(decoder.chunks[0]?.buffer, chunk.buffer)
   })
 
-  test('makes no more pieces of a message of crumbs than its size explains', () => {
+  test('splits a message of tiny chunks into a bounded number of pieces', () => {
     const text = '..\r\nx\n'.repeat(20_000)
     for (const chunks of [[Buffer.from(text)], cut(text, Array(text.length).fill(1))]) {
       const { decoder } = decodeData([...chunks, Buffer.from('.\r\n')])
@@ -117,7 +117,7 @@ describe('the data decoder', () => {
     }
   })
 
-  test('forgets a discarded message, counts it on and still finds its end', () => {
+  test('drops a discarded message, keeps counting it and still finds its end', () => {
     const decoder = new DataDecoder()
     decoder.decode(Buffer.from('abc\r\n'), 0)
     decoder.discard()

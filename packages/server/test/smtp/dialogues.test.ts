@@ -9,13 +9,13 @@ const names = readdirSync(folder).filter((name) => name.endsWith('.txt'))
 
 for (const name of names) {
   const script = readFileSync(join(folder, name), 'utf8')
-  describe(`the dialogue ${name.slice(0, -4)} goes as written`, () => {
+  describe(`the dialogue ${name.slice(0, -4)} runs as written`, () => {
     test('over a socket', async () => {
       await using world = await openSmtpWorld()
       await runDialogue(script, await world.connect(), world.receiver)
     })
 
-    test('over a socket, with a receiver that takes its time', async () => {
+    test('over a socket, with a slow receiver', async () => {
       await using world = await openSmtpWorld()
       world.receiver.gate = new Promise((resolve) => setImmediate(resolve))
       await runDialogue(script, await world.connect(), world.receiver)
@@ -26,7 +26,7 @@ for (const name of names) {
       await runDialogue(script, bytewise(peer), peer.receiver)
     })
 
-    test('octet by octet, with a receiver that takes its time', async () => {
+    test('octet by octet, with a slow receiver', async () => {
       const peer = new MemoryPeer()
       peer.receiver.gate = Promise.resolve()
       await runDialogue(script, bytewise(peer), peer.receiver)

@@ -14,7 +14,7 @@ import { DATA_DIFFERENCES, modelData, modelSmtpServer } from '#test/smtp/data-mo
 
 const CASES = sizeOf('TEST_MAILROOM_DIFFERENTIAL_BODIES', { usual: 100_000, long: 1_000_000 })
 const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
-/** So many oracles take turns: each waits for a turn of the event loop at every stuffed dot. */
+/** The number of oracles in rotation: each waits for a turn of the event loop at every stuffed dot. */
 const LANES = 256
 
 const BODY_PARTS = ['\r', '\n', '.', 'a', '\0', '\r\n', '\r\n.', '..', '\r\n..', '\r\n.\r\n']
@@ -56,7 +56,7 @@ test(`bodies and segments: smtp-server agrees, seed ${SEED}`, LONG_LIMIT, async 
       const content = decoder.hasBareCarriageReturn
         ? null
         : Buffer.concat(decoder.chunks).toString('latin1')
-      // The same end of DATA shows in the same lines after it.
+      // The same end of DATA gives the same lines after it.
       const tail = sent.slice(consumed).match(/[^\n]*\n/g) ?? []
       const isRight =
         consumed === model.length &&
@@ -131,7 +131,7 @@ class Oracle {
   }
 }
 
-/** Takes a message at once: the stream it stands for costs a turn of the event loop each write. */
+/** Accepts a message at once: a real stream costs a turn of the event loop for each write. */
 class Sink extends PassThrough {
   content = ''
   byteLength = 0

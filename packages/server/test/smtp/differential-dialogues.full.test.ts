@@ -86,7 +86,7 @@ const BODIES = [
   `${'x'.repeat(MESSAGE_BYTES_MAX - 1)}\r\n.\r\n`,
 ]
 
-// Each names the commands it excuses; whatever else differs is a failure.
+// Each names the commands that it excuses; every other difference is a failure.
 const DIFFERENCES: Record<string, RegExp> = {
   'a quoted local part is taken by us, as §4.1.2 says': /^MAIL FROM:<"a b"/,
   'a bare CR in a command is refused by us, a separator of parameters for smtp-server': /\r./,
@@ -151,7 +151,7 @@ async function holdInStep(
       const reason = Object.entries(DIFFERENCES).find(([, commands]) => commands.test(command))
       assert.ok(reason, transcript.join('\n'))
       seen.add(reason[0])
-      // One of them closes, or waits for a message that the other would take for commands.
+      // One of them closes, or waits for a message that the other would read as commands.
       if (/^(221|354|421)/.test(our) || /^(221|354|421)/.test(their)) return
       // Brings both to the same state again.
       const resynchronised = await say('EHLO c.example\r\n')
@@ -165,7 +165,7 @@ async function holdInStep(
   assert.deepEqual(ours.receiver.received.map(shown), theirs.received, transcript.join('\n'))
 }
 
-// smtp-server hands a recipient over once that was named twice; here that is for the receiver to do.
+// smtp-server hands a repeated recipient over once; here that is up to the receiver.
 function shown(message: RecordingReceiver['received'][number]): Shown {
   const { reversePath, recipients } = message.envelope
   return { reversePath, recipients: [...new Set(recipients)], content: message.content.toString() }

@@ -92,7 +92,7 @@ test('every acknowledged message was handed over, and nothing stays in memory', 
       peer.dialogue.close()
       const stored = peer.reader.take().filter((reply) => reply === '250 2.0.0 Stored')
       assert.equal(peer.receiver.received.length, stored.length)
-      assert.equal(peer.intake.heldBytes, 0)
+      assert.equal(peer.intake.counts.heldBytes, 0)
       for (const { content } of peer.receiver.received) {
         assert.doesNotMatch(content.toString('latin1'), /(?<!\r)\n|\r(?!\n)/)
       }
@@ -111,7 +111,7 @@ function cut(bytes: Buffer, lengths: number[]): Buffer[] {
   return [...parts, bytes.subarray(from)]
 }
 
-/** The receiver's promises take a few microtasks each; a turn of the event loop outlasts them. */
+/** The receiver's promises take a few microtasks each; a turn of the event loop is longer. */
 async function settled(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
 }

@@ -13,24 +13,24 @@ function memoryData(limits: ConstructorParameters<typeof MemoryPeer>[0]): Memory
 
 describe('size', () => {
   for (const excess of [1, 10_000]) {
-    test(`${excess} octets too many are refused at the end of DATA and the dialogue goes on`, () => {
+    test(`${excess} octets too many are refused at the end of DATA and the connection stays open`, () => {
       const peer = memoryData({ limits: { messageBytesMax: 1_000 } })
       peer.send('x'.repeat(998 + excess))
       peer.send('\r\n.\r\nRSET\r\nMAIL FROM:<a@b.example>\r\n')
       const answers = peer.reader.take().map((reply) => reply.slice(0, 9))
       assert.deepEqual(answers, ['552 5.3.4', '250 2.0.0', '250 2.1.0'])
       assert.equal(peer.receiver.received.length, 0)
-      assert.equal(peer.intake.heldBytes, 0)
+      assert.equal(peer.intake.counts.heldBytes, 0)
     })
   }
 
-  test('a message of exactly the limit is taken, its stuffed dots not counted', () => {
+  test('a message of exactly the limit is accepted, its stuffed dots not counted', () => {
     const peer = memoryData({ limits: { messageBytesMax: 1_000 } })
     peer.send(`..${'x'.repeat(997)}\r\n.\r\n`)
     assert.match(peer.reader.take()[0] ?? '', /^250/)
   })
 
-  test('the least that RFC 5321 §4.5.3.1 demands is taken whole', async () => {
+  test('the minimum sizes of RFC 5321 §4.5.3.1 are accepted', async () => {
     await using world = await openSmtpWorld()
     const peer = await world.connect()
     await peer.reply()
@@ -58,7 +58,7 @@ describe('size', () => {
     assert.match(peer.reader.take().at(-1) ?? '', /^501 5\.1\.7/)
   })
 
-  test('a command line of 20 kB is 500 and the next command is heard, one of 1 MB is cut', async () => {
+  test('a command line of 20 kB is 500 and the next command is accepted, one of 1 MB is cut', async () => {
     await using world = await openSmtpWorld()
     const peer = await world.connect()
     await peer.reply()
@@ -95,7 +95,7 @@ describe('counts', () => {
     })
   }
 
-  test('messages that are refused lead nowhere either', async () => {
+  test('refused messages count as useless commands, too', async () => {
     const peer = new MemoryPeer({ limits: { idleCommandsMax: 10 } })
     peer.send('EHLO c\r\n')
     const mail = 'MAIL FROM:<>\r\nRCPT TO:<u@x.example>\r\nDATA\r\nREFUSE\r\n.\r\n'
@@ -105,7 +105,7 @@ describe('counts', () => {
     assert.match(answers.at(-1) ?? '', /^421/)
   })
 
-  test('a mail accepted in between shows that a connection leads somewhere', () => {
+  test('an accepted mail in between resets the count of useless commands', () => {
     const peer = new MemoryPeer()
     for (let n = 0; n < 300; n += 1) {
       peer.send('EHLO c\r\nRSET\r\nMAIL FROM:<>\r\nRCPT TO:<u@x.example>\r\nDATA\r\n.\r\n')
@@ -113,7 +113,7 @@ describe('counts', () => {
     assert.equal(peer.receiver.received.length, 300)
   })
 
-  test('20 refused recipients are told so, then 421', async () => {
+  test('20 refused recipients get their replies, then 421', async () => {
     const peer = new MemoryPeer()
     peer.send('EHLO c\r\nMAIL FROM:<a@b.example>\r\n')
     peer.reader.take()
@@ -133,7 +133,7 @@ describe('deadlines', () => {
     peer.dialogue.checkDeadlines(peer.clock.monotonic())
   }
 
-  test('octets of a command now and then do not put off the five minutes', async () => {
+  test('octets of a command now and then do not extend the five minutes', async () => {
     const peer = new MemoryPeer()
     let passedMs = 0
     while (!peer.reader.isClosed && passedMs < 3_600_000) {
@@ -158,12 +158,12 @@ describe('deadlines', () => {
       assert.equal(peer.reader.isClosed, isCut)
       if (!isCut) continue
       assert.match((await peer.end()).at(-1) ?? '', /^421 4\.4\.2/)
-      assert.equal(peer.intake.heldBytes, 0)
+      assert.equal(peer.intake.counts.heldBytes, 0)
       assert.equal(peer.outcomes.at(-1)?.kind, 'message-aborted')
     }
   })
 
-  test('a fast start does not pay for a standstill later', () => {
+  test('a fast start does not allow a standstill later', () => {
     const peer = memoryData({})
     peer.send('x'.repeat(1_000_000))
     passTime(peer, 60_000)
@@ -171,7 +171,7 @@ describe('deadlines', () => {
     assert.ok(peer.reader.isClosed)
   })
 
-  test('a connection lives 20 minutes, busy or not', async () => {
+  test('a connection lasts at most 20 minutes, busy or not', async () => {
     const peer = new MemoryPeer()
     for (let n = 0; n < 59; n += 1) {
       peer.send('NOOP\r\n')
@@ -182,7 +182,7 @@ describe('deadlines', () => {
     assert.match((await peer.end()).at(-1) ?? '', /^421 4\.4\.2/)
   })
 
-  test('a message being stored gets its true answer, however long that takes', async () => {
+  test('a message being stored gets its real reply, however long that takes', async () => {
     const gate = Promise.withResolvers<void>()
     const peer = memoryData({})
     peer.receiver.gate = gate.promise
@@ -192,7 +192,7 @@ describe('deadlines', () => {
     assert.match(await peer.reply(), /^250/)
   })
 
-  test('the listener sweeps its sockets', async () => {
+  test('the listener checks its sockets periodically', async () => {
     await using world = await openSmtpWorld()
     const peer = await world.connect()
     await peer.reply()
@@ -203,12 +203,14 @@ describe('deadlines', () => {
   })
 })
 
+const ANOTHER = '198.51.100.7'
+
 describe('memory', () => {
   test('past the budget of all connections a message is 452 after its real end', () => {
     const peer = memoryData({ limits: { intakeBytesMax: 10_000 } })
-    peer.intake.heldBytes = 5_000
+    peer.intake.counts.hold(ANOTHER, 5_000)
     peer.send('x'.repeat(6_000))
-    assert.equal(peer.intake.heldBytes, 5_000)
+    assert.equal(peer.intake.counts.heldBytes, 5_000)
     peer.send('\r\n.\r\nNOOP\r\n')
     assert.deepEqual(
       peer.reader.take().map((reply) => reply.slice(0, 9)),
@@ -217,9 +219,9 @@ describe('memory', () => {
     assert.equal(peer.receiver.received.length, 0)
   })
 
-  test('DATA is not even begun while the budget is used up', () => {
+  test('DATA is refused while the budget is used up', () => {
     const peer = new MemoryPeer({ limits: { intakeBytesMax: 10_000 } })
-    peer.intake.heldBytes = 10_000
+    peer.intake.counts.hold(ANOTHER, 10_000)
     peer.send('EHLO c\r\nMAIL FROM:<>\r\nRCPT TO:<u@x.example>\r\nDATA\r\n')
     assert.match(peer.reader.take().at(-1) ?? '', /^452 4\.3\.1/)
   })
@@ -229,17 +231,17 @@ describe('memory', () => {
     const peer = memoryData({})
     peer.receiver.gate = gate.promise
     peer.send(`${'x'.repeat(998)}\r\n.\r\n`)
-    assert.equal(peer.intake.heldBytes, 1_000)
+    assert.equal(peer.intake.counts.heldBytes, 1_000)
     peer.dialogue.close()
-    assert.equal(peer.intake.heldBytes, 1_000)
+    assert.equal(peer.intake.counts.heldBytes, 1_000)
     gate.resolve()
     await gate.promise
     await new Promise((resolve) => setImmediate(resolve))
-    assert.equal(peer.intake.heldBytes, 0)
+    assert.equal(peer.intake.counts.heldBytes, 0)
     assert.equal(peer.outcomes.at(-1)?.kind, 'message-accepted')
   })
 
-  test('while the receiver is asked the client is not read beyond what came already', () => {
+  test("while the receiver decides, the client's later input is not read", () => {
     const peer = memoryData({})
     peer.receiver.gate = new Promise(() => {})
     peer.send('x\r\n.\r\n')

@@ -7,8 +7,8 @@ import { MemoryPeer, openSmtpWorld } from './smtp-world.ts'
 const LATER = reply(451, '4.3.0', 'Later')
 const ENVELOPE = 'EHLO c\r\nMAIL FROM:<>\r\nRCPT TO:<u@x.example>\r\n'
 
-describe('a receiver that does not keep up', () => {
-  test('puts off MAIL, and DATA of what was begun before, and takes the next try', () => {
+describe('a receiver that is overloaded', () => {
+  test('defers MAIL, and DATA of earlier transactions, and accepts the next attempt', () => {
     const stages: string[] = []
     let refused = ''
     const receiver = Object.assign(new RecordingReceiver(), {
@@ -37,7 +37,7 @@ describe('a receiver that does not keep up', () => {
     assert.equal(refusals.length, 2)
   })
 
-  test('has further connections turned away at the greeting', async () => {
+  test('refuses further connections at the greeting', async () => {
     await using world = await openSmtpWorld({ limits: { strainedConnectionsMax: 1 } })
     let isStrained = true
     Object.assign(world.receiver, { isStrained: () => isStrained })
@@ -55,19 +55,19 @@ describe('memory that one address fills', () => {
   test('is refused to it at DATA or at the real end, and left to others', () => {
     const limits = { intakeBytesMax: 100_000, intakeBytesPerAddressMax: 10_000 }
     const full = new MemoryPeer({ limits })
-    full.intake.byAddress.set('192.0.2.1', 10_000)
+    full.intake.counts.hold('192.0.2.1', 10_000)
     full.send(`${ENVELOPE}DATA\r\n`)
     assert.match(full.reader.take().at(-1) ?? '', /^452 4\.3\.1/)
-    full.intake.byAddress.set('192.0.2.1', 5_000)
+    full.intake.counts.hold('192.0.2.1', -5_000)
     full.send('DATA\r\n')
     full.send('x'.repeat(6_000))
-    assert.equal(full.intake.byAddress.get('192.0.2.1'), 5_000)
+    assert.equal(full.intake.counts.heldBytesOf('192.0.2.1'), 5_000)
     full.send('\r\n.\r\n')
     assert.match(full.reader.take().at(-1) ?? '', /^452 4\.3\.1/)
     const other = new MemoryPeer({ limits })
-    other.intake.byAddress.set('192.0.2.9', 10_000)
+    other.intake.counts.hold('192.0.2.9', 10_000)
     other.send(`${ENVELOPE}DATA\r\nx\r\n.\r\n`)
     assert.match(other.reader.take().at(-1) ?? '', /^250/)
-    assert.equal(other.intake.byAddress.size, 1)
+    assert.equal(other.intake.counts.heldBytes, 10_000)
   })
 })

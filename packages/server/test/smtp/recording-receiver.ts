@@ -1,4 +1,4 @@
-// A receiver for tests of the engine: one made-up domain, and a record of what was handed over.
+// A receiver for tests of the engine: one invented domain, and a record of received messages.
 
 import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
 import type {
@@ -21,7 +21,7 @@ const STORED = reply(250, '2.0.0', 'Stored')
 export class RecordingReceiver implements MailReceiver {
   readonly received: Received[] = []
   readonly checked: string[] = []
-  /** Answers wait for this promise where it is set. */
+  /** Answers wait for this promise if it is set. */
   gate: Promise<void> | null = null
 
   checkRecipient(recipient: string): Reply | Promise<Reply> {
@@ -49,7 +49,7 @@ export class RecordingReceiver implements MailReceiver {
   }
 }
 
-/** What this receiver says to a recipient. */
+/** The answer of this receiver to a recipient. */
 export function judgeRecipient(recipient: string): Reply {
   if (/^busy@/.test(recipient)) return reply(450, '4.2.1', 'Mailbox busy')
   if (/^postmaster$/i.test(recipient) || /^u.*@x\.example$/i.test(recipient)) return ACCEPTED

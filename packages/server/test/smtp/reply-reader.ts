@@ -1,4 +1,4 @@
-// Cuts what a server says into replies (RFC 5321 §4.2.1) and refuses anything that is not one.
+// Splits the output of a server into replies (RFC 5321 §4.2.1) and refuses anything else.
 
 const LINE = /^([2-5]\d\d)([ -])[\x20-\x7e]*$/
 
@@ -9,7 +9,7 @@ export class ReplyReader {
   #isClosed = false
   #waiting: (() => void)[] = []
 
-  /** Everything the server said since the last `take`. */
+  /** The server's output since the last `take`. */
   push(text: string): void {
     this.#buffer += text
     for (let end = this.#buffer.indexOf('\n'); end !== -1; end = this.#buffer.indexOf('\n')) {
@@ -34,7 +34,7 @@ export class ReplyReader {
     return this.#replies.shift() ?? ''
   }
 
-  /** All replies that are here already. */
+  /** All replies that have arrived already. */
   take(): string[] {
     const taken = this.#replies
     this.#replies = []

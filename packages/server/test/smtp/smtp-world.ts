@@ -1,4 +1,4 @@
-// The engine with a clock that tests turn, behind a real socket or, for exact segments, in memory.
+// The engine with a clock that tests move, behind a real socket or, for exact segments, in memory.
 
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type SecureContext } from 'node:tls'

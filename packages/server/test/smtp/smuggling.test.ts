@@ -80,7 +80,7 @@ for (const [name, send] of Object.entries(SEGMENTATIONS)) {
   })
 }
 
-test('a first line of two dots is content also when it is cut between the dots', async () => {
+test('a first line of two dots is content even when it is cut between the dots', async () => {
   const peer = new MemoryPeer()
   peer.send(`${OPENING}.`)
   peer.send('.\r\n')
@@ -89,7 +89,7 @@ test('a first line of two dots is content also when it is cut between the dots',
   assert.match(peer.reader.take().at(-1) ?? '', /^250 2\.0\.0 OK/)
 })
 
-test('octets pass unchanged and are counted where a bare LF had to become CRLF', async () => {
+test('octets are unchanged, and a bare LF that became CRLF is counted', async () => {
   await using world = await openSmtpWorld()
   const peer = await world.connect()
   await peer.reply()

@@ -1,4 +1,4 @@
-// STARTTLS (RFC 3207) with clients that keep to it and clients that do not.
+// STARTTLS (RFC 3207) with correct and incorrect clients.
 
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
@@ -13,7 +13,7 @@ before(async () => {
 })
 
 describe('STARTTLS', () => {
-  test('carries a message, is offered once and told to the receiver', async () => {
+  test('carries a message, is offered once and reported to the receiver', async () => {
     await using world = await openSmtpWorld({ tls })
     const peer = await world.connect()
     await peer.reply()
@@ -35,7 +35,7 @@ describe('STARTTLS', () => {
     assert.equal(world.receiver.received[0]?.client.tls, 'TLSv1.3')
   })
 
-  test('throws away what was said in clear text', async () => {
+  test('discards commands sent before it in clear text', async () => {
     await using world = await openSmtpWorld({ tls })
     const peer = await world.connect()
     await peer.reply()
@@ -53,7 +53,7 @@ describe('STARTTLS', () => {
     assert.deepEqual(world.receiver.checked, [])
   })
 
-  test('is not there without a certificate and takes no argument', async () => {
+  test('is absent without a certificate and takes no argument', async () => {
     await using world = await openSmtpWorld()
     const peer = await world.connect()
     await peer.reply()
@@ -69,7 +69,7 @@ describe('STARTTLS', () => {
     'an SSLv2 hello': Buffer.concat([Buffer.from('802e010002', 'hex'), Buffer.alloc(43)]),
   }
   for (const [name, bytes] of Object.entries(brokenHandshakes)) {
-    test(`with ${name} for a handshake ends this connection only`, async () => {
+    test(`with ${name} instead of a handshake ends only this connection`, async () => {
       await using world = await openSmtpWorld({ tls })
       const peer = await world.connect()
       const other = await world.connect()
@@ -99,7 +99,7 @@ describe('STARTTLS', () => {
     })
   }
 
-  test('left hanging is closed by the deadline for commands', async () => {
+  test('without a handshake is closed by the deadline for commands', async () => {
     await using world = await openSmtpWorld({ tls })
     const peer = await world.connect()
     await peer.reply()
@@ -111,7 +111,7 @@ describe('STARTTLS', () => {
     await peer.end()
   })
 
-  test('left hanging does not hold up the end of service', async () => {
+  test('without a handshake does not delay the end of service', async () => {
     const world = await openSmtpWorld({ tls })
     const peer = await world.connect()
     await peer.reply()
@@ -121,7 +121,7 @@ describe('STARTTLS', () => {
     assert.deepEqual(await peer.end(), [])
   })
 
-  test('within DATA drains at the end of service', async () => {
+  test('lets a message drain at the end of service', async () => {
     const world = await openSmtpWorld({ tls })
     const peer = await world.connect()
     await peer.reply()
@@ -136,7 +136,7 @@ describe('STARTTLS', () => {
   })
 })
 
-test('a certificate of our own making is quick to make and names its host', async () => {
+test('a self-signed certificate is quick to make and names its host', async () => {
   const startMs = performance.now()
   const { certificatePem } = await makeSelfSignedCertificate('mx.example', Date.now())
   assert.ok(performance.now() - startMs < 10_000)

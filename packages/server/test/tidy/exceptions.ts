@@ -1,4 +1,4 @@
-// What the tidy rules let pass, each with its reason, and where libraries and words are at home.
+// The exceptions of the tidy rules, each with its reason, and the files in which libraries and words belong.
 
 import type { BannedWord, KeptLibrary } from './rules.ts'
 

@@ -1,4 +1,4 @@
-// Rules about imports that the linter does not have; who may import whom stands in biome.json.
+// Rules about imports that the linter lacks; biome.json says who may import whom.
 
 import type { Finding, ModuleEdge, SourceFile } from './source-file.ts'
 
@@ -18,7 +18,7 @@ export function findComputedImports(files: readonly SourceFile[]): Finding[] {
   )
 }
 
-/** `contract` knows nobody of ours, `sdk` only types of the contract; both run anywhere. */
+/** `contract` imports nothing of ours, `sdk` only types of the contract; both run anywhere. */
 export function findPackageBreaches(files: readonly SourceFile[]): Finding[] {
   return files.flatMap((file) => {
     const name = /^packages\/(contract|sdk)\/src\//.exec(file.path)?.[1]
@@ -36,7 +36,7 @@ function judgePackageEdge(name: string, { specifier, isType }: ModuleEdge): stri
   return isContractType ? null : `sdk imports types of the contract only: ${specifier}`
 }
 
-/** What `mail` may not know: sockets, disks, processes. */
+/** Modules that `mail` may not import: sockets, disks, processes. */
 export function findImpureMail(files: readonly SourceFile[]): Finding[] {
   const mail = files.filter(({ path }) => /^packages\/mail(-reading)?\/src\//.test(path))
   const impure = /^node:(net|tls|fs|dns|dgram|http|https|http2|child_process|worker_threads|os)\b/

@@ -1,6 +1,6 @@
-// Relative links of the documentation, and whether what they lead to is there.
+// Relative links of the documentation, and whether their targets exist.
 
-/** Words of a heading as its anchor has them on GitHub. */
+/** The anchor of a heading on GitHub. */
 export function anchorOf(heading: string): string {
   return heading
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
@@ -10,7 +10,7 @@ export function anchorOf(heading: string): string {
     .replaceAll(' ', '-')
 }
 
-/** Of a page, without what stands in fenced code. */
+/** The text of a page outside fenced code. */
 function proseOf(text: string): string {
   return text.replaceAll(/^(```+|~~~+)[\s\S]*?^\1\s*$/gm, '')
 }
@@ -27,7 +27,7 @@ export function anchorsOf(text: string): Set<string> {
   return anchors
 }
 
-/** Paths and anchors as they are written, without those that lead to another host. */
+/** Paths and anchors as written, except links to other hosts. */
 export function linksOf(text: string): string[] {
   const prose = proseOf(text).replaceAll(/`[^`\n]*`/g, '')
   const inline = [...prose.matchAll(/\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)/g)].map(
@@ -40,7 +40,7 @@ export function linksOf(text: string): string[] {
   return [...inline, ...defined, ...ofTags].filter((link) => !/^[a-z][a-z+.-]*:|^\/\//i.test(link))
 }
 
-/** A sentence for each link of `pages` that leads nowhere; `read` gives null for what is not there. */
+/** A sentence for each broken link of `pages`; `read` returns null for missing files. */
 export function findDeadLinks(
   pages: readonly string[],
   read: (path: string) => string | null,

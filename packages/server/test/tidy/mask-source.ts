@@ -1,5 +1,5 @@
-// TypeScript's text with everything masked that is not code, so that plain expressions can be used
-// on the rest. Lengths and line ends stay, so a place in the mask is the same place in the text.
+// The text of TypeScript with comments, strings and patterns masked, so that regular expressions can be used on the
+// rest. Lengths and line ends stay, so offsets in the mask are offsets in the text.
 
 export type MaskedSource = {
   /** Comments, the insides of strings, templates and regular expressions are spaces. */

@@ -11,14 +11,14 @@ const lines = (findings: readonly Finding[]) => findings.map(({ line }) => line)
 const paths = (findings: readonly Finding[]) =>
   findings.map(({ path }) => path.replace('packages/server/src/', ''))
 
-test('../ is found in imports and worker URLs, not in paths to other files', () => {
+test('../ is found in imports and worker URLs, and not in paths to other files', () => {
   const text =
     "import { a } from '../base/a.ts'\nnew URL('../b.ts', import.meta.url)\n" +
     "new URL('../../docs/', import.meta.url)\nimport { c } from './c.ts'"
   assert.deepEqual(lines(imports.findParentImports([at('mail/a.ts', text)])), [1, 2])
 })
 
-test('an import of a computed name is found', () => {
+test('an import with a computed name is found', () => {
   const text = `await import(name)\nawait import(\`./\${name}.ts\`)\nawait import('pino')`
   assert.deepEqual(lines(imports.findComputedImports([at('base/a.ts', text)])), [1, 2])
 })
@@ -31,7 +31,7 @@ test('the contract imports nothing of ours, the SDK only types of the contract',
   )
   const sdk = makeSourceFile(
     'packages/sdk/src/client.ts',
-    "import type { Pod } from '@mailroom/contract/shapes/pod.ts'\n" +
+    "import type { Pod } from '@mailroom/contract/pods.ts'\n" +
       "import { codes } from '@mailroom/contract/vocabulary.ts'\nimport 'undici'\n" +
       "import { b } from './b.ts'",
   )
@@ -48,7 +48,7 @@ test('a socket in mail is found', () => {
   assert.deepEqual(imports.findImpureMail([at('net/a.ts', text)]), [])
 })
 
-test('a long file is found, and an exception that is not needed or names no file', () => {
+test('a long file is found, and an exception that is unnecessary or names no file', () => {
   const long = at('base/long.ts', 'x\n'.repeat(701))
   const short = at('base/short.ts', 'x\n'.repeat(700))
   assert.deepEqual(paths(rules.findLongFiles([long, short], {})), ['base/long.ts'])
@@ -64,12 +64,12 @@ test('a long function is found, and the short ones around it are not', () => {
   assert.deepEqual(rules.findLongFunctions([file], { [`${file.path} c`]: 'reason' }), [])
 })
 
-test('a default export is found, the word in a comment is not', () => {
+test('a default export is found, and the word in a comment is not', () => {
   const text = '// export default\nexport default 1\nexport { a as default }'
   assert.deepEqual(lines(rules.findDefaultExports([at('a.ts', text)])), [2, 3])
 })
 
-test('a barrel is found, a file that adds something is none', () => {
+test('a barrel is found, and a file that adds something is not', () => {
   const files = [
     at('a.ts', "export { a } from './b.ts'\nexport type { b } from './c.ts'"),
     at('b.ts', "export * from './c.ts'\nexport const x = 1"),
@@ -79,7 +79,7 @@ test('a barrel is found, a file that adds something is none', () => {
   assert.deepEqual(paths(rules.findBarrels(files)), ['a.ts', 'b.ts'])
 })
 
-test('a library away from home, or in too many files, is found', () => {
+test('a library in the wrong file, or in too many files, is found', () => {
   const kept = [{ library: 'pg', home: /\/db\//, files: 1 }]
   const text = "import pg from 'pg'\nimport { x } from 'pg-pool'"
   const found = rules.findStrayLibraries([at('db/a.ts', text), at('store/b.ts', text)], kept)
@@ -92,7 +92,7 @@ test('a library away from home, or in too many files, is found', () => {
   )
 })
 
-test('a banned word is found in code, not at home, in comments, strings or patterns', () => {
+test('a banned word is found in code, but not in its own file, comments, strings or patterns', () => {
   const banned = [{ word: /\bDate\.now\b/, home: /clock\.ts$/, reason: 'ask the clock' }]
   const text =
     "// Date.now\nconst a = 'Date.now'\nconst b = /Date.now/\nconst c = `Date.now \x24{Date.now()}`\n" +
@@ -101,7 +101,7 @@ test('a banned word is found in code, not at home, in comments, strings or patte
   assert.deepEqual(rules.findBannedWords([at('base/clock.ts', text)], banned), [])
 })
 
-test('vague and unruly file names are found', () => {
+test('vague and malformed file names are found', () => {
   const names = [
     'a/utils.ts',
     'a/mail-helpers.ts',
@@ -115,7 +115,7 @@ test('vague and unruly file names are found', () => {
   )
 })
 
-test('what is left for later is found', () => {
+test('notes of unfinished work are found', () => {
   const text = '// TODO: x\nconst todo = 1\n/* FIXME */'
   assert.deepEqual(lines(rules.findLeftovers([at('a.ts', text)])), [1, 3])
 })
@@ -152,7 +152,7 @@ test('headings have the anchors that GitHub gives them', () => {
   assert.deepEqual([...anchorsOf(page)], ['a-page', 'npm-ci-and-why', 'a-page-1', 'port-25--out'])
 })
 
-test('a link leads to a file and to a heading in it, or is told', () => {
+test('a broken link to a file or a heading is reported', () => {
   const files: Record<string, string> = {
     'docs/a.md':
       '# A\n[b](b.md) [there](b.md#there) [here](#a) [up](../README.md) ![c](c.png) [x](https://x.example/y#z)\n' +
@@ -198,7 +198,7 @@ test('a masked text has the length and lines of the text, and comments keep thei
   assert.equal(code.split('\n').length, 3)
 })
 
-test('every way to name a module is seen, with its line and whether it is gone at run time', () => {
+test('every form of import is found, with its line and whether it is erased at run time', () => {
   const text = [
     "import a, { b } from './1.ts'",
     "import type { c } from './2.ts'",

@@ -51,7 +51,7 @@ export function findDefaultExports(files: readonly SourceFile[]): Finding[] {
   return findAll(files, 'code', expression, () => 'default export: name it')
 }
 
-/** A file that only passes on what others export, or passes on everything of another. */
+/** A file that only re-exports, or re-exports everything of another file. */
 export function findBarrels(files: readonly SourceFile[]): Finding[] {
   return files.flatMap((file) => {
     const all = /\bexport\s+(type\s+)?\*/.exec(file.code)
@@ -67,7 +67,7 @@ export function findBarrels(files: readonly SourceFile[]): Finding[] {
 
 export type BannedWord = {
   readonly word: RegExp
-  /** Paths where it is at home. */
+  /** Paths in which it is permitted. */
   readonly home: RegExp
   readonly reason: string
 }
@@ -89,7 +89,7 @@ export type KeptLibrary = {
   readonly files: number
 }
 
-/** A library that is easy to replace is one that few files know. */
+/** A library that few files import is easy to replace. */
 export function findStrayLibraries(
   files: readonly SourceFile[],
   kept: readonly KeptLibrary[],
@@ -142,11 +142,11 @@ export function findTypeEscapes(files: readonly SourceFile[]): Finding[] {
 export type PlainFile = { readonly path: string; readonly text: string }
 
 const MACHINE_PATH = /(?<![\w.~:/-])\/(?:home|Users|root|work|mnt|workspace)\/[\w.-]+/g
-/** Addresses of packages in lock files and configuration. */
+/** URLs of packages in lock files and configuration. */
 const REGISTRY = /"resolved":\s*"(https?:\/\/[^/"]+)|\bregistry\s*=\s*(https?:\/\/[^/\s]+)/g
 const PUBLIC_REGISTRY = 'https://registry.npmjs.org'
 
-/** Where a checkout happened to be, or where its packages happened to come from. */
+/** Paths of a checkout, or registries of packages, on one machine. */
 export function findMachineTraces(files: readonly PlainFile[]): Finding[] {
   return files.flatMap(({ path, text }) => {
     const paths = [...text.matchAll(MACHINE_PATH)].map((match) => ({

@@ -1,5 +1,5 @@
-// A source file as the tidy rules see it: its text, its code without comments and strings, and the
-// modules it names.
+// A source file as the tidy rules see it: its text, its code without comments and strings, and the modules it
+// imports.
 
 import { readFileSync } from 'node:fs'
 import { type MaskedSource, maskSource } from './mask-source.ts'
@@ -8,15 +8,15 @@ export type ModuleEdge = {
   /** As written; '' when it is computed. */
   readonly specifier: string
   readonly kind: 'static' | 'dynamic' | 'url'
-  /** `import type` and `export type`: gone at run time. */
+  /** `import type` and `export type`, which are erased at run time. */
   readonly isType: boolean
   readonly isReexport: boolean
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
 }
 
 export type SourceFile = MaskedSource & {
-  /** From the workspace's root, with slashes. */
+  /** Relative to the workspace's root, with slashes. */
   readonly path: string
   readonly text: string
   readonly edges: readonly ModuleEdge[]
@@ -37,7 +37,7 @@ export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split('\n').length
 }
 
-/** A finding for every match of `expression` (global) in what `part` holds of each file. */
+/** A finding for every match of `expression` (global) in the `part` of each file. */
 export function findAll(
   files: readonly SourceFile[],
   part: 'text' | 'code' | 'comments',
@@ -83,7 +83,7 @@ function findEdges(text: string, code: string): ModuleEdge[] {
   ].sort((a, b) => a.line - b.line)
 }
 
-/** The rest of the string whose opening quote stands before `offset`; '' when there is none. */
+/** The rest of the string whose opening quote is before `offset`; '' if there is none. */
 function specifierAt(text: string, offset: number): string {
   const quote = text[offset - 1] ?? ''
   if (!`'"\``.includes(quote) || quote === '') return ''

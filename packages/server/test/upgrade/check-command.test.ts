@@ -21,7 +21,7 @@ onBothEngines('a check of migrations', (engine) => {
   const migrate = ({ place }: Place) =>
     engine === 'sqlite' ? migrateSqlite(place) : migratePostgres(place)
 
-  test('tells of a database of the version before what running processes survive', async (t) => {
+  test('says that running processes of the version before survive the migrations', async (t) => {
     const place = await oldPlace(engine, t, '0007')
     const { code, text } = await check(place)
     assert.equal(code, 3)
@@ -34,14 +34,14 @@ onBothEngines('a check of migrations', (engine) => {
     assert.deepEqual(await check(place), { code: 0, text: 'The schema is current.' })
   })
 
-  test('tells of one from before what they do not survive', async (t) => {
+  test('names the first migration that running processes of an older version do not survive', async (t) => {
     const place = await oldPlace(engine, t, '0003')
     const { code, text } = await check(place)
     assert.equal(code, 4)
     assert.match(text, /^Running processes do not survive 0004_domains\b.*: stop them first\.$/m)
   })
 
-  test('tells of one that a newer program made whether this one may use it', async (t) => {
+  test('says whether this program works with a database of a newer one', async (t) => {
     const place = await emptyPlace(engine, t)
     await migrate(place)
     const apply = (version: number, from: number) =>
@@ -61,7 +61,7 @@ onBothEngines('a check of migrations', (engine) => {
 })
 
 suite('mailroom migrate --check', () => {
-  test('exits as it found, and makes nothing where there is nothing', async (t) => {
+  test('exits with the code of its finding, and makes no file', async (t) => {
     const { env, place, dataDir } = await emptyPlace('sqlite', t)
     const { code, output } = await run(t, env)
     assert.equal(code, 3, output)

@@ -21,7 +21,7 @@ import { readStatements, runStatements } from './recorded-statements.ts'
 
 const ADDED = '0101_added.sql'
 const BROKEN = '0102_broken.sql'
-/** As programs up to schema 7 do at their start. */
+/** Programs up to schema 7 take this lock at their start. */
 const TAKE_TURN = 'select pg_advisory_lock(727265)'
 
 onBothEngines('a database that a newer program has migrated', (engine) => {
@@ -31,7 +31,7 @@ onBothEngines('a database that a newer program has migrated', (engine) => {
     engine === 'sqlite' ? migrateSqlite(place, migrations) : migratePostgres(place, migrations)
   const additive = parseMigration(ADDED, 'alter table pods add column colour text;')
 
-  test('is one that this program starts on, goes on with and migrates no further', async (t) => {
+  test('works with this program, which migrates it no further', async (t) => {
     const place = await emptyPlace(engine, t)
     assert.equal((await migrate(place, [...own, additive])).length, own.length + 1)
     assert.deepEqual(await migrate(place, own), [])
@@ -41,7 +41,7 @@ onBothEngines('a database that a newer program has migrated', (engine) => {
     assert.equal(await findSchemaChange(db), null)
   })
 
-  test('is refused, in words, by a program that does not work with it, and left alone', async (t) => {
+  test('is refused by a program that does not work with it, with the reason, and left unchanged', async (t) => {
     const place = await emptyPlace(engine, t)
     const text = `-- Needs programs of schema 101.\nalter table pods rename column name to title;`
     await migrate(place, [...own, additive, parseMigration(BROKEN, text)])
@@ -50,11 +50,11 @@ onBothEngines('a database that a newer program has migrated', (engine) => {
     )
     await assert.rejects(migrate(place, own), refusal)
     await assert.rejects(openAt(engine, place.place), refusal)
-    // One that knows the first of the two works with the second.
+    // A program that knows the first migration works with the second.
     assert.deepEqual(await migrate(place, [...own, additive]), [])
   })
 
-  test('is told of to a process that does not work with it any more', async (t) => {
+  test('is reported to a process that no longer works with it', async (t) => {
     const place = await emptyPlace(engine, t)
     const db = await openAt(engine, place.place)
     t.after(() => db.close())
@@ -74,7 +74,7 @@ onBothEngines('a database that a newer program has migrated', (engine) => {
     assert.match(told[0] ?? '', /0102_x, which needs programs of schema 102/)
   })
 
-  test('that it changed without saying so is not trusted', async (t) => {
+  test('is not trusted without a note of what programs it works with', async (t) => {
     const place = await emptyPlace(engine, t)
     await migrate(place, own)
     await place.run(
@@ -87,7 +87,7 @@ onBothEngines('a database that a newer program has migrated', (engine) => {
 suite('migrating PostgreSQL while others work with it', () => {
   const own = readMigrations('postgres')
 
-  test('nothing is broken for processes that are connected, which have to be stopped first', async (t) => {
+  test('a migration that breaks connected processes is refused until they are stopped', async (t) => {
     const place = await emptyPlace('postgres', t)
     await migratePostgres(place.place, own)
     const text = `-- Needs programs of schema 102.\nalter table pods drop column name;`
@@ -102,7 +102,7 @@ suite('migrating PostgreSQL while others work with it', () => {
     assert.deepEqual(await migratePostgres(place.place, [...own, breaking]), ['0102_broken'])
   })
 
-  test('a table that others hold is waited for in turns, so that nobody waits behind it for long', async (t) => {
+  test('a migration waits for a locked table in short attempts, so that no query waits long behind it', async (t) => {
     const place = await emptyPlace('postgres', t)
     await migratePostgres(place.place, own)
     const holder = await connect(t, place)
@@ -112,21 +112,21 @@ suite('migrating PostgreSQL while others work with it', () => {
     const migrating = migratePostgres(place.place, [...own, added])
     const reader = await connect(t, place)
     await untilWaiting(place)
-    // Behind the lock that is waited for; a wait without end would be as long as the holder's.
+    // This read queues behind the migration's lock request; without short attempts it would wait for the holder.
     await reader.query('select count(*) from pods')
     await sleep(MIGRATION_LOCK_MS_MAX)
     await holder.query('commit')
     assert.deepEqual(await migrating, ['0101_added'])
   })
 
-  test('a table that an autovacuum holds is waited for until PostgreSQL ends that', async (t) => {
+  test('an attempt waits long enough for PostgreSQL to cancel an autovacuum', async (t) => {
     const place = await emptyPlace('postgres', t)
     const name = "name = 'deadlock_timeout'"
     const [row] = await place.run(`select boot_val from pg_settings where ${name}`)
     assert.ok(MIGRATION_LOCK_MS_MAX > Number(row?.boot_val))
   })
 
-  test('a start that has nothing to apply waits for nobody who has', async (t) => {
+  test('a start with nothing to apply does not wait for another migration', async (t) => {
     const place = await emptyPlace('postgres', t)
     await migratePostgres(place.place, own)
     const other = await connect(t, place)
@@ -134,11 +134,11 @@ suite('migrating PostgreSQL while others work with it', () => {
     assert.deepEqual(await migratePostgres(place.place, own), [])
   })
 
-  test('a start of an old program, which waits for its turn, and an index do not wait for each other', async (t) => {
+  test('the start of an old program, which waits for the migration lock, does not deadlock with a new index', async (t) => {
     const place = await emptyPlace('postgres', t)
     await migratePostgres(place.place, own)
     const [holder, old] = [await connect(t, place), await connect(t, place)]
-    // It looks for whom it waits only once, and may have done so before.
+    // PostgreSQL searches for a deadlock once in a wait, and may have done so before the lock below.
     await old.query("set deadlock_timeout = '10min'")
     await holder.query('begin')
     await holder.query('lock table pods in share update exclusive mode')
@@ -160,7 +160,7 @@ suite('migrating PostgreSQL while others work with it', () => {
     await starting
   })
 
-  test('an index of a large table is made beside the writing, also where one was left half made', async (t) => {
+  test('an index of a large table is built beside writes, also after a build was interrupted', async (t) => {
     const place = await emptyPlace('postgres', t)
     await migratePostgres(place.place, own)
     const text = [
@@ -174,7 +174,7 @@ suite('migrating PostgreSQL while others work with it', () => {
     await place.run(
       `update pg_index set indisvalid = false where indexrelid = 'pods_by_time'::regclass`,
     )
-    // Also when several processes start at once.
+    // Several processes may start at once.
     const all = [...own, index]
     const ran = await Promise.all([1, 2, 3].map(() => migratePostgres(place.place, all)))
     assert.deepEqual(ran.flat(), ['0103_indexes'])
@@ -187,7 +187,7 @@ suite('migrating PostgreSQL while others work with it', () => {
   })
 })
 
-test('of what is pending it is told what running processes do not survive', () => {
+test('a plan names the pending migrations that running processes do not survive', () => {
   const own = readMigrations('postgres')
   const applied = own.slice(0, 7).map((migration) => ({ ...migration }))
   assert.deepEqual(planMigrations(applied, own).breaking, [])
@@ -225,7 +225,7 @@ async function untilGone(place: Place): Promise<void> {
   })
 }
 
-/** The version that a running process may be of while this one migrates. */
+/** The schema of processes that may run while this version migrates. */
 const BEFORE = '0007'
 
 onBothEngines('the version before', (engine) => {

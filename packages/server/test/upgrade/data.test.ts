@@ -13,7 +13,7 @@ import { isLongRun } from '#test/size-of.ts'
 import { onBothEngines, plainMail, testKey } from '#test/world.ts'
 import { livedInPlace, type Place, VERSIONS } from './old-database.ts'
 
-/** Those in between are upgraded by the same steps. */
+/** A version in between takes the same steps. */
 const versions = isLongRun() ? VERSIONS : VERSIONS.filter((version) => version !== '0004')
 
 onBothEngines('a database of schema', (engine) => {
@@ -49,7 +49,7 @@ onBothEngines('a database of schema', (engine) => {
   }
 })
 
-/** What programs of before did not keep is found out: at first, and as it is kept then. */
+/** Summaries that older programs did not store are right, at the first read and after they are stored. */
 async function assertSummed(client: Mailroom, inboxId: string, messages: readonly Message[]) {
   for (const _ of [1, 2]) {
     const { data: threads } = await client.threads.list(inboxId).page()
@@ -85,7 +85,7 @@ async function open(place: Place) {
   return { app, client: new Mailroom({ baseUrl, apiKey: made.token, maxRetries: 0 }) }
 }
 
-/** With what each says of the programs that it lets live; old ones noted nothing. */
+/** Applied migrations with the oldest program that each works with; old programs noted none. */
 async function versionsOf(place: Place): Promise<unknown[]> {
   const text = 'select version, compatible_from from schema_migrations order by version'
   return (await place.run(text)).map((row) => [row.version, row.compatible_from])

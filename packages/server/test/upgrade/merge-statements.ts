@@ -1,5 +1,5 @@
-// Puts together what `record-statements.mjs` noted while the tests of this version ran, one statement of
-// each shape, and keeps what this version's own schema takes:
+// Merges the statements that `record-statements.mjs` noted while the tests of this version ran: one of each shape, and
+// only those that the schema of this version takes:
 // node packages/server/test/upgrade/merge-statements.ts <folder of the notes>
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -10,11 +10,12 @@ import pg from 'pg'
 import type { Engine } from '#platform/db/db.ts'
 import { MIGRATIONS_TABLE, type Migration, readMigrations } from '#platform/db/migrate.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { runSql } from '#test/peers/sql.ts'
 
-/** Of the service that made the rows: see record-data.ts. */
+/** Key of the service that wrote the rows, which seals its secrets. */
 export const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
 
-/** Versions of which there are rows. */
+/** Schema versions with recorded rows. */
 export const VERSIONS = ['0003', '0004', '0007'] as const
 
 type Rows = Record<string, Record<string, unknown>[]>
@@ -26,25 +27,25 @@ export type Place = {
   readonly place: string
   /** Settings of a service that is to be started on it. */
   readonly env: Record<string, string>
-  run(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
+  run(text: string): Promise<Record<string, unknown>[]>
 }
 
-/** Nothing in it, not even a table. */
+/** A database without a table. */
 export async function emptyPlace(engine: Engine, t: TestContext): Promise<Place> {
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
   t.after(() => rm(dataDir, { recursive: true, force: true }))
   const env = { MAILROOM_DATA_DIR: dataDir, MAILROOM_SECRET_KEY: SECRET_KEY }
-  if (engine === 'postgres') {
-    const place = await createTestDatabase()
-    const run = (text: string, values: unknown[] = []) => runOnPostgres(place, text, values)
-    return { engine, dataDir, place, env: { ...env, MAILROOM_DATABASE_URL: place }, run }
+  const place = engine === 'postgres' ? await createTestDatabase() : join(dataDir, 'mailroom.db')
+  return {
+    engine,
+    dataDir,
+    place,
+    env: { ...env, ...(engine === 'postgres' && { MAILROOM_DATABASE_URL: place }) },
+    run: (text) => runSql({ place }, text),
   }
-  const place = join(dataDir, 'mailroom.db')
-  const run = async (text: string, values: unknown[] = []) => runOnSqlite(place, text, values)
-  return { engine, dataDir, place, env, run }
 }
 
-/** As a program of this version makes it, which notes nothing of compatibility. */
+/** The schema as a program of this version makes it, without notes of compatibility. */
 export async function oldPlace(engine: Engine, t: TestContext, version: string): Promise<Place> {
   const place = await emptyPlace(engine, t)
   await place.run(MIGRATIONS_TABLE)
@@ -65,7 +66,7 @@ async function applyAsBefore(place: Place, { version, name, checksum, sql }: Mig
   await place.run(`insert into schema_migrations (version, name, checksum) ${row}`)
 }
 
-/** The same with the rows that the version's own service wrote. */
+/** The same with the rows that the service of this version wrote. */
 export async function livedInPlace(
   engine: Engine,
   t: TestContext,
@@ -121,23 +122,4 @@ async function fillPostgres(url: string, tables: Rows): Promise<void> {
 function parameterOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   return Buffer.from((value as { hex: string }).hex, 'hex')
-}
-
-function runOnSqlite(path: string, text: string, values: unknown[]) {
-  const database = new DatabaseSync(path, { timeout: 30_000 })
-  try {
-    return database.prepare(text).all(...(values as SQLInputValue[]))
-  } finally {
-    database.close()
-  }
-}
-
-async function runOnPostgres(url: string, text: string, values: unknown[]) {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query(text, values.length === 0 ? undefined : values)).rows ?? []
-  } finally {
-    await client.end()
-  }
 }

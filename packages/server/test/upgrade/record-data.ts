@@ -1,5 +1,5 @@
-// Makes a little of everything with the service of this version and writes its rows down, so that later
-// versions can be tried on them: node packages/server/test/upgrade/record-data.ts <version> [folder]
+// Makes some of each thing with the service of this version and writes its rows to files, for tests of later versions:
+// node packages/server/test/upgrade/record-data.ts <version> [folder]
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,9 +7,8 @@ import { sql } from 'kysely'
 import type { Engine } from '#platform/db/db.ts'
 import { POSTGRES_URL_VARIABLE, startPostgres } from '#test/peers/postgres.ts'
 import { openWorld, plainMail, type World } from '#test/world.ts'
+import { SECRET_KEY } from './old-database.ts'
 
-/** Of the data that was recorded: its secrets are sealed with it. */
-const SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
 const [version = '', folder = new URL('./data', import.meta.url).pathname] = process.argv.slice(2)
 
 const postgres = await startPostgres()

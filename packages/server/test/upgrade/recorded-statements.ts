@@ -1,5 +1,4 @@
-// Statements of an earlier version of the service, as `record-statements.mjs` noted them, run against
-// a database: which of them does it not take?
+// Runs statements of an earlier version, which `record-statements.mjs` noted, to find those that a database refuses.
 
 import { readFileSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
@@ -9,7 +8,7 @@ import type { Engine } from '#platform/db/db.ts'
 export type RecordedStatement = { text: string; parameters: unknown[] }
 export type Failure = { text: string; error: string }
 
-/** Those of a version, from the repository. */
+/** The recorded statements of a version. */
 export function readStatements(version: string, engine: Engine): RecordedStatement[] {
   const url = new URL(`./statements/${version}.${engine}.jsonl`, import.meta.url)
   return readLines(readFileSync(url, 'utf8'))
@@ -23,8 +22,8 @@ export function readLines(text: string): RecordedStatement[] {
 }
 
 /**
- * Runs each by itself and undoes it: an insert that lacks a column, or a name that is not there any
- * more, fails. References between tables are not looked at, for each finds the tables empty.
+ * Runs each by itself and rolls it back: an insert that lacks a column, or a name that is gone, fails. References
+ * between tables are not checked, because the tables are empty.
  */
 export function runStatements(
   engine: Engine,
@@ -78,5 +77,5 @@ function parameterOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   if ('hex' in value) return Buffer.from(String(value.hex), 'hex')
   if ('integer' in value) return BigInt(String(value.integer))
-  throw new Error(`What is ${JSON.stringify(value)}?`)
+  throw new Error(`Unknown parameter: ${JSON.stringify(value)}`)
 }

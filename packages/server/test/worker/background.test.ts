@@ -8,7 +8,7 @@ import { closeSharedS3, onEachBlobStore, openBlobPlace } from '#test/conformance
 after(closeSharedS3)
 
 onEachBlobStore('upkeep', (kind) => {
-  test('what expires goes every hour; bytes are swept as often as their place says', async (t) => {
+  test('expired rows are removed every hour; blobs are swept as often as their store says', async (t) => {
     const place = await openBlobPlace(kind)
     t.after(() => place.close())
     const done = { purges: 0, sweeps: 0 }

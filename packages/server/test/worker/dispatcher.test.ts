@@ -33,19 +33,15 @@ async function dispatching(
 
 const badHangs: Answer = (domain, signal) => (domain.startsWith('bad') ? hang(signal) : ACCEPTED)
 
-test(
-  'a few destinations that hang, with much waiting for them, hold up nobody else',
-  LIMIT,
-  async () => {
-    await dispatching(badHangs, async ({ tally, queue }) => {
-      await queue([...domains('bad', 3), ...domains('good', 20)], 50)
-      await tally.until(() => tally.of('settled') === 1_000)
-      assert.equal(tally.of('under way'), 3 * MAIL_BOUNDS.laneStart)
-    })
-  },
-)
+test('a few destinations that hang, with long queues, delay no others', LIMIT, async () => {
+  await dispatching(badHangs, async ({ tally, queue }) => {
+    await queue([...domains('bad', 3), ...domains('good', 20)], 50)
+    await tally.until(() => tally.of('settled') === 1_000)
+    assert.equal(tally.of('under way'), 3 * MAIL_BOUNDS.laneStart)
+  })
+})
 
-test('many destinations that hang, and came first, hold up nobody else', LIMIT, async () => {
+test('many destinations that hang, and came first, delay no others', LIMIT, async () => {
   await dispatching(badHangs, async ({ tally, queue }) => {
     await queue(domains('bad', 30), 200)
     await tally.until(() => tally.of('under way') === 30 * MAIL_BOUNDS.laneStart)
@@ -56,7 +52,7 @@ test('many destinations that hang, and came first, hold up nobody else', LIMIT, 
 })
 
 test(
-  'destinations that never answered take up their share, those that did go on',
+  'destinations that never answered are limited to their share, and those that answered continue',
   LIMIT,
   async () => {
     await dispatching(badHangs, async ({ tally, queue }) => {
@@ -73,7 +69,7 @@ test(
 )
 
 test(
-  'destinations that greet and then hang leave half of their share to those that are new',
+  'destinations that greet and then hang leave half of their share to new ones',
   LIMIT,
   async () => {
     const run = async ({ tally, queue }: Dispatching) => {
@@ -87,7 +83,7 @@ test(
   },
 )
 
-test('never more is under way than is allowed together, and then as much', LIMIT, async () => {
+test('the number of attempts reaches its limit, and never exceeds it', LIMIT, async () => {
   let isHeld = false
   const answer: Answer = (_, signal) => (isHeld ? hang(signal) : ACCEPTED)
   await dispatching(answer, async ({ tally, queue }) => {
@@ -101,7 +97,7 @@ test('never more is under way than is allowed together, and then as much', LIMIT
 })
 
 test(
-  'a destination that answers gets more at once, one that stops answering less',
+  'the limit of a destination that answers grows at once, and that of one that stops answering falls',
   LIMIT,
   async () => {
     let mode: 'gated' | 'good' | 'bad' = 'gated'
@@ -143,7 +139,7 @@ test(
 )
 
 test(
-  'messages on their way out stay within the budget of octets, one of any size goes',
+  'messages in progress stay within the budget of octets, and one of any size is sent',
   LIMIT,
   async () => {
     await dispatching(
@@ -161,7 +157,7 @@ test(
   },
 )
 
-test('a newcomer does not wait for the backlogs of the others', LIMIT, async () => {
+test('a new destination does not wait for the backlogs of the others', LIMIT, async () => {
   await dispatching(
     () => after(1),
     async ({ tally, queue }) => {
@@ -176,7 +172,7 @@ test('a newcomer does not wait for the backlogs of the others', LIMIT, async () 
   )
 })
 
-test('backlogs are worked off side by side', LIMIT, async () => {
+test('backlogs are processed side by side', LIMIT, async () => {
   const names = domains('long', 30)
   await dispatching(
     () => after(1),
@@ -190,7 +186,7 @@ test('backlogs are worked off side by side', LIMIT, async () => {
 })
 
 test(
-  'at the end what waits is given back, what runs may finish, what hangs is cut',
+  'at the end waiting deliveries are returned, running ones may finish, hanging ones are aborted',
   LIMIT,
   async () => {
     const finish: (() => void)[] = []
@@ -230,7 +226,7 @@ test(
   },
 )
 
-test('a wake-up that is lost costs about a second', LIMIT, async () => {
+test('a lost wake-up delays work by about a second', LIMIT, async () => {
   await dispatching(
     () => ACCEPTED,
     async ({ tally, queue, dispatcher }) => {
@@ -248,7 +244,7 @@ test('a wake-up that is lost costs about a second', LIMIT, async () => {
 })
 
 test(
-  'an outcome waits for a store that is away, and nothing is sent again meanwhile',
+  'an outcome waits for a store that is down, and nothing is sent again meanwhile',
   LIMIT,
   async () => {
     let failures = 3
@@ -277,7 +273,7 @@ test(
   },
 )
 
-test('a store that is away while deliveries are taken costs only time', LIMIT, async () => {
+test('a store that is down during claims costs only time', LIMIT, async () => {
   let failures = 1
   await dispatching(
     () => ACCEPTED,

@@ -1,5 +1,4 @@
-// A dispatcher over a real queue in a database of its own, with the far end of every connection played
-// by the test.
+// A dispatcher over a real queue in a database of its own; the test plays the far end of every connection.
 
 import type { CarryOutcome } from '#delivery/carrier.ts'
 import { type DeliveryQueue, openDeliveryQueue } from '#delivery/deliver.ts'
@@ -19,7 +18,7 @@ import {
 } from '#test/conformance/open-database.ts'
 import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
 
-/** Figures that change, and whoever waits for them. */
+/** Counters that change, and waiters for their values. */
 export class Tally {
   readonly #counts = new Map<string, number>()
   #waiting: { isMet: () => boolean; resolve: () => void }[] = []
@@ -34,7 +33,7 @@ export class Tally {
     this.#waiting = this.#waiting.filter(({ isMet }) => !isMet())
   }
 
-  /** Resolves when this is so, now or after a change. */
+  /** Resolves when the condition holds, now or after a change. */
   until(isMet: () => boolean): Promise<void> {
     if (isMet()) return Promise.resolve()
     return new Promise((resolve) => this.#waiting.push({ isMet, resolve }))
@@ -51,12 +50,12 @@ export type Dispatching = {
   readonly database: TestDatabase
   readonly dispatcher: Dispatcher
   /**
-   * `settled`, and each status, counts recipients whose outcome is recorded; `settled <domain>` the
-   * same of a domain; `<domain>` transactions under way there, `under way` all, `most` and `most
-   * <domain>` how many there ever were.
+   * `settled`, and each status, counts recipients whose outcome is recorded; `settled <domain>` those of a domain;
+   * `<domain>` transactions in progress there, `under way` all, `most` and `most <domain>` their highest numbers so
+   * far.
    */
   readonly tally: Tally
-  /** How often each recipient's message was carried. */
+  /** The number of times each recipient's message was sent. */
   readonly carried: Map<string, number>
   /** Queues `count` messages for each domain. */
   queue(domains: string[], count: number, sizeBytes?: number): Promise<void>
@@ -115,7 +114,7 @@ export async function openDispatching(
       return outcome
     },
   }
-  // The message that all others are copies of is not for the tests to count.
+  // All others are copies of this message, which does not count.
   await db.write(deliveryQueue.claim, {
     worker: 'nobody',
     heads: [{ account: owner.accountId, lane: 'far.example', limit: 1 }],
@@ -149,13 +148,13 @@ export async function openDispatching(
   }
 }
 
-/** Never answers, and gives up when it is told to. */
+/** Never answers, and ends when it is aborted. */
 export function hang(signal: AbortSignal, outcome = UNSENT): Promise<CarryOutcome> {
   if (signal.aborted) return Promise.resolve(outcome)
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(outcome)))
 }
 
-/** Answers well after some milliseconds. */
+/** Accepts after some milliseconds. */
 export async function after(ms: number, outcome = ACCEPTED): Promise<CarryOutcome> {
   await new Promise((resolve) => setTimeout(resolve, ms))
   return outcome

@@ -11,7 +11,7 @@ import { domains, Tally } from '#test/worker/dispatching.ts'
 import { type MemoryQueue, openMemoryQueue } from '#test/worker/memory-queue.ts'
 
 const LIMIT = { timeout: 120_000 }
-/** Enough to keep every turn busy while others come. */
+/** Enough to keep every slot busy while other deliveries arrive. */
 const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 10_000, long: 50_000 })
 const LANES = sizeOf('TEST_MAILROOM_LANES', { usual: 250, long: 1_000 })
 
@@ -20,7 +20,7 @@ type World = {
   /** `<account>` attempts begun. */
   tally: Tally
   wake(): void
-  /** Attempts that others began until one of this account did, from when it had something. */
+  /** Attempts that others began until the first of this account, counted from the arrival of its delivery. */
   waitOf(account: string, lane: string): Promise<number>
 }
 
@@ -72,7 +72,7 @@ const hangs = async (signal: AbortSignal) => {
 }
 
 test(
-  'one message goes to a destination at once that another account has thousands for',
+  'one message is sent at once to a destination for which another account has queued thousands',
   LIMIT,
   async () => {
     await dispatching(
@@ -91,7 +91,7 @@ test(
 )
 
 test(
-  'one message to a new destination waits for none of hundreds of others of one account',
+  'one message to a new destination does not wait for hundreds of other destinations of one account',
   LIMIT,
   async () => {
     await dispatching(
@@ -109,22 +109,26 @@ test(
   },
 )
 
-test('one message goes while hundreds of destinations of another account hang', LIMIT, async () => {
-  const attempt = ({ lane }: Item, signal: AbortSignal) =>
-    lane.startsWith('many') ? hangs(signal) : Promise.resolve(true)
-  await dispatching(
-    async ({ queue, tally, wake, waitOf }) => {
-      queue.add(domains('many', LANES), 5, 1_000, 'large')
-      wake()
-      await tally.until(() => tally.of('large') === MAIL_BOUNDS.attempts.slowMax)
-      for (const account of ['a', 'b', 'z']) await waitOf(account, `${account}.example`)
-    },
-    { bounds: MAIL_BOUNDS, attempt },
-  )
-})
+test(
+  'one message is sent while hundreds of destinations of another account hang',
+  LIMIT,
+  async () => {
+    const attempt = ({ lane }: Item, signal: AbortSignal) =>
+      lane.startsWith('many') ? hangs(signal) : Promise.resolve(true)
+    await dispatching(
+      async ({ queue, tally, wake, waitOf }) => {
+        queue.add(domains('many', LANES), 5, 1_000, 'large')
+        wake()
+        await tally.until(() => tally.of('large') === MAIL_BOUNDS.attempts.slowMax)
+        for (const account of ['a', 'b', 'z']) await waitOf(account, `${account}.example`)
+      },
+      { bounds: MAIL_BOUNDS, attempt },
+    )
+  },
+)
 
 test(
-  'a large message goes while those of another account that hang hold all octets',
+  'a large message is sent while hanging ones of another account hold all octets',
   LIMIT,
   async () => {
     const attempt = ({ account_id: account }: Item, signal: AbortSignal) =>
@@ -156,32 +160,36 @@ test('more destinations than a process remembers are all served', LIMIT, async (
 })
 
 for (const count of [10, 40, 100]) {
-  test(`${count} accounts that have much for one destination take turns`, LIMIT, async () => {
-    const accounts = Array.from({ length: count }, (_, index) => `account-${index}`)
-    const attempt = async () => {
-      await pause(5)
-      return true
-    }
-    await dispatching(
-      async ({ queue, tally, wake }) => {
-        for (const account of accounts) queue.add(['relay'], 4_000 / count, 1_000, account)
-        wake()
-        await tally.until(() => tally.of('all') >= 1_000)
-        const counts = accounts.map((account) => tally.of(account)).sort((one, two) => one - two)
-        // And what was given to the first before the others were found.
-        const even = 1_000 / count
-        assert.ok((counts[0] ?? 0) >= even / 2, `${counts}`)
-        assert.ok((counts.at(-1) ?? 0) <= 2 * even + 10, `${counts}`)
-        const returned = tally.of('given back')
-        assert.ok(returned <= 200, `${returned} were taken in vain`)
-      },
-      { bounds: MAIL_BOUNDS, attempt },
-    )
-  })
+  test(
+    `${count} accounts with long queues for one destination are served in rotation`,
+    LIMIT,
+    async () => {
+      const accounts = Array.from({ length: count }, (_, index) => `account-${index}`)
+      const attempt = async () => {
+        await pause(5)
+        return true
+      }
+      await dispatching(
+        async ({ queue, tally, wake }) => {
+          for (const account of accounts) queue.add(['relay'], 4_000 / count, 1_000, account)
+          wake()
+          await tally.until(() => tally.of('all') >= 1_000)
+          const counts = accounts.map((account) => tally.of(account)).sort((one, two) => one - two)
+          // Includes deliveries given to the first account before the others were found.
+          const even = 1_000 / count
+          assert.ok((counts[0] ?? 0) >= even / 2, `${counts}`)
+          assert.ok((counts.at(-1) ?? 0) <= 2 * even + 10, `${counts}`)
+          const returned = tally.of('given back')
+          assert.ok(returned <= 200, `${returned} were taken in vain`)
+        },
+        { bounds: MAIL_BOUNDS, attempt },
+      )
+    },
+  )
 }
 
 test(
-  'an endpoint that answers is told at once, whatever hundreds of slow ones of another account have',
+  'an endpoint that answers is called at once, whatever hundreds of slow ones another account has',
   LIMIT,
   async () => {
     const attempt = async ({ lane }: Item) => {

@@ -1,5 +1,5 @@
-// A queue in memory, for what a dispatcher does with thousands of lanes: it costs nothing, so that what
-// is measured is the dispatcher.
+// A queue in memory, for tests of a dispatcher with thousands of lanes: it costs nothing, so that only the dispatcher
+// is measured.
 
 import type {
   AttemptObserver,
@@ -10,14 +10,14 @@ import type {
 } from '#queue/dispatched-queue.ts'
 
 export type MemoryQueue = DispatchedQueue<Item> & {
-  /** `count` items for each lane, of this account or of the one that the lane has. */
+  /** `count` items for each lane, of this account or of the lane's own. */
   add(lanes: string[], count: number, sizeBytes?: number, account?: string): void
 }
 
 export type MemoryQueueOptions = {
-  /** What becomes of an item that was begun. */
+  /** The outcome of an item that was begun. */
   deliver(item: Item, signal: AbortSignal, observer?: AttemptObserver): Promise<GroupOutcome>
-  /** Whose a lane is; that of one account, if nothing is said. */
+  /** The account of a lane; one account for all by default. */
   accountOf?(lane: string): string
 }
 

@@ -9,7 +9,7 @@ import { domains, Tally } from '#test/worker/dispatching.ts'
 import { type MemoryQueue, openMemoryQueue } from '#test/worker/memory-queue.ts'
 
 const LIMIT = { timeout: 120_000 }
-/** A hanging endpoint is given up after 15 seconds; what happens meanwhile is the same after three. */
+/** A hanging endpoint times out after 15 seconds; three seconds have the same effects. */
 const HANG_MS = 3_000
 /** Marks an event that hangs until the end of its test. */
 const HANGING_BYTES = 999
@@ -17,15 +17,15 @@ const HANGING_BYTES = 999
 type World = {
   queue: MemoryQueue
   dispatcher: Dispatcher
-  /** `<lane>` attempts begun, `done <lane>` answered, `hanging` under way at those that hang. */
+  /** `<lane>` attempts begun, `done <lane>` answered, `hanging` in progress at endpoints that hang. */
   tally: Tally
-  /** Milliseconds until each of these lanes had its first attempt begun. */
+  /** Milliseconds until the first attempt in each of these lanes. */
   wait(lanes: string[], count?: number, sizeBytes?: number): Promise<number[]>
 }
 
 type Options = {
   accountOf?: (lane: string) => string
-  /** Of an event that is rendered. */
+  /** The size of a rendered event. */
   sizeOf?: (item: Item) => number
   hangs?: (lane: string) => boolean
 }
@@ -75,16 +75,16 @@ async function dispatching(run: (world: World) => Promise<void>, options: Option
 
 const worstOf = (waits: number[]) => Math.round(Math.max(...waits))
 
-/** The middle one of several: a busy machine delays some of them, one that hangs all. */
+/** The median of several: a busy machine delays some of them, a hanging one all. */
 const assertSoon = (worstMs: number[]) => {
   const middleMs = worstMs.toSorted((one, other) => one - other)[(worstMs.length - 1) >> 1] ?? 0
   assert.ok(middleMs < 0.7 * HANG_MS, `${worstMs.join(', ')} ms`)
 }
 
 for (const count of [300, 1_300]) {
-  test(`${count} endpoints that hang, with much for them, delay no new one`, LIMIT, async () => {
+  test(`${count} endpoints that hang, with long queues, delay no new one`, LIMIT, async () => {
     await dispatching(async ({ queue, tally, wait }) => {
-      // Cold: nothing is known of any of them, and the good ones come last by name.
+      // At a cold start: no endpoint is known, and the good ones come last by name.
       queue.add(domains('hang', count), 20)
       const worstMs = [worstOf(await wait(domains('new', 5), 10))]
       await tally.until(() => tally.of('hanging') >= Math.min(count, 400))
@@ -99,7 +99,7 @@ for (const count of [300, 1_300]) {
 }
 
 test(
-  'endpoints that go on hanging are tried within their part, all of them in turn',
+  'endpoints that keep hanging are tried within their share, all of them in rotation',
   LIMIT,
   async () => {
     await dispatching(async ({ queue, dispatcher, tally }) => {
@@ -114,34 +114,41 @@ test(
   },
 )
 
-test('never more hang than may, whoever they are, and others go on', LIMIT, async () => {
-  let isHanging = false
-  const hangs = (lane: string) => lane.startsWith('hang') || (isHanging && lane.startsWith('known'))
-  await dispatching(
-    async ({ queue, dispatcher, tally, wait }) => {
-      const [known, good] = [domains('known', 40), domains('good', 5)]
-      await wait([...known, ...good], 50)
-      await tally.until(() => [...known, ...good].every((lane) => tally.of(`done ${lane}`) === 50))
-      isHanging = true
-      queue.add(known, 50)
-      queue.add(domains('hang', 3_000), 2)
-      dispatcher.wake()
-      await tally.until(() => tally.of('hanging') > WEBHOOK_BOUNDS.reserve.attempts.hardMax)
-      queue.add(good, 50)
-      dispatcher.wake()
-      const startMs = performance.now()
-      await tally.until(() => good.every((lane) => tally.of(`done ${lane}`) === 100))
-      const tookMs = performance.now() - startMs
-      // All that hang would take six thousand attempts, a thousand at once.
-      assert.ok(tookMs < 4 * HANG_MS, `${tookMs} ms`)
-      const max = WEBHOOK_BOUNDS.reserve.attempts.hardMax + WEBHOOK_BOUNDS.attempts.hardMax
-      assert.ok(tally.of('most hanging') <= max, `${tally.of('most hanging')}`)
-    },
-    { hangs },
-  )
-})
+test(
+  'hanging attempts stay within their limit, and other endpoints are served',
+  LIMIT,
+  async () => {
+    let isHanging = false
+    const hangs = (lane: string) =>
+      lane.startsWith('hang') || (isHanging && lane.startsWith('known'))
+    await dispatching(
+      async ({ queue, dispatcher, tally, wait }) => {
+        const [known, good] = [domains('known', 40), domains('good', 5)]
+        await wait([...known, ...good], 50)
+        await tally.until(() =>
+          [...known, ...good].every((lane) => tally.of(`done ${lane}`) === 50),
+        )
+        isHanging = true
+        queue.add(known, 50)
+        queue.add(domains('hang', 3_000), 2)
+        dispatcher.wake()
+        await tally.until(() => tally.of('hanging') > WEBHOOK_BOUNDS.reserve.attempts.hardMax)
+        queue.add(good, 50)
+        dispatcher.wake()
+        const startMs = performance.now()
+        await tally.until(() => good.every((lane) => tally.of(`done ${lane}`) === 100))
+        const tookMs = performance.now() - startMs
+        // All that hang would take six thousand attempts, a thousand at once.
+        assert.ok(tookMs < 4 * HANG_MS, `${tookMs} ms`)
+        const max = WEBHOOK_BOUNDS.reserve.attempts.hardMax + WEBHOOK_BOUNDS.attempts.hardMax
+        assert.ok(tally.of('most hanging') <= max, `${tally.of('most hanging')}`)
+      },
+      { hangs },
+    )
+  },
+)
 
-test('an account of many endpoints that hang delays no new one of another', LIMIT, async () => {
+test('an account with many endpoints that hang delays no new one of another', LIMIT, async () => {
   const accountOf = (lane: string) => (lane.startsWith('hang') ? 'theirs' : 'ours')
   await dispatching(
     async ({ queue, dispatcher, tally, wait }) => {
@@ -170,7 +177,7 @@ test(
       lane.startsWith('hang') ? large : WEBHOOK_BOUNDS.bytes.uncountedMax / 4
     await dispatching(
       async ({ queue, dispatcher, tally, wait }) => {
-        // What was guessed is less than what it takes.
+        // The estimate is lower than the actual size.
         queue.add(domains('hang', 300), 5, large / 2)
         dispatcher.wake()
         await tally.until(() => tally.of('hanging') > 40)
@@ -188,7 +195,7 @@ test(
   },
 )
 
-test('a guess that was too high keeps others back for a moment only', LIMIT, async () => {
+test('an estimate that was too high delays others only for a moment', LIMIT, async () => {
   await dispatching(
     async ({ queue, dispatcher, tally }) => {
       const lanes = domains('hang', 200)
@@ -200,7 +207,7 @@ test('a guess that was too high keeps others back for a moment only', LIMIT, asy
   )
 })
 
-test('five events that hang keep no other from an endpoint that answers', LIMIT, async () => {
+test('five events that hang delay no other to an endpoint that answers', LIMIT, async () => {
   const tally = new Tally()
   const queue = openMemoryQueue({
     async deliver({ size_bytes: bytes }, signal) {

@@ -1,5 +1,5 @@
-// One connection as a client sees it: octets go out, and replies come in that the server owes. The channel
-// keeps the first failure, and a broken channel stays broken. It knows no command by name.
+// A client's connection: sends octets and reads the expected replies. The channel keeps the first failure, and a
+// broken channel stays broken. It knows no command by name.
 
 import type { Socket } from 'node:net'
 import { type PeerReply, ReplyDecoder, splitEnhancedCode } from '@mailroom/mail/smtp/reply.ts'
@@ -15,19 +15,19 @@ export class Channel {
   readonly #socket: Socket
   readonly #decoder = new ReplyDecoder()
   readonly #signal: AbortSignal | undefined
-  /** Replies that have come and were owed. */
+  /** Expected replies that have arrived. */
   #ready: PeerReply[] = []
   #owed: number
   #waiter: ((answer: Answer) => void) | null = null
   #timer: NodeJS.Timeout | undefined
   #onFailed: () => void = () => {}
   #failure: Failure | null = null
-  /** The server's 421: why it closes the connection, once it does. */
+  /** The server's 421, with the reason why it closes the connection. */
   #farewell: Failure | null = null
-  /** The reply that broke the channel because none was owed. */
+  /** The reply that broke the channel because none was expected. */
   #unasked: PeerReply | null = null
 
-  /** `owed` is how many replies the server owes already: its greeting. */
+  /** `owed` is the number of replies that are expected already: the greeting. */
   constructor(socket: Socket, owed: number, signal: AbortSignal | undefined) {
     this.#socket = socket
     this.#owed = owed
@@ -45,29 +45,29 @@ export class Channel {
     return this.#failure
   }
 
-  /** The server's 421: the server may be gone at any moment. */
+  /** The server's 421, after which it may close at any moment. */
   get farewell(): Failure | null {
     return this.#farewell
   }
 
-  /** The reply that broke the channel because no command had asked for it. */
+  /** The reply that broke the channel because it follows no command. */
   get unasked(): PeerReply | null {
     return this.#unasked
   }
 
-  /** False once anything has arrived that no command asked for, even part of a reply. */
+  /** False once anything has arrived that follows no command, even part of a reply. */
   get isInStep(): boolean {
     return this.#failure === null && this.#ready.length === 0 && !this.#decoder.isWithinReply
   }
 
-  /** Sends octets that the server answers with `replies` replies. Does nothing on a broken channel. */
+  /** Sends octets to which the server gives `replies` replies. Does nothing on a broken channel. */
   write(octets: string | Uint8Array, replies: number): void {
     if (this.#failure !== null) return
     this.#owed += replies
     this.#socket.write(octets)
   }
 
-  /** Sends octets that have no reply; resolves when the system has taken all of them. */
+  /** Sends octets that have no reply; resolves when the system has accepted all of them. */
   async writeBlock(octets: Uint8Array, timeoutMs: number): Promise<Failure | null> {
     if (this.#failure !== null) return this.#failure
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -82,7 +82,7 @@ export class Channel {
     return this.#failure
   }
 
-  /** The next reply, or why there will be none. One caller at a time. */
+  /** The next reply, or the failure. One caller at a time. */
   read(timeoutMs: number): Promise<Answer> {
     const reply = this.#ready.shift()
     if (reply !== undefined) return Promise.resolve({ kind: 'answer', reply })
@@ -108,7 +108,7 @@ export class Channel {
     this.#onFailed()
   }
 
-  /** Sends what was written, then closes; reads no further replies. */
+  /** Sends the written octets, then closes; reads no further replies. */
   close(): void {
     if (this.#failure !== null) return
     this.#failure = CLOSED_BY_US
@@ -204,7 +204,7 @@ export function protocolFailure(text: string): Failure {
 
 /** For a reply that is well-formed but has no meaning at this point of the dialogue. */
 export function unexpectedReply(reply: PeerReply): Failure {
-  return protocolFailure(`A reply that has no place here: ${reply.code} ${reply.lines.join(' ')}`)
+  return protocolFailure(`Unexpected reply: ${reply.code} ${reply.lines.join(' ')}`)
 }
 
 export function timeoutFailure(what: string, waitedMs: number): Failure {

@@ -1,5 +1,4 @@
-// The client's side of TLS: secures a connected socket and checks the server's certificate as the caller
-// demands.
+// TLS of the client: secures a connected socket and checks the server's certificate as the caller requires.
 
 import { constants, createHash, type X509Certificate } from 'node:crypto'
 import { isIP, type Socket } from 'node:net'
@@ -9,7 +8,7 @@ import type { ClientTls, Failure, TlsaRecord } from './outgoing-mail.ts'
 
 type HandshakeOptions = {
   readonly tls: ClientTls
-  /** For SNI where `tls` names no server. */
+  /** For SNI if `tls` names no server. */
   readonly servername: string | undefined
   /** PEM; trusted instead of the system's authorities. */
   readonly trustedCertificates: readonly string[] | undefined
@@ -23,7 +22,7 @@ type Secured =
 
 const CHAIN_LENGTH_MAX = 10
 
-/** Takes the socket over; on failure it is destroyed. */
+/** Owns the socket, and destroys it after a failure. */
 export async function secure(plain: Socket, options: HandshakeOptions): Promise<Secured> {
   const shaken = await shakeHands(plain, options)
   if (shaken.kind === 'failed') return shaken
@@ -68,7 +67,7 @@ function shakeHands(plain: Socket, options: HandshakeOptions): Promise<Shaken> {
     const onAbort = () => fail(ABORTED)
     const timer = setTimeout(() => fail(timeoutFailure('TLS handshake', timeoutMs)), timeoutMs)
     socket.on('secureConnect', onSecure)
-    // Stays for the life of the socket: an error without a listener would end the process, and settling
+    // Never removed: an error without a listener would end the process, and settling
     // twice changes nothing.
     socket.on('error', (error) => fail(tlsFailure(error)))
     socket.on('close', onClose)
@@ -108,8 +107,8 @@ const DANE_EE = 3
 const DIGEST_OCTETS: Readonly<Record<number, number>> = { 1: 32, 2: 64 }
 
 /**
- * DANE for SMTP (RFC 7672): whether the certificates that a server showed (`chain`, its own first) are those
- * that its TLSA records name. The records must have come with DNSSEC. Usage 3 binds the key alone, without
+ * DANE for SMTP (RFC 7672): whether the server's certificates (`chain`, its own first) match its TLSA records, which
+ * DNSSEC must have authenticated. Usage 3 binds the key alone, without
  * name or dates (§3.1.1). Usage 2 wants a valid chain up to the named certificate and `servername` in the
  * first (§3.1.2). `nowMs` is wall-clock time.
  */

@@ -1,15 +1,15 @@
-// The types of the SMTP client: what a caller asks for, and what the client answers.
+// The types of the SMTP client: its options and results.
 
 export type ClientTls =
   /** Never STARTTLS. */
   | { readonly kind: 'none' }
-  /** STARTTLS when offered, the certificate unchecked. */
+  /** STARTTLS if offered, without a check of the certificate. */
   | { readonly kind: 'opportunistic' }
-  /** TLS or nothing, the certificate valid for `servername` (MTA-STS, relays). */
+  /** Requires TLS with a certificate that is valid for `servername` (MTA-STS, relays). */
   | { readonly kind: 'verified'; readonly servername: string }
-  /** TLS or nothing, checked against TLSA records of usage 2 and 3 (RFC 7672). */
+  /** Requires TLS with a certificate that matches TLSA records of usage 2 or 3 (RFC 7672). */
   | { readonly kind: 'dane'; readonly servername: string; readonly records: readonly TlsaRecord[] }
-  /** TLS or nothing, the certificate unchecked. */
+  /** Requires TLS, without a check of the certificate. */
   | { readonly kind: 'required' }
 
 export type TlsaRecord = {
@@ -22,7 +22,7 @@ export type TlsaRecord = {
 export type Credentials = { readonly user: string; readonly password: string }
 
 export type OpenOptions = {
-  /** An IP address: the caller has resolved the name and decided that the address may be used. */
+  /** An IP address, which the caller has resolved and allowed. */
   readonly address: string
   readonly port: number
   /** Our name in EHLO: a domain name or an address literal. */
@@ -30,7 +30,7 @@ export type OpenOptions = {
   readonly tls: ClientTls
   /** TLS from the first octet, as on port 465; also where `tls` is 'none'. */
   readonly implicitTls?: boolean
-  /** The server's name for SNI, where `tls` names none. */
+  /** The server's name for SNI, if `tls` has none. */
   readonly servername?: string
   /** PEM; trusted for 'verified' instead of the system's authorities. */
   readonly trustedCertificates?: readonly string[]
@@ -39,7 +39,7 @@ export type OpenOptions = {
   /** Aborting destroys the connection, also later, within a transaction. */
   readonly signal?: AbortSignal
   readonly timeouts?: Partial<ClientTimeouts>
-  /** Called when the server has greeted. */
+  /** Called when the server has sent its greeting. */
   readonly onGreeting?: (() => void) | undefined
 }
 
@@ -67,9 +67,9 @@ export type Stage =
   | 'final-dot'
 
 export type ClientReply = {
-  /** Three digits; usually 200 to 599, but servers have said 999. */
+  /** Three digits; usually 200 to 599, but some servers send 999. */
   readonly code: number
-  /** `class.subject.detail`, where the server gave one that fits its code. */
+  /** `class.subject.detail`, if the server sent one that matches its code. */
   readonly enhanced: string | null
   /** Without both codes, lines joined by LF, at most 1,000 characters. */
   readonly text: string
@@ -85,11 +85,11 @@ export type Failure =
 
 export type RecipientOutcome =
   | { readonly kind: 'accepted'; readonly reply: ClientReply }
-  /** Any code but 2xx, from the server or, where the server could only refuse, from us. */
+  /** Any code but 2xx, from the server or, if the server could only refuse, from us. */
   | { readonly kind: 'refused'; readonly stage: Stage; readonly reply: ClientReply }
   /** The final dot was never sent: nothing can have been accepted. */
   | { readonly kind: 'unsent'; readonly stage: Stage; readonly failure: Failure }
-  /** The final dot went out and no valid answer came. */
+  /** The final dot was sent, and there was no valid answer. */
   | { readonly kind: 'ambiguous'; readonly failure: Failure }
 
 const SECOND_MS = 1_000
@@ -105,11 +105,11 @@ export const defaultClientTimeouts = {
   replyMs: 5 * MINUTE_MS,
   /** RFC 5321 §4.5.3.2.4. */
   dataMs: 2 * MINUTE_MS,
-  /** For each 64 KiB of content to be taken (RFC 5321 §4.5.3.2.5). */
+  /** For sending each 64 KiB of content (RFC 5321 §4.5.3.2.5). */
   blockMs: 3 * MINUTE_MS,
   /** For all of the content: a server that reads octet by octet must not hold a connection for days. */
   contentMs: 60 * MINUTE_MS,
-  /** RFC 5321 §4.5.3.2.6: a shorter wait after the final dot makes duplicates. */
+  /** RFC 5321 §4.5.3.2.6: a shorter wait after the final dot causes duplicates. */
   finalDotMs: 10 * MINUTE_MS,
   quitMs: 2 * SECOND_MS,
 }

@@ -1,6 +1,5 @@
-// A client of other people's mail servers (RFC 5321): opens a connection with the TLS and AUTH that the caller
-// demands, and carries one transaction after another. The caller chooses the server and decides what follows
-// from a refusal.
+// An SMTP client (RFC 5321): opens a connection with the TLS and AUTH that the caller requires, and runs one
+// transaction after another. The caller chooses the server and decides what follows from a refusal.
 
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -40,9 +39,9 @@ type Opened =
 type Failed = Extract<Opened, { kind: 'failed' }>
 
 /**
- * Connects, greets, and starts TLS and AUTH, each under its own time limit. Never rejects for what a server
- * does; after a failure nothing of the connection is left. After a failed opportunistic handshake (`stage`
- * is 'tls') the caller may open again with 'none'. Throws when `hostname` is no name for EHLO.
+ * Connects, sends EHLO, and starts TLS and AUTH, each under its own time limit. Never rejects because of the server; a
+ * failure ends the connection. After a failed opportunistic handshake (`stage` is 'tls') the caller may open another
+ * one with 'none'. Throws when `hostname` is no name for EHLO.
  */
 export async function openSmtpClient(options: OpenOptions): Promise<Opened> {
   const { hostname } = options
@@ -70,7 +69,7 @@ export class SmtpClient {
   /** Whether the certificate was checked, by PKIX and name or by DANE. */
   readonly isTlsVerified: boolean
   readonly extensions: Extensions
-  /** Transactions begun on this connection so far. */
+  /** Transactions that have begun on this connection. */
   transactions = 0
   readonly #channel: Channel
   readonly #timeouts: ClientTimeouts
@@ -94,11 +93,11 @@ export class SmtpClient {
   }
 
   /**
-   * One transaction; outcomes in the order of the recipients. Never rejects for what a server does.
+   * One transaction; outcomes in the order of the recipients. Never rejects because of the server.
    * Throws while another transaction of this client is under way.
    */
   async send(mail: OutgoingMail): Promise<RecipientOutcome[]> {
-    if (this.#isBusy) throw new Error('An SMTP client carries one transaction at a time')
+    if (this.#isBusy) throw new Error('An SMTP client runs one transaction at a time')
     if (mail.recipients.length === 0) return []
     const plan = planTransaction(mail, this.extensions)
     if ('kind' in plan) return mail.recipients.map(() => plan)
@@ -175,7 +174,7 @@ class Opening {
     }
   }
 
-  /** Says QUIT to a server that can still read it (RFC 5321 §3.1). */
+  /** Sends QUIT if the server can still read it (RFC 5321 §3.1). */
   leave(): void {
     this.#channel?.write('QUIT\r\n', 1)
     this.#channel?.close()
@@ -223,10 +222,10 @@ class Opening {
     }
     const answer = await this.#open.ask('STARTTLS\r\n', this.#timeouts.replyMs)
     const refused = judge('starttls', answer)
-    // RFC 3207 §4: after a refusal the client may go on in clear text.
+    // RFC 3207 §4: after a refusal the client may continue in clear text.
     if (refused?.failure.kind === 'reply' && isOptional && this.#open.farewell === null) return null
     if (refused !== null) return refused
-    // An attacker may have put it there to pass for something said under TLS.
+    // An attacker may have inserted it, to be read as if it had been sent under TLS.
     if (!this.#open.isInStep) {
       this.#open.fail(protocolFailure('Clear text followed the answer to STARTTLS'))
       return failAt('starttls', this.#open.failure ?? ABORTED)
@@ -294,7 +293,7 @@ function connectSocket(options: OpenOptions, timeoutMs: number): Promise<Connect
     const fail = (failure: Failure) => settle({ kind: 'failed', failure })
     const onAbort = () => fail(ABORTED)
     const timer = setTimeout(() => fail(timeoutFailure('connection', timeoutMs)), timeoutMs)
-    // Stays for the life of the socket: an error without a listener would end the process, and settling
+    // Never removed: an error without a listener would end the process, and settling
     // twice changes nothing.
     socket.on('error', (error) => fail(networkFailure(error)))
     socket.once('connect', () => settle({ kind: 'connected', socket }))
@@ -305,7 +304,7 @@ function connectSocket(options: OpenOptions, timeoutMs: number): Promise<Connect
 
 /**
  * AUTH (RFC 4954) with PLAIN (RFC 4616) or LOGIN; null when the server has accepted the credentials. The
- * failure never holds the password, even if the server repeats it. `mechanisms` are in upper case.
+ * failure never contains the password, even if the server repeats it. `mechanisms` are in upper case.
  */
 async function authenticate(
   channel: Channel,

@@ -49,13 +49,13 @@ export class Transaction {
     this.#outcomes = options.plan.outcomes
   }
 
-  /** To be called once. The outcomes are in the order of the plan's recipients. */
+  /** Call it once. The outcomes are in the order of the plan's recipients. */
   async run(): Promise<RecipientOutcome[]> {
     const end = await this.#converse()
     return this.#outcomes.map((outcome) => outcome ?? end)
   }
 
-  /** The outcome of all recipients that have none of their own. */
+  /** The outcome of all recipients without an outcome of their own. */
   async #converse(): Promise<RecipientOutcome> {
     const { plan, isPipelining, needsReset, timeouts } = this.#options
     if (isPipelining) this.#writeAll()
@@ -116,7 +116,7 @@ export class Transaction {
       this.isLeftOpen = false
       return isForNobody ? this.#sendNothing() : this.#sendContent()
     }
-    // The server may now take commands for content or the other way round.
+    // The server may now read commands as content, or content as commands.
     if (reply.code < 400) return this.#breakOff('data', unexpectedReply(reply))
     return refused('data', toClientReply(reply))
   }
@@ -165,8 +165,8 @@ export class Transaction {
   }
 
   /**
-   * The message did not get through. A server may refuse it before its end and hang up: the refusal is then
-   * the answer to the transaction, as it would be after the final dot.
+   * The message was not sent whole. A server may refuse it before its end and disconnect: the refusal is then the answer
+   * to the transaction, as after the final dot.
    */
   #endEarly(): RecipientOutcome {
     const broken = this.#breakOff('content', OUT_OF_STEP)
@@ -210,7 +210,7 @@ type Plan = {
   readonly mail: string
   /** The RCPT line of each recipient; null where it is settled already. */
   readonly recipients: readonly (string | null)[]
-  /** Refusals of our own, in the places of their recipients. */
+  /** Our own refusals, at the indexes of their recipients. */
   readonly outcomes: (RecipientOutcome | null)[]
   readonly raw: Uint8Array
   readonly needsStuffing: boolean
@@ -222,8 +222,8 @@ const NOT_CRLF = refuse('content', 554, '5.6.0', 'The message has a CR or LF tha
 const UTF8_NEEDED = refuse('mail', 553, '5.6.7', 'The server does not offer SMTPUTF8')
 
 /**
- * The commands of a transaction, or an outcome for all recipients where nothing must be sent: our own
- * refusal of what the server could only refuse or misunderstand.
+ * The commands of a transaction, or an outcome for all recipients if nothing must be sent: our own refusal of a message
+ * that the server could only refuse or misunderstand.
  */
 export function planTransaction(
   mail: OutgoingMail,
@@ -233,7 +233,7 @@ export function planTransaction(
   if (!facts.isCrlfOnly) return NOT_CRLF
   const { size } = extensions
   if (size !== null && facts.sizeBytes > size) {
-    return refuse('mail', 552, '5.3.4', `The server takes messages up to ${size} octets`)
+    return refuse('mail', 552, '5.3.4', `The server accepts messages up to ${size} octets`)
   }
   const sender =
     mail.reversePath === ''
@@ -250,7 +250,7 @@ export function planTransaction(
     mail: formatMail({
       reversePath: sender.address,
       sizeBytes: extensions.isSizeOffered ? facts.sizeBytes : null,
-      // Where 8BITMIME is missing the octets go as they are: every server of today passes them on,
+      // Without 8BITMIME the octets are sent unchanged: every server of today passes them on,
       // and rewriting the content here would break its signature.
       isEightBit: facts.isEightBit && extensions.eightBitMime,
       isSmtpUtf8,

@@ -1,5 +1,5 @@
-// RFC 5321 from the server's side: octets in, replies and calls of the receiver out. A state machine that
-// knows neither sockets nor timers; its connection has both.
+// The server's side of RFC 5321: reads octets, writes replies and calls the receiver. A state machine without sockets
+// and timers, which its connection has.
 
 import {
   type Command,
@@ -38,22 +38,22 @@ export type DialogueService = {
 /** The dialogue's side of its connection. */
 export type Wire = {
   write(replies: string): void
-  /** Whether too many replies lie unread to answer a further command. */
+  /** Whether too many replies are unread to answer another command. */
   isCongested(): boolean
-  /** False while octets that have arrived wait here. */
+  /** Called with false while received octets wait in the dialogue. */
   setReading(isReading: boolean): void
   /** Called after the reply to STARTTLS was written; `secured` follows when TLS is up. */
   startTls(): void
-  /** Nothing more will be written. */
+  /** Called when nothing more will be written. */
   end(): void
-  /** The dialogue broke by an error of ours, which must end this connection only. */
+  /** Called for an error of ours, which must end this connection only. */
   fail(error: unknown): void
 }
 
 type Mode = 'greeting' | 'command' | 'data' | 'recipient' | 'message' | 'handshake' | 'closed'
 type Transaction = Envelope & { readonly recipients: string[]; hasRefused: boolean }
 
-/** Replies are written together, but not more than this before the connection is asked again. */
+/** Replies are written together, up to this size between two checks of `isCongested`. */
 const BATCH_BYTES = 8 * 1024
 
 export class Dialogue {
@@ -83,7 +83,7 @@ export class Dialogue {
     this.#deadlines = new Deadlines(service.limits, service.clock.monotonic())
   }
 
-  /** Sends the greeting unless the client spoke first. */
+  /** Sends the greeting unless the client has sent something first. */
   greet(): void {
     if (this.#mode !== 'greeting') return
     this.#mode = 'command'
@@ -91,7 +91,7 @@ export class Dialogue {
     this.resume()
   }
 
-  /** Octets from the client, in the clear or out of TLS. The chunk must not change afterwards. */
+  /** Octets from the client, after decryption. The chunk must not change afterwards. */
   receive(chunk: Buffer): void {
     if (this.#mode === 'greeting') {
       this.cut('early-talker')
@@ -103,13 +103,13 @@ export class Dialogue {
     this.resume()
   }
 
-  /** The client sends nothing more. Its earlier commands are still carried out and answered. */
+  /** The client sends nothing more. Its earlier commands are still executed and answered. */
   endInput(): void {
     this.#hasInputEnded = true
     this.resume()
   }
 
-  /** STARTTLS is complete: nothing said in clear text counts any more (RFC 3207 §4.2). */
+  /** STARTTLS is complete: the state from before it is discarded (RFC 3207 §4.2). */
   secured(protocol: string): void {
     if (this.#mode !== 'handshake') return
     this.#client = { ...this.#client, helo: '', isExtended: false, tls: protocol }
@@ -128,8 +128,8 @@ export class Dialogue {
   }
 
   /**
-   * How long the client has kept us waiting, or since when its slow message has been coming in. Null while the
-   * client waits for us, and while a message comes in at a good pace.
+   * How long we have waited for the client, or for its slow message. Null while the client waits for us, and while a
+   * message arrives fast enough.
    */
   idleMs(nowMs: number): number | null {
     if (this.#mode === 'closed' || this.#awaitsReceiver()) return null
@@ -137,7 +137,7 @@ export class Dialogue {
     return this.#intake?.isSlow === true ? nowMs - this.#intake.startedMs : null
   }
 
-  /** The service stops: a message on its way may still finish, everything else is cut now. */
+  /** The service stops: a message that is being received may still finish; everything else is cut now. */
   drain(): void {
     this.#isDraining = true
     if (this.#mode !== 'data' && this.#mode !== 'message') this.cut('shutdown')
@@ -147,7 +147,7 @@ export class Dialogue {
     return this.#mode === 'recipient' || this.#mode === 'message'
   }
 
-  /** Goes on with octets that had to wait; called also when replies have left. */
+  /** Continues with octets that had to wait; called also when replies were sent. */
   resume(): void {
     while (this.#rest.length > 0) {
       const chunk = this.#rest.shift()
@@ -323,7 +323,7 @@ export class Dialogue {
     if (!hasIntakeRoom(intake, limits, this.#group)) return this.#refuse(replies.NO_MEMORY)
     const obstacle = this.#findObstacle('content')
     if (obstacle !== null) {
-      // The client may try again with MAIL without saying RSET first.
+      // The client may retry with MAIL without RSET.
       this.#transaction = null
       return obstacle
     }
@@ -336,7 +336,7 @@ export class Dialogue {
     return replies.START_DATA
   }
 
-  /** The reply of the receiver when no message may come now; counts the refusal. */
+  /** The receiver's reply if it accepts no message now; counts the refusal. */
   #findObstacle(stage: 'sender' | 'content'): Reply | null {
     const { receiver, intake } = this.#service
     const obstacle = receiver.findObstacle?.(stage, intake.messages) ?? null
@@ -356,7 +356,7 @@ export class Dialogue {
     return end
   }
 
-  // A refusal must wait for the real end, after which both sides take octets for commands again.
+  // A refusal must wait for the real end, after which both sides read octets as commands again.
   #finishData(intake: MessageIntake): void {
     const transaction = this.#transaction
     this.#intake = null
@@ -376,7 +376,7 @@ export class Dialogue {
     )
   }
 
-  // Runs also when the client is gone by now, to count whether the message was stored.
+  // Runs also after the client has disconnected, to count whether the message was stored.
   #settleMessage(envelope: Envelope, intake: MessageIntake, answer: Reply): void {
     intake.release()
     if (answer.code < 300) {
@@ -393,7 +393,7 @@ export class Dialogue {
     else if (this.#idleCommands > this.#service.limits.idleCommandsMax) this.cut('idle-commands')
   }
 
-  /** Asks the receiver. An answer that is there at once is used without a microtask. */
+  /** Calls the receiver. An immediate answer is used without a microtask. */
   #ask(
     mode: 'recipient' | 'message',
     question: () => Reply | Promise<Reply>,
@@ -452,10 +452,10 @@ export class Dialogue {
     this.#wire.end()
   }
 
-  /** The connection is gone, whatever the reason. */
+  /** Call it when the connection has ended, whatever the reason. */
   close(): void {
     if (this.#mode === 'data') this.#service.count({ kind: 'message-aborted' })
-    // A message that the receiver is storing is not in #intake any more: settling it releases its memory.
+    // A message that the receiver is storing is no longer in #intake: settling it releases its memory.
     this.#intake?.release()
     this.#intake = null
     this.#mode = 'closed'
@@ -480,8 +480,8 @@ export class Dialogue {
 }
 
 /**
- * The times within which a client must have spoken. Only whole commands count, and DATA by its rate, so that
- * a client cannot gain time by sending single octets.
+ * The time limits of a client. Only whole commands count, and DATA by its rate, so that a client cannot gain time by
+ * sending single octets.
  */
 class Deadlines {
   readonly #limits: SmtpLimits

@@ -1,24 +1,24 @@
-// One message that is being read, with its share of the memory that all connections have for messages. Where
-// memory is short, a message of the address that holds most, or a slow one, is evicted.
+// One message that is being read, with its share of the memory for the messages of all connections. When memory is
+// short, a message of the address that holds most, or a slow one, is evicted.
 
 import { DataDecoder } from '@mailroom/mail/smtp/data.ts'
 import type { Reply } from '@mailroom/mail/smtp/reply.ts'
+import { makePortCounts, PortCounts } from './port-counts.ts'
 import * as replies from './replies.ts'
 import type { ReceivedContent, SmtpLimits } from './session.ts'
 
 /** The messages of all connections together. */
 export type IntakeBudget = {
-  heldBytes: number
+  /** The memory of messages, also of other servers on the port. */
+  readonly counts: PortCounts
   /** Messages that are being read or stored. */
   messages: number
-  /** Octets by the address that they come from. */
-  readonly byAddress: Map<string, number>
   /** Messages whose end has not been read yet. */
   readonly started: Set<MessageIntake>
 }
 
-export function emptyBudget(): IntakeBudget {
-  return { heldBytes: 0, messages: 0, byAddress: new Map(), started: new Set() }
+export function emptyBudget(counts = new PortCounts(makePortCounts(1), 0)): IntakeBudget {
+  return { counts, messages: 0, started: new Set() }
 }
 
 /** A request for room: the address, by how much its message grows, and whether the message is slow. */
@@ -30,9 +30,9 @@ export function hasIntakeRoom(budget: IntakeBudget, limits: SmtpLimits, address:
 }
 
 function makeRoom(budget: IntakeBudget, limits: SmtpLimits, need: Need): boolean {
-  const wantedBytes = (budget.byAddress.get(need.address) ?? 0) + need.growthBytes
+  const wantedBytes = budget.counts.heldBytesOf(need.address) + need.growthBytes
   if (wantedBytes > limits.intakeBytesPerAddressMax) return false
-  while (budget.heldBytes + need.growthBytes > limits.intakeBytesMax) {
+  while (budget.counts.heldBytes + need.growthBytes > limits.intakeBytesMax) {
     const evicted = findEvictable(budget, limits, { ...need, wantedBytes })
     if (evicted === null) return false
     evicted.evict()
@@ -41,10 +41,10 @@ function makeRoom(budget: IntakeBudget, limits: SmtpLimits, need: Need): boolean
 }
 
 /**
- * The message to evict: a slow one, or one of an address that without it still holds as much as the address
- * that asks. Slow messages come first, then those of the address that holds most, then the largest. So an
- * address's only message goes on while it is not slow. An address may evict slow messages for one message of
- * full size, no more, and only while its own message is not slow.
+ * The message to evict: a slow one, or one of an address that without it still holds as much as the requesting address.
+ * Slow messages come first, then those of the address that holds most, then the largest. So an address's only message
+ * continues while it is not slow. An address may evict slow messages for one message of full size, no more, and only
+ * while its own message is not slow.
  */
 function findEvictable(
   budget: IntakeBudget,
@@ -55,7 +55,7 @@ function findEvictable(
   let found: { intake: MessageIntake; rank: readonly number[] } | null = null
   for (const intake of budget.started) {
     if (intake.address === address || intake.heldBytes === 0) continue
-    const ofAddress = budget.byAddress.get(intake.address) ?? 0
+    const ofAddress = budget.counts.heldBytesOf(intake.address)
     const isFair = ofAddress - intake.heldBytes >= wantedBytes
     if (!isFair && !(mayPassSlow && intake.isSlow)) continue
     const rank = [intake.isSlow ? 1 : 0, ofAddress, intake.heldBytes]
@@ -70,7 +70,7 @@ export class MessageIntake {
   readonly startedMs: number
   /** Ends the connection of the message and so frees its memory. */
   readonly evict: () => void
-  /** Whether it brought less than `slowBytesPerSecond` in the last `paceWindowMs`. */
+  /** Whether less than `slowBytesPerSecond` arrived in the last `paceWindowMs`. */
   isSlow = false
   readonly #limits: SmtpLimits
   readonly #budget: IntakeBudget
@@ -127,7 +127,7 @@ export class MessageIntake {
     this.#windowBytes = 0
   }
 
-  /** Why the complete message cannot be stored, or null when it can. */
+  /** The reply if the complete message cannot be stored; null if it can. */
   get refusal(): Reply | null {
     if (this.#data.hasBareCarriageReturn) return replies.BARE_CR
     if (this.#data.sizeBytes > this.#limits.messageBytesMax) return replies.TOO_BIG
@@ -153,18 +153,13 @@ export class MessageIntake {
   }
 
   #hold(heldBytes: number): void {
-    const { byAddress } = this.#budget
     const growthBytes = heldBytes - this.#heldBytes
     this.#heldBytes = heldBytes
-    if (growthBytes === 0) return
-    this.#budget.heldBytes += growthBytes
-    const ofAddress = (byAddress.get(this.address) ?? 0) + growthBytes
-    if (ofAddress === 0) byAddress.delete(this.address)
-    else byAddress.set(this.address, ofAddress)
+    if (growthBytes !== 0) this.#budget.counts.hold(this.address, growthBytes)
   }
 }
 
-/** Of two lists of equal length, the first figure that differs decides. */
+/** Compares two lists of equal length; the first number that differs decides. */
 export function isHigher(one: readonly number[], other: readonly number[]): boolean {
   const at = one.findIndex((figure, index) => figure !== other[index])
   return at >= 0 && (one[at] ?? 0) > (other[at] ?? 0)

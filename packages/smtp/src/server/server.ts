@@ -1,5 +1,5 @@
-// The SMTP listener: accepts connections within the limits, enforces their deadlines with one timer, and
-// shuts down without losing a message on its way.
+// The SMTP listener: accepts connections within the limits, enforces their deadlines with one timer, and shuts down
+// without losing a message that is being received.
 
 import { constants } from 'node:crypto'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
@@ -8,6 +8,7 @@ import { formatReply, reply } from '@mailroom/mail/smtp/reply.ts'
 import { clientGroup, plainAddress } from '#client-address.ts'
 import { Dialogue, type DialogueService, type Wire } from './dialogue.ts'
 import { emptyBudget, isHigher } from './message-intake.ts'
+import type { PortCounts } from './port-counts.ts'
 import {
   type Clock,
   type CountOutcome,
@@ -21,8 +22,10 @@ type SmtpServerOptions = {
   readonly host: string
   /** 0 takes a free port. */
   readonly port: number
-  /** Whether other processes may listen on the same port. */
+  /** Whether others may listen on the same port. */
   readonly reusePort?: boolean
+  /** Shared by the servers on the port, over which the limits hold; one server counts for itself. */
+  readonly counts?: PortCounts
   /** The name in the greeting and in the reply to EHLO. */
   readonly hostname: string
   /** Offers STARTTLS; called at each handshake, because certificates are renewed. */
@@ -31,7 +34,7 @@ type SmtpServerOptions = {
   readonly clock: Clock
   readonly log: SmtpLog
   readonly limits?: Partial<SmtpLimits>
-  /** Called within the dialogue, so it must be quick; what it throws is logged. */
+  /** Called within the dialogue, so it must be quick; its exceptions are logged. */
   readonly onOutcome?: CountOutcome
 }
 
@@ -49,7 +52,6 @@ export class SmtpServer {
   readonly #service: DialogueService
   readonly #server: Server
   readonly #connections = new Set<Connection>()
-  readonly #perAddress = new Map<string, number>()
   readonly #refusal: string
   readonly #strainedRefusal: string
   #sweeper: NodeJS.Timeout | undefined
@@ -66,7 +68,7 @@ export class SmtpServer {
       log: options.log,
       count: guard(options.onOutcome, options.log),
       offersTls: options.tls !== undefined,
-      intake: emptyBudget(),
+      intake: emptyBudget(options.counts),
     }
     this.#refusal = formatReply(
       reply(421, '4.7.0', `${options.hostname} Too many connections, try again later`),
@@ -90,7 +92,7 @@ export class SmtpServer {
       this.#server.once('error', reject)
       this.#server.listen({ host, port, reusePort }, () => {
         this.#server.off('error', reject)
-        // An accept that fails, for want of descriptors say, must not end the process.
+        // A failed accept, for example for lack of file descriptors, must not end the process.
         this.#server.on('error', (error) =>
           this.#service.log.error({ error }, 'SMTP accept failed'),
         )
@@ -105,7 +107,10 @@ export class SmtpServer {
   }
 
   stats(): { connections: number; heldBytes: number } {
-    return { connections: this.#connections.size, heldBytes: this.#service.intake.heldBytes }
+    return {
+      connections: this.#service.intake.counts.connections,
+      heldBytes: this.#service.intake.counts.heldBytes,
+    }
   }
 
   /** Ends connections that have passed a deadline; runs by itself every second. */
@@ -115,9 +120,9 @@ export class SmtpServer {
   }
 
   /**
-   * Stops accepting, closes idle connections with 421 4.3.2, gives messages on their way `drainMs`
-   * to be answered, then closes those too. Resolves when no connection is left; a second call
-   * returns the first one's promise.
+   * Stops accepting, closes idle connections with 421 4.3.2, waits up to `drainMs` for messages that are being received,
+   * then closes their connections too. Resolves when no connection is left; a second call returns the first one's
+   * promise.
    */
   close(options: { drainMs: number }): Promise<void> {
     this.#closing ??= this.#close(options.drainMs)
@@ -150,20 +155,26 @@ export class SmtpServer {
     const address = plainAddress(socket.remoteAddress)
     const { limits, count } = this.#service
     const group = clientGroup(address)
-    const fromAddress = this.#perAddress.get(group) ?? 0
+    const fromAddress = this.#service.intake.counts.connectionsOf(group)
     if (fromAddress >= limits.connectionsPerAddressMax) {
       this.#refuse(socket, this.#refusal)
       return
     }
-    if (this.#connections.size >= limits.strainedConnectionsMax && this.#isStrained()) {
+    if (
+      this.#service.intake.counts.connections >= limits.strainedConnectionsMax &&
+      this.#isStrained()
+    ) {
       this.#refuse(socket, this.#strainedRefusal)
       return
     }
-    if (this.#connections.size >= limits.connectionsMax && !this.#evictFor(fromAddress)) {
+    if (
+      this.#service.intake.counts.connections >= limits.connectionsMax &&
+      !this.#evictFor(fromAddress)
+    ) {
       this.#refuse(socket, this.#refusal)
       return
     }
-    this.#perAddress.set(group, fromAddress + 1)
+    this.#service.intake.counts.countConnection(group, 1)
     count({ kind: 'connection-opened' })
     const connection = new Connection({
       socket,
@@ -177,8 +188,8 @@ export class SmtpServer {
   }
 
   /**
-   * Closes the least useful connection to make room for one from an address that has `fromAddress` already:
-   * a connection that has been idle for long, or one of an address that will still have as many.
+   * Closes the least useful connection to make room for one from an address that has `fromAddress` already: a connection
+   * that has been idle for long, or one of an address that will still have as many.
    */
   #evictFor(fromAddress: number): boolean {
     const nowMs = this.#service.clock.monotonic()
@@ -187,7 +198,7 @@ export class SmtpServer {
       const idleMs = connection.idleMs(nowMs)
       if (idleMs === null) continue
       const isLongIdle = idleMs >= this.#service.limits.crowdedIdleMs
-      const ofAddress = this.#perAddress.get(clientGroup(connection.address)) ?? 0
+      const ofAddress = this.#service.intake.counts.connectionsOf(clientGroup(connection.address))
       if (!isLongIdle && ofAddress <= fromAddress + 1) continue
       const rank = [isLongIdle ? 1 : 0, ofAddress, idleMs]
       if (found === null || isHigher(rank, found.rank)) found = { connection, rank }
@@ -218,10 +229,7 @@ export class SmtpServer {
   /** Frees the connection's slot. A second call does nothing. */
   #release(connection: Connection): void {
     if (!this.#connections.delete(connection)) return
-    const group = clientGroup(connection.address)
-    const left = (this.#perAddress.get(group) ?? 1) - 1
-    if (left > 0) this.#perAddress.set(group, left)
-    else this.#perAddress.delete(group)
+    this.#service.intake.counts.countConnection(clientGroup(connection.address), -1)
   }
 }
 
@@ -241,13 +249,13 @@ type ConnectionOptions = {
   readonly service: DialogueService
   readonly address: string
   readonly tls: (() => SecureContext) | undefined
-  /** Called once, when the socket is gone. */
+  /** Called once, when the socket is closed. */
   readonly onClosed: (connection: Connection) => void
 }
 
 /**
- * One client's socket: carries octets between it and its dialogue, starts TLS when asked, and closes so that
- * the last reply still arrives. It knows no SMTP.
+ * One client's socket: passes octets between it and its dialogue, starts TLS on request, and closes so that the last
+ * reply still arrives. It knows no SMTP.
  */
 class Connection {
   readonly address: string
@@ -266,7 +274,7 @@ class Connection {
     this.address = address
     this.#socket = socket
     this.#dialogue = new Dialogue(service, this.#wire(), address, socket.remotePort ?? 0)
-    // One more turn of the event loop, so that octets that have arrived by then are read before the greeting.
+    // Another turn of the event loop, so that octets that have arrived are read before the greeting.
     this.#greeting = setTimeout(
       () => setImmediate(() => this.#dialogue.greet()),
       service.limits.greetingDelayMs,
@@ -280,7 +288,7 @@ class Connection {
     else if (nowMs - this.#endedMs >= this.#options.service.limits.lingerMsMax) this.destroy()
   }
 
-  /** How long it has been idle; null while it is at work. A closed connection that lingers counts as idle for ever. */
+  /** How long it has been idle; null while it works. A closed connection that lingers is idle for ever. */
   idleMs(nowMs: number): number | null {
     return this.#endedMs === null ? this.#dialogue.idleMs(nowMs) : Number.POSITIVE_INFINITY
   }
@@ -288,16 +296,16 @@ class Connection {
   /** Closes at once, so that another connection may have its slot. */
   evict(): void {
     this.#dialogue.cut('crowded-out')
-    // Without waiting for a client that does not read its reply: the slot is taken already.
+    // Does not wait for a client that does not read its reply: its slot is in use already.
     setImmediate(() => this.destroy())
   }
 
-  /** The service stops: idle connections are closed now, messages on their way may finish. */
+  /** The service stops: closes an idle connection now, and lets a message that is being received finish. */
   drain(): void {
     this.#dialogue.drain()
   }
 
-  /** The service has stopped: cuts also a message on its way. */
+  /** The service has stopped: also ends a message that is being received. */
   abandon(): void {
     this.#dialogue.cut('shutdown')
     this.#socket.destroySoon()
@@ -375,8 +383,8 @@ class Connection {
     else this.#socket.pause()
   }
 
-  // Closing while octets of the client lie unread would make the kernel reset the connection and throw our
-  // reply away with it. So they are read and dropped until the client closes or `sweep` destroys the socket.
+  // If the socket were closed with unread octets, the kernel would reset the connection and lose our reply. So they are
+  // read and dropped until the client closes or `sweep` destroys the socket.
   #end(): void {
     if (this.#endedMs !== null) return
     this.#endedMs = this.#options.service.clock.monotonic()
@@ -384,8 +392,8 @@ class Connection {
     this.#socket.end()
   }
 
-  // RFC 3207 §4.2: clear text that came after the command is thrown away. Octets that have arrived lie in this
-  // socket's buffer; later ones are taken for a handshake and fail.
+  // RFC 3207 §4.2: clear text after the command is discarded. Octets that have arrived are in this socket's buffer; later
+  // ones are read as a handshake and fail.
   #startTls(): void {
     const { tls } = this.#options
     const plain = this.#socket

@@ -1,9 +1,9 @@
-// What the SMTP server is given and what it reports: the receiver of mail, the limits, and the outcomes. The
-// engine knows RFC 5321 and nothing of inboxes; the receiver knows inboxes and nothing of sockets.
+// The interfaces of the SMTP server: the receiver of mail, the limits, and the outcomes. The engine knows RFC 5321 and
+// no inboxes; the receiver knows inboxes and no sockets.
 
 import type { Reply } from '@mailroom/mail/smtp/reply.ts'
 
-/** The other end of one connection. */
+/** The client of one connection. */
 export type Client = {
   /** IP address as text, IPv4-mapped IPv6 reduced to IPv4. */
   readonly address: string
@@ -32,16 +32,16 @@ export type ReceivedContent = {
   /** The message after dot-unstuffing, every line ended by CRLF. Chunks, to spare a copy. */
   readonly chunks: readonly Uint8Array[]
   readonly sizeBytes: number
-  /** Line feeds without a carriage return that were stored as CRLF. */
+  /** The number of line feeds without a carriage return, which were stored as CRLF. */
   readonly bareLineFeeds: number
 }
 
 /** One for the whole listener. `checkRecipient` and `receiveMessage` may answer at once or later. */
 export type MailReceiver = {
-  /** While the receiver does not keep up, the listener takes fewer connections. */
+  /** While the receiver is overloaded, the listener accepts fewer connections. */
   isStrained?(): boolean
   /**
-   * Called at MAIL, and at DATA once there are recipients: null when a message may come, or a 4xx reply.
+   * Called at MAIL, and at DATA once there are recipients: null if a message is accepted now, or a 4xx reply.
    * `underWay` counts messages that are being read or stored.
    */
   findObstacle?(stage: 'sender' | 'content', underWay: number): Reply | null
@@ -52,8 +52,8 @@ export type MailReceiver = {
   checkRecipient(recipient: string, envelope: Envelope, client: Client): Reply | Promise<Reply>
   /**
    * The end of DATA, complete and within the size limit. The client gets the reply, so 2xx only when the
-   * message is on disk. A rejection (exception) is answered 451 4.3.0. The envelope does not change any
-   * more; the client may be gone when the reply is ready.
+   * message is on disk. A rejection (exception) is answered 451 4.3.0. The envelope no longer changes; the client may
+   * have disconnected when the reply is ready.
    */
   receiveMessage(
     content: ReceivedContent,
@@ -67,7 +67,7 @@ export type SmtpOutcome =
   | { readonly kind: 'connection-closed' }
   /** More connections than allowed; answered 421. */
   | { readonly kind: 'connection-refused' }
-  /** Closed by us with a 421, for a deadline, a limit or the end of service. */
+  /** Closed by us with a 421, for a deadline, a limit or a shutdown. */
   | { readonly kind: 'connection-cut'; readonly reason: CutReason }
   | { readonly kind: 'recipient-accepted' }
   | { readonly kind: 'recipient-refused'; readonly code: number }
@@ -111,48 +111,48 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const MEBIBYTE = 1024 * 1024
 
-/** RFC 5321 §4.5.3.1.7 asks for at least 64 KiB; attachments of today ask for more. */
+/** RFC 5321 §4.5.3.1.7 requires at least 64 KiB; attachments of today need more. */
 export const MESSAGE_BYTES_MAX = 30 * MEBIBYTE
 
 export const defaultSmtpLimits = {
   messageBytesMax: MESSAGE_BYTES_MAX,
-  /** RFC 5321 §4.5.3.1.4 asks for 512; extensions (SMTPUTF8, AUTH, long paths) add to it. */
+  /** RFC 5321 §4.5.3.1.4 requires 512; extensions (SMTPUTF8, AUTH, long paths) need more. */
   commandLineBytesMax: 4 * 1024,
-  /** RFC 5321 §4.5.3.1.8 asks for at least 100. */
+  /** RFC 5321 §4.5.3.1.8 requires at least 100. */
   recipientsMax: 1_000,
   connectionsMax: 1_000,
   connectionsPerAddressMax: 50,
-  /** While the receiver does not keep up; further connections are refused at the greeting. */
+  /** The limit while the receiver is overloaded; further connections are refused at the greeting. */
   strainedConnectionsMax: 200,
   connectionMsMax: 20 * MINUTE_MS,
   /** RFC 5321 §4.5.3.2.7: a server waits at least five minutes for the next command. */
   commandMsMax: 5 * MINUTE_MS,
-  /** A client that sends DATA more slowly is taken for an attack: real links are hundreds of times faster. */
+  /** A client that sends DATA more slowly counts as an attack: real links are hundreds of times faster. */
   dataBytesPerSecondMin: 500,
   dataRateWindowMs: MINUTE_MS,
-  /** Commands of one connection that move no mail forward (NOOP, RSET, HELP, VRFY, errors). */
+  /** Commands of one connection that do not advance a transaction (NOOP, RSET, HELP, VRFY, errors). */
   idleCommandsMax: 100,
   refusedRecipientsMax: 20,
-  /** How long a greeting waits for a client that talks first. Longer costs connections a second. */
+  /** How long the greeting waits, to detect a client that sends first. A longer wait lowers the connection rate. */
   greetingDelayMs: 2,
-  /** A client that does not read our replies is cut when this much waits for it. */
+  /** A client that does not read our replies is disconnected when this many octets wait. */
   unreadReplyBytesMax: 64 * 1024,
-  /** Message bytes held in memory over all connections; past it new DATA is answered 452. */
+  /** Message bytes in memory over all connections; past this number, new DATA is answered 452. */
   intakeBytesMax: 256 * MEBIBYTE,
-  /** Share of `intakeBytesMax` that one address may hold, so that others go on while it floods. */
+  /** Share of `intakeBytesMax` that one address may hold, so that a flood from it does not stop others. */
   intakeBytesPerAddressMax: 128 * MEBIBYTE,
-  /** How long a closed connection may still take our last reply and send what it had on its way. */
+  /** How long a closed connection may still read our last reply and send octets that were under way. */
   lingerMsMax: 5 * SECOND_MS,
   /**
-   * A message that comes more slowly may be given up where there is no room for others: real links are ten
-   * times faster, and a message that is cut is sent again.
+   * A message that arrives more slowly may be evicted when there is no room for others: real links are ten times faster,
+   * and the client sends the message again.
    */
   slowBytesPerSecond: 16 * 1024,
-  /** Window over which the pace of a message is measured: a hiccup is not slowness. */
+  /** Window over which the rate of a message is measured, so that a short interruption does not count as slow. */
   paceWindowMs: 5 * SECOND_MS,
   /**
-   * How long a connection may wait for its client before a new connection takes its slot where all are
-   * taken: clients that go on answer within a second or two.
+   * How long a connection may wait for its client before a new connection takes its slot when all are in use: active
+   * clients answer within a second or two.
    */
   crowdedIdleMs: 10 * SECOND_MS,
 }

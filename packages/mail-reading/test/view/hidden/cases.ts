@@ -1,5 +1,5 @@
-// Crafted bodies of mail. MARKER is what must not be shown in the first list, and must be in the
-// second; SEEN stands in all of them and is always shown.
+// Crafted bodies of mail. MARKER must not be shown in the first list and must be shown in the second; SEEN stands in
+// all of them and is always shown.
 
 export type HiddenCase = { readonly name: string; readonly html?: string; readonly text?: string }
 
@@ -15,7 +15,7 @@ const text = (name: string, body: string): HiddenCase => ({ name, text: `SEEN\n$
 const tags = (word: string) =>
   Array.from(word, (char) => String.fromCodePoint(0xe0000 + (char.codePointAt(0) ?? 0))).join('')
 
-/** Nobody who looks at the mail sees MARKER. */
+/** Bodies in which MARKER is invisible. */
 export const UNSEEN: readonly HiddenCase[] = [
   styled('display none', 'display:none'),
   styled('display none in capitals, important', 'DISPLAY : None !important'),
@@ -114,7 +114,7 @@ export const UNSEEN: readonly HiddenCase[] = [
   text('tags of Unicode in text', `a${tags('MARKER')}b`),
 ]
 
-/** Everybody who looks at the mail sees MARKER. */
+/** Bodies in which MARKER is visible. */
 export const SHOWN: readonly HiddenCase[] = [
   html(
     'white on a dark button',

@@ -1,11 +1,11 @@
-// What Chromium 156 made of values of CSS in a document with a doctype, recorded from its own parser.
+// How Chromium 156 reads values of CSS in a document with a doctype, recorded from its own parser.
 
 export type Recorded = {
-  /** It takes the declaration, and so do we. */
+  /** Chromium accepts the declaration, and so do we. */
   readonly taken: readonly string[]
   /** It drops the declaration. */
   readonly dropped: readonly string[]
-  /** It takes the declaration; we do not read it, so an earlier one counts. */
+  /** Chromium accepts the declaration; we do not read it, so an earlier one counts. */
   readonly unread: readonly string[]
 }
 

@@ -7,7 +7,7 @@ import { MORE_SHOWN, MORE_UNSEEN } from './more-cases.ts'
 const viewOf = ({ html = '', text = '' }: HiddenCase) =>
   viewBody({ html, text, hasFullLinks: false })
 
-describe('text that nobody sees is not in the view', () => {
+describe('invisible text is not in the view', () => {
   for (const one of [...UNSEEN, ...MORE_UNSEEN]) {
     test(one.name, async () => {
       const view = await viewOf(one)
@@ -18,7 +18,7 @@ describe('text that nobody sees is not in the view', () => {
   }
 })
 
-describe('text that people see is in the view', () => {
+describe('visible text is in the view', () => {
   for (const one of [...SHOWN, ...MORE_SHOWN]) {
     test(one.name, async () => {
       const view = await viewOf(one)
@@ -28,8 +28,8 @@ describe('text that people see is in the view', () => {
   }
 })
 
-describe('what was left out', () => {
-  test('is told by kind and number', async () => {
+describe('hidden content', () => {
+  test('is reported by kind and number', async () => {
     const html = `<p>SEEN</p><p style="display:none">four</p><p style="color:#fff">seventeen letters</p>`
     const view = await viewBody({ html, text: '', hasFullLinks: false })
     assert.deepEqual(view.removed, [
@@ -38,7 +38,7 @@ describe('what was left out', () => {
     ])
   })
 
-  test('of a text is told, too', async () => {
+  test('of a text part is reported, too', async () => {
     const text = `a\u200b\u200bb\u{e0041}\u202ec`
     const view = await viewBody({ html: '', text, hasFullLinks: false })
     assert.equal(view.text, 'abc')
@@ -49,7 +49,7 @@ describe('what was left out', () => {
     ])
   })
 
-  test('does not count the padding of a preview', async () => {
+  test('does not include the padding of a preview', async () => {
     const padding = '&zwnj;&nbsp;'.repeat(200)
     const html = `<div style="display:none">${padding}</div><p>SEEN</p><p>x${padding}y</p>`
     const view = await viewBody({ html, text: '', hasFullLinks: false })
@@ -57,7 +57,7 @@ describe('what was left out', () => {
     assert.deepEqual(view.removed, [{ kind: 'zero-width', characters: 200 }])
   })
 
-  test('is not what scripts and emoji need', async () => {
+  test('does not include what scripts and emoji need', async () => {
     const text = [
       '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}',
       '❤️‍🔥',

@@ -1,5 +1,5 @@
-// More crafted bodies, by a second author: what hides and what only looks as if it did. MARKER and
-// SEEN mean what they mean in cases.ts.
+// More crafted bodies, by a second author: text that is hidden and text that only seems to be. MARKER and SEEN have
+// the same meaning as in cases.ts.
 
 import type { HiddenCase } from './cases.ts'
 
@@ -10,7 +10,7 @@ const html = (name: string, body: string, head = ''): HiddenCase => ({
 const ruled = (name: string, css: string, body: string): HiddenCase =>
   html(name, body, `<style type="text/css">${css}</style>`)
 
-/** Nobody who looks at the mail sees MARKER. */
+/** Bodies in which MARKER is invisible. */
 export const MORE_UNSEEN: readonly HiddenCase[] = [
   html(
     'a preheader as services write it',
@@ -73,9 +73,9 @@ export const MORE_UNSEEN: readonly HiddenCase[] = [
   ),
 ]
 
-/** A person who looks at the mail sees MARKER. */
+/** Bodies in which MARKER is visible. */
 export const MORE_SHOWN: readonly HiddenCase[] = [
-  // Whoever reads it opens it, and most programs for mail show it open.
+  // A reader can open it, and most mail programs show it open.
   html('details that are closed', '<details><summary>more</summary><p>MARKER</p></details>'),
   html(
     'white on a button of a dark table cell',

@@ -1,5 +1,5 @@
-// DNS: the records by which others send mail to this service and trust mail from it, for the inbox domain and for
-// custom domains, and the addresses and names of this machine.
+// Checks of DNS: the records of the inbox domain and of custom domains by which others send mail here and trust
+// mail from here, and the addresses and names of this machine.
 
 import { isIPv4 } from 'node:net'
 import {
@@ -19,9 +19,9 @@ import {
   type Aim,
   advice,
   bad,
+  type CheckContext,
   type Finding,
   good,
-  type Looks,
   notNeeded,
   unknown,
   within,
@@ -30,28 +30,31 @@ import {
 /** Top-level names that no public DNS serves (RFC 2606, RFC 6761). */
 const RESERVED = /(^|\.)(localhost|test|example|invalid|local)$/
 
-/** Whether public DNS never has the domain; servers of one's own may. */
+/** Whether public DNS never has the domain; private DNS servers may have it. */
 export function isReservedDomain(domain: string): boolean {
   return RESERVED.test(domain)
 }
 
-/** Whether the inbox domain is one that nobody serves: reserved, and not in the DNS of the settings. */
-export async function isNowhere({ settings, resolver }: Looks): Promise<boolean> {
+/** Whether no DNS server has the inbox domain: it is reserved, and unknown to the resolvers of the settings. */
+export async function isNowhere({ settings, resolver }: CheckContext): Promise<boolean> {
   const { inboxDomain } = settings
   if (!isReservedDomain(inboxDomain)) return false
   const answers = await Promise.all([resolver.mx(inboxDomain), resolver.txt(inboxDomain)])
   return answers.every(({ kind }) => kind !== 'found')
 }
 
-/** `db` is null where the database is not to be read; its keys are not looked for then. */
-export async function checkInboxDomain(looks: Looks, db: ReadDb | null): Promise<Finding[]> {
-  const { inboxDomain, smtpHostname, delivery } = looks.settings
+/** `db` is null if the database cannot be read; the DKIM keys are unknown then. */
+export async function checkInboxDomain(
+  context: CheckContext,
+  db: ReadDb | null,
+): Promise<Finding[]> {
+  const { inboxDomain, smtpHostname, delivery } = context.settings
   const aim: Aim = {
     check: `records of ${inboxDomain}`,
     expected: 'MX, SPF, DKIM and DMARC as "mailroom dns" prints them',
   }
   if (delivery === 'sandbox') return [notNeeded(aim, 'MAILROOM_DELIVERY is sandbox')]
-  if (await isNowhere(looks)) {
+  if (await isNowhere(context)) {
     const fix =
       'Set MAILROOM_INBOX_DOMAIN to a domain you own, or MAILROOM_DNS_SERVERS to servers that know it.'
     const found = `DNS has no records for ${inboxDomain}, which is a reserved name`
@@ -59,7 +62,7 @@ export async function checkInboxDomain(looks: Looks, db: ReadDb | null): Promise
   }
   const owner = { ownerId: SERVICE_OWNER, domain: inboxDomain }
   const keys = db === null ? [] : await listDkimKeys(db, owner)
-  const asked = await askRecords(looks, serviceDnsRecords({ inboxDomain, smtpHostname, keys }))
+  const asked = await askRecords(context, serviceDnsRecords({ inboxDomain, smtpHostname, keys }))
   const found = asked.map((one) =>
     delivery === 'relay' && isOtherSpf(one)
       ? judgeRelayed(one.record, one.check)
@@ -92,7 +95,7 @@ function isOtherSpf(asked: AskedRecord): asked is CheckedRecord {
   return asked.check.status !== 'valid' && asked.check.found.length === 1
 }
 
-/** Where mail leaves through a relay, it is the relay that the record has to name. */
+/** If mail leaves through a relay, the SPF record has to name the relay, which is unknown here. */
 function judgeRelayed(record: DnsRecord, { found }: CheckedRecord['check']): Finding {
   const fix = 'Make sure it has the include that your relay provider names.'
   return unknown(aimOf(record), foundText(record, found), fix)
@@ -111,31 +114,35 @@ function valueText({ type, priority, value }: DnsRecord): string {
   return `${type} ${priority === null ? '' : `${priority} `}${value}`
 }
 
-/** A finding for each record. What an account has never finished is its own affair, and no fault. */
+/** A finding for each record. A domain that its account never verified gets advice only. */
 async function checkCustomDomain(
-  looks: Looks,
+  context: CheckContext,
   db: ReadDb,
   domain: Domain,
   signal: AbortSignal,
 ): Promise<Finding[]> {
-  const { smtpHostname } = looks.settings
+  const { smtpHostname } = context.settings
   const keys = await listDkimKeys(db, { ownerId: domain.id, domain: domain.domain })
-  const asked = await askRecords(looks, domainDnsRecords({ ...domain, smtpHostname, keys }), signal)
+  const asked = await askRecords(
+    context,
+    domainDnsRecords({ ...domain, smtpHostname, keys }),
+    signal,
+  )
   return asked.map((one) => {
     const { check, ...finding } = judgeRecord(one, domain.isHolder ? bad : advice)
     const { fix } = finding
-    const told =
+    const fixForAccount =
       fix && `Have account ${domain.accountId}, where it is ${domain.status}, do so: ${fix}`
-    return { check: `domain ${domain.domain}: ${check}`, ...finding, fix: told }
+    return { check: `domain ${domain.domain}: ${check}`, ...finding, fix: fixForAccount }
   })
 }
 
-/** Addresses of one host that are asked for their names. */
+/** Addresses of one host whose PTR records are checked. */
 const ADDRESSES_MAX = 4
 
-/** The name of EHLO and its PTR records. */
-export async function checkNames(looks: Looks): Promise<Finding[]> {
-  const { smtpHostname, delivery } = looks.settings
+/** Checks the addresses of the name in EHLO, and their PTR records. */
+export async function checkNames(context: CheckContext): Promise<Finding[]> {
+  const { smtpHostname, delivery } = context.settings
   const name: Aim = {
     check: 'name',
     expected: `${smtpHostname}, the SMTP name of this machine, resolves to its public addresses`,
@@ -148,17 +155,17 @@ export async function checkNames(looks: Looks): Promise<Finding[]> {
     const why = 'MAILROOM_DELIVERY is sandbox'
     return [notNeeded(name, why), notNeeded(reverse, why)]
   }
-  const { addresses, fault } = await looks.addressesOf(smtpHostname)
+  const { addresses, fault } = await context.addressesOf(smtpHostname)
   if (addresses.length === 0 && fault !== null) return [unknown(name, `DNS: ${fault}`)]
-  const named = judgeName(looks, name, addresses)
+  const named = judgeName(context, name, addresses)
   if (delivery === 'relay')
     return [named, notNeeded(reverse, 'the relay connects to the receivers')]
   const asked = addresses.slice(0, ADDRESSES_MAX)
-  return [named, ...(await Promise.all(asked.map((one) => checkReverse(looks, one))))]
+  return [named, ...(await Promise.all(asked.map((one) => checkReverse(context, one))))]
 }
 
-function judgeName(looks: Looks, aim: Aim, addresses: readonly string[]): Finding {
-  const { smtpHostname, allowPrivateEgress } = looks.settings
+function judgeName(context: CheckContext, aim: Aim, addresses: readonly string[]): Finding {
+  const { smtpHostname, allowPrivateEgress } = context.settings
   const text = addresses.join(', ')
   if (addresses.length === 0) {
     return bad(aim, 'it has no address', `Publish A or AAAA records for ${smtpHostname}.`)
@@ -168,19 +175,19 @@ function judgeName(looks: Looks, aim: Aim, addresses: readonly string[]): Findin
     const fix = `Publish only public addresses for ${smtpHostname}.`
     return bad(aim, `${special.join(', ')} cannot be reached from the Internet`, fix)
   }
-  if (addresses.some(looks.isOwnAddress)) return good(aim, text)
+  if (addresses.some(context.isOwnAddress)) return good(aim, text)
   const found = `${text}, which is not an address of this machine; correct if a router or load balancer translates addresses`
   return unknown(aim, found, `Make sure connections from this machine appear to come from ${text}.`)
 }
 
-/** A name that leads back to the address (RFC 1912 §2.1); without one many receivers refuse mail. */
-async function checkReverse(looks: Looks, address: string): Promise<Finding> {
-  const { smtpHostname } = looks.settings
+/** PTR and address records have to match (RFC 1912 §2.1), or many receivers refuse mail. */
+async function checkReverse(context: CheckContext, address: string): Promise<Finding> {
+  const { smtpHostname } = context.settings
   const aim: Aim = {
     check: 'reverse name',
     expected: `the PTR record of ${address} names ${smtpHostname}`,
   }
-  const answer = await looks.resolver.ptr(reverseName(address))
+  const answer = await context.resolver.ptr(reverseName(address))
   if (answer.kind === 'fault') return unknown(aim, `DNS: ${answer.text}`)
   const fix = `Have the provider of the address set its PTR record to ${smtpHostname}.`
   const names =
@@ -188,7 +195,7 @@ async function checkReverse(looks: Looks, address: string): Promise<Finding> {
   if (names.includes(smtpHostname)) return good(aim, `${address} is ${smtpHostname}`)
   if (names.length === 0) return bad(aim, 'it has none', fix)
   const found = `it names ${names.join(', ')}`
-  const back = await Promise.all(names.map((name) => looks.addressesOf(name)))
+  const back = await Promise.all(names.map((name) => context.addressesOf(name)))
   if (back.some(({ addresses }) => addresses.includes(address))) return advice(aim, found, fix)
   return bad(aim, `${found}, which does not lead back to ${address}`, fix)
 }
@@ -205,16 +212,16 @@ export function reverseName(address: string): string {
   return `${[...digits].reverse().join('.')}.ip6.arpa`
 }
 
-/** After it no other domain is begun with. */
+/** After this time no check of another domain begins. */
 export const DOMAINS_MS_MAX = 25_000
 const DOMAINS_AT_ONCE = 20
 const STEP = 100
-/** Of those that were not looked at. */
-const NAMES_TOLD_MAX = 10
+/** Names of unchecked domains in the finding. */
+const NAMES_LISTED_MAX = 10
 
-/** Those whose mail is here first. Takes `withinMs` and the time of one domain at most. */
+/** Checks verified domains first. Takes at most `withinMs` and the time of one domain. */
 export async function examineDomains(
-  looks: Looks,
+  context: CheckContext,
   db: ReadDb,
   { isDnsThere, withinMs }: { isDnsThere: boolean; withinMs: number },
 ): Promise<Finding[]> {
@@ -233,14 +240,14 @@ export async function examineDomains(
       const at = findings.push([]) - 1
       const ofDomain: Aim = { check: `domain ${domain.domain}`, expected: 'its records' }
       findings[at] = await within(ofDomain, (signal) =>
-        checkCustomDomain(looks, db, domain, signal),
+        checkCustomDomain(context, db, domain, signal),
       )
     }
   }
   await Promise.all(Array.from({ length: DOMAINS_AT_ONCE }, work))
   const looked = findings.length
   if (looked >= count) return findings.flat()
-  const left = await listEveryDomain(db, { limit: NAMES_TOLD_MAX, offset: looked })
+  const left = await listEveryDomain(db, { limit: NAMES_LISTED_MAX, offset: looked })
   const names = left.map(({ domain }) => domain).join(', ')
   const more = count - looked - left.length
   const found = `${count - looked} of ${count} were not checked, for lack of time: ${names}${more > 0 ? ` and ${more} more` : ''}`

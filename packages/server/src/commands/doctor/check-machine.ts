@@ -15,12 +15,12 @@ import { type Aim, advice, bad, type Finding, good, notNeeded, unknown } from '.
 
 const OTHERS = 0o077
 const MIB = 1024 * 1024
-/** Some days of mail; less may be gone by tomorrow. */
+/** Room for some days of mail. */
 const FREE_BYTES_ADVISED = 2048 * MIB
-/** A handful of the largest messages. */
+/** Room for a few of the largest messages. */
 const FREE_BYTES_MIN = 256 * MIB
 
-/** Modes of the data directory and of the key file in it, and free room. */
+/** Checks the modes of the data directory and of its key file, and the free space. */
 export function checkMachine(settings: Settings): Finding[] {
   return [checkFolder(settings), checkKeyFile(settings), checkDisk(settings.dataDir)]
 }
@@ -47,7 +47,7 @@ function judgeMode(aim: Aim, path: string, wanted: string): Finding {
   return bad(aim, `${text}: other users can read it`, `Run: chmod ${wanted} ${path}`)
 }
 
-/** Of the disk that the data directory is or will be on. */
+/** Checks the disk of the data directory, which need not exist yet. */
 function checkDisk(dataDir: string): Finding {
   let folder = dataDir
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
@@ -75,8 +75,8 @@ function mib(bytes: number): string {
 }
 
 /**
- * Nothing where large messages lie on disk or in the database, which have checks of their own. Asks nothing
- * more once `signal` is aborted.
+ * Checks the bucket. No findings where large messages are on disk or in the database, which have checks of their
+ * own. Sends no further request once `signal` is aborted.
  */
 export async function checkBlobs(settings: Settings, signal: AbortSignal): Promise<Finding[]> {
   const { blobStore } = settings
@@ -97,17 +97,17 @@ export async function checkBlobs(settings: Settings, signal: AbortSignal): Promi
   }
 }
 
-/** Below CHECK_MS_MAX, so that a server that is silent is told by its name; only quick failures are tried again. */
+/** Below CHECK_MS_MAX, so that the finding names a silent server; only quick failures are retried. */
 const REQUEST_MS = 4_000
 const RETRY_MS = 500
 
 export type DatabaseReport = {
   readonly findings: Finding[]
-  /** Whether it can be opened without changing it. */
+  /** Whether it can be opened without a migration. */
   readonly isCurrent: boolean
 }
 
-/** Looks without making, migrating or writing anything. */
+/** Opens the database read-only: creates, migrates and writes nothing. */
 export async function checkDatabase(settings: Settings): Promise<DatabaseReport> {
   const { databaseUrl } = settings
   const what = databaseUrl === null ? databasePath(settings) : 'PostgreSQL'
@@ -142,7 +142,7 @@ function judgeSchema(aim: Aim, { plan: { pending, refusal } }: SchemaState): Fin
   return bad(aim, `its schema lacks ${names}`, 'Start the service, or run "mailroom migrate".')
 }
 
-/** Whether the secrets of the database open with what is here. */
+/** Whether the key of this machine decrypts the secrets in the database. */
 export async function checkSecretKey(settings: Settings, db: ReadDb): Promise<Finding> {
   const aim: Aim = {
     check: 'secret key',
@@ -168,14 +168,14 @@ export async function checkSecretKey(settings: Settings, db: ReadDb): Promise<Fi
   }
 }
 
-/** Receivers refuse signatures from the future, and webhooks' are good for five minutes. */
+/** Receivers refuse signatures from the future, and signatures of webhooks are valid for five minutes. */
 const OFF_MS_MAX = 60_000
 const OFF_MS_ADVISED = 5_000
 const NTP_PORT = 123
 const NTP_PACKET_BYTES = 48
 const CLIENT_VERSION_4 = 0x23
 const TRANSMIT_OFFSET = 40
-/** From 1900, where NTP counts from, to 1970. */
+/** From 1900, the epoch of NTP, to 1970. */
 const NTP_EPOCH_SECONDS = 2_208_988_800
 
 /** `aheadMs`: how far the other clock is ahead of this machine's. */
@@ -188,7 +188,7 @@ function judgeClock(which: string, aheadMs: number): Finding {
   return Math.abs(aheadMs) > OFF_MS_ADVISED ? advice(aim, found, fix) : good(aim, found)
 }
 
-/** When nobody was asked. */
+/** The finding without a time server and without PostgreSQL. */
 export function clockUnasked(): Finding {
   return unknown(
     { check: 'clock', expected: 'the correct time' },
@@ -197,7 +197,7 @@ export function clockUnasked(): Finding {
   )
 }
 
-/** Asks `server`, a host with or without a port, once. Ends with `signal`, and then rejects. */
+/** Sends one query to `server`, a host with or without a port. Rejects when `signal` is aborted. */
 export async function checkTimeServer(server: string, signal: AbortSignal): Promise<Finding> {
   const [, host = '', port] = /^\[?(.*?)\]?(?::(\d+))?$/.exec(server) ?? []
   const question = Buffer.alloc(NTP_PACKET_BYTES)
@@ -221,7 +221,7 @@ export async function checkTimeServer(server: string, signal: AbortSignal): Prom
   return judgeClock(`the time server ${server}`, Math.round(timeMs - middleMs))
 }
 
-/** Null for what is no answer, or one of a server that does not know the time itself (stratum 0). */
+/** Null if the packet is no answer, or the server does not know the time itself (stratum 0). */
 function readTransmitTime(packet: Buffer): number | null {
   const mode = (packet[0] ?? 0) & 0b111
   const stratum = packet[1] ?? 0

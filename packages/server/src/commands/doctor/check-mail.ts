@@ -1,5 +1,5 @@
-// Mail in and out: the SMTP listener and its certificate, the hosts that MX names as far as this machine can reach
-// them, and connections to the servers of others or to the relay.
+// Checks of mail in and out: the SMTP listener and its certificate, the MX hosts as seen from this machine, and
+// connections to other mail servers or to the relay.
 
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -16,14 +16,14 @@ import {
   type Aim,
   advice,
   bad,
+  type CheckContext,
   type Finding,
   good,
-  type Looks,
   notNeeded,
   unknown,
 } from './finding.ts'
 
-/** Hosts of one domain that are tried, and addresses of one host. */
+/** Checked hosts of one domain, and addresses of one host. */
 const HOSTS_MAX = 3
 const ADDRESSES_MAX = 4
 
@@ -44,7 +44,7 @@ export async function checkListener(settings: Settings, signal: AbortSignal): Pr
   return judgeServer(aim, seen, { hostname, settings })
 }
 
-/** An address that stands for all of them cannot be connected to everywhere. */
+/** Not every system can connect to a wildcard address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '::1' : host
@@ -80,9 +80,12 @@ function judgeServer(
   return good(aim, `it answers as ${seen.name} and STARTTLS works`)
 }
 
-/** The hosts to which others send mail for the inbox domain. */
-export async function checkMailHosts(looks: Looks, signal: AbortSignal): Promise<Finding[]> {
-  const { settings, resolver } = looks
+/** Checks the hosts to which others send mail for the inbox domain. */
+export async function checkMailHosts(
+  context: CheckContext,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const { settings, resolver } = context
   const { inboxDomain, mxPort: port } = settings
   const aim: Aim = {
     check: 'mail host',
@@ -97,16 +100,20 @@ export async function checkMailHosts(looks: Looks, signal: AbortSignal): Promise
     .sort((a, b) => a.preference - b.preference)
     .slice(0, HOSTS_MAX)
     .map(({ exchange }) => exchange.toLowerCase().replace(/\.$/, ''))
-  return (await Promise.all(hosts.map((host) => checkMailHost(looks, host, signal)))).flat()
+  return (await Promise.all(hosts.map((host) => checkMailHost(context, host, signal)))).flat()
 }
 
-async function checkMailHost(looks: Looks, host: string, signal: AbortSignal): Promise<Finding[]> {
-  const { mxPort: port, smtpHostname: hostname, allowPrivateEgress } = looks.settings
+async function checkMailHost(
+  context: CheckContext,
+  host: string,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const { mxPort: port, smtpHostname: hostname, allowPrivateEgress } = context.settings
   const aim: Aim = {
     check: 'mail host',
     expected: `${host} answers on port ${port} as ${hostname}`,
   }
-  const { addresses, fault } = await looks.addressesOf(host)
+  const { addresses, fault } = await context.addressesOf(host)
   if (addresses.length === 0) {
     if (fault !== null) return [unknown(aim, `DNS: ${fault}`)]
     return [bad(aim, `${host} has no address`, `Publish A or AAAA records for ${host}.`)]
@@ -120,7 +127,7 @@ async function checkMailHost(looks: Looks, host: string, signal: AbortSignal): P
     return judgeHost(aim, {
       address,
       seen,
-      isOwn: looks.isOwnAddress(address),
+      isOwn: context.isOwnAddress(address),
       ...{ host, hostname },
     })
   })
@@ -132,7 +139,7 @@ type HostSeen = {
   host: string
   hostname: string
   seen: SmtpServerSeen
-  /** Whether the address is one of this machine's own: then nothing lies between. */
+  /** Whether this machine has the address itself, without NAT or a proxy in front. */
   isOwn: boolean
 }
 
@@ -166,14 +173,14 @@ function judgeHost(aim: Aim, { address, host, hostname, seen, isOwn }: HostSeen)
 const RECEIVERS = ['gmail.com', 'outlook.com', 'yahoo.com']
 
 /** Opens and closes a connection to each, without a command. */
-export async function checkPortOut(looks: Looks, signal: AbortSignal): Promise<Finding> {
-  const { delivery, mxPort } = looks.settings
+export async function checkPortOut(context: CheckContext, signal: AbortSignal): Promise<Finding> {
+  const { delivery, mxPort } = context.settings
   const aim: Aim = {
     check: `port ${mxPort} out`,
     expected: `connections to other mail servers on port ${mxPort}`,
   }
   if (delivery !== 'direct') return notNeeded(aim, `MAILROOM_DELIVERY is ${delivery}`)
-  const tried = await Promise.all(RECEIVERS.map((domain) => tryReceiver(looks, domain, signal)))
+  const tried = await Promise.all(RECEIVERS.map((domain) => tryReceiver(context, domain, signal)))
   const reached = tried.find(({ kind }) => kind === 'reached')
   if (reached !== undefined) return good(aim, reached.text)
   const text = tried.map((one) => one.text).join('; ')
@@ -184,20 +191,24 @@ export async function checkPortOut(looks: Looks, signal: AbortSignal): Promise<F
 
 type Tried = { kind: 'reached' | 'refused' | 'unasked'; text: string }
 
-async function tryReceiver(looks: Looks, domain: string, signal: AbortSignal): Promise<Tried> {
-  const answer = await looks.resolver.mx(domain)
+async function tryReceiver(
+  context: CheckContext,
+  domain: string,
+  signal: AbortSignal,
+): Promise<Tried> {
+  const answer = await context.resolver.mx(domain)
   if (answer.kind !== 'found') {
     const why = answer.kind === 'fault' ? answer.text : 'no MX record'
     return { kind: 'unasked', text: `${domain}: DNS: ${why}` }
   }
   const [host] = [...answer.records].sort((a, b) => a.preference - b.preference)
   const exchange = host?.exchange ?? domain
-  const { addresses, fault } = await looks.addressesOf(exchange)
+  const { addresses, fault } = await context.addressesOf(exchange)
   const [address] = addresses
   if (address === undefined) {
     return { kind: 'unasked', text: `${exchange}: ${fault ?? 'no address'}` }
   }
-  const { mxPort: port } = looks.settings
+  const { mxPort: port } = context.settings
   try {
     const socket = await connectTo({ host: address, port, signal })
     socket.destroy()
@@ -208,9 +219,9 @@ async function tryReceiver(looks: Looks, domain: string, signal: AbortSignal): P
   }
 }
 
-/** The greeting of the relay; whether it takes the password shows with the first mail. */
+/** Checks the greeting of the relay, but not the password: that would take a login. */
 export async function checkRelay(
-  { settings, resolver, addressesOf }: Looks,
+  { settings, resolver, addressesOf }: CheckContext,
   signal: AbortSignal,
 ): Promise<Finding> {
   const { delivery, relayUrl, smtpHostname: hostname } = settings
@@ -232,9 +243,12 @@ export async function checkRelay(
   return bad(aim, found, `${fix} The service does not send the password in clear text.`)
 }
 
-/** By the resolvers of the settings where there are any, as the service does. */
+/** Asks the resolvers of the settings if there are any, as the service does. */
 async function findRelay(
-  { settings, addressesOf }: Pick<Looks, 'resolver' | 'addressesOf'> & { settings: Settings },
+  {
+    settings,
+    addressesOf,
+  }: Pick<CheckContext, 'resolver' | 'addressesOf'> & { settings: Settings },
   host: string,
 ): Promise<string> {
   if (settings.dnsServers.length === 0 || /^[\d.]+$|:/.test(host)) return host
@@ -245,7 +259,7 @@ async function findRelay(
 type SmtpServerSeen =
   | {
       readonly kind: 'up'
-      /** What it calls itself in the greeting. */
+      /** Its name in the greeting. */
       readonly name: string
       readonly startTls: 'works' | 'not offered' | 'broken'
       readonly certificate: X509Certificate | null
@@ -256,16 +270,16 @@ type SmtpServerSeen =
 type ProbeOptions = {
   readonly host: string
   readonly port: number
-  /** What we call ourselves. */
+  /** Our name in EHLO. */
   readonly hostname: string
   readonly isTlsImplicit?: boolean
   readonly signal: AbortSignal
 }
 
-/** Of each step; the whole is bounded by `signal`. */
+/** Time limit of each step; `signal` bounds the whole. */
 const STEP_MS_MAX = 4_000
 
-/** Never rejects for what a server does. */
+/** Never rejects because of a server's behaviour. */
 async function probeSmtp(options: ProbeOptions): Promise<SmtpServerSeen> {
   let socket: Socket
   try {
@@ -289,7 +303,7 @@ async function probeSmtp(options: ProbeOptions): Promise<SmtpServerSeen> {
   }
 }
 
-/** Resolves with a socket that is connected; rejects with why not. */
+/** Resolves with a connected socket; rejects with the reason if it cannot connect. */
 function connectTo(options: { host: string; port: number; signal: AbortSignal }): Promise<Socket> {
   const { host, port, signal } = options
   return new Promise((resolve, reject) => {
@@ -300,7 +314,7 @@ function connectTo(options: { host: string; port: number; signal: AbortSignal })
     }
     const late = new Error(`no connection within ${STEP_MS_MAX / 1_000} seconds`)
     const timer = setTimeout(() => end(late), STEP_MS_MAX)
-    // Stays: an error without a listener would end the process.
+    // Never removed: an error without a listener would end the process.
     socket.on('error', end)
     socket.once('close', () => clearTimeout(timer))
     socket.once('connect', () => {
@@ -362,16 +376,16 @@ function handshake(plain: Socket, { host, signal }: ProbeOptions) {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000
-/** Those that renew themselves do so earlier. */
+/** Automatic renewal happens earlier than this. */
 const DAYS_LEFT_ADVISED = 14
 
-/** Of the operator, or the one that a start has made; null before it. */
+/** The operator's certificate, or the self-signed one of the first start; null before that. */
 function readCertificate(settings: Pick<Settings, 'tlsFiles' | 'dataDir'>): X509Certificate | null {
   const file = settings.tlsFiles?.cert ?? join(settings.dataDir, 'tls', 'self-signed.pem')
   return existsSync(file) ? new X509Certificate(readFileSync(file)) : null
 }
 
-/** Most senders take any certificate, so that only one that has ended or is of another host is wrong. */
+/** Most senders accept any certificate, so only one that has expired or names another host is wrong. */
 export function checkCertificate(settings: Settings, nowMs: number): Finding {
   const { smtpHostname, tlsFiles, delivery } = settings
   const aim: Aim = {

@@ -8,8 +8,8 @@ import type { Resolver } from '#platform/dns/resolver.ts'
 import { listOwnAddresses } from '#platform/egress/address-guard.ts'
 
 /**
- * `wrong`: mail is lost, refused or not believed until it is put right; `advice`: better otherwise;
- * `unknown`: cannot be told from here; `not needed`: the settings do not ask for it.
+ * `wrong`: mail is lost, refused or distrusted until the operator fixes it; `advice`: works, but could be better;
+ * `unknown`: this machine cannot find out; `not needed`: the settings do not need it.
  */
 type Verdict = 'ok' | 'wrong' | 'advice' | 'unknown' | 'not needed'
 
@@ -19,34 +19,34 @@ export type Finding = {
   readonly verdict: Verdict
   readonly expected: string
   readonly found: string
-  /** What is to be done; null where nothing is. */
+  /** What the operator has to do; null for nothing. */
   readonly fix: string | null
 }
 
 /** The name of a check and what it expects. */
 export type Aim = Pick<Finding, 'check' | 'expected'>
 
-/** It is as it should be. */
+/** The check found what it expects. */
 export function good(aim: Aim, found: string): Finding {
   return { ...aim, verdict: 'ok', found, fix: null }
 }
 
-/** It is not, and `fix` says what is to be done. */
+/** Something is wrong; `fix` says what the operator has to do. */
 export function bad(aim: Aim, found: string, fix: string): Finding {
   return { ...aim, verdict: 'wrong', found, fix }
 }
 
-/** It does, and would do better with `fix`. */
+/** It works, and would work better with `fix`. */
 export function advice(aim: Aim, found: string, fix: string): Finding {
   return { ...aim, verdict: 'advice', found, fix }
 }
 
-/** Nobody can say from here; `fix` may say how to find out. */
+/** This machine cannot find out; `fix` may say how to find out elsewhere. */
 export function unknown(aim: Aim, found: string, fix: string | null = null): Finding {
   return { ...aim, verdict: 'unknown', found, fix }
 }
 
-/** The settings do not ask for it. */
+/** The settings do not need it. */
 export function notNeeded(aim: Aim, why: string): Finding {
   return { ...aim, verdict: 'not needed', found: why, fix: null }
 }
@@ -74,14 +74,14 @@ export async function within(
   }
 }
 
-/** Wrong findings stand last, where a terminal shows them. */
+/** Wrong findings come last, where a terminal shows them. */
 const ORDER: readonly Verdict[] = ['not needed', 'ok', 'unknown', 'advice', 'wrong']
 
 /** In the sandbox most findings would be about DNS, certificates and ports that it does not use. */
 const SANDBOX_NOTE =
   'MAILROOM_DELIVERY is sandbox. "MAILROOM_DELIVERY=direct mailroom doctor" (or relay) checks what real delivery needs.\n'
 
-/** For people: a line for each finding, and more where something is to be done or known. */
+/** For people: one line for each finding, with details of those that are not in order. */
 export function formatFindings(
   given: readonly Finding[],
   { isSandbox = false }: { isSandbox?: boolean } = {},
@@ -101,17 +101,17 @@ export function formatFindings(
 
 /** For programs. */
 export function findingsJson(findings: readonly Finding[]): string {
-  const told = { ok: !isAnyWrong(findings), findings: findings.map(plainly) }
-  return `${JSON.stringify(told, null, 2)}\n`
+  const report = { ok: !isAnyWrong(findings), findings: findings.map(plainly) }
+  return `${JSON.stringify(report, null, 2)}\n`
 }
 
-/** Advice on the records of a domain is for when mail leaves. */
+/** In the sandbox no mail leaves, so advice on the records of a domain is left out. */
 function concernsSandbox({ check, verdict }: Finding): boolean {
   if (/^(?:custom domains$|domain )/.test(check)) return verdict === 'wrong'
   return verdict !== 'not needed'
 }
 
-/** What DNS, servers and databases say comes from strangers, and must not steer a terminal. */
+/** Texts of DNS, servers and databases come from strangers, and must not control a terminal. */
 function plainly({ check, verdict, expected, found, fix }: Finding): Finding {
   return {
     check: plainText(check),
@@ -122,7 +122,7 @@ function plainly({ check, verdict, expected, found, fix }: Finding): Finding {
   }
 }
 
-/** Whether the machine fails: advice and what cannot be told do not count. */
+/** Whether any finding is wrong; `advice` and `unknown` do not count. */
 export function isAnyWrong(findings: readonly Finding[]): boolean {
   return findings.some(({ verdict }) => verdict === 'wrong')
 }
@@ -136,19 +136,19 @@ function summarise(findings: readonly Finding[]): string {
 
 type Addresses = {
   readonly addresses: readonly string[]
-  /** Why there may be more; null when DNS answered for both kinds. */
+  /** The fault of DNS that may hide more addresses; null when DNS answered for both kinds. */
   readonly fault: string | null
 }
 
-export type Looks = {
+export type CheckContext = {
   readonly settings: Settings
   readonly resolver: Resolver
   addressesOf(host: string): Promise<Addresses>
   isOwnAddress(address: string): boolean
 }
 
-/** `resolver` stays the caller's to close. */
-export function openLooks(settings: Settings, resolver: Resolver): Looks {
+/** The caller closes `resolver`. */
+export function openCheckContext(settings: Settings, resolver: Resolver): CheckContext {
   const own = new Set(listOwnAddresses().map(plainAddress))
   return {
     settings,

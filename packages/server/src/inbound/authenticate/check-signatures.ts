@@ -32,7 +32,7 @@ const SIGNATURE_BODY_LINES_MAX = 1_000_000
 export type SignatureResults = {
   readonly dkim: readonly DkimResult[]
   readonly arc: AuthenticationResult
-  /** Indexes in `dkim` of signatures that do not cover the shown content: an unsigned field stands before a signed one. */
+  /** Indexes in `dkim` of signatures that do not cover the shown content: an unsigned field comes before a signed one. */
   readonly outgrown: readonly number[]
   /** The From fields as the verifier read them; null where it did not run. */
   readonly signed: { readonly fromCount: number; readonly addresses: readonly string[] } | null
@@ -133,7 +133,7 @@ function openBounds({ isRelaxable }: Relaxing) {
   }
 }
 
-/** Asks for all keys at once, so that a slow answer delays no other; those of the author's domain first. */
+/** Requests all keys at once, so that a slow answer delays no other; those of the author's domain first. */
 function requestKeys({ verifier, keys }: Check, author: string | undefined): void {
   const domain = author?.slice(author.lastIndexOf('@') + 1).slice(0, IDENTIFIER_LENGTH_MAX) ?? ''
   const asked = verifier.signatureHeaders.filter(({ skip, invalid }) => !(skip ?? invalid))
@@ -307,7 +307,7 @@ export type FindKeys = (name: string) => Promise<KeyAnswer>
 const KEY_BITS_MIN = 1024
 
 type MessageKeys = KeyCache & {
-  /** Asks for a record that will be needed. */
+  /** Requests a record in advance. */
   prepare(name: string): void
   /** Whether DNS failed to answer for a key of this type. */
   hasFault(type: string): boolean
@@ -350,7 +350,7 @@ function openMessageKeys(
   }
   const get: KeyCache['get'] = (...question) => {
     const finding = find(...question)
-    // mailauth asks for some keys in advance and does not await them.
+    // mailauth requests some keys in advance and does not await them.
     finding.catch(() => {})
     return finding
   }

@@ -10,7 +10,7 @@ declare module 'mailauth/lib/spf/index.js' {
     helo: string
     mta: string
     resolver: MailauthResolver
-    /** Of the whole evaluation, in milliseconds: a temperror then, and nothing is asked any more. */
+    /** Time for the whole evaluation, in milliseconds; after it the result is a temperror, without further queries. */
     maxElapsedTime: number
     strict: boolean
   }): Promise<{
@@ -73,9 +73,9 @@ declare module 'mailauth/lib/dkim/dkim-verifier.js' {
     /** The tag l=; '' without one. */
     maxBodyLength: number | ''
     parsed?: { h?: { value?: unknown } }
-    /** Why it is not looked at. */
+    /** The reason why it is not checked. */
     skip?: string
-    /** Why it cannot be good; its key is not asked for. */
+    /** The reason why it cannot be good; its key is not requested. */
     invalid?: string
   }
   export type ArcData = { chain: false | unknown[]; error?: unknown; keyCache: KeyCache }

@@ -1,5 +1,4 @@
-// Entry of the thread that checks signatures. It asks the main thread for keys. The main thread enforces all
-// limits.
+// The entry of the thread that checks signatures. It requests keys from the main thread, which enforces all limits.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { Cache } from '#platform/cache.ts'
@@ -16,13 +15,13 @@ if (port === null) throw new Error('signature-worker.ts is the entry of a worker
 
 const atWork = new Int32Array((workerData as ThreadOptions).atWork)
 
-// For moments only: the main thread has the resolver's cache.
+// Kept for moments only: the main thread has the resolver's cache.
 const kept = new Cache<KeyAnswer>({
   entriesMax: SIGNATURE_KEYS_KEPT_MAX,
   sizeMax: SIGNATURE_KEYS_CHARACTERS_MAX,
 })
 const asked = new Map<string, PromiseWithResolvers<KeyAnswer>>()
-/** By message: resolves when the time for its keys is over. */
+/** A promise for each message, which resolves when the time for its keys is over. */
 const late = new Map<number, PromiseWithResolvers<KeyAnswer>>()
 const dropped = new Set<number>()
 

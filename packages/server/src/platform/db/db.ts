@@ -1,6 +1,7 @@
 // The database port: reads are queries on read-only connections, writes are declared transactions. Only
 // `dialect.ts` and files of this folder may ask which engine they have.
 
+import type { MessagePort } from 'node:worker_threads'
 import type { Kysely } from 'kysely'
 
 export type Engine = 'sqlite' | 'postgres'
@@ -104,6 +105,8 @@ export type Db<Schema> = {
     input: NoInfer<Input>,
     traceParent?: string,
   ): Promise<Value>
+  /** Concurrent writes; absent on an engine that commits in groups by itself. */
+  readonly writesMax?: number
   /**
    * Runs one transaction for several inputs by its group form; returns their results in order, followed by
    * those of inputs that joined. When one input fails, all are rolled back and each runs alone. Never
@@ -118,6 +121,11 @@ export type Db<Schema> = {
   check(): Promise<void>
   /** The number of connections of this process by state; `waiting` counts callers that wait for one. */
   connections?(): Readonly<Record<'busy' | 'idle' | 'waiting', number>>
+  /**
+   * Calls `onPort` with a port for writes of another thread, now and each time the writer had to start again.
+   * Absent on an engine whose threads connect by themselves.
+   */
+  shareWriter?(onPort: (port: MessagePort) => void): Disposable
   /** Waits for writes under way, then closes everything. Idempotent. */
   close(): Promise<void>
 }

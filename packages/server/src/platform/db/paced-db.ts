@@ -5,15 +5,10 @@ import type { Clock } from '#platform/clock.ts'
 import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db, Engine } from './db.ts'
+import type { Db } from './db.ts'
 import { COMMIT_GROUP_MAX } from './sqlite-writer.ts'
 import { asStorageError, tooManyWrites } from './storage-error.ts'
-import {
-  groupWrites,
-  POSTGRES_WRITES_MAX,
-  WRITE_QUEUE_MAX,
-  WRITE_WAIT_MS_MAX,
-} from './write-groups.ts'
+import { groupWrites, WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX } from './write-groups.ts'
 
 /**
  * Under strain no more writes are accepted than ended within this time, which is then what the last of them
@@ -105,11 +100,12 @@ export function paceWrites<Schema>(
  * One account, and the service itself, leave a slot to the others, because writes of one account wait for
  * each other's rows. The service has every second slot.
  */
-function boundsOf({ engine }: { engine: Engine }) {
+function boundsOf({ writesMax }: { readonly writesMax?: number }) {
   const waitingPerKeyMax = WRITE_QUEUE_MAX / 2
-  if (engine === 'postgres') {
-    const limit = POSTGRES_WRITES_MAX
-    return { limit, limitPerKey: limit - 1, waitingPerKeyMax, waitMsMax: WRITE_WAIT_MS_MAX }
+  if (writesMax !== undefined) {
+    const limit = writesMax
+    const limitPerKey = Math.max(1, limit - 1)
+    return { limit, limitPerKey, waitingPerKeyMax, waitMsMax: WRITE_WAIT_MS_MAX }
   }
   // Enough that the next commit is full even when one account writes.
   const limit = 4 * COMMIT_GROUP_MAX

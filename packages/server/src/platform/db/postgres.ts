@@ -32,6 +32,10 @@ type PostgresOptions = {
   url: string
   observer: DbObserver
   onError(error: Error): void
+  /** False where another thread of the process has migrated. */
+  migrates?: boolean
+  /** Connections of the pool, POSTGRES_POOL_MAX by default; writes leave three of them to readers. */
+  connectionsMax?: number
   /** How long a write waits for a slot before it is refused as busy; WRITE_WAIT_MS_MAX by default. */
   writeWaitMsMax?: number
 }
@@ -48,10 +52,12 @@ const STATEMENT_MS_MAX = 10_000
 const IDLE_IN_TRANSACTION_MS_MAX = 20_000
 const ATTEMPTS_MAX = 5
 
-/** Connects and migrates. Throws with the cause when the server cannot be reached. */
+/** Connects, and migrates unless told not to. Throws with the cause when the server cannot be reached. */
 export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db<Schema>> {
-  await migratePostgres(options.url)
-  const pool = openPool(options.url)
+  if (options.migrates !== false) await migratePostgres(options.url)
+  const { connectionsMax = POSTGRES_POOL_MAX } = options
+  const writesMax = Math.max(1, connectionsMax - (POSTGRES_POOL_MAX - POSTGRES_WRITES_MAX))
+  const pool = openPool(options.url, connectionsMax)
   // Without this listener an idle connection that the server closes would end the process.
   pool.on('error', (error) => options.onError(error))
   // Nor may a connection in use that the server closes between two statements; the next statement fails.
@@ -61,7 +67,7 @@ export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db
   const version = await query.executeQuery<{ server_version: string }>(
     CompiledQuery.raw('show server_version'),
   )
-  const transactions = openTransactions(query, options)
+  const transactions = openTransactions(query, { ...options, writesMax })
   const write: Db<Schema>['write'] = (transaction, input, traceParent) => {
     const work = (tx: Tx<Schema>) =>
       transaction.run(traceParent === undefined ? tx : { ...tx, traceParent }, input)
@@ -74,6 +80,7 @@ export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db
     read: query,
     reading: txOf(query),
     write,
+    writesMax,
     writeGroup: groupedBy(transactions.run, write),
     async check() {
       try {
@@ -93,11 +100,15 @@ export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db
 /** Limits and repeats transactions of one pool. */
 function openTransactions<Schema>(
   query: Kysely<Schema>,
-  { observer, writeWaitMsMax = WRITE_WAIT_MS_MAX }: PostgresOptions,
+  {
+    observer,
+    writesMax,
+    writeWaitMsMax = WRITE_WAIT_MS_MAX,
+  }: PostgresOptions & { writesMax: number },
 ) {
   const { monotonic } = systemClock
   const semaphore = new Semaphore({
-    limit: POSTGRES_WRITES_MAX,
+    limit: writesMax,
     waitMsMax: writeWaitMsMax,
     refuse: tooManyWrites,
   })
@@ -250,10 +261,10 @@ async function onClient<Value>(
   }
 }
 
-function openPool(url: string): pg.Pool {
+function openPool(url: string, connectionsMax = POSTGRES_POOL_MAX): pg.Pool {
   return new pg.Pool({
     connectionString: url,
-    max: POSTGRES_POOL_MAX,
+    max: connectionsMax,
     connectionTimeoutMillis: CONNECT_MS_MAX,
     statement_timeout: STATEMENT_MS_MAX,
     query_timeout: STATEMENT_MS_MAX,
@@ -412,7 +423,7 @@ function migrationTarget(
     },
     async run(migration) {
       if (migration.isAtomic) {
-        await patiently(migration.name, () =>
+        await withLockRetries(migration.name, () =>
           inTransaction(session, async () => {
             await session.query(migration.sql)
             await record(session, migration)
@@ -434,7 +445,7 @@ async function prepareTable(session: Session): Promise<void> {
       where attrelid = to_regclass('schema_migrations') and attname = 'compatible_from'`,
   )
   if (Number(rows[0]?.columns) > 0) return
-  await patiently('schema_migrations', () =>
+  await withLockRetries('schema_migrations', () =>
     inTransaction(session, async () => {
       await session.query(MIGRATIONS_TABLE)
       await session.query(COMPATIBLE_COLUMN)
@@ -462,7 +473,7 @@ async function inTransaction(session: Session, run: () => Promise<void>): Promis
 }
 
 /** Repeats `run` after lock timeouts; other processes continue between the tries. */
-async function patiently(name: string, run: () => Promise<void>): Promise<void> {
+async function withLockRetries(name: string, run: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       return await run()

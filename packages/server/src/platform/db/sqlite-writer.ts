@@ -30,7 +30,14 @@ export type WriteFailure = { kind: StorageErrorKind | 'fault'; message: string; 
 
 type WriteAnswer = { id: number; value: unknown } | { id: number; failure: WriteFailure }
 
-export type GroupReport = { answers: WriteAnswer[]; groupSize: number; durationMs: number }
+/** To one thread. Of the threads whose writes shared a commit, one learns its size and duration. */
+export type GroupReport = {
+  answers: WriteAnswer[]
+  commit: { groupSize: number; durationMs: number } | null
+}
+
+/** A request for a port of another thread, a port for such a thread, or the end. */
+export type WriterMessage = WriteRequest[] | { connect: MessagePort } | 'close'
 
 type WriterOptions<Schema> = {
   path: string
@@ -41,10 +48,13 @@ type WriterOptions<Schema> = {
   reservePath: string | null
 }
 
+/** How long after a reader kept deleted data in the log the writer tries again to remove it. */
+const ERASE_RETRY_MS = 250
+
 /** Waiting on this value sleeps, because nothing changes it. */
 const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 
-/** Serves the port until it is closed. Its first message is `'ready'`. */
+/** Serves the port, and those that it connects, until it is closed. Its first message is `'ready'`. */
 export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const transactions = byName(options.transactions)
   const connection = openSqliteConnection({ path: options.path, mode: 'write' })
@@ -55,56 +65,133 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
   const writer: Writer<Schema> = { transactions, connection, tx, reserve, nextRestoreMs: 0 }
   const queue: WriteRequest[] = []
+  const ports = new Ports(options.port, queue)
   let isRunning = false
   let isClosing = false
+  /** Deleted data may still be in the log. */
+  let mustErase = false
+  let eraseTimer: NodeJS.Timeout | undefined
   const end = () => {
+    clearTimeout(eraseTimer)
     connection.close()
-    options.port.close()
+    ports.close()
   }
 
   const drain = async () => {
     if (isRunning) return
     isRunning = true
-    let hasErased = false
     while (queue.length > 0) {
       const group = queue.splice(0, COMMIT_GROUP_MAX)
       const startMs = systemClock.monotonic()
       const answers = await commitGroup(writer, group)
       const durationMs = systemClock.monotonic() - startMs
-      options.port.postMessage({
-        answers,
-        groupSize: group.length,
-        durationMs,
-      } satisfies GroupReport)
+      ports.report(answers, { groupSize: group.length, durationMs })
       if (group.length >= COMMIT_PAUSE_GROUP_MIN) Atomics.wait(PAUSE, 0, 0, COMMIT_PAUSE_MS)
-      takeWaiting(options.port, queue)
-      hasErased ||= group.some(({ name }) => transactions.get(name)?.erasing)
+      ports.takeWaiting()
+      mustErase ||= group.some(({ name }) => transactions.get(name)?.erasing)
     }
-    // Deleted mail must not stay in the log either.
-    if (hasErased) truncateLog(connection)
+    if (mustErase) {
+      mustErase = !truncateLog(connection)
+      clearTimeout(eraseTimer)
+      if (mustErase) eraseTimer = setTimeout(() => void drain(), ERASE_RETRY_MS)
+    }
     isRunning = false
     if (isClosing) end()
   }
 
-  options.port.on('message', (message: WriteRequest[] | 'close') => {
-    if (message === 'close') {
-      isClosing = true
-      if (!isRunning) end()
-      return
-    }
-    queue.push(...message)
-    void drain()
-  })
+  const serve = (port: MessagePort) => {
+    ports.add(port)
+    port.on('message', (message: WriterMessage) => {
+      if (message === 'close') {
+        isClosing = true
+        if (!isRunning) end()
+      } else if ('connect' in message) serve(message.connect)
+      else {
+        ports.enqueue(port, message)
+        void drain()
+      }
+    })
+  }
+  serve(options.port)
   options.port.postMessage('ready')
 }
 
-/** Skips the checkpoint when a reader or a full disk prevents it; a later one repeats it. */
-function truncateLog(connection: SqliteConnection): void {
+/** The threads that write: requests of others than the main thread get ids of their own, below 0, in the queue. */
+class Ports {
+  readonly #main: MessagePort
+  readonly #queue: WriteRequest[]
+  readonly #ports = new Set<MessagePort>()
+  /** Where the queued requests of other threads came from, with the ids that they had there. */
+  readonly #origins = new Map<number, { port: MessagePort; id: number }>()
+  #lastId = 0
+
+  constructor(main: MessagePort, queue: WriteRequest[]) {
+    this.#main = main
+    this.#queue = queue
+  }
+
+  add(port: MessagePort): void {
+    this.#ports.add(port)
+    port.on('close', () => this.#ports.delete(port))
+  }
+
+  enqueue(port: MessagePort, requests: readonly WriteRequest[]): void {
+    if (port !== this.#main) {
+      for (const request of requests) {
+        this.#lastId -= 1
+        this.#origins.set(this.#lastId, { port, id: request.id })
+        request.id = this.#lastId
+      }
+    }
+    this.#queue.push(...requests)
+  }
+
+  /** Takes requests that arrived during the last commit, without returning to the event loop. */
+  takeWaiting(): void {
+    for (const port of this.#ports) {
+      for (;;) {
+        const waiting = receiveMessageOnPort(port)
+        if (waiting === undefined) break
+        if (Array.isArray(waiting.message)) this.enqueue(port, waiting.message)
+        else port.emit('message', waiting.message)
+      }
+    }
+  }
+
+  report(answers: WriteAnswer[], commit: GroupReport['commit']): void {
+    if (this.#origins.size === 0) {
+      this.#main.postMessage({ answers, commit } satisfies GroupReport)
+      return
+    }
+    const byPort = Map.groupBy(answers, ({ id }) => this.#origins.get(id)?.port ?? this.#main)
+    let reported = commit
+    for (const [port, own] of byPort) {
+      for (const answer of own) answer.id = this.#takeId(answer.id)
+      port.postMessage({ answers: own, commit: reported } satisfies GroupReport)
+      reported = null
+    }
+  }
+
+  close(): void {
+    for (const port of this.#ports) port.close()
+  }
+
+  #takeId(id: number): number {
+    const own = this.#origins.get(id)?.id ?? id
+    this.#origins.delete(id)
+    return own
+  }
+}
+
+/** Whether all of the log was removed; a reader or a full disk may prevent it. */
+function truncateLog(connection: SqliteConnection): boolean {
   connection.exec('PRAGMA busy_timeout = 0')
   try {
-    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    const [outcome] = connection.rows('PRAGMA wal_checkpoint(TRUNCATE)')
+    return outcome?.busy === 0
   } catch (error) {
     if (asStorageError(error) === null) throw error
+    return false
   } finally {
     connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   }
@@ -126,19 +213,6 @@ type Writer<Schema> = {
   tx: Tx<Schema>
   reserve: ReturnType<typeof openDiskReserve>
   nextRestoreMs: number
-}
-
-/** Takes requests that arrived during the last commit, without returning to the event loop. */
-function takeWaiting(port: MessagePort, queue: WriteRequest[]): void {
-  for (;;) {
-    const waiting = receiveMessageOnPort(port)
-    if (waiting === undefined) return
-    if (waiting.message === 'close') {
-      port.emit('message', 'close')
-      return
-    }
-    queue.push(...waiting.message)
-  }
 }
 
 async function commitGroup<Schema>(

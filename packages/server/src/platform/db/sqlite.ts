@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { Db, DbObserver, ReadingDb } from './db.ts'
 import {
   type AppliedMigration,
@@ -27,6 +27,7 @@ import {
   giveUpReserveOnFullDisk,
   type WriteFailure,
   type WriteRequest,
+  type WriterMessage,
 } from './sqlite-writer.ts'
 import { StorageError, tooManyWrites } from './storage-error.ts'
 import { WRITE_QUEUE_MAX } from './write-groups.ts'
@@ -54,13 +55,60 @@ export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Sch
     description: `SQLite ${sqliteVersion(reader)} at ${options.path}`,
     read: queries.query,
     reading: { engine: 'sqlite', ...queries },
-    write: ({ name }, input, traceParent) => writer.submit(name, input, traceParent),
+    write: ({ name }, input, traceParent) => writer.writes.submit(name, input, traceParent),
     async check() {
       reader.rows('select 1 from schema_migrations limit 1')
       writer.check()
     },
+    shareWriter: (onPort) => writer.share(onPort),
     async close() {
       if (await writer.close()) reader.close()
+    },
+  }
+}
+
+/** Opens the same database in another thread of the process. The caller passes each port of `shareWriter` to `connect`. */
+export function openSqliteInThread<Schema>({
+  path,
+  observer,
+}: Pick<SqliteOptions, 'path' | 'observer'>): {
+  readonly db: Db<Schema>
+  connect(port: MessagePort): void
+} {
+  const reader = openSqliteConnection({ path, mode: 'read' })
+  const queries = queriesOn<Schema>(reader)
+  const writes = new PortWrites(observer)
+  let connected: MessagePort | null = null
+  let isClosed = false
+  const db: Db<Schema> = {
+    engine: 'sqlite',
+    description: `SQLite ${sqliteVersion(reader)} at ${path}`,
+    read: queries.query,
+    reading: { engine: 'sqlite', ...queries },
+    write: ({ name }, input, traceParent) => writes.submit(name, input, traceParent),
+    async check() {
+      reader.rows('select 1 from schema_migrations limit 1')
+    },
+    async close() {
+      isClosed = true
+      await writes.close()
+      connected?.close()
+      reader.close()
+    },
+  }
+  return {
+    db,
+    connect(port) {
+      // Writes that went to the previous port get no answer any more.
+      connected?.close()
+      if (connected !== null) writes.lose()
+      connected = isClosed ? null : port
+      if (isClosed) {
+        port.close()
+        return
+      }
+      port.on('close', () => connected === port && writes.lose())
+      writes.open(port)
     },
   }
 }
@@ -167,19 +215,92 @@ type Waiting = {
   reject: (error: Error) => void
 }
 
+/** The writes of this thread, which go to the writer thread through a port. */
+class PortWrites {
+  readonly #observer: DbObserver
+  readonly #waiting = new Map<number, Waiting>()
+  #port: Pick<MessagePort, 'postMessage'> | null = null
+  #outbox: WriteRequest[] = []
+  #lastId = 0
+  #isClosed = false
+  #onIdle: (() => void) | null = null
+
+  constructor(observer: DbObserver) {
+    this.#observer = observer
+  }
+
+  /** The writes go to this port from now on. */
+  open(port: Worker | MessagePort): void {
+    this.#port = port
+    port.on('message', (report: GroupReport) => this.#settle(report))
+  }
+
+  /** Writes under way may have been committed; their callers learn that the outcome is unknown. */
+  lose(reason?: unknown): void {
+    this.#port = null
+    this.#outbox = []
+    for (const { reject } of this.#waiting.values()) reject(unavailable(reason))
+    this.#waiting.clear()
+    this.#onIdle?.()
+  }
+
+  submit<Value>(name: string, input: unknown, traceParent?: string): Promise<Value> {
+    if (this.#port === null || this.#isClosed) return Promise.reject(unavailable())
+    if (this.#waiting.size >= WRITE_QUEUE_MAX) {
+      return Promise.reject(tooManyWrites())
+    }
+    return new Promise((resolve, reject) => {
+      this.#lastId += 1
+      const id = this.#lastId
+      this.#waiting.set(id, { resolve, reject })
+      this.#outbox.push({ id, name, input, ...(traceParent && { traceParent }) })
+      // Wakes the writer once for all writes of this iteration of the event loop; an idle writer starts with
+      // the first.
+      if (this.#outbox.length > 1) return
+      if (this.#waiting.size === 1) queueMicrotask(() => this.#post())
+      else setImmediate(() => this.#post())
+    })
+  }
+
+  /** Accepts no more writes; resolves when those under way have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    if (this.#waiting.size === 0) return
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve
+    })
+  }
+
+  #post(): void {
+    const requests = this.#outbox
+    this.#outbox = []
+    this.#port?.postMessage(requests)
+  }
+
+  #settle({ answers, commit }: GroupReport): void {
+    for (const answer of answers) {
+      const entry = this.#waiting.get(answer.id)
+      this.#waiting.delete(answer.id)
+      if ('failure' in answer) entry?.reject(asError(answer.failure))
+      else entry?.resolve(answer.value as never)
+    }
+    if (commit !== null) this.#observer.committed(commit.groupSize, commit.durationMs)
+    if (this.#waiting.size === 0) this.#onIdle?.()
+  }
+}
+
 const RESTART_MS = 500
 
 class WriterThread {
+  readonly writes: PortWrites
   readonly #options: WriterThreadOptions
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #sharers = new Set<(port: MessagePort) => void>()
   #worker: Worker | null = null
-  #outbox: WriteRequest[] = []
-  #nextId = 1
   #closing: Promise<boolean> | null = null
-  #onIdle: (() => void) | null = null
 
   constructor(options: WriterThreadOptions) {
     this.#options = options
+    this.writes = new PortWrites(options.observer)
   }
 
   /** Resolves when the thread has opened the database; rejects with the reason when it cannot. */
@@ -198,7 +319,8 @@ class WriterThread {
       throw new StorageError('unavailable', 'The writer thread did not start.', reason)
     }
     this.#worker = worker
-    worker.on('message', (report: GroupReport) => this.#settle(report))
+    this.writes.open(worker)
+    for (const onPort of this.#sharers) onPort(this.#connect(worker))
     worker.on('exit', () => this.#end(reason))
   }
 
@@ -206,21 +328,10 @@ class WriterThread {
     if (this.#worker === null) throw unavailable()
   }
 
-  submit<Value>(name: string, input: unknown, traceParent?: string): Promise<Value> {
-    if (this.#worker === null || this.#closing !== null) return Promise.reject(unavailable())
-    if (this.#waiting.size >= WRITE_QUEUE_MAX) {
-      return Promise.reject(tooManyWrites())
-    }
-    return new Promise((resolve, reject) => {
-      const id = this.#nextId++
-      this.#waiting.set(id, { resolve, reject })
-      this.#outbox.push({ id, name, input, ...(traceParent && { traceParent }) })
-      // Wakes the writer once for all writes of this iteration of the event loop; an idle writer starts with
-      // the first.
-      if (this.#outbox.length > 1) return
-      if (this.#waiting.size === 1) queueMicrotask(() => this.#post())
-      else setImmediate(() => this.#post())
-    })
+  share(onPort: (port: MessagePort) => void): Disposable {
+    this.#sharers.add(onPort)
+    if (this.#worker !== null) onPort(this.#connect(this.#worker))
+    return { [Symbol.dispose]: () => this.#sharers.delete(onPort) }
   }
 
   /** Waits for writes under way, then ends the thread. False when it was called before. */
@@ -231,42 +342,23 @@ class WriterThread {
   }
 
   async #finish(): Promise<boolean> {
-    if (this.#waiting.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve
-      })
-    }
+    await this.writes.close()
     if (this.#worker !== null) {
-      this.#worker.postMessage('close')
+      this.#worker.postMessage('close' satisfies WriterMessage)
       await once(this.#worker, 'exit')
     }
     return true
   }
 
-  #post(): void {
-    const requests = this.#outbox
-    this.#outbox = []
-    this.#worker?.postMessage(requests)
+  #connect(worker: Worker): MessagePort {
+    const { port1, port2 } = new MessageChannel()
+    worker.postMessage({ connect: port1 } satisfies WriterMessage, [port1])
+    return port2
   }
 
-  #settle({ answers, groupSize, durationMs }: GroupReport): void {
-    for (const answer of answers) {
-      const entry = this.#waiting.get(answer.id)
-      this.#waiting.delete(answer.id)
-      if ('failure' in answer) entry?.reject(asError(answer.failure))
-      else entry?.resolve(answer.value as never)
-    }
-    this.#options.observer.committed(groupSize, durationMs)
-    if (this.#waiting.size === 0) this.#onIdle?.()
-  }
-
-  /** Writes under way may have been committed; their callers learn that the outcome is unknown. */
   #end(reason: unknown): void {
     this.#worker = null
-    this.#outbox = []
-    for (const { reject } of this.#waiting.values()) reject(unavailable(reason))
-    this.#waiting.clear()
-    this.#onIdle?.()
+    this.writes.lose(reason)
     if (this.#closing === null) this.#restart()
   }
 

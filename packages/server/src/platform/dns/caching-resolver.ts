@@ -13,7 +13,7 @@ import { isQuestionName, type QuestionOptions, questionName, type Resolver } fro
  * The longest time that an answer is kept, whatever its TTL: keys and policies change while mail comes in.
  */
 const DNS_KEPT_MS_MAX = HOUR_MS
-/** RFC 2308 §5 allows hours, but whoever has just published a record waits for this. */
+/** RFC 2308 §5 allows hours, but an operator who has just published a record waits for this. */
 const DNS_NONE_KEPT_MS_MAX = 5 * MINUTE_MS
 /** Answers kept for one record type, and their characters in all. */
 const DNS_KEPT_MAX = 20_000

@@ -23,6 +23,8 @@ const DNS_TRY_MS_MAX = 5 * SECOND_MS
 export const DNS_QUERIES_AT_ONCE = 256
 /** Concurrent questions about one registered domain, whose servers may all be down. */
 export const DNS_QUERIES_OF_DOMAIN = 32
+/** Less if the first round of the servers would otherwise not end within half of the time. */
+const DNS_FIRST_TRY_MS = 400
 
 export type { Answer, MxRecord } from './answer.ts'
 
@@ -58,6 +60,11 @@ export type ResolverOptions = {
   /** A lookup takes at most twice as long, over all its tries and servers. */
   readonly timeoutMs?: number
   /**
+   * Time until a server that has not answered is queried again, or the next server is; it doubles with each
+   * round of the servers. DNS_FIRST_TRY_MS by default.
+   */
+  readonly firstTryMs?: number
+  /**
    * The servers whose DNSSEC verdict is trusted. `loopback`, the default: servers on this machine (except
    * Docker's forwarder), because nobody can interfere on the way. `all`: the operator vouches for every
    * server and its network.
@@ -70,10 +77,17 @@ export type ResolverOptions = {
 export function openResolver({
   servers: written,
   timeoutMs = DNS_TRY_MS_MAX,
+  firstTryMs: givenFirstTryMs,
   trusts = 'loopback',
   chance = systemChance,
 }: ResolverOptions): Resolver {
   const servers = readServers(written)
+  const wholeMs = 2 * timeoutMs
+  const firstTryMs =
+    givenFirstTryMs ?? Math.min(DNS_FIRST_TRY_MS, wholeMs / Math.max(4, 2 * servers.length))
+  const isTrusted = (server: ServerAddress) =>
+    trusts === 'loopback' ? isLoopbackServer(server) : trusts === 'all'
+  const lookups = { servers, wholeMs, firstTryMs, chance, isTrusted }
   const closing = new AbortController()
   // Each domain has a limit, because senders of mail choose names whose servers may be down.
   const semaphore = new Semaphore({
@@ -82,8 +96,6 @@ export function openResolver({
   })
   // The server that answered last is queried first, so that a dead one delays one lookup only.
   let firstServer = 0
-  const isTrusted = (server: ServerAddress) =>
-    trusts === 'loopback' ? isLoopbackServer(server) : trusts === 'all'
 
   async function resolve<Type extends QuestionType>(
     question: Question<Type>,
@@ -104,8 +116,7 @@ export function openResolver({
     if (typeof release === 'string') return aborted()
     try {
       onSent?.()
-      const wholeMs = 2 * timeoutMs
-      const options = { servers, firstServer, wholeMs, chance, signal: ending.signal, isTrusted }
+      const options = { ...lookups, firstServer, signal: ending.signal }
       const { answer, by } = await lookUp(question, options)
       if (answer.kind !== 'fault') firstServer = by
       return answer.kind === 'fault' && ending.signal.aborted ? aborted() : answer
@@ -173,13 +184,11 @@ function registeredDomain(name: string): string {
   return labels.slice(isRegistry ? -3 : -2).join('.')
 }
 
-/** Time until the next try. It doubles with each round of the servers. */
-const DNS_FIRST_TRY_MS = 400
-
 type LookupOptions = {
   readonly servers: readonly ServerAddress[]
   readonly firstServer: number
   readonly wholeMs: number
+  readonly firstTryMs: number
   readonly chance: Chance
   readonly signal: AbortSignal
   isTrusted(server: ServerAddress): boolean
@@ -192,7 +201,7 @@ type LookupOptions = {
  */
 async function lookUp<Type extends QuestionType>(
   question: Question<Type>,
-  { servers, firstServer, wholeMs, chance, signal, isTrusted }: LookupOptions,
+  { servers, firstServer, wholeMs, firstTryMs, chance, signal, isTrusted }: LookupOptions,
 ): Promise<{ answer: Answer<RecordOf[Type]>; by: number }> {
   const { promise, resolve } = Promise.withResolvers<{
     answer: Answer<RecordOf[Type]>
@@ -225,9 +234,7 @@ async function lookUp<Type extends QuestionType>(
     current = index
     const round = Math.floor(attempts / servers.length)
     attempts += 1
-    // The first round ends within half of the time.
-    const firstMs = Math.min(DNS_FIRST_TRY_MS, wholeMs / Math.max(4, 2 * servers.length))
-    retryTimer = setTimeout(query, firstMs * 2 ** round)
+    retryTimer = setTimeout(query, firstTryMs * 2 ** round)
     const options = { chance, timeoutMs: wholeMs, signal: ending.signal }
     void queryServer(server, question, options).then((reply) => onReply(reply, server, index))
   }

@@ -24,6 +24,8 @@ export type Metrics = {
   observeParse(parse: { isInline: boolean; durationMs: number }): void
   /** Called at every `render`. The latest reader of a gauge counts; one that fails is shown as NaN. */
   watch(gauge: GaugeName, read: () => GaugeValue | Promise<GaugeValue>): void
+  /** Awaited at every `render` before anything is read: brings the counts of other threads. */
+  beforeRender(run: () => Promise<void>): void
   render(): Promise<{ contentType: string; body: string }>
 }
 
@@ -39,7 +41,39 @@ export const silentMetrics: Metrics = {
   observeReceive: () => {},
   observeParse: () => {},
   watch: () => {},
+  beforeRender: () => {},
   render: async () => ({ contentType: 'text/plain; charset=utf-8', body: '' }),
+}
+
+type RecordedName =
+  | 'countSmtpOutcome'
+  | 'countReport'
+  | 'countStoreRefusal'
+  | 'observeCommit'
+  | 'observeWrite'
+  | 'observeReceive'
+  | 'observeParse'
+
+/** A call of a metric in another thread, to be repeated here. */
+export type MetricCall = readonly [name: RecordedName, value: unknown]
+
+/** Metrics of a thread that only receives mail: each call is given to `record`. */
+export function recordMetrics(record: (call: MetricCall) => void): Metrics {
+  const recorded = (name: RecordedName) => (value?: unknown) => record([name, value])
+  return {
+    ...silentMetrics,
+    countSmtpOutcome: recorded('countSmtpOutcome'),
+    countReport: recorded('countReport'),
+    countStoreRefusal: recorded('countStoreRefusal'),
+    observeCommit: recorded('observeCommit'),
+    observeWrite: recorded('observeWrite'),
+    observeReceive: recorded('observeReceive'),
+    observeParse: recorded('observeParse'),
+  }
+}
+
+export function repeatCalls(metrics: Metrics, calls: readonly MetricCall[]): void {
+  for (const [name, value] of calls) metrics[name](value as never)
 }
 
 /**
@@ -112,6 +146,7 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     { labelNames: ['thread'] },
   )
   const readers = new Map<GaugeName, GaugeReader>()
+  const gathering: (() => Promise<void>)[] = []
   for (const [key, figure] of Object.entries(GAUGES)) {
     const { name, help } = figure
     const label = 'label' in figure ? figure.label : null
@@ -153,7 +188,11 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
       parseSeconds.observe({ thread: isInline ? 'main' : 'worker' }, durationMs / 1000)
     },
     watch: (gauge, read) => void readers.set(gauge, read),
-    render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+    beforeRender: (run) => void gathering.push(run),
+    async render() {
+      await Promise.all(gathering.map((run) => run()))
+      return { contentType: registry.contentType, body: await registry.metrics() }
+    },
   }
 }
 

@@ -23,6 +23,10 @@ type CertificateSettings = Pick<Settings, 'tlsFiles' | 'dataDir' | 'smtpHostname
 export type ServerTls = {
   /** The context for the next handshake. */
   current(): SecureContext
+  /** What `current` was made of, for other threads. */
+  certificate(): Certificate
+  /** Calls `run` after each change. */
+  listen(run: () => void): void
   /**
    * Rereads the operator's files and uses a new valid pair; otherwise keeps the old one and logs why. Also
    * runs every CERTIFICATE_CHECK_MS, and then logs only changes. Never rejects.
@@ -48,8 +52,15 @@ export async function openServerTls(
     const pair = await readFiles(tlsFiles)
     return new RenewedTls(tlsFiles, pair, options)
   }
-  const made = makeServerTls(await ownCertificate(settings, options.now()))
-  return { current: () => made, reload: async () => {}, close: () => {} }
+  const pair = await ownCertificate(settings, options.now())
+  const made = makeServerTls(pair)
+  return {
+    current: () => made,
+    certificate: () => pair,
+    listen: () => {},
+    reload: async () => {},
+    close: () => {},
+  }
 }
 
 type Files = NonNullable<Settings['tlsFiles']>
@@ -66,6 +77,8 @@ class RenewedTls implements ServerTls {
   readonly #files: Files
   readonly #options: ServerTlsOptions
   readonly #timer: NodeJS.Timeout
+  readonly #listeners: (() => void)[] = []
+  #pair: Certificate
   #context: SecureContext
   /** The digest of the pair in use. */
   #seen: string
@@ -75,6 +88,7 @@ class RenewedTls implements ServerTls {
   constructor(files: Files, pair: Certificate, options: ServerTlsOptions) {
     this.#files = files
     this.#options = options
+    this.#pair = pair
     this.#context = makeServerTls(pair)
     this.#seen = digestOf(pair)
     const check = () => void this.#inOrder(() => this.#check())
@@ -83,6 +97,14 @@ class RenewedTls implements ServerTls {
 
   current(): SecureContext {
     return this.#context
+  }
+
+  certificate(): Certificate {
+    return this.#pair
+  }
+
+  listen(run: () => void): void {
+    this.#listeners.push(run)
   }
 
   reload(): Promise<void> {
@@ -116,11 +138,13 @@ class RenewedTls implements ServerTls {
       const context = makeServerTls(pair)
       const { validTo, validToDate, subjectAltName } = new X509Certificate(pair.certificatePem)
       if (validToDate.getTime() <= this.#options.now()) throw new Error(`it ended at ${validTo}`)
+      this.#pair = pair
       this.#context = context
       this.#seen = digest
       this.#problem = null
       const fields = { names: subjectAltName ?? null, until: validToDate.toISOString() }
       this.#options.log.info(fields, 'STARTTLS uses a new certificate')
+      for (const run of this.#listeners) run()
     } catch (error) {
       this.#logOnce(error)
     }

@@ -1,0 +1,146 @@
+// Accounts: tenants of the service, as their own keys and as the operator see them.
+
+import { NewApiKey } from './api-keys.ts'
+import type { Operation } from './operation.ts'
+import { listOf, PageQuery } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import { line, oneOf, text, time } from './text.ts'
+import { filterModes, plans } from './vocabulary.ts'
+
+const NAME_LENGTH_MAX = 200
+
+const plan = oneOf(plans, 'The plan decides how many inboxes the account may have.')
+
+export const Account = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    name: text('For display.'),
+    plan,
+    createdAt: time('When the account was created.'),
+  },
+  { description: 'A tenant of the service: keys, pods, inboxes and mail belong to one account.' },
+)
+export type Account = Static<typeof Account>
+
+export const NewAccount = Type.Object(
+  { account: Account, apiKey: NewApiKey },
+  { description: 'A new account with its first key; the token is shown only here.' },
+)
+export type NewAccount = Static<typeof NewAccount>
+
+const name = line({ minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'For display.' })
+
+const CreateAccount = Type.Object({ name, plan }, { additionalProperties: false })
+
+const UpdateAccount = Type.Object(
+  { name: Type.Optional(name), plan: Type.Optional(plan) },
+  { additionalProperties: false },
+)
+
+const filterMode = oneOf(
+  filterModes,
+  'Accepts mail from everyone except blocked senders (none), or only from allowed senders (allowlist).',
+)
+
+export const OwnAccount = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    name: text('For display.'),
+    plan,
+    filterMode,
+    createdAt: time('When the account was created.'),
+  },
+  { description: 'The account that a key belongs to.' },
+)
+export type OwnAccount = Static<typeof OwnAccount>
+
+const UpdateOwnAccount = Type.Object({ filterMode }, { additionalProperties: false })
+
+const Me = Type.Object(
+  {
+    accountId: text('The account that the key belongs to.'),
+    name: text('The display name of the account.'),
+    plan,
+    apiKeyScope: oneOf(['account'], 'The scope of the key: the whole account.'),
+    keyId: text('The id of the key that made the request.'),
+  },
+  { description: 'The account and the key of the request.' },
+)
+
+export const accountOperations = {
+  'account.get': {
+    method: 'GET',
+    path: '/v1/account',
+    tag: 'Account',
+    summary: 'Get the account.',
+    auth: 'key',
+    isRateLimited: true,
+    success: { status: 200, description: 'The account.', schema: OwnAccount },
+    errors: [],
+  },
+  'account.me': {
+    method: 'GET',
+    path: '/v1/me',
+    tag: 'Account',
+    summary: 'Get the account and the key of the request.',
+    auth: 'key',
+    isRateLimited: true,
+    success: { status: 200, description: 'The account and the key.', schema: Me },
+    errors: [],
+  },
+  'account.update': {
+    method: 'PATCH',
+    path: '/v1/account',
+    tag: 'Account',
+    summary: 'Update the account.',
+    notes:
+      'With the filter mode allowlist, only mail from senders that a rule allows reaches an inbox; all other mail is quarantined. The change applies to mail that arrives from now on.',
+    auth: 'key',
+    isRateLimited: true,
+    body: UpdateOwnAccount,
+    success: { status: 200, description: 'The account as it is now.', schema: OwnAccount },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>
+
+/** For the operator of the service. They answer 404 while no operator token is set. */
+export const adminOperations = {
+  'admin.accounts.create': {
+    method: 'POST',
+    path: '/admin/accounts',
+    tag: 'Administration',
+    summary: 'Create an account with a default pod and a first API key.',
+    auth: 'operator',
+    isRateLimited: false,
+    body: CreateAccount,
+    success: { status: 201, description: 'The new account and its key.', schema: NewAccount },
+    errors: [],
+  },
+  'admin.accounts.list': {
+    method: 'GET',
+    path: '/admin/accounts',
+    tag: 'Administration',
+    summary: 'List accounts.',
+    auth: 'operator',
+    isRateLimited: false,
+    query: PageQuery,
+    success: {
+      status: 200,
+      description: 'A page of accounts.',
+      schema: listOf(Account, 'A page of accounts.'),
+    },
+    errors: [],
+  },
+  'admin.accounts.update': {
+    method: 'PATCH',
+    path: '/admin/accounts/{id}',
+    tag: 'Administration',
+    summary: 'Update an account.',
+    auth: 'operator',
+    isRateLimited: false,
+    parameters: { id: 'The id of an account.' },
+    body: UpdateAccount,
+    success: { status: 200, description: 'The account as it is now.', schema: Account },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,177 @@
+// Custom domains and the DNS records that they need.
+
+import type { Operation } from './operation.ts'
+import { listOf, pageProperties } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import { nullableText, nullableTime, oneOf, text, time } from './text.ts'
+import { dnsRecordPurposes, dnsRecordStatuses, domainStatuses } from './vocabulary.ts'
+
+export const DomainRecord = Type.Object(
+  {
+    type: oneOf(['MX', 'TXT'], 'The type of the record.'),
+    name: text('The full record name, without a trailing dot.'),
+    value: text('The required value; for TXT the whole text, even if it needs several strings.'),
+    priority: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 65_535, description: 'Of MX records only.' }),
+    ),
+    purpose: oneOf(
+      dnsRecordPurposes,
+      'Purpose of the record: `ownership` proves that you control the domain, `mx` routes its mail here, `spf` and `dkim` authenticate mail sent from here, and `dmarc` says what receivers do with mail that fails both.',
+    ),
+    required: Type.Boolean({
+      description: 'True if verification needs this record; otherwise it is recommended.',
+    }),
+    status: oneOf(
+      dnsRecordStatuses,
+      'The result of the last check: no record, a wrong value, or the required value.',
+    ),
+    found: Type.Array(Type.String(), {
+      description: 'The records found at the last check.',
+    }),
+    hint: nullableText('What to change; null if nothing.'),
+  },
+  { description: 'A DNS record of a custom domain: required value and last check.' },
+)
+export type DomainRecord = Static<typeof DomainRecord>
+
+export const Domain = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    domain: text('The name in lower-case A-labels: `xn--mnchen-3ya.example`.'),
+    podId: nullableText('The only pod that may use the domain; null for all pods.'),
+    status: oneOf(
+      domainStatuses,
+      'The status: `pending` until the required DNS records are found, then `verified`. `degraded` when a later check fails; mail still flows. `failed` after 72 hours of `degraded` or 14 days of `pending`: no mail is sent from the domain and no inbox can be created on it until it is verified again.',
+    ),
+    records: Type.Array(DomainRecord, { description: 'What to publish in DNS.' }),
+    createdAt: time('When the domain was added.'),
+    verifiedAt: nullableTime('When the domain was last verified; null if never.'),
+    lastCheckedAt: nullableTime('When DNS last answered every query of a check; null if never.'),
+  },
+  { description: 'A domain of your own, for the addresses of inboxes.' },
+)
+export type Domain = Static<typeof Domain>
+
+// An invalid name has its own error code (invalid_domain), so the schema only requires text.
+const CreateDomain = Type.Object(
+  {
+    domain: text('A name under a public suffix that you can publish DNS records for.'),
+    podId: Type.Optional(
+      nullableText('Id or clientId of the only pod that may use the domain; all pods if omitted.'),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const UpdateDomain = Type.Object(
+  {
+    podId: nullableText(
+      'Id or clientId of the only pod that may use the domain; null for all pods.',
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const parameters = { id: 'The id of a domain.' } as const
+
+export const domainOperations = {
+  'domains.create': {
+    method: 'POST',
+    path: '/v1/domains',
+    tag: 'Domains',
+    summary: 'Add a domain.',
+    notes:
+      'The response lists the DNS records to publish. Several accounts may add the same domain; the first one to verify it owns it. A failed domain goes to the next account that verifies it. DKIM keys are generated for one domain at a time; when 100 domains of the account are waiting for their keys, the response is rate_limit_exceeded.',
+    auth: 'key',
+    isRateLimited: true,
+    body: CreateDomain,
+    success: { status: 201, description: 'The new domain, pending.', schema: Domain },
+    errors: ['invalid_domain', 'invalid_pod', 'domain_taken', 'domain_limit_reached'],
+  },
+  'domains.list': {
+    method: 'GET',
+    path: '/v1/domains',
+    tag: 'Domains',
+    summary: 'List domains.',
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({
+      podId: Type.Optional(
+        text(
+          'Only domains assigned to the pod with this id or clientId. An unknown pod gives an empty list.',
+        ),
+      ),
+      ...pageProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of domains.',
+      schema: listOf(Domain, 'A page of domains.'),
+    },
+    errors: [],
+  },
+  'domains.get': {
+    method: 'GET',
+    path: '/v1/domains/{id}',
+    tag: 'Domains',
+    summary: 'Get a domain with its DNS records.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 200, description: 'The domain.', schema: Domain },
+    errors: [],
+  },
+  'domains.verify': {
+    method: 'POST',
+    path: '/v1/domains/{id}/verify',
+    tag: 'Domains',
+    summary: 'Verify a domain.',
+    notes:
+      'Checks the DNS records now. The service also checks every 6 hours, and every 10 minutes during the first day of a domain. The status changes only when a second lookup confirms the first. If DNS does not answer, nothing changes and the hint of the record says so. Concurrent requests for one domain share a check. At most four checks run per account; when 16 more are waiting, the response is rate_limit_exceeded.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 200, description: 'The domain as it is now.', schema: Domain },
+    errors: ['domain_taken'],
+  },
+  'domains.update': {
+    method: 'PATCH',
+    path: '/v1/domains/{id}',
+    tag: 'Domains',
+    summary: 'Assign a domain to one pod or to all.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    body: UpdateDomain,
+    success: { status: 200, description: 'The domain as it is now.', schema: Domain },
+    errors: ['invalid_pod', 'domain_in_use'],
+  },
+  'domains.delete': {
+    method: 'DELETE',
+    path: '/v1/domains/{id}',
+    tag: 'Domains',
+    summary: 'Delete a domain.',
+    notes:
+      'The domain must have no inboxes. Its DKIM keys are deleted, and mail for it is refused from now on.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 204, description: 'The domain is gone.' },
+    errors: ['domain_not_empty'],
+  },
+  'domains.zoneFile': {
+    method: 'GET',
+    path: '/v1/domains/{id}/zone-file',
+    tag: 'Domains',
+    summary: 'Download the DNS records as a zone file.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: {
+      status: 200,
+      description: 'A zone file in BIND format (RFC 1035) with absolute names.',
+      mediaType: 'text/plain',
+    },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

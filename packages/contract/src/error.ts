@@ -1,0 +1,70 @@
+// The body of every answer that is not a success.
+
+import { type ErrorCode, errorCodes } from './error-codes.ts'
+import { type Static, Type } from './schema.ts'
+import { oneOf, text } from './text.ts'
+import { suppressionTypes } from './vocabulary.ts'
+
+const codes = Object.keys(errorCodes)
+
+export const ErrorBody = Type.Object(
+  {
+    error: Type.String({
+      enum: codes,
+      description: 'A stable error code. New codes may be added.',
+    }),
+    message: text('A description of the error for people.'),
+    requestId: text('Identifies the request in the server log; also in X-Request-Id.'),
+    fix: Type.Optional(text('What to do next, in one sentence.')),
+    details: Type.Optional(
+      Type.Array(
+        Type.Object({
+          path: text('Path of the field, separated by dots; empty for the whole body.'),
+          message: text('What is wrong with the field.'),
+        }),
+        { description: 'One entry per invalid field.' },
+      ),
+    ),
+    feature: Type.Optional(
+      text('With feature_requires_paid_plan: the missing feature, such as external_reply_to.'),
+    ),
+    type: Type.Optional(
+      oneOf(suppressionTypes, 'With recipient_suppressed: why the address is suppressed.'),
+    ),
+    address: Type.Optional(text('With recipient_suppressed: the suppressed address.')),
+  },
+  {
+    additionalProperties: true,
+    description: 'An error. Some codes carry fields of their own; more may be added.',
+  },
+)
+export type ErrorBody = Static<typeof ErrorBody>
+
+const REQUEST_ID = 'req_5kq2v0c8tw3hn7xa'
+
+export function errorExample(code: ErrorCode): ErrorBody {
+  const { sentence, fix }: { sentence: string; fix?: string } = errorCodes[code]
+  return {
+    error: code,
+    message: sentence,
+    requestId: REQUEST_ID,
+    ...(fix === undefined ? {} : { fix }),
+    ...fieldsOf[code],
+  }
+}
+
+const fieldsOf: { readonly [Code in ErrorCode]?: Partial<ErrorBody> } = {
+  bad_request: {
+    message: 'The field "displayName" must be a string.',
+    details: [{ path: 'displayName', message: 'must be a string' }],
+  },
+  feature_requires_paid_plan: {
+    message: 'On the free plan, replyTo must be the address of an inbox of the account.',
+    feature: 'external_reply_to',
+  },
+  recipient_suppressed: {
+    message: 'The account does not write to bob@example.com (bounce).',
+    type: 'bounce',
+    address: 'bob@example.com',
+  },
+}

@@ -1,0 +1,228 @@
+// Events: what happened, in one form for webhooks, WebSockets, server-sent events and the log. Their fields are in
+// snake_case, unlike those of resources. With them: the wait for a message.
+
+import { Authentication, Extracted, Message } from './messages.ts'
+import type { Operation } from './operation.ts'
+import { COUNTED_MAX, countedListOf, pageProperties } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import { count, nullableText, oneOf, text, time } from './text.ts'
+import {
+  bounceClasses,
+  domainStatuses,
+  eventKinds,
+  messageDirections,
+  webhookDisabledReasons,
+} from './vocabulary.ts'
+
+export const EventAttachment = Type.Object(
+  {
+    filename: text('Safe, and unique within the message.'),
+    contentType: text('The media type that the message declares.'),
+    sizeBytes: count('Size of the decoded content in bytes.'),
+    url: text('Signed download address. It expires, so fetch it promptly.'),
+  },
+  { description: 'A file in the message of an event.' },
+)
+export type EventAttachment = Static<typeof EventAttachment>
+
+export const EventMessage = Type.Object(
+  {
+    id: text('The id of the message.'),
+    rfc_message_id: nullableText('The Message-ID with its angle brackets.'),
+    direction: oneOf(messageDirections, 'Whether the inbox received or sent the message.'),
+    from: text('The sender, "Name <address>" or the bare address.'),
+    to: text('Inbound: the address of the inbox. Outbound: the primary recipient.'),
+    cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
+    subject: text('Empty when the message has none.'),
+    body_text: text('The text body; converted from HTML if the message has no text.'),
+    body_html: text('The HTML body as sent; empty when the message has none.'),
+    extracted_text: text('The new text of a reply, without the quoted history.'),
+    extracted: Type.Union([Extracted, Type.Null()], {
+      description: 'Verification codes and links of the message; null on outbound mail.',
+    }),
+    truncated: Type.Boolean({
+      description: 'Whether a body was cut: after 256 KiB. The message at url has the whole body.',
+    }),
+    url: text('API URL of the whole message; needs an API key.'),
+    attachments: Type.Array(EventAttachment, { description: 'The files in the message.' }),
+    authentication: Type.Union([Authentication, Type.Null()], {
+      description: 'SPF, DKIM and DMARC results; null for outbound mail.',
+    }),
+    automatic: Type.Boolean({
+      description: 'Whether a program sent the message. Do not reply to it automatically.',
+    }),
+    failure_reason: nullableText('The response of the server that refused the message.'),
+    received_at: Type.Optional(time('Inbound only: when the message was received.')),
+    sent_at: Type.Optional(time('Outbound only: when the message was accepted for sending.')),
+  },
+  { description: 'The message that an event is about.' },
+)
+export type EventMessage = Static<typeof EventMessage>
+
+export const EventBounce = Type.Object(
+  {
+    class: oneOf(
+      bounceClasses,
+      'The kind of bounce; hard means that the address does not exist or is disabled.',
+    ),
+    enhanced_code: nullableText('The enhanced status code (RFC 3463), such as 5.1.1.'),
+    response: text('The text of the report.'),
+  },
+  { description: 'Why a message could not be delivered to a recipient.' },
+)
+export type EventBounce = Static<typeof EventBounce>
+
+export const EventDomain = Type.Object(
+  {
+    id: text('The id of the domain.'),
+    domain: text('Its name, in lower-case A-labels.'),
+    status: oneOf(domainStatuses, 'The new status.'),
+    pod_id: nullableText('The only pod that may use the domain; null for all pods.'),
+  },
+  { description: 'The custom domain that an event is about.' },
+)
+export type EventDomain = Static<typeof EventDomain>
+
+export const EventWebhook = Type.Object(
+  {
+    id: text('The id of the webhook.'),
+    url: text('The URL that events are posted to.'),
+    reason: Type.Optional(oneOf(webhookDisabledReasons, 'Why it was disabled.')),
+  },
+  { description: 'The webhook that an event is about.' },
+)
+export type EventWebhook = Static<typeof EventWebhook>
+
+const EventStorage = Type.Object(
+  {
+    stored_bytes: count('Bytes of mail that the account stores.'),
+    limit_bytes: count('How many bytes it may store.'),
+  },
+  { description: 'The storage of the account, in account.quota_exceeded.' },
+)
+
+export const Event = Type.Object(
+  {
+    event: oneOf(eventKinds, 'The event type.'),
+    event_id: text('Identifies the event; the same in every delivery of it.'),
+    occurred_at: time('When the event happened.'),
+    delivered_at: time('When this copy of the event was delivered.'),
+    attempt: Type.Integer({
+      minimum: 1,
+      description: 'The number of the delivery attempt of a webhook; 1 elsewhere.',
+    }),
+    inbox_id: nullableText('The inbox of the event; null if none.'),
+    pod_id: nullableText('The pod of the inbox or the domain; null if none.'),
+    thread_id: nullableText('The thread of the event; null if none.'),
+    message: Type.Optional(EventMessage),
+    recipient: Type.Optional(text('The recipient that bounced or complained.')),
+    bounce: Type.Optional(EventBounce),
+    domain: Type.Optional(EventDomain),
+    webhook: Type.Optional(EventWebhook),
+    storage: Type.Optional(EventStorage),
+  },
+  { description: 'Something that happened to mail, inboxes, domains or webhooks of the account.' },
+)
+export type Event = Static<typeof Event>
+
+const WAIT_SECONDS_MAX = 60
+const WAIT_SECONDS_DEFAULT = 30
+
+const filterProperties = {
+  after: Type.Optional(
+    text(
+      'The event_id of an event: returns only events after it, in the requested order. Ids are time-ordered, so an event that is no longer in the log still marks its place.',
+    ),
+  ),
+  event_types: Type.Optional(text('Only events of these types, separated by commas.')),
+  inbox_id: Type.Optional(text('Only events of the inbox with this id.')),
+}
+
+export const eventOperations = {
+  'events.list': {
+    method: 'GET',
+    path: '/v1/events',
+    tag: 'Events',
+    summary: 'Read the event log.',
+    notes: `Events are kept for 30 days. To get the next page, pass the event_id of the last event as after; this works even if its inbox has been deleted since. A page with fewer events than limit is the last one, unless a filter skips the next million events. With order=desc the page begins at the newest event and after continues with older ones; new events do not shift the pages. total counts the events that follow after in this order, up to ${COUNTED_MAX} and, with a filter, among the next 20000 events.`,
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({
+      limit: pageProperties.limit,
+      order: Type.Optional(
+        oneOf(
+          ['asc', 'desc'],
+          'Oldest first (asc, the default) or newest first (desc). With desc, after continues with older events.',
+        ),
+      ),
+      ...filterProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of events.',
+      schema: countedListOf(Event, 'A page of events.'),
+    },
+    errors: [],
+  },
+  'events.stream': {
+    method: 'GET',
+    path: '/v1/events/stream',
+    tag: 'Events',
+    summary: 'Stream events as server-sent events.',
+    notes:
+      'Each server-sent event has the event_id as its id, the event type as its event and the event as its data. After a disconnect, Last-Event-ID (or after) resumes behind that event without gaps or repeats; without either, the stream begins with new events. If the event is no longer in the log, the stream resumes at its time; if Last-Event-ID is not an event id, the stream begins with new events. A comment line reports both cases, and unknown event_types, which are ignored if others are known. An account may have ten streams at once. A stream whose client reads nothing for 30 seconds is closed.',
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object(filterProperties),
+    success: {
+      status: 200,
+      description: 'Events, until either side ends the stream.',
+      mediaType: 'text/event-stream',
+      isEndless: true,
+    },
+    errors: [],
+  },
+  'inboxes.wait': {
+    method: 'GET',
+    path: '/v1/inboxes/{id}/wait',
+    tag: 'Events',
+    summary: 'Wait for a message.',
+    notes:
+      'Responds as soon as a message in the inbox matches, or with null when the timeout expires. Without after, only messages that arrive during the call match. With after, earlier messages behind it match too, oldest first, as far back as the timeout allows. With direction=outbound, a message matches once its outcome is known: pass the id of a sent message as after to wait for its outcome, and the event_id of that outcome to continue behind it. If the inbox is deleted meanwhile, the response is 404.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    query: Type.Object({
+      timeout: Type.Integer({
+        minimum: 1,
+        maximum: WAIT_SECONDS_MAX,
+        default: WAIT_SECONDS_DEFAULT,
+        description: 'Seconds to wait at most.',
+      }),
+      after: Type.Optional(
+        text('Id of an event or a message: messages that came after it match too.'),
+      ),
+      from: Type.Optional(text('Only messages whose sender contains this text, ignoring case.')),
+      subject: Type.Optional(
+        text('Only messages whose subject contains this text, ignoring case.'),
+      ),
+      thread_id: Type.Optional(text('Only messages in the thread with this id.')),
+      direction: Type.Optional(
+        oneOf(
+          messageDirections,
+          'Received messages (inbound, the default), or sent messages once their outcome is known (outbound).',
+        ),
+      ),
+    }),
+    success: {
+      status: 200,
+      description: 'The first message that matched, or null.',
+      schema: Type.Object({
+        message: Type.Union([Message, Type.Null()], {
+          description: 'The message; null when none matched in time.',
+        }),
+      }),
+    },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,200 @@
+// Inboxes: email addresses, each in one pod.
+
+import type { Operation } from './operation.ts'
+import { listOf, pageProperties } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import { SEARCH_NOTES, SearchResult, searchProperties } from './search.ts'
+import {
+  count,
+  displayName,
+  nullableDisplayName,
+  nullableText,
+  nullableTime,
+  text,
+  time,
+} from './text.ts'
+
+const DISPLAY_NAME_LENGTH_MAX = 200
+
+const inboxProperties = {
+  id: text('Assigned by the service.'),
+  address: text('The email address.'),
+  displayName: nullableText(
+    'The name in the From field of mail from the inbox; null for the bare address.',
+  ),
+  podId: text('The pod of the inbox.'),
+  webhookUrl: nullableText(
+    'The URL that events of this inbox are posted to; null without a webhook.',
+  ),
+  unreadThreads: count('Threads whose isRead is false.'),
+  lastMessageAt: nullableTime(
+    'When the newest message was received or accepted for sending; null without messages.',
+  ),
+  createdAt: time('When the inbox was created.'),
+}
+
+export const Inbox = Type.Object(inboxProperties, {
+  description: 'An email address that belongs to exactly one pod.',
+})
+export type Inbox = Static<typeof Inbox>
+
+export const ChangedInbox = Type.Object(
+  {
+    ...inboxProperties,
+    webhookSecret: Type.Optional(
+      text('The signing secret of webhookUrl. It is only in the response that created it.'),
+    ),
+  },
+  { description: 'The inbox, with webhookSecret if one was just created.' },
+)
+export type ChangedInbox = Static<typeof ChangedInbox>
+
+// An invalid URL has its own error code (invalid_webhook_url), so the schema only requires text.
+const webhookUrl = Type.Optional(
+  nullableText(
+    'URL for events of this inbox only: absolute, https, port 443 or 80. Changing the URL keeps the secret; null removes the webhook.',
+  ),
+)
+
+// Invalid names, pods and domains have their own error codes (invalid_mailbox_name, invalid_pod,
+// invalid_domain), so the schema only requires text.
+const CreateInbox = Type.Object(
+  {
+    mailboxName: Type.Optional(
+      text(
+        'Local part of the address: 3 to 30 lower-case letters, digits, dots and hyphens. Random if omitted.',
+      ),
+    ),
+    displayName: Type.Optional(
+      displayName({ maxLength: DISPLAY_NAME_LENGTH_MAX, description: 'Name shown to recipients.' }),
+    ),
+    podId: Type.Optional(text('Id or clientId of a pod; the default pod if omitted.')),
+    domain: Type.Optional(
+      text('A verified domain that the pod may use; the domain of the service if omitted.'),
+    ),
+    webhookUrl,
+  },
+  { additionalProperties: false },
+)
+
+const UpdateInbox = Type.Object(
+  {
+    displayName: Type.Optional(
+      nullableDisplayName({
+        maxLength: DISPLAY_NAME_LENGTH_MAX,
+        description: 'Name shown to recipients; null clears it.',
+      }),
+    ),
+    webhookUrl,
+  },
+  { additionalProperties: false },
+)
+
+const parameters = { id: 'The id of an inbox.' } as const
+
+export const inboxOperations = {
+  'inboxes.create': {
+    method: 'POST',
+    path: '/v1/inboxes',
+    tag: 'Inboxes',
+    summary: 'Create an inbox.',
+    notes:
+      'The inbox receives mail at once. With webhookUrl, the response includes webhookSecret, which is shown only there.',
+    auth: 'key',
+    isRateLimited: true,
+    body: CreateInbox,
+    success: { status: 201, description: 'The new inbox.', schema: ChangedInbox },
+    errors: [
+      'invalid_mailbox_name',
+      'invalid_pod',
+      'invalid_domain',
+      'address_taken',
+      'inbox_limit_reached',
+      'invalid_webhook_url',
+    ],
+  },
+  'inboxes.list': {
+    method: 'GET',
+    path: '/v1/inboxes',
+    tag: 'Inboxes',
+    summary: 'List inboxes.',
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({
+      podId: Type.Optional(
+        text(
+          'Only inboxes in the pod with this id or clientId. An unknown pod gives an empty list.',
+        ),
+      ),
+      ...pageProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of inboxes.',
+      schema: listOf(Inbox, 'A page of inboxes.'),
+    },
+    errors: [],
+  },
+  'inboxes.get': {
+    method: 'GET',
+    path: '/v1/inboxes/{id}',
+    tag: 'Inboxes',
+    summary: 'Get an inbox.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 200, description: 'The inbox.', schema: Inbox },
+    errors: [],
+  },
+  'inboxes.search': {
+    method: 'GET',
+    path: '/v1/inboxes/{id}/search',
+    tag: 'Inboxes',
+    summary: 'Search the mail of one inbox.',
+    notes: SEARCH_NOTES,
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    query: Type.Object({ ...searchProperties, ...pageProperties }),
+    success: { status: 200, description: 'A page of matches.', schema: SearchResult },
+    errors: [],
+  },
+  'inboxes.update': {
+    method: 'PATCH',
+    path: '/v1/inboxes/{id}',
+    tag: 'Inboxes',
+    summary: 'Update an inbox.',
+    notes:
+      'Omitted fields stay unchanged; null clears a field. The first webhookUrl creates a webhookSecret, which is only in this response; changing the URL keeps the secret. Setting the URL, even to the same value, enables a disabled webhook again.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    body: UpdateInbox,
+    success: { status: 200, description: 'The inbox as it is now.', schema: ChangedInbox },
+    errors: ['invalid_webhook_url'],
+  },
+  'inboxes.createApiKey': {
+    method: 'POST',
+    path: '/v1/inboxes/{id}/api-keys',
+    tag: 'API keys',
+    summary: 'Not supported: create a key for one inbox.',
+    notes:
+      'Always returns 403: a key covers the whole account. The route exists for clients that try to get a narrower key and keep their own after a 403.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 204, description: 'Never returned.' },
+    errors: ['scoped_keys_not_supported'],
+  },
+  'inboxes.delete': {
+    method: 'DELETE',
+    path: '/v1/inboxes/{id}',
+    tag: 'Inboxes',
+    summary: 'Delete an inbox with all its messages, threads and attachments.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 204, description: 'The inbox is gone.' },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,90 @@
+// An operation: one method on one path, with everything that a caller and a server must agree on.
+
+import type { ErrorCode } from './error-codes.ts'
+import type { TObject, TSchema } from './schema.ts'
+
+export const tags = {
+  Pods: 'Containers of inboxes, for separating tenants under one account.',
+  Inboxes: 'Email addresses.',
+  Domains: 'Domains of your own, for the addresses of inboxes.',
+  Threads: 'Conversations, each with a read flag.',
+  Messages: 'Received and sent mail.',
+  Attachments: 'Files in messages.',
+  Suppressions: 'Addresses that the account does not send to.',
+  Senders: 'Rules that allow or block senders, and quarantined mail.',
+  Events: 'What happened in the account, as a log and as live streams.',
+  Webhooks: 'URLs that events are posted to.',
+  Sandbox: 'Captured mail: messages that a trial instance keeps instead of sending them.',
+  'API keys': 'Credentials of the account.',
+  Account: 'The account that the key belongs to.',
+  Console:
+    'Sign-in to the console at /console/. The session is a cookie, which works wherever an API key does unless the request has an Authorization header. Every method except GET also needs the header X-CSRF-Token with the csrfToken of the session. Requests from pages of other origins are refused.',
+  Administration: 'For the operator of the service.',
+  Service: 'State and description of the service itself.',
+} as const
+export type Tag = keyof typeof tags
+
+/**
+ * Who may call: `key` an account's bearer key or a session of the console, `session` that alone,
+ * `operator` the operator's bearer token, `key-or-signature` an account's key or the signed URL of an
+ * attachment, `signature` a signed URL alone, `none` anyone.
+ */
+export type Auth = 'key' | 'session' | 'operator' | 'key-or-signature' | 'signature' | 'none'
+
+export type JsonSuccess = {
+  readonly status: 200 | 201 | 202
+  readonly description: string
+  readonly schema: TSchema
+}
+
+export type Success =
+  | JsonSuccess
+  | {
+      readonly status: 200
+      readonly description: string
+      readonly mediaType: string
+      /** Names of headers that only some answers have, besides those of all. */
+      readonly headers?: readonly ('X-View-Total-Chars' | 'X-View-Next-Offset')[]
+      /** Whether a part of it may be asked for (206), or none when it is known already (304). */
+      readonly isRanged?: true
+      /** Server-sent events: goes on until either side ends it, and again with Last-Event-ID. */
+      readonly isEndless?: true
+    }
+  | { readonly status: 204; readonly description: string }
+
+export type BodyMediaType = 'application/json' | 'multipart/form-data' | 'message/rfc822'
+
+export type Operation = {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** With `{name}` for a path parameter. Path parameters are free text. */
+  readonly path: `/${string}`
+  readonly tag: Tag
+  /** One sentence. */
+  readonly summary: string
+  /** Further sentences. */
+  readonly notes?: string
+  readonly auth: Auth
+  readonly isRateLimited: boolean
+  /** A sentence for each path parameter. */
+  readonly parameters?: Readonly<Record<string, string>>
+  readonly query?: TObject
+  readonly body?: TObject
+  /** Default: only JSON. A body of another type is read into the fields of `body`. */
+  readonly bodyMediaTypes?: readonly BodyMediaType[]
+  /** Bodies contain files, and may have 36 MiB instead of 1 MiB. */
+  readonly hasLargeBody?: true
+  /**
+   * The Idempotency-Key header is required; a repeated request gets the first response again, with the header
+   * Idempotency-Replayed.
+   */
+  readonly needsIdempotencyKey?: true
+  /** Exists only in sandbox mode. */
+  readonly isOfSandbox?: true
+  readonly success: Success
+  /** A second kind of success; the handler chooses between the two. */
+  readonly otherSuccess?: JsonSuccess
+  /** The handler sets or clears the session cookie. */
+  readonly setsCookie?: true
+  /** Error codes of its own; `errorsOf` adds those that follow from the definition. */
+  readonly errors: readonly ErrorCode[]
+}

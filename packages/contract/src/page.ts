@@ -1,0 +1,50 @@
+// Lists and how they are paged.
+
+import { type TSchema, Type } from './schema.ts'
+
+const PAGE_SIZE_DEFAULT = 50
+/** A larger `limit` counts as this one, because existing clients ask for more. */
+export const PAGE_SIZE_MAX = 100
+
+/** Query of a list. A handler gets defaults filled in and `limit` cut to the maximum. */
+export const pageProperties = {
+  limit: Type.Integer({
+    minimum: 1,
+    default: PAGE_SIZE_DEFAULT,
+    description: `How many entries to return; above ${PAGE_SIZE_MAX} is treated as ${PAGE_SIZE_MAX}.`,
+  }),
+  offset: Type.Integer({
+    minimum: 0,
+    default: 0,
+    description: 'How many entries to skip.',
+  }),
+}
+
+export const PageQuery = Type.Object(pageProperties)
+
+/** Long lists count only up to this number. */
+export const COUNTED_MAX = 10_000
+
+export function listOf<Item extends TSchema>(item: Item, description: string) {
+  return Type.Object(
+    {
+      data: Type.Array(item, { description: 'This page of the list.' }),
+      total: Type.Integer({ minimum: 0, description: 'Number of entries over all pages.' }),
+    },
+    { description },
+  )
+}
+
+/** A list whose `total` stops at COUNTED_MAX. */
+export function countedListOf<Item extends TSchema>(item: Item, description: string) {
+  return Type.Object(
+    {
+      data: Type.Array(item, { description: 'This page of the list.' }),
+      total: Type.Integer({
+        minimum: 0,
+        description: `Number of entries over all pages, counted up to ${COUNTED_MAX}.`,
+      }),
+    },
+    { description },
+  )
+}

@@ -1,0 +1,110 @@
+// Quarantined mail: messages that the sender rules hold back.
+
+import { Authentication, Message } from './messages.ts'
+import type { Operation } from './operation.ts'
+import { listOf, pageProperties } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import { nullableText, oneOf, text, time } from './text.ts'
+import { deliveryRoles, quarantineReasons } from './vocabulary.ts'
+
+export const QuarantinedMessage = Type.Object(
+  {
+    id: text('Assigned by the service. A released message gets a new id.'),
+    inboxId: text('The inbox that the message was sent to.'),
+    podId: text('The pod of that inbox.'),
+    fromAddr: text('The sender as the message names it, "Name <address>" or the bare address.'),
+    toAddr: text('The address of the inbox.'),
+    deliveryRole: oneOf(deliveryRoles, 'The cc role means that the inbox was copied.'),
+    subject: text('Empty when the message has none.'),
+    reason: oneOf(
+      quarantineReasons,
+      'Why the message was quarantined: a rule blocks its sender, no rule allows it, or a rule allows only verified mail.',
+    ),
+    ruleId: nullableText(
+      'The rule that blocked the sender; it may have been deleted since. Null if no rule allowed the sender.',
+    ),
+    authentication: Type.Union([Authentication, Type.Null()], {
+      description: 'SPF, DKIM and DMARC results on arrival.',
+    }),
+    createdAt: time('When the message arrived.'),
+    expiresAt: time('When the message is deleted permanently.'),
+  },
+  { description: 'A quarantined message.' },
+)
+export type QuarantinedMessage = Static<typeof QuarantinedMessage>
+
+const quarantined = { id: 'The id of a quarantined message.' }
+
+export const quarantineOperations = {
+  'quarantine.list': {
+    method: 'GET',
+    path: '/v1/quarantine',
+    tag: 'Senders',
+    summary: 'List quarantined mail.',
+    notes: 'Quarantined mail is kept for 30 days. It causes no event and appears in no other list.',
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({
+      inboxId: Type.Optional(
+        text('Only mail for this inbox. An unknown inbox gives an empty list.'),
+      ),
+      ...pageProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of quarantined messages.',
+      schema: listOf(QuarantinedMessage, 'A page of quarantined messages.'),
+    },
+    errors: [],
+  },
+  'quarantine.get': {
+    method: 'GET',
+    path: '/v1/quarantine/{id}',
+    tag: 'Senders',
+    summary: 'Get a quarantined message.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: quarantined,
+    success: { status: 200, description: 'The quarantined message.', schema: QuarantinedMessage },
+    errors: [],
+  },
+  'quarantine.raw': {
+    method: 'GET',
+    path: '/v1/quarantine/{id}/raw',
+    tag: 'Senders',
+    summary: 'Download a quarantined message.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: quarantined,
+    success: {
+      status: 200,
+      description: 'The message, byte for byte.',
+      mediaType: 'message/rfc822',
+    },
+    errors: [],
+  },
+  'quarantine.release': {
+    method: 'POST',
+    path: '/v1/quarantine/{id}/release',
+    tag: 'Senders',
+    summary: 'Release a quarantined message.',
+    notes:
+      'The inbox receives the message now, with its thread and a message.received event. If the inbox already has the same message, that one is returned. Sender rules do not change, so they apply to the next message of the sender.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: quarantined,
+    success: { status: 200, description: 'The message in the inbox.', schema: Message },
+    errors: [],
+  },
+  'quarantine.delete': {
+    method: 'DELETE',
+    path: '/v1/quarantine/{id}',
+    tag: 'Senders',
+    summary: 'Delete a quarantined message.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: quarantined,
+    success: { status: 204, description: 'The quarantined message is removed.' },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

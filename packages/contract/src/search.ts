@@ -1,0 +1,67 @@
+// Searches and their results.
+
+import { type Static, Type } from './schema.ts'
+import { oneOf, text, time } from './text.ts'
+import { messageDirections, searchSorts } from './vocabulary.ts'
+
+const SEARCH_COUNTED_MAX = 1_000
+const SEARCH_QUERY_LENGTH_MAX = 500
+
+const Highlight = Type.Object({
+  start: Type.Integer({ minimum: 0, description: 'The first code point of the snippet.' }),
+  end: Type.Integer({ minimum: 0, description: 'The code point after the match.' }),
+})
+
+export const SearchHit = Type.Object(
+  {
+    messageId: text('The message that was found.'),
+    threadId: text('The thread that it belongs to.'),
+    inboxId: text('The inbox that the message is in.'),
+    direction: oneOf(messageDirections, 'Whether the inbox received or sent the message.'),
+    fromAddr: text('The sender, "Name <address>" or the bare address.'),
+    toAddr: text('Inbound: the address of the inbox. Outbound: the primary recipient.'),
+    subject: text('Empty when the message has none.'),
+    createdAt: time('When the message was received or accepted for sending.'),
+    snippet: text(
+      'Up to 200 code points on one line around the match: in the text, or else in the subject or the addresses. The author of the message wrote it.',
+    ),
+    highlights: Type.Array(Highlight, {
+      description: 'Positions of the matches in the snippet, in order, in Unicode code points.',
+    }),
+  },
+  { description: 'A message that a search found.' },
+)
+export type SearchHit = Static<typeof SearchHit>
+
+export const SearchResult = Type.Object(
+  {
+    data: Type.Array(SearchHit, { description: 'The matches on this page.' }),
+    total: Type.Integer({
+      minimum: 0,
+      description: `Number of messages found over all pages, counted up to ${SEARCH_COUNTED_MAX}.`,
+    }),
+    totalIsExact: Type.Boolean({
+      description: 'False if there may be more matches than total.',
+    }),
+    isComplete: Type.Boolean({
+      description:
+        'False if the search stopped before it had searched all messages; repeat it a little later.',
+    }),
+  },
+  { description: 'A page of search results.' },
+)
+export type SearchResult = Static<typeof SearchResult>
+
+export const SEARCH_NOTES =
+  'Finds messages by their subject, addresses and text. A message matches if it has all words of q as whole words, in any order and any field, ignoring case and accents. `"a phrase"` finds words next to each other, `-word` excludes messages, `from:`, `to:` (with cc) and `subject:` before a word or a phrase search that field only, and `invo*` finds words that begin with invo. Everything else in q is treated as words. An address matches as a whole, by its local part, by its domain or by a part of its domain; the address of the inbox itself matches only as a whole. A message can be found as soon as it was received or accepted for sending. Only the first 64 KiB of its text are searched. With sort=rank, the newest 10,000 matches are ranked. Quarantined mail is not searched.'
+
+export const searchProperties = {
+  q: Type.String({
+    minLength: 1,
+    maxLength: SEARCH_QUERY_LENGTH_MAX,
+    description:
+      'What to search for: up to 32 words and phrases, at least one of them without a minus sign.',
+  }),
+  sort: Type.Optional(oneOf(searchSorts, 'Newest first (the default), or the best match first.')),
+  direction: Type.Optional(oneOf(messageDirections, 'Only received or only sent messages.')),
+}

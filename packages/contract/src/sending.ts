@@ -1,0 +1,237 @@
+// Sends, their responses, and deliveries.
+
+import type { Operation } from './operation.ts'
+import { listOf, PageQuery } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import {
+  count,
+  emailAddress,
+  line,
+  nullableCount,
+  nullableOneOf,
+  nullableText,
+  nullableTime,
+  oneOf,
+  RULE,
+  TRIMMED,
+  text,
+  time,
+} from './text.ts'
+import {
+  bounceClasses,
+  deliveryStatuses,
+  messageDirections,
+  type messageStatuses,
+} from './vocabulary.ts'
+
+const BODY_LENGTH_MAX = 100_000
+const HTML_LENGTH_MAX = 500_000
+export const SUBJECT_LENGTH_MAX = 998
+const CC_MAX = 50
+const ATTACHMENTS_MAX = 100
+const FILENAME_LENGTH_MAX = 1_000
+const MEDIA_TYPE_LENGTH_MAX = 255
+const CONTENT_ID_LENGTH_MAX = 250
+
+// Printable ASCII without the characters that end or quote an identifier in a header field (RFC 5322 §3.2.3),
+// so that the HTML can refer to it.
+const CONTENT_ID_PATTERN = '^[!\\x23-\\x27*+.-:=?-Z^-~-]*$'
+const CONTENT_ID_RULE = 'must contain only printable ASCII, without white space and <>()[]\\",;'
+
+export const AttachmentToSend = Type.Object(
+  {
+    filename: Type.String({
+      minLength: 1,
+      maxLength: FILENAME_LENGTH_MAX,
+      description:
+        'Only the part after the last slash is used, without control characters, up to 200 characters.',
+    }),
+    contentType: line({
+      minLength: 1,
+      maxLength: MEDIA_TYPE_LENGTH_MAX,
+      description: 'A media type, such as application/pdf.',
+    }),
+    data: Type.String({
+      contentEncoding: 'base64',
+      description: 'The content in base64 with padding, without line breaks.',
+    }),
+    contentId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: CONTENT_ID_LENGTH_MAX,
+        pattern: CONTENT_ID_PATTERN,
+        [RULE]: CONTENT_ID_RULE,
+        description:
+          'For an image in the HTML, which refers to it as "cid:" followed by this value.',
+      }),
+    ),
+  },
+  { additionalProperties: false, description: 'A file to attach.' },
+)
+export type AttachmentToSend = Static<typeof AttachmentToSend>
+
+export const attachmentsToSend = Type.Array(AttachmentToSend, {
+  maxItems: ATTACHMENTS_MAX,
+  description:
+    'Files to attach. The encoded message may have up to 25 MiB, which is about 18 MiB of files.',
+})
+
+export const SendMessage = Type.Object(
+  {
+    to: emailAddress(
+      'The recipient: one address, or Name <address>. Only the address is used, so you can pass the fromAddr of a message.',
+    ),
+    body: Type.String({
+      minLength: 1,
+      maxLength: BODY_LENGTH_MAX,
+      description: 'Plain text or HTML. HTML is detected, and a plain text version is added.',
+    }),
+    subject: Type.Optional(
+      line({
+        minLength: 1,
+        maxLength: SUBJECT_LENGTH_MAX,
+        [TRIMMED]: true,
+        description:
+          'Required without threadId. With threadId it is validated and ignored: a reply has the subject of its thread, prefixed with "Re:". Leading and trailing white space is removed.',
+      }),
+    ),
+    bodyHtml: Type.Optional(
+      Type.String({
+        maxLength: HTML_LENGTH_MAX,
+        description: 'HTML version, if it differs from body. body is then the plain text.',
+      }),
+    ),
+    threadId: Type.Optional(text('The thread of the inbox that this message replies in.')),
+    includeQuote: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: 'With threadId: whether the last message of the thread is quoted.',
+      }),
+    ),
+    replyTo: Type.Optional(
+      emailAddress(
+        'Where replies go: one address, or Name <address>. On the free plan this must be an inbox of the account; on other plans, any address.',
+      ),
+    ),
+    cc: Type.Optional(
+      Type.Array(emailAddress('One address, or Name <address>.'), {
+        maxItems: CC_MAX,
+        description: 'Copied recipients.',
+      }),
+    ),
+    attachments: Type.Optional(attachmentsToSend),
+    unsubscribe: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Whether to add an unsubscribe link, which mail programs show as a button (List-Unsubscribe, RFC 8058). Using it puts the recipient on the suppression list. Only for messages to one recipient.',
+      }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    // Validators in strict mode want a required field among the properties of the same schema.
+    if: { required: ['threadId'], properties: { threadId: {} } },
+    else: { required: ['subject'], properties: { subject: {} } },
+    description: 'A message to send.',
+  },
+)
+export type SendMessage = Static<typeof SendMessage>
+
+const sendStatuses = [
+  'pending',
+  'sent',
+  'failed',
+] as const satisfies (typeof messageStatuses)[number][]
+
+export const SentMessage = Type.Object(
+  {
+    messageId: text('The id of the message.'),
+    threadId: text('The thread that the message belongs to.'),
+    providerMessageId: text('The Message-ID on the message, with its angle brackets.'),
+    status: oneOf(sendStatuses, 'Pending once the message is stored and queued.'),
+    id: text('The same as messageId.'),
+    inboxId: text('The inbox that sends the message.'),
+    direction: oneOf(messageDirections, 'Always outbound.'),
+    createdAt: time('When the message was accepted for sending.'),
+  },
+  { description: 'A message that was accepted for sending.' },
+)
+export type SentMessage = Static<typeof SentMessage>
+
+export const Delivery = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    recipient: text('The address.'),
+    status: oneOf(deliveryStatuses, 'The delivery status for this recipient.'),
+    attempts: count('Number of delivery attempts.'),
+    lastAttemptAt: nullableTime('When delivery was last attempted; null before the first attempt.'),
+    nextAttemptAt: nullableTime('When delivery is attempted next; null if it is settled.'),
+    host: nullableText('The server of the last attempt.'),
+    tls: nullableText(
+      'The TLS version and cipher of the last attempt; null if it was not encrypted.',
+    ),
+    responseCode: nullableCount('The reply code of that server (RFC 5321).'),
+    enhancedCode: nullableText('Its enhanced status code (RFC 3463), such as 5.1.1.'),
+    response: nullableText('The response of the server, or why no server was reached.'),
+    bounceClass: nullableOneOf(
+      bounceClasses,
+      'For bounces: hard means that the address does not exist or is disabled; it is suppressed.',
+    ),
+  },
+  { description: 'The delivery of a message to one recipient.' },
+)
+export type Delivery = Static<typeof Delivery>
+
+export const sendingOperations = {
+  'inboxes.send': {
+    method: 'POST',
+    path: '/v1/inboxes/{id}/send',
+    tag: 'Messages',
+    summary: 'Send a message from an inbox.',
+    notes: [
+      'For 24 hours, repeating the request with the same Idempotency-Key returns the first response and sends nothing. The same key with a different request is refused. A refused request does not use up its key: correct it and send it again.',
+      'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the last message and a References field with all of them, and the thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message that came without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
+      'With multipart/form-data, the fields have the same names. Repeat cc for each copied recipient and attachments for each file.',
+      'After ten replies to automatic messages in one thread within an hour, sending in that thread fails with loop_suspected until the first of the ten is an hour old.',
+    ].join('\n\n'),
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    body: SendMessage,
+    bodyMediaTypes: ['application/json', 'multipart/form-data'],
+    hasLargeBody: true,
+    needsIdempotencyKey: true,
+    success: {
+      status: 200,
+      description: 'The message is stored and queued, now or by an earlier request.',
+      schema: SentMessage,
+    },
+    errors: [
+      'missing_idempotency_key',
+      'idempotency_key_reused',
+      'feature_requires_paid_plan',
+      'recipient_suppressed',
+      'loop_suspected',
+      'rate_limit_exceeded',
+      'cold_outreach_limit',
+    ],
+  },
+  'messages.deliveries': {
+    method: 'GET',
+    path: '/v1/messages/{id}/deliveries',
+    tag: 'Messages',
+    summary: 'List deliveries of a message.',
+    notes: 'One entry per recipient with its status. A received message has none.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of a message.' },
+    query: PageQuery,
+    success: {
+      status: 200,
+      description: 'A page of deliveries, in the order of the recipients.',
+      schema: listOf(Delivery, 'A page of deliveries.'),
+    },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,90 @@
+// Sessions of the console.
+
+import type { Operation } from './operation.ts'
+import { type Static, Type } from './schema.ts'
+import { nullableText, oneOf, text, time } from './text.ts'
+import { plans } from './vocabulary.ts'
+
+const API_KEY_LENGTH_MAX = 200
+
+export const CreateSession = Type.Object(
+  {
+    apiKey: Type.String({
+      minLength: 1,
+      maxLength: API_KEY_LENGTH_MAX,
+      description: 'An active API key.',
+    }),
+  },
+  { additionalProperties: false },
+)
+export type CreateSession = Static<typeof CreateSession>
+
+export const Session = Type.Object(
+  {
+    account: Type.Object(
+      {
+        id: text('Assigned by the service.'),
+        name: text('For display.'),
+        plan: oneOf(plans, 'The plan decides how many inboxes the account may have.'),
+      },
+      { description: 'The account that is signed in to.' },
+    ),
+    key: Type.Object(
+      {
+        id: text('Assigned by the service.'),
+        name: nullableText('A display name chosen by the client.'),
+        tokenPrefix: text('The first 7 characters of the token, to recognise it by.'),
+        last4: text('The last 4 characters of the token, to recognise it by.'),
+      },
+      { description: 'The key that was signed in with. Revoking it ends the session.' },
+    ),
+    csrfToken: text('The value for the header X-CSRF-Token, which every request except GET needs.'),
+    expiresAt: time('When the session ends.'),
+    isSandbox: Type.Boolean({
+      description: 'Whether the sandbox captures mail instead of sending it.',
+    }),
+    version: text('The version of the service.'),
+  },
+  { description: 'A session of the console.' },
+)
+export type Session = Static<typeof Session>
+
+const path = '/auth/session'
+
+export const sessionOperations = {
+  'session.create': {
+    method: 'POST',
+    path,
+    tag: 'Console',
+    summary: 'Sign in to the console.',
+    notes:
+      'Sets a session cookie that scripts cannot read. The session lasts 12 hours, or until the key is revoked. Pages of other origins are refused.',
+    auth: 'none',
+    isRateLimited: false,
+    body: CreateSession,
+    success: { status: 201, description: 'The session.', schema: Session },
+    setsCookie: true,
+    errors: ['unauthorized', 'forbidden_origin', 'rate_limit_exceeded'],
+  },
+  'session.get': {
+    method: 'GET',
+    path,
+    tag: 'Console',
+    summary: 'Get the session.',
+    auth: 'session',
+    isRateLimited: false,
+    success: { status: 200, description: 'The session.', schema: Session },
+    errors: [],
+  },
+  'session.delete': {
+    method: 'DELETE',
+    path,
+    tag: 'Console',
+    summary: 'Sign out of the console.',
+    auth: 'session',
+    isRateLimited: false,
+    success: { status: 204, description: 'The cookie is gone.' },
+    setsCookie: true,
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

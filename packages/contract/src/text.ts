@@ -1,0 +1,129 @@
+// The parts of shapes: nullable values, words of a list, times, and text that is safe in a header field or a
+// log line. Lengths count Unicode code points.
+
+import { type TUnsafe, Type } from './schema.ts'
+
+/** Annotation of a pattern: its rule in words, to follow a field's name. */
+export const RULE = 'x-rule'
+
+/** Annotation of a text that is trimmed. */
+export const TRIMMED = 'x-trimmed'
+
+/** Annotation of a text that is one mailbox; only its address is used. */
+export const MAILBOX = 'x-mailbox'
+
+// C0, DEL, C1 and the Unicode line ends: everything that could end a line somewhere.
+const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
+
+export const LINE_PATTERN = `^[^${CONTROL}]*$`
+export const LINE_RULE = 'must not hold control characters or line breaks'
+
+// Characters that change the writing direction: a name with one can make the address after it read backwards.
+const BIDI = '\\u202a-\\u202e\\u2066-\\u2069'
+
+const NAME_PATTERN = `^[^${CONTROL}${BIDI}]*$`
+const NAME_RULE = 'must not hold control characters, line breaks or marks of writing direction'
+
+// URL parsers resolve '.' and '..' in a path, so a pod with such a name could not be addressed.
+export const CLIENT_ID_PATTERN = `^(?!\\.{1,2}$)(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]*$`
+export const CLIENT_ID_RULE =
+  "must not be '.' or '..', hold '/', control characters or line breaks, or look like a pod id"
+
+const PORTABLE_LINE = '^[^\\x00-\\x1f\\x7f-\\x9f]*$'
+
+/**
+ * Patterns that the API description publishes instead: the part that works in the regular expressions of
+ * JavaScript, Python, Go, Rust and Java. Some generators write the line end `\u2028` itself into their code,
+ * and not every language has look-ahead. The rule in words is complete.
+ */
+export const portablePatterns: ReadonlyMap<unknown, string> = new Map([
+  [LINE_PATTERN, PORTABLE_LINE],
+  [NAME_PATTERN, PORTABLE_LINE],
+  [CLIENT_ID_PATTERN, '^[^\\x00-\\x1f\\x2f\\x7f-\\x9f]*$'],
+])
+
+type TextBounds = {
+  description: string
+  minLength?: number
+  maxLength?: number
+  [TRIMMED]?: true
+}
+
+/** One line of text: no control characters, at most `maxLength` code points. */
+export function line(bounds: TextBounds) {
+  return Type.String({ ...bounds, pattern: LINE_PATTERN, [RULE]: LINE_RULE })
+}
+
+export function nullableLine(bounds: TextBounds): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    ...bounds,
+    pattern: LINE_PATTERN,
+    [RULE]: LINE_RULE,
+  })
+}
+
+/** A name before an address in a header field. */
+export function displayName(bounds: TextBounds) {
+  return Type.String({ ...bounds, pattern: NAME_PATTERN, [RULE]: NAME_RULE })
+}
+
+export function nullableDisplayName(bounds: TextBounds): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    ...bounds,
+    pattern: NAME_PATTERN,
+    [RULE]: NAME_RULE,
+  })
+}
+
+export function text(description: string) {
+  return Type.String({ description })
+}
+
+export function nullableText(description: string): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({ type: ['string', 'null'], description })
+}
+
+export function oneOf<const Words extends readonly string[]>(
+  words: Words,
+  description: string,
+): TUnsafe<Words[number]> {
+  return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], description })
+}
+
+export function nullableOneOf<const Words extends readonly string[]>(
+  words: Words,
+  description: string,
+): TUnsafe<Words[number] | null> {
+  return Type.Unsafe<Words[number] | null>({
+    type: ['string', 'null'],
+    enum: [...words, null],
+    description,
+  })
+}
+
+/** ISO 8601 in UTC with milliseconds: `2026-11-20T07:19:00.000Z`. */
+export function time(description: string) {
+  return Type.String({ format: 'date-time', description })
+}
+
+export function nullableTime(description: string): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })
+}
+
+export function count(description: string) {
+  return Type.Integer({ minimum: 0, description })
+}
+
+export function nullableCount(description: string): TUnsafe<number | null> {
+  return Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, description })
+}
+
+/**
+ * One mailbox: the bare address, or `Name <address>`, whose address is used. Without the format `email`, because
+ * a generated client would refuse the second form. The server checks the address.
+ */
+export function emailAddress(description: string) {
+  return Type.String({ [MAILBOX]: true, description })
+}

@@ -1,0 +1,162 @@
+// Threads: messages of an inbox that answer each other, with a read flag.
+
+import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.ts'
+import type { Operation } from './operation.ts'
+import { listOf, pageProperties } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import { count, nullableText, text, time } from './text.ts'
+
+export const Participant = Type.Object(
+  {
+    name: nullableText(
+      'The name as the messages show it, at most 100 characters; null without one.',
+    ),
+    address: text('The email address.'),
+  },
+  { description: 'A correspondent of the inbox in a thread.' },
+)
+export type Participant = Static<typeof Participant>
+
+export const Thread = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    inboxId: text('The inbox of the thread.'),
+    subject: text('Subject of the first message.'),
+    lastMessageAt: time('When the newest message was received or accepted for sending.'),
+    isRead: Type.Boolean({
+      description: 'Set by the client and by a reply; cleared by new inbound mail.',
+    }),
+    messageCount: count('Messages in the thread.'),
+    unreadCount: count(
+      'Messages received since the thread was last read: 0 while isRead is true, at least 1 while it is false.',
+    ),
+    participants: Type.Array(Participant, {
+      description:
+        'Senders of received messages and recipients (to and cc) of sent ones, newest first, each address once, at most 10. The inbox itself is listed only if there is no other address.',
+    }),
+    snippet: text(
+      'The beginning of the newest message, at most 160 characters on one line: its new text, or the quoted text if it has no new text. Empty without text.',
+    ),
+    createdAt: time('When the first message was received or accepted for sending.'),
+  },
+  { description: 'A conversation in an inbox.' },
+)
+export type Thread = Static<typeof Thread>
+
+export const UpdateThread = Type.Object(
+  {
+    is_read: Type.Optional(
+      Type.Boolean({
+        description: 'Whether the thread is read. This or isRead is required.',
+      }),
+    ),
+    isRead: Type.Optional(Type.Boolean({ description: 'The same as is_read.' })),
+  },
+  { additionalProperties: false },
+)
+export type UpdateThread = Static<typeof UpdateThread>
+
+export const ThreadMessages = Type.Object(
+  {
+    threadId: text('The thread.'),
+    inboxId: text('The inbox of the thread.'),
+    subject: text('Its subject.'),
+    isRead: Type.Boolean({ description: 'The read state; reading a thread does not change it.' }),
+    data: Type.Array(Message, { description: 'The messages, oldest first.' }),
+  },
+  { description: 'The messages of a thread.' },
+)
+export type ThreadMessages = Static<typeof ThreadMessages>
+
+const parameters = { id: 'The id of a thread.' } as const
+
+export const threadOperations = {
+  'threads.list': {
+    method: 'GET',
+    path: '/v1/inboxes/{id}/threads',
+    tag: 'Threads',
+    summary: 'List threads of an inbox.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    query: Type.Object({
+      is_read: Type.Optional(
+        Type.Boolean({
+          description:
+            'Only read (true) or only unread (false) threads. isRead means the same; different values for both are refused.',
+        }),
+      ),
+      ...pageProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of threads.',
+      schema: listOf(Thread, 'A page of threads.'),
+    },
+    errors: [],
+  },
+  'threads.get': {
+    method: 'GET',
+    path: '/v1/threads/{id}',
+    tag: 'Threads',
+    summary: 'Get a thread.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 200, description: 'The thread.', schema: Thread },
+    errors: [],
+  },
+  'threads.update': {
+    method: 'PATCH',
+    path: '/v1/threads/{id}',
+    tag: 'Threads',
+    summary: 'Mark a thread as read or unread.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    body: UpdateThread,
+    success: { status: 200, description: 'The thread as it is now.', schema: Thread },
+    errors: [],
+  },
+  'threads.messages': {
+    method: 'GET',
+    path: '/v1/threads/{id}/messages',
+    tag: 'Threads',
+    summary: 'List messages of a thread.',
+    notes: `Oldest first. Returns all messages unless limit is given. Reading never changes the read state. ${LISTED_BODIES_NOTE}`,
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    query: Type.Object({
+      limit: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          description: 'How many messages to return; above 100 is treated as 100.',
+        }),
+      ),
+      offset: Type.Optional(
+        Type.Integer({ minimum: 0, description: 'How many messages to skip.' }),
+      ),
+    }),
+    success: { status: 200, description: 'The thread’s messages.', schema: ThreadMessages },
+    errors: [],
+  },
+  'threads.view': {
+    method: 'GET',
+    path: '/v1/threads/{id}/view',
+    tag: 'Threads',
+    summary: 'View a thread as text for a language model.',
+    notes: `Oldest message first. ${VIEW_NOTES} In a thread with more than 100 messages, the newest 51 to 100 are shown.`,
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    query: ViewQuery,
+    success: {
+      status: 200,
+      description: 'A page of the view, in UTF-8.',
+      mediaType: 'text/markdown',
+      headers: ['X-View-Total-Chars', 'X-View-Next-Offset'],
+    },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

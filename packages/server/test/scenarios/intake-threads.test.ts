@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { connect as startTls } from 'node:tls'
+import { openIntakeThreads } from '#inbound/inbound.ts'
+import { systemClock } from '#platform/clock.ts'
+import { type Log, silentLog } from '#platform/log.ts'
+import { openMetrics } from '#platform/telemetry/metrics.ts'
+import { makeSelfSignedCertificate, openServerTls } from '#platform/tls/server-tls.ts'
+import { openSender, type Sender } from '#test/peers/sender.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
+
+const THREADS = 2
+const ENDING = 'mailroom test: end this intake thread'
+const ENTRY = new URL(import.meta.resolve('#test/peers/ending-intake.ts'))
+/** So many connections that no thread is left out: the kernel spreads them by their ports. */
+const MANY = 30
+
+onEachEngine('threads that receive mail', (engine) => {
+  const world = opened(() => openWorld(engine))
+  const intake = opened(() => openIntake(world))
+
+  test('share a port, and their mail is in the API with its event', async () => {
+    const inbox = await world.inbox()
+    const waiting = world.client.inboxes.waitForMessage(inbox.id)
+    const senders = await intake.connect(MANY)
+    const replies = await Promise.all(
+      senders.map((sender) => sender.send({ to: inbox.address, raw: plainMail({}) })),
+    )
+    assert.deepEqual(new Set(replies.map(({ code }) => code)), new Set([250]))
+    assert.equal((await waiting)?.inboxId, inbox.id)
+    const { total } = await world.client.messages.list(inbox.id).page()
+    assert.equal(total, MANY)
+    await hangUp(senders)
+  })
+
+  test('hold the limit of an address together', async () => {
+    const clients = Array.from({ length: 60 }, () =>
+      connect({ port: intake.threads.address.port, host: '127.0.0.1', localAddress: '127.0.0.2' }),
+    )
+    const greetings = await Promise.all(
+      clients.map(async (client) => String(await once(client, 'data')).slice(0, 3)),
+    )
+    // Threads that count at the same moment may each take one more.
+    const taken = greetings.filter((code) => code === '220').length
+    assert.ok(taken >= 50 && taken < 50 + THREADS, `${taken} were taken`)
+    assert.equal(greetings.filter((code) => code === '421').length, 60 - taken)
+    for (const client of clients) client.destroy()
+    await until(async () => intake.threads.stats().connections === 0)
+  })
+
+  test('one that ends costs its connections and nothing else, and another takes its place', async () => {
+    const inbox = await world.inbox()
+    const senders = await intake.connect(MANY)
+    intake.end(0)
+    await until(async () => senders.some(({ socket }) => socket.closed))
+    await until(async () => intake.lines.some((line) => line.includes('another is started')))
+    const left = senders.filter(({ socket }) => !socket.closed)
+    assert.ok(left.length > 0 && left.length < MANY, `${left.length} connections are left`)
+    for (const sender of left) {
+      const reply = await sender.send({ to: inbox.address, raw: plainMail({}) })
+      assert.equal(reply.code, 250)
+    }
+    await until(async () => intake.threads.stats().connections === left.length)
+    await until(async () => intake.listening() === THREADS)
+    const others = await intake.connect(MANY - left.length)
+    for (const sender of others) {
+      const reply = await sender.send({ to: inbox.address, raw: plainMail({}) })
+      assert.equal(reply.code, 250)
+    }
+    await hangUp([...left, ...others])
+    await until(async () => intake.threads.stats().connections === 0)
+  })
+
+  test('offer a renewed certificate in all', async () => {
+    const made = await makeSelfSignedCertificate('renewed.example', Date.now())
+    await writeFile(intake.files.cert, made.certificatePem)
+    await writeFile(intake.files.key, made.privateKeyPem)
+    await intake.tls.reload()
+    const senders = await intake.connect(MANY)
+    const names = await Promise.all(senders.map(certificateName))
+    assert.deepEqual(new Set(names), new Set(['renewed.example']))
+    await until(async () => intake.threads.stats().connections === 0)
+  })
+
+  test('count in the metrics of the process', async () => {
+    const count = async () => {
+      const { body } = await intake.metrics.render()
+      const line = /^mailroom_smtp_outcomes_total\{outcome="recipient-refused",code="550"\} (\d+)$/m
+      return Number(line.exec(body)?.[1] ?? 0)
+    }
+    const before = await count()
+    const senders = await intake.connect(MANY)
+    for (const sender of senders) {
+      const reply = await sender.send({ to: 'nobody@mailroom.localhost', raw: plainMail({}) })
+      assert.equal(reply.code, 550)
+    }
+    assert.equal((await count()) - before, MANY)
+    await hangUp(senders)
+  })
+
+  for (const threads of [1, THREADS]) {
+    test(`refuse a port that another program has, with ${threads} of them`, async () => {
+      const server = createServer()
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const address = server.address()
+      const port = typeof address === 'object' ? (address?.port ?? 0) : 0
+      await assert.rejects(openIntake(world, { port, threads }), {
+        ...{ code: 'EADDRINUSE', address: '127.0.0.1', port },
+      })
+      server.close()
+    })
+  }
+
+  test('answer the message on its way before they end', async () => {
+    const inbox = await world.inbox()
+    const own = await openIntake(world)
+    const [busy, idle] = await own.connect(2)
+    assert.ok(busy !== undefined && idle !== undefined)
+    await busy.command('MAIL FROM:<a@sender.example>')
+    await busy.command(`RCPT TO:<${inbox.address}>`)
+    await busy.command('DATA')
+    busy.write('Subject: On its way\r\n\r\n')
+    const closing = own.close()
+    assert.equal((await idle.reply()).code, 421)
+    busy.write('Text\r\n.\r\n')
+    assert.equal((await busy.reply()).code, 250)
+    await closing
+    const { data } = await world.client.messages.list(inbox.id).page()
+    assert.equal(data[0]?.subject, 'On its way')
+  })
+})
+
+async function openIntake(world: World, { port = 0, threads: count = THREADS } = {}) {
+  const lines: string[] = []
+  const keep = (_: unknown, text: string) => void lines.push(text)
+  const log: Log = { ...silentLog, warn: keep, error: keep }
+  const made = await makeSelfSignedCertificate('first.example', Date.now())
+  const files = { cert: join(world.dataDir, 'cert.pem'), key: join(world.dataDir, 'key.pem') }
+  await writeFile(files.cert, made.certificatePem)
+  await writeFile(files.key, made.privateKeyPem)
+  const settings = { ...world.settings, smtpPort: port, tlsFiles: files }
+  const tls = await openServerTls(settings, { now: systemClock.now, log })
+  const metrics = await openMetrics({ includesProcess: false })
+  const { deps } = world.app
+  const threads = await openIntakeThreads({
+    ...{ entry: ENTRY, settings, threads: count, tls, log, metrics, db: deps.db },
+    instance: 'test',
+    started: Promise.resolve(),
+    onEvents: deps.wakeEvents,
+  })
+  const channel = new BroadcastChannel(ENDING)
+  return {
+    threads,
+    ...{ tls, files, metrics, lines },
+    end: (index: number) => channel.postMessage(index),
+    listening: () => threads.loads().length,
+    connect: (count: number) =>
+      Promise.all(Array.from({ length: count }, () => openSender(threads.address.port))),
+    async close() {
+      channel.close()
+      tls.close()
+      await threads.close({ drainMs: 5_000 })
+    },
+  }
+}
+
+async function hangUp(senders: readonly Sender[]): Promise<void> {
+  await Promise.all(senders.map((sender) => sender.quit()))
+}
+
+async function certificateName(sender: Sender): Promise<string | undefined> {
+  assert.equal((await sender.command('STARTTLS')).code, 220)
+  const secure = startTls({ socket: sender.socket, rejectUnauthorized: false })
+  await once(secure, 'secureConnect')
+  const name = secure.getPeerCertificate().subject.CN
+  secure.resume().end('QUIT\r\n')
+  await once(secure, 'close')
+  return typeof name === 'string' ? name : name?.[0]
+}

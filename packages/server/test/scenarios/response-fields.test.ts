@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { originalOf } from '@mailroom/contract/schema.ts'
+import { type Inbox, Mailroom } from '@mailroom/sdk'
+import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
+import { type DomainWorld, openDomainWorld, publish } from '#test/scenarios/domain-world.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { bounceMail } from '#test/scenarios/report-mail.ts'
+import { OPERATOR_TOKEN, onAnyEngine, plainMail } from '#test/world.ts'
+
+type Schema = {
+  type?: string | string[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+/** Schemas of the bodies that the operation may respond with. */
+function bodiesOf(id: OperationId): Schema[] {
+  const { success, otherSuccess } = operationOf(id)
+  return [success, otherSuccess].flatMap((one) => (one && 'schema' in one ? [one.schema] : []))
+}
+
+/** What the value has beside the schema, and lacks of it; a list of paths. */
+function differences(schema: Schema, value: unknown, path: string, met: Set<unknown>): string[] {
+  const { properties, items, anyOf, required = [] } = schema
+  if (anyOf !== undefined) {
+    const found = anyOf.map((one) => differences(one, value, path, met))
+    return found.find(({ length }) => length === 0) ?? found[0] ?? []
+  }
+  const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  const types = [schema.type ?? type].flat().map((one) => (one === 'integer' ? 'number' : one))
+  if (!types.includes(type)) return [`${path} is ${type}`]
+  if (Array.isArray(value) && items !== undefined) {
+    return value.flatMap((one) => differences(items, one, `${path}[]`, met))
+  }
+  if (properties === undefined || typeof value !== 'object' || value === null) return []
+  met.add(originalOf(schema))
+  return [
+    ...required.filter((name) => !Object.hasOwn(value, name)).map((name) => `no ${path}.${name}`),
+    ...Object.entries(value).flatMap(([name, field]) => {
+      const declared = properties[name]
+      if (declared === undefined) return [`${path}.${name} is not declared`]
+      return differences(declared, field, `${path}.${name}`, met)
+    }),
+  ]
+}
+
+/** Every object in the schema, by its path. */
+function objectsIn(schema: Schema, path: string): [string, unknown][] {
+  const { properties, items, anyOf = [] } = schema
+  return [
+    ...(properties === undefined ? [] : [[path, originalOf(schema)] as [string, unknown]]),
+    ...Object.entries(properties ?? {}).flatMap(([name, one]) => objectsIn(one, `${path}.${name}`)),
+    ...(items === undefined ? [] : objectsIn(items, `${path}[]`)),
+    ...anyOf.flatMap((one) => objectsIn(one, path)),
+  ]
+}
+
+/** Bytes: more than the test stores before it fills the storage. */
+const STORED_BYTES_MAX = 100_000
+
+const routes = operationIds.map((id) => {
+  const { method, path } = operationOf(id)
+  return { id, method, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }
+})
+
+onAnyEngine('JSON responses of the service', (engine) => {
+  let world: DomainWorld
+  let receiver: Receiver
+  const met = new Set<unknown>()
+  const called = new Set<OperationId>()
+  const found: string[] = []
+
+  /** As `fetch`; keeps the differences between each JSON response and its operation's shape. */
+  async function checkedFetch(
+    input: string | URL | Request,
+    init?: RequestInit,
+  ): Promise<Response> {
+    const response = await fetch(input, init)
+    const method = init?.method ?? 'GET'
+    const { pathname } = new URL(response.url)
+    const route = routes.find((one) => one.method === method && one.pattern.test(pathname))
+    if (route === undefined || !response.ok) return response
+    const { id } = route
+    const { success, otherSuccess } = operationOf(id)
+    const told = otherSuccess?.status === response.status ? otherSuccess : success
+    if (!('schema' in told)) return response
+    called.add(id)
+    found.push(...differences(told.schema, await response.clone().json(), id, met))
+    return response
+  }
+
+  const clientWith = (apiKey: string) =>
+    new Mailroom({ baseUrl: world.baseUrl, apiKey, maxRetries: 0, fetch: checkedFetch })
+
+  before(async () => {
+    const env = {
+      MAILROOM_ALLOW_PRIVATE_EGRESS: 'true',
+      MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT: String(STORED_BYTES_MAX),
+    }
+    world = await openDomainWorld(engine, { env })
+    receiver = await openReceiver()
+  })
+  after(async () => {
+    await world.close()
+    await receiver.close()
+  })
+
+  test('have the fields that the contract declares, and no other', async () => {
+    const client = clientWith(world.key)
+    await service(client)
+    const { inbox, message } = await mailOf(client)
+    await webhooksOf(client, inbox.id)
+    await sendersOf(client, inbox)
+    await domainOf(client)
+    await keysOf(client)
+    await fillStorage(inbox)
+    await until(async () => {
+      const { data } = await client.events.list({ limit: 100 }).page()
+      return data.some(({ storage }) => storage !== undefined)
+    })
+    await client.inboxes.wait(inbox.id, { after: message.id, timeout: 1 })
+    await client.stats.get()
+
+    assert.deepEqual([...new Set(found)], [])
+    const wanted = operationIds.filter((id) => bodiesOf(id).length > 0)
+    assert.deepEqual(
+      wanted.filter((id) => !called.has(id)),
+      [],
+    )
+    const missed = wanted.flatMap((id) => bodiesOf(id).flatMap((body) => objectsIn(body, id)))
+    assert.deepEqual(
+      [...new Set(missed.filter(([, one]) => !met.has(one)).map(([path]) => path))],
+      [],
+    )
+  })
+
+  async function service(client: Mailroom): Promise<void> {
+    await client.service.health()
+    await client.service.ready()
+    await client.account.get()
+    await client.account.me()
+    await client.account.update({ filterMode: 'none' })
+    const { accounts } = clientWith(OPERATOR_TOKEN).admin
+    const { account } = await accounts.create({ name: 'another', plan: 'free' })
+    await accounts.update(account.id, { name: 'renamed' })
+    await accounts.list().page()
+  }
+
+  async function mailOf(client: Mailroom) {
+    const pod = await client.pods.create({ clientId: 'tenant' })
+    await client.pods.update(pod.id, { name: 'Tenant' })
+    await client.pods.get(pod.id)
+    await client.pods.list().page()
+    const inbox = await client.inboxes.create({ podId: pod.id })
+    await client.inboxes.get(inbox.id)
+    const text = 'Your verification code is 482913. Confirm: https://sender.example/verify?t=1'
+    const data = Buffer.from('hi').toString('base64')
+    const { data: received } = await client.sandbox.receive({
+      from: 'Ann <ann@sender.example>',
+      to: inbox.address,
+      subject: 'Your code',
+      text,
+      attachments: [{ filename: 'a.txt', contentType: 'text/plain', data }],
+    })
+    const [message] = received
+    assert.ok(message !== undefined)
+    const signature =
+      'DKIM-Signature: v=1; a=rsa-sha256; d=sender.example; s=s; h=from; bh=eA==; b=eA=='
+    await world.send({
+      to: inbox.address,
+      raw: `${signature}\r\n${plainMail({ to: inbox.address, subject: 'Signed' })}`,
+    })
+    const to = 'bob@friend.example'
+    const sent = await client.inboxes.send(inbox.id, { to, subject: 'Hello', body: 'Hello.' })
+    await until(async () => (await client.messages.get(sent.messageId)).status === 'sent')
+    await client.messages.deliveries(sent.messageId).page()
+    const [captured] = (await client.sandbox.list().page()).data
+    assert.ok(captured !== undefined)
+    await client.sandbox.receiveRaw(bounceMail({ to: captured.reversePath, recipient: to }))
+    await client.inboxes.list().page()
+    await client.messages.list(inbox.id).page()
+    await client.messages.search({ q: 'code' }).page()
+    await client.inboxes.search(inbox.id, { q: 'code' }).page()
+    await client.threads.list(inbox.id).page()
+    await client.threads.get(message.threadId)
+    await client.threads.update(message.threadId, { is_read: true })
+    await client.threads.messages(message.threadId)
+    return { inbox, message }
+  }
+
+  async function webhooksOf(client: Mailroom, inboxId: string): Promise<void> {
+    const url = `${receiver.origin}/hook`
+    const webhook = await client.webhooks.create({ url })
+    await client.webhooks.list().page()
+    await client.webhooks.get(webhook.id)
+    await client.webhooks.rotateSecret(webhook.id)
+    const { delivery } = await client.webhooks.test(webhook.id)
+    await client.webhooks.deliveries(webhook.id).page()
+    await client.webhooks.retryDelivery(webhook.id, delivery.id)
+    await client.webhooks.update(webhook.id, { enabled: false })
+    await client.inboxes.update(inboxId, { webhookUrl: url })
+    await client.inboxes.rotateWebhookSecret(inboxId)
+    await client.inboxes.testWebhook(inboxId)
+  }
+
+  async function sendersOf(client: Mailroom, inbox: Inbox) {
+    const rule = await client.senderRules.create({ type: 'block', value: 'spam@spam.example' })
+    await client.senderRules.get(rule.id)
+    await client.senderRules.list().page()
+    await world.send({ from: rule.value, to: inbox.address, raw: plainMail({}) })
+    const [held] = (await client.quarantine.list().page()).data
+    assert.ok(held !== undefined)
+    await client.quarantine.get(held.id)
+    await client.quarantine.release(held.id)
+    await client.suppressions.create({ address: 'gone@friend.example' })
+    await client.suppressions.list().page()
+  }
+
+  /** Until mail is refused, which the account is told in an event. */
+  async function fillStorage({ address }: Inbox): Promise<void> {
+    const raw = plainMail({ to: address, body: `${'x'.repeat(70)}\r\n`.repeat(1_000) })
+    for (let sent = 0; sent < STORED_BYTES_MAX; sent += raw.length)
+      await world.send({ to: address, raw })
+    assert.equal((await world.send({ to: address, raw })).code, 552)
+  }
+
+  async function domainOf(client: Mailroom): Promise<void> {
+    const domain = await client.domains.create({ domain: 'ours.example' })
+    publish(world.dns, domain)
+    const verified = await client.domains.verify(domain.id)
+    assert.equal(verified.status, 'verified')
+    await client.domains.get(domain.id)
+    await client.domains.update(domain.id, { podId: null })
+    await client.domains.list().page()
+  }
+
+  async function keysOf(client: Mailroom): Promise<void> {
+    await client.apiKeys.create({ name: 'second' })
+    await client.apiKeys.list().page()
+    const { requestId, userCode } = await client.pairing.start({ clientName: 'a laptop' })
+    await client.pairing.pollByUrl({ requestId })
+    await client.pairing.poll({ requestId })
+    await client.pairing.get(userCode)
+    await client.pairing.approve(userCode)
+    await client.pairing.poll({ requestId })
+    const signedIn = await checkedFetch(`${world.baseUrl}/auth/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ apiKey: world.key }),
+    })
+    const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
+    await checkedFetch(`${world.baseUrl}/auth/session`, { headers: { cookie } })
+  }
+})

@@ -1,0 +1,85 @@
+// The connections and the message memory of all servers on one port, counted in memory that their threads share.
+
+import { randomInt } from 'node:crypto'
+
+/**
+ * Addresses are counted in this many slots, by a hash that differs from start to start. Two addresses in one slot
+ * share its limits: with a thousand connections, one address in sixteen has a neighbour, which rarely has many.
+ */
+const ADDRESS_SLOTS = 16_384
+/** The seed of the hash stands before the rows. */
+const HEAD = 1
+/** Totals of a server: its connections and the octets that it holds. */
+const TOTALS = 2
+const ROW = TOTALS + 2 * ADDRESS_SLOTS
+
+/** Memory for the counts of so many servers. */
+export function makePortCounts(servers: number): SharedArrayBuffer {
+  const buffer = new SharedArrayBuffer((HEAD + servers * ROW) * Int32Array.BYTES_PER_ELEMENT)
+  new Int32Array(buffer)[0] = randomInt(2 ** 31)
+  return buffer
+}
+
+/**
+ * What one server counts. Each server writes only its row; a limit looks at the sum of all rows, so two threads
+ * that count at the same moment may pass it by one.
+ */
+export class PortCounts {
+  readonly #cells: Int32Array
+  readonly #row: number
+
+  constructor(buffer: SharedArrayBuffer, server: number) {
+    this.#cells = new Int32Array(buffer)
+    this.#row = HEAD + server * ROW
+  }
+
+  get connections(): number {
+    return this.#sum(0)
+  }
+
+  connectionsOf(address: string): number {
+    return this.#sum(this.#slot(address))
+  }
+
+  get heldBytes(): number {
+    return this.#sum(1)
+  }
+
+  heldBytesOf(address: string): number {
+    return this.#sum(this.#slot(address) + ADDRESS_SLOTS)
+  }
+
+  countConnection(address: string, by: 1 | -1): void {
+    this.#add(0, by)
+    this.#add(this.#slot(address), by)
+  }
+
+  hold(address: string, growthBytes: number): void {
+    this.#add(1, growthBytes)
+    this.#add(this.#slot(address) + ADDRESS_SLOTS, growthBytes)
+  }
+
+  /** For a server that has ended without closing its connections. */
+  clear(): void {
+    this.#cells.fill(0, this.#row, this.#row + ROW)
+  }
+
+  #sum(cell: number): number {
+    let sum = 0
+    for (let at = HEAD + cell; at < this.#cells.length; at += ROW) sum += this.#cells[at] ?? 0
+    return sum
+  }
+
+  #add(cell: number, by: number): void {
+    Atomics.add(this.#cells, this.#row + cell, by)
+  }
+
+  /** FNV-1a. */
+  #slot(address: string): number {
+    let hash = this.#cells[0] ?? 0
+    for (let at = 0; at < address.length; at += 1) {
+      hash = Math.imul(hash ^ address.charCodeAt(at), 0x01000193)
+    }
+    return TOTALS + ((hash ^ (hash >>> 15)) & (ADDRESS_SLOTS - 1))
+  }
+}
