@@ -99,7 +99,7 @@ async function drain(t: TestContext, databaseUrl?: string): Promise<void> {
   hanging.answer = {}
   late.answer = {}
   await service.start()
-  const ids = await listEvents(service)
+  const ids = (await service.listEvents()).map(({ event_id }) => event_id)
   assert.equal(ids.length, 2 + TRANSACTIONS)
   for (const receiver of [late, hanging]) {
     const wanted = ENDPOINTS * ids.length
@@ -191,12 +191,6 @@ async function statesOf(service: Service): Promise<Record<string, number>> {
     states[state] = (states[state] ?? 0) + Number(count)
   }
   return states
-}
-
-async function listEvents({ client }: Service): Promise<string[]> {
-  const ids: string[] = []
-  for await (const event of client.events.list()) ids.push(event.event_id)
-  return ids
 }
 
 /** A reader that saw `seen`, and what came until its socket was closed, is told the rest. */

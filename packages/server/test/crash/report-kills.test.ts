@@ -52,7 +52,7 @@ async function killAgainAndAgain({ t, kills, random, start }: KillTest): Promise
   await Promise.all(clients)
 
   const kinds = new Map<string, number>()
-  for await (const { event, recipient = '' } of client.events.list({ limit: 100 })) {
+  for (const { event, recipient = '' } of await service.listEvents()) {
     const key = event === 'message.bounced' ? `${event} ${recipient}` : event
     kinds.set(key, (kinds.get(key) ?? 0) + 1)
   }

@@ -10,12 +10,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Mailroom } from '@mailroom/sdk'
+import { type Event, Mailroom } from '@mailroom/sdk'
 import { readSettings } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
 import { findFreePorts } from '#test/peers/free-port.ts'
 import { openSender, type Sender } from '#test/peers/sender.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { type CommandEnd, sharedCommands } from '#test/scenarios/command-host.ts'
 import { guard, type LiftGuard } from './guard.ts'
 
@@ -29,6 +30,7 @@ const READY_MS_MAX = 30_000
 /** A request costs a millisecond of processor time, and a start takes many hundreds. */
 const READY_POLL_MS = 25
 const LOG_LENGTH_MAX = 200_000
+const UNREADABLE_POLL_MS = 5
 export const INTERNAL_ERRORS = /"status":500|because of an internal error|"level":50/
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null; durationMs: number }
@@ -224,6 +226,21 @@ export class Service {
   /** A connected SMTP client. */
   sender(): Promise<Sender> {
     return openSender(this.smtpPort)
+  }
+
+  /**
+   * All events that are committed now. PostgreSQL shows an event once every older transaction of the server has ended,
+   * those of other tests too.
+   */
+  async listEvents(): Promise<Event[]> {
+    if (this.#options.databaseUrl !== undefined) {
+      const unreadable = `select 1 from events
+        where transaction_id >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint limit 1`
+      while ((await runSql(this, unreadable)).length > 0) await sleep(UNREADABLE_POLL_MS)
+    }
+    const events: Event[] = []
+    for await (const event of this.client.events.list({ limit: 100 })) events.push(event)
+    return events
   }
 
   /** Runs a command that ends by itself beside the service, on the same settings. */

@@ -244,7 +244,7 @@ type LogEntry = { id: string; inboxId: string; messageId: string; sha256: string
 async function readLog(service: Service, inboxes: readonly Inbox[]): Promise<TestLog> {
   const { client } = service
   const events: LogEntry[] = []
-  for await (const event of client.events.list({ limit: 100 })) {
+  for (const event of await service.listEvents()) {
     const { event_id: id, inbox_id: inboxId, message } = event
     events.push({ id, inboxId: inboxId ?? '', messageId: message?.id ?? '', sha256: digest(event) })
   }
