@@ -37,7 +37,7 @@ COPY --from=build /app /app
 # What is compiled now need not be at each start. Compiled by the user that runs it, who owns nothing of
 # it afterwards.
 RUN install -d -o 10001 -g 10001 node_modules/.cache/mailroom \
- && setpriv --reuid=10001 --regid=10001 --clear-groups node --max-semi-space-size=4 packages/server/src/main.mjs warm-up \
+ && setpriv --reuid=10001 --regid=10001 --clear-groups node --max-semi-space-size=4 --no-parallel-scavenge packages/server/src/main.mjs warm-up \
  && chown -R 0:0 node_modules/.cache
 ENV MAILROOM_DATA_DIR=/var/lib/mailroom \
     MAILROOM_HTTP_HOST=0.0.0.0 \
@@ -49,7 +49,7 @@ USER 10001:10001
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 \
   CMD ["node", "packages/server/src/main.mjs", "health"]
-ENTRYPOINT ["node", "--max-semi-space-size=4", "packages/server/src/main.mjs"]
+ENTRYPOINT ["node", "--max-semi-space-size=4", "--no-parallel-scavenge", "packages/server/src/main.mjs"]
 CMD ["serve"]
 
 FROM run AS backup

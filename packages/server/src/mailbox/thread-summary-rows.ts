@@ -241,10 +241,18 @@ function readParticipant(field: string): Participant {
 }
 
 function onOneLine(text: string, lengthMax: number): string {
-  const source = text.slice(0, SNIPPET_SOURCE_LENGTH).replace(/[\ud800-\udbff]$/, '')
-  const seen = stripInvisible(source, new RemovalTally()).toWellFormed()
-  const line = seen.replace(/\s+/g, ' ').trim()
+  const beginning = 4 * lengthMax
+  let line = joinLines(text.slice(0, beginning))
+  // A code point has at most two units, and what is visible depends on the few characters that follow.
+  const isEnough = text.length <= beginning || line.length >= 3 * lengthMax
+  if (!isEnough) line = joinLines(text.slice(0, SNIPPET_SOURCE_LENGTH))
   if (line.length <= lengthMax) return line
   const points = Array.from(line.slice(0, 2 * lengthMax))
   return points.slice(0, lengthMax).join('').trimEnd()
+}
+
+function joinLines(text: string): string {
+  const whole = text.replace(/[\ud800-\udbff]$/, '')
+  const seen = stripInvisible(whole, new RemovalTally()).toWellFormed()
+  return seen.replace(/\s+/g, ' ').trim()
 }

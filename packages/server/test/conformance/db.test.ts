@@ -49,6 +49,11 @@ onBothEngines('the database port', (engine) => {
     assert.equal(row.id, pod.id)
   })
 
+  test('SQLite gets a limit in the text of a statement, because it plans each run of a bound one', () => {
+    const { parameters } = db.read.selectFrom('pods').select('id').limit(3).compile()
+    assert.deepEqual(parameters, engine === 'sqlite' ? [] : [3])
+  })
+
   test('a transaction that fails leaves none of its earlier writes', async () => {
     const inboxId = await addInbox(db, owner)
     const input = arriving(owner, [inboxId])

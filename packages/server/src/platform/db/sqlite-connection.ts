@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { Kysely, SqliteDialect } from 'kysely'
+import { Kysely, type LimitNode, SqliteDialect, SqliteQueryCompiler, ValueNode } from 'kysely'
 import { SECOND_MS } from '#platform/units.ts'
 import type { RunSql } from './db.ts'
 import { asStorageError } from './storage-error.ts'
@@ -95,7 +95,7 @@ export function queriesOn<Schema>(connection: SqliteConnection): {
   }
   const database = { prepare, close: () => connection.close() }
   return {
-    query: new Kysely<Schema>({ dialect: new SqliteDialect({ database }) }),
+    query: new Kysely<Schema>({ dialect: new Dialect({ database }) }),
     runSql(sql, parameters) {
       const statement = prepare(sql)
       if (statement.reader) return statement.all(parameters)
@@ -106,6 +106,21 @@ export function queriesOn<Schema>(connection: SqliteConnection): {
 }
 
 const PREPARED_MAX = 500
+
+class Dialect extends SqliteDialect {
+  override createQueryCompiler() {
+    return new Compiler()
+  }
+}
+
+class Compiler extends SqliteQueryCompiler {
+  /** In the text: SQLite plans a statement with a bound limit anew each time it runs. */
+  protected override visitLimit(node: LimitNode): void {
+    const { limit } = node
+    if (ValueNode.is(limit) && typeof limit.value === 'number') this.append(`limit ${limit.value}`)
+    else super.visitLimit(node)
+  }
+}
 
 function adapt(statement: StatementSync) {
   const values = (parameters: readonly unknown[]) => parameters as SQLInputValue[]
