@@ -46,7 +46,8 @@ async function killAgainAndAgain(
   const intake = new Intake({ service, targets, clients: CLIENTS, random, largeShare })
   t.after(() => intake.abandon())
 
-  for (let kill = 0; kill < kills; kill++) {
+  // All kills may strike while nothing is on its way.
+  for (let kill = 0; kill < kills || intake.unanswered === 0; kill++) {
     await intake.untilAcknowledged(Math.floor(random() * MESSAGES_MAX), LIFE_MS_MAX)
     await killAndRestart({ service, random, momentMs: MOMENT_MS_MAX, strikesStarts: true })
   }
@@ -70,5 +71,4 @@ async function killAgainAndAgain(
   t.diagnostic(`${acknowledged} acknowledged, ${intake.unanswered} unanswered`)
   await assertNothingLost(service, intake.acknowledged)
   assert.ok(acknowledged > kills, 'mail came in between the kills')
-  assert.ok(intake.unanswered > 0, 'kills struck while mail was on its way')
 }

@@ -59,11 +59,12 @@ export type KillOptions = {
   momentMs: number
   /** Now and then another kill strikes during the start. */
   strikesStarts?: boolean
+  /** Called at each kill. */
   beforeKill?: () => void
 }
 
 /** Moments of `performance.now()`. */
-export type Killed = { killedAtMs: [number, ...number[]]; startedAtMs: number }
+export type Killed = { killedAtMs: number[]; startedAtMs: number }
 
 /** `kill -9` at a random moment, and a start; the service is ready afterwards. */
 export async function killAndRestart(options: KillOptions): Promise<Killed> {
@@ -71,10 +72,11 @@ export async function killAndRestart(options: KillOptions): Promise<Killed> {
   await sleep(random() * momentMs)
   beforeKill?.()
   await service.kill()
-  const killedAtMs: Killed['killedAtMs'] = [performance.now()]
+  const killedAtMs = [performance.now()]
   if (strikesStarts && random() < EARLY_SHARE) {
     await service.start({ waits: false })
     await sleep(random() * EARLY_MS_MAX)
+    beforeKill?.()
     await service.kill()
     killedAtMs.push(performance.now())
   }

@@ -1,7 +1,6 @@
 // Clients send under idempotency keys while the service is killed again and again, and repeat each unanswered send.
 // Each key is one message, however often a client repeats it, and each message is delivered.
 
-import assert from 'node:assert/strict'
 import { suite } from 'node:test'
 import { sizeOf } from '#test/size-of.ts'
 import { type KillTest, killAndRestart, killTest } from './kills.ts'
@@ -29,11 +28,13 @@ async function sendThroughKills({ t, kills, random, start }: KillTest): Promise<
   const inboxes = await makeInboxes(service, 3)
   const sending = new Sending({ services: [service], sink, random, inboxes, clients: CLIENTS })
   t.after(() => sending.abandon())
-  for (let kill = 0; kill < kills; kill++) {
+  // All kills may strike while nothing is on its way.
+  for (let kill = 0; kill < kills || sending.unanswered === 0; kill++) {
     const wanted = sending.promised.length + random() * SENDS_MAX
     await sink.until(() => sending.promised.length >= wanted, LIFE_MS_MAX).catch(() => {})
     await killAndRestart({ service, random, momentMs: MOMENT_MS_MAX })
   }
+  await sink.until(() => sending.replayed > 0, SETTLED_MS_MAX)
   await sending.stop()
 
   const { promised, unanswered, replayed, putOff } = sending
@@ -43,6 +44,4 @@ async function sendThroughKills({ t, kills, random, start }: KillTest): Promise<
   t.diagnostic(
     `${promised.length} acknowledged, ${unanswered} unanswered, ${putOff} put off, ${replayed} repeated, ${repeats.length} copies too many`,
   )
-  assert.ok(unanswered > 0, 'kills struck while sends were on their way')
-  assert.ok(replayed > 0)
 }
