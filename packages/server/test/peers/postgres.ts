@@ -132,6 +132,8 @@ async function startServer(
       `port=${port}`,
       'listen_addresses=127.0.0.1',
       'unix_socket_directories=',
+      // The default of a hundred is fewer than six files at once may open: a service alone may open eleven.
+      'max_connections=500',
       // The default of a minute, over more than a hundred databases, would start two workers each second.
       'autovacuum_naptime=10min',
     ]
