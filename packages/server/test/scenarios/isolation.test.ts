@@ -95,6 +95,7 @@ onEachEngine('isolation', (engine) => {
   }
 
   test('every object that is not the account’s own is 404 with one body, and does not change', async () => {
+    await untilReadable(world)
     const before = [await readAll(ann, anns), await readAll(bob, bobs)]
     const bodies = new Map<string, string[]>()
     for (const { id, kind } of pathOperations()) {
