@@ -59,7 +59,7 @@ suite('the console of a busy account', () => {
 
   test('a search covers all inboxes', async () => {
     const { page } = world
-    await world.untilFound(desk.address, 'zqbusy')
+    await world.untilFound(desk.address, 'zqbusy', MESSAGES)
     await world.open('/console/search?q=zqbusy')
     await page.getByText(`${MESSAGES} results`).waitFor()
     await page.locator('.hits li').filter({ hasText: desk.address }).first().waitFor()

@@ -23,8 +23,8 @@ export type ConsoleWorld = {
   signIn(path?: string): Promise<void>
   /** Delivers one message by SMTP, from a stranger unless given otherwise. */
   deliver(to: string, raw: string, from?: string): Promise<void>
-  /** Waits until the search index, which follows receiving, has the words. */
-  untilFound(address: string, words: string): Promise<void>
+  /** Waits until the search index, which follows receiving, has the words in so many messages, one unless given. */
+  untilFound(address: string, words: string, count?: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -76,11 +76,11 @@ export async function openConsoleWorld(options: WorldOptions = {}): Promise<Cons
         await sender.quit()
       }
     },
-    async untilFound(address, words) {
+    async untilFound(address, words, count = 1) {
       const inbox = (await client.inboxes.list().page()).data.find((one) => one.address === address)
       assert.ok(inbox !== undefined)
       const endMs = performance.now() + WAIT_MS_MAX
-      while ((await client.inboxes.search(inbox.id, { q: words }).page()).total === 0) {
+      while ((await client.inboxes.search(inbox.id, { q: words }).page()).total < count) {
         assert.ok(performance.now() < endMs, `${words} was not found in time`)
         await sleep(100)
       }

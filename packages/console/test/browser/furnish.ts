@@ -117,8 +117,9 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
     body: JSON.stringify({ clientName: 'mailroom on ada-laptop' }),
   })
   const { userCode = '' } = (await start.json()) as { userCode?: string }
-  // The search index and the statistics follow receiving.
-  await sleep(2_000)
+  await world.untilFound(desk.address, 'invoice')
+  // The statistics, too, follow receiving.
+  while ((await client.stats.get()).totals.received <= people.length) await sleep(100)
   const thread = (id: string) => `/console/inboxes/${desk.id}/threads/${id}`
   const click = (name: string) => async (page: Page) => {
     await page.getByRole('button', { name, exact: true }).first().click()
