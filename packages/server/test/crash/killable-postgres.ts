@@ -19,6 +19,8 @@ export type KillablePostgres = {
 }
 
 const POLL_MS = 25
+/** Catches hanging: a server that is gone refuses at once. */
+const CONNECT_MS_MAX = 20_000
 
 /** Starts a cluster of its own. */
 export async function startKillablePostgres(): Promise<KillablePostgres> {
@@ -82,7 +84,7 @@ function killNow(pid: number): void {
 }
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS_MAX })
   client.on('error', () => {})
   await client.connect()
   try {
