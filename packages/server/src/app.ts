@@ -6,6 +6,7 @@ import { openConsole } from '#api/api.ts'
 import { intakeThreadsOf, publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { dnsStartLog, listServiceRecords } from '#domains/domains.ts'
+import { IntakeThreads } from '#inbound/inbound.ts'
 import { findObstacle, type Life, watchQueues } from '#operating/operating.ts'
 import { type Chance, systemChance } from '#platform/chance.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
@@ -94,8 +95,14 @@ async function start(settings: Settings, seams: Seams, opened: AsyncDisposableSt
     : null
   opened.defer(async () => (await tls?.catch(() => null))?.close())
   tls?.catch(() => {})
+  // The clock and the randomness of a test do not reach other threads.
+  const mayThread = clock === systemClock && chance === systemChance
+  const intake = mayThread ? startIntake(settings, log) : null
+  opened.defer(() => intake?.end())
   const store = await openOwnStore(settings, { log, metrics })
   opened.defer(() => store.close())
+  // After the drain the threads close their parts while this one closes its own.
+  opened.defer(() => intake?.end())
   const servers: Servers = { smtp: null, http: null, service: null }
   // Closed late: its port answers for health until the service has ended.
   opened.defer(() => servers.service?.close())
@@ -115,10 +122,7 @@ async function start(settings: Settings, seams: Seams, opened: AsyncDisposableSt
   let firstAccount: NewAccount | null
   try {
     await openServers(parts, servers, {
-      ...{ settings, metrics, console, tls, instance: store.instance },
-      // The clock and the randomness of a test do not reach other threads.
-      intakeThreads:
-        clock === systemClock && chance === systemChance ? intakeThreadsOf(settings) : 0,
+      ...{ settings, metrics, console, tls, intake, instance: store.instance },
       started: started.promise,
       findObstacle: findOwnObstacle,
     })
@@ -182,6 +186,14 @@ function running({
       return closing
     },
   }
+}
+
+/** They load their modules while the database opens. */
+function startIntake(settings: Settings, log: Log): IntakeThreads | null {
+  const threads = settings.roles.has('smtp') ? intakeThreadsOf(settings) : 0
+  if (threads === 0) return null
+  const entry = new URL(import.meta.resolve('#intake-thread-entry.ts'))
+  return new IntakeThreads({ entry, threads, log })
 }
 
 function openOwnStore(settings: Settings, { log, metrics }: { log: Log; metrics: Metrics }) {

@@ -1,11 +1,13 @@
 // A thread that receives mail starts here.
 
+import type { SecureContext } from 'node:tls'
 import { parentPort, workerData } from 'node:worker_threads'
 import { PortCounts } from '@mailroom/smtp/server/port-counts.ts'
 import { openSmtpServer } from '@mailroom/smtp/server/server.ts'
 import {
   type FromIntakeThread,
   type IntakeThreadData,
+  type IntakeThreadIndex,
   makeReceiver,
   outcomeCounter,
   type ToIntakeThread,
@@ -18,12 +20,12 @@ import { openAll } from '#platform/open-all.ts'
 import { type MetricCall, recordMetrics, silentMetrics } from '#platform/telemetry/metrics.ts'
 import { makeServerTls } from '#platform/tls/server-tls.ts'
 import { openKeys } from '#secrets/secrets.ts'
-import { openReceivingParts } from '#wiring/parts.ts'
+import { openReceivingParts } from '#wiring/receiving-parts.ts'
 import { openThreadStore } from '#wiring/store.ts'
 
 if (parentPort === null) throw new Error('This module is started as a worker thread.')
 const port = parentPort
-const data = workerData as IntakeThreadData
+const index: IntakeThreadIndex = workerData
 /** How often metrics are passed on; a scrape has them passed on at once. */
 const FIGURES_MS = 250
 
@@ -66,16 +68,19 @@ function openSignals(): Signals {
   }
 }
 
-const { settings, instance, threads } = data
+const given = Promise.withResolvers<IntakeThreadData>()
 const started = Promise.withResolvers<void>()
 const store = Promise.withResolvers<Awaited<ReturnType<typeof openThreadStore>>>()
-let tls = makeServerTls(data.certificate)
+let tls: SecureContext | null = null
 let calls: MetricCall[] = []
-const metrics = data.isMetered ? recordMetrics((call) => void calls.push(call)) : silentMetrics
 
 // Before anything is opened: the main thread does not wait until it sends.
 port.on('message', (message: ToIntakeThread) => {
   switch (message.kind) {
+    case 'open':
+      tls = makeServerTls(message.data.certificate)
+      given.resolve(message.data)
+      break
     case 'writer':
       void store.promise.then(({ connect }) => connect?.(message.port))
       break
@@ -97,6 +102,8 @@ port.on('message', (message: ToIntakeThread) => {
 })
 
 const running = openAll(async (opened) => {
+  const { settings, instance, threads, counts, isMetered } = await given.promise
+  const metrics = isMetered ? recordMetrics((call) => void calls.push(call)) : silentMetrics
   const opening = openThreadStore({
     ...{ settings, instance, threads, signals: openSignals() },
     observer: { committed: (size, durationMs) => metrics.observeCommit({ size, durationMs }) },
@@ -118,22 +125,22 @@ const running = openAll(async (opened) => {
     port: settings.smtpPort,
     reusePort: settings.reusePort,
     hostname: settings.smtpHostname,
-    tls: () => tls,
-    counts: new PortCounts(data.counts, data.index),
+    tls: () => tls as SecureContext,
+    counts: new PortCounts(counts, index),
     receiver: makeReceiver(deps, { started: started.promise, metrics }),
     clock: systemClock,
     log,
     onOutcome: outcomeCounter(metrics),
   })
+  if (isMetered) {
+    const timer = setInterval(() => postFigures({ parts }, null), FIGURES_MS)
+    opened.defer(() => clearInterval(timer))
+  }
+  post({ kind: 'listening', address: server.address })
   return { server, parts, opened }
 })
 type Running = Awaited<typeof running>
-
-const { server } = await running
-const timer = data.isMetered
-  ? setInterval(async () => postFigures(await running, null), FIGURES_MS)
-  : null
-post({ kind: 'listening', address: server.address })
+await running
 
 /** `answers` is the number of the report that asks for them. */
 function postFigures({ parts }: Pick<Running, 'parts'>, answers: number | null): void {
@@ -150,8 +157,8 @@ function postFigures({ parts }: Pick<Running, 'parts'>, answers: number | null):
 
 async function close({ server, parts, opened }: Running, drainMs: number): Promise<void> {
   await server.close({ drainMs })
-  await opened.disposeAsync()
-  if (timer !== null) clearInterval(timer)
   postFigures({ parts }, null)
+  post({ kind: 'drained' })
+  await opened.disposeAsync()
   port.close()
 }

@@ -4,8 +4,9 @@ export { type CountedReport, findAtReturnPath } from './find-reported.ts'
 export {
   type FromIntakeThread,
   type IntakeThreadData,
+  type IntakeThreadIndex,
+  IntakeThreads,
   type MailListener,
-  openIntakeThreads,
   type ToIntakeThread,
 } from './intake-threads.ts'
 export { quarantineHandlers } from './quarantine.ts'

@@ -16,9 +16,9 @@ import { checkDueDomains, domainHandlers, rotateDueKeys } from '#domains/domains
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import {
+  type IntakeThreads,
   type MailListener,
   makeReceiver,
-  openIntakeThreads,
   outcomeCounter,
   quarantineHandlers,
   senderRuleHandlers,
@@ -79,8 +79,8 @@ type ServerOptions = {
   settings: Settings
   metrics: Metrics
   console: ConsolePort
-  /** Threads that receive mail; 0: this one does. */
-  intakeThreads: number
+  /** Threads that receive mail; null: this one does. */
+  intake: IntakeThreads | null
   instance: string
   /** Null without the role smtp. */
   tls: Promise<ServerTls> | null
@@ -126,17 +126,17 @@ async function openOperatorPort(
   })
 }
 
-function openSmtp(parts: Parts, options: ServerOptions, tls: ServerTls): Promise<MailListener> {
+async function openSmtp(
+  parts: Parts,
+  options: ServerOptions,
+  tls: ServerTls,
+): Promise<MailListener> {
   const { base, service, reading, receiving, limits } = parts
-  const { settings, metrics, started, intakeThreads, instance } = options
-  if (intakeThreads > 0) {
-    return openIntakeThreads({
-      ...{ settings, instance, tls, started, metrics, threads: intakeThreads },
-      entry: new URL(import.meta.resolve('#intake-thread-entry.ts')),
-      db: base.db,
-      log: base.log,
-      onEvents: base.wakeEvents,
-    })
+  const { settings, metrics, started, intake, instance } = options
+  if (intake !== null) {
+    const { db, wakeEvents: onEvents } = base
+    await intake.open({ settings, instance, tls, started, metrics, db, onEvents })
+    return intake
   }
   const deps = { ...base, ...service, ...reading, ...receiving, ...limits }
   return openSmtpServer({

@@ -24,7 +24,7 @@ import {
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
-import { openPressure } from '#wiring/parts.ts'
+import { openPressure } from '#wiring/receiving-parts.ts'
 
 const ROWS = 400
 /** More than are counted one by one in a quick run, and many more in a long one. */

@@ -1,11 +1,13 @@
-// A thread that receives mail, and that ends at once when a test names its index on the channel.
+// A thread that receives mail, and that ends or hangs when a test names its index on the channel.
 
 import { workerData } from 'node:worker_threads'
-import type { IntakeThreadData } from '#inbound/inbound.ts'
 import '#intake-thread-entry.ts'
 
-const channel = new BroadcastChannel('mailroom test: end this intake thread')
+const channel = new BroadcastChannel('mailroom test: intake threads')
 channel.unref()
 channel.onmessage = ({ data }) => {
-  if (data === (workerData as IntakeThreadData).index) process.exit(1)
+  const { index, trouble } = data as { index: number; trouble: 'end' | 'hang' }
+  if (index !== workerData) return
+  if (trouble === 'end') process.exit(1)
+  for (;;);
 }

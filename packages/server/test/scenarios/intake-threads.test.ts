@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect as startTls } from 'node:tls'
-import { openIntakeThreads } from '#inbound/inbound.ts'
+import { IntakeThreads } from '#inbound/inbound.ts'
 import { systemClock } from '#platform/clock.ts'
 import { type Log, silentLog } from '#platform/log.ts'
 import { openMetrics } from '#platform/telemetry/metrics.ts'
@@ -15,7 +15,7 @@ import { until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
 
 const THREADS = 2
-const ENDING = 'mailroom test: end this intake thread'
+const TROUBLE = 'mailroom test: intake threads'
 const ENTRY = new URL(import.meta.resolve('#test/peers/ending-intake.ts'))
 /** So many connections that no thread is left out: the kernel spreads them by their ports. */
 const MANY = 30
@@ -56,7 +56,7 @@ onEachEngine('threads that receive mail', (engine) => {
   test('one that ends costs its connections and nothing else, and another takes its place', async () => {
     const inbox = await world.inbox()
     const senders = await intake.connect(MANY)
-    intake.end(0)
+    intake.trouble(0, 'end')
     await until(async () => senders.some(({ socket }) => socket.closed))
     await until(async () => intake.lines.some((line) => line.includes('another is started')))
     const left = senders.filter(({ socket }) => !socket.closed)
@@ -136,7 +136,10 @@ onEachEngine('threads that receive mail', (engine) => {
   })
 })
 
-async function openIntake(world: World, { port = 0, threads: count = THREADS } = {}) {
+type IntakeChanges = { port?: number; threads?: number; silenceMsMax?: number }
+
+async function openIntake(world: World, changes: IntakeChanges = {}) {
+  const { port = 0, threads: count = THREADS, silenceMsMax } = changes
   const lines: string[] = []
   const keep = (_: unknown, text: string) => void lines.push(text)
   const log: Log = { ...silentLog, warn: keep, error: keep }
@@ -147,18 +150,16 @@ async function openIntake(world: World, { port = 0, threads: count = THREADS } =
   const settings = { ...world.settings, smtpPort: port, tlsFiles: files }
   const tls = await openServerTls(settings, { now: systemClock.now, log })
   const metrics = await openMetrics({ includesProcess: false })
-  const { deps } = world.app
-  const threads = await openIntakeThreads({
-    ...{ entry: ENTRY, settings, threads: count, tls, log, metrics, db: deps.db },
-    instance: 'test',
-    started: Promise.resolve(),
-    onEvents: deps.wakeEvents,
-  })
-  const channel = new BroadcastChannel(ENDING)
+  const { db, wakeEvents: onEvents } = world.app.deps
+  const watch = silenceMsMax === undefined ? {} : { silenceMsMax }
+  const threads = new IntakeThreads({ entry: ENTRY, threads: count, log, ...watch })
+  const started = Promise.resolve()
+  await threads.open({ settings, instance: 'test', tls, metrics, db, started, onEvents })
+  const channel = new BroadcastChannel(TROUBLE)
   return {
     threads,
     ...{ tls, files, metrics, lines },
-    end: (index: number) => channel.postMessage(index),
+    trouble: (index: number, trouble: 'end' | 'hang') => channel.postMessage({ index, trouble }),
     listening: () => threads.loads().length,
     connect: (count: number) =>
       Promise.all(Array.from({ length: count }, () => openSender(threads.address.port))),
@@ -166,6 +167,7 @@ async function openIntake(world: World, { port = 0, threads: count = THREADS } =
       channel.close()
       tls.close()
       await threads.close({ drainMs: 5_000 })
+      await threads.end()
     },
   }
 }
