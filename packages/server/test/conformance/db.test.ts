@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -8,7 +9,7 @@ import { endSession } from '#accounts/account-rows.ts'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { transaction } from '#platform/db/db.ts'
-import { runSqliteWriter } from '#platform/db/sqlite-writer.ts'
+import { COMMIT_GROUP_MAX, type GroupReport, runSqliteWriter } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
@@ -252,4 +253,44 @@ test('an unregistered transaction fails, and the port keeps working', async (t) 
   const unknown = transaction({ name: 'unknown', accountOf: () => null, run })
   await assert.rejects(db.write(unknown, {}), /No transaction is named unknown/)
   await db.write(endSession, { id: 'a session', expiresAtMs: 1 })
+})
+
+test('a write of the main thread is in the next commit, however many of another thread wait', async (t) => {
+  const { port1: own, port2: main } = new MessageChannel()
+  const { port1: connect, port2: other } = new MessageChannel()
+  const ran: string[] = []
+  const run = async (_tx: Tx, input: string) => {
+    // It comes while the first commit is made.
+    if (ran.length === 0) main.postMessage([{ id: 1, name: 'note', input: 'main' }])
+    ran.push(input)
+  }
+  const note = transaction({ name: 'note', accountOf: () => null, run })
+  const ready = once(main, 'message')
+  runSqliteWriter({ path: ':memory:', reservePath: null, port: own, transactions: [note] })
+  t.after(() => main.postMessage('close'))
+  await ready
+  main.postMessage({ connect }, [connect])
+  const asked = Array.from({ length: 4 * COMMIT_GROUP_MAX }, (_, id) => `other ${id}`)
+  const answered = once(main, 'message')
+  const answeredOthers: number[] = []
+  const others = new Promise<void>((resolve) => {
+    other.on('message', ({ answers }: GroupReport) => {
+      answeredOthers.push(...answers.map(({ id }) => id))
+      if (answeredOthers.length === asked.length) resolve()
+    })
+  })
+  other.postMessage(asked.map((input, id) => ({ id, name: 'note', input })))
+  const [{ answers }] = (await answered) as [GroupReport]
+  assert.deepEqual(answers, [{ id: 1, value: undefined }])
+  await others
+  const before = ran.indexOf('main')
+  assert.ok(before >= COMMIT_GROUP_MAX && before < 2 * COMMIT_GROUP_MAX, `${before} before it`)
+  assert.deepEqual(
+    ran.filter((input) => input !== 'main'),
+    asked,
+  )
+  assert.deepEqual(
+    answeredOthers,
+    asked.map((_, id) => id),
+  )
 })

@@ -1,5 +1,5 @@
-// The writer thread of the embedded database: the only writing connection. It runs transactions by name in
-// order of arrival, and commits all that were waiting together.
+// The writer thread of the embedded database: the only writing connection. It runs transactions by name, those of one
+// thread in order of arrival, and commits all that were waiting together.
 
 import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -64,8 +64,7 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const tx: Tx<Schema> = { engine: 'sqlite', ...queriesOn<Schema>(connection) }
   const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
   const writer: Writer<Schema> = { transactions, connection, tx, reserve, nextRestoreMs: 0 }
-  const queue: WriteRequest[] = []
-  const ports = new Ports(options.port, queue)
+  const ports = new Ports(options.port)
   let isRunning = false
   let isClosing = false
   /** Deleted data may still be in the log. */
@@ -80,8 +79,7 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const drain = async () => {
     if (isRunning) return
     isRunning = true
-    while (queue.length > 0) {
-      const group = queue.splice(0, COMMIT_GROUP_MAX)
+    for (let group = ports.takeGroup(); group.length > 0; group = ports.takeGroup()) {
       const startMs = systemClock.monotonic()
       const answers = await commitGroup(writer, group)
       const durationMs = systemClock.monotonic() - startMs
@@ -116,39 +114,55 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   options.port.postMessage('ready')
 }
 
-/** The threads that write: requests of others than the main thread get ids of their own, below 0, in the queue. */
+/** The threads that write. Each has a queue of its own, so that none waits behind the burst of another. */
 class Ports {
   readonly #main: MessagePort
-  readonly #queue: WriteRequest[]
-  readonly #ports = new Set<MessagePort>()
-  /** Where the queued requests of other threads came from, with the ids that they had there. */
+  readonly #queues = new Map<MessagePort, WriteRequest[]>()
+  /** Where the requests of a group came from, with their ids there. Those of the main thread keep theirs. */
   readonly #origins = new Map<number, { port: MessagePort; id: number }>()
   #lastId = 0
 
-  constructor(main: MessagePort, queue: WriteRequest[]) {
+  constructor(main: MessagePort) {
     this.#main = main
-    this.#queue = queue
   }
 
   add(port: MessagePort): void {
-    this.#ports.add(port)
-    port.on('close', () => this.#ports.delete(port))
+    this.#queues.set(port, [])
+    // Nobody waits for these writes any more: what was not committed was not acknowledged.
+    port.on('close', () => this.#queues.delete(port))
   }
 
   enqueue(port: MessagePort, requests: readonly WriteRequest[]): void {
-    if (port !== this.#main) {
-      for (const request of requests) {
-        this.#lastId -= 1
-        this.#origins.set(this.#lastId, { port, id: request.id })
-        request.id = this.#lastId
-      }
+    this.#queues.get(port)?.push(...requests)
+  }
+
+  /** The requests of the next commit, at most COMMIT_GROUP_MAX: of every thread its oldest, an equal share for each. */
+  takeGroup(): WriteRequest[] {
+    const waiting = [...this.#queues].filter(([, queue]) => queue.length > 0)
+    // The shortest first, because it may leave a part of its share to the others.
+    waiting.sort(([, one], [, other]) => one.length - other.length)
+    const group: WriteRequest[] = []
+    for (const [index, [port, queue]] of waiting.entries()) {
+      const share = Math.ceil((COMMIT_GROUP_MAX - group.length) / (waiting.length - index))
+      const taken = queue.splice(0, share)
+      if (port !== this.#main) this.#rename(port, taken)
+      group.push(...taken)
     }
-    this.#queue.push(...requests)
+    return group
+  }
+
+  /** Requests of several threads may have the same id: those of others than the main thread get one below 0. */
+  #rename(port: MessagePort, requests: readonly WriteRequest[]): void {
+    for (const request of requests) {
+      this.#lastId -= 1
+      this.#origins.set(this.#lastId, { port, id: request.id })
+      request.id = this.#lastId
+    }
   }
 
   /** Takes requests that arrived during the last commit, without returning to the event loop. */
   takeWaiting(): void {
-    for (const port of this.#ports) {
+    for (const port of this.#queues.keys()) {
       for (;;) {
         const waiting = receiveMessageOnPort(port)
         if (waiting === undefined) break
@@ -173,7 +187,7 @@ class Ports {
   }
 
   close(): void {
-    for (const port of this.#ports) port.close()
+    for (const port of this.#queues.keys()) port.close()
   }
 
   #takeId(id: number): number {
