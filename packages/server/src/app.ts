@@ -3,7 +3,7 @@
 import type { KeyObject } from 'node:crypto'
 import { createFirstAccount, type NewAccount } from '#accounts/accounts.ts'
 import { openConsole } from '#api/api.ts'
-import { intakeThreadsOf, publicUrlOf } from '#config/read-settings.ts'
+import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { dnsStartLog, listServiceRecords } from '#domains/domains.ts'
 import { IntakeThreads } from '#inbound/inbound.ts'
@@ -190,8 +190,8 @@ function running({
 
 /** They load their modules while the database opens. */
 function startIntake(settings: Settings, log: Log): IntakeThreads | null {
-  const threads = settings.roles.has('smtp') ? intakeThreadsOf(settings) : 0
-  if (threads === 0) return null
+  const { roles, intakeThreads: threads } = settings
+  if (!roles.has('smtp') || threads === 0) return null
   const entry = new URL(import.meta.resolve('#intake-thread-entry.ts'))
   return new IntakeThreads({ entry, threads, log })
 }

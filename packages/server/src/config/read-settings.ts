@@ -1,8 +1,9 @@
 // Reads the settings from an environment, or lists all mistakes in it at once. No message contains the value of a
-// secret. Of the machine it reads only the named files.
+// secret. Of the machine it reads only the named files and the number of cores.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { CREDENTIALS_EXPECTED, lacksCredentials, withCredentials } from './forms.ts'
@@ -50,6 +51,11 @@ export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
   const { tlsCert, tlsKey, ...fields } = table
   const settings: Settings = Object.freeze({
     ...fields,
+    intakeThreads: intakeThreadsOn(
+      { cores: availableParallelism(), platform: process.platform },
+      table.intakeThreads,
+      table.databaseUrl === null ? 'sqlite' : 'postgres',
+    ),
     blobStore: withCredentials(table, given),
     smtpHostname: table.smtpHostname ?? table.inboxDomain,
     dnsServers: Object.freeze(table.dnsServers ?? []),
@@ -87,9 +93,17 @@ export function ownNamesOf({ publicUrl, smtpHostname }: Settings): string[] {
   return [...apiName, smtpHostname]
 }
 
-/** Only Linux has several threads share a port. */
-export function intakeThreadsOf({ intakeThreads }: Pick<Settings, 'intakeThreads'>): number {
-  return process.platform === 'linux' ? intakeThreads : Math.min(1, intakeThreads)
+/** The writer of SQLite is busy with fewer. On PostgreSQL each has connections, of which a server has a hundred. */
+const INTAKE_THREADS_MAX = { sqlite: 8, postgres: 4 }
+
+/** The threads that receive mail on a machine. `asked` is null by default; only Linux has several share a port. */
+export function intakeThreadsOn(
+  { cores, platform }: { cores: number; platform: NodeJS.Platform },
+  asked: number | null,
+  engine: keyof typeof INTAKE_THREADS_MAX,
+): number {
+  const threads = asked ?? Math.max(1, Math.min(cores - 1, INTAKE_THREADS_MAX[engine]))
+  return platform === 'linux' ? threads : Math.min(1, threads)
 }
 
 /** Base of absolute URLs, without a slash at the end. `httpPort` is the port that the server listens on. */

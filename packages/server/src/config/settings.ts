@@ -139,8 +139,12 @@ export const SETTINGS = {
   intakeThreads: setting(
     'MAILROOM_INTAKE_THREADS',
     forms.threads,
-    { default: '0' },
-    'Threads that receive mail, for machines with more than two processor cores. 0 has the main thread receive it. Each takes some 40 MB of memory and, on PostgreSQL, five connections (ten if there is one thread). More than 1 needs Linux.',
+    {
+      default: null,
+      meaning:
+        'the processor cores less one, at least 1 and at most 8 (PostgreSQL: 4); 1 if not on Linux',
+    },
+    'Threads that receive mail, beside the main thread with the API and deliveries. 0 has the main thread receive it. Each takes some 40 MB of memory and, on PostgreSQL, five connections (ten if there is one thread). More than 1 needs Linux.',
   ),
   trustedProxies: setting(
     'MAILROOM_TRUSTED_PROXIES',

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { generate } from 'selfsigned'
 import { renderConfigurationPage } from '#commands/generate.ts'
-import { describeMistake, publicUrlOf, readDotEnv, readSettings } from '#config/read-settings.ts'
+import {
+  describeMistake,
+  intakeThreadsOn,
+  publicUrlOf,
+  readDotEnv,
+  readSettings,
+} from '#config/read-settings.ts'
 import { LIMIT_SETTINGS, SETTINGS, type Settings } from '#config/settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'mailroom-config-'))
@@ -50,7 +56,11 @@ test('an empty environment gives the documented defaults', () => {
     smtpHost: '127.0.0.1',
     smtpPort: 2525,
     reusePort: false,
-    intakeThreads: 0,
+    intakeThreads: intakeThreadsOn(
+      { cores: availableParallelism(), platform: process.platform },
+      null,
+      'sqlite',
+    ),
     trustedProxies: null,
     publicUrl: null,
     inboxDomain: 'mailroom.localhost',
@@ -216,6 +226,29 @@ for (const [key, texts] of refused) {
     }
   })
 }
+
+test('mail is received in a thread for each core but one, within what one store can use', () => {
+  const on = (cores: number, engine: 'sqlite' | 'postgres', asked: number | null = null) =>
+    intakeThreadsOn({ cores, platform: 'linux' }, asked, engine)
+  assert.deepEqual(
+    [1, 2, 3, 4, 8, 64].map((cores) => on(cores, 'sqlite')),
+    [1, 1, 2, 3, 7, 8],
+  )
+  assert.deepEqual(
+    [1, 2, 8].map((cores) => on(cores, 'postgres')),
+    [1, 1, 4],
+  )
+  assert.deepEqual([on(1, 'postgres', 64), on(8, 'sqlite', 0)], [64, 0])
+  const elsewhere = (asked: number | null) =>
+    intakeThreadsOn({ cores: 8, platform: 'darwin' }, asked, 'sqlite')
+  assert.deepEqual([elsewhere(null), elsewhere(4), elsewhere(0)], [1, 1, 0])
+  assert.equal(settingsOf({ MAILROOM_INTAKE_THREADS: '0' }).intakeThreads, 0)
+  for (const wrong of ['-1', '1.5', '65', 'all']) {
+    assert.deepEqual(mistakesOf({ MAILROOM_INTAKE_THREADS: wrong }), [
+      `MAILROOM_INTAKE_THREADS: expected a whole number, 0 to 64 (given: "${wrong}")`,
+    ])
+  }
+})
 
 test('large blobs are stored in the database on PostgreSQL by default', () => {
   const env = { MAILROOM_DATABASE_URL: 'postgres://localhost/mail' }
