@@ -1,5 +1,6 @@
 // The parts that receive mail, for the main thread and for threads of their own, which load nothing else.
 
+import { isMainThread } from 'node:worker_threads'
 import type { Settings } from '#config/settings.ts'
 import { type Authenticator, openAuthenticator } from '#inbound/inbound.ts'
 import { openStorageQuota } from '#mailbox/mailbox.ts'
@@ -40,8 +41,11 @@ export async function openReceivingParts(
 ) {
   const { store, log, clock, chance, metrics } = options
   const { parsersMax } = options
+  const ownThread = isMainThread ? 'main' : 'intake'
   const parserPool = openParserPool({
-    ...{ log, onParsed: metrics.observeParse },
+    log,
+    onParsed: ({ isInline, durationMs }) =>
+      metrics.observeParse({ thread: isInline ? ownThread : 'worker', durationMs }),
     ...(parsersMax !== undefined && { workersMax: parsersMax }),
   })
   opened.defer(() => parserPool.close())

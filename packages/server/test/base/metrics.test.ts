@@ -9,7 +9,7 @@ test('requests, outcomes, commits and parses are counted under their names', asy
   metrics.countHttpRequest(request)
   metrics.countSmtpOutcome({ outcome: 'received', code: 250 })
   metrics.observeCommit({ size: 7, durationMs: 2 })
-  metrics.observeParse({ isInline: false, durationMs: 40 })
+  metrics.observeParse({ thread: 'worker', durationMs: 40 })
   const { contentType, body } = await metrics.render()
   assert.match(contentType, /^text\/plain/)
   for (const line of [

@@ -17,6 +17,8 @@ const STARTS = sizeOf('TEST_MAILROOM_STARTS', { usual: 1, long: 5 })
 const READY_MS_MAX = 20_000
 const IDLE_MS = 3_000
 const IDLE_MEBIBYTES_MAX = 150
+/** Of each thread that receives mail. */
+const THREAD_MEBIBYTES_MAX = 40
 /** Acknowledged before the backup; each of the clients waits between two of them. */
 const BACKED_UP = sizeOf('TEST_MAILROOM_BACKED_UP', { usual: 40, long: 100 })
 const GAP_MS = 20
@@ -53,11 +55,18 @@ suite('a start on an empty directory', () => {
     skip: process.platform !== 'linux',
   }, async (t) => {
     await startOnce()
+    const single = await Service.start({ env: { MAILROOM_INTAKE_THREADS: '0' } })
+    t.after(() => single.close())
     await sleep(IDLE_MS)
-    const status = await readFile(`/proc/${service.pid}/status`, 'utf8')
-    const mebibytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1_024
-    t.diagnostic(`${Math.round(mebibytes)} MiB resident after ${IDLE_MS / 1_000} s`)
-    assert.ok(mebibytes < IDLE_MEBIBYTES_MAX)
+    for (const { pid, settings } of [service, single]) {
+      const { intakeThreads: threads } = settings
+      const status = await readFile(`/proc/${pid}/status`, 'utf8')
+      const mebibytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1_024
+      t.diagnostic(
+        `${Math.round(mebibytes)} MiB resident with ${threads} threads that receive mail`,
+      )
+      assert.ok(mebibytes < IDLE_MEBIBYTES_MAX + threads * THREAD_MEBIBYTES_MAX)
+    }
   })
 
   test('with wrong settings ends with exit code 1 and names each mistake', async (t) => {

@@ -3,22 +3,27 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { connect as startTls } from 'node:tls'
+import { BOMBS } from '@mailroom/mail/test/samples.ts'
 import { IntakeThreads } from '#inbound/inbound.ts'
 import { systemClock } from '#platform/clock.ts'
-import { type Log, silentLog } from '#platform/log.ts'
-import { openMetrics } from '#platform/telemetry/metrics.ts'
+import { type Log, type LogFields, silentLog } from '#platform/log.ts'
+import { type Metrics, openMetrics } from '#platform/telemetry/metrics.ts'
 import { makeSelfSignedCertificate, openServerTls } from '#platform/tls/server-tls.ts'
+import { lockDatabase } from '#test/crash/database-lock.ts'
 import { openSender, type Sender } from '#test/peers/sender.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
+import { databasePath } from '#wiring/store.ts'
 
 const THREADS = 2
 const TROUBLE = 'mailroom test: intake threads'
-const ENTRY = new URL(import.meta.resolve('#test/peers/ending-intake.ts'))
+const ENTRY = new URL(import.meta.resolve('#test/peers/troubled-intake.ts'))
 /** So many connections that no thread is left out: the kernel spreads them by their ports. */
 const MANY = 30
+/** Kinds of mail that take long to parse, or much memory. */
+const THREE = ['20,000 attachments', '1 MiB of folding', '50,000 parameter continuations']
 
 onEachEngine('threads that receive mail', (engine) => {
   const world = opened(() => openWorld(engine))
@@ -76,6 +81,51 @@ onEachEngine('threads that receive mail', (engine) => {
     await until(async () => intake.threads.stats().connections === 0)
   })
 
+  test('have hostile mail parsed elsewhere, and serve their other connections meanwhile', async () => {
+    const inbox = await world.inbox()
+    const parsed = () => figure(intake, 'mailroom_parse_duration_seconds_count{thread="worker"}')
+    const before = await parsed()
+    const senders = await intake.connect(MANY)
+    const mails = senders.map((sender, index) => {
+      const bomb = BOMBS.get(THREE[index] ?? '')
+      return sender.send({ to: inbox.address, raw: bomb?.() ?? plainMail({}) })
+    })
+    const replies = await Promise.all(mails)
+    assert.deepEqual(new Set(replies.map(({ code }) => code)), new Set([250]))
+    assert.equal((await parsed()) - before, THREE.length)
+    assert.ok(senders.every(({ socket }) => !socket.closed))
+    await hangUp(senders)
+  })
+
+  // What makes PostgreSQL slow is in backpressure.full.test.ts.
+  test('each defer mail before its content while the database takes none', {
+    skip: engine === 'postgres',
+  }, async (t) => {
+    const inbox = await world.inbox()
+    const mail = { to: inbox.address, raw: plainMail({}) }
+    const senders = await intake.connect(MANY)
+    const lock = await lockDatabase(t, databasePath(world.settings))
+    const deferred = await Promise.all(senders.map((sender) => sender.send(mail)))
+    assert.deepEqual(new Set(deferred.map(({ code }) => code)), new Set([451]))
+    // A few are taken further, to find out whether the database is back.
+    const codes = await Promise.all(
+      senders.map(async (sender) => {
+        await sender.command('MAIL FROM:<a@b.example>')
+        return (await sender.command(`RCPT TO:<${inbox.address}>`)).code
+      }),
+    )
+    assert.ok(codes.filter((code) => code === 451).length > MANY / 2, codes.join())
+    assert.ok((await figure(intake, 'mailroom_store_refusals_total')) > MANY / 2)
+    await lock.release()
+    for (const sender of senders) {
+      await until(async () => {
+        await sender.command('RSET')
+        return (await sender.send(mail)).code === 250
+      })
+    }
+    await hangUp(senders)
+  })
+
   test('offer a renewed certificate in all', async () => {
     const made = await makeSelfSignedCertificate('renewed.example', Date.now())
     await writeFile(intake.files.cert, made.certificatePem)
@@ -88,11 +138,8 @@ onEachEngine('threads that receive mail', (engine) => {
   })
 
   test('count in the metrics of the process', async () => {
-    const count = async () => {
-      const { body } = await intake.metrics.render()
-      const line = /^mailroom_smtp_outcomes_total\{outcome="recipient-refused",code="550"\} (\d+)$/m
-      return Number(line.exec(body)?.[1] ?? 0)
-    }
+    const outcome = 'mailroom_smtp_outcomes_total{outcome="recipient-refused",code="550"}'
+    const count = () => figure(intake, outcome)
     const before = await count()
     const senders = await intake.connect(MANY)
     for (const sender of senders) {
@@ -136,12 +183,32 @@ onEachEngine('threads that receive mail', (engine) => {
   })
 })
 
+suite('a thread that receives mail and hangs', () => {
+  const world = opened(() => openWorld('sqlite'))
+  const intake = opened(() => openIntake(world, { threads: 1, silenceMsMax: 3_000 }))
+
+  test('is ended, and another takes its place', async () => {
+    const inbox = await world.inbox()
+    const [sender] = await intake.connect(1)
+    assert.ok(sender !== undefined)
+    intake.trouble(0, 'hang')
+    await until(async () => !intake.threads.isListening())
+    assert.equal(sender.socket.closed, false, 'it is not ready before its connections end')
+    await until(async () => intake.lines.some((line) => /did not answer for 3 seconds/.test(line)))
+    await until(async () => intake.threads.isListening())
+    await until(async () => sender.socket.closed)
+    const [next] = await intake.connect(1)
+    assert.equal((await next?.send({ to: inbox.address, raw: plainMail({}) }))?.code, 250)
+    await next?.quit()
+  })
+})
+
 type IntakeChanges = { port?: number; threads?: number; silenceMsMax?: number }
 
 async function openIntake(world: World, changes: IntakeChanges = {}) {
   const { port = 0, threads: count = THREADS, silenceMsMax } = changes
   const lines: string[] = []
-  const keep = (_: unknown, text: string) => void lines.push(text)
+  const keep = (fields: LogFields, text: string) => void lines.push(`${text}: ${fields.error}`)
   const log: Log = { ...silentLog, warn: keep, error: keep }
   const made = await makeSelfSignedCertificate('first.example', Date.now())
   const files = { cert: join(world.dataDir, 'cert.pem'), key: join(world.dataDir, 'key.pem') }
@@ -170,6 +237,16 @@ async function openIntake(world: World, changes: IntakeChanges = {}) {
       await threads.end()
     },
   }
+}
+
+async function figure({ metrics }: { metrics: Metrics }, name: string): Promise<number> {
+  const lines = (await metrics.render()).body.split('\n')
+  return Number(
+    lines
+      .find((line) => line.startsWith(`${name} `))
+      ?.split(' ')
+      .at(-1) ?? 0,
+  )
 }
 
 async function hangUp(senders: readonly Sender[]): Promise<void> {

@@ -21,7 +21,8 @@ export type Metrics = {
   observeWrite(durationMs: number): void
   /** One message, from its final dot to the reply. */
   observeReceive(durationMs: number): void
-  observeParse(parse: { isInline: boolean; durationMs: number }): void
+  /** One message, in the main thread, in one that receives mail, or in a worker of the parser. */
+  observeParse(parse: { thread: 'main' | 'intake' | 'worker'; durationMs: number }): void
   /** Called at every `render`. The latest reader of a gauge counts; one that fails is shown as NaN. */
   watch(gauge: GaugeName, read: () => GaugeValue | Promise<GaugeValue>): void
   /** Awaited at every `render` before anything is read: brings the counts of other threads. */
@@ -142,7 +143,7 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
   )
   const parseSeconds = histogram(
     'parse_duration_seconds',
-    'Time to parse one message, on the main thread or in a worker.',
+    'Time to parse one message: in the main thread, in one that receives mail (intake), or in a worker.',
     { labelNames: ['thread'] },
   )
   const readers = new Map<GaugeName, GaugeReader>()
@@ -184,9 +185,7 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     },
     observeWrite: (durationMs) => writeSeconds.observe(durationMs / 1000),
     observeReceive: (durationMs) => receiveSeconds.observe(durationMs / 1000),
-    observeParse({ isInline, durationMs }) {
-      parseSeconds.observe({ thread: isInline ? 'main' : 'worker' }, durationMs / 1000)
-    },
+    observeParse: ({ thread, durationMs }) => parseSeconds.observe({ thread }, durationMs / 1000),
     watch: (gauge, read) => void readers.set(gauge, read),
     beforeRender: (run) => void gathering.push(run),
     async render() {

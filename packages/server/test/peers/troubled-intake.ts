@@ -9,5 +9,6 @@ channel.onmessage = ({ data }) => {
   const { index, trouble } = data as { index: number; trouble: 'end' | 'hang' }
   if (index !== workerData) return
   if (trouble === 'end') process.exit(1)
-  for (;;);
+  // As an endless loop would, without the processor time.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
 }
