@@ -2,10 +2,11 @@
 // transaction that adds, moves or marks a thread keeps them, so that a page anywhere in the list is found by adding
 // up a few totals instead of skipping all threads before it.
 
-import { forEachRow, rowInsert } from '#platform/db/statement.ts'
+import { sql } from 'kysely'
+import { forEachRow, rowInsert, statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 
-/** At 300,000 threads about as many totals are added up as entries are skipped. */
+/** At 300,000 threads about as many totals are added up as entries of the index are skipped. */
 const RANGE_POSITIONS = 2_048
 
 /** Up to this offset, skipping entries is quicker. */
@@ -60,35 +61,47 @@ export async function findPageStart(
   db: ReadDb,
   input: { inboxId: string; isRead: boolean | null; offset: number },
 ): Promise<{ positionMax: number | null; skip: number }> {
-  if (input.offset <= NEAR_OFFSET) return { positionMax: null, skip: input.offset }
-  const ranges = await db.read
-    .selectFrom('thread_ranges')
-    .select(['position_range', 'thread_count', 'unread_count'])
-    .where('inbox_id', '=', input.inboxId)
-    .orderBy('position_range', 'desc')
-    .execute()
-  let before = 0
-  for (const range of ranges) {
-    const count = countOf(range, input.isRead)
-    if (before + count > input.offset) {
-      const positionMax = (range.position_range + 1) * RANGE_POSITIONS - 1
-      return { positionMax, skip: input.offset - before }
-    }
-    before += count
-  }
-  return { positionMax: null, skip: input.offset }
+  const { inboxId, isRead, offset } = input
+  if (offset <= NEAR_OFFSET) return { positionMax: null, skip: offset }
+  const find = isRead === null ? FIND_RANGE.any : isRead ? FIND_RANGE.read : FIND_RANGE.unread
+  const [range] = await find(db.reading, { inboxId, offset })
+  if (range === undefined) return { positionMax: null, skip: offset }
+  const positionMax = (range.position_range + 1) * RANGE_POSITIONS - 1
+  return { positionMax, skip: offset - range.before }
+}
+
+/** The range that has the thread at `offset`, and the number of threads before it. */
+const findRange = (count: string) =>
+  statement<
+    Tables,
+    { inboxId: string; offset: number },
+    { position_range: number; before: number }
+  >((query, place) =>
+    query
+      .selectFrom((ranges) =>
+        ranges
+          .selectFrom('thread_ranges')
+          .select(['position_range', sql.raw<number>(count).as('threads')])
+          .select(
+            sql<number>`sum(${sql.raw(count)}) over (order by position_range desc)`.as('upto'),
+          )
+          .where('inbox_id', '=', place('inboxId'))
+          .as('ranges'),
+      )
+      .select(['position_range', sql<number>`cast(upto - threads as bigint)`.as('before')])
+      .where('upto', '>', place('offset'))
+      .where(sql`upto - threads`, '<=', place('offset'))
+      .limit(1),
+  )
+
+const FIND_RANGE = {
+  any: findRange('thread_count'),
+  read: findRange('thread_count - unread_count'),
+  unread: findRange('unread_count'),
 }
 
 function rangeOf(position: number): number {
   return Math.floor(position / RANGE_POSITIONS)
-}
-
-function countOf(
-  range: { thread_count: number; unread_count: number },
-  isRead: boolean | null,
-): number {
-  if (isRead === null) return range.thread_count
-  return isRead ? range.thread_count - range.unread_count : range.unread_count
 }
 
 export const RANGES = rowInsert<Tables, RangeChange>(

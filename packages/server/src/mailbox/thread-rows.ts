@@ -52,18 +52,16 @@ export async function listThreads(
         : unread_thread_count
   if (input.offset >= total) return { threads: [], found: [], total }
   const { positionMax, skip } = await findPageStart(db, input)
-  let query = db.read
-    .selectFrom('threads')
-    .selectAll()
-    .where('account_id', '=', input.accountId)
-    .where('inbox_id', '=', input.inboxId)
-  if (input.isRead !== null) query = query.where('is_read', '=', input.isRead ? 1 : 0)
-  if (positionMax !== null) query = query.where('last_position', '<=', positionMax)
-  const rows = await query
-    .orderBy('last_position', 'desc')
-    .limit(input.limit)
-    .offset(skip)
-    .execute()
+  let inList = db.read.selectFrom('threads').where('inbox_id', '=', input.inboxId)
+  if (input.isRead !== null) inList = inList.where('is_read', '=', input.isRead ? 1 : 0)
+  inList = inList.orderBy('last_position', 'desc')
+  let skipped = inList.select('last_position')
+  if (positionMax !== null) skipped = skipped.where('last_position', '<=', positionMax)
+  let page = inList.selectAll().where('account_id', '=', input.accountId)
+  // The index alone has what is skipped; in the page's own query each row would be read.
+  if (skip > 0) page = page.where('last_position', '<=', skipped.limit(1).offset(skip))
+  else if (positionMax !== null) page = page.where('last_position', '<=', positionMax)
+  const rows = await page.limit(input.limit).execute()
   return { ...(await toShown(db, rows)), total }
 }
 
