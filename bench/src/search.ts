@@ -1,5 +1,6 @@
 // Search in an inbox of many messages on both databases: time to index them, size of the index, and time of
-// several kinds of searches, each for other words.
+// several kinds of searches, each for other words, with the longest time in which they blocked the main thread. With
+// SQLite each kind is also run on the main thread, for comparison.
 
 import { statSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -7,6 +8,7 @@ import { systemClock } from '@mailroom/server/platform/clock.ts'
 import type { Engine } from '@mailroom/server/platform/db/db.ts'
 import type { Db } from '@mailroom/server/schema/tables.ts'
 import { openCatchUps } from '@mailroom/server/search/indexer.ts'
+import { openSearchSlots } from '@mailroom/server/search/search-handlers.ts'
 import { searchInbox } from '@mailroom/server/search/search-inbox.ts'
 import { indexSearchStep } from '@mailroom/server/search/search-rows.ts'
 import {
@@ -54,21 +56,13 @@ async function measure(
   const filledBytes = await sizeOf(database)
   const indexing = await index(db, inboxId)
   const indexBytes = (await sizeOf(database)) - filledBytes
-  const rows = [['search', 'found', 'p50 ms', 'worst ms', 'longest stall ms']]
-  const deps = { db, clock: systemClock, searchCatchUps: openCatchUps() }
-  for (const [name, { q, sort = 'newest' as const }] of Object.entries(kinds(words))) {
-    const times: number[] = []
-    let total = ''
-    const stall = watchStalls()
-    for (let round = 0; round < rounds; round++) {
-      const startMs = performance.now()
-      const asked = { ...owner, inboxId, q: q(round), sort, direction: null, limit: 50, offset: 0 }
-      const found = await searchInbox(deps, asked)
-      times.push(performance.now() - startMs)
-      total = `${found.total}${found.isExact ? '' : '+'}${found.isComplete ? '' : ' (cut)'}`
+  const rows = [['search', 'found', 'p50 ms', 'worst ms', 'stall ms', 'processor ms']]
+  const here: Db = { ...db, readLong: (read, input, signal) => read.run(db, input, signal) }
+  for (const [name, kind] of Object.entries(kinds(words))) {
+    for (const place of db.engine === 'sqlite' ? [db, here] : [db]) {
+      const figures = await measureKind(place, { ...owner, inboxId, rounds, ...kind })
+      rows.push([place === here ? '  on the main thread' : name, ...figures])
     }
-    const [p50, worst] = [quantile(times, 0.5), quantile(times, 1)]
-    rows.push([name, total, p50.toFixed(1), worst.toFixed(1), (await stall()).toFixed(1)])
   }
   const perMessage = (indexBytes / messages).toFixed(0)
   return [
@@ -78,12 +72,45 @@ async function measure(
   ].join('\n')
 }
 
-type Kind = { q: (round: number) => string; sort?: 'newest' | 'rank' }
+async function measureKind(
+  db: Db,
+  {
+    q,
+    sort = 'newest',
+    atOnce = 1,
+    rounds,
+    ...of
+  }: Kind & { accountId: string; inboxId: string; rounds: number },
+): Promise<string[]> {
+  const catchUps = { searchCatchUps: openCatchUps(), searchSlots: openSearchSlots() }
+  const deps = { db, clock: systemClock, ...catchUps }
+  const { signal } = new AbortController()
+  const times: number[] = []
+  let total = ''
+  const search = async (round: number) => {
+    const startMs = performance.now()
+    const asked = { ...of, q: q(round), sort, direction: null, limit: 50, offset: 0 }
+    const found = await searchInbox(deps, asked, signal)
+    times.push(performance.now() - startMs)
+    total = `${found.total}${found.isExact ? '' : '+'}${found.isComplete ? '' : ' (cut)'}`
+  }
+  const stall = watchStalls()
+  for (let round = 0; round < rounds; round += atOnce) {
+    await Promise.all(Array.from({ length: atOnce }, (_, index) => search(round + index)))
+  }
+  const { longestMs, processorMs } = await stall()
+  const figures = [quantile(times, 0.5), quantile(times, 1), longestMs, processorMs]
+  return [total, ...figures.map((ms) => ms.toFixed(1))]
+}
+
+type Kind = { q: (round: number) => string; sort?: 'newest' | 'rank'; atOnce?: number }
 
 /** Words by how common they are: number 0 is in nearly every message, number 30,000 in some. */
 function kinds(words: Words): Record<string, Kind> {
   const common = (round: number) => words.at(round % 5)
   const rare = (round: number) => words.at(30_000 + round)
+  const nowhere = (round: number) =>
+    `"${[0, 1, 2, 3, 0, 1].map((n) => words.at(n + (round % 3))).join(' ')}"`
   return {
     'a common word, newest': { q: common },
     'a common word, by rank': { q: common, sort: 'rank' },
@@ -92,9 +119,8 @@ function kinds(words: Words): Record<string, Kind> {
     'two common words': { q: (round) => `${words.at(0)} ${words.at(round + 1)}` },
     'a common and a rare word': { q: (round) => `${common(round)} ${rare(round)}` },
     'a phrase of common words': { q: (round) => `"${words.at(0)} ${words.at(round % 5)}"` },
-    'a phrase that is nowhere': {
-      q: (round) => `"${[0, 1, 2, 3, 0, 1].map((n) => words.at(n + (round % 3))).join(' ')}"`,
-    },
+    'a phrase that is nowhere': { q: nowhere },
+    'ten of these at once': { q: nowhere, atOnce: 10 },
     'a common word, not another': { q: (round) => `${words.at(1)} -${words.at(5 + (round % 5))}` },
     'the start of a word': { q: (round) => `${words.at(100 + round).slice(0, 3)}*` },
     'a sender': { q: (round) => `from:user${round * 37}@firm.example` },
@@ -213,19 +239,28 @@ async function sizeOf({ db, place }: TestDatabase): Promise<number> {
   return Math.max(Number(rows[0]?.bytes), statSync(place).size)
 }
 
-/** The longest time in which the event loop was blocked; ends the measurement. */
-function watchStalls(): () => Promise<number> {
+/**
+ * The longest time in which the event loop was blocked, and the most processor time that this thread took meanwhile,
+ * on which other work on the machine has less influence; ends the measurement.
+ */
+function watchStalls(): () => Promise<{ longestMs: number; processorMs: number }> {
+  const longest = { longestMs: 0, processorMs: 0 }
   let lastMs = performance.now()
-  let longestMs = 0
+  let last = process.threadCpuUsage()
   const look = () => {
-    longestMs = Math.max(longestMs, performance.now() - lastMs)
-    lastMs = performance.now()
+    const nowMs = performance.now()
+    const now = process.threadCpuUsage()
+    const processorMs = (now.user + now.system - last.user - last.system) / 1_000
+    longest.longestMs = Math.max(longest.longestMs, nowMs - lastMs)
+    longest.processorMs = Math.max(longest.processorMs, processorMs)
+    lastMs = nowMs
+    last = now
   }
   const timer = setInterval(look, 1)
   return async () => {
     await new Promise((resolve) => setTimeout(resolve, 2))
     look()
     clearInterval(timer)
-    return longestMs
+    return longest
   }
 }

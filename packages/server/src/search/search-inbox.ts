@@ -4,10 +4,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findPod } from '#accounts/accounts-rows.ts'
 import type { Direction } from '#mailbox/mailbox-rows.ts'
-import type { Clock } from '#platform/clock.ts'
+import { type Clock, systemClock } from '#platform/clock.ts'
+import type { LongRead } from '#platform/db/db.ts'
 import { notFound, problem } from '#platform/problem.ts'
+import type { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db, Page } from '#schema/tables.ts'
+import type { Db, Page, ReadDb, Tables } from '#schema/tables.ts'
 import type { CatchUps } from './indexer.ts'
 import { type QueryDefect, readQuery, type SearchQuery } from './search-query.ts'
 import {
@@ -51,22 +53,20 @@ export type SearchAnswer = {
   isComplete: boolean
 }
 
-export type SearchDeps = { db: Db; clock: Clock; searchCatchUps: CatchUps }
+export type SearchDeps = { db: Db; clock: Clock; searchCatchUps: CatchUps; searchSlots: Semaphore }
 
 /**
  * A page of the matches in an inbox. `bad_request` for a query without a word, else `not_found` when the
- * account has no such inbox.
+ * account has no such inbox; `service_unavailable` when too many searches wait. Ends early once `signal` is aborted.
  */
 export async function searchInbox(
   deps: SearchDeps,
   asked: SearchAsked & { inboxId: string },
+  signal: AbortSignal,
 ): Promise<SearchAnswer> {
-  const query = requireQuery(asked.q)
-  const { accountId, inboxId } = asked
-  const endMs = deps.clock.monotonic() + SEARCH_CATCH_UP_MS_MAX
-  const state = await deps.searchCatchUps.run(deps, { accountId, inboxId, endMs })
-  if (state === null) throw notFound()
-  return searchIn(deps, asked, { query, places: [{ inboxId, state }] })
+  const { inboxes, answer } = await search(deps, { ...asked, pod: null }, signal)
+  if (inboxes === 0) throw notFound()
+  return answer
 }
 
 /**
@@ -76,25 +76,72 @@ export async function searchInbox(
 export async function searchAccount(
   deps: SearchDeps,
   asked: SearchAsked & { inboxId: string | null; pod: string | null },
+  signal: AbortSignal,
 ): Promise<SearchAnswer> {
-  const query = requireQuery(asked.q)
-  const { accountId, inboxId } = asked
-  const pod = asked.pod === null ? null : await findPod(deps.db, accountId, asked.pod)
-  const isNowhere = asked.pod !== null && pod === null
-  const podId = pod?.id ?? null
-  const places = isNowhere ? [] : await listSearchStates(deps.db, { accountId, inboxId, podId })
-  const endMs = deps.clock.monotonic() + SEARCH_CATCH_UP_MS_MAX
-  for (const place of places) {
-    if (place.state.position >= place.state.top) continue
-    if (deps.clock.monotonic() >= endMs) break
-    const of = { accountId, inboxId: place.inboxId, endMs }
-    place.state = (await deps.searchCatchUps.run(deps, of)) ?? GONE
-  }
-  return searchIn(deps, asked, { query, places })
+  return (await search(deps, asked, signal)).answer
 }
 
-/** The state of an inbox that was deleted meanwhile. */
-const GONE: SearchState = { number: null, position: 0, top: 0 }
+async function search(
+  deps: SearchDeps,
+  asked: SearchIn,
+  signal: AbortSignal,
+): Promise<Extract<Searched, { kind: 'answer' }>> {
+  const query = requireQuery(asked.q)
+  const { accountId } = asked
+  const read = (tops: Tops | null) =>
+    deps.searchSlots.run({ key: accountId, signal }, () =>
+      deps.db.readLong(searchMessages, { asked, query, tops }, signal),
+    )
+  const first = await read(null)
+  if (first.kind === 'answer') return first
+  const endMs = deps.clock.monotonic() + SEARCH_CATCH_UP_MS_MAX
+  for (const inboxId of first.tops.keys()) {
+    if (deps.clock.monotonic() >= endMs || signal.aborted) break
+    await deps.searchCatchUps.run(deps, { accountId, inboxId, endMs })
+  }
+  const second = await read(first.tops)
+  if (second.kind === 'behind') throw new Error('A search was asked to catch up twice.')
+  return second
+}
+
+type SearchIn = SearchAsked & { inboxId: string | null; pod: string | null }
+
+/** The last positions, when the search began, of the inboxes that were not indexed to their end. */
+type Tops = ReadonlyMap<string, number>
+
+type Searched =
+  | { kind: 'behind'; tops: Tops }
+  /** `inboxes` were searched. */
+  | { kind: 'answer'; inboxes: number; answer: SearchAnswer }
+
+/** Without `tops` an answer only if all inboxes are indexed; with them, what is indexed is searched. */
+export const searchMessages: LongRead<
+  Tables,
+  { asked: SearchIn; query: SearchQuery; tops: Tops | null },
+  Searched
+> = {
+  name: 'searchMessages',
+  async run(db, { asked, query, tops }, signal) {
+    const places = await listPlaces(db, asked)
+    if (tops === null) {
+      const behind = places.filter(({ state }) => state.position < state.top)
+      const found = behind.map(({ inboxId, state }) => [inboxId, state.top] as const)
+      if (found.length > 0) return { kind: 'behind', tops: new Map(found) }
+    }
+    // What arrived after the search began need not be in it.
+    const isIndexed = places.every(
+      ({ inboxId, state }) => state.position >= (tops?.get(inboxId) ?? 0),
+    )
+    const answer = await searchIn(db, asked, { query, places, isIndexed, signal })
+    return { kind: 'answer', inboxes: places.length, answer }
+  },
+}
+
+async function listPlaces(db: ReadDb, { accountId, inboxId, pod }: SearchIn) {
+  const found = pod === null ? null : await findPod(db, accountId, pod)
+  if (pod !== null && found === null) return []
+  return listSearchStates(db, { accountId, inboxId, podId: found?.id ?? null })
+}
 
 type SearchPlace = { inboxId: string; state: SearchState }
 
@@ -102,22 +149,28 @@ type SearchPlace = { inboxId: string; state: SearchState }
 type Match = BlockMatch & { inboxId: string; createdAtMs: number }
 
 async function searchIn(
-  deps: SearchDeps,
+  db: ReadDb,
   asked: SearchAsked,
-  { query, places }: { query: SearchQuery; places: readonly SearchPlace[] },
+  of: {
+    query: SearchQuery
+    places: readonly SearchPlace[]
+    isIndexed: boolean
+    signal: AbortSignal
+  },
 ): Promise<SearchAnswer> {
+  const { query, places, signal } = of
   const { accountId, sort } = asked
   // Matches of several inboxes are compared by time, which is read for every match up to the page's end.
   const reach = places.length > 1 ? SEARCH_COUNTED_MAX : SEARCH_RANKED_MAX
   const offset = Math.min(asked.offset, reach)
   const wanted = Math.min(offset + asked.limit, reach)
   const ranked = Math.max(wanted, Math.ceil(SEARCH_RANKED_MAX / Math.max(1, places.length)))
-  const endMs = deps.clock.monotonic() + SEARCH_MS_MAX
+  const endMs = systemClock.monotonic() + SEARCH_MS_MAX
+  const isOver = () => signal.aborted || systemClock.monotonic() >= endMs
   const matches: Match[] = []
   let found = 0
-  let isComplete = true
+  let isComplete = of.isIndexed
   for (const { inboxId, state } of places) {
-    if (state.position < state.top) isComplete = false
     if (state.number === null) continue
     // A whole page of each inbox, because one may have all of the newest matches; more only for the total.
     const enough =
@@ -125,25 +178,25 @@ async function searchIn(
         ? ranked
         : Math.min(Math.max(SEARCH_COUNTED_MAX + 1 - found, wanted), SEARCH_RANKED_MAX)
     const { number, position: top } = state
-    const walk = await findMatches(deps, asked, { query, number, top, enough, endMs })
+    const walk = await findMatches(db, asked, { query, number, top, enough, isOver })
     if (!walk.isComplete) isComplete = false
     found += walk.found.length
     const kept = sort === 'rank' ? walk.found : walk.found.slice(0, wanted)
     for (const match of kept) matches.push({ ...match, inboxId, createdAtMs: 0 })
-    if (deps.clock.monotonic() >= endMs && inboxId !== places.at(-1)?.inboxId) {
+    if (isOver() && inboxId !== places.at(-1)?.inboxId) {
       isComplete = false
       break
     }
   }
-  if (places.length > 1) await addTimes(deps, accountId, matches)
+  if (places.length > 1) await addTimes(db, accountId, matches)
   const page = inOrder(matches, sort).slice(offset, wanted)
   const hits: SearchHit[] = []
-  let pausedMs = deps.clock.monotonic()
-  for await (const message of readFound(deps.db, { accountId, places: page })) {
+  let pausedMs = systemClock.monotonic()
+  for await (const message of readFound(db, { accountId, places: page })) {
     hits.push({ message, ...makeSnippet(message, query) })
-    if (deps.clock.monotonic() - pausedMs < SNIPPETS_MS_MAX) continue
+    if (systemClock.monotonic() - pausedMs < SNIPPETS_MS_MAX) continue
     await nextTurn()
-    pausedMs = deps.clock.monotonic()
+    pausedMs = systemClock.monotonic()
   }
   return {
     hits,
@@ -153,7 +206,7 @@ async function searchIn(
   }
 }
 
-async function addTimes({ db }: SearchDeps, accountId: string, matches: Match[]): Promise<void> {
+async function addTimes(db: ReadDb, accountId: string, matches: Match[]): Promise<void> {
   const byInbox = Map.groupBy(matches, ({ inboxId }) => inboxId)
   for (const [inboxId, some] of byInbox) {
     const positions = some.map(({ position }) => position)
@@ -175,14 +228,14 @@ function inOrder(matches: readonly Match[], sort: SearchAsked['sort']): Match[] 
 
 /**
  * Searches block by block from the newest message on, in larger blocks while it finds little; ends when it
- * has enough matches, or at `endMs`.
+ * has enough matches, or once `isOver`.
  */
 async function findMatches(
-  { db, clock }: SearchDeps,
+  db: ReadDb,
   { sort, direction }: SearchAsked,
-  walk: { query: SearchQuery; number: number; top: number; enough: number; endMs: number },
+  walk: { query: SearchQuery; number: number; top: number; enough: number; isOver(): boolean },
 ): Promise<{ found: BlockMatch[]; isComplete: boolean }> {
-  const { query, number, top, enough, endMs } = walk
+  const { query, number, top, enough, isOver } = walk
   const found: BlockMatch[] = []
   let level = firstLevel(query)
   for (let until = top; until > 0; ) {
@@ -195,16 +248,16 @@ async function findMatches(
       until,
       limit: enough - found.length,
     }
-    const queryMs = clock.monotonic()
+    const queryMs = systemClock.monotonic()
     const matches = sort === 'rank' ? await rankInBlock(db, search) : await findInBlock(db, search)
     found.push(...matches)
     await nextTurn()
     if (found.length >= enough) return { found, isComplete: true }
     until = Math.floor(until / size) * size - 1
     if (until <= 0) break
-    if (clock.monotonic() >= endMs) return { found, isComplete: false }
+    if (isOver()) return { found, isComplete: false }
     const isSparse = matches.length * GROWTH < enough - found.length
-    const isQuick = (clock.monotonic() - queryMs) * GROWTH < QUERY_MS_MAX
+    const isQuick = (systemClock.monotonic() - queryMs) * GROWTH < QUERY_MS_MAX
     if (isSparse && isQuick && level < BLOCKS.length - 1) level += 1
     else if (!isQuick && level > 0) level -= 1
   }

@@ -1,2 +1,2 @@
 export { type Indexer, openCatchUps, openIndexer } from './indexer.ts'
-export { searchHandlers } from './search-handlers.ts'
+export { loadLongReads, openSearchSlots, searchHandlers } from './search-handlers.ts'

@@ -21,7 +21,7 @@ import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import type { Attributes, Tracing } from '#platform/telemetry/tracing.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { openBudgets } from '#rate-limits/rate-limits.ts'
-import { openCatchUps } from '#search/search.ts'
+import { openCatchUps, openSearchSlots } from '#search/search.ts'
 import type { Keys } from '#secrets/secrets.ts'
 import { checkFilter, openEventHub, readEnvelopes } from '#streams/streams.ts'
 import { openWebhookPoster, openWebhookTests } from '#webhooks/webhooks.ts'
@@ -67,6 +67,7 @@ export async function openParts(
     getImage: network.images.get,
     imageFetches: openImageFetches(),
     searchCatchUps: openCatchUps(),
+    searchSlots: openSearchSlots(),
   }
   const sending = {
     sending: settings.limits,

@@ -102,8 +102,10 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
   return openSqlite<Tables>({
     path: databasePath(settings),
     writerEntry: new URL(import.meta.resolve('#sqlite-writer-entry.ts')),
+    readerEntry: new URL(import.meta.resolve('#sqlite-reader-entry.ts')),
     reservePath: as === 'service' ? join(settings.dataDir, 'reserve') : null,
     observer,
+    onError,
   })
 }
 

@@ -75,8 +75,10 @@ export function openAt(engine: Engine, place: string): Promise<Db> {
   return openSqlite<Tables>({
     path: place,
     writerEntry: new URL(import.meta.resolve('#sqlite-writer-entry.ts')),
+    readerEntry: new URL(import.meta.resolve('#sqlite-reader-entry.ts')),
     reservePath: null,
     observer,
+    onError: () => {},
   })
 }
 

@@ -7,6 +7,7 @@ import { systemClock } from '#platform/clock.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { openCatchUps, openIndexer } from '#search/indexer.ts'
+import { openSearchSlots } from '#search/search-handlers.ts'
 import { searchInbox } from '#search/search-inbox.ts'
 import { findInBlock, findSearchState, listLagging } from '#search/search-query-rows.ts'
 import { indexSearchStep, listPurgedNumbers, SEARCH_STEP_MESSAGES } from '#search/search-rows.ts'
@@ -147,10 +148,14 @@ onBothEngines('the index of words', (engine) => {
   test('a search first indexes what its inbox lacks, even if twenty begin at once', async () => {
     const inboxId = await inboxWith(SEARCH_STEP_MESSAGES + 20)
     const before = await countEntries()
-    const deps = { db, clock: systemClock, searchCatchUps: openCatchUps() }
+    const deps = {
+      ...{ db, clock: systemClock },
+      ...{ searchCatchUps: openCatchUps(), searchSlots: openSearchSlots() },
+    }
+    const { signal } = new AbortController()
     const asked = { ...owner, inboxId, q: 'hello', sort: 'newest', direction: null } as const
     const answers = await Promise.all(
-      positions(1, 20).map(() => searchInbox(deps, { ...asked, limit: 10, offset: 60 })),
+      positions(1, 20).map(() => searchInbox(deps, { ...asked, limit: 10, offset: 60 }, signal)),
     )
     for (const { hits, total, isExact, isComplete } of answers) {
       const summary = { hits: hits.length, total, isExact, isComplete }

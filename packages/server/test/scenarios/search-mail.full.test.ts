@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
-import { refusal, repeat } from '#test/scenarios/outcomes.ts'
+import { refusal, repeat, until } from '#test/scenarios/outcomes.ts'
 import { clientOf, emptyPlace } from '#test/scenarios/service-process.ts'
 import { multiplyMessage } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld, plainMail, prepared, WIDE_LIMITS } from '#test/world.ts'
@@ -180,6 +180,42 @@ onEachEngine('searching mail', (engine) => {
     assert.equal((await last.page()).data.length, 1)
     const far = client.inboxes.search(inbox.id, { q: 'zqmany', offset: 2_000_000_000 })
     assert.deepEqual((await far.page()).data, [])
+  })
+
+  test('a search that cannot wait gets 503 with a time to retry, and one whose client left waits no more', async () => {
+    const inbox = await world.inbox()
+    await send(inbox, { body: 'zqbusy' })
+    const { searchSlots } = world.app.deps
+    const path = `/v1/inboxes/${inbox.id}/search?q=zqbusy`
+    const acquire = (keys: string[]) => keys.map((key) => searchSlots.acquire({ key }))
+    const held = await Promise.all(acquire(['a', 'a', 'a', 'b']))
+    // Those that came first would also give up first.
+    let hasGivenUp = false
+    const waitBefore = (keys: string[]) => {
+      const waiting = acquire(keys)
+      void waiting[0]?.then((slot) => {
+        hasGivenUp ||= typeof slot === 'string'
+      })
+      return waiting
+    }
+    const waiting = waitBefore(['a'])
+    const leaving = new AbortController()
+    const left = assert.rejects(world.fetch(path, { signal: leaving.signal }))
+    await until(async () => searchSlots.waiting === 2)
+    leaving.abort()
+    await left
+    await until(async () => searchSlots.waiting === 1)
+    assert.equal(hasGivenUp, false)
+    waiting.push(...waitBefore([...Array(99).fill('a'), ...Array(100).fill('b')]))
+    const refused = await world.fetch(path)
+    assert.equal(hasGivenUp, false)
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '2'])
+    for (const slot of held) if (typeof slot !== 'string') slot()
+    for (const asked of waiting) {
+      const slot = await asked
+      if (typeof slot !== 'string') slot()
+    }
+    assert.equal(await totalOf(client, inbox, 'zqbusy'), 1)
   })
 
   test('a service killed during indexing finds everything after its start', async (t) => {

@@ -88,13 +88,38 @@ export type JoinGroup<Input> = (
 
 export type GroupedInput<Input> = { readonly input: Input; readonly traceParent?: string }
 
-export type Db<Schema> = {
-  readonly engine: Engine
-  /** Engine, version and place, without credentials, for the log. */
-  readonly description: string
+/** What a read works with. */
+export type Reading<Schema> = {
   readonly read: Kysely<Schema>
   /** The same connections, for compiled statements. */
   readonly reading: Tx<Schema>
+}
+
+/**
+ * A read that may take long, a function of the database and plain data. `run` ends early, with what it has, once
+ * `signal` is aborted. Input and result must survive a structured clone, because the embedded engine runs the read in
+ * another thread, by its `name`.
+ */
+export type LongRead<Schema, Input, Value> = {
+  readonly name: string
+  run(db: Reading<Schema>, input: Input, signal: AbortSignal): Promise<Value>
+}
+
+export type AnyLongRead<Schema> = LongRead<Schema, never, unknown>
+
+export type Db<Schema> = Reading<Schema> & {
+  readonly engine: Engine
+  /** Engine, version and place, without credentials, for the log. */
+  readonly description: string
+  /**
+   * Runs a read where it does not block this thread. The caller bounds how many it has under way. Rejects with a
+   * `StorageError` when the store cannot answer now.
+   */
+  readLong<Input, Value>(
+    read: LongRead<Schema, Input, Value>,
+    input: NoInfer<Input>,
+    signal: AbortSignal,
+  ): Promise<Value>
   /**
    * Runs one transaction and resolves once its commit is on disk. Rejects with a `StorageError` when the
    * store cannot take it; then nothing was kept, unless the connection was lost during the commit.
@@ -130,7 +155,7 @@ export type Db<Schema> = {
   close(): Promise<void>
 }
 
-export type ReadingDb<Schema> = Pick<Db<Schema>, 'read' | 'reading' | 'close'>
+export type ReadingDb<Schema> = Reading<Schema> & Pick<Db<Schema>, 'close'>
 
 export type DbObserver = {
   committed(groupSize: number, durationMs: number): void

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { systemClock } from '#platform/clock.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db, DbObserver, ReadingDb, Tx } from './db.ts'
+import type { Db, DbObserver, Reading, ReadingDb, Tx } from './db.ts'
 import {
   type AppliedMigration,
   COMPATIBLE_COLUMN,
@@ -67,6 +67,7 @@ export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db
   const version = await query.executeQuery<{ server_version: string }>(
     CompiledQuery.raw('show server_version'),
   )
+  const reading: Reading<Schema> = { read: query, reading: txOf(query) }
   const transactions = openTransactions(query, { ...options, writesMax })
   const write: Db<Schema>['write'] = (transaction, input, traceParent) => {
     const work = (tx: Tx<Schema>) =>
@@ -77,8 +78,8 @@ export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db
   return {
     engine: 'postgres',
     description: `PostgreSQL ${version.rows[0]?.server_version} at ${describeUrl(options.url)}`,
-    read: query,
-    reading: txOf(query),
+    ...reading,
+    readLong: (read, input, signal) => read.run(reading, input, signal),
     write,
     writesMax,
     writeGroup: groupedBy(transactions.run, write),

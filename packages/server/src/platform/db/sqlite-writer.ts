@@ -13,7 +13,7 @@ import {
   queriesOn,
   type SqliteConnection,
 } from './sqlite-connection.ts'
-import { asStorageError, type StorageErrorKind } from './storage-error.ts'
+import { asStorageError, type Failure, toFailure } from './storage-error.ts'
 
 /** The most transactions that share one commit and one fsync. */
 export const COMMIT_GROUP_MAX = 100
@@ -26,9 +26,7 @@ const LOG_PAGES_MAX = 2_000
 
 export type WriteRequest = { id: number; name: string; input: unknown; traceParent?: string }
 
-export type WriteFailure = { kind: StorageErrorKind | 'fault'; message: string; stack?: string }
-
-type WriteAnswer = { id: number; value: unknown } | { id: number; failure: WriteFailure }
+type WriteAnswer = { id: number; value: unknown } | { id: number; failure: Failure }
 
 /** To one thread. Of the threads whose writes shared a commit, one learns its size and duration. */
 export type GroupReport = {
@@ -254,7 +252,7 @@ function isEssential<Schema>({ transactions }: Writer<Schema>, { name }: WriteRe
   return transactions.get(name)?.essential ?? false
 }
 
-const DISK_FULL: WriteFailure = { kind: 'full', message: 'database or disk is full' }
+const DISK_FULL: Failure = { kind: 'full', message: 'database or disk is full' }
 
 function isReserveWhole<Schema>(writer: Writer<Schema>): boolean {
   if (writer.reserve.isWhole) return true
@@ -289,7 +287,7 @@ async function tryOne<Schema>(writer: Writer<Schema>, request: WriteRequest) {
     const answers = await inTransaction(writer, [request])
     return { answer: answers[0] as WriteAnswer, isFull: false }
   } catch (error) {
-    const failure = describeFailure(error)
+    const failure = toFailure(error)
     return { answer: failureOf(request, failure), isFull: failure.kind === 'full' }
   }
 }
@@ -302,7 +300,7 @@ async function tryTogether<Schema>(
   try {
     return await inTransaction(writer, group)
   } catch (error) {
-    const failure = describeFailure(error)
+    const failure = toFailure(error)
     // A busy database would be busy for each request; trying each would wait for a timeout every time.
     if (failure.kind === 'busy') return group.map((request) => failureOf(request, failure))
     return null
@@ -352,15 +350,8 @@ async function runNext<Schema>(
   return [{ id: first.id, value: await transaction.run(traced, first.input as never) }]
 }
 
-function failureOf(request: WriteRequest, failure: WriteFailure): WriteAnswer {
+function failureOf(request: WriteRequest, failure: Failure): WriteAnswer {
   return { id: request.id, failure }
-}
-
-function describeFailure(error: unknown): WriteFailure {
-  const storage = asStorageError(error)
-  if (storage !== null) return { kind: storage.kind, message: storage.message }
-  if (!(error instanceof Error)) return { kind: 'fault', message: String(error) }
-  return { kind: 'fault', message: error.message, ...(error.stack && { stack: error.stack }) }
 }
 
 /**

@@ -1,9 +1,10 @@
-// SQLite behind the database port: this thread reads, and a writer thread runs transactions by name.
+// SQLite behind the database port: this thread reads, a writer thread runs transactions by name, and a reader thread
+// runs long reads by name.
 
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
-import type { Db, DbObserver, ReadingDb } from './db.ts'
+import type { Db, DbObserver, Reading, ReadingDb } from './db.ts'
 import {
   type AppliedMigration,
   COMPATIBLE_COLUMN,
@@ -22,23 +23,29 @@ import {
   type SqliteConnection,
   sqliteVersion,
 } from './sqlite-connection.ts'
+import { ReaderThread } from './sqlite-reader.ts'
 import {
   type GroupReport,
   giveUpReserveOnFullDisk,
-  type WriteFailure,
   type WriteRequest,
   type WriterMessage,
 } from './sqlite-writer.ts'
-import { StorageError, tooManyWrites } from './storage-error.ts'
+import { fromFailure, StorageError, tooManyWrites } from './storage-error.ts'
 import { WRITE_QUEUE_MAX } from './write-groups.ts'
 
 type SqliteOptions = {
   path: string
   /** The module that runs `runSqliteWriter` with all transactions; its `workerData` is `WriterData`. */
   writerEntry: URL
+  /** The module that runs `runSqliteReader` with all long reads; its `workerData` is `ReaderData`. */
+  readerEntry: URL
   /** Null for short-lived writers, which do not touch the disk reserve. */
   reservePath: string | null
   observer: DbObserver
+  /** Called when the thread of long reads has ended by itself. The next read starts another. */
+  onError(error: Error): void
+  /** The thread of long reads ends when it has had nothing to do for so long; READER_IDLE_MS by default. */
+  readerIdleMs?: number
 }
 
 /** Opens and migrates the database file. Throws with the cause when it cannot be opened. */
@@ -49,12 +56,14 @@ export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Sch
   await writer.start()
   const reader = openSqliteConnection({ path: options.path, mode: 'read' })
   const queries = queriesOn<Schema>(reader)
+  const thread = new ReaderThread(options)
 
   return {
     engine: 'sqlite',
     description: `SQLite ${sqliteVersion(reader)} at ${options.path}`,
     read: queries.query,
     reading: { engine: 'sqlite', ...queries },
+    readLong: ({ name }, input, signal) => thread.read(name, input, signal),
     write: ({ name }, input, traceParent) => writer.writes.submit(name, input, traceParent),
     async check() {
       reader.rows('select 1 from schema_migrations limit 1')
@@ -62,6 +71,7 @@ export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Sch
     },
     shareWriter: (onPort) => writer.share(onPort),
     async close() {
+      await thread.close()
       if (await writer.close()) reader.close()
     },
   }
@@ -80,11 +90,15 @@ export function openSqliteInThread<Schema>({
   const writes = new PortWrites(observer)
   let connected: MessagePort | null = null
   let isClosed = false
+  const reading: Reading<Schema> = {
+    read: queries.query,
+    reading: { engine: 'sqlite', ...queries },
+  }
   const db: Db<Schema> = {
     engine: 'sqlite',
     description: `SQLite ${sqliteVersion(reader)} at ${path}`,
-    read: queries.query,
-    reading: { engine: 'sqlite', ...queries },
+    ...reading,
+    readLong: (read, input, signal) => read.run(reading, input, signal),
     write: ({ name }, input, traceParent) => writes.submit(name, input, traceParent),
     async check() {
       reader.rows('select 1 from schema_migrations limit 1')
@@ -281,7 +295,7 @@ class PortWrites {
     for (const answer of answers) {
       const entry = this.#waiting.get(answer.id)
       this.#waiting.delete(answer.id)
-      if ('failure' in answer) entry?.reject(asError(answer.failure))
+      if ('failure' in answer) entry?.reject(fromFailure(answer.failure))
       else entry?.resolve(answer.value as never)
     }
     if (commit !== null) this.#observer.committed(commit.groupSize, commit.durationMs)
@@ -372,13 +386,6 @@ class WriterThread {
 
 function unavailable(cause?: unknown): StorageError {
   return new StorageError('unavailable', 'The writer thread is not running.', cause)
-}
-
-function asError(failure: WriteFailure): Error {
-  if (failure.kind !== 'fault') return new StorageError(failure.kind, failure.message)
-  const error = new Error(failure.message)
-  if (failure.stack !== undefined) error.stack = failure.stack
-  return error
 }
 
 /**

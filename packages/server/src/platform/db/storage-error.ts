@@ -91,3 +91,20 @@ export function asStorageError(error: unknown): StorageError | null {
   }
   return null
 }
+
+/** An error as plain data, on its way to another thread. */
+export type Failure = { kind: StorageErrorKind | 'fault'; message: string; stack?: string }
+
+export function toFailure(error: unknown): Failure {
+  const storage = asStorageError(error)
+  if (storage !== null) return { kind: storage.kind, message: storage.message }
+  if (!(error instanceof Error)) return { kind: 'fault', message: String(error) }
+  return { kind: 'fault', message: error.message, ...(error.stack && { stack: error.stack }) }
+}
+
+export function fromFailure({ kind, message, stack }: Failure): Error {
+  if (kind !== 'fault') return new StorageError(kind, message)
+  const error = new Error(message)
+  if (stack !== undefined) error.stack = stack
+  return error
+}
