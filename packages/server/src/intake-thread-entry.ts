@@ -160,5 +160,5 @@ async function close({ server, parts, opened }: Running, drainMs: number): Promi
   postFigures({ parts }, null)
   post({ kind: 'drained' })
   await opened.disposeAsync()
-  port.close()
+  post({ kind: 'closed' })
 }

@@ -49,6 +49,8 @@ export type FromIntakeThread =
   | { readonly kind: 'wake' }
   /** No connection is left; what the thread still closes concerns nobody else. */
   | { readonly kind: 'drained' }
+  /** Everything is closed, but a connection to a collector that hangs may keep the thread for seconds. */
+  | { readonly kind: 'closed' }
   | {
       readonly kind: 'log'
       readonly level: keyof Log
@@ -373,6 +375,9 @@ class IntakeThread {
         break
       case 'drained':
         this.#drained.resolve()
+        break
+      case 'closed':
+        void this.#worker.terminate()
         break
       case 'log':
         log[message.level](message.fields, message.text)
