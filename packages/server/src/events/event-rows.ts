@@ -242,7 +242,9 @@ function selectHead(db: ReadDb) {
 export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<boolean> {
   const query = unsettledInLog(db.reading.engine, db.read.selectFrom('events'), after)
   if (query === null) return false
-  return (await query.select('sequence').limit(1).executeTakeFirst()) !== undefined
+  // In this order the index is used, also while the table has no statistics and a scan seems to end soon.
+  const first = query.select('sequence').orderBy('transaction_id').orderBy('sequence').limit(1)
+  return (await first.executeTakeFirst()) !== undefined
 }
 
 /**
