@@ -32,8 +32,14 @@ export async function latency(args: string[]): Promise<void> {
   try {
     const rounds = Number(values.rounds)
     const perSecond = await measureIntake(mailroom, rounds)
-    const rates = [1, 100, Math.floor(perSecond / 2)]
-    const rows = await measureLatencies(mailroom, rates, Number(values.seconds))
+    const half = Math.floor(perSecond / 2)
+    const plans = [
+      { perSecond: 1, hasWebhook: true },
+      { perSecond: 100, hasWebhook: true },
+      { perSecond: half, hasWebhook: false },
+      { perSecond: half, hasWebhook: true },
+    ]
+    const rows = await measureLatencies(mailroom, plans, Number(values.seconds))
     process.stdout.write(`${describeMachine()}\n\n${table(rows)}\n`)
   } finally {
     await mailroom.stop()
@@ -62,12 +68,12 @@ async function measureIntake(mailroom: RunningMailroom, rounds: number): Promise
 
 async function measureLatencies(
   mailroom: RunningMailroom,
-  rates: number[],
+  plans: readonly Pick<LatencyPlan, 'perSecond' | 'hasWebhook'>[],
   seconds: number,
 ): Promise<string[][]> {
   const columns = ['250', 'frame', 'webhook'].flatMap((end) => [`${end} p50 ms`, `${end} p99 ms`])
   const rows = [['messages a second', ...columns, 'sent', 'missing']]
-  for (const perSecond of rates) {
+  for (const { perSecond, hasWebhook } of plans) {
     const inbox = await mailroom.client.inboxes.create({})
     const plan: LatencyPlan = {
       httpPort: mailroom.httpPort,
@@ -78,12 +84,12 @@ async function measureLatencies(
       perSecond,
       seconds: perSecond === 1 ? Math.max(seconds, 30) : seconds,
       messageBytes: 2048,
+      hasWebhook,
     }
     const seen = await runToEnd<LatencyOutcome>('latency-load.ts', plan)
-    const figures = [seen.reply, seen.frame, seen.request].flatMap(({ p50Ms, p99Ms }) => [
-      p50Ms.toFixed(1),
-      p99Ms.toFixed(1),
-    ])
+    const ends = hasWebhook ? [seen.reply, seen.frame, seen.request] : [seen.reply, seen.frame]
+    const figures = ends.flatMap(({ p50Ms, p99Ms }) => [p50Ms.toFixed(1), p99Ms.toFixed(1)])
+    if (!hasWebhook) figures.push('-', '-')
     rows.push([String(perSecond), ...figures, String(seen.sent), String(seen.missing)])
   }
   return rows
