@@ -4,6 +4,7 @@ import { deliver } from './deliver.ts'
 import { engines } from './engines.ts'
 import { intake } from './intake.ts'
 import { intakeDns } from './intake-dns.ts'
+import { intakeThreads } from './intake-threads.ts'
 import { latency } from './latency.ts'
 import { list } from './list.ts'
 import { peers } from './peers.ts'
@@ -16,6 +17,7 @@ import { soak } from './soak.ts'
 const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   intake,
   'intake-dns': intakeDns,
+  'intake-threads': intakeThreads,
   list,
   send,
   deliver,
