@@ -3,8 +3,9 @@
 import { randomInt } from 'node:crypto'
 
 /**
- * Addresses are counted in this many slots, by a hash that differs from start to start. Two addresses in one slot
- * share its limits: with a thousand connections, one address in sixteen has a neighbour, which rarely has many.
+ * Addresses of other servers are counted in this many slots, by a hash that differs from start to start. What two
+ * addresses in one slot have there counts for both: with a thousand connections, one address in sixteen has a
+ * neighbour, which rarely has many.
  */
 const ADDRESS_SLOTS = 16_384
 /** The seed of the hash stands before the rows. */
@@ -27,6 +28,8 @@ export function makePortCounts(servers: number): SharedArrayBuffer {
 export class PortCounts {
   readonly #cells: Int32Array
   readonly #row: number
+  /** Connections and octets of each address here, by address. */
+  readonly #own = new Map<string, [connections: number, octets: number]>()
 
   constructor(buffer: SharedArrayBuffer, server: number) {
     this.#cells = new Int32Array(buffer)
@@ -38,7 +41,7 @@ export class PortCounts {
   }
 
   connectionsOf(address: string): number {
-    return this.#sum(this.#slot(address))
+    return this.#sumOf(address, 0)
   }
 
   get heldBytes(): number {
@@ -46,17 +49,17 @@ export class PortCounts {
   }
 
   heldBytesOf(address: string): number {
-    return this.#sum(this.#slot(address) + ADDRESS_SLOTS)
+    return this.#sumOf(address, 1)
   }
 
   countConnection(address: string, by: 1 | -1): void {
     this.#add(0, by)
-    this.#add(this.#slot(address), by)
+    this.#addOf(address, 0, by)
   }
 
   hold(address: string, growthBytes: number): void {
     this.#add(1, growthBytes)
-    this.#add(this.#slot(address) + ADDRESS_SLOTS, growthBytes)
+    this.#addOf(address, 1, growthBytes)
   }
 
   /** For a server that has ended without closing its connections. */
@@ -68,6 +71,21 @@ export class PortCounts {
     let sum = 0
     for (let at = HEAD + cell; at < this.#cells.length; at += ROW) sum += this.#cells[at] ?? 0
     return sum
+  }
+
+  /** Exact for this server. */
+  #sumOf(address: string, kind: 0 | 1): number {
+    const cell = this.#slot(address) + kind * ADDRESS_SLOTS
+    const inSlot = this.#cells[this.#row + cell] ?? 0
+    return this.#sum(cell) - inSlot + (this.#own.get(address)?.[kind] ?? 0)
+  }
+
+  #addOf(address: string, kind: 0 | 1, by: number): void {
+    this.#add(this.#slot(address) + kind * ADDRESS_SLOTS, by)
+    const own = this.#own.get(address) ?? [0, 0]
+    own[kind] += by
+    if (own[0] === 0 && own[1] === 0) this.#own.delete(address)
+    else this.#own.set(address, own)
   }
 
   #add(cell: number, by: number): void {
