@@ -11,7 +11,7 @@ import {
   PARENT_COLUMNS,
 } from '#mailbox/mailbox-rows.ts'
 import { type GroupedInput, groupTransaction, type JoinGroup } from '#platform/db/db.ts'
-import { lockRows } from '#platform/db/dialect.ts'
+import { limitLockWait, lockRows } from '#platform/db/dialect.ts'
 import { forEachRow, rowSelect } from '#platform/db/statement.ts'
 import type { NewRow, Tables, Tx } from '#schema/tables.ts'
 import { addPostmasterMessage, dropOldestPostmasterMail } from './postmaster-message-rows.ts'
@@ -59,8 +59,9 @@ type Write = GroupedInput<ReceiveInput>
  */
 export const storeReceived = groupTransaction({
   name: 'receiveMessage',
-  accountOf: ({ receipts, keptOut }) => (receipts[0] ?? keptOut[0])?.accountId ?? null,
+  accountOf: accountOfFirst,
   group: {
+    isOfSeveralAccounts: true,
     sizeOf(input: ReceiveInput) {
       const { raw, content, receipts, keptOut, parentKeys, postmaster } = input
       const recipients = receipts.length + keptOut.length
@@ -75,6 +76,13 @@ export const storeReceived = groupTransaction({
     run: receiveMessages,
   },
 })
+
+function accountOfFirst({ receipts, keptOut }: ReceiveInput): string | null {
+  return (receipts[0] ?? keptOut[0])?.accountId ?? null
+}
+
+/** The longest that mail of several accounts waits together for a row that another transaction has locked. */
+const SHARED_LOCK_WAIT_MS_MAX = 500
 
 /** About the size of the rows of one recipient without the message's content. */
 const ROWS_LENGTH = 2_000
@@ -97,6 +105,8 @@ async function receiveMessages(
   join: JoinGroup<ReceiveInput>,
 ): Promise<ReceiveOutcome[]> {
   const inboxIds = new Set(first.flatMap(({ input }) => inboxIdsOf(input)))
+  const isOfSeveral = new Set(first.map(({ input }) => accountOfFirst(input))).size > 1
+  if (isOfSeveral) await limitLockWait(tx, SHARED_LOCK_WAIT_MS_MAX)
   const locked = await lockCounters(
     tx,
     [...inboxIds].sort().map((inbox_id) => ({ inbox_id })),

@@ -16,9 +16,9 @@ import type { AnyTransaction } from '#platform/db/db.ts'
 import { paceWrites } from '#platform/db/paced-db.ts'
 import { StorageError, tooManyWrites } from '#platform/db/storage-error.ts'
 import {
-  groupWrites,
   WRITE_GROUP_BYTES_MAX,
   WRITE_GROUPED_BYTES_MAX,
+  WriteGroups,
 } from '#platform/db/write-groups.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import type { Db, Tables } from '#schema/tables.ts'
@@ -374,8 +374,8 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.ok(writeGroup)
     const slots = new Semaphore({ limit: 1, waitMsMax: 50, refuse: tooManyWrites })
     let answers = 0
-    const writeInGroup = groupWrites({ writeGroup, slots, onSettled: () => void answers++ })
-    const write = () => writeInGroup(storeReceived, { input: arriving(owner, [inboxId]) })
+    const groups = new WriteGroups({ writeGroup, slots, onSettled: () => void answers++ })
+    const write = () => groups.write(storeReceived, { input: arriving(owner, [inboxId]) })
     const release = slots.tryAcquire()
     for (const one of await Promise.allSettled([write(), write(), write()])) {
       assert.ok(one.status === 'rejected' && one.reason instanceof StorageError)

@@ -72,6 +72,8 @@ export function groupTransaction<Schema, Input, Value>({
  * The form of a transaction for several inputs. Each result is as if the inputs had run one after the other.
  */
 type GroupForm<Schema, Input, Value> = {
+  /** Inputs of several accounts may run together. `run` bounds its wait for rows then (`limitLockWait`). */
+  readonly isOfSeveralAccounts?: boolean
   /** The approximate size that it sends to the server, in octets; null when it must run alone. */
   sizeOf(input: Input): number | null
   /** `join` adds inputs that have come meanwhile and are accepted; their results follow those of `writes`. */
@@ -134,14 +136,15 @@ export type Db<Schema> = Reading<Schema> & {
   readonly writesMax?: number
   /**
    * Runs one transaction for several inputs by its group form; returns their results in order, followed by
-   * those of inputs that joined. When one input fails, all are rolled back and each runs alone. Never
-   * rejects. Absent on an engine that groups commits by itself.
+   * those of inputs that joined. When one input fails, all are rolled back and each runs alone. Null when
+   * inputs of several accounts failed together, or waited too long for a row: nothing was kept, and each
+   * account's have to run apart. Never rejects. Absent on an engine that groups commits by itself.
    */
   writeGroup?<Input, Value>(
     transaction: Transaction<Schema, Input, Value>,
     writes: readonly GroupedInput<NoInfer<Input>>[],
     join?: JoinGroup<NoInfer<Input>>,
-  ): Promise<PromiseSettledResult<Value>[]>
+  ): Promise<PromiseSettledResult<Value>[] | null>
   /** Resolves when a read succeeds; rejects with a `StorageError` otherwise. */
   check(): Promise<void>
   /** The number of connections of this process by state; `waiting` counts callers that wait for one. */

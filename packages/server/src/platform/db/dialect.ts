@@ -16,6 +16,12 @@ export function lockRows<Schema, Tables extends keyof Schema, Row>(
   return options.skipLocked === true ? query.forUpdate().skipLocked() : query.forUpdate()
 }
 
+/** Bounds how long each later statement of the transaction waits for a row. Nothing waits on the embedded engine. */
+export async function limitLockWait<Schema>(tx: Tx<Schema>, waitMsMax: number): Promise<void> {
+  if (tx.engine === 'sqlite') return
+  await sql`set local lock_timeout = ${sql.lit(waitMsMax)}`.execute(tx.query)
+}
+
 /** Keeps other transactions from writing to the table until this one ends. */
 export async function lockTable<Schema>(
   tx: Tx<Schema>,

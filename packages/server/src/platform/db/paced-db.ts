@@ -8,7 +8,7 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from './db.ts'
 import { COMMIT_GROUP_MAX } from './sqlite-writer.ts'
 import { asStorageError, tooManyWrites } from './storage-error.ts'
-import { groupWrites, WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX } from './write-groups.ts'
+import { WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX, WriteGroups } from './write-groups.ts'
 
 /**
  * Under strain no more writes are accepted than ended within this time, which is then what the last of them
@@ -51,8 +51,8 @@ export function paceWrites<Schema>(
   const ofAccounts = new Map<string | null, Load>()
   const failures = openFailures(clock)
   const { writeGroup } = db
-  const writeInGroup =
-    writeGroup && groupWrites({ writeGroup, slots, onSettled: failures.noteResult })
+  const groups =
+    writeGroup && new WriteGroups({ writeGroup, slots, onSettled: failures.noteResult })
 
   const write: Db<Schema>['write'] = async (transaction, input, traceParent) => {
     const accountId = transaction.accountOf(input)
@@ -63,7 +63,7 @@ export function paceWrites<Schema>(
     own.begin(asked)
     try {
       const write = traceParent === undefined ? { input } : { input, traceParent }
-      const grouped = writeInGroup?.(transaction, write) ?? null
+      const grouped = groups?.write(transaction, write) ?? null
       if (grouped !== null) return await grouped
       return await slots.run({ key: accountId ?? '' }, async () => {
         const [result] = await Promise.allSettled([db.write(transaction, input, traceParent)])

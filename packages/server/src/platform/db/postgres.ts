@@ -176,6 +176,8 @@ function groupedBy<Schema>(
         return values.map((value) => ({ status: 'fulfilled', value }))
       }
     } catch (error) {
+      const accounts = new Set(writes.map(({ input }) => transaction.accountOf(input)))
+      if (accounts.size > 1 && (asStorageError(error) === null || isRolledBack(error))) return null
       // A store that is down or busy is so for each write. After a connection was lost during the commit, the
       // outcome is unknown, so nothing may be tried again.
       if (asStorageError(error) !== null) {
@@ -189,6 +191,12 @@ function groupedBy<Schema>(
     }
     return settled
   }
+}
+
+/** Whether the server waited too long, and has rolled back. */
+function isRolledBack(error: unknown): boolean {
+  const cause = error instanceof StorageError ? error.cause : error
+  return IS_LOCKED.has(codeOf(cause)) || codeOf(cause) === STATEMENT_TIMEOUT
 }
 
 function txOf<Schema>(query: Kysely<Schema>): Tx<Schema> {
@@ -323,6 +331,7 @@ type Session = {
 }
 
 const DEADLOCK = '40P01'
+const STATEMENT_TIMEOUT = '57014'
 /** A lock timeout or a deadlock. */
 const IS_LOCKED: ReadonlySet<string> = new Set(['55P03', DEADLOCK])
 
