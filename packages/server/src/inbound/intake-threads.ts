@@ -107,7 +107,7 @@ const END_MS_MAX = 1_000
  * it. A parse or a query of a thread takes milliseconds, so only a fault takes this long.
  */
 const SILENCE_MS_MAX = 30_000
-/** A thread is asked so many times before it counts as hanging, and after a third of them as not listening. */
+/** A thread hangs after so many questions without an answer, and counts as not listening after a third of them. */
 const QUESTIONS = 6
 
 /** Receives mail in this thread, or in several of its own. */
