@@ -21,6 +21,7 @@ import {
   arriving,
   makeId,
   openDatabase,
+  readCounters,
 } from '#test/conformance/open-database.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 import { transactions } from '#wiring/transactions.ts'
@@ -32,12 +33,7 @@ onBothEngines('the database port', (engine) => {
 
   const newPod = (clientId: string | null = null) =>
     db.write(insertPod, { ...owner, podId: makeId('pod'), clientId, name: null, nowMs: 1 })
-  const counters = (inboxId: string) =>
-    db.read
-      .selectFrom('inbox_counters')
-      .selectAll()
-      .where('inbox_id', '=', inboxId)
-      .executeTakeFirstOrThrow()
+  const counters = (inboxId: string) => readCounters(db, inboxId)
 
   test('the writes of a transaction are readable as soon as it resolves', async () => {
     const pod = await newPod('read back')

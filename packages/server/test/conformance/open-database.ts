@@ -213,6 +213,25 @@ export async function untilReadable(db: Db): Promise<void> {
   }
 }
 
+export function readCounters(db: Db, inboxId: string) {
+  return db.read
+    .selectFrom('inbox_counters')
+    .selectAll()
+    .where('inbox_id', '=', inboxId)
+    .executeTakeFirstOrThrow()
+}
+
+/** The positions of the inbox's messages, in order. */
+export async function readPositions(db: Db, inboxId: string): Promise<number[]> {
+  const rows = await db.read
+    .selectFrom('messages')
+    .select('position')
+    .where('inbox_id', '=', inboxId)
+    .orderBy('position')
+    .execute()
+  return rows.map(({ position }) => position)
+}
+
 /** Asserts that every counter is the sum of its rows. */
 export async function assertStoredCounted(db: Db): Promise<void> {
   const raws = await db.read.selectFrom('raw_messages').select(['id', 'size_bytes']).execute()

@@ -13,6 +13,8 @@ import {
   type Grouping,
   type Owner,
   openGrouping,
+  readCounters,
+  readPositions,
   receiveTogether,
 } from '#test/conformance/open-database.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
@@ -35,21 +37,8 @@ suite('writes of several accounts in groups', { timeout: 120_000 }, () => {
   })
 
   const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
-  const countersOf = (inboxId: string) =>
-    db.read
-      .selectFrom('inbox_counters')
-      .selectAll()
-      .where('inbox_id', '=', inboxId)
-      .executeTakeFirstOrThrow()
-  const positionsOf = async (inboxId: string) => {
-    const rows = await db.read
-      .selectFrom('messages')
-      .select('position')
-      .where('inbox_id', '=', inboxId)
-      .orderBy('position')
-      .execute()
-    return rows.map(({ position }) => position)
-  }
+  const countersOf = (inboxId: string) => readCounters(db, inboxId)
+  const positionsOf = (inboxId: string) => readPositions(db, inboxId)
   const hold = async (inboxId: string) => {
     await client.query('begin')
     await client.query('select 1 from inbox_counters where inbox_id = $1 for update', [inboxId])

@@ -39,6 +39,8 @@ import {
   makeId,
   type Owner,
   openGrouping,
+  readCounters,
+  readPositions,
   receiveTogether,
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
@@ -88,21 +90,8 @@ suite('writes in groups', { timeout: 120_000 }, () => {
 
   const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
   const addInboxes = (count: number) => Promise.all(upTo(count).map(() => addInbox(db, owner)))
-  const countersOf = (inboxId: string) =>
-    db.read
-      .selectFrom('inbox_counters')
-      .selectAll()
-      .where('inbox_id', '=', inboxId)
-      .executeTakeFirstOrThrow()
-  const positionsOf = async (inboxId: string) => {
-    const rows = await db.read
-      .selectFrom('messages')
-      .select('position')
-      .where('inbox_id', '=', inboxId)
-      .orderBy('position')
-      .execute()
-    return rows.map(({ position }) => position)
-  }
+  const countersOf = (inboxId: string) => readCounters(db, inboxId)
+  const positionsOf = (inboxId: string) => readPositions(db, inboxId)
 
   test('one failing write of a group fails alone, and the others are stored', async () => {
     const inboxId = await addInbox(db, owner)
