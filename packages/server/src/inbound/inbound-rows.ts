@@ -7,5 +7,4 @@ export {
   storeReleased,
 } from './quarantine-rows.ts'
 export { storeReceived } from './receive-message-rows.ts'
-export { insertSenderRule, removeSenderRule } from './sender-rule-rows.ts'
 export { settleReport } from './settle-report-rows.ts'

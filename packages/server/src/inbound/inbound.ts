@@ -12,4 +12,3 @@ export {
 export { quarantineHandlers } from './quarantine.ts'
 export { type Loop, type ReceiveDeps, receiveMail, refusalReply } from './receive-mail.ts'
 export { makeReceiver, outcomeCounter } from './receiver.ts'
-export { senderRuleHandlers } from './sender-rules.ts'

@@ -5,11 +5,11 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
+import type { QuarantineReason } from '#policy/policy.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import { receiveKept } from './receive-message-rows.ts'
-import type { QuarantineReason } from './sender-rule.ts'
 
 export const QUARANTINE_MS = 30 * DAY_MS
 

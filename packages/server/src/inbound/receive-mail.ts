@@ -17,14 +17,14 @@ import { checkEmailAddress } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
+import { candidateValuesOf, judgeSender, type Sender } from '#policy/policy.ts'
+import { findRulesForValues } from '#policy/policy-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import type { AcceptedRecipient, MailRecipient } from './find-recipient.ts'
 import { processReports, type ReportDeps } from './process-reports.ts'
 import { storeReceived } from './receive-message-rows.ts'
 import type { KeptOut, Receipt } from './receive-plan-rows.ts'
 import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
-import { candidateValuesOf, judgeSender, type Sender } from './sender-rule.ts'
-import { findRulesForValues } from './sender-rule-rows.ts'
 
 export type ArrivingMail = {
   raw: Uint8Array

@@ -18,8 +18,8 @@ import {
   NO_CHANGE,
   nextSummary,
 } from '#mailbox/mailbox-rows.ts'
+import type { QuarantineReason } from '#policy/policy.ts'
 import type { Row } from '#schema/tables.ts'
-import type { QuarantineReason } from './sender-rule.ts'
 
 /** Messages of an inbox with one Message-ID that an arriving message is compared with. */
 export const SAME_ID_COMPARED_MAX = 100

@@ -21,7 +21,6 @@ import {
   makeReceiver,
   outcomeCounter,
   quarantineHandlers,
-  senderRuleHandlers,
 } from '#inbound/inbound.ts'
 import { inboxHandlers } from '#inboxes/inboxes.ts'
 import { mailHandlers } from '#mailbox/mailbox.ts'
@@ -37,6 +36,7 @@ import { LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import type { Metrics } from '#platform/telemetry/metrics.ts'
 import type { ServerTls } from '#platform/tls/server-tls.ts'
 import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import { senderRuleHandlers } from '#policy/policy.ts'
 import { traceQueue } from '#queue/dispatched-queue.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
 import { MAIL_BOUNDS, RELAY_BOUNDS } from '#queue/dispatcher-bounds.ts'

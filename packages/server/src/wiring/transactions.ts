@@ -29,9 +29,7 @@ import {
 } from '#domains/domains-rows.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
 import {
-  insertSenderRule,
   removeQuarantined,
-  removeSenderRule,
   settleReport,
   storeReceived,
   storeReleased,
@@ -52,6 +50,7 @@ import {
   settleDeliveries,
 } from '#outbound/outbound-rows.ts'
 import type { AnyTransaction } from '#platform/db/db.ts'
+import { insertSenderRule, removeSenderRule } from '#policy/policy-rows.ts'
 import {
   claimJobs,
   completeJob,

@@ -10,7 +10,7 @@ import {
   readRuleValue,
   ruleValuesOf,
   type Sender,
-} from '#inbound/sender-rule.ts'
+} from '#policy/sender-rule.ts'
 
 const VALUES: [text: string, value: string][] = [
   ['ann@sender.example', 'ann@sender.example'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
-import { SENDER_RULES_PER_ACCOUNT_MAX } from '#inbound/sender-rule-rows.ts'
+import { SENDER_RULES_PER_ACCOUNT_MAX } from '#policy/sender-rule-rows.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { type Account, onEachEngine, opened, openWorld } from '#test/world.ts'

@@ -1,0 +1,1 @@
+export { findRulesForValues, insertSenderRule, removeSenderRule } from './sender-rule-rows.ts'

@@ -1,0 +1,7 @@
+export {
+  candidateValuesOf,
+  judgeSender,
+  type QuarantineReason,
+  type Sender,
+} from './sender-rule.ts'
+export { senderRuleHandlers } from './sender-rules.ts'
