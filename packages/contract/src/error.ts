@@ -2,8 +2,8 @@
 
 import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { type Static, Type } from './schema.ts'
-import { oneOf, text } from './text.ts'
-import { suppressionTypes } from './vocabulary.ts'
+import { count, oneOf, text, time } from './text.ts'
+import { limitScopes, suppressionTypes } from './vocabulary.ts'
 
 const codes = Object.keys(errorCodes)
 
@@ -32,6 +32,11 @@ export const ErrorBody = Type.Object(
       oneOf(suppressionTypes, 'With recipient_suppressed: why the address is suppressed.'),
     ),
     address: Type.Optional(text('With recipient_suppressed: the suppressed address.')),
+    scope: Type.Optional(
+      oneOf(limitScopes, 'With 429: what the limit counts for. `address` is that of the client.'),
+    ),
+    limit: Type.Optional(count('With 429: the limit that the request would exceed.')),
+    resetsAt: Type.Optional(time('With 429: when a repeat may succeed.')),
   },
   {
     additionalProperties: true,
@@ -61,6 +66,19 @@ const fieldsOf: { readonly [Code in ErrorCode]?: Partial<ErrorBody> } = {
   feature_requires_paid_plan: {
     message: 'On the free plan, replyTo must be the address of an inbox of the account.',
     feature: 'external_reply_to',
+  },
+  rate_limit_exceeded: {
+    message: 'The inbox may send 10 messages a minute.',
+    scope: 'inbox',
+    limit: 10,
+    resetsAt: '2026-11-20T07:20:00.000Z',
+  },
+  cold_outreach_limit: {
+    message:
+      'The account may send to 30 addresses a day (UTC) that have never written to its inboxes.',
+    scope: 'account',
+    limit: 30,
+    resetsAt: '2026-11-21T00:00:00.000Z',
   },
   recipient_suppressed: {
     message: 'The account does not write to bob@example.com (bounce).',

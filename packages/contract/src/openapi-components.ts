@@ -13,6 +13,7 @@ import {
   EventWebhook,
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
+import { InboxLimits } from './limits.ts'
 import { Attachment, Authentication, Extracted, Message } from './messages.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
@@ -49,6 +50,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   Extracted,
   InboundMail,
   Inbox,
+  InboxLimits,
   Message,
   NewAccount,
   NewApiKey,

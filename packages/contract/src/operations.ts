@@ -7,6 +7,7 @@ import { domainOperations } from './domains.ts'
 import type { ErrorCode } from './error-codes.ts'
 import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
+import { limitOperations } from './limits.ts'
 import { messageOperations } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { pairingOperations } from './pairings.ts'
@@ -30,6 +31,7 @@ const operations = {
   ...threadOperations,
   ...messageOperations,
   ...sendingOperations,
+  ...limitOperations,
   ...suppressionOperations,
   ...senderRuleOperations,
   ...accountOperations,

@@ -14,6 +14,7 @@ import {
   EventWebhook,
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
+import { InboxLimits } from './limits.ts'
 import { Attachment, Authentication, Extracted, Message } from './messages.ts'
 import { operationIds, operationOf } from './operations.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
@@ -48,6 +49,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   EventWebhook,
   Extracted,
   Inbox,
+  InboxLimits,
   Message,
   NewAccount,
   NewApiKey,

@@ -19,6 +19,10 @@ export const imageModes = ['block', 'show'] as const
 /** How an inbox was named in the header: addressed (`to`) or copied (`cc`). */
 export const deliveryRoles = ['to', 'cc'] as const
 
+/** What a limit counts for. */
+export const limitScopes = ['inbox', 'account', 'thread', 'address'] as const
+export type LimitScope = (typeof limitScopes)[number]
+
 /** Why an address is on the suppression list. */
 export const suppressionTypes = ['bounce', 'complaint', 'unsub', 'manual'] as const
 export type SuppressionType = (typeof suppressionTypes)[number]

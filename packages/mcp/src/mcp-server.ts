@@ -2,7 +2,7 @@
 
 import { type CallToolResult, McpServer, type ServerContext } from '@modelcontextprotocol/server'
 import { getAttachment } from '#tools/attachment-tool.ts'
-import { createInbox, listInboxes } from '#tools/inbox-tools.ts'
+import { createInbox, getLimits, listInboxes } from '#tools/inbox-tools.ts'
 import {
   listUnread,
   markThread,
@@ -121,6 +121,7 @@ function instructionsFor({ restriction, isSandbox }: Access): string {
 export const allTools: readonly Tool[] = [
   listInboxes,
   createInbox,
+  getLimits,
   listUnread,
   readThread,
   readMessage,

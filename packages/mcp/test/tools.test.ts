@@ -74,6 +74,16 @@ onEachTransport('all tools', (open, connect) => {
     await world.client.inboxes.delete(id)
   })
 
+  test('get_limits tells what an inbox may still send', LIMIT, async () => {
+    const { sendsPerDay } = await world.client.inboxes.limits(inbox.id)
+    const told = await tools.call('get_limits')
+    assert.match(told, new RegExp(`What ${inbox.address} may still send:`))
+    assert.match(
+      told,
+      new RegExp(`24 hours: ${sendsPerDay.remaining} of ${sendsPerDay.limit} left`),
+    )
+  })
+
   test('mail is received, listed, read, answered and marked', LIMIT, async () => {
     const arrived = await tools.call('simulate_inbound', {
       inbox: 'Agent@Mailroom.localhost',

@@ -74,6 +74,9 @@ export function inboxes(api: Api) {
     /** Messages with all words of `q`, newest first or by rank: `search(id, { q: 'from:ana invoice' })`. */
     search: (id: string, options: ListOptions<'inboxes.search'> & { q: string }) =>
       api.list('inboxes.search', { id }, options),
+    /** What the inbox may still send, by the limits that a send is checked against. */
+    limits: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'inboxes.limits', path: { id }, options }),
     /** null clears a field. */
     update: (id: string, body: BodyOf<'inboxes.update'>, options?: RequestOptions) =>
       api.call({ id: 'inboxes.update', path: { id }, body, options }),

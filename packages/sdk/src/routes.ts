@@ -36,6 +36,7 @@ export const routes = {
   'attachments.get': { method: 'GET', path: '/v1/attachments/{messageId}/{filename}' },
   'inboxes.send': { method: 'POST', path: '/v1/inboxes/{id}/send' },
   'messages.deliveries': { method: 'GET', path: '/v1/messages/{id}/deliveries' },
+  'inboxes.limits': { method: 'GET', path: '/v1/inboxes/{id}/limits' },
   'suppressions.list': { method: 'GET', path: '/v1/suppressions' },
   'suppressions.create': { method: 'POST', path: '/v1/suppressions' },
   'suppressions.delete': { method: 'DELETE', path: '/v1/suppressions/{address}' },

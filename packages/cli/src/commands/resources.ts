@@ -53,6 +53,7 @@ export const mailGroups: readonly Group[] = [
         },
       },
       { name: 'get', operation: 'inboxes.get' },
+      { name: 'limits', operation: 'inboxes.limits' },
       { name: 'update', operation: 'inboxes.update' },
       { name: 'delete', operation: 'inboxes.delete', ...gone('{} is deleted.') },
     ],

@@ -1,6 +1,7 @@
+import type { InboxLimits } from '@mailroom/sdk'
 import { z } from 'zod'
 import { fence, oneLine } from '#fence.ts'
-import { counted, defineTool, lines, moreOf, pageLimit, pageOffset } from './tool.ts'
+import { counted, defineTool, inbox, lines, moreOf, pageLimit, pageOffset } from './tool.ts'
 
 const LIST_MAX = 50
 const LIST_DEFAULT = 20
@@ -64,3 +65,32 @@ export const createInbox = defineTool({
     return `Made the inbox ${address} (${id}). It receives mail from now on; wait_for_mail waits for some.`
   },
 })
+
+export const getLimits = defineTool({
+  name: 'get_limits',
+  title: 'See how much may still be sent',
+  description:
+    'Show how many messages an inbox may still send, and to how many people who never wrote to it, before sends are refused. Call it before a series of messages.',
+  input: { inbox },
+  isReading: true,
+  isOpenWorld: false,
+  async run({ inbox: named }, { access, signal }) {
+    const { id, address } = await access.inbox(named)
+    const limits = await access.client.inboxes.limits(id, { signal })
+    const rows = LIMITS.map(({ name, text }) => `- ${text}: ${tellLimit(limits[name])}`)
+    return lines(`What ${address} may still send:`, ...rows)
+  },
+})
+
+const LIMITS: readonly { name: keyof InboxLimits; text: string }[] = [
+  { name: 'sendsPerMinute', text: 'messages in any minute' },
+  { name: 'sendsPerDay', text: 'messages in any 24 hours' },
+  { name: 'coldRecipientsPerDay', text: 'people who never wrote to this inbox, a day' },
+  { name: 'accountColdRecipientsPerDay', text: 'the same over all inboxes of the account' },
+]
+
+function tellLimit({ limit, remaining, resetsAt }: InboxLimits['sendsPerDay']): string {
+  if (limit === null) return 'no limit'
+  const more = resetsAt === null ? '' : `, more from ${resetsAt} on`
+  return `${remaining} of ${limit} left${more}`
+}

@@ -9,6 +9,7 @@ import { CSRF_HEADER } from '@mailroom/contract/vocabulary.ts'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { CallerSession } from '#http/event-readers.ts'
 import { rateLimited } from '#http/problems.ts'
+import type { Clock } from '#platform/clock.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import type { RateWindow } from '#rate-limits/rate-limits.ts'
 import type { Authenticate, Identity } from './key.ts'
@@ -57,6 +58,7 @@ type IdentifyOptions = {
   /** undefined hides the operator's routes. */
   readonly operatorToken: string | undefined
   readonly failures: RateWindow
+  readonly clock: Clock
 }
 
 /** One instance for a server, because it counts failures over all requests. */
@@ -161,7 +163,11 @@ export class Identifier {
     const allowance = await this.#options.failures.take(this.#groupOf(from))
     return allowance.isAllowed
       ? new AppError('unauthorized', message)
-      : rateLimited('Too many failed sign-ins from this IP address.', allowance.resetSeconds)
+      : rateLimited('Too many failed sign-ins from this IP address.', {
+          scope: 'address',
+          refusal: allowance,
+          clock: this.#options.clock,
+        })
   }
 }
 

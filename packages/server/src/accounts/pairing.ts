@@ -2,6 +2,7 @@
 // signed in compares the code and decides; the client takes a key of its own.
 
 import { hash } from 'node:crypto'
+import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { Context, HandlersOf } from '#http/handler.ts'
 import { rateLimited } from '#http/problems.ts'
@@ -34,18 +35,23 @@ export const PAIRING_LOOKUPS_PER_MINUTE_MAX = 20
 export function pairingHandlers(
   deps: PairingDeps & { publicUrl: () => string; budgets: Budgets },
 ): HandlersOf<'pairing'> {
-  const limiter = (name: string, limit: number, message: string) => {
+  const limiter = (name: string, limit: number, message: string, scope: LimitScope = 'address') => {
     const window = deps.budgets.openWindow({ name, limit, windowMs: MINUTE_MS })
     return async (key: string) => {
-      const { isAllowed, resetSeconds } = await window.take(key)
-      if (!isAllowed) throw rateLimited(message, resetSeconds)
+      const refusal = await window.take(key)
+      if (!refusal.isAllowed) throw rateLimited(message, { scope, refusal, clock: deps.clock })
     }
   }
   const [starts, polls] = [PAIRING_STARTS_PER_MINUTE_MAX, PAIRING_POLLS_PER_MINUTE_MAX]
   const limitStarts = limiter('pairing starts', starts, 'Too many pairings from this address.')
   const limitPolls = limiter('pairing polls', polls, 'Too many polls from this address.')
   const lookups = PAIRING_LOOKUPS_PER_MINUTE_MAX
-  const limitLookups = limiter('pairing looks', lookups, 'Too many codes were looked up.')
+  const limitLookups = limiter(
+    'pairing looks',
+    lookups,
+    'Too many codes were looked up.',
+    'account',
+  )
   const poll = async (requestId: string, { clientAddress, wantsContent }: Context) => {
     await limitPolls(clientGroup(clientAddress))
     // HEAD gets no content, so the key would be lost.

@@ -55,7 +55,7 @@ export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
           isSandbox: options.ports.isSandbox(),
           fetch: fetchFrom(request),
         }
-        await takeBatch(request, reply, options.requests)
+        await takeBatch(request, reply, options)
         const asked = webRequest(request, reply, options.publicUrl())
         const answer = await endpoint.answer(asked, request.body, caller)
         return send(reply, answer, options.answers)
@@ -87,8 +87,9 @@ async function openEndpoint({ publicUrl, clock, log }: McpOptions): Promise<Open
 async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
-  { identify, requests, bodies, answers }: McpOptions,
+  options: McpOptions,
 ): Promise<void> {
+  const { identify, bodies, answers } = options
   const caller = await identify('key', {
     authorization: request.headers.authorization,
     clientAddress: request.clientAddress,
@@ -97,7 +98,7 @@ async function admit(
     isReading: false,
   })
   request.caller = caller
-  await countOne(request, reply, requests)
+  await countOne(request, reply, options)
   answers.requireRoom(request)
   const hold = bodies.open(caller.kind === 'key' ? caller.accountId : undefined)
   request.bodyHold = hold
@@ -107,20 +108,20 @@ async function admit(
 async function countOne(
   request: FastifyRequest,
   reply: FastifyReply,
-  requests: RateWindow,
+  limits: Pick<McpOptions, 'requests' | 'clock'>,
 ): Promise<void> {
   if (request.caller?.kind !== 'key') throw new AppError('unauthorized', 'An API key is required.')
-  await takeRequest(requests, request.caller.accountId, (name, value) => reply.header(name, value))
+  await takeRequest(limits, request.caller.accountId, (name, value) => reply.header(name, value))
 }
 
 /** Older clients send several messages in one request; each counts as a request. */
 async function takeBatch(
   request: FastifyRequest,
   reply: FastifyReply,
-  requests: RateWindow,
+  limits: Pick<McpOptions, 'requests' | 'clock'>,
 ): Promise<void> {
   if (!Array.isArray(request.body)) return
-  for (const _ of request.body.slice(1)) await countOne(request, reply, requests)
+  for (const _ of request.body.slice(1)) await countOne(request, reply, limits)
 }
 
 function acceptMessages(scope: FastifyInstance): void {

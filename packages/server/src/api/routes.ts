@@ -14,6 +14,7 @@ import type { BodyBudget } from '#http/collect-body.ts'
 import type { Context, Once } from '#http/handler.ts'
 import { takeRequest } from '#http/problems.ts'
 import type { ReadBody } from '#http/read-body.ts'
+import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import type { RateWindow } from '#rate-limits/rate-limits.ts'
@@ -28,6 +29,7 @@ export type RouteOptions = {
   readonly handlers: Readonly<Record<OperationId, AnyHandler>>
   readonly identify: Identify
   readonly requests: RateWindow
+  readonly clock: Clock
   readonly bodies: BodyBudget
   readonly answers: AnswerBudget
   readonly ports: RequestPorts
@@ -143,7 +145,7 @@ function bodyOf(request: FastifyRequest): ReadBody | undefined {
 
 async function admit(
   operation: Operation,
-  { identify, requests }: RouteOptions,
+  { identify, requests, clock }: RouteOptions,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -156,7 +158,9 @@ async function admit(
   })
   request.caller = caller
   if (!operation.isRateLimited || caller.kind !== 'key') return
-  await takeRequest(requests, caller.accountId, (name, value) => reply.header(name, value))
+  await takeRequest({ requests, clock }, caller.accountId, (name, value) =>
+    reply.header(name, value),
+  )
 }
 
 function isSigned(query: unknown): boolean {

@@ -227,7 +227,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
   acceptBodies(app)
   addRoutes(app, routes)
   addWebSocketPath(app)
-  addMcpPath(app, { ...routes, publicUrl: options.publicUrl, clock: options.clock })
+  addMcpPath(app, { ...routes, publicUrl: options.publicUrl })
   if (options.console !== null) addConsole(app, options.console)
   return app
 }
@@ -246,6 +246,7 @@ function routeOptions(options: HttpServerOptions): RouteOptions {
       ...sessionHandlers({ signIn, sessions, readers, publicUrl, isSandbox }),
     },
     identify,
+    clock: options.clock,
     requests: budgets.openWindow({ name: 'requests', limit: limits.apiPerMinute, windowMs }),
     bodies: bodyBudget(options.largeBodiesBytesMax ?? LARGE_BODIES_BYTES_MAX),
     answers: new AnswerBudget(options.unreadBytes),

@@ -3,14 +3,17 @@
 
 import type { ErrorBody } from '@mailroom/contract/error.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
+import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
+import type { Clock } from '#platform/clock.ts'
 import {
   AppError,
   type AppErrorOptions,
+  limitFields,
   notFound,
   RETRY_AFTER_SECONDS,
   withStorageProblem,
 } from '#platform/problem.ts'
-import type { RateWindow } from '#rate-limits/rate-limits.ts'
+import type { Allowance, RateWindow } from '#rate-limits/rate-limits.ts'
 
 export type Problem = {
   readonly status: number
@@ -31,9 +34,24 @@ export function problemOf(thrown: unknown, requestId: string): Problem {
   return problem('internal_error', errorCodes.internal_error.sentence, {}, requestId)
 }
 
-/** `retryAfterSeconds` becomes the Retry-After header, of at least 1. */
-export function rateLimited(message: string, retryAfterSeconds: number): AppError {
-  return new AppError('rate_limit_exceeded', message, { retryAfterSeconds })
+/** A refusal by a rate window. Its `resetSeconds` become the Retry-After header, of at least 1. */
+export function rateLimited(
+  message: string,
+  {
+    scope,
+    refusal: { limit, resetSeconds },
+    clock,
+  }: {
+    scope: LimitScope
+    refusal: Pick<Allowance, 'limit' | 'resetSeconds'>
+    clock: Pick<Clock, 'now'>
+  },
+): AppError {
+  const resetsAtMs = clock.now() + resetSeconds * 1000
+  return new AppError('rate_limit_exceeded', message, {
+    retryAfterSeconds: resetSeconds,
+    fields: limitFields({ scope, limit, resetsAtMs }),
+  })
 }
 
 function isErrorCode(code: string): code is ErrorCode {
@@ -124,14 +142,16 @@ function errorCodeOf(thrown: unknown): string | null {
  * `rate_limit_exceeded`, or with `service_unavailable` when the count is unknown.
  */
 export async function takeRequest(
-  requests: RateWindow,
+  { requests, clock }: { requests: RateWindow; clock: Pick<Clock, 'now'> },
   accountId: string,
   setHeader: (name: string, value: string) => void,
 ): Promise<void> {
-  const { isAllowed, limit, remaining, resetSeconds } = await requests.take(accountId)
+  const allowance = await requests.take(accountId)
+  const { isAllowed, limit, remaining, resetSeconds } = allowance
   setHeader('ratelimit-limit', String(limit))
   setHeader('ratelimit-remaining', String(remaining))
   setHeader('ratelimit-reset', String(resetSeconds))
   if (isAllowed) return
-  throw rateLimited(`The account may make ${limit} requests a minute.`, resetSeconds)
+  const text = `The account may make ${limit} requests a minute.`
+  throw rateLimited(text, { scope: 'account', refusal: allowance, clock })
 }

@@ -5,7 +5,7 @@ import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import { readNamedDomain } from '#platform/domain-name.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { problem } from '#platform/problem.ts'
+import { limitFields, problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { Db } from '#schema/tables.ts'
 import { makeNewSecret, requireWebhookUrl } from '#webhooks/webhooks.ts'
@@ -106,7 +106,14 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
         throw problem(
           'rate_limit_exceeded',
           `An account may create ${deps.inboxesPerDay} inboxes in 24 hours.`,
-          { retryAfterSeconds: Math.ceil((outcome.retryAtMs - nowMs) / 1000) },
+          {
+            retryAfterSeconds: Math.ceil((outcome.retryAtMs - nowMs) / 1000),
+            fields: limitFields({
+              scope: 'account',
+              limit: deps.inboxesPerDay,
+              resetsAtMs: outcome.retryAtMs,
+            }),
+          },
         )
     }
   }

@@ -255,10 +255,6 @@ async function checkSendRate(
   input: { inboxId: string; number: number; limits: SendLimits; nowMs: number },
 ): Promise<{ kind: 'allowed'; sentMs: number } | TooMany> {
   const { inboxId, number, limits } = input
-  const windows = [
-    { window: 'minute', limit: limits.perMinute, ms: MINUTE_MS },
-    { window: 'day', limit: limits.perDay, ms: DAY_MS },
-  ] as const
   const rows = await selectInboxSends(tx, {
     inboxId,
     minute: number - limits.perMinute,
@@ -267,22 +263,40 @@ async function checkSendRate(
   })
   const timeOf = (wanted: number) =>
     rows.find(({ send_number }) => send_number === wanted)?.sent_at ?? Number.NEGATIVE_INFINITY
-  // A time well in the future was written before the clock was set back, so it is ignored.
-  const isFuture = (timeMs: number) => timeMs > input.nowMs + CLOCK_SKEW_MS
-  // A message that took long to compose has an older time than its predecessors: windows need times in order.
-  const lastMs = timeOf(number - 1)
-  const nowMs = isFuture(lastMs) ? input.nowMs : Math.max(input.nowMs, lastMs)
+  const { nowMs, windows } = sendWindows(limits, { lastMs: timeOf(number - 1), nowMs: input.nowMs })
   let found: TooMany | null = null
-  for (const { window, limit, ms } of windows) {
+  for (const { window, limit, ms, afterMs, untilMs } of windows) {
     // With a limit of 0 there is no send to wait for.
     const sentMs = limit === 0 ? nowMs : timeOf(number - limit)
-    if (sentMs <= nowMs - ms || isFuture(sentMs)) continue
+    if (sentMs <= afterMs || sentMs > untilMs) continue
     const retryAtMs = sentMs + ms
     if (found === null || retryAtMs > found.retryAtMs) {
       found = { kind: 'too_many', limit, window, retryAtMs }
     }
   }
   return found ?? { kind: 'allowed', sentMs: nowMs }
+}
+
+/**
+ * The windows that end with a send now: its sends after `afterMs` up to `untilMs` count. `lastMs` is the time of
+ * the newest send.
+ */
+export function sendWindows(
+  limits: SendLimits,
+  { lastMs, nowMs }: { lastMs: number; nowMs: number },
+) {
+  // A time well in the future was written before the clock was set back, so it is ignored.
+  const untilMs = nowMs + CLOCK_SKEW_MS
+  // A message that took long to compose has an older time than its predecessors: windows need times in order.
+  const sentMs = lastMs > untilMs ? nowMs : Math.max(nowMs, lastMs)
+  const windows = [
+    { window: 'minute', limit: limits.perMinute, ms: MINUTE_MS },
+    { window: 'day', limit: limits.perDay, ms: DAY_MS },
+  ] as const
+  return {
+    nowMs: sentMs,
+    windows: windows.map((one) => ({ ...one, afterMs: sentMs - one.ms, untilMs })),
+  }
 }
 
 type CheckedColdRecipients = { kind: 'allowed'; fresh: string[] } | TooCold
@@ -335,7 +349,7 @@ const lockCounters = statement<Tables, { inboxId: string }, Counters>((query, pl
   ),
 )
 
-const readCounters = statement<Tables, { inboxId: string }, Counters>((query, place) =>
+export const readCounters = statement<Tables, { inboxId: string }, Counters>((query, place) =>
   query
     .selectFrom('inbox_counters')
     .select(['inbound_count', 'outbound_count'])
@@ -432,13 +446,16 @@ const selectCorrespondent = statement<
     .where('address_key', '=', place('addressKey')),
 )
 
-const selectCold = statement<Tables, { inboxId: string; utcDay: number }, { address_key: string }>(
-  (query, place) =>
-    query
-      .selectFrom('cold_recipients')
-      .select('address_key')
-      .where('inbox_id', '=', place('inboxId'))
-      .where('utc_day', '=', place('utcDay')),
+export const selectCold = statement<
+  Tables,
+  { inboxId: string; utcDay: number },
+  { address_key: string }
+>((query, place) =>
+  query
+    .selectFrom('cold_recipients')
+    .select('address_key')
+    .where('inbox_id', '=', place('inboxId'))
+    .where('utc_day', '=', place('utcDay')),
 )
 
 const insertCold = statement<Tables, NewRow<'cold_recipients'>, never>((query, place) =>
@@ -449,7 +466,7 @@ const insertCold = statement<Tables, NewRow<'cold_recipients'>, never>((query, p
   }),
 )
 
-const selectColdDay = statement<
+export const selectColdDay = statement<
   Tables,
   { accountId: string; utcDay: number },
   { recipient_count: number }
@@ -505,11 +522,11 @@ export function isYoung(createdAtMs: number, nowMs: number): boolean {
 }
 
 /** Days since the epoch, UTC. */
-function utcDay(timeMs: number): number {
+export function utcDay(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS)
 }
 
 /** The midnight that ends a day of `utcDay`. */
-function endOfUtcDay(day: number): number {
+export function endOfUtcDay(day: number): number {
   return (day + 1) * DAY_MS
 }

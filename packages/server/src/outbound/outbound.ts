@@ -1,3 +1,4 @@
+export { limitHandlers } from './limit-handlers.ts'
 export { presentSent, sendHandlers } from './send-handlers.ts'
 export { findReplay } from './send-message.ts'
 export {

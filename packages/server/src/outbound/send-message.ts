@@ -1,3 +1,4 @@
+import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
 import { formatMailbox } from '@mailroom/mail/address-list.ts'
 import { INLINE_HTML_LENGTH_MAX } from '@mailroom/mail/compose/body-parts.ts'
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
@@ -15,7 +16,7 @@ import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { limitFields, notFound, problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
@@ -240,7 +241,8 @@ async function findColdRecipients(
   return recipients.filter((_, index) => answers[index]).map(addressKey)
 }
 
-function limitsOf(
+/** The limits of a send that is accepted now. */
+export function limitsOf(
   { sending }: { sending: SendSettings },
   { inbox, account }: Pick<Sender, 'inbox' | 'account'>,
   nowMs: number,
@@ -426,6 +428,10 @@ function answerOf(
   // The time may have passed since the check.
   const secondsUntil = (timeMs: number) =>
     Math.max(1, Math.ceil((timeMs - deps.clock.now()) / 1000))
+  const limited = (scope: LimitScope, limit: number, retryAtMs: number) => ({
+    retryAfterSeconds: secondsUntil(retryAtMs),
+    fields: limitFields({ scope, limit, resetsAtMs: retryAtMs }),
+  })
   switch (outcome.kind) {
     case 'queued':
       return { isReplay: false, response: outcome.answer }
@@ -445,7 +451,7 @@ function answerOf(
       throw problem(
         'loop_suspected',
         `The inbox has replied to automatic messages ${AUTOMATIC_SENDS_MAX} times within an hour in this thread.`,
-        { retryAfterSeconds: secondsUntil(outcome.retryAtMs) },
+        limited('thread', AUTOMATIC_SENDS_MAX, outcome.retryAtMs),
       )
     case 'too_many':
       throw problem(
@@ -453,11 +459,11 @@ function answerOf(
         outcome.window === 'minute'
           ? `The inbox may send ${outcome.limit} messages a minute.`
           : `The inbox may send ${outcome.limit} messages in 24 hours.`,
-        { retryAfterSeconds: secondsUntil(outcome.retryAtMs) },
+        limited('inbox', outcome.limit, outcome.retryAtMs),
       )
     case 'too_cold':
       throw problem('cold_outreach_limit', COLD_TEXTS[outcome.scope](outcome.limit), {
-        retryAfterSeconds: secondsUntil(outcome.retryAtMs),
+        ...limited(outcome.scope, outcome.limit, outcome.retryAtMs),
         // The message has more cold recipients than the limit of a whole day.
         ...(outcome.coldRecipients > outcome.limit ? { fix: fixForTooCold(outcome.limit) } : {}),
       })

@@ -30,8 +30,14 @@ export function unsubscribeHandlers(deps: {
     windowMs: MINUTE_MS,
   })
   const take = async ({ clientAddress }: Context) => {
-    const { isAllowed, resetSeconds } = await uses.take(clientGroup(clientAddress))
-    if (!isAllowed) throw rateLimited('Too many uses of links from this address.', resetSeconds)
+    const refusal = await uses.take(clientGroup(clientAddress))
+    if (refusal.isAllowed) return
+    const { clock } = deps
+    throw rateLimited('Too many uses of links from this address.', {
+      scope: 'address',
+      refusal,
+      clock,
+    })
   }
   return {
     'unsubscribe.show': async ({ path }, context) => {

@@ -1,7 +1,9 @@
 // Errors that a caller is informed of, with codes of the contract.
 
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
+import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
 import { asStorageError, type StorageErrorKind } from '#platform/db/storage-error.ts'
+import { presentTime } from './clock.ts'
 
 export const RETRY_AFTER_SECONDS = 2
 
@@ -16,7 +18,7 @@ export type AppErrorOptions = {
   /** Further response headers, with names in lower case. */
   headers?: Record<string, string>
   /** Further fields of the error body. */
-  fields?: Record<string, string>
+  fields?: Record<string, string | number>
   cause?: unknown
 }
 
@@ -39,6 +41,19 @@ export function problem(
   options: AppErrorOptions = {},
 ): AppError {
   return new AppError(code, message ?? errorCodes[code].sentence, options)
+}
+
+/** Fields of a 429: the limit that was reached, and when a repeat may succeed. */
+export function limitFields({
+  scope,
+  limit,
+  resetsAtMs,
+}: {
+  scope: LimitScope
+  limit: number
+  resetsAtMs: number
+}): Record<string, string | number> {
+  return { scope, limit, resetsAt: presentTime(resetsAtMs) }
 }
 
 /** The error for resources that are missing or another account's; the same as for an unknown route. */

@@ -1,2 +1,2 @@
-export type { Budgets, HeldSlot, KeyedSlots, RateWindow } from './budgets.ts'
+export type { Allowance, Budgets, HeldSlot, KeyedSlots, RateWindow } from './budgets.ts'
 export { openBudgets } from './leased-budgets.ts'

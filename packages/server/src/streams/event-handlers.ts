@@ -4,7 +4,6 @@ import { Readable } from 'node:stream'
 import type { CheckedFilter, EventFilter } from '#events/events.ts'
 import type { EndReason, EventReader, EventReaders } from '#http/event-readers.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
-import { rateLimited } from '#http/problems.ts'
 import { presentMessage } from '#mailbox/mailbox.ts'
 import type { Clock } from '#platform/clock.ts'
 import { isIdOf } from '#platform/ids.ts'
@@ -185,7 +184,7 @@ async function openFeed(
   const place = await readers.takePlace('stream', accountId)
   if (place === null) {
     const most = `The account has ${SOCKETS_PER_ACCOUNT_MAX} event streams, which is the most.`
-    throw rateLimited(most, RETRY_AFTER_SECONDS)
+    throw problem('rate_limit_exceeded', most, { retryAfterSeconds: RETRY_AFTER_SECONDS })
   }
   let isOver = false
   let endFeed: (() => void) | undefined

@@ -105,7 +105,7 @@ export class WebSocketEndpoint {
 
   /** The status of the answer. */
   async #answer(request: IncomingMessage, transport: Socket, head: Buffer): Promise<number> {
-    const { requests, makeRequestId } = this.#options
+    const { requests, clock, makeRequestId } = this.#options
     const requestId = makeRequestId()
     const headers: Record<string, string> = { 'x-request-id': requestId }
     try {
@@ -115,7 +115,7 @@ export class WebSocketEndpoint {
       const [server, caller] = await Promise.all([this.#opening, callerOf(this.#options, request)])
       refuseWhileClosing(this.#options)
       if (caller !== null) {
-        await takeRequest(requests, caller.accountId, (name, value) => {
+        await takeRequest({ requests, clock }, caller.accountId, (name, value) => {
           headers[name] = value
         })
       }

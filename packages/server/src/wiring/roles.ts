@@ -27,6 +27,7 @@ import { mailHandlers } from '#mailbox/mailbox.ts'
 import { openServicePort, type ServicePort, serviceHandlers } from '#operating/operating.ts'
 import {
   findReplay,
+  limitHandlers,
   presentSent,
   sendHandlers,
   suppressionHandlers,
@@ -212,6 +213,7 @@ function allHandlers(
     ...mailHandlers({ ...common, ...reading }),
     ...searchHandlers({ ...common, ...reading }),
     ...sendHandlers({ ...common, ...reading, ...sending }),
+    ...limitHandlers({ ...common, ...sending }),
     ...sandboxHandlers({ ...common, ...reading, ...receiving, ...sending }),
     ...senderRuleHandlers(common),
     ...quarantineHandlers({ ...common, ...reading }),

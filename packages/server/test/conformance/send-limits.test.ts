@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+import { readUsedLimits } from '#outbound/send-limits-rows.ts'
 import { insertSend, type SendOutcome } from '#outbound/send-message-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
-import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
-import { type SendFields, sending } from '#test/conformance/sending.ts'
+import { type SendFields, sending, UNLIMITED } from '#test/conformance/sending.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
+const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
 onBothEngines('limits on sending', (engine) => {
@@ -110,6 +113,28 @@ onBothEngines('limits on sending', (engine) => {
     await at(NOW_MS + 3 * DAY_MS)
     assert.deepEqual([await at(NOW_MS), await at(NOW_MS)], ['queued', 'queued'])
     assert.equal(await at(NOW_MS), 'too_many')
+  })
+
+  test(`figures of the windows say at any time whether the next send is refused, whatever the clock does, seed ${SEED}`, async () => {
+    const inboxId = await addInbox(db, owner)
+    const limits = { ...UNLIMITED, perMinute: 4, perDay: 9 }
+    const steps = [0, 1, 1, 7_000, 20_000, MINUTE_MS, 3 * HOUR_MS, -20_000, -DAY_MS]
+    let nowMs = NOW_MS
+    const dice = seededDice(SEED)
+    let refused = 0
+    for (let step = 0; step < 300; step++) {
+      nowMs += steps[dice(steps.length)] ?? 0
+      const { accountId } = owner
+      const shown = await readUsedLimits(db, { accountId, inboxId, limits, nowMs })
+      const outcome = await send(inboxId, { limits, nowMs })
+      const windows = [shown?.sendsPerMinute, shown?.sendsPerDay]
+      const full = windows.filter((one) => one !== undefined && one.limit === one.used)
+      assert.equal(outcome.kind, full.length === 0 ? 'queued' : 'too_many', `step ${step}`)
+      if (outcome.kind !== 'too_many') continue
+      refused += 1
+      assert.equal(outcome.retryAtMs, Math.max(...full.map((one) => one?.resetsAtMs ?? 0)))
+    }
+    assert.ok(refused > 30 && refused < 270, `${refused} were refused`)
   })
 
   test('an inbox that sends for years keeps only the sends that limits need', async () => {

@@ -42,7 +42,10 @@ onEachEngine('the limit of requests', (engine) => {
   test('the wait in a refusal is exact to a second', async () => {
     newMinute()
     for (let count = 0; count < 50; count++) await ask(account.key)
-    const { retryAfterSeconds } = await refusalOf(account.client.pods.list().page())
+    const { retryAfterSeconds, body } = await refusalOf(account.client.pods.list().page())
+    assert.deepEqual([body.scope, body.limit], ['account', 50])
+    const waitMs = Date.parse(String(body.resetsAt)) - world.clock.now()
+    assert.ok(waitMs > 40_000 && waitMs <= (retryAfterSeconds ?? 0) * 1000, `${waitMs}`)
     // Ten seconds are the margin for a busy machine.
     world.clock.advance(((retryAfterSeconds ?? 0) - 10) * 1000)
     assert.equal(await refusal(account.client.pods.list().page()), '429 rate_limit_exceeded')
@@ -160,6 +163,7 @@ onEachEngine('inboxes of a day', (engine) => {
 
     const refused = await refusalOf(create())
     const waitSeconds = refused.retryAfterSeconds ?? 0
+    assert.deepEqual([refused.body.scope, refused.body.limit], ['account', 5])
     assert.ok(waitSeconds > 23 * 3600 - 60 && waitSeconds <= 23 * 3600 + 2, `${waitSeconds}`)
     // A minute is the margin for a busy machine.
     world.clock.advance((waitSeconds - 60) * 1000)

@@ -124,6 +124,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     })
     await client.inboxes.wait(inbox.id, { after: message.id, timeout: 1 })
     await client.stats.get()
+    await client.inboxes.limits(inbox.id)
 
     assert.deepEqual([...new Set(found)], [])
     const wanted = operationIds.filter((id) => bodiesOf(id).length > 0)

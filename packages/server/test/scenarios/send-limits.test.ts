@@ -111,6 +111,30 @@ onEachEngine('the limits of an inbox', (engine) => {
     assert.equal((await send(world, inbox, {}, key)).messageId, ids[0])
   })
 
+  test('are shown as they refuse: what remains can be sent, and the next send is refused', async () => {
+    const inbox = await world.inbox()
+    const read = () => world.client.inboxes.limits(inbox.id)
+    const unused = { used: 0, resetsAt: null }
+    const fresh = await read()
+    assert.deepEqual(fresh.sendsPerMinute, { limit: 10, remaining: 10, ...unused })
+    const perDay = { limit: PER_DAY[engine], remaining: PER_DAY[engine], ...unused }
+    assert.deepEqual(fresh.sendsPerDay, perDay)
+    for (let step = 0; step < 25; step++) {
+      const { sendsPerMinute: shown } = await read()
+      assert.equal((shown.used ?? 0) + (shown.remaining ?? 0), 10)
+      const isRefused = (await wait(inbox)) !== null
+      assert.equal(isRefused, shown.remaining === 0, `step ${step}`)
+      world.clock.advance(((step * 7_919) % 9) * 1_000)
+    }
+    while ((await read()).sendsPerMinute.remaining !== 0) await send(world, inbox)
+    const [{ sendsPerMinute }, { body }] = [await read(), await refusalOf(send(world, inbox))]
+    const { scope, limit, resetsAt } = body
+    assert.deepEqual([scope, limit, resetsAt], ['inbox', 10, sendsPerMinute.resetsAt])
+    world.clock.advance(Date.parse(String(resetsAt)) - world.clock.now())
+    assert.ok(((await read()).sendsPerMinute.remaining ?? 0) > 0)
+    await send(world, inbox)
+  })
+
   test('are not reduced by refused or repeated sends', async () => {
     const inbox = await world.inbox()
     await world.client.suppressions.create({ address: 'never@friend.example' })
@@ -167,17 +191,64 @@ onEachEngine('the limits of an inbox', (engine) => {
 
 const TOO_COLD = '429 cold_outreach_limit'
 
+let names = 0
+const stranger = () => `stranger${++names}@friend.example`
+const strangers = (count: number) => {
+  const [to = '', ...cc] = Array.from({ length: count }, stranger)
+  return { to, cc }
+}
+
+onEachEngine('limits on strangers', (engine) => {
+  const env = { MAILROOM_LIMIT_COLD_PER_DAY: '', MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '30' }
+  const world = opened(() => openWorld(engine, { env }))
+  before(() => moveAwayFromMidnight(world.clock))
+
+  test('are shown for the inbox and its account, and a refusal names the one that is used up', async () => {
+    const [inbox, other] = [await world.inbox(), await world.inbox()]
+    const read = async (of: Inbox) => {
+      const limits = await world.client.inboxes.limits(of.id)
+      return [limits.coldRecipientsPerDay, limits.accountColdRecipientsPerDay]
+    }
+    assert.deepEqual(await read(inbox), [
+      { limit: 20, used: 0, remaining: 20, resetsAt: null },
+      { limit: 30, used: 0, remaining: 30, resetsAt: null },
+    ])
+    await send(world, inbox, strangers(15))
+    const midnightMs = Math.ceil(world.clock.now() / DAY_MS) * DAY_MS
+    const resetsAt = new Date(midnightMs).toISOString()
+    assert.deepEqual(await read(inbox), [
+      { limit: 20, used: 15, remaining: 5, resetsAt },
+      { limit: 30, used: 15, remaining: 15, resetsAt },
+    ])
+    const own = await refusalOf(send(world, inbox, strangers(6)))
+    assert.deepEqual([own.body.scope, own.body.limit, own.body.resetsAt], ['inbox', 20, resetsAt])
+    await send(world, inbox, strangers(5))
+    await send(world, other, strangers(9))
+    assert.deepEqual(await read(other), [
+      { limit: 20, used: 9, remaining: 11, resetsAt },
+      { limit: 30, used: 29, remaining: 1, resetsAt },
+    ])
+    const whole = await refusalOf(send(world, other, strangers(2)))
+    const { body } = whole
+    assert.deepEqual([body.scope, body.limit, body.resetsAt], ['account', 30, resetsAt])
+    await send(world, other, strangers(1))
+    world.clock.advance(DAY_MS)
+    assert.equal((await read(inbox))[0]?.remaining, 20)
+    world.clock.advance(40 * DAY_MS)
+    assert.deepEqual((await read(inbox))[0], {
+      limit: null,
+      used: 0,
+      remaining: null,
+      resetsAt: null,
+    })
+  })
+})
+
 onEachEngine('strangers of an inbox', (engine) => {
-  let names = 0
   const env = { MAILROOM_LIMIT_COLD_PER_DAY: '', MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '' }
   const world = opened(() => openWorld(engine, { env }))
   before(() => moveAwayFromMidnight(world.clock))
 
-  const stranger = () => `stranger${++names}@friend.example`
-  const strangers = (count: number) => {
-    const [to = '', ...cc] = Array.from({ length: count }, stranger)
-    return { to, cc }
-  }
   const nextDay = () => world.clock.advance(DAY_MS)
 
   test('are twenty a day, and the refusal says when the next day begins', async () => {

@@ -1,0 +1,48 @@
+// How much an inbox may still send.
+
+import type { Operation } from './operation.ts'
+import { type Static, Type } from './schema.ts'
+import { count, nullableCount, nullableTime } from './text.ts'
+
+function limit(description: string) {
+  return Type.Object(
+    {
+      limit: nullableCount('The most that is allowed; null while this limit does not apply.'),
+      used: count('How much of it is used.'),
+      remaining: nullableCount('How much is left; null while this limit does not apply.'),
+      resetsAt: nullableTime(
+        'When `used` falls next: when the oldest counted send leaves the window, or at the end of the UTC day. Null while nothing is used.',
+      ),
+    },
+    { description },
+  )
+}
+
+export const InboxLimits = Type.Object(
+  {
+    sendsPerMinute: limit('Messages that the inbox sends in any 60 seconds.'),
+    sendsPerDay: limit('Messages that the inbox sends in any 24 hours.'),
+    coldRecipientsPerDay: limit(
+      'Recipients who never wrote to the inbox, in a UTC day. Only inboxes younger than 30 days have this limit.',
+    ),
+    accountColdRecipientsPerDay: limit('The same over all inboxes of the account.'),
+  },
+  { description: 'The limits on sending from an inbox, and how much of each is used.' },
+)
+export type InboxLimits = Static<typeof InboxLimits>
+
+export const limitOperations = {
+  'inboxes.limits': {
+    method: 'GET',
+    path: '/v1/inboxes/{id}/limits',
+    tag: 'Inboxes',
+    summary: 'Get what an inbox may still send.',
+    notes:
+      'A send is refused with 429 exactly when it would exceed one of these limits. A cold recipient counts once for each inbox and day. Other sends may use up what remains between this answer and your send.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    success: { status: 200, description: 'The limits.', schema: InboxLimits },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

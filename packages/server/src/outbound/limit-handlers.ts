@@ -1,0 +1,45 @@
+import type { InboxLimits } from '@mailroom/contract/limits.ts'
+import { findAccount } from '#accounts/accounts-rows.ts'
+import type { Handlers } from '#http/handler.ts'
+import { findInbox } from '#inboxes/inboxes-rows.ts'
+import { type Clock, presentTime } from '#platform/clock.ts'
+import { notFound } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+import type { SendSettings } from './check-send-rows.ts'
+import { readUsedLimits, type UsedLimit } from './send-limits-rows.ts'
+import { limitsOf } from './send-message.ts'
+
+export function limitHandlers(deps: {
+  db: Db
+  clock: Clock
+  sending: SendSettings
+}): Pick<Handlers, 'inboxes.limits'> {
+  return {
+    'inboxes.limits': async ({ path: { id: inboxId } }, { accountId }): Promise<InboxLimits> => {
+      const [inbox, account] = await Promise.all([
+        findInbox(deps.db, accountId, inboxId),
+        findAccount(deps.db, accountId),
+      ])
+      if (inbox === null || account === null) throw notFound()
+      const nowMs = deps.clock.now()
+      const limits = limitsOf(deps, { inbox, account }, nowMs)
+      const used = await readUsedLimits(deps.db, { accountId, inboxId, limits, nowMs })
+      if (used === null) throw notFound()
+      return {
+        sendsPerMinute: presentLimit(used.sendsPerMinute),
+        sendsPerDay: presentLimit(used.sendsPerDay),
+        coldRecipientsPerDay: presentLimit(used.coldRecipientsPerDay),
+        accountColdRecipientsPerDay: presentLimit(used.accountColdRecipientsPerDay),
+      }
+    },
+  }
+}
+
+function presentLimit({ limit, used, resetsAtMs }: UsedLimit): InboxLimits['sendsPerDay'] {
+  return {
+    limit,
+    used,
+    remaining: limit === null ? null : Math.max(0, limit - used),
+    resetsAt: resetsAtMs === null ? null : presentTime(resetsAtMs),
+  }
+}
