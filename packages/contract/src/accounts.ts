@@ -73,7 +73,7 @@ export const accountOperations = {
     path: '/v1/account',
     tag: 'Account',
     summary: 'Get the account.',
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     success: { status: 200, description: 'The account.', schema: OwnAccount },
     errors: [],
@@ -95,11 +95,11 @@ export const accountOperations = {
     summary: 'Update the account.',
     notes:
       'With the filter mode allowlist, only mail from senders that a rule allows reaches an inbox; all other mail is quarantined. The change applies to mail that arrives from now on.',
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     body: UpdateOwnAccount,
     success: { status: 200, description: 'The account as it is now.', schema: OwnAccount },
-    errors: [],
+    errors: ['approver_required'],
   },
 } as const satisfies Record<string, Operation>
 

@@ -38,6 +38,16 @@ export const errorCodes = {
     sentence: 'The bearer credential is missing or invalid.',
     fix: 'Send the header Authorization: Bearer <key> with an active key of the account.',
   },
+  forbidden: {
+    status: 403,
+    sentence: 'The token of an approver cannot be used for this request.',
+    fix: 'Use an API key of the account.',
+  },
+  approver_required: {
+    status: 403,
+    sentence: 'Only an approver may do this.',
+    fix: 'Ask a person who approves mail of this account. An API key cannot do it, and trying again does not help.',
+  },
   forbidden_origin: {
     status: 403,
     sentence: 'A session of the console cannot be used from a page of another origin.',
@@ -116,6 +126,11 @@ export const errorCodes = {
     status: 409,
     sentence: 'The default pod cannot be deleted.',
   },
+  last_approver: {
+    status: 409,
+    sentence: 'The last approver of an account can be deleted only by the operator.',
+    fix: 'Create another approver first, or ask the operator of the service.',
+  },
   last_api_key: {
     status: 409,
     sentence: 'The last active key of an account cannot be revoked.',
@@ -155,6 +170,11 @@ export const errorCodes = {
     status: 422,
     sentence: 'The account has reached the inbox limit of its plan.',
     fix: 'Delete an inbox or change the plan.',
+  },
+  approver_limit_reached: {
+    status: 422,
+    sentence: 'The account has reached its limit of approvers.',
+    fix: 'Delete an approver who no longer decides.',
   },
   api_key_limit_reached: {
     status: 422,

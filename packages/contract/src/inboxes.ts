@@ -152,7 +152,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Search the mail of one inbox.',
     notes: SEARCH_NOTES,
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     parameters,
     query: Type.Object({ ...searchProperties, ...pageProperties }),

@@ -57,6 +57,7 @@ function sectionOf(tag: Tag, publicUrl: string, ids: readonly (typeof operationI
 const COMMON_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'bad_request',
   'unauthorized',
+  'forbidden',
   'forbidden_origin',
   'invalid_csrf_token',
   'not_found',

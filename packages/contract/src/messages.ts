@@ -207,7 +207,7 @@ export const messageOperations = {
     tag: 'Messages',
     summary: 'List messages of an inbox.',
     notes: LISTED_BODIES_NOTE,
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
     query: Type.Object({
@@ -227,7 +227,7 @@ export const messageOperations = {
     tag: 'Messages',
     summary: 'Search the mail of all inboxes.',
     notes: `${SEARCH_NOTES} Across several inboxes, pages end after the first 1,000 matches.`,
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     query: Type.Object({
       ...searchProperties,
@@ -247,7 +247,7 @@ export const messageOperations = {
     path: '/v1/messages/{id}',
     tag: 'Messages',
     summary: 'Get a message.',
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     parameters,
     success: { status: 200, description: 'The message.', schema: Message },
@@ -258,7 +258,7 @@ export const messageOperations = {
     path: '/v1/messages/{id}/raw',
     tag: 'Messages',
     summary: 'Download the raw message.',
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     parameters,
     success: {
@@ -274,7 +274,7 @@ export const messageOperations = {
     tag: 'Messages',
     summary: 'View a message as text for a language model.',
     notes: VIEW_NOTES,
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     parameters,
     query: ViewQuery,
@@ -293,7 +293,7 @@ export const messageOperations = {
     summary: 'Render a message as safe HTML.',
     notes:
       'For display in a sandboxed frame. Scripts, forms and other active content are removed and styles are kept; a message without HTML is rendered from its text. The page loads nothing from other hosts: remote images are removed or, with images=show, fetched through this service. The header X-Blocked-Images counts the removed ones. Links open in a new window where the frame allows it.',
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     parameters,
     query: Type.Object({

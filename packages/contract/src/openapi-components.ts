@@ -2,6 +2,7 @@
 
 import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
+import { Approver, NewApprover } from './approvers.ts'
 import { Domain, DomainRecord } from './domains.ts'
 import { ErrorBody } from './error.ts'
 import {
@@ -32,6 +33,7 @@ import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webh
 export const components: Readonly<Record<string, TSchema>> = {
   Account,
   ApiKey,
+  Approver,
   Attachment,
   AttachmentToSend,
   Authentication,
@@ -54,6 +56,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   Message,
   NewAccount,
   NewApiKey,
+  NewApprover,
   OwnAccount,
   Pairing,
   Pod,

@@ -105,6 +105,10 @@ function security(operation: Operation): JsonObject[] {
       return []
     case 'key':
       return [{ apiKey: [] }, sessionOf(operation)]
+    case 'approver':
+      return [{ approverToken: [] }, sessionOf(operation)]
+    case 'key-or-approver':
+      return [{ apiKey: [] }, { approverToken: [] }, sessionOf(operation)]
     case 'session':
       return [sessionOf(operation)]
     case 'signature':
@@ -112,7 +116,7 @@ function security(operation: Operation): JsonObject[] {
     case 'operator':
       return [{ operatorToken: [] }]
     case 'key-or-signature':
-      return [{ apiKey: [] }, { signedUrl: [] }, sessionOf(operation)]
+      return [{ apiKey: [] }, { approverToken: [] }, { signedUrl: [] }, sessionOf(operation)]
   }
 }
 
@@ -383,6 +387,11 @@ const securitySchemes = {
     in: 'header',
     name: CSRF_HEADER,
     description: 'The csrfToken of the session, in addition to its cookie.',
+  },
+  approverToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The token of an approver, who decides about held mail.',
   },
   operatorToken: {
     type: 'http',

@@ -16,6 +16,7 @@ export const tags = {
   Webhooks: 'URLs that events are posted to.',
   Sandbox: 'Captured mail: messages that a trial instance keeps instead of sending them.',
   'API keys': 'Credentials of the account.',
+  Approvers: 'People who decide about held mail.',
   Account: 'The account that the key belongs to.',
   Console:
     'Sign-in to the console at /console/. The session is a cookie, which works wherever an API key does unless the request has an Authorization header. Every method except GET also needs the header X-CSRF-Token with the csrfToken of the session. Requests from pages of other origins are refused.',
@@ -25,11 +26,20 @@ export const tags = {
 export type Tag = keyof typeof tags
 
 /**
- * Who may call: `key` an account's bearer key or a session of the console, `session` that alone,
- * `operator` the operator's bearer token, `key-or-signature` an account's key or the signed URL of an
- * attachment, `signature` a signed URL alone, `none` anyone.
+ * Who may call: `key` an account's API key, `approver` the token of an approver, `key-or-approver` both,
+ * `key-or-signature` both and the signed URL of an attachment, `signature` a signed URL alone, `session` a session of
+ * the console, `operator` the operator's bearer token, `none` anyone. A session of the console may call what the key
+ * or token that it was opened with may call.
  */
-export type Auth = 'key' | 'session' | 'operator' | 'key-or-signature' | 'signature' | 'none'
+export type Auth =
+  | 'key'
+  | 'approver'
+  | 'key-or-approver'
+  | 'key-or-signature'
+  | 'signature'
+  | 'session'
+  | 'operator'
+  | 'none'
 
 export type JsonSuccess = {
   readonly status: 200 | 201 | 202

@@ -3,6 +3,7 @@
 
 import { accountOperations, adminOperations } from './accounts.ts'
 import { apiKeyOperations } from './api-keys.ts'
+import { approverOperations } from './approvers.ts'
 import { domainOperations } from './domains.ts'
 import type { ErrorCode } from './error-codes.ts'
 import { eventOperations } from './events.ts'
@@ -40,6 +41,7 @@ const operations = {
   ...webhookOperations,
   ...sandboxOperations,
   ...apiKeyOperations,
+  ...approverOperations,
   ...sessionOperations,
   ...pairingOperations,
   ...statsOperations,
@@ -103,10 +105,13 @@ export function isBodyOptional(operation: Operation): boolean {
   return method === 'POST' && body !== undefined && required.length === 0
 }
 
-/** Whether a session of the console may call it. */
-function isOpenToSessions({ auth }: Operation): boolean {
-  return auth === 'key' || auth === 'key-or-signature' || auth === 'session'
-}
+const OPEN_TO_SESSIONS: ReadonlySet<Operation['auth']> = new Set([
+  'key',
+  'approver',
+  'key-or-approver',
+  'key-or-signature',
+  'session',
+])
 
 /** Every error code of the operation: its own, and those that follow from its definition. */
 export function errorsOf(operation: Operation): ErrorCode[] {
@@ -114,8 +119,11 @@ export function errorsOf(operation: Operation): ErrorCode[] {
   if (operation.query || operation.body) codes.add('bad_request')
   const isByName = operation.auth !== 'none' && operation.auth !== 'signature'
   if (isByName) codes.add('unauthorized')
-  if (isOpenToSessions(operation)) codes.add('forbidden_origin')
-  if (isOpenToSessions(operation) && operation.method !== 'GET') codes.add('invalid_csrf_token')
+  if (operation.auth === 'key') codes.add('forbidden')
+  if (operation.auth === 'approver') codes.add('approver_required')
+  const isOpenToSessions = OPEN_TO_SESSIONS.has(operation.auth)
+  if (isOpenToSessions) codes.add('forbidden_origin')
+  if (isOpenToSessions && operation.method !== 'GET') codes.add('invalid_csrf_token')
   if (operation.parameters || operation.auth === 'operator') codes.add('not_found')
   for (const code of operation.errors) codes.add(code)
   if (operation.body) {

@@ -3,6 +3,7 @@
 
 import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
+import { Approver, NewApprover } from './approvers.ts'
 import { Domain, DomainRecord } from './domains.ts'
 import { errorCodes } from './error-codes.ts'
 import {
@@ -33,6 +34,7 @@ import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webh
 const shapes: Readonly<Record<string, unknown>> = {
   Account,
   ApiKey,
+  Approver,
   Attachment,
   AttachmentToSend,
   Authentication,
@@ -53,6 +55,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   Message,
   NewAccount,
   NewApiKey,
+  NewApprover,
   OwnAccount,
   Pairing,
   Participant,

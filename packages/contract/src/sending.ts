@@ -223,7 +223,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'List deliveries of a message.',
     notes: 'One entry per recipient with its status. A received message has none.',
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of a message.' },
     query: PageQuery,

@@ -12,12 +12,24 @@ export const CreateSession = Type.Object(
     apiKey: Type.String({
       minLength: 1,
       maxLength: API_KEY_LENGTH_MAX,
-      description: 'An active API key.',
+      description: 'An active API key, or the token of an approver.',
     }),
   },
   { additionalProperties: false },
 )
 export type CreateSession = Static<typeof CreateSession>
+
+const SessionKey = Type.Object({
+  id: text('Assigned by the service.'),
+  name: nullableText('A display name chosen by the client.'),
+  tokenPrefix: text('The first 7 characters of the token, to recognise it by.'),
+  last4: text('The last 4 characters of the token, to recognise it by.'),
+})
+
+const SessionApprover = Type.Object({
+  id: text('Assigned by the service.'),
+  name: text('For display.'),
+})
 
 export const Session = Type.Object(
   {
@@ -29,15 +41,14 @@ export const Session = Type.Object(
       },
       { description: 'The account that is signed in to.' },
     ),
-    key: Type.Object(
-      {
-        id: text('Assigned by the service.'),
-        name: nullableText('A display name chosen by the client.'),
-        tokenPrefix: text('The first 7 characters of the token, to recognise it by.'),
-        last4: text('The last 4 characters of the token, to recognise it by.'),
-      },
-      { description: 'The key that was signed in with. Revoking it ends the session.' },
-    ),
+    key: Type.Union([SessionKey, Type.Null()], {
+      description:
+        'The key that was signed in with; null for an approver. Revoking it ends the session.',
+    }),
+    approver: Type.Union([SessionApprover, Type.Null()], {
+      description:
+        'The approver who signed in; null for an API key. Deleting the approver ends the session.',
+    }),
     csrfToken: text('The value for the header X-CSRF-Token, which every request except GET needs.'),
     expiresAt: time('When the session ends.'),
     isSandbox: Type.Boolean({
@@ -58,7 +69,7 @@ export const sessionOperations = {
     tag: 'Console',
     summary: 'Sign in to the console.',
     notes:
-      'Sets a session cookie that scripts cannot read. The session lasts 12 hours, or until the key is revoked. Pages of other origins are refused.',
+      'Sets a session cookie that scripts cannot read. The session lasts 12 hours, or until the key is revoked or the approver deleted. It may do what that key or approver may do. Pages of other origins are refused.',
     auth: 'none',
     isRateLimited: false,
     body: CreateSession,

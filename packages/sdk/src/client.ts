@@ -6,6 +6,7 @@ import {
   account,
   admin,
   apiKeys,
+  approvers,
   attachments,
   domains,
   events,
@@ -28,6 +29,7 @@ import { type MailroomOptions, Transport } from './transport.ts'
 
 export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/accounts.ts'
 export type { ApiKey, NewApiKey } from '@mailroom/contract/api-keys.ts'
+export type { Approver, NewApprover } from '@mailroom/contract/approvers.ts'
 export type { Domain, DomainRecord } from '@mailroom/contract/domains.ts'
 export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/events.ts'
 export type { ChangedInbox, Inbox } from '@mailroom/contract/inboxes.ts'
@@ -92,6 +94,7 @@ export class Mailroom {
   readonly sandbox: ReturnType<typeof sandbox>
   readonly account: ReturnType<typeof account>
   readonly apiKeys: ReturnType<typeof apiKeys>
+  readonly approvers: ReturnType<typeof approvers>
   readonly session: ReturnType<typeof session>
   readonly pairing: ReturnType<typeof pairing>
   readonly stats: ReturnType<typeof stats>
@@ -115,6 +118,7 @@ export class Mailroom {
     this.sandbox = sandbox(api)
     this.account = account(api)
     this.apiKeys = apiKeys(api)
+    this.approvers = approvers(api)
     this.session = session(api)
     this.pairing = pairing(api)
     this.stats = stats(api)

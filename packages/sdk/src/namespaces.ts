@@ -295,6 +295,20 @@ export function apiKeys(api: Api) {
   }
 }
 
+/** People who decide about held mail. Once there is one, creating and deleting them takes an approver's token. */
+export function approvers(api: Api) {
+  return {
+    /** Only this answer has the token. */
+    create: (body: BodyOf<'approvers.create'>, options?: RequestOptions) =>
+      api.call({ id: 'approvers.create', body, options }),
+    /** Newest first. */
+    list: (options: ListOptions<'approvers.list'> = {}) => api.list('approvers.list', {}, options),
+    /** The token stops working at once. */
+    delete: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'approvers.delete', path: { id }, options }),
+  }
+}
+
 /** Addresses that the account does not write to. */
 export function suppressions(api: Api) {
   return {

@@ -34,7 +34,7 @@ export async function callApi(
   const id = findOperation(name)
   if (options.describe) return describeOperation(output, id)
   const { auth, success } = operationOf(id)
-  const needsKey = auth === 'key' || auth === 'operator'
+  const needsKey = ['key', 'approver', 'key-or-approver', 'operator'].includes(auth)
   const session = await (needsKey ? openSession(options) : openAnySession(options))
   const call = await makeApiCall(id, values, options, output.note)
   if ('isEndless' in success && success.isEndless) return follow(output, session, call)

@@ -213,6 +213,24 @@ export const accountGroups: readonly Group[] = [
     ],
   },
   {
+    name: 'approvers',
+    summary: 'People who decide about held mail.',
+    commands: [
+      { name: 'create', operation: 'approvers.create', arguments: { name: 'name' } },
+      {
+        name: 'list',
+        operation: 'approvers.list',
+        shown: list('id name email createdAt'),
+      },
+      {
+        name: 'delete',
+        operation: 'approvers.delete',
+        ...gone('{} is deleted.'),
+        arguments: { id: 'approver' },
+      },
+    ],
+  },
+  {
     name: 'keys',
     summary: 'API keys of the account.',
     commands: [

@@ -185,7 +185,7 @@ function RevokeKey({
 }
 
 function isOwn({ id }: ApiKey): boolean {
-  return id === session.value?.key.id
+  return id === session.value?.key?.id
 }
 
 function tokenOf({ tokenPrefix, last4 }: ApiKey): string {

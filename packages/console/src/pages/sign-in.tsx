@@ -39,8 +39,8 @@ export function SignInPage() {
         </span>
         <PageTitle>Sign in to Mailroom</PageTitle>
         <p class="muted">
-          Enter an API key of your account. The first one was printed when the service started for
-          the first time.
+          Enter an API key of your account, or your token as an approver. The first key was printed
+          when the service started for the first time.
         </p>
         {signedOutReason.value && failure === null && (
           <Notice tone="info" title={signedOutReason.value} />

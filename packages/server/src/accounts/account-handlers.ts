@@ -11,6 +11,8 @@ import { notFound, problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import { createAccount, updateAccount } from './account.ts'
 import { type Account, listAccounts, listKeys } from './account-rows.ts'
+import { createApprover, deleteApprover, type OwnDomains } from './approver.ts'
+import { listApprovers } from './approver-rows.ts'
 import { createKey, revokeKey } from './key.ts'
 import {
   changePod,
@@ -22,12 +24,12 @@ import {
   removePod,
 } from './pod-rows.ts'
 
-type Deps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId }
+type Deps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId } & OwnDomains
 
 export function accountHandlers(
   deps: Deps,
   readers: EventReaders,
-): HandlersOf<'apiKeys' | 'pods' | 'admin.accounts'> {
+): HandlersOf<'apiKeys' | 'approvers' | 'pods' | 'admin.accounts'> {
   return {
     'apiKeys.create': async ({ body }, { accountId }) => {
       const { key, token } = await createKey(deps, { accountId, name: body.name ?? null })
@@ -40,6 +42,19 @@ export function accountHandlers(
     'apiKeys.delete': async ({ path }, { accountId }) => {
       await revokeKey(deps, { accountId, keyId: path.id })
       readers.endReadersOfKey(path.id)
+    },
+
+    'approvers.create': async ({ body }, { accountId, actor }) => {
+      const { name, email = null } = body
+      const made = await createApprover(deps, { accountId, name, email, actor })
+      return { ...presentTimes(made.approver), token: made.token }
+    },
+    'approvers.list': async ({ query }, { accountId }) => {
+      const { approvers, total } = await listApprovers(deps.db, { accountId, ...query })
+      return { data: approvers.map(presentTimes), total }
+    },
+    'approvers.delete': async ({ path }, { accountId, actor }) => {
+      await deleteApprover(deps, { accountId, approverId: path.id, actor })
     },
 
     'pods.list': async ({ query }, { accountId }) => {

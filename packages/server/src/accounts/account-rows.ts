@@ -2,6 +2,7 @@
 
 import type { FilterMode, Plan } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
+import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows, lockTable } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
@@ -81,14 +82,21 @@ export const insertAccount = transaction({
   },
 })
 
-/** Changes the named fields; null when there is no such account. */
+/** The filter mode is policy, so that its change needs an actor who may make it. */
+export type AccountChange = { id: string; name?: string; plan?: Plan } & (
+  | { filterMode?: undefined }
+  | { filterMode: FilterMode; actor: Actor }
+)
+
+/** Changes the named fields. */
 export const changeAccount = transaction({
   name: 'updateAccount',
   accountOf: ({ id }) => id,
-  async run(
-    tx: Tx,
-    input: { id: string; name?: string; plan?: Plan; filterMode?: FilterMode },
-  ): Promise<Account | null> {
+  async run(tx: Tx, input: AccountChange): Promise<Account | 'not_found' | 'approver_required'> {
+    if (input.filterMode !== undefined) {
+      await lockAccount(tx, input.id)
+      if (await needsApprover(tx, input.id, input.actor)) return 'approver_required'
+    }
     const change = {
       ...(input.name !== undefined && { name: input.name }),
       ...(input.plan !== undefined && { plan: input.plan }),
@@ -102,7 +110,7 @@ export const changeAccount = transaction({
       .selectAll()
       .where('id', '=', input.id)
       .executeTakeFirst()
-    return row === undefined ? null : toAccount(row)
+    return row === undefined ? 'not_found' : toAccount(row)
   },
 })
 
@@ -266,6 +274,38 @@ export async function findKeyAccount(db: ReadDb, keyId: string): Promise<string 
 export async function lockAccount(tx: Tx, accountId: string): Promise<Row<'accounts'> | null> {
   const query = tx.query.selectFrom('accounts').selectAll().where('id', '=', accountId)
   return (await lockRows(tx, query).executeTakeFirst()) ?? null
+}
+
+/**
+ * Whether this change of what holds an agent back is refused as `approver_required`: its account has an approver, and
+ * the actor is a key, or an approver who was deleted meanwhile. The caller has locked the account, or an approver
+ * could be added beside the change.
+ */
+export async function needsApprover(tx: Tx, accountId: string, actor: Actor): Promise<boolean> {
+  return !isAllowed(actor, await activeApprovers(tx, accountId))
+}
+
+/** `active` are the ids of the account's approvers. */
+export function isAllowed(actor: Actor, active: readonly string[]): boolean {
+  switch (actor.kind) {
+    case 'operator':
+      return true
+    case 'key':
+      return active.length === 0
+    case 'approver':
+      return active.includes(actor.approverId)
+  }
+}
+
+/** Their ids. */
+export async function activeApprovers(tx: Tx, accountId: string): Promise<string[]> {
+  const rows = await tx.query
+    .selectFrom('approvers')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('deleted_at', 'is', null)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 /** Changes a total of the account. */

@@ -16,9 +16,16 @@ export {
   listAccounts,
   lockAccount,
   markKeyRevoked,
+  needsApprover,
   readAccountCounters,
   touchKeys,
 } from './account-rows.ts'
+export {
+  findApproverAccount,
+  insertApprover,
+  listApprovers,
+  markApproverDeleted,
+} from './approver-rows.ts'
 export {
   insertPairing,
   markPairingApproved,

@@ -6,12 +6,14 @@ export {
   updateAccount,
 } from './account.ts'
 export { accountHandlers } from './account-handlers.ts'
+export { createApprover, deleteApprover } from './approver.ts'
 export {
   bearerToken,
   type Caller,
   digest,
   Identifier,
   type Identify,
+  payerOf,
   requireOwnOrigin,
   type SignIn,
 } from './identify.ts'

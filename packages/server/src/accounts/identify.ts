@@ -1,5 +1,5 @@
 // Identifies the caller of a request: turns the Authorization header, or without one the cookie of a session,
-// into an account and a key, the operator, or a refusal. Failed attempts are limited for each address, but a
+// into an account and a key or an approver, the operator, or a refusal. Failed attempts are limited for each address, but a
 // good key is never refused for them: other clients may share the address, such as that of a proxy.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
@@ -23,7 +23,13 @@ import {
 
 export type Caller =
   /** `session` is null for a caller with a key alone. */
-  | ({ readonly kind: 'key'; readonly session: CallerSession | null } & Identity)
+  | {
+      readonly kind: 'key'
+      readonly accountId: string
+      readonly keyId: string
+      readonly session: CallerSession | null
+    }
+  | { readonly kind: 'approver'; readonly accountId: string; readonly approverId: string }
   | { readonly kind: 'session'; readonly signedIn: SignedIn }
   | { readonly kind: 'operator' }
   | { readonly kind: 'signed' }
@@ -73,8 +79,9 @@ export class Identifier {
   }
 
   /**
-   * Rejects with `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`; callers with a session
-   * also with `forbidden_origin` and `invalid_csrf_token`.
+   * Rejects with `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`; `forbidden` for an approver
+   * where only a key is admitted, `approver_required` for a key where only an approver is; callers with a session also
+   * with `forbidden_origin` and `invalid_csrf_token`.
    */
   readonly identify: Identify = async (auth, presented) => {
     const { authorization, isSigned, headers } = presented
@@ -86,14 +93,14 @@ export class Identifier {
     const isByCookie = authorization === undefined && this.#cookieOf(headers) !== ''
     if (auth === 'operator' || !isByCookie) return this.#requireBearer(auth, presented)
     const { session } = await this.#findSession(presented)
-    const { accountId, keyId, expiresAtMs: endsAtMs } = session
-    return { kind: 'key', accountId, keyId, session: { id: sessionId(session), endsAtMs } }
+    const id = sessionId(session)
+    return admitted(auth, session, { id, endsAtMs: session.expiresAtMs })
   }
 
   /** Rejects with `unauthorized` and `rate_limit_exceeded`. */
   readonly signIn: SignIn = async (token, from) => {
     const made = await this.#options.sessions.create(token)
-    if (made === null) throw await this.#refuse(from, 'The API key is unknown or revoked.')
+    if (made === null) throw await this.#refuse(from, UNKNOWN_TOKEN)
     return made
   }
 
@@ -115,9 +122,8 @@ export class Identifier {
       return { kind: 'operator' }
     }
     const identity = await this.#options.authenticate(token)
-    if (!identity) throw await this.#refuse(presented, 'The API key is unknown or revoked.')
-    const { accountId, keyId } = identity
-    return { kind: 'key', accountId, keyId, session: null }
+    if (!identity) throw await this.#refuse(presented, UNKNOWN_TOKEN)
+    return admitted(auth, identity, null)
   }
 
   /** As `#findSession`; a refusal has the browser forget its cookie. */
@@ -171,8 +177,32 @@ export class Identifier {
   }
 }
 
+function admitted(
+  auth: Auth,
+  { accountId, actor }: Identity,
+  session: CallerSession | null,
+): Caller {
+  if (actor.kind === 'approver') {
+    if (auth === 'key') throw problem('forbidden')
+    return { kind: 'approver', accountId, approverId: actor.approverId }
+  }
+  if (auth === 'approver') throw problem('approver_required')
+  return { kind: 'key', accountId, keyId: actor.keyId, session }
+}
+
+/**
+ * Whose share of requests and memory a request takes: an approver has one apart from the account's, which an agent
+ * could use up. Null for a caller without a name.
+ */
+export function payerOf(caller: Caller | null): string | null {
+  if (caller?.kind === 'key') return caller.accountId
+  return caller?.kind === 'approver' ? caller.approverId : null
+}
+
+const UNKNOWN_TOKEN = 'The API key is unknown or revoked.'
 const NO_SESSION = 'The request has no session cookie.'
-const SESSION_OVER = 'The session has ended: it expired, was signed out, or its key was revoked.'
+const SESSION_OVER =
+  'The session has ended: it expired, was signed out, or its key was revoked or approver deleted.'
 
 // RFC 6750 §2.1 (b64token), RFC 9110 §11.1 (the scheme in any case).
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i

@@ -1,7 +1,8 @@
-// API keys: bearer tokens. The service stores only their SHA-256, and enough of the text for their owner to
+// API keys and the tokens of approvers: bearer tokens. The service stores only their SHA-256, and enough of the text for their owner to
 // recognise them.
 
 import { hash, timingSafeEqual } from 'node:crypto'
+import type { Actor } from '#http/handler.ts'
 import { Cache } from '#platform/cache.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -18,6 +19,7 @@ import {
   type NewKey,
   touchKeys,
 } from './account-rows.ts'
+import { findApproverByToken } from './approver-rows.ts'
 
 /** The key and its token, which is shown only now. `api_key_limit_reached` past ACTIVE_KEYS_MAX. */
 export async function createKey(
@@ -58,7 +60,7 @@ export function newKey<Name extends string | null>(
   }
 }
 
-function hashToken(token: string): Uint8Array {
+export function hashToken(token: string): Uint8Array {
   return hash('sha256', token, 'buffer')
 }
 
@@ -72,7 +74,13 @@ export async function revokeKey(
   if (outcome === 'last_key') throw problem('last_api_key')
 }
 
-export type Identity = { readonly accountId: string; readonly keyId: string }
+export type Identity = {
+  readonly accountId: string
+  readonly actor: Exclude<Actor, { kind: 'operator' }>
+}
+
+/** Of an API key only that of MAILROOM_BOOTSTRAP_API_KEY may begin with it. */
+export const APPROVER_TOKEN_PREFIX = 'mra_'
 
 /** Null for a token that is unknown or revoked. */
 export type Authenticate = (token: string) => Promise<Identity | null>
@@ -82,19 +90,26 @@ const TOUCH_EVERY_MS = 60_000
 const TOUCHED_KEYS_MAX = 10_000
 
 /**
- * Looks each token up in the database, so a revoked key ends at once. The first use of a key is recorded before
+ * Looks each token up in the database, so that of a revoked key or a deleted approver ends at once. The first use of a key is recorded before
  * its request continues.
  */
 export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Authenticate {
   const touch = makeTouch(deps)
   return async (token) => {
     const presented = hashToken(token)
+    if (token.startsWith(APPROVER_TOKEN_PREFIX)) {
+      const approver = await findApproverByToken(deps.db, presented)
+      if (approver !== undefined && timingSafeEqual(presented, approver.tokenHash)) {
+        const { accountId, approverId } = approver
+        return { accountId, actor: { kind: 'approver', approverId } }
+      }
+    }
     const key = await findKey(deps.db, presented)
     if (key === undefined || !timingSafeEqual(presented, key.tokenHash)) return null
     const { accountId, keyId } = key
     const touched = touch({ accountId, keyId })
     if (key.lastUsedAtMs === null) await touched
-    return { accountId, keyId }
+    return { accountId, actor: { kind: 'key', keyId } }
   }
 }
 
@@ -103,7 +118,7 @@ export function makeTouch(deps: {
   db: Db
   clock: Clock
   log: Log
-}): (key: Identity) => Promise<void> {
+}): (key: { accountId: string; keyId: string }) => Promise<void> {
   const touches = new Cache<Promise<void>>({
     entriesMax: TOUCHED_KEYS_MAX,
     now: () => deps.clock.monotonic(),

@@ -1,4 +1,4 @@
-// Sessions of the console. The sealed cookie holds the whole session: account, key, end, and a token against forged
+// Sessions of the console. The sealed cookie holds the whole session: account, key or approver, end, and a token against forged
 // requests. The service stores only the ids of sessions that were signed out of.
 
 import { hash } from 'node:crypto'
@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { SECURE_SESSION_COOKIE, SESSION_COOKIE } from '@mailroom/contract/vocabulary.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
+import { isIdOf } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { type Sealer, sealer as sealerOf } from '#platform/seal.ts'
 import { HOUR_MS } from '#platform/units.ts'
@@ -13,15 +14,15 @@ import type { Db } from '#schema/tables.ts'
 import {
   type Account,
   endSession,
+  findAccount,
   findEndedSessions,
   findKeyWithAccount,
   type Key,
 } from './account-rows.ts'
-import { type Authenticate, makeTouch } from './key.ts'
+import { type Approver, findApprover } from './approver-rows.ts'
+import { type Authenticate, type Identity, makeTouch } from './key.ts'
 
-export type Session = {
-  readonly accountId: string
-  readonly keyId: string
+export type Session = Identity & {
   /** 32 characters of base64url. */
   readonly csrfToken: string
   readonly expiresAtMs: number
@@ -30,7 +31,10 @@ export type Session = {
 export type SignedIn = {
   readonly session: Session
   readonly account: Account
-  readonly key: Key
+  /** Null for an approver. */
+  readonly key: Key | null
+  /** Null for a key. */
+  readonly approver: Approver | null
 }
 
 export type Sessions = {
@@ -38,7 +42,7 @@ export type Sessions = {
   create(token: string): Promise<(SignedIn & { readonly cookie: string }) | null>
   /**
    * Null for a cookie that no process with this secret has made, and for a session that has expired or was
-   * signed out of, or whose key was revoked.
+   * signed out of, or whose key was revoked or approver deleted.
    */
   find(cookie: string): Promise<SignedIn | null>
   /** Signs out, in every process. */
@@ -49,7 +53,10 @@ export type Sessions = {
 const SESSION_MS = 12 * HOUR_MS
 const CSRF_TOKEN_BYTES = 24
 
-/** Looks the key up at each use, so a revoked key ends its sessions at once, in every process with this secret. */
+/**
+ * Looks the key or the approver up at each use, so a revoked key and a deleted approver end their sessions at once, in
+ * every process with this secret.
+ */
 export function openSessions(
   deps: {
     db: Db
@@ -65,7 +72,7 @@ export function openSessions(
   return {
     async create(token) {
       const identity = await authenticate(token)
-      const found = identity && (await findKeyWithAccount(deps.db, identity))
+      const found = identity && (await findHolder(deps.db, identity))
       if (identity === null || found === null) return null
       const csrfToken = Buffer.from(deps.chance.bytes(CSRF_TOKEN_BYTES)).toString('base64url')
       const session = { ...identity, csrfToken, expiresAtMs: deps.clock.now() + SESSION_MS }
@@ -74,10 +81,11 @@ export function openSessions(
     async find(cookie) {
       const session = openSession(sealer, cookie)
       if (session === null || session.expiresAtMs <= deps.clock.now()) return null
-      const found = await findKeyWithAccount(deps.db, session)
+      const found = await findHolder(deps.db, session)
       if (found === null) return null
       if ((await findEndedSessions(deps.db, [sessionId(session)])).length > 0) return null
-      void touch(session)
+      const { accountId, actor } = session
+      if (actor.kind === 'key') void touch({ accountId, keyId: actor.keyId })
       return { ...found, session }
     },
     async end(session) {
@@ -85,6 +93,20 @@ export function openSessions(
       await deps.db.write(endSession, { id: sessionId(session), expiresAtMs })
     },
   }
+}
+
+/** The account with the active key or approver; null when either is gone. */
+async function findHolder(
+  db: Db,
+  { accountId, actor }: Identity,
+): Promise<Omit<SignedIn, 'session'> | null> {
+  if (actor.kind === 'key') {
+    const found = await findKeyWithAccount(db, { accountId, keyId: actor.keyId })
+    return found && { ...found, approver: null }
+  }
+  const approver = await findApprover(db, { accountId, approverId: actor.approverId })
+  const account = approver && (await findAccount(db, accountId))
+  return account && { account, key: null, approver }
 }
 
 /** Identifies a session in the database and in memory; nobody can sign in with it. */
@@ -97,8 +119,9 @@ const COOKIE_LENGTH_MAX = 1_000
 const SEALED = /^[A-Za-z0-9_-]+$/
 
 function sealSession(sealer: Sealer, session: Session): string {
-  const { accountId, keyId, csrfToken, expiresAtMs } = session
-  const plain = Buffer.from([accountId, keyId, csrfToken, expiresAtMs].join(' '))
+  const { accountId, actor, csrfToken, expiresAtMs } = session
+  const holderId = actor.kind === 'key' ? actor.keyId : actor.approverId
+  const plain = Buffer.from([accountId, holderId, csrfToken, expiresAtMs].join(' '))
   return Buffer.from(sealer.seal(plain, CONTEXT)).toString('base64url')
 }
 
@@ -107,10 +130,13 @@ function openSession(sealer: Sealer, text: string): Session | null {
   if (text.length > COOKIE_LENGTH_MAX || !SEALED.test(text)) return null
   const plain = sealer.open(Buffer.from(text, 'base64url'), CONTEXT)
   if (plain === null) return null
-  const [accountId = '', keyId = '', csrfToken = '', expiresAt] = Buffer.from(plain)
+  const [accountId = '', holderId = '', csrfToken = '', expiresAt] = Buffer.from(plain)
     .toString()
     .split(' ')
-  return { accountId, keyId, csrfToken, expiresAtMs: Number(expiresAt) }
+  const actor: Session['actor'] = isIdOf('apr', holderId)
+    ? { kind: 'approver', approverId: holderId }
+    : { kind: 'key', keyId: holderId }
+  return { accountId, actor, csrfToken, expiresAtMs: Number(expiresAt) }
 }
 
 /** A value for Set-Cookie (RFC 6265), for https alone where the public URL has it. */

@@ -292,6 +292,7 @@ function curlSample(operation: Operation, publicUrl: string): string {
   const url = `${publicUrl}${path}${query === '' ? '' : `?${query}`}`
   const words = [`curl ${method === 'GET' ? '' : `-X ${method} `}'${url}'`]
   if (auth === 'operator') words.push(`-H "Authorization: Bearer $MAILROOM_ADMIN_TOKEN"`)
+  else if (auth === 'approver') words.push(`-H "Authorization: Bearer $MAILROOM_APPROVER_TOKEN"`)
   else if (auth !== 'none') words.push(`-H "Authorization: Bearer $MAILROOM_API_KEY"`)
   if (operation.needsIdempotencyKey) words.push(`-H "Idempotency-Key: $(uuidgen)"`)
   if (body) {

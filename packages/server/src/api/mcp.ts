@@ -7,7 +7,7 @@ import { MCP_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { McpCaller, McpEndpoint } from '@mailroom/mcp/http.ts'
 import type { Restriction } from '@mailroom/mcp/restriction.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
-import type { Identify } from '#accounts/accounts.ts'
+import { type Identify, payerOf } from '#accounts/accounts.ts'
 import type { AnswerBudget } from '#http/answer-budget.ts'
 import { type BodyBudget, collectBody } from '#http/collect-body.ts'
 import { takeRequest } from '#http/problems.ts'
@@ -83,7 +83,7 @@ async function openEndpoint({ publicUrl, clock, log }: McpOptions): Promise<Open
   return { endpoint, readRestriction }
 }
 
-/** Accepts only API keys, no session cookie. */
+/** Accepts only API keys, no token of an approver and no session cookie. */
 async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -100,7 +100,7 @@ async function admit(
   request.caller = caller
   await countOne(request, reply, options)
   answers.requireRoom(request)
-  const hold = bodies.open(caller.kind === 'key' ? caller.accountId : undefined)
+  const hold = bodies.open(payerOf(caller) ?? undefined)
   request.bodyHold = hold
   finished(reply.raw, () => hold.release())
 }

@@ -7,11 +7,11 @@ import type { Operation } from '@mailroom/contract/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Caller, Identify } from '#accounts/accounts.ts'
+import { type Caller, type Identify, payerOf } from '#accounts/accounts.ts'
 import { answer, isContentWanted } from '#http/answer.ts'
 import type { AnswerBudget } from '#http/answer-budget.ts'
 import type { BodyBudget } from '#http/collect-body.ts'
-import type { Context, Once } from '#http/handler.ts'
+import type { Actor, Context, Once } from '#http/handler.ts'
 import { takeRequest } from '#http/problems.ts'
 import type { ReadBody } from '#http/read-body.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -67,9 +67,9 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         if (operation.method !== 'GET') options.ports.requireRoom?.()
         await admit(operation, options, request, reply)
         options.answers.requireRoom(request)
-        if (operation.method !== 'GET' && request.caller?.kind === 'key') {
-          options.ports.requireRoom?.(request.caller.accountId)
-        }
+        const { caller } = request
+        const isOfAccount = caller?.kind === 'key' || caller?.kind === 'approver'
+        if (operation.method !== 'GET' && isOfAccount) options.ports.requireRoom?.(caller.accountId)
         if (operation.isOfSandbox && !options.ports.isSandbox()) throw notFound()
         if (operation.needsIdempotencyKey) request.idempotencyKey = readIdempotencyKey(request.raw)
         if (operation.body) {
@@ -103,8 +103,7 @@ function requireUtf8({ headers }: FastifyRequest): void {
 
 /** Reserves memory for the request's body; the response releases it. */
 function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudget): void {
-  const { caller } = request
-  const hold = bodies.open(caller?.kind === 'key' ? caller.accountId : undefined)
+  const hold = bodies.open(payerOf(request.caller) ?? undefined)
   request.bodyHold = hold
   finished(reply.raw, () => hold.release())
 }
@@ -157,10 +156,9 @@ async function admit(
     isReading: operation.method === 'GET',
   })
   request.caller = caller
-  if (!operation.isRateLimited || caller.kind !== 'key') return
-  await takeRequest({ requests, clock }, caller.accountId, (name, value) =>
-    reply.header(name, value),
-  )
+  const payer = payerOf(caller)
+  if (!operation.isRateLimited || payer === null) return
+  await takeRequest({ requests, clock }, payer, (name, value) => reply.header(name, value))
 }
 
 function isSigned(query: unknown): boolean {
@@ -214,9 +212,15 @@ function contextOf(
   }
   if (caller?.kind === 'signed') return Object.assign(context, { isSigned: true })
   if (caller?.kind === 'session') return Object.assign(context, { signedIn: caller.signedIn })
+  if (caller?.kind === 'approver') {
+    const { accountId, approverId } = caller
+    const actor: Actor = { kind: 'approver', approverId }
+    return Object.assign(context, { accountId, approverId, actor, isSigned: false })
+  }
   if (caller?.kind !== 'key') return context
   const { accountId, keyId, session } = caller
-  return Object.assign(context, { accountId, keyId, session, isSigned: false })
+  const actor: Actor = { kind: 'key', keyId }
+  return Object.assign(context, { accountId, keyId, actor, session, isSigned: false })
 }
 
 /** Compiles each schema once, on first use. */

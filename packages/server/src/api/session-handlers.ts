@@ -60,10 +60,14 @@ export function sessionHandlers(options: {
   }
 }
 
-function presentSession({ session, account, key }: SignedIn, isSandbox: boolean): SessionShape {
+function presentSession(
+  { session, account, key, approver }: SignedIn,
+  isSandbox: boolean,
+): SessionShape {
   return {
     account: { id: account.id, name: account.name, plan: account.plan },
-    key: { id: key.id, name: key.name, tokenPrefix: key.tokenPrefix, last4: key.last4 },
+    key: key && { id: key.id, name: key.name, tokenPrefix: key.tokenPrefix, last4: key.last4 },
+    approver: approver && { id: approver.id, name: approver.name },
     csrfToken: session.csrfToken,
     expiresAt: presentTime(session.expiresAtMs),
     isSandbox,

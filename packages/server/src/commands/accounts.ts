@@ -1,9 +1,22 @@
 // Accounts and keys from the command line of the machine, whose user is the operator.
 
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
-import { createAccount, createKey, revokeKey } from '#accounts/accounts.ts'
-import { findKeyAccount, listAccounts } from '#accounts/accounts-rows.ts'
+import {
+  createAccount,
+  createApprover,
+  createKey,
+  deleteApprover,
+  revokeKey,
+} from '#accounts/accounts.ts'
+import {
+  findApproverAccount,
+  findKeyAccount,
+  listAccounts,
+  listApprovers,
+} from '#accounts/accounts-rows.ts'
+import { isDomainHere } from '#domains/domains-rows.ts'
 import { createInbox } from '#inboxes/inboxes.ts'
+import { bareAddress, checkEmailAddress } from '#platform/email-address.ts'
 import { AppError } from '#platform/problem.ts'
 import { CommandFailure, plainText } from './command.ts'
 import { withKeys, withStore } from './with-store.ts'
@@ -68,6 +81,55 @@ export async function revokeKeyCommand(keyId: string): Promise<void> {
     }),
   )
   print(`revoked ${keyId}`)
+}
+
+const OPERATOR = { kind: 'operator' } as const
+
+/** Prints the approver's id and, this once, the token. */
+export async function createApproverCommand(options: {
+  account: string
+  name: string
+  email?: string
+}): Promise<void> {
+  checkName(options.name)
+  const email = options.email === undefined ? null : bareAddress(options.email)
+  const defect = email === null ? null : checkEmailAddress(email)
+  if (defect !== null) throw new CommandFailure(`the address ${defect}.`)
+  const { approver, token } = await told(
+    withStore((store) => {
+      const { inboxDomain } = store.settings
+      const deps = {
+        ...store,
+        isDomainHere: (domain: string) => isDomainHere({ db: store.db, inboxDomain }, domain),
+      }
+      const { account: accountId, name } = options
+      return createApprover(deps, { accountId, name, email, actor: OPERATOR })
+    }),
+  )
+  print(`id     ${approver.id}`, `token  ${token}`)
+}
+
+/** Prints one line for each approver of the account. */
+export async function listApproversCommand(options: { account: string }): Promise<void> {
+  const all = { accountId: options.account, limit: 1_000, offset: 0 }
+  const { approvers } = await withStore((store) => listApprovers(store.db, all))
+  print(
+    ...approvers.map(({ id, createdAtMs, name, email }) =>
+      [id, new Date(createdAtMs).toISOString(), plainText(name), email ?? ''].join('  ').trimEnd(),
+    ),
+  )
+}
+
+/** Deletes an approver of any account, also the last one. */
+export async function deleteApproverCommand(approverId: string): Promise<void> {
+  await told(
+    withStore(async (store) => {
+      const accountId = await findApproverAccount(store.db, approverId)
+      if (accountId === null) throw new CommandFailure(`there is no approver ${approverId}.`)
+      await deleteApprover(store, { accountId, approverId, actor: OPERATOR })
+    }),
+  )
+  print(`deleted ${approverId}`)
 }
 
 const NAME_LENGTH_MAX = 200

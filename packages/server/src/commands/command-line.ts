@@ -34,6 +34,7 @@ export function addOperatorCommands(program: Command): void {
   const others = new Set(program.commands)
   addServiceCommands(program)
   addAccountCommands(program)
+  addApproverCommands(program)
   addDkimCommands(program)
   addPostmasterCommands(program)
   for (const command of program.commands) {
@@ -161,6 +162,38 @@ function addAccountCommands(program: Command): void {
     .action(async (id: string) => {
       const { revokeKeyCommand } = await import('./accounts.ts')
       await revokeKeyCommand(id)
+    })
+}
+
+function addApproverCommands(program: Command): void {
+  const approver = program
+    .command('approver')
+    .description('People who decide about mail that a policy holds back, of any account.')
+  approver
+    .command('create')
+    .description('Create an approver and print the token once, even while the service runs.')
+    .requiredOption('--account <id>', 'The id of the account.')
+    .requiredOption('--name <name>', 'A name for people.')
+    .option('--email <address>', 'The address that is told of held mail.')
+    .action(async (options: { account: string; name: string; email?: string }) => {
+      const { createApproverCommand } = await import('./accounts.ts')
+      await createApproverCommand(options)
+    })
+  approver
+    .command('list')
+    .description('List the approvers of an account, newest first.')
+    .requiredOption('--account <id>', 'The id of the account.')
+    .action(async (options: { account: string }) => {
+      const { listApproversCommand } = await import('./accounts.ts')
+      await listApproversCommand(options)
+    })
+  approver
+    .command('delete')
+    .description('Delete an approver, even the last one, effective on the next request.')
+    .argument('<id>', 'The id of the approver.')
+    .action(async (id: string) => {
+      const { deleteApproverCommand } = await import('./accounts.ts')
+      await deleteApproverCommand(id)
     })
 }
 

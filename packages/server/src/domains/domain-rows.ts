@@ -37,6 +37,19 @@ const selectHolder = statement<
     .where('is_holder', '=', 1),
 )
 
+/** Whether mail for this domain, in lower case with A-labels, arrives here or could be made to: its inboxes can read it. */
+export async function isDomainHere(
+  { db, inboxDomain }: { db: ReadDb; inboxDomain: string },
+  domain: string,
+): Promise<boolean> {
+  if (domain === inboxDomain || domain.endsWith(`.${inboxDomain}`)) return true
+  const labels = domain.split('.')
+  for (let at = 0; at < labels.length; at += 1) {
+    if ((await findServedDomain(db, labels.slice(at).join('.'))) !== null) return true
+  }
+  return false
+}
+
 /** The holder's domain of this name; null when no account ever verified it. */
 export async function findHeldDomain(db: ReadDb, domain: string): Promise<Domain | null> {
   const row = await db.read

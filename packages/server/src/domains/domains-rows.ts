@@ -15,6 +15,7 @@ export {
   findHeldDomain,
   findServedDomain,
   insertDomain,
+  isDomainHere,
   listEveryDomain,
   lockDomain,
   lockDomainsNamed,

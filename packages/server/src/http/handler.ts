@@ -63,12 +63,25 @@ export type Context = {
   onGone(listener: () => void): void
 }
 
-/** `session` is null for a caller with a key alone. */
-export type KeyContext = Context & {
+/** Whose act a change is, also inside transactions. The operator acts by commands on the machine. */
+export type Actor =
+  | { readonly kind: 'key'; readonly keyId: string }
+  | { readonly kind: 'approver'; readonly approverId: string }
+  | { readonly kind: 'operator' }
+
+/** A caller with a key or the token of an approver. */
+type ActorContext = Context & {
   readonly accountId: string
+  readonly actor: Actor
+}
+
+/** `session` is null for a caller with a key alone. */
+export type KeyContext = ActorContext & {
   readonly keyId: string
   readonly session: CallerSession | null
 }
+
+type ApproverContext = ActorContext & { readonly approverId: string }
 
 /** For an operation that runs once for each idempotency key. */
 type OnceContext = KeyContext & {
@@ -82,11 +95,11 @@ type IsOnce<Id extends OperationId> = Operations[Id] extends { readonly needsIde
   : false
 
 /**
- * The caller of an attachment: a key, or a URL that claims to be signed, which the handler has to verify (`expires`
+ * The caller of an attachment: a key, an approver, or a URL that claims to be signed, which the handler has to verify (`expires`
  * or `signature` is in the query; either may be missing).
  */
 export type SignedContext =
-  | (KeyContext & { readonly isSigned: false })
+  | (ActorContext & { readonly isSigned: false })
   | (Context & { readonly isSigned: true })
 
 type ContextOf<Id extends OperationId> =
@@ -94,9 +107,13 @@ type ContextOf<Id extends OperationId> =
     ? OnceContext
     : Operations[Id]['auth'] extends 'key'
       ? KeyContext
-      : Operations[Id]['auth'] extends 'key-or-signature'
-        ? SignedContext
-        : Context
+      : Operations[Id]['auth'] extends 'approver'
+        ? ApproverContext
+        : Operations[Id]['auth'] extends 'key-or-approver'
+          ? ActorContext
+          : Operations[Id]['auth'] extends 'key-or-signature'
+            ? SignedContext
+            : Context
 
 /** A success that is not JSON. Header names are in lower case. */
 export type BinaryResponse = {

@@ -7,6 +7,7 @@ import type { Clock } from './clock.ts'
 type IdPrefix =
   | 'acc'
   | 'key'
+  | 'apr'
   | 'pod'
   | 'inb'
   | 'thr'

@@ -1,4 +1,10 @@
-import { countSenderRules, findPodRow, lockAccount } from '#accounts/accounts-rows.ts'
+import {
+  countSenderRules,
+  findPodRow,
+  lockAccount,
+  needsApprover,
+} from '#accounts/accounts-rows.ts'
+import type { Actor } from '#http/handler.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
@@ -65,13 +71,16 @@ export async function findRulesForValues(
   return rows.map((row) => ({ ...toSenderRule(row), accountId: row.account_id }))
 }
 
-/** False when the account has no such rule. */
 export const removeSenderRule = transaction({
   name: 'deleteSenderRule',
   accountOf: ({ accountId }) => accountId,
   essential: true,
-  async run(tx: Tx, input: { accountId: string; ruleId: string }): Promise<boolean> {
+  async run(
+    tx: Tx,
+    input: { accountId: string; ruleId: string; actor: Actor },
+  ): Promise<'deleted' | 'not_found' | 'approver_required'> {
     await lockAccount(tx, input.accountId)
+    if (await needsApprover(tx, input.accountId, input.actor)) return 'approver_required'
     const removed = await tx.query
       .deleteFrom('sender_rules')
       .where('account_id', '=', input.accountId)
@@ -79,7 +88,7 @@ export const removeSenderRule = transaction({
       .returning('id')
       .execute()
     await countSenderRules(tx, input.accountId, -removed.length)
-    return removed.length > 0
+    return removed.length > 0 ? 'deleted' : 'not_found'
   },
 })
 
@@ -108,11 +117,13 @@ type NewSenderRule = {
   inboxId: string | null
   requiresVerified: boolean
   nowMs: number
+  actor: Actor
 }
 
 export type SenderRuleCreation =
   | { kind: 'created'; rule: SenderRule }
   | { kind: 'no_account' }
+  | { kind: 'approver_required' }
   | { kind: 'invalid_pod' }
   | { kind: 'unknown_inbox' }
   | { kind: 'inbox_of_other_pod' }
@@ -130,6 +141,7 @@ export const insertSenderRule = transaction({
     // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or pod.
     const account = await lockAccount(tx, accountId)
     if (account === null) return { kind: 'no_account' }
+    if (await needsApprover(tx, accountId, input.actor)) return { kind: 'approver_required' }
     const scope = await findScope(tx, input)
     if ('kind' in scope) return scope
     const needsVerified = input.requiresVerified ? 1 : 0

@@ -2,7 +2,7 @@ import type { OwnAccount } from '@mailroom/contract/accounts.ts'
 import type { SenderRule as SenderRuleShape } from '@mailroom/contract/sender-rules.ts'
 import { getAccount, updateAccount } from '#accounts/accounts.ts'
 import { type Account, findPod } from '#accounts/accounts-rows.ts'
-import type { HandlersOf } from '#http/handler.ts'
+import type { Actor, HandlersOf } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
@@ -29,9 +29,9 @@ export function senderRuleHandlers(deps: {
       const { rules, total } = await listSenderRules(deps, asked)
       return { data: rules.map(presentSenderRule), total }
     },
-    'senderRules.create': async ({ body }, { accountId }) => {
+    'senderRules.create': async ({ body }, { accountId, actor }) => {
       const { type, value, podId = null, inboxId = null, requireVerified = null } = body
-      const asked = { accountId, type, value, pod: podId, inboxId, requireVerified }
+      const asked = { accountId, type, value, pod: podId, inboxId, requireVerified, actor }
       return presentSenderRule(await createSenderRule(deps, asked))
     },
     'senderRules.get': async ({ path }, { accountId }) => {
@@ -39,8 +39,10 @@ export function senderRuleHandlers(deps: {
       if (rule === null) throw notFound()
       return presentSenderRule(rule)
     },
-    'senderRules.delete': async ({ path }, { accountId }) => {
-      if (!(await deps.db.write(removeSenderRule, { accountId, ruleId: path.id }))) throw notFound()
+    'senderRules.delete': async ({ path }, { accountId, actor }) => {
+      const outcome = await deps.db.write(removeSenderRule, { accountId, ruleId: path.id, actor })
+      if (outcome === 'not_found') throw notFound()
+      if (outcome === 'approver_required') throw problem('approver_required')
     },
 
     'account.get': async (_input, { accountId }) =>
@@ -49,8 +51,8 @@ export function senderRuleHandlers(deps: {
       const { name, plan } = await getAccount(deps, { accountId })
       return { accountId, name, plan, apiKeyScope: 'account', keyId }
     },
-    'account.update': async ({ body }, { accountId }) =>
-      presentOwnAccount(await updateAccount(deps, { id: accountId, filterMode: body.filterMode })),
+    'account.update': async ({ body: { filterMode } }, { accountId: id, actor }) =>
+      presentOwnAccount(await updateAccount(deps, { id, filterMode, actor })),
   }
 }
 
@@ -74,6 +76,7 @@ type CreateSenderRule = {
   inboxId: string | null
   /** Only for an allow rule; null for the default. */
   requireVerified: boolean | null
+  actor: Actor
 }
 
 /**
@@ -82,7 +85,7 @@ type CreateSenderRule = {
  */
 async function createSenderRule(
   deps: { db: Db; clock: Clock; makeId: MakeId },
-  { accountId, type, value, pod, inboxId, requireVerified }: CreateSenderRule,
+  { accountId, type, value, pod, inboxId, requireVerified, actor }: CreateSenderRule,
 ): Promise<SenderRule> {
   if (type !== 'allow' && requireVerified !== null) {
     throw wrong('requireVerified', 'is only for rules of type allow')
@@ -98,6 +101,7 @@ async function createSenderRule(
     inboxId,
     requiresVerified: type === 'allow' && requireVerified !== false,
     nowMs: deps.clock.now(),
+    actor,
   })
   if (creation.kind === 'created') return creation.rule
   throw refusal(creation)
@@ -107,6 +111,8 @@ function refusal({ kind }: Exclude<SenderRuleCreation, { kind: 'created' }>) {
   switch (kind) {
     case 'no_account':
       return notFound()
+    case 'approver_required':
+      return problem('approver_required')
     case 'invalid_pod':
       return wrong('podId', 'is not a pod of this account', 'invalid_pod')
     case 'unknown_inbox':

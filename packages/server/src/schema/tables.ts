@@ -28,6 +28,15 @@ export type Tables = {
     last_used_at: number | null
     revoked_at: number | null
   }
+  approvers: {
+    id: string
+    account_id: string
+    name: string
+    email: string | null
+    token_hash: Uint8Array
+    created_at: number
+    deleted_at: number | null
+  }
   pods: {
     id: string
     account_id: string

@@ -13,6 +13,7 @@ import { type ConsolePort, type HttpServer, openHttpServer, type RequestPorts } 
 import type { Settings } from '#config/settings.ts'
 import { openDeliveryQueue } from '#delivery/delivery.ts'
 import { checkDueDomains, domainHandlers, rotateDueKeys } from '#domains/domains.ts'
+import { isDomainHere } from '#domains/domains-rows.ts'
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import {
@@ -204,8 +205,9 @@ function allHandlers(
   readers: EventReaders,
 ): Handlers {
   const common = { ...base, ...service }
+  const ownDomains = { isDomainHere: (domain: string) => isDomainHere(common, domain) }
   return {
-    ...accountHandlers(base, readers),
+    ...accountHandlers({ ...base, ...ownDomains }, readers),
     ...pairingHandlers({ ...common, ...limits }),
     ...domainHandlers({ ...common, ...domains }),
     ...inboxHandlers({ ...common, ...limits }),

@@ -47,7 +47,8 @@ test('every account’s route is rate-limited and no other is', () => {
     const { path, isRateLimited, auth } = operationOf(id)
     const isAccounts = path.startsWith('/v1/') || path.startsWith('/auth/cli/requests/')
     assert.equal(isRateLimited, isAccounts && auth !== 'signature')
-    assert.equal(auth.startsWith('key') || auth === 'signature', isAccounts)
+    const isOfAccount = auth.startsWith('key') || auth === 'approver' || auth === 'signature'
+    assert.equal(isOfAccount, isAccounts)
     assert.equal(auth === 'operator', path.startsWith('/admin/') || path === '/metrics')
   }
 })

@@ -5,7 +5,7 @@ import { errorCodes } from '@mailroom/contract/error-codes.ts'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { Mailroom } from '@mailroom/sdk'
 import { sampleNames, typeScriptSample } from '#api/description.ts'
-import { GOOD_KEY, OPERATOR_TOKEN, openTestServer } from '#test/http/test-server.ts'
+import { GOOD_KEY, openTestServer, tokenFor } from '#test/http/test-server.ts'
 
 test('the OpenAPI document is served without a key', async () => {
   const server = await openTestServer()
@@ -150,7 +150,7 @@ test('the service accepts every example of a body on the reference page', async 
     const [, example = ''] = /-d &#39;(.*?)&#39;<\/code>/.exec(article) ?? []
     const answer = await server.request(path.replaceAll(/\{\w+\}/g, 'one'), {
       method,
-      token: auth === 'operator' ? OPERATOR_TOKEN : GOOD_KEY,
+      token: tokenFor({ auth }),
       headers: { 'content-type': 'application/json', 'idempotency-key': 'key' },
       body: example.replaceAll('&quot;', '"'),
     })

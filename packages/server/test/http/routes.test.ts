@@ -6,9 +6,9 @@ import {
   errorOf,
   GOOD_KEY,
   GOOD_SESSION,
-  OPERATOR_TOKEN,
   openTestServer,
   type TestServer,
+  tokenFor,
 } from '#test/http/test-server.ts'
 import { exchange } from '#test/http/wire.ts'
 
@@ -28,6 +28,7 @@ const bodies: Record<string, string> = {
   'suppressions.create': '{"address":"a@b.example"}',
   'senderRules.create': '{"type":"block","value":"b.example"}',
   'account.update': '{"filterMode":"none"}',
+  'approvers.create': '{"name":"a"}',
   'domains.create': '{"domain":"a.example"}',
   'domains.update': '{"podId":null}',
   'webhooks.create': '{"url":"https://a.example/"}',
@@ -52,7 +53,7 @@ for (const id of operationIds) {
     const session = operation.auth === 'session' ? GOOD_SESSION : {}
     const response = await server.request(path, {
       method,
-      token: operation.auth === 'operator' ? OPERATOR_TOKEN : GOOD_KEY,
+      token: tokenFor(operation),
       ...(body ? { body: bodies[id] ?? '{}' } : {}),
       headers: { ...(body ? { ...JSON_TYPE, ...key } : {}), ...session },
     })

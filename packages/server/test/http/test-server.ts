@@ -1,5 +1,6 @@
 // The HTTP server alone, on a free port, with handlers that answer with their input.
 
+import type { Operation } from '@mailroom/contract/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { Sessions, SignedIn } from '#accounts/session.ts'
 import type { RequestPorts } from '#api/routes.ts'
@@ -12,7 +13,14 @@ import { openOwnBudgets } from '#rate-limits/budgets.ts'
 import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-stream.ts'
 
 export const GOOD_KEY = 'mr_good0000000000000000000000000000000000000'
+const GOOD_APPROVER = 'mra_good000000000000000000000000000000000000'
 export const OPERATOR_TOKEN = 'operator-token-of-the-test'
+
+/** A credential that may call the operation. */
+export function tokenFor({ auth }: Pick<Operation, 'auth'>): string {
+  if (auth === 'approver') return GOOD_APPROVER
+  return auth === 'operator' ? OPERATOR_TOKEN : GOOD_KEY
+}
 
 export type TestServer = HttpServer & {
   /** `null` as the token sends none; GOOD_KEY unless given. */
@@ -38,7 +46,11 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     readers: openReaders({}),
     budgets: openOwnBudgets(rest.clock ?? systemClock),
     authenticate: async (token) =>
-      token === GOOD_KEY ? { accountId: 'acc_1', keyId: 'key_1' } : null,
+      token === GOOD_KEY
+        ? { accountId: 'acc_1', actor: { kind: 'key', keyId: 'key_1' } }
+        : token === GOOD_APPROVER
+          ? { accountId: 'acc_1', actor: { kind: 'approver', approverId: 'apr_1' } }
+          : null,
     sessions: quietSessions,
     console: null,
     operatorToken: OPERATOR_TOKEN,
@@ -76,7 +88,13 @@ export function openReaders(options: Partial<EventReadersOptions>): EventReaders
 export const GOOD_SESSION = { cookie: 'mailroom_session=good', 'x-csrf-token': 'token' }
 
 const person: SignedIn = {
-  session: { accountId: 'acc_1', keyId: 'key_1', csrfToken: 'token', expiresAtMs: 1 },
+  session: {
+    accountId: 'acc_1',
+    actor: { kind: 'key', keyId: 'key_1' },
+    csrfToken: 'token',
+    expiresAtMs: 1,
+  },
+  approver: null,
   account: { id: 'acc_1', name: 'one', plan: 'free', filterMode: 'none', createdAtMs: 0 },
   key: {
     id: 'key_1',

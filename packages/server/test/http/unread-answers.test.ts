@@ -53,8 +53,10 @@ before(async () => {
   server = await openTestServer({
     unreadBytes: { max: 80 * MIB, eachMax: 40 * MIB },
     authenticate: async (token) => {
-      if (token === GOOD_KEY) return { accountId: 'acc_1', keyId: 'key_1' }
-      return token === OTHER_KEY ? { accountId: 'acc_2', keyId: 'key_2' } : null
+      if (token === GOOD_KEY) return { accountId: 'acc_1', actor: { kind: 'key', keyId: 'key_1' } }
+      return token === OTHER_KEY
+        ? { accountId: 'acc_2', actor: { kind: 'key', keyId: 'key_2' } }
+        : null
     },
     answers,
   })

@@ -536,7 +536,7 @@ test('a new connection during the shutdown is 503', async () => {
     async authenticate() {
       entered.resolve()
       await released.promise
-      return { accountId: 'acc_1', keyId: 'key_1' }
+      return { accountId: 'acc_1', actor: { kind: 'key', keyId: 'key_1' } }
     },
   })
   const opening = refusalOf(openSocket(server.address, { token: GOOD_KEY }))

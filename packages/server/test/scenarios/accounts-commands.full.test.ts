@@ -62,6 +62,33 @@ onEachEngine('the command line', (engine) => {
     assert.match(output, / {2}A\?\[31m\?2J\?\?\?name$/m)
   })
 
+  test('an approver created by a command is accepted at once, and only a command deletes the last one', async () => {
+    const account = /acc_[0-9a-z]{26}/.exec((await place.command('account', 'list')).output)?.[0]
+    const of = ['--account', account ?? '', '--name', 'Ann Approver']
+    const made = await place.command('approver', 'create', ...of, '--email', 'ann@people.example')
+    assert.equal(made.code, 0, made.output)
+    const token = /^token {2}(mra_[0-9A-Za-z]{40})$/m.exec(made.output)?.[1] ?? ''
+    const id = /^id {5}(apr_[0-9a-z]{26})$/m.exec(made.output)?.[1] ?? ''
+    const { approvers } = clientOf(http, token)
+    assert.equal((await approvers.list().page()).data[0]?.id, id)
+    const listed = await place.command('approver', 'list', '--account', account ?? '')
+    assert.match(
+      listed.output,
+      new RegExp(`^${id} {2}\\S+ {2}Ann Approver {2}ann@people.example$`, 'm'),
+    )
+    assert.ok(!listed.output.includes(token))
+    await assert.rejects(approvers.delete(id), { code: 'last_approver' })
+    assert.equal((await place.command('approver', 'delete', id)).code, 0)
+    await assert.rejects(approvers.list().page(), { status: 401 })
+    const again = await place.command('approver', 'delete', id)
+    assert.equal(again.code, 1)
+    assert.match(again.output, /no approver/)
+    const wrong = await place.command('approver', 'create', ...of, '--email', 'nobody')
+    assert.equal(wrong.code, 1)
+    const unknown = await place.command('approver', 'create', '--account', 'acc_x', '--name', 'x')
+    assert.equal(unknown.code, 1)
+  })
+
   test('a key created by a command works, and is refused as soon as a command revokes it', async () => {
     const account = /acc_[0-9a-z]{26}/.exec((await place.command('account', 'list')).output)?.[0]
     const made = await place.command('key', 'create', '--account', account ?? '', '--name', 'new')

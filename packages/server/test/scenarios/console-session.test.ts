@@ -31,6 +31,7 @@ onBothEngines('a session of the console', (engine) => {
     const value = cookie.slice(cookie.indexOf('=') + 1)
     const content = Buffer.from(value, 'base64url').toString('latin1')
     const { key } = signedIn.session
+    assert.ok(key !== null)
     for (const part of [world.key, key.tokenPrefix, key.id]) {
       assert.ok(!value.includes(part) && !content.includes(part), part)
     }
@@ -40,6 +41,7 @@ onBothEngines('a session of the console', (engine) => {
   test('names the key that signed in, and does so again on request', async () => {
     const { account, key, isSandbox, version, expiresAt } = signedIn.session
     assert.equal(account.plan, 'launch')
+    assert.ok(key !== null)
     assert.equal(key.tokenPrefix, world.key.slice(0, 7))
     assert.equal(key.last4, world.key.slice(-4))
     assert.equal(isSandbox, true)

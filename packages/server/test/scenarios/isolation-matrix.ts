@@ -17,6 +17,7 @@ const KINDS = {
   messages: 'message',
   attachments: 'message',
   'api-keys': 'key',
+  approvers: 'approver',
   suppressions: 'address',
   webhooks: 'webhook',
   'sender-rules': 'rule',
@@ -33,6 +34,7 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'domains.update': { podId: null },
   'domains.create': { domain: 'probe.example' },
   'account.update': { filterMode: 'none' },
+  'approvers.create': { name: 'Eve' },
   'senderRules.create': { type: 'block', value: 'spam.example' },
   'webhooks.update': { enabled: true, eventTypes: ['message.received'] },
   'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
@@ -61,6 +63,7 @@ const CREATIONS = new Set<OperationId>([
   'pods.create',
   'inboxes.create',
   'apiKeys.create',
+  'approvers.create',
   'suppressions.create',
   'webhooks.create',
   'senderRules.create',
@@ -94,7 +97,7 @@ export type Probe = {
 
 const ofAccounts = operationIds.filter((id) => {
   const { auth } = operationOf(id)
-  return (auth === 'key' || auth === 'key-or-signature') && !NOBODYS.has(id)
+  return auth.startsWith('key') && !NOBODYS.has(id)
 })
 
 /** Operations and fields that the matrix does not cover; empty when it is complete. */

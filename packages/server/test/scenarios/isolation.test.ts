@@ -52,12 +52,18 @@ onEachEngine('isolation', (engine) => {
     const [quarantined] = (await client.quarantine.list().page()).data
     assert.equal(quarantined?.ruleId, rule.id)
     const domain = await client.domains.create({ domain: `${clientId}.example`, podId: pod.id })
+    // Bob, whose key makes the requests, has none: it could no longer change what approvers decide.
+    const approver =
+      clientId === 'anns-pod'
+        ? await client.approvers.create({ name: 'Eve' })
+        : { id: 'apr_01h455vb4pex5vsknk084sn02r' }
     return {
       pod: pod.id,
       inbox: inbox.id,
       thread: message?.threadId ?? '',
       message: message?.id ?? '',
       key: key.id,
+      approver: approver.id,
       address,
       webhook: webhook.id,
       rule: rule.id,

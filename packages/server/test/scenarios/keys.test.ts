@@ -161,7 +161,7 @@ onEachEngine('keys', (engine) => {
             : Reflect.get(db, name, db),
       }),
     })
-    assert.equal((await authenticate(token))?.keyId, id)
+    assert.deepEqual((await authenticate(token))?.actor, { kind: 'key', keyId: id })
     assert.ok(Number.isNaN(await noted()))
     isFull = false
     await authenticate(token)

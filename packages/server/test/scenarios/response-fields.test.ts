@@ -125,6 +125,9 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.inboxes.wait(inbox.id, { after: message.id, timeout: 1 })
     await client.stats.get()
     await client.inboxes.limits(inbox.id)
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    await client.approvers.list().page()
+    await signInWith(token)
 
     assert.deepEqual([...new Set(found)], [])
     const wanted = operationIds.filter((id) => bodiesOf(id).length > 0)
@@ -248,10 +251,14 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.pairing.get(userCode)
     await client.pairing.approve(userCode)
     await client.pairing.poll({ requestId })
+    await signInWith(world.key)
+  }
+
+  async function signInWith(apiKey: string): Promise<void> {
     const signedIn = await checkedFetch(`${world.baseUrl}/auth/session`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ apiKey: world.key }),
+      body: JSON.stringify({ apiKey }),
     })
     const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
     await checkedFetch(`${world.baseUrl}/auth/session`, { headers: { cookie } })

@@ -1,0 +1,83 @@
+// Approvers: the people who decide about mail that a policy holds back. Their token is not an API key: an agent that
+// holds every key of the account can neither approve its own mail nor loosen its policy.
+
+import type { Operation } from './operation.ts'
+import { listOf, PageQuery } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import { displayName, emailAddress, nullableText, text, time } from './text.ts'
+
+const NAME_LENGTH_MAX = 200
+
+const approverProperties = {
+  id: text('Assigned by the service.'),
+  name: text('For display.'),
+  email: nullableText('The address that is told of held mail; null for none.'),
+  createdAt: time('When the approver was created.'),
+}
+
+export const Approver = Type.Object(approverProperties, {
+  description: 'A person who decides about held mail.',
+})
+export type Approver = Static<typeof Approver>
+
+export const NewApprover = Type.Object(
+  { ...approverProperties, token: text('The secret token. It is shown only in this response.') },
+  { description: 'A new approver with the token.' },
+)
+export type NewApprover = Static<typeof NewApprover>
+
+const CreateApprover = Type.Object(
+  {
+    name: displayName({ minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'For display.' }),
+    email: Type.Optional(
+      emailAddress(
+        'The address that is told of held mail. It must not be on a domain of this service.',
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const approverOperations = {
+  'approvers.create': {
+    method: 'POST',
+    path: '/v1/approvers',
+    tag: 'Approvers',
+    summary: 'Create an approver.',
+    notes:
+      'The token is shown only in this response. Keep it away from the agent: it decides what the agent may send. The first approver of an account can be created with an API key; from then on it takes the token of an approver.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    body: CreateApprover,
+    success: { status: 201, description: 'The new approver with the token.', schema: NewApprover },
+    errors: ['approver_required', 'approver_limit_reached'],
+  },
+  'approvers.list': {
+    method: 'GET',
+    path: '/v1/approvers',
+    tag: 'Approvers',
+    summary: 'List approvers.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    query: PageQuery,
+    success: {
+      status: 200,
+      description: 'A page of approvers.',
+      schema: listOf(Approver, 'A page of approvers.'),
+    },
+    errors: [],
+  },
+  'approvers.delete': {
+    method: 'DELETE',
+    path: '/v1/approvers/{id}',
+    tag: 'Approvers',
+    summary: 'Delete an approver.',
+    notes:
+      'The token stops working at once, and sessions of the console that were opened with it end. Only the operator can delete the last approver, with `mailroom approver delete` on the machine of the service.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    parameters: { id: 'The id of an approver.' },
+    success: { status: 204, description: 'The approver is deleted.' },
+    errors: ['approver_required', 'last_approver'],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,130 @@
+// Approvers, to and from rows. `needsApprover` in account-rows.ts says what only they may do.
+
+import type { Actor } from '#http/handler.ts'
+import { transaction } from '#platform/db/db.ts'
+import type { ReadDb, Row, Tx } from '#schema/tables.ts'
+import { activeApprovers, isAllowed, lockAccount } from './account-rows.ts'
+
+export type Approver = {
+  id: string
+  name: string
+  email: string | null
+  createdAtMs: number
+}
+
+export const APPROVERS_MAX = 50
+
+type NewApprover = {
+  accountId: string
+  approver: Approver & { tokenHash: Uint8Array }
+  actor: Actor
+}
+
+/** An API key may add the first approver of its account. */
+export const insertApprover = transaction({
+  name: 'createApprover',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    { accountId, approver, actor }: NewApprover,
+  ): Promise<'created' | 'no_account' | 'approver_required' | 'limit_reached'> {
+    if ((await lockAccount(tx, accountId)) === null) return 'no_account'
+    const active = await activeApprovers(tx, accountId)
+    if (!isAllowed(actor, active)) return 'approver_required'
+    if (active.length >= APPROVERS_MAX) return 'limit_reached'
+    await tx.query
+      .insertInto('approvers')
+      .values({
+        id: approver.id,
+        account_id: accountId,
+        name: approver.name,
+        email: approver.email,
+        token_hash: approver.tokenHash,
+        created_at: approver.createdAtMs,
+        deleted_at: null,
+      })
+      .execute()
+    return 'created'
+  },
+})
+
+/** Only the operator may delete the last one. A second call returns `not_found`. */
+export const markApproverDeleted = transaction({
+  name: 'deleteApprover',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; approverId: string; actor: Actor; nowMs: number },
+  ): Promise<'deleted' | 'not_found' | 'approver_required' | 'last_approver'> {
+    const { accountId, approverId, actor, nowMs } = input
+    if ((await lockAccount(tx, accountId)) === null) return 'not_found'
+    const active = await activeApprovers(tx, accountId)
+    if (!isAllowed(actor, active)) return 'approver_required'
+    if (!active.includes(approverId)) return 'not_found'
+    if (active.length === 1 && actor.kind !== 'operator') return 'last_approver'
+    await tx.query
+      .updateTable('approvers')
+      .set({ deleted_at: nowMs })
+      .where('account_id', '=', accountId)
+      .where('id', '=', approverId)
+      .execute()
+    return 'deleted'
+  },
+})
+
+/** Active approvers, newest first. */
+export async function listApprovers(
+  db: ReadDb,
+  input: { accountId: string; limit: number; offset: number },
+): Promise<{ approvers: Approver[]; total: number }> {
+  const rows = await db.read
+    .selectFrom('approvers')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('deleted_at', 'is', null)
+    .orderBy('id', 'desc')
+    .execute()
+  const page = rows.slice(input.offset, input.offset + input.limit)
+  return { approvers: page.map(toApprover), total: rows.length }
+}
+
+/** The active approver with this digest of the token, or undefined. */
+export function findApproverByToken(db: ReadDb, tokenHash: Uint8Array) {
+  return db.read
+    .selectFrom('approvers')
+    .select(['id as approverId', 'account_id as accountId', 'token_hash as tokenHash'])
+    .where('token_hash', '=', tokenHash)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+}
+
+/** The account's approver while active, or null. */
+export async function findApprover(
+  db: ReadDb,
+  { accountId, approverId }: { accountId: string; approverId: string },
+): Promise<Approver | null> {
+  const row = await db.read
+    .selectFrom('approvers')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', approverId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row === undefined ? null : toApprover(row)
+}
+
+/** The account of an active approver, for operators, who name no account. */
+export async function findApproverAccount(db: ReadDb, approverId: string): Promise<string | null> {
+  const row = await db.read
+    .selectFrom('approvers')
+    .select('account_id')
+    .where('id', '=', approverId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row?.account_id ?? null
+}
+
+function toApprover(row: Row<'approvers'>): Approver {
+  return { id: row.id, name: row.name, email: row.email, createdAtMs: row.created_at }
+}

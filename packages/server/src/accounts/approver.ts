@@ -1,0 +1,62 @@
+// Approvers: creates and deletes them, on behalf of a caller of the API or the operator.
+
+import { asciiDomain } from '@mailroom/mail/address.ts'
+import type { Actor } from '#http/handler.ts'
+import { BASE62, type Chance, randomText } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+import {
+  APPROVERS_MAX,
+  type Approver,
+  insertApprover,
+  markApproverDeleted,
+} from './approver-rows.ts'
+import { APPROVER_TOKEN_PREFIX, hashToken } from './key.ts'
+
+export type OwnDomains = {
+  /** Whether mail for the domain, in lower case with A-labels, can be read by inboxes of this service. */
+  isDomainHere(domain: string): Promise<boolean>
+}
+
+/**
+ * The approver and the token, which is shown only now. `bad_request` for an address at which an inbox could read what
+ * is told to the approver.
+ */
+export async function createApprover(
+  deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId } & OwnDomains,
+  input: { accountId: string; name: string; email: string | null; actor: Actor },
+): Promise<{ approver: Approver; token: string }> {
+  const { accountId, name, email, actor } = input
+  if (email !== null) await requireOutside(deps, email)
+  // 40 base62 characters hold 238 bits, so the digest needs neither salt nor a slow hash.
+  const token = `${APPROVER_TOKEN_PREFIX}${randomText(deps.chance, BASE62, 40)}`
+  const approver = { id: deps.makeId('apr'), name, email, createdAtMs: deps.clock.now() }
+  const stored = { ...approver, tokenHash: hashToken(token) }
+  const outcome = await deps.db.write(insertApprover, { accountId, approver: stored, actor })
+  if (outcome === 'created') return { approver, token }
+  if (outcome === 'no_account') throw notFound()
+  if (outcome === 'approver_required') throw problem('approver_required')
+  throw problem(
+    'approver_limit_reached',
+    `The account has reached the limit of ${APPROVERS_MAX} approvers.`,
+  )
+}
+
+/** Effective on the next request. `not_found` the second time. */
+export async function deleteApprover(
+  { db, clock }: { db: Db; clock: Clock },
+  input: { accountId: string; approverId: string; actor: Actor },
+): Promise<void> {
+  const outcome = await db.write(markApproverDeleted, { ...input, nowMs: clock.now() })
+  if (outcome === 'not_found') throw notFound()
+  if (outcome !== 'deleted') throw problem(outcome)
+}
+
+async function requireOutside({ isDomainHere }: OwnDomains, email: string): Promise<void> {
+  const domain = asciiDomain(email.slice(email.lastIndexOf('@') + 1)).toLowerCase()
+  if (!domain.startsWith('[') && !(await isDomainHere(domain))) return
+  const message = 'must be on a domain whose mail this service does not receive'
+  throw problem('bad_request', `email ${message}.`, { details: [{ path: 'email', message }] })
+}
