@@ -28,6 +28,7 @@ import { Session } from './sessions.ts'
 import { Stats } from './stats.ts'
 import { Suppression } from './suppressions.ts'
 import { Thread, ThreadMessages } from './threads.ts'
+import { Usage } from './usage.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
 
 export const components: Readonly<Record<string, TSchema>> = {
@@ -73,6 +74,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   Suppression,
   Thread,
   ThreadMessages,
+  Usage,
   Webhook,
   WebhookDelivery,
   WebhookTest,

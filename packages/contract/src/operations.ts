@@ -23,6 +23,7 @@ import { sessionOperations } from './sessions.ts'
 import { statsOperations } from './stats.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { threadOperations } from './threads.ts'
+import { usageOperations } from './usage.ts'
 import { webhookOperations } from './webhooks.ts'
 
 const operations = {
@@ -45,6 +46,7 @@ const operations = {
   ...sessionOperations,
   ...pairingOperations,
   ...statsOperations,
+  ...usageOperations,
   ...adminOperations,
   ...serviceOperations,
 } as const

@@ -29,6 +29,7 @@ import { Session } from './sessions.ts'
 import { Stats } from './stats.ts'
 import { Suppression } from './suppressions.ts'
 import { Participant, Thread, ThreadMessages } from './threads.ts'
+import { Usage } from './usage.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
 
 const shapes: Readonly<Record<string, unknown>> = {
@@ -72,6 +73,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   Suppression,
   Thread,
   ThreadMessages,
+  Usage,
   Webhook,
   WebhookDelivery,
   WebhookTest,

@@ -137,6 +137,9 @@ export const webhookErrors = [
 ] as const
 export type WebhookError = (typeof webhookErrors)[number]
 
+/** What an entry of the usage stands for. */
+export const usageGroups = ['account', 'inbox'] as const
+
 export const statsRanges = ['24h', '7d', '30d'] as const
 export type StatsRange = (typeof statsRanges)[number]
 

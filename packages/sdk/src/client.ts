@@ -23,6 +23,7 @@ import {
   suppressions,
   threads,
   unsubscribe,
+  usage,
   webhooks,
 } from './namespaces.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
@@ -45,6 +46,7 @@ export type { Session } from '@mailroom/contract/sessions.ts'
 export type { Stats } from '@mailroom/contract/stats.ts'
 export type { Suppression } from '@mailroom/contract/suppressions.ts'
 export type { Thread, ThreadMessages } from '@mailroom/contract/threads.ts'
+export type { Usage } from '@mailroom/contract/usage.ts'
 export type {
   Webhook,
   WebhookDelivery,
@@ -98,6 +100,7 @@ export class Mailroom {
   readonly session: ReturnType<typeof session>
   readonly pairing: ReturnType<typeof pairing>
   readonly stats: ReturnType<typeof stats>
+  readonly usage: ReturnType<typeof usage>
   readonly admin: ReturnType<typeof admin>
   readonly service: ReturnType<typeof service>
 
@@ -122,6 +125,7 @@ export class Mailroom {
     this.session = session(api)
     this.pairing = pairing(api)
     this.stats = stats(api)
+    this.usage = usage(api)
     this.admin = admin(api)
     this.service = service(api)
   }

@@ -417,6 +417,19 @@ export function stats(api: Api) {
   }
 }
 
+/** What the account or each inbox used, by day. */
+export function usage(api: Api) {
+  return {
+    get: ({
+      signal,
+      timeoutMs,
+      maxRetries,
+      ...query
+    }: Partial<QueryOf<'usage.get'>> & RequestOptions = {}) =>
+      api.call({ id: 'usage.get', query, options: { signal, timeoutMs, maxRetries } }),
+  }
+}
+
 /** Needs the operator's token. */
 export function admin(api: Api) {
   return {

@@ -90,6 +90,7 @@ export const routes = {
   'pairing.approve': { method: 'POST', path: '/auth/cli/requests/{userCode}/approve' },
   'pairing.deny': { method: 'POST', path: '/auth/cli/requests/{userCode}/deny' },
   'stats.get': { method: 'GET', path: '/v1/stats' },
+  'usage.get': { method: 'GET', path: '/v1/usage' },
   'admin.accounts.create': { method: 'POST', path: '/admin/accounts' },
   'admin.accounts.list': { method: 'GET', path: '/admin/accounts' },
   'admin.accounts.update': { method: 'PATCH', path: '/admin/accounts/{id}' },

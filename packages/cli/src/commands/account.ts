@@ -9,12 +9,13 @@ import {
   addSessionOptions,
   describeBy,
 } from './add-operation-command.ts'
-import { accountGroups, whoami } from './resources.ts'
+import { accountGroups, usage, whoami } from './resources.ts'
 
 export function addAccountCommands(program: Command): void {
   addLogin(program)
   addLogout(program)
   addOperationCommand(program, whoami)
+  addOperationCommand(program, usage)
   addStatus(program)
   for (const group of accountGroups) {
     const command = addGroup(program, group)

@@ -252,6 +252,11 @@ export const accountGroups: readonly Group[] = [
 ]
 
 /** Commands without a group. */
+export const usage: OperationCommand = {
+  name: 'usage',
+  operation: 'usage.get',
+  shown: list('inboxId address received sent failed storedBytes'),
+}
 export const whoami: OperationCommand = { name: 'whoami', operation: 'account.get' }
 export const search: OperationCommand = {
   name: 'search',

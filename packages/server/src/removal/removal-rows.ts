@@ -13,7 +13,7 @@ import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
 import type { Tx } from '#schema/tables.ts'
 import { endSearchInbox, removeFromSearch } from '#search/search-rows.ts'
-import { purgeMailHours } from '#stats/stats-rows.ts'
+import { purgeMailFigures } from '#stats/stats-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhooks-rows.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
@@ -194,7 +194,7 @@ export const purgeExpiredStep = transaction({
       until: nowMs,
       returning: 'user_code',
     })
-    const hours = await purgeMailHours(tx, nowMs)
+    const hours = await purgeMailFigures(tx, nowMs)
     const rows = [quarantined, addresses, creations, events, keys, strangers, captured]
     const counts = [...rows, postmaster, sessions, pairings].map(({ length }) => length)
     counts.push(webhooks, hours)

@@ -224,6 +224,14 @@ export type Tables = {
     failed: number
     latencies: string
   }
+  inbox_days: {
+    account_id: string
+    day_at: number
+    inbox_id: string
+    received: number
+    sent: number
+    failed: number
+  }
   webhooks: {
     id: string
     account_id: string

@@ -26,14 +26,18 @@ export function openMailCounter(deps: { db: Db; clock: Clock }): LogReader {
 /** The figures that these events add, for each account and hour. */
 function hoursOf(events: readonly CountedEvent[]): AccountHour[] {
   const hours = new Map<string, AccountHour>()
-  for (const { kind, accountId, occurredAtMs, acceptedAtMs } of events) {
+  for (const { kind, accountId, inboxId, occurredAtMs, acceptedAtMs } of events) {
     const field = FIELDS[kind]
     if (field === undefined) continue
     const hourAtMs = Math.floor(occurredAtMs / HOUR_MS) * HOUR_MS
     const key = `${accountId} ${hourAtMs}`
-    const none = { received: 0, sent: 0, failed: 0, latencies: {} }
-    const hour = hours.get(key) ?? { accountId, hourAtMs, ...none }
+    const none = { received: 0, sent: 0, failed: 0 }
+    const hour = hours.get(key) ?? { accountId, hourAtMs, ...none, latencies: {}, inboxes: {} }
     hour[field] += 1
+    if (inboxId !== null) {
+      const counts = hour.inboxes[inboxId] ?? none
+      hour.inboxes[inboxId] = { ...counts, [field]: counts[field] + 1 }
+    }
     if (field === 'sent' && acceptedAtMs !== null) {
       const latency = { [latencyClass(occurredAtMs - acceptedAtMs)]: 1 }
       hour.latencies = addLatencies(hour.latencies, latency)

@@ -9,6 +9,7 @@ import { addLatencies, type Latencies } from '#platform/telemetry/latency.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
+import { addInboxDays, countsOf, type Days, type MailCounts, purgeInboxDays } from './usage-rows.ts'
 
 /** Figures are kept for a year and a month to compare it with. */
 export const MAIL_HOURS_MS = 400 * DAY_MS
@@ -21,12 +22,18 @@ export type MailHour = {
   latencies: Latencies
 }
 
-export type AccountHour = MailHour & { accountId: string }
+export type AccountHour = MailHour & {
+  accountId: string
+  /** The same counts by the id of the inbox. */
+  inboxes: Record<string, MailCounts>
+}
 
 export type CountedEvent = {
   position: LogPosition
   kind: string
   accountId: string
+  /** Null when the inbox is deleted. */
+  inboxId: string | null
   occurredAtMs: number
   /** Of `message.sent`: when it was accepted; null when the message is gone, and of other kinds. */
   acceptedAtMs: number | null
@@ -60,6 +67,7 @@ export async function readLogToCount(
       'events.sequence',
       'events.kind',
       'events.account_id',
+      'events.inbox_id',
       'events.occurred_at',
       'messages.created_at',
     ])
@@ -69,6 +77,7 @@ export async function readLogToCount(
     position: positionOf(row),
     kind: row.kind,
     accountId: row.account_id,
+    inboxId: row.inbox_id,
     occurredAtMs: row.occurred_at,
     acceptedAtMs: row.created_at,
   }))
@@ -102,6 +111,25 @@ export async function listMailHours(
     failed: row.failed,
     latencies: JSON.parse(row.latencies) as Latencies,
   }))
+}
+
+/** The sums over all hours of these days. */
+export async function sumMailHours(
+  db: ReadDb,
+  { accountId, sinceMs, untilMs }: Days,
+): Promise<MailCounts> {
+  const row = await db.read
+    .selectFrom('mail_hours')
+    .select(({ fn }) => [
+      fn.sum<number | string | null>('received').as('received'),
+      fn.sum<number | string | null>('sent').as('sent'),
+      fn.sum<number | string | null>('failed').as('failed'),
+    ])
+    .where('account_id', '=', accountId)
+    .where('hour_at', '>=', sinceMs)
+    .where('hour_at', '<', untilMs)
+    .executeTakeFirstOrThrow()
+  return countsOf(row)
 }
 
 /** Inboxes of an account and the unread threads in them. */
@@ -154,13 +182,14 @@ export const addMailHours = transaction({
         .values({ account_id: hour.accountId, hour_at: hour.hourAtMs, ...figures })
         .onConflict((conflict) => conflict.columns(['account_id', 'hour_at']).doUpdateSet(figures))
         .execute()
+      await addInboxDays(tx, hour)
     }
     return true
   },
 })
 
-/** Removes up to PURGE_STEP_ROWS expired hours, and returns their number. */
-export async function purgeMailHours(tx: Tx, nowMs: number): Promise<number> {
+/** Removes up to PURGE_STEP_ROWS expired hours, and as many days of inboxes; returns the greater number. */
+export async function purgeMailFigures(tx: Tx, nowMs: number): Promise<number> {
   const untilMs = nowMs - MAIL_HOURS_MS
   const removed = await tx.query
     .deleteFrom('mail_hours')
@@ -177,5 +206,5 @@ export async function purgeMailHours(tx: Tx, nowMs: number): Promise<number> {
     )
     .returning('hour_at')
     .execute()
-  return removed.length
+  return Math.max(removed.length, await purgeInboxDays(tx, untilMs))
 }

@@ -1,2 +1,3 @@
 export { openMailCounter } from './count-mail.ts'
 export { statsHandlers } from './stats-handlers.ts'
+export { usageHandlers } from './usage-handlers.ts'

@@ -60,7 +60,7 @@ import {
 } from '#removal/removal.ts'
 import { sandboxHandlers } from '#sandbox/sandbox.ts'
 import { openIndexer, searchHandlers } from '#search/search.ts'
-import { openMailCounter, statsHandlers } from '#stats/stats.ts'
+import { openMailCounter, statsHandlers, usageHandlers } from '#stats/stats.ts'
 import {
   checkFilter,
   eventHandlers,
@@ -224,6 +224,7 @@ function allHandlers(
     ...eventHandlers({ ...common, ...reading, ...streams }, readers),
     ...webhookHandlers({ ...common, ...webhooks }),
     ...statsHandlers({ ...base, ...limits }),
+    ...usageHandlers(common),
     ...serviceHandlers({ findObstacle, renderMetrics: () => metrics.render() }),
   }
 }

@@ -7,7 +7,8 @@ import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import { purgeExpiredStep } from '#removal/removal-rows.ts'
 import { openMailCounter, STATS_STEP_EVENTS } from '#stats/count-mail.ts'
 import { readStats } from '#stats/stats-handlers.ts'
-import { listMailHours, MAIL_HOURS_MS } from '#stats/stats-rows.ts'
+import { listMailHours, MAIL_HOURS_MS, sumMailHours } from '#stats/stats-rows.ts'
+import { listInboxUsage } from '#stats/usage-rows.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -21,6 +22,8 @@ import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12, 30)
+/** Ten whole days. */
+const DAYS = { sinceMs: Date.UTC(2026, 10, 8), untilMs: Date.UTC(2026, 10, 18) }
 
 onBothEngines('hourly figures', (engine) => {
   const database = opened(() => openDatabase(engine))
@@ -30,7 +33,8 @@ onBothEngines('hourly figures', (engine) => {
   const db = prepared(() => database.db)
   const others = prepared(() => database.openOther())
   beforeEach(async () => {
-    for (const table of ['mail_hours', 'events']) await runSql(database, `delete from ${table}`)
+    for (const table of ['mail_hours', 'inbox_days', 'events'])
+      await runSql(database, `delete from ${table}`)
     owner = await addAccount(db)
     inboxId = await addInbox(db, owner)
     clock = stillClock(START_MS)
@@ -151,6 +155,26 @@ onBothEngines('hourly figures', (engine) => {
     assert.deepEqual([quiet?.latencyMsP50, quiet?.latencyMsP95], [null, null])
   })
 
+  test('are the sums of the days of inboxes, whoever counts', async () => {
+    const inboxes = [inboxId, await addInbox(db, owner), await addInbox(db, owner)]
+    const expected = new Map<string, number>()
+    for (let step = 0; step < 120; step += 1) {
+      const of = inboxes[(step * 7_919) % 2] ?? ''
+      const atMs = START_MS - ((step * 104_729) % 60) * 6 * HOUR_MS
+      await arrive(atMs, { owner, inboxId: of })
+      const isCounted = atMs >= DAYS.sinceMs && atMs < DAYS.untilMs
+      if (isCounted) expected.set(of, (expected.get(of) ?? 0) + 1)
+      if (step % 20 === 0) await Promise.all([counter().step(), counter(others).step()])
+    }
+    await untilReadable(db)
+    await Promise.all([counter(), counter(others)].map(settle))
+    const days = { accountId: owner.accountId, ...DAYS }
+    const { entries, total, totals } = await listInboxUsage(db, { ...days, limit: 10, offset: 0 })
+    assert.equal(total, 2)
+    for (const { inboxId: id, received } of entries) assert.equal(received, expected.get(id))
+    assert.deepEqual(totals, await sumMailHours(db, days))
+  })
+
   test('are kept for four hundred days', async () => {
     await arrive(START_MS - MAIL_HOURS_MS - HOUR_MS)
     await arrive(START_MS - MAIL_HOURS_MS + HOUR_MS)
@@ -159,5 +183,9 @@ onBothEngines('hourly figures', (engine) => {
     assert.deepEqual(await receivedOf(), [1, 1])
     while (!(await db.write(purgeExpiredStep, { nowMs: START_MS })).isDone);
     assert.deepEqual(await receivedOf(), [1])
+    const [day] = (await runSql(database, 'select min(day_at) as at from inbox_days')) as {
+      at: unknown
+    }[]
+    assert.ok(day?.at === null || Number(day?.at) >= START_MS - MAIL_HOURS_MS)
   })
 })

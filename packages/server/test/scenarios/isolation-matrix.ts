@@ -79,6 +79,7 @@ const OWN_WITHOUT_NAME = new Set<OperationId>([
   'account.me',
   'account.update',
   'stats.get',
+  'usage.get',
 ])
 
 /** Operations on objects without an owner yet: a client that anybody who knows its code may approve. */

@@ -124,6 +124,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     })
     await client.inboxes.wait(inbox.id, { after: message.id, timeout: 1 })
     await client.stats.get()
+    await client.usage.get({ group_by: 'inbox' })
     await client.inboxes.limits(inbox.id)
     const { token } = await client.approvers.create({ name: 'Ann' })
     await client.approvers.list().page()

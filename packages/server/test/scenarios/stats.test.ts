@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
+const DAY_MS = 24 * 60 * 60_000
+
 onEachEngine('figures', (engine) => {
   const world = opened(() => openWorld(engine))
 
@@ -30,11 +32,90 @@ onEachEngine('figures', (engine) => {
     assert.ok((latest?.latencyMsP50 ?? 0) > 0)
   })
 
+  test('of days are those of the account, by inbox and in all', async () => {
+    const { client } = await world.newAccount()
+    const [busy, quiet, gone] = await Promise.all([1, 2, 3].map(() => client.inboxes.create()))
+    assert.ok(busy && quiet && gone)
+    for (const to of [busy.address, busy.address, quiet.address, gone.address]) {
+      await world.send({ to, raw: plainMail({ to }) })
+    }
+    await client.inboxes.send(busy.id, { to: 'ann@elsewhere.example', subject: 'A', body: 'B.' })
+    await until(async () => {
+      const { received, sent } = (await client.usage.get()).totals
+      return received === 4 && sent === 1
+    }, 30_000)
+    await client.inboxes.delete(gone.id)
+    const whole = await client.usage.get()
+    const { storedBytes } = await client.stats.get()
+    const totals = { received: 4, sent: 1, failed: 0 }
+    assert.deepEqual(whole.totals, totals)
+    assert.deepEqual(whole.data, [{ inboxId: null, address: null, ...totals, storedBytes }])
+    assert.deepEqual([whole.groupBy, whole.total], ['account', 1])
+    const today = `${new Date(world.clock.now()).toISOString().slice(0, 10)}`
+    assert.equal(Date.parse(whole.to) - Date.parse(whole.from), 30 * DAY_MS)
+    assert.ok(Math.abs(Date.parse(today) + DAY_MS - Date.parse(whole.to)) <= DAY_MS)
+
+    const byInbox = await client.usage.get({ group_by: 'inbox' })
+    assert.deepEqual([byInbox.totals, byInbox.total], [totals, 3])
+    const shown = byInbox.data.map(({ inboxId, address, received, sent }) => [
+      inboxId,
+      address,
+      received,
+      sent,
+    ])
+    assert.deepEqual(shown[0], [busy.id, busy.address, 2, 1])
+    assert.deepEqual(
+      new Set(shown.slice(1).map(String)),
+      new Set(
+        [
+          [quiet.id, quiet.address, 1, 0],
+          [gone.id, null, 1, 0],
+        ].map(String),
+      ),
+    )
+    assert.equal(
+      byInbox.data.reduce((sum, one) => sum + one.storedBytes, 0),
+      storedBytes,
+    )
+    const second = await client.usage.get({ group_by: 'inbox', limit: 1, offset: 1 })
+    assert.deepEqual([second.data.length, second.total, second.totals], [1, 3, totals])
+    const before = await client.usage.get({
+      group_by: 'inbox',
+      from: '2020-01-01',
+      to: '2020-03-31',
+    })
+    assert.deepEqual([before.total, before.totals.received], [0, 0])
+    assert.deepEqual(
+      [before.from, before.to],
+      ['2020-01-01T00:00:00.000Z', '2020-04-01T00:00:00.000Z'],
+    )
+  })
+
+  test('of days are refused for days that are none, backwards, or more than 92', async () => {
+    const most = await world.fetch('/v1/usage?from=2026-01-01&to=2026-04-02T23:59:59.999Z')
+    assert.equal(most.status, 200)
+    for (const query of [
+      'from=2026-01-01&to=2026-04-03',
+      'from=2026-02-30&to=2026-03-02',
+      'from=2026-03-02&to=2026-03-01',
+      'from=yesterday',
+      'to=2026-11-20Tx',
+      'to=2026-11-20T25:00:00Z',
+      'from=2026-01-01',
+      'group_by=pod',
+    ]) {
+      const response = await world.fetch(`/v1/usage?${query}`)
+      assert.equal(await outcomeOf(response), '400 bad_request', query)
+    }
+  })
+
   test('are only of the account', async () => {
     const { client } = await world.newAccount()
     const { totals, inboxes, unreadThreads } = await client.stats.get({ range: '30d' })
     assert.deepEqual(totals, { received: 0, sent: 0, failed: 0 })
     assert.deepEqual([inboxes, unreadThreads], [0, 0])
+    const usage = await client.usage.get({ group_by: 'inbox' })
+    assert.deepEqual([usage.data, usage.totals.received], [[], 0])
     assert.equal(await outcomeOf(fetch(`${world.baseUrl}/v1/stats`)), '401 unauthorized')
     assert.equal(await outcomeOf(world.fetch('/v1/stats?range=1h')), '400 bad_request')
   })

@@ -7,8 +7,10 @@ import { readSettings } from '#config/read-settings.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { readMigrations } from '#platform/db/migrate.ts'
 import { silentLog } from '#platform/log.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
 import { openSender } from '#test/peers/sender.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import { isLongRun } from '#test/size-of.ts'
 import { onBothEngines, plainMail, testKey } from '#test/world.ts'
 import { livedInPlace, type Place, VERSIONS } from './old-database.ts'
@@ -34,6 +36,7 @@ onBothEngines('a database of schema', (engine) => {
       const inThread = before.filter(({ threadId }) => threadId === thread?.threadId)
       assert.equal(inThread.length, 2)
       await assertSummed(client, inbox.id, before)
+      await assertCounted(client, inbox.id, before)
       const found = await client.inboxes.search(inbox.id, { q: 'aardvark' }).page()
       assert.equal(found.data.length, 1)
 
@@ -48,6 +51,20 @@ onBothEngines('a database of schema', (engine) => {
     })
   }
 })
+
+/** The usage of the inbox has the mail that an older program counted, once. */
+async function assertCounted(client: Mailroom, inboxId: string, messages: readonly Message[]) {
+  const times = messages.map(({ createdAt }) => createdAt).sort()
+  const from = times[0] ?? ''
+  const to = new Date(Date.parse(from) + 2 * DAY_MS).toISOString()
+  const numberOf = (status: Message['status']) =>
+    messages.filter((message) => message.status === status).length
+  await until(async () => {
+    const { data } = await client.usage.get({ group_by: 'inbox', from, to })
+    const counted = data.find((entry) => entry.inboxId === inboxId)
+    return counted?.received === numberOf('received') && counted.sent === numberOf('sent')
+  })
+}
 
 /** Summaries that older programs did not store are right, at the first read and after they are stored. */
 async function assertSummed(client: Mailroom, inboxId: string, messages: readonly Message[]) {

@@ -1,0 +1,76 @@
+// What an account and its inboxes used over some days.
+
+import type { Operation } from './operation.ts'
+import { pageProperties } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import { count, nullableText, oneOf, RULE, time } from './text.ts'
+import { usageGroups } from './vocabulary.ts'
+
+/** Days of one answer. */
+export const USAGE_DAYS_MAX = 92
+
+const counts = {
+  received: count('Messages that arrived.'),
+  sent: count('Messages accepted by the servers of all recipients.'),
+  failed: count('Messages that failed for at least one recipient, including later bounces.'),
+}
+
+const UsageEntry = Type.Object(
+  {
+    inboxId: nullableText('The inbox; null for the whole account.'),
+    address: nullableText(
+      'The address of the inbox; null for the whole account and for a deleted inbox.',
+    ),
+    ...counts,
+    storedBytes: count('Bytes of mail stored now, including quarantined mail.'),
+  },
+  { description: 'The figures of an inbox or of the account.' },
+)
+
+export const Usage = Type.Object(
+  {
+    from: time('When the first day begins.'),
+    to: time('When the last day ends.'),
+    groupBy: oneOf(usageGroups, 'What each entry stands for.'),
+    data: Type.Array(UsageEntry, {
+      description: 'This page of the entries, the one with the most messages first.',
+    }),
+    total: count('Number of entries over all pages.'),
+    totals: Type.Object(counts, { description: 'The sums over all entries.' }),
+    asOf: time('Everything up to this time is counted.'),
+  },
+  { description: 'What an account used over some days.' },
+)
+export type Usage = Static<typeof Usage>
+
+function day(description: string) {
+  return Type.Optional(
+    Type.String({
+      pattern: '^\\d{4}-\\d{2}-\\d{2}(T.*)?$',
+      [RULE]: 'must be a date (2026-11-20) or a time in ISO 8601',
+      description,
+    }),
+  )
+}
+
+export const usageOperations = {
+  'usage.get': {
+    method: 'GET',
+    path: '/v1/usage',
+    tag: 'Account',
+    summary: 'Get what the account or each inbox used.',
+    notes: `Counts whole days (UTC), both the first and the last, up to ${USAGE_DAYS_MAX} of them. Figures are kept for 400 days and lag by a few seconds; asOf says up to when. Inboxes without mail in these days have no entry.`,
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({
+      from: day('The first day; 29 days before the last if omitted. Of a time, its day in UTC.'),
+      to: day('The last day; today if omitted.'),
+      group_by: Type.Optional(
+        oneOf(usageGroups, 'One entry for the account, or one for each inbox.'),
+      ),
+      ...pageProperties,
+    }),
+    success: { status: 200, description: 'The figures.', schema: Usage },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

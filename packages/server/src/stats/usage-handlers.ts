@@ -1,0 +1,78 @@
+import { USAGE_DAYS_MAX } from '@mailroom/contract/usage.ts'
+import type { Handlers } from '#http/handler.ts'
+import { readStored } from '#mailbox/mailbox-rows.ts'
+import { type Clock, presentTime } from '#platform/clock.ts'
+import { type AppError, problem } from '#platform/problem.ts'
+import { DAY_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
+import { findUncounted, sumMailHours } from './stats-rows.ts'
+import { type Days, listInboxUsage } from './usage-rows.ts'
+
+/** With today. */
+const DAYS_DEFAULT = 30
+
+export function usageHandlers(deps: { db: Db; clock: Clock }): Pick<Handlers, 'usage.get'> {
+  return {
+    'usage.get': async ({ query }, { accountId }) => {
+      const { group_by: groupBy = 'account', limit, offset } = query
+      const nowMs = deps.clock.now()
+      const range = readDays(query, nowMs)
+      const days = { accountId, ...range }
+      const [{ sinceMs: uncountedMs }, { entries, ...counted }] = await Promise.all([
+        findUncounted(deps.db),
+        groupBy === 'inbox'
+          ? listInboxUsage(deps.db, { ...days, limit, offset })
+          : readAccountUsage(deps.db, days, offset),
+      ])
+      return {
+        from: presentTime(range.sinceMs),
+        to: presentTime(range.untilMs),
+        groupBy,
+        data: entries,
+        ...counted,
+        asOf: presentTime(Math.min(nowMs, uncountedMs ?? nowMs)),
+      }
+    },
+  }
+}
+
+async function readAccountUsage(db: Db, days: Days, offset: number) {
+  const [totals, { storedBytes }] = await Promise.all([
+    sumMailHours(db, days),
+    readStored(db, days.accountId),
+  ])
+  const entries = [{ inboxId: null, address: null, ...totals, storedBytes }]
+  return { entries: entries.slice(offset), total: 1, totals }
+}
+
+/** `bad_request` for days that are none, in the wrong order or too many. */
+function readDays(
+  { from, to }: { from?: string | undefined; to?: string | undefined },
+  nowMs: number,
+): { sinceMs: number; untilMs: number } {
+  const lastMs = to === undefined ? dayOf(nowMs) : readDay(to, 'to')
+  const firstMs = from === undefined ? lastMs - (DAYS_DEFAULT - 1) * DAY_MS : readDay(from, 'from')
+  if (firstMs > lastMs) throw wrong('from', 'must not be after to')
+  const untilMs = lastMs + DAY_MS
+  if (untilMs - firstMs > USAGE_DAYS_MAX * DAY_MS) {
+    throw wrong('from', `must not be more than ${USAGE_DAYS_MAX - 1} days before to`)
+  }
+  return { sinceMs: firstMs, untilMs }
+}
+
+function readDay(text: string, name: string): number {
+  const timeMs = Date.parse(text)
+  const [date = ''] = text.split('T')
+  // The parser takes 30 February for 2 March.
+  const isReal = !Number.isNaN(timeMs) && presentTime(Date.parse(date)).startsWith(date)
+  if (!isReal) throw wrong(name, 'must be a date that exists')
+  return dayOf(timeMs)
+}
+
+function dayOf(timeMs: number): number {
+  return Math.floor(timeMs / DAY_MS) * DAY_MS
+}
+
+function wrong(path: string, message: string): AppError {
+  return problem('bad_request', `The field "${path}" ${message}.`, { details: [{ path, message }] })
+}
