@@ -226,6 +226,16 @@ export const errorCodes = {
     sentence: 'Too many messages to recipients who have never written to this inbox.',
     fix: 'Repeat the request after the number of seconds in Retry-After.',
   },
+  review_changed: {
+    status: 409,
+    sentence: 'The digest is not that of the message that waits.',
+    fix: 'Read the review again: digest in this response is the current one. Approve only what you have read.',
+  },
+  already_sending: {
+    status: 409,
+    sentence: 'The message cannot be cancelled: its delivery has begun or is over.',
+    fix: 'Nothing. GET /v1/messages/{id}/deliveries tells what became of it.',
+  },
   loop_suspected: {
     status: 429,
     sentence: 'Two programs seem to be answering each other in this thread.',

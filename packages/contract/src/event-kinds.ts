@@ -30,6 +30,14 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     happens: 'A recipient reported a message as unwanted.',
     holds: `${MESSAGE}, \`recipient\``,
   },
+  'message.held': {
+    happens: 'A message waits for the approval of a person.',
+    holds: `${MESSAGE}, \`hold\` with \`id\`, \`reasons\`, \`digest\` and \`expires_at\``,
+  },
+  'message.rejected': {
+    happens: 'A person rejected a message, or nobody approved it in time. It is not sent.',
+    holds: `${MESSAGE}, \`review\` with \`id\`, \`status\` and \`reason\``,
+  },
   'thread.loop_suspected': {
     happens: 'Two programs seem to reply to each other endlessly in a thread.',
     holds: '`inbox_id`, `pod_id`, `thread_id`',

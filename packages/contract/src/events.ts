@@ -5,6 +5,7 @@ import { Authentication, Extracted, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { COUNTED_MAX, countedListOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
+import { HoldReason } from './sending.ts'
 import { count, nullableText, oneOf, text, time } from './text.ts'
 import {
   bounceClasses,
@@ -31,7 +32,10 @@ export const EventMessage = Type.Object(
     rfc_message_id: nullableText('The Message-ID with its angle brackets.'),
     direction: oneOf(messageDirections, 'Whether the inbox received or sent the message.'),
     from: text('The sender, "Name <address>" or the bare address.'),
-    to: text('Inbound: the address of the inbox. Outbound: the primary recipient.'),
+    to: text('Inbound: the address of the inbox. Outbound: the first recipient.'),
+    to_addrs: Type.Array(Type.String(), {
+      description: 'The addresses of the To field. Outbound: all recipients without cc and bcc.',
+    }),
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
     subject: text('Empty when the message has none.'),
     body_text: text('The text body; converted from HTML if the message has no text.'),
@@ -93,6 +97,25 @@ export const EventWebhook = Type.Object(
 )
 export type EventWebhook = Static<typeof EventWebhook>
 
+const EventHold = Type.Object(
+  {
+    id: text('The id of the review.'),
+    reasons: Type.Array(HoldReason, { description: 'Why a person has to decide.' }),
+    digest: text('SHA-256 in hexadecimal of what will be sent.'),
+    expires_at: time('When the message is rejected if nobody has decided.'),
+  },
+  { description: 'Why the message waits, in message.held.' },
+)
+
+const EventReview = Type.Object(
+  {
+    id: text('The id of the review.'),
+    status: oneOf(['rejected', 'expired'], 'Whether a person rejected it or nobody decided.'),
+    reason: nullableText('What the person said.'),
+  },
+  { description: 'How the review of the message ended without an approval.' },
+)
+
 const EventStorage = Type.Object(
   {
     stored_bytes: count('Bytes of mail that the account stores.'),
@@ -117,6 +140,8 @@ export const Event = Type.Object(
     message: Type.Optional(EventMessage),
     recipient: Type.Optional(text('The recipient that bounced or complained.')),
     bounce: Type.Optional(EventBounce),
+    hold: Type.Optional(EventHold),
+    review: Type.Optional(EventReview),
     domain: Type.Optional(EventDomain),
     webhook: Type.Optional(EventWebhook),
     storage: Type.Optional(EventStorage),

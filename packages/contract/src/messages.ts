@@ -4,7 +4,7 @@ import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { SEARCH_NOTES, SearchResult, searchProperties } from './search.ts'
-import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
+import { count, nullableOneOf, nullableText, nullableTime, oneOf, text, time } from './text.ts'
 import {
   authenticationResults,
   deliveryRoles,
@@ -119,12 +119,19 @@ export const Message = Type.Object(
     inboxId: text('The inbox that received or sent the message.'),
     direction: oneOf(messageDirections, 'Whether the inbox received or sent the message.'),
     fromAddr: text('The sender, "Name <address>" or the bare address.'),
-    toAddr: text('Inbound: the address of the inbox. Outbound: the primary recipient.'),
+    toAddr: text('Inbound: the address of the inbox. Outbound: the first recipient of to.'),
+    to: Type.Array(Type.String(), {
+      description: 'The addresses of the To field. Outbound: all recipients without cc and bcc.',
+    }),
     headerTo: nullableText(
       'Inbound only: the addresses in the To field, joined by ", ". If deliveryRole is cc, replies go here.',
     ),
     deliveryRole: nullableOneOf(deliveryRoles, 'Inbound only: cc means that the inbox was copied.'),
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
+    bcc: Type.Array(Type.String(), {
+      description:
+        'Outbound only: hidden recipients, who are not named in the message. Empty for inbound mail.',
+    }),
     replyTo: nullableText('Where the sender wants replies, bare addresses joined by ", ".'),
     subject: text('Empty when the message has none.'),
     bodyText: text('The text body; converted from HTML if the message has no text.'),
@@ -157,6 +164,9 @@ export const Message = Type.Object(
       description:
         'What was wrong with the message on arrival. text-too-large: a text of more than 4 MiB, which is now an attachment. too-many-lines, too-many-parts, too-deep, header-too-large, too-many-header-fields, parse-failed or parse-timed-out: the message could not be read to its end, and the rest is an attachment. duplicate-from, duplicate-subject, duplicate-message-id, duplicate-content-type or missing-from: a header field occurs twice or is missing.',
     }),
+    scheduledAt: nullableTime(
+      'Outbound only: when the message is to be sent, if the send named a time.',
+    ),
     createdAt: time('When the message was received or accepted for sending.'),
   },
   { description: 'A message of an inbox.' },

@@ -1,11 +1,13 @@
 // Sends, their responses, and deliveries.
 
+import { LISTED_BODIES_NOTE, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import {
   count,
   emailAddress,
+  emailAddresses,
   line,
   nullableCount,
   nullableOneOf,
@@ -27,7 +29,8 @@ import {
 const BODY_LENGTH_MAX = 100_000
 const HTML_LENGTH_MAX = 500_000
 export const SUBJECT_LENGTH_MAX = 998
-const CC_MAX = 50
+/** Recipients of a message: to, cc and bcc together. */
+export const RECIPIENTS_MAX = 50
 const ATTACHMENTS_MAX = 100
 const FILENAME_LENGTH_MAX = 1_000
 const MEDIA_TYPE_LENGTH_MAX = 255
@@ -76,10 +79,20 @@ export const attachmentsToSend = Type.Array(AttachmentToSend, {
     'Files to attach. The encoded message may have up to 25 MiB, which is about 18 MiB of files.',
 })
 
+const extraHeaders = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  description:
+    'Up to 20 further header fields by name: X-… and List-…, except List-Unsubscribe and List-Unsubscribe-Post. Values are printable text of up to 998 characters on one line.',
+})
+
 export const SendMessage = Type.Object(
   {
-    to: emailAddress(
-      'The recipient: one address, or Name <address>. Only the address is used, so you can pass the fromAddr of a message.',
+    to: Type.Optional(
+      emailAddresses(
+        'The recipient, or a list of recipients: each one address, or Name <address>. Only the address is used, so you can pass the fromAddr of a message. Required without replyAll. to, cc and bcc have at most 50 addresses together.',
+        { maxItems: RECIPIENTS_MAX },
+      ),
     ),
     body: Type.String({
       minLength: 1,
@@ -115,9 +128,29 @@ export const SendMessage = Type.Object(
     ),
     cc: Type.Optional(
       Type.Array(emailAddress('One address, or Name <address>.'), {
-        maxItems: CC_MAX,
+        maxItems: RECIPIENTS_MAX,
         description: 'Copied recipients.',
       }),
+    ),
+    bcc: Type.Optional(
+      Type.Array(emailAddress('One address, or Name <address>.'), {
+        maxItems: RECIPIENTS_MAX,
+        description:
+          'Hidden recipients: they receive the message, but no recipient can see them in it.',
+      }),
+    ),
+    replyAll: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'With threadId: also sends to the other recipients of the last message. Without to, the message goes to the Reply-To or From of the last message; its other To and Cc addresses are copied, without the inbox itself and without suppressed addresses.',
+      }),
+    ),
+    headers: Type.Optional(extraHeaders),
+    sendAt: Type.Optional(
+      time(
+        'When to send the message: 1 minute to 90 days ahead. Until then it can be cancelled. Policy, suppressions and limits apply again at that time.',
+      ),
     ),
     attachments: Type.Optional(attachmentsToSend),
     unsubscribe: Type.Optional(
@@ -144,6 +177,26 @@ const sendStatuses = [
   'failed',
 ] as const satisfies (typeof messageStatuses)[number][]
 
+export const HoldReason = Type.Object(
+  {
+    guard: text('The guard of the policy that holds the message.'),
+    detail: text('Why, in words.'),
+    recipient: Type.Optional(text('The address that it is about.')),
+  },
+  { description: 'Why a message waits for approval.' },
+)
+export type HoldReason = Static<typeof HoldReason>
+
+const Hold = Type.Object(
+  {
+    id: text('The id of the review.'),
+    reasons: Type.Array(HoldReason, { description: 'Why a person has to decide.' }),
+    digest: text('SHA-256 in hexadecimal of what will be sent: an approval names it.'),
+    expiresAt: time('When the message is rejected if nobody has decided.'),
+  },
+  { description: 'The message waits for the approval of a person. Do not send it again.' },
+)
+
 export const SentMessage = Type.Object(
   {
     messageId: text('The id of the message.'),
@@ -154,6 +207,10 @@ export const SentMessage = Type.Object(
     inboxId: text('The inbox that sends the message.'),
     direction: oneOf(messageDirections, 'Always outbound.'),
     createdAt: time('When the message was accepted for sending.'),
+    scheduledAt: Type.Optional(
+      time('When the message is to be sent; only if the request had sendAt.'),
+    ),
+    hold: Type.Optional(Hold),
   },
   { description: 'A message that was accepted for sending.' },
 )
@@ -192,7 +249,7 @@ export const sendingOperations = {
     notes: [
       'For 24 hours, repeating the request with the same Idempotency-Key returns the first response and sends nothing. The same key with a different request is refused. A refused request does not use up its key: correct it and send it again.',
       'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the last message and a References field with all of them, and the thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message that came without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
-      'With multipart/form-data, the fields have the same names. Repeat cc for each copied recipient and attachments for each file.',
+      'With multipart/form-data, the fields have the same names. Repeat to, cc and bcc for each recipient and attachments for each file; headers need JSON.',
       'After ten replies to automatic messages in one thread within an hour, sending in that thread fails with loop_suspected until the first of the ten is an hour old.',
     ].join('\n\n'),
     auth: 'key',
@@ -216,6 +273,36 @@ export const sendingOperations = {
       'rate_limit_exceeded',
       'cold_outreach_limit',
     ],
+  },
+  'messages.cancel': {
+    method: 'POST',
+    path: '/v1/messages/{id}/cancel',
+    tag: 'Messages',
+    summary: 'Cancel a message that was not sent yet.',
+    notes:
+      'Until its first delivery attempt begins: a scheduled message, one that waits for approval, or one that was just queued. The message stays in its thread with the status failed and the failureReason cancelled. Cancelling it again returns it again.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of a message.' },
+    success: { status: 200, description: 'The message.', schema: Message },
+    errors: ['already_sending'],
+  },
+  'inboxes.scheduled': {
+    method: 'GET',
+    path: '/v1/inboxes/{id}/scheduled',
+    tag: 'Messages',
+    summary: 'List scheduled messages of an inbox.',
+    notes: `The next one first. ${LISTED_BODIES_NOTE}`,
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    query: PageQuery,
+    success: {
+      status: 200,
+      description: 'A page of messages.',
+      schema: listOf(Message, 'A page of messages.'),
+    },
+    errors: [],
   },
   'messages.deliveries': {
     method: 'GET',

@@ -127,3 +127,13 @@ export function nullableCount(description: string): TUnsafe<number | null> {
 export function emailAddress(description: string) {
   return Type.String({ [MAILBOX]: true, description })
 }
+
+/** As `emailAddress`, one or a list of at most `maxItems`. */
+export function emailAddresses(
+  description: string,
+  { maxItems }: { maxItems: number },
+): TUnsafe<string | string[]> {
+  const items = emailAddress('One address, or Name <address>.')
+  const list = { items, minItems: 1, maxItems }
+  return Type.Unsafe({ type: ['string', 'array'], [MAILBOX]: true, ...list, description })
+}

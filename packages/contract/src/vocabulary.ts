@@ -95,6 +95,8 @@ export const eventKinds = [
   'message.failed',
   'message.bounced',
   'message.complained',
+  'message.held',
+  'message.rejected',
   'thread.loop_suspected',
   'domain.verified',
   'domain.failed',

@@ -83,6 +83,9 @@ export function inboxes(api: Api) {
     /** Deletes its messages, threads and attachments too, for good. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'inboxes.delete', path: { id }, options }),
+    /** Messages with a time to be sent at, the next one first. */
+    scheduled: (id: string, options: ListOptions<'inboxes.scheduled'> = {}) =>
+      api.list('inboxes.scheduled', { id }, options),
     /** One request of up to a minute: `{ message }`, which is null if none matched. */
     wait: (id: string, { signal, timeoutMs, maxRetries, ...query }: WaitQuery = {}) =>
       api.call({
@@ -174,6 +177,9 @@ export function messages(api: Api) {
     /** An image of another host; `query` is that of the image's URL in `html` with images=show. */
     image: (id: string, query: QueryOf<'messages.image'> = {}, options?: RequestOptions) =>
       api.download({ id: 'messages.image', path: { id }, query, options }),
+    /** Until its first delivery attempt begins; rejects with `already_sending` afterwards. */
+    cancel: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'messages.cancel', path: { id }, options }),
     /** The delivery of a sent message to each recipient. */
     deliveries: (id: string, options: ListOptions<'messages.deliveries'> = {}) =>
       api.list('messages.deliveries', { id }, options),

@@ -14,7 +14,7 @@ export type MessageToSend = WithFiles<BodyOf<'inboxes.send'>>
 export type MailToReceive = WithFiles<BodyOf<'sandbox.receive'>>
 
 /** A reply goes to the sender of the message that it answers, unless `to` is given. */
-export type ReplyToSend = Omit<MessageToSend, 'to' | 'threadId'> & { to?: string }
+export type ReplyToSend = Omit<MessageToSend, 'threadId'>
 
 /** The fields of a message that decide where a reply goes. */
 export type RepliedMessage = Pick<Message, 'threadId' | 'fromAddr'> &
@@ -45,11 +45,13 @@ export function withEncodedFiles<Body extends object>(
  * The reply as a message of its thread. It goes to the address where the sender wants answers; if the inbox
  * was only copied, to the address that the sender wrote to; after an own message, to its recipient.
  */
-export function replyTo(message: RepliedMessage, { to, ...reply }: ReplyToSend): MessageToSend {
-  return { ...reply, to: to ?? recipientOf(message), threadId: message.threadId }
+export function replyTo(message: RepliedMessage, reply: ReplyToSend): MessageToSend {
+  const to = reply.to ?? (reply.replyAll ? undefined : replyRecipient(message))
+  return { ...reply, ...(to === undefined ? {} : { to }), threadId: message.threadId }
 }
 
-function recipientOf(message: RepliedMessage): string {
+/** Where a reply to the message goes; see `replyTo`. */
+export function replyRecipient(message: RepliedMessage): string {
   const { direction, toAddr, deliveryRole, headerTo, replyTo: wanted, fromAddr } = message
   if (direction === 'outbound' && toAddr !== undefined) return toAddr
   if (deliveryRole === 'cc' && headerTo) return firstOf(headerTo)

@@ -75,6 +75,13 @@ export const mailGroups: readonly Group[] = [
       },
       { name: 'raw', operation: 'messages.raw' },
       {
+        name: 'scheduled',
+        operation: 'inboxes.scheduled',
+        shown: list('id scheduledAt toAddr subject'),
+        isOfInbox: true,
+      },
+      { name: 'cancel', operation: 'messages.cancel' },
+      {
         name: 'deliveries',
         operation: 'messages.deliveries',
         shown: list('recipient status attempts lastAttemptAt nextAttemptAt response'),

@@ -1,7 +1,7 @@
 // Opens the draft of a reply with its recipients and subject.
 
 import type { Message } from '@mailroom/sdk'
-import { replyTo } from '@mailroom/sdk/sending.ts'
+import { replyRecipient } from '@mailroom/sdk/sending.ts'
 import { openCompose } from '#data/compose.ts'
 import { readPerson } from '#data/format.ts'
 
@@ -9,14 +9,14 @@ export function openReply(message: Message): void {
   openCompose({
     inboxId: message.inboxId,
     replied: message,
-    to: replyTo(message, { body: '' }).to,
+    to: replyRecipient(message),
     subject: repliedSubject(message.subject),
   })
 }
 
 /** Also to everybody who got the message, except the inbox itself. */
 export function openReplyToAll(message: Message): void {
-  const to = replyTo(message, { body: '' }).to
+  const to = replyRecipient(message)
   const own = readPerson(message.direction === 'inbound' ? message.toAddr : message.fromAddr)
   const others = [...(message.headerTo?.split(', ') ?? []), ...message.cc]
     .map((text) => readPerson(text).address)

@@ -11,6 +11,8 @@ const kinds: Readonly<Record<Event['event'], { tone: Tone; word: string }>> = {
   'message.failed': { tone: 'bad', word: 'Failed' },
   'message.bounced': { tone: 'bad', word: 'Bounced' },
   'message.complained': { tone: 'bad', word: 'Complaint' },
+  'message.held': { tone: 'warn', word: 'Held' },
+  'message.rejected': { tone: 'bad', word: 'Rejected' },
   'thread.loop_suspected': { tone: 'warn', word: 'Loop' },
   'domain.verified': { tone: 'good', word: 'Domain verified' },
   'domain.failed': { tone: 'bad', word: 'Domain failed' },

@@ -56,6 +56,8 @@ export type OutgoingMessage = {
   readonly hopMark: string | null
   /** Absolute URL that unsubscribes its recipient with one POST (RFC 8058 §3.1); null for none. */
   readonly unsubscribeUrl: string | null
+  /** Further fields. Their names are tokens; their texts are encoded where they are not ASCII. */
+  readonly extraFields: readonly { readonly name: string; readonly value: string }[]
 }
 
 type ComposedMessage = {
@@ -142,7 +144,22 @@ function writeFields(outgoing: OutgoingMessage): string[] {
     fields.push(`List-Unsubscribe: <${writeUri(unsubscribeUrl)}>`)
     fields.push('List-Unsubscribe-Post: List-Unsubscribe=One-Click')
   }
+  for (const { name, value } of outgoing.extraFields) fields.push(textField(name, value))
   return fields
+}
+
+/**
+ * The message with another date. The header is one that `composeMessage` wrote: its Date field is on one line.
+ */
+export function withDate(raw: Uint8Array, dateMs: number): Uint8Array {
+  const bytes = bufferOf(raw)
+  const start = bytes.indexOf('\r\nDate: ') + 2
+  const end = bytes.indexOf('\r\n', start)
+  const isInHeader = start > 1 && start < bytes.indexOf('\r\n\r\n')
+  if (!isInHeader) throw new RangeError('The message has no Date field')
+  // As the composer writes it.
+  const field = `Date: ${new Date(dateMs).toUTCString().replace('GMT', '+0000')}`
+  return Buffer.concat([bytes.subarray(0, start), Buffer.from(field), bytes.subarray(end)])
 }
 
 /** Removes the characters that could end the value. */

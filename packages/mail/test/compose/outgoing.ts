@@ -19,6 +19,7 @@ export function outgoing(changes: Partial<OutgoingMessage> = {}): OutgoingMessag
     attachments: [],
     hopMark: null,
     unsubscribeUrl: null,
+    extraFields: [],
     ...changes,
   }
 }

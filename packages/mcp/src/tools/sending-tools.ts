@@ -140,7 +140,7 @@ async function send(
   call: Call,
 ): Promise<string> {
   const { access, signal } = call
-  const { to } = message
+  const to = [message.to ?? []].flat().join(', ')
   try {
     const outcome = await sendOnce(access, { inboxId, message, signal })
     return lines(

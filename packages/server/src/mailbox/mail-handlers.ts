@@ -50,7 +50,10 @@ type Deps = {
 }
 
 /** Search and deliveries have handlers of their own. */
-type MessageHandlers = Omit<HandlersOf<'messages'>, 'messages.search' | 'messages.deliveries'>
+type MessageHandlers = Omit<
+  HandlersOf<'messages'>,
+  'messages.search' | 'messages.deliveries' | 'messages.cancel'
+>
 
 export function mailHandlers(
   deps: Deps,

@@ -1,6 +1,7 @@
 // Messages, from rows. Lists are ranges of positions, so a page costs the same wherever it lies.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
@@ -21,9 +22,13 @@ export type Message = {
   rfcMessageId: string | null
   fromAddr: string
   toAddr: string
+  /** Received: the addresses of the To field; sent: all recipients but those of cc and bcc. */
+  to: string[]
   headerTo: string | null
   deliveryRole: DeliveryRole | null
   cc: string[]
+  /** Empty for received mail. */
+  bcc: string[]
   replyTo: string | null
   references: string[]
   subject: string
@@ -35,6 +40,8 @@ export type Message = {
   automaticReason: string | null
   failureReason: string | null
   defects: string[]
+  /** When it is to be sent, if a time was given. */
+  scheduledAtMs: number | null
   createdAtMs: number
 }
 
@@ -326,9 +333,11 @@ function toMessage(row: Row<'messages'>): Message {
     rfcMessageId: row.rfc_message_id,
     fromAddr: row.from_addr,
     toAddr: row.to_addr,
+    to: toOf(row),
     headerTo: row.header_to,
     deliveryRole: row.delivery_role as DeliveryRole | null,
     cc: JSON.parse(row.cc) as string[],
+    bcc: row.bcc === null ? [] : (JSON.parse(row.bcc) as string[]),
     replyTo: row.reply_to,
     references: JSON.parse(row.reference_ids) as string[],
     subject: row.subject,
@@ -340,8 +349,14 @@ function toMessage(row: Row<'messages'>): Message {
     automaticReason: row.automatic_reason,
     failureReason: row.failure_reason,
     defects: JSON.parse(row.defects) as string[],
+    scheduledAtMs: row.scheduled_at,
     createdAtMs: row.created_at,
   }
+}
+
+function toOf({ direction, to_addr, to_addrs, header_to }: Row<'messages'>): string[] {
+  if (direction === 'outbound') return to_addrs === null ? [to_addr] : JSON.parse(to_addrs)
+  return parseAddressList(header_to ?? '').map(({ address }) => address)
 }
 
 export type StoredView = {

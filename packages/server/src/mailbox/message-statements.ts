@@ -80,7 +80,7 @@ type NewMessage = MessageContent &
   >
 
 /** Numbers to add to the totals of an inbox; `stored_bytes` counts the added messages. */
-export type CounterChange = Omit<Row<'inbox_counters'>, 'counted_position'>
+export type CounterChange = Omit<Row<'inbox_counters'>, 'counted_position' | 'unsent_count'>
 
 export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
   inbound_count: 0,

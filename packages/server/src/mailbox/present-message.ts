@@ -39,7 +39,7 @@ async function presentBodies(
   presenter: MessagePresenter,
   nowMs: number,
 ): Promise<MessageShape> {
-  const { authentication, createdAtMs, rawId: _, ...rest } = message
+  const { authentication, createdAtMs, scheduledAtMs, rawId: _, ...rest } = message
   return {
     ...rest,
     isTruncated,
@@ -47,6 +47,7 @@ async function presentBodies(
     extracted: await presenter.extractions.of(read),
     authentication: authentication as Authentication | null,
     automatic: rest.automaticReason !== null,
+    scheduledAt: scheduledAtMs === null ? null : presentTime(scheduledAtMs),
     createdAt: presentTime(createdAtMs),
   }
 }

@@ -100,6 +100,7 @@ function selectCorrespondence(db: ReadDb, threadIds: readonly string[]) {
       'messages.direction',
       'messages.from_addr',
       'messages.to_addr',
+      'messages.to_addrs',
       // Only sent messages need their Cc; strangers choose the length of received ones.
       sql<string>`case when messages.direction = 'outbound' then messages.cc else '[]' end`.as(
         'cc',
@@ -175,6 +176,8 @@ type Correspondence = {
   direction: string
   from_addr: string
   to_addr: string
+  /** A JSON list of a sent message; without it, `to_addr` alone. */
+  to_addrs?: string | null
   /** A JSON list. */
   cc: string
 }
@@ -226,8 +229,10 @@ function ownAddressOf({ direction, from_addr, to_addr }: Correspondence): string
   return direction === 'inbound' ? to_addr : (parseAddressList(from_addr)[0]?.address ?? from_addr)
 }
 
-function namedIn({ direction, from_addr, to_addr, cc }: Correspondence): Participant[] {
-  const fields = direction === 'inbound' ? [from_addr] : [to_addr, ...(JSON.parse(cc) as string[])]
+function namedIn(message: Correspondence): Participant[] {
+  const { direction, from_addr, to_addr, to_addrs = null, cc } = message
+  const to: string[] = to_addrs === null ? [to_addr] : JSON.parse(to_addrs)
+  const fields = direction === 'inbound' ? [from_addr] : [...to, ...(JSON.parse(cc) as string[])]
   return fields.map(readParticipant).filter(({ address }) => address !== '')
 }
 

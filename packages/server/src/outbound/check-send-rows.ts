@@ -4,7 +4,7 @@ import type { ParentThread } from '#mailbox/mailbox.ts'
 import { PARENT_COLUMNS } from '#mailbox/mailbox-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { statement } from '#platform/db/statement.ts'
+import { forEachRow, rowInsert, statement } from '#platform/db/statement.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { findReplay, type KeyUse, type Replay } from './idempotency-key-rows.ts'
@@ -16,8 +16,12 @@ export const AUTOMATIC_SENDS_MS = HOUR_MS
 /** The newest messages of a thread that are searched for automatic ones: a burst of them and its answers. */
 const AUTOMATIC_SEARCHED_MAX = 64
 
-export type SendCheck = {
-  use: KeyUse
+export type SendCheck = LimitCheck & { use: KeyUse }
+
+/** What is checked when a send is accepted, and again when one that waited is released. */
+export type LimitCheck = {
+  accountId: string
+  nowMs: number
   inboxId: string
   thread:
     | { kind: 'new'; id: string }
@@ -28,6 +32,8 @@ export type SendCheck = {
   /** Keys of the recipients that have never written to the inbox and are no inboxes of the account. */
   coldRecipients: string[]
   limits: SendLimits
+  /** Sends in any hour above which the policy wants a person to look; null for none, or when one has. */
+  unseenPerHour: number | null
 }
 
 export type SendLimits = {
@@ -38,8 +44,9 @@ export type SendLimits = {
   coldAccountPerDay: number
 }
 
-export type SendRefusal =
-  | Replay
+export type SendRefusal = Replay | LimitRefusal
+
+export type LimitRefusal =
   | { kind: 'not_found' }
   /** A message was added to the thread since the reply was composed. */
   | { kind: 'thread_changed' }
@@ -47,6 +54,8 @@ export type SendRefusal =
   | LoopSuspected
   | TooMany
   | TooCold
+  /** The send must wait for approval: the inbox has sent `limit` messages in an hour. */
+  | { kind: 'too_many_unseen'; limit: number }
 
 type LoopSuspected = {
   kind: 'loop_suspected'
@@ -88,7 +97,7 @@ export type AllowedSend = {
   newColdRecipients: string[]
 }
 
-type Counters = Pick<Row<'inbox_counters'>, 'inbound_count' | 'outbound_count'>
+type Counters = Pick<Row<'inbox_counters'>, 'inbound_count' | 'outbound_count' | 'unsent_count'>
 
 /** `lock`: other sends of the inbox, and then of the account, wait until the transaction ends. */
 type Access = 'lock' | 'read'
@@ -102,25 +111,41 @@ export async function checkSend(
   input: SendCheck,
   access: Access,
 ): Promise<AllowedSend | SendRefusal> {
-  const { use, inboxId, limits } = input
+  const { use, inboxId } = input
   // Arriving mail of the inbox waits for this lock too.
   const [counters] = await (access === 'lock' ? lockCounters : readCounters)(tx, { inboxId })
   const replay = await findReplay(tx, use)
   if (replay !== null) return replay
+  return checkLimits(tx, input, { counters, access })
+}
+
+/** The checks of a send that waited, whose request was checked before; other sends of the inbox wait. */
+export async function checkRelease(tx: Tx, input: LimitCheck): Promise<AllowedSend | LimitRefusal> {
+  const [counters] = await lockCounters(tx, { inboxId: input.inboxId })
+  return checkLimits(tx, input, { counters, access: 'lock' })
+}
+
+async function checkLimits(
+  tx: Tx,
+  input: LimitCheck,
+  { counters, access }: { counters: Counters | undefined; access: Access },
+): Promise<AllowedSend | LimitRefusal> {
+  const { accountId, nowMs, inboxId, limits, unseenPerHour } = input
   if (counters === undefined) return { kind: 'not_found' }
   const thread = await findThreadOf(tx, input)
   if (typeof thread === 'string') return { kind: thread }
-  const suppressed = await findSuppressed(readIn(tx), use.accountId, input.recipientKeys)
+  const suppressed = await findSuppressed(readIn(tx), accountId, input.recipientKeys)
   if (suppressed !== null) {
     return { kind: 'suppressed', type: suppressed.type, address: suppressed.address }
   }
-  const answers = thread === null ? NO_ANSWERS : await checkAnswers(tx, thread, use.nowMs)
+  const answers = thread === null ? NO_ANSWERS : await checkAnswers(tx, thread, nowMs)
   if (answers.kind === 'loop_suspected') return answers
-  const number = counters.outbound_count + 1
-  const rate = await checkSendRate(tx, { inboxId, number, limits, nowMs: use.nowMs })
+  const number = sendNumber(counters)
+  const rate = await checkSendRate(tx, { inboxId, number, limits, unseenPerHour, nowMs })
   if (rate.kind === 'too_many') return rate
   const cold = await checkColdRecipients(tx, input, access)
   if (cold.kind === 'too_cold') return cold
+  if (rate.isUnseen) return { kind: 'too_many_unseen', limit: unseenPerHour ?? 0 }
   const { times: automaticTimes } = answers
   const { sentMs } = rate
   return {
@@ -131,6 +156,11 @@ export async function checkSend(
     automaticTimes,
     newColdRecipients: cold.fresh,
   }
+}
+
+/** Of the next send that counts. */
+export function sendNumber({ outbound_count, unsent_count }: Counters): number {
+  return outbound_count - unsent_count + 1
 }
 
 /**
@@ -147,10 +177,14 @@ export async function findRefusal(db: ReadDb, input: SendCheck): Promise<SendRef
 }
 
 /** Writes the counts by which later sends are checked. */
-export async function countSend(tx: Tx, input: SendCheck, allowed: AllowedSend): Promise<void> {
-  const { use, inboxId, limits } = input
+export async function countSend(tx: Tx, input: LimitCheck, allowed: AllowedSend): Promise<void> {
+  const { accountId, nowMs, inboxId, limits } = input
   const { thread, automaticTimes, newColdRecipients } = allowed
-  const number = allowed.counters.outbound_count + 1
+  const number = sendNumber(allowed.counters)
+  await insertWrittenTo(
+    tx,
+    input.recipientKeys.map((address_key) => ({ inbox_id: inboxId, address_key })),
+  )
   await insertInboxSend(tx, { inbox_id: inboxId, send_number: number, sent_at: allowed.sentMs })
   // The limits read no older sends.
   const last = number - Math.max(limits.perDay, limits.perMinute)
@@ -159,14 +193,14 @@ export async function countSend(tx: Tx, input: SendCheck, allowed: AllowedSend):
     await updateTimes(tx, { threadId: thread.id, times: JSON.stringify(automaticTimes) })
   }
   if (newColdRecipients.length === 0) return
-  const day = utcDay(use.nowMs)
+  const day = utcDay(nowMs)
   for (const key of newColdRecipients) {
     await insertCold(tx, { inbox_id: inboxId, utc_day: day, address_key: key })
   }
   await tx.query
     .updateTable('account_cold_days')
     .set((row) => ({ recipient_count: row('recipient_count', '+', newColdRecipients.length) }))
-    .where('account_id', '=', use.accountId)
+    .where('account_id', '=', accountId)
     .where('utc_day', '=', day)
     .execute()
 }
@@ -175,7 +209,7 @@ type FoundThread = ParentThread & Pick<Row<'threads'>, 'automatic_sends' | 'loop
 
 async function findThreadOf(
   tx: Tx,
-  { thread, inboxId }: SendCheck,
+  { thread, inboxId }: LimitCheck,
 ): Promise<FoundThread | null | 'not_found' | 'thread_changed'> {
   if (thread.kind === 'new') return null
   const [found] = await selectThread(tx, { id: thread.id, inboxId })
@@ -252,29 +286,39 @@ export async function reportLoop(
 /** Whether send number `number` of the inbox exceeds a limit of a window that ends now; else the time at which it counts. */
 async function checkSendRate(
   tx: Tx,
-  input: { inboxId: string; number: number; limits: SendLimits; nowMs: number },
-): Promise<{ kind: 'allowed'; sentMs: number } | TooMany> {
-  const { inboxId, number, limits } = input
+  input: {
+    inboxId: string
+    number: number
+    limits: SendLimits
+    unseenPerHour: number | null
+    nowMs: number
+  },
+): Promise<{ kind: 'allowed'; sentMs: number; isUnseen: boolean } | TooMany> {
+  const { inboxId, number, limits, unseenPerHour } = input
   const rows = await selectInboxSends(tx, {
     inboxId,
     minute: number - limits.perMinute,
     day: number - limits.perDay,
+    hour: number - (unseenPerHour ?? 1),
     last: number - 1,
   })
   const timeOf = (wanted: number) =>
     rows.find(({ send_number }) => send_number === wanted)?.sent_at ?? Number.NEGATIVE_INFINITY
   const { nowMs, windows } = sendWindows(limits, { lastMs: timeOf(number - 1), nowMs: input.nowMs })
+  /** When the send that exceeds the limit was sent; with a limit of 0 there is none to wait for. */
+  const limitingMs = (limit: number) => (limit === 0 ? nowMs : timeOf(number - limit))
   let found: TooMany | null = null
   for (const { window, limit, ms, afterMs, untilMs } of windows) {
-    // With a limit of 0 there is no send to wait for.
-    const sentMs = limit === 0 ? nowMs : timeOf(number - limit)
+    const sentMs = limitingMs(limit)
     if (sentMs <= afterMs || sentMs > untilMs) continue
     const retryAtMs = sentMs + ms
     if (found === null || retryAtMs > found.retryAtMs) {
       found = { kind: 'too_many', limit, window, retryAtMs }
     }
   }
-  return found ?? { kind: 'allowed', sentMs: nowMs }
+  if (found !== null) return found
+  const unseenMs = unseenPerHour === null ? Number.NEGATIVE_INFINITY : limitingMs(unseenPerHour)
+  return { kind: 'allowed', sentMs: nowMs, isUnseen: unseenMs > nowMs - HOUR_MS }
 }
 
 /**
@@ -304,12 +348,11 @@ type CheckedColdRecipients = { kind: 'allowed'; fresh: string[] } | TooCold
 /** The cold recipients that the inbox has not written to today, or the limit that they exceed. */
 async function checkColdRecipients(
   tx: Tx,
-  input: SendCheck,
+  input: LimitCheck,
   access: Access,
 ): Promise<CheckedColdRecipients> {
-  const { use, inboxId, coldRecipients, limits } = input
-  const { accountId } = use
-  const day = utcDay(use.nowMs)
+  const { accountId, nowMs, inboxId, coldRecipients, limits } = input
+  const day = utcDay(nowMs)
   if (coldRecipients.length === 0) return { kind: 'allowed', fresh: [] }
   const [total] = await (access === 'lock'
     ? openColdDay(tx, { account_id: accountId, utc_day: day, recipient_count: 0 })
@@ -344,7 +387,7 @@ const lockCounters = statement<Tables, { inboxId: string }, Counters>((query, pl
     { engine },
     query
       .selectFrom('inbox_counters')
-      .select(['inbound_count', 'outbound_count'])
+      .select(['inbound_count', 'outbound_count', 'unsent_count'])
       .where('inbox_id', '=', place('inboxId')),
   ),
 )
@@ -352,7 +395,7 @@ const lockCounters = statement<Tables, { inboxId: string }, Counters>((query, pl
 export const readCounters = statement<Tables, { inboxId: string }, Counters>((query, place) =>
   query
     .selectFrom('inbox_counters')
-    .select(['inbound_count', 'outbound_count'])
+    .select(['inbound_count', 'outbound_count', 'unsent_count'])
     .where('inbox_id', '=', place('inboxId')),
 )
 
@@ -408,22 +451,38 @@ const updateSuspected = statement<Tables, { threadId: string; nowMs: number }, n
 
 const selectInboxSends = statement<
   Tables,
-  { inboxId: string; minute: number; day: number; last: number },
+  { inboxId: string; minute: number; day: number; hour: number; last: number },
   { send_number: number; sent_at: number }
 >((query, place) =>
   query
     .selectFrom('inbox_sends')
     .select(['send_number', 'sent_at'])
     .where('inbox_id', '=', place('inboxId'))
-    .where('send_number', 'in', [place('minute'), place('day'), place('last')]),
+    .where('send_number', 'in', [place('minute'), place('day'), place('hour'), place('last')]),
+)
+
+const insertWrittenTo = forEachRow(
+  rowInsert<Tables, NewRow<'written_to'>>(
+    'written_to',
+    ['inbox_id', 'address_key'],
+    'on conflict do nothing',
+  ),
 )
 
 const insertInboxSend = statement<Tables, NewRow<'inbox_sends'>, never>((query, place) =>
-  query.insertInto('inbox_sends').values({
-    inbox_id: place('inbox_id'),
-    send_number: place('send_number'),
-    sent_at: place('sent_at'),
-  }),
+  query
+    .insertInto('inbox_sends')
+    .values({
+      inbox_id: place('inbox_id'),
+      send_number: place('send_number'),
+      sent_at: place('sent_at'),
+    })
+    // A program of before numbers its sends by outbound_count.
+    .onConflict((conflict) =>
+      conflict
+        .columns(['inbox_id', 'send_number'])
+        .doUpdateSet((row) => ({ sent_at: row.ref('excluded.sent_at') })),
+    ),
 )
 
 const deleteInboxSend = statement<Tables, { inboxId: string; number: number }, never>(

@@ -1,3 +1,4 @@
+import { RECIPIENTS_MAX } from '@mailroom/contract/sending.ts'
 import { formatMailbox, parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { OutgoingMessage } from '@mailroom/mail/compose/compose-message.ts'
 import {
@@ -5,7 +6,7 @@ import {
   replySubject,
   trimReferences,
 } from '@mailroom/mail/compose/header-text.ts'
-import type { Inbox } from '#inboxes/inboxes.ts'
+import { type Inbox, inboxAddressOf, unquote } from '#inboxes/inboxes.ts'
 import {
   findCopiedFrom,
   findLastMessage,
@@ -29,14 +30,22 @@ type SendAttachment = {
   contentId: string | null
 }
 
+export type HeaderField = { readonly name: string; readonly value: string }
+
 export type SendMessage = {
   accountId: string
   inboxId: string
   idempotencyKey: string
   /** SHA-256 of the request: the same key with another one is refused. */
   requestHash: Uint8Array
-  to: string
+  /** Null only with `replyAll`: whoever the last message is from. */
+  to: string[] | null
   cc: string[]
+  bcc: string[]
+  /** Only with `threadId`: also to the other recipients of its last message. */
+  replyAll: boolean
+  /** Further header fields, as `readExtraHeaders` admits them. */
+  headers: readonly HeaderField[]
   body: string
   bodyHtml: string | null
   /** Null only with `threadId`. */
@@ -47,6 +56,8 @@ export type SendMessage = {
   attachments: SendAttachment[]
   /** Whether the message has a link by which its one recipient can unsubscribe. */
   hasUnsubscribe: boolean
+  /** When it is to be sent; null: now. */
+  sendAtMs: number | null
 }
 
 export type Replied = {
@@ -95,27 +106,96 @@ async function findCopier(
   return suppressed === null ? address : null
 }
 
-type Addressees = {
+export type Addressees = {
+  /** At least one, for the header. */
+  to: string[]
   /** For the header; includes the author who copied the inbox and expects to see the replies. */
   cc: string[]
+  /** In the envelope alone. */
+  bcc: string[]
   /** Envelope recipients, each once. */
   recipients: string[]
 }
 
-export function addressSend(
-  { to, cc }: SendMessage,
+/** The recipients of a message after those that follow from its thread; `bad_request` for too many or none. */
+export async function addressSend(
+  deps: { db: Db },
+  input: SendMessage,
   { inbox, replied }: { inbox: Inbox; replied: Replied | null },
-): Addressees {
+): Promise<Addressees> {
+  const all = input.replyAll && replied !== null ? readAddressees(replied.last, inbox) : NOBODY_ELSE
+  const to = input.to ?? all.to
+  if (to.length === 0) throw wrongTo('cannot be left out: the last message has no other address')
+  const named = new Set([...to, ...input.cc, ...input.bcc, inbox.address].map(addressKey))
+  const others = await withoutSuppressed(deps, inbox.accountId, [...all.to, ...all.cc])
   const copier = replied?.copiedBy ?? null
-  const isPresent = (key: string) =>
-    [to, ...cc, inbox.address].some((address) => addressKey(address) === key)
-  const all = copier === null || isPresent(addressKey(copier)) ? cc : [...cc, copier]
+  const cc = [...input.cc]
+  for (const address of [...others, ...(copier === null ? [] : [copier])]) {
+    const key = addressKey(address)
+    if (named.has(key)) continue
+    named.add(key)
+    cc.push(address)
+  }
   const byKey = new Map<string, string>()
-  for (const address of [to, ...all]) {
+  for (const address of [...to, ...cc, ...input.bcc]) {
     const key = addressKey(address)
     if (!byKey.has(key)) byKey.set(key, address)
   }
-  return { cc: all, recipients: [...byKey.values()] }
+  checkCount(input, cc.length - input.cc.length)
+  return { to, cc, bcc: input.bcc, recipients: [...byKey.values()] }
+}
+
+const NOBODY_ELSE = { to: [], cc: [] }
+
+/**
+ * RECIPIENTS_MAX for all fields together. One `to` with as many `cc` was allowed before there were others, and the
+ * author who copied the inbox is added to whatever was asked for.
+ */
+function checkCount({ to, cc, bcc, replyAll }: SendMessage, addedCount: number): void {
+  const isSingle = (to?.length ?? 0) === 1 && bcc.length === 0 && !replyAll
+  const added = replyAll ? addedCount + (to === null ? 1 : 0) : 0
+  const count = (to?.length ?? 0) + cc.length + bcc.length + added
+  if (count <= RECIPIENTS_MAX || (isSingle && cc.length <= RECIPIENTS_MAX)) return
+  const message = `has ${count} addresses with cc and bcc; at most ${RECIPIENTS_MAX} are allowed`
+  throw wrongTo(message)
+}
+
+function wrongTo(message: string) {
+  return problem('bad_request', `The field "to" ${message}.`, {
+    details: [{ path: 'to', message }],
+  })
+}
+
+/** Whom a reply to all answers: the author, or the recipients of an own message, and everybody else who got it. */
+function readAddressees(last: Message, inbox: Inbox): { to: string[]; cc: string[] } {
+  const isOwn = last.direction === 'outbound'
+  const author = last.replyTo ?? last.fromAddr
+  const to = isOwn ? last.to : addressesIn(author)
+  const cc = isOwn ? last.cc : [...last.to, ...last.cc]
+  const isOther = (address: string) =>
+    checkEmailAddress(address) === null && !isInboxAddress(inbox, address)
+  return { to: to.filter(isOther), cc: cc.filter(isOther) }
+}
+
+function addressesIn(list: string): string[] {
+  return parseAddressList(list).map(({ address }) => address)
+}
+
+/** With or without a tag. */
+function isInboxAddress(inbox: Inbox, address: string): boolean {
+  const at = address.lastIndexOf('@')
+  return inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1)) === inbox.address
+}
+
+async function withoutSuppressed(
+  deps: { db: Db },
+  accountId: string,
+  addresses: readonly string[],
+): Promise<string[]> {
+  const isFree = async (address: string) =>
+    (await findSuppressed(deps.db, accountId, [addressKey(address)])) === null
+  const answers = await Promise.all(addresses.map(isFree))
+  return addresses.filter((_, index) => answers[index])
 }
 
 export type Composition = {
@@ -128,20 +208,22 @@ export type Composition = {
 export async function composeSend(
   deps: { parser: Parser },
   input: SendMessage,
-  { inbox, replied, cc }: { inbox: Inbox; replied: Replied | null; cc: string[] },
+  { inbox, replied, to, cc }: { inbox: Inbox; replied: Replied | null; to: string[]; cc: string[] },
 ): Promise<Composition> {
-  const { to, replyTo } = input
+  const { replyTo } = input
   const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
   const quote = replied !== null && input.includeQuote ? originalOf(replied.last) : null
   const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
   // A reply has the subject of its thread, even if the client sends another.
   const subject = replied === null ? (input.subject ?? '') : replySubject(replied.thread.subject)
-  const texts = [inbox.displayName ?? '', inbox.address, to, replyTo ?? '', subject, ...cc]
+  const extra = input.headers.flatMap(({ name, value }) => [name, value])
+  const people = [inbox.displayName ?? '', inbox.address, replyTo ?? '', ...to, ...cc]
+  const texts = [...people, subject, ...extra]
   const references = trimReferences(replied?.rfcMessageIds ?? [], texts)
   return {
     outgoing: {
       from: { name: inbox.displayName, address: inbox.address },
-      to: [to],
+      to,
       cc,
       replyTo,
       subject,
@@ -149,6 +231,7 @@ export async function composeSend(
       html,
       inReplyTo: references.at(-1) ?? null,
       references,
+      extraFields: input.headers,
       attachments: input.attachments.map((attachment) => ({
         ...attachment,
         isInline: attachment.contentId !== null,

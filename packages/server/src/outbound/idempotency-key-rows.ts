@@ -1,3 +1,4 @@
+import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { NewRow, Tables, Tx } from '#schema/tables.ts'
@@ -13,6 +14,10 @@ export type SendAnswer = {
   status: 'pending' | 'sent' | 'failed'
   inboxId: string
   createdAtMs: number
+  /** Set when a person has to approve the send first. */
+  hold?: { id: string; reasons: HoldReason[]; digest: string; expiresAtMs: number }
+  /** Set when the send named a time. */
+  scheduledAtMs?: number
 }
 
 export type KeyUse = { accountId: string; key: string; requestHash: Uint8Array; nowMs: number }

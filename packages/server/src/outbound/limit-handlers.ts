@@ -7,7 +7,7 @@ import { notFound } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import type { SendSettings } from './check-send-rows.ts'
 import { readUsedLimits, type UsedLimit } from './send-limits-rows.ts'
-import { limitsOf } from './send-message.ts'
+import { limitsOf } from './sender.ts'
 
 export function limitHandlers(deps: {
   db: Db

@@ -1,4 +1,5 @@
 export { limitHandlers } from './limit-handlers.ts'
+export { releaseDueSends } from './release-send.ts'
 export { presentSent, sendHandlers } from './send-handlers.ts'
 export { findReplay } from './send-message.ts'
 export {

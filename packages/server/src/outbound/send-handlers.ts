@@ -1,18 +1,36 @@
+import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/sending.ts'
 import type { Handlers } from '#http/handler.ts'
-import { findMessage } from '#mailbox/mailbox-rows.ts'
+import { findInbox } from '#inboxes/inboxes-rows.ts'
+import {
+  CUT_READ_LENGTH,
+  type Extractions,
+  presentListed,
+  presentMessage,
+} from '#mailbox/mailbox.ts'
+import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
-import { notFound } from '#platform/problem.ts'
+import { notFound, problem } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, Page } from '#schema/tables.ts'
+import type { HeaderField } from './compose-send.ts'
 import type { Delivery } from './delivery-rows.ts'
 import * as store from './delivery-rows.ts'
-import { type SendDeps, sendMessage } from './send-message.ts'
+import { cancelMessage } from './release-send.ts'
+import { sendMessage } from './send-message.ts'
+import type { SendDeps } from './sender.ts'
+import { listScheduled } from './waiting-send-rows.ts'
+
+type SendOperation =
+  | 'inboxes.send'
+  | 'inboxes.scheduled'
+  | 'messages.cancel'
+  | 'messages.deliveries'
 
 export function sendHandlers(
-  deps: SendDeps,
-): Pick<Handlers, 'inboxes.send' | 'messages.deliveries'> {
+  deps: SendDeps & { urlKey: Uint8Array; extractions: Extractions },
+): Pick<Handlers, SendOperation> {
   return {
     'inboxes.send': async ({ path, body }, { accountId, idempotencyKey, requestHash }) => {
       const { isReplay, response } = await sendMessage(deps, {
@@ -20,8 +38,9 @@ export function sendHandlers(
         inboxId: path.id,
         idempotencyKey,
         requestHash,
-        to: body.to,
-        cc: body.cc ?? [],
+        ...recipientsOf(body),
+        headers: readExtraHeaders(body.headers ?? {}),
+        sendAtMs: readSendAt(body.sendAt),
         body: body.body,
         // Empty HTML would hide the text from programs that show HTML.
         bodyHtml: body.bodyHtml || null,
@@ -34,6 +53,21 @@ export function sendHandlers(
       })
       return { isReplay, body: presentSent(response) }
     },
+    'inboxes.scheduled': async ({ path, query }, { accountId, takeSlot }) => {
+      if ((await findInbox(deps.db, accountId, path.id)) === null) throw notFound()
+      await takeSlot()
+      const page = { accountId, inboxId: path.id, ...query }
+      const { messageIds, total } = await listScheduled(deps.db, page)
+      const shown = presentListed(findEach(deps, accountId, messageIds), deps, deps.clock.now())
+      return { data: await Array.fromAsync(shown), total }
+    },
+    'messages.cancel': async ({ path }, { accountId, takeSlot }) => {
+      const messageId = path.id
+      await cancelMessage(deps, { accountId, messageId })
+      const message = await findMessage(deps.db, accountId, messageId, { before: takeSlot })
+      if (message === null) throw notFound()
+      return presentMessage(message, deps, deps.clock.now())
+    },
     'messages.deliveries': async ({ path, query }, { accountId }) => {
       const page = { accountId, messageId: path.id, ...query }
       const { deliveries, total } = await listDeliveries(deps, page)
@@ -42,11 +76,86 @@ export function sendHandlers(
   }
 }
 
+type Recipients = Pick<BodyOf<'inboxes.send'>, 'to' | 'cc' | 'bcc' | 'replyAll' | 'threadId'>
+
+function recipientsOf({ to, cc = [], bcc = [], replyAll = false, threadId }: Recipients) {
+  if (replyAll && threadId === undefined) throw wrong('replyAll', 'needs threadId')
+  if (to === undefined && !replyAll) throw wrong('to', 'is required')
+  return { to: to === undefined ? null : [to].flat(), cc, bcc, replyAll }
+}
+
+function wrong(path: string, message: string) {
+  return problem('bad_request', `The field "${path}" ${message}.`, { details: [{ path, message }] })
+}
+
+const EXTRA_HEADERS_MAX = 20
+/** So that the name and the beginning of its value fit into a line of 78 (RFC 5322 §2.1.1). */
+const HEADER_NAME_LENGTH_MAX = 60
+const HEADER_VALUE_LENGTH_MAX = 998
+/** RFC 5322 §2.2: printable ASCII except the colon. */
+const EXTRA_HEADER_NAME = /^(?:x|list)-[!-9;-~]+$/i
+const OWN_HEADER_NAME = /^list-unsubscribe(?:-post)?$/i
+
+/** The further fields of a message; `bad_request` names the field that is not allowed. */
+function readExtraHeaders(headers: Readonly<Record<string, string>>): HeaderField[] {
+  const fields = Object.entries(headers).map(([name, value]) => ({ name, value }))
+  if (fields.length > EXTRA_HEADERS_MAX) {
+    throw wrong('headers', `must have at most ${EXTRA_HEADERS_MAX} fields`)
+  }
+  const names = new Set<string>()
+  for (const { name, value } of fields) {
+    const path = `headers.${name.slice(0, HEADER_NAME_LENGTH_MAX).toWellFormed()}`
+    if (!EXTRA_HEADER_NAME.test(name) || OWN_HEADER_NAME.test(name)) {
+      throw wrong(path, 'must be a field X-… or List-… other than List-Unsubscribe')
+    }
+    if (name.length > HEADER_NAME_LENGTH_MAX) {
+      throw wrong(path, `must have a name of at most ${HEADER_NAME_LENGTH_MAX} characters`)
+    }
+    if (names.has(name.toLowerCase())) throw wrong(path, 'occurs twice')
+    names.add(name.toLowerCase())
+    const defect = valueDefect(value)
+    if (defect !== null) throw wrong(path, defect)
+  }
+  return fields
+}
+
+function valueDefect(value: string): string | null {
+  if (value.trim() === '') return 'must not be empty'
+  if (value.length > HEADER_VALUE_LENGTH_MAX) {
+    return `must have at most ${HEADER_VALUE_LENGTH_MAX} characters`
+  }
+  const isPrintable = value.isWellFormed() && !/[\p{Cc}\u2028\u2029]/u.test(value)
+  return isPrintable ? null : 'must be printable text on one line'
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)$/
+
+function readSendAt(text: string | undefined): number | null {
+  if (text === undefined) return null
+  const timeMs = INSTANT.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(timeMs)) {
+    throw wrong('sendAt', 'must be a time of ISO 8601 with its zone, such as 2026-11-20T07:19:00Z')
+  }
+  return timeMs
+}
+
+async function* findEach(
+  { db }: { db: Db },
+  accountId: string,
+  messageIds: readonly string[],
+): AsyncGenerator<Message> {
+  for (const id of messageIds) {
+    const message = await findMessage(db, accountId, id, { lengthMax: CUT_READ_LENGTH })
+    if (message !== null) yield message
+  }
+}
+
 type SendAnswer = Awaited<ReturnType<typeof sendMessage>>['response']
 
 /** Some clients look for `messageId`, others for `id`. */
 export function presentSent(answer: SendAnswer): SentMessage {
   const { messageId, threadId, providerMessageId, status, inboxId, createdAtMs } = answer
+  const { scheduledAtMs, hold } = answer
   return {
     messageId,
     threadId,
@@ -56,7 +165,13 @@ export function presentSent(answer: SendAnswer): SentMessage {
     inboxId,
     direction: 'outbound',
     createdAt: presentTime(createdAtMs),
+    ...(scheduledAtMs === undefined ? {} : { scheduledAt: presentTime(scheduledAtMs) }),
+    ...(hold === undefined ? {} : { hold: presentHold(hold) }),
   }
+}
+
+function presentHold({ expiresAtMs, ...hold }: NonNullable<SendAnswer['hold']>) {
+  return { ...hold, expiresAt: presentTime(expiresAtMs) }
 }
 
 function presentDelivery(delivery: Delivery): DeliveryShape {

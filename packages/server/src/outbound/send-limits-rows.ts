@@ -7,6 +7,7 @@ import {
   type SendLimits,
   selectCold,
   selectColdDay,
+  sendNumber,
   sendWindows,
   utcDay,
 } from './check-send-rows.ts'
@@ -29,7 +30,7 @@ export async function readUsedLimits(
   const { accountId, inboxId, limits, nowMs } = input
   const [counters] = await readCounters(db.reading, { inboxId })
   if (counters === undefined) return null
-  const [minute, day] = await readWindows(db, { ...input, sends: counters.outbound_count })
+  const [minute, day] = await readWindows(db, { ...input, sends: sendNumber(counters) - 1 })
   const utcDayNow = utcDay(nowMs)
   const [known, [total]] = await Promise.all([
     selectCold(db.reading, { inboxId, utcDay: utcDayNow }),

@@ -22,22 +22,31 @@ import {
 } from './check-send-rows.ts'
 import { insertDeliveries, type NewDelivery } from './delivery-rows.ts'
 import { findReplay, keepAnswer, type SendAnswer } from './idempotency-key-rows.ts'
+import { insertWaiting, type NewHold, type NewWaiting } from './waiting-send-rows.ts'
 
 export type SendInput = SendCheck & {
   messageId: string
+  podId: string
   raw: Omit<NewRow<'raw_messages'>, 'reference_count'>
   content: MessageContent
-  toAddr: string
+  to: string[]
+  bcc: string[]
   deliveries: NewDelivery[]
+  /** The message waits, and its deliveries are made when it is released; null: it is queued now. */
+  waiting: NewWaiting | null
   /** Id of the event, should the send be the first refusal of a suspected loop. */
   loopEventId: string
 }
 
-export type SendOutcome = { kind: 'queued'; answer: SendAnswer } | SendRefusal
+export type SendOutcome =
+  | { kind: 'queued'; answer: SendAnswer }
+  /** Stored, and queued when it is released. */
+  | { kind: 'waiting'; answer: SendAnswer }
+  | SendRefusal
 
 /**
- * Checks a send and writes all of it: the answer under its key, the message with its thread and counters, a
- * delivery for each recipient, and the counts behind the limits. A refusal writes nothing, except that the first
+ * Checks a send and writes all of it: the answer under its key, the message with its thread and counters, and either a
+ * delivery for each recipient and the counts behind the limits, or what it waits for. A refusal writes nothing, except that the first
  * refusal of a suspected loop writes its event.
  */
 export const insertSend = transaction({
@@ -61,15 +70,59 @@ async function checkAndInsert(tx: Tx, input: SendInput): Promise<SendOutcome> {
     status: 'pending',
     inboxId,
     createdAtMs: use.nowMs,
+    ...answerOfWaiting(input.waiting),
   }
   if (!(await keepAnswer(tx, use, answer))) {
     return (await findReplay(tx, use)) ?? { kind: 'key_reused' }
   }
   await insertLongBodies(tx, raw.id, input.content)
   await addMessage(tx, input, checked)
-  await insertDeliveries(tx, input.deliveries)
-  await countSend(tx, input, checked)
-  return { kind: 'queued', answer }
+  await setRecipients(tx, input)
+  if (input.waiting === null) {
+    await insertDeliveries(tx, input.deliveries)
+    await countSend(tx, input, checked)
+    return { kind: 'queued', answer }
+  }
+  const message = {
+    id: input.messageId,
+    account_id: use.accountId,
+    inbox_id: inboxId,
+    thread_id: input.thread.id,
+    pod_id: input.podId,
+  }
+  await insertWaiting(tx, message, { ...input.waiting, nowMs: use.nowMs })
+  return { kind: 'waiting', answer }
+}
+
+function answerOfWaiting(waiting: NewWaiting | null): Pick<SendAnswer, 'hold' | 'scheduledAtMs'> {
+  if (waiting === null) return {}
+  const { releaseAtMs, hold } = waiting
+  return {
+    ...(releaseAtMs === null ? {} : { scheduledAtMs: releaseAtMs }),
+    ...(hold === null ? {} : { hold: heldAnswer(hold) }),
+  }
+}
+
+function heldAnswer({ reviewId, reasons, digest, expiresAtMs }: NewHold): SendAnswer['hold'] {
+  return { id: reviewId, reasons, digest, expiresAtMs }
+}
+
+/** The columns that few messages need are written apart, so that others have a smaller statement. */
+async function setRecipients(
+  tx: Tx,
+  { messageId, to, bcc, waiting }: Pick<SendInput, 'messageId' | 'to' | 'bcc' | 'waiting'>,
+): Promise<void> {
+  const scheduled_at = waiting?.releaseAtMs ?? null
+  if (to.length === 1 && bcc.length === 0 && scheduled_at === null) return
+  await tx.query
+    .updateTable('messages')
+    .set({
+      to_addrs: to.length === 1 ? null : JSON.stringify(to),
+      bcc: bcc.length === 0 ? null : JSON.stringify(bcc),
+      scheduled_at,
+    })
+    .where('id', '=', messageId)
+    .execute()
 }
 
 /** Sending in a thread marks it read (spec §4 rule 5), and a thread begun by sending is read. */
@@ -81,7 +134,13 @@ async function addMessage(
   const { inboxId, content } = input
   const { accountId, nowMs } = input.use
   const position = counters.inbound_count + counters.outbound_count + 1
-  const added = { ...content, direction: 'outbound', to_addr: input.toAddr }
+  const toAddr = input.to[0] ?? ''
+  const added = {
+    ...content,
+    direction: 'outbound',
+    to_addr: toAddr,
+    to_addrs: JSON.stringify(input.to),
+  }
   const at = { account_id: accountId, inbox_id: inboxId }
   const last = { is_read: 1, message_count: 1, last_message_at: nowMs, last_position: position }
   const change = {
@@ -103,7 +162,7 @@ async function addMessage(
     position,
     direction_position: counters.outbound_count + 1,
     thread_position: (thread?.message_count ?? 0) + 1,
-    to_addr: input.toAddr,
+    to_addr: toAddr,
     delivery_role: null,
     created_at: nowMs,
   }

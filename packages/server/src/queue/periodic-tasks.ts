@@ -31,6 +31,7 @@ export type TaskName =
   | 'key rotation'
   | 'search index'
   | 'hourly figures'
+  | 'scheduled sends'
 
 type PeriodicTask = {
   name: TaskName
@@ -266,6 +267,7 @@ const ROTATE_EVERY_MS = HOUR_MS
 /** The mail of a second shares one commit of the index. */
 const SEARCH_POLL_MS = SECOND_MS
 const FIGURES_POLL_MS = 2 * SECOND_MS
+const SCHEDULE_POLL_MS = SECOND_MS
 
 type BackgroundPorts = {
   /** Runs due jobs; true when there may be more. Each function here ends early once its signal is aborted. */
@@ -281,6 +283,8 @@ type BackgroundPorts = {
   indexSearch(signal: AbortSignal): Promise<boolean>
   /** True when there may be more. */
   countMail(): Promise<boolean>
+  /** True when there may be more. */
+  releaseSends(signal: AbortSignal): Promise<boolean>
   tasks: PeriodicTasks
   log: Log
 }
@@ -306,6 +310,7 @@ export function openBackground(ports: BackgroundPorts) {
     open('domains', DOMAIN_CHECKS_EVERY_MS, ports.checkDomains),
     goOn('search index', SEARCH_POLL_MS, ports.indexSearch),
     goOn('hourly figures', FIGURES_POLL_MS, ports.countMail),
+    goOn('scheduled sends', SCHEDULE_POLL_MS, ports.releaseSends),
     repeat('retention', PURGE_EVERY_MS, ports.purgeExpired),
     repeat('key rotation', ROTATE_EVERY_MS, ports.rotateKeys),
     repeat('blob sweep', sweepEveryMs, async (ending) => {

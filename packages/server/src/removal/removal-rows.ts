@@ -100,8 +100,9 @@ async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
   return true
 }
 
-/** The deliveries of sent messages, and their copies in the sandbox. */
+/** What sent messages wait for, their deliveries, and their copies in the sandbox. */
 async function removeSent(tx: Tx, messageIds: string[]): Promise<void> {
+  await tx.query.deleteFrom('waiting_sends').where('message_id', 'in', messageIds).execute()
   await tx.query.deleteFrom('deliveries').where('message_id', 'in', messageIds).execute()
   const captured = await tx.query
     .deleteFrom('captured_messages')
@@ -114,21 +115,34 @@ async function removeSent(tx: Tx, messageIds: string[]): Promise<void> {
   )
 }
 
-/** Removes the rows that an inbox's limits count: correspondents, sends, cold recipients; true if there were any. */
+/**
+ * Removes an inbox's reviews and the rows that its limits count: correspondents on both sides, sends, cold recipients;
+ * true if there were any.
+ */
 async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
-  const correspondents = await tx.query
-    .deleteFrom('correspondents')
-    .where('inbox_id', '=', inboxId)
-    .where('address_key', 'in', (row) =>
-      row
-        .selectFrom('correspondents')
-        .select('address_key')
-        .where('inbox_id', '=', inboxId)
-        .limit(PURGE_STEP_ROWS),
+  for (const table of ['correspondents', 'written_to'] as const) {
+    const removed = await tx.query
+      .deleteFrom(table)
+      .where('inbox_id', '=', inboxId)
+      .where('address_key', 'in', (row) =>
+        row
+          .selectFrom(table)
+          .select('address_key')
+          .where('inbox_id', '=', inboxId)
+          .limit(PURGE_STEP_ROWS),
+      )
+      .returning('inbox_id')
+      .execute()
+    if (removed.length > 0) return true
+  }
+  const reviews = await tx.query
+    .deleteFrom('reviews')
+    .where('id', 'in', (row) =>
+      row.selectFrom('reviews').select('id').where('inbox_id', '=', inboxId).limit(PURGE_STEP_ROWS),
     )
-    .returning('inbox_id')
+    .returning('id')
     .execute()
-  if (correspondents.length > 0) return true
+  if (reviews.length > 0) return true
   // The limits themselves bound these two.
   await tx.query.deleteFrom('inbox_sends').where('inbox_id', '=', inboxId).execute()
   await tx.query.deleteFrom('cold_recipients').where('inbox_id', '=', inboxId).execute()

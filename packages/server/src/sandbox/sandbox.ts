@@ -176,6 +176,7 @@ async function readEnvelope(
     })),
     hopMark: null,
     unsubscribeUrl: null,
+    extraFields: [],
   })
   return { raw, from, to }
 }

@@ -101,6 +101,8 @@ export type Tables = {
     stored_bytes: Generated<number>
     counted_position: Generated<number>
     quarantined_bytes: Generated<number>
+    /** Sent messages that were never queued. */
+    unsent_count: Generated<number>
   }
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
   released_addresses: { address: string; account_id: string; released_at: number }
@@ -177,6 +179,11 @@ export type Tables = {
     automatic_reason: string | null
     failure_reason: string | null
     defects: string
+    /** JSON list of a sent message; null in messages of before: to_addr alone. */
+    to_addrs: Generated<string | null>
+    /** JSON list of a sent message; null for none. */
+    bcc: Generated<string | null>
+    scheduled_at: Generated<number | null>
     created_at: number
   }
   events: {
@@ -311,6 +318,39 @@ export type Tables = {
   }
   correspondents: { inbox_id: string; address_key: string; first_message_id: string | null }
   inbox_sends: { inbox_id: string; send_number: number; sent_at: number }
+  /** Whom an inbox has written to, in messages that were queued. */
+  written_to: { inbox_id: string; address_key: string }
+  /** Accepted messages that wait for their time, for a person, or both, before they are queued. */
+  waiting_sends: {
+    message_id: string
+    account_id: string
+    inbox_id: string
+    /** Null: as soon as it is approved. */
+    release_at: number | null
+    /** Null once approved, or when nothing holds it. */
+    review_id: string | null
+    is_approved: number
+    /** JSON of `WaitingEnvelope`. */
+    envelope: string
+    created_at: number
+  }
+  reviews: {
+    id: string
+    account_id: string
+    inbox_id: string
+    thread_id: string
+    message_id: string
+    status: string
+    /** JSON list of `HoldReason`. */
+    reasons: string
+    digest: string
+    content: string
+    expires_at: number
+    decided_at: number | null
+    decided_by: string | null
+    decided_reason: string | null
+    created_at: number
+  }
   cold_recipients: { inbox_id: string; utc_day: number; address_key: string }
   account_cold_days: { account_id: string; utc_day: number; recipient_count: number }
   deliveries: {

@@ -127,6 +127,7 @@ function presentMessage(
     direction: message.direction,
     from: message.fromAddr,
     to: message.toAddr,
+    to_addrs: message.to,
     cc: message.cc,
     subject: message.subject,
     body_text: message.bodyText,

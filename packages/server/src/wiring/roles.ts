@@ -30,6 +30,7 @@ import {
   findReplay,
   limitHandlers,
   presentSent,
+  releaseDueSends,
   sendHandlers,
   suppressionHandlers,
   unsubscribeHandlers,
@@ -279,10 +280,12 @@ export function openWork(
 }
 
 /** Queued jobs and periodic tasks, in every process. */
-function startBackground({ base, service, domains }: Parts, settings: Settings, instance: string) {
+function startBackground(parts: Parts, settings: Settings, instance: string) {
+  const { base, service, reading, domains, sending } = parts
   const { dkimRotationDays: rotationDays, delivery } = settings
   const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
   const checks = { ...base, ...service, ...domains }
+  const sends = { ...base, ...service, ...reading, ...sending }
   const { db, clock, log } = base
   const indexer = openIndexer(base)
   const tasks = openTasks(base, settings, instance)
@@ -300,6 +303,7 @@ function startBackground({ base, service, domains }: Parts, settings: Settings, 
     rotateKeys: (signal) => rotateDueKeys(checks, schedule, signal),
     indexSearch: indexer.step,
     countMail: openMailCounter(base).step,
+    releaseSends: (signal) => releaseDueSends(sends, signal),
     tasks,
     log,
   })
@@ -310,6 +314,7 @@ const TASKS_OF_ONE: readonly TaskName[] = [
   'hourly figures',
   'key rotation',
   'retention',
+  'scheduled sends',
   'search index',
 ]
 

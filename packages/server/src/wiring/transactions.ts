@@ -44,10 +44,13 @@ import {
   setThreadRead,
 } from '#mailbox/mailbox-rows.ts'
 import {
+  cancelSend,
   deleteSuppression,
   deliveryQueue,
+  endWaiting,
   insertSend,
   insertSuppression,
+  releaseWaiting,
   removeCaptured,
   settleDeliveries,
 } from '#outbound/outbound-rows.ts'
@@ -141,6 +144,9 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   returnTaskLeases,
   releaseTaskLeases,
   insertSend,
+  releaseWaiting,
+  endWaiting,
+  cancelSend,
   ...deliveryQueue.transactions,
   settleDeliveries,
   settleReport,

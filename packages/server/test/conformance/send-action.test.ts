@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type SendDeps, sendMessage } from '#outbound/send-message.ts'
+import { sendMessage } from '#outbound/send-message.ts'
+import type { SendDeps } from '#outbound/sender.ts'
 import { AppError } from '#platform/problem.ts'
 import { SEALING_KEY_BYTES, sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -42,8 +43,12 @@ onBothEngines('sending as a client', (engine) => {
         inboxId,
         idempotencyKey: `key ${key}`,
         requestHash: new Uint8Array(32),
-        to,
+        to: [to],
         cc,
+        bcc: [],
+        replyAll: false,
+        headers: [],
+        sendAtMs: null,
         body: 'Hello',
         bodyHtml: null,
         subject: 'Hello',

@@ -145,6 +145,7 @@ onBothEngines('sending', (engine) => {
         stored_bytes: send.raw.size_bytes,
         counted_position: 1,
         quarantined_bytes: 0,
+        unsent_count: 0,
       },
     )
     const { is_read, message_count, last_message_at } = await threadOf(send.thread.id)

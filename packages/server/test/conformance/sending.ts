@@ -47,6 +47,8 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
       requestHash: new Uint8Array(requestHash.digest()),
       nowMs,
     },
+    accountId: owner.accountId,
+    nowMs,
     inboxId,
     messageId,
     thread: fields.thread ?? { kind: 'new', id: makeId('thr') },
@@ -63,7 +65,10 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
       created_at: nowMs,
     },
     content: contentOf(messageId),
-    toAddr: recipients[0] ?? '',
+    to: recipients.slice(0, 1),
+    bcc: [],
+    podId: owner.podId,
+    waiting: null,
     deliveries: recipients.map((recipient) => ({
       id: makeId('dlv'),
       account_id: owner.accountId,
@@ -81,6 +86,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
     })),
     recipientKeys: recipients.map(addressKey),
     coldRecipients: coldRecipients.map(addressKey),
+    unseenPerHour: null,
     limits: { ...UNLIMITED, ...fields.limits },
     loopEventId: makeId('evt'),
   }

@@ -91,7 +91,7 @@ export function promisedOf(
   return {
     id: answer.messageId,
     messageId: answer.providerMessageId,
-    recipients: [message.to, ...(message.cc ?? [])],
+    recipients: [message.to ?? [], message.cc ?? []].flat(),
     inboxId: answer.inboxId,
   }
 }

@@ -51,7 +51,7 @@ export async function openSendingWorld(
   }
 }
 
-export const PLAIN: MessageToSend = {
+export const PLAIN = {
   to: 'bob@friend.example',
   subject: 'A subject',
   body: 'A body.',

@@ -29,6 +29,7 @@ onEachBlobStore('upkeep', (kind) => {
       rotateKeys: () => Promise.resolve(),
       indexSearch: nothing,
       countMail: nothing,
+      releaseSends: nothing,
       tasks: openOwnTasks(),
       log: silentLog,
     })

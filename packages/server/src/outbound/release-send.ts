@@ -1,0 +1,177 @@
+// Sends that wait: their release when their time has come or a person has approved them, and their end without being
+// sent.
+
+import { withDate } from '@mailroom/mail/compose/compose-message.ts'
+import { findAccount } from '#accounts/accounts-rows.ts'
+import { findInbox } from '#inboxes/inboxes-rows.ts'
+import { readRawBytes, withRawBytes } from '#mailbox/mailbox.ts'
+import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
+import { removeBlobs } from '#platform/blobs/blob-store.ts'
+import { addressKey } from '#platform/email-address.ts'
+import { AppError, notFound, problem } from '#platform/problem.ts'
+import type { LimitCheck } from './check-send-rows.ts'
+import { refusalOf } from './send-refusal.ts'
+import {
+  deliveriesOf,
+  findColdRecipients,
+  findSendingDomain,
+  limitsOf,
+  type SendDeps,
+  type Sender,
+  sign,
+} from './sender.ts'
+import {
+  type Approval,
+  cancelSend,
+  endWaiting,
+  listDueSends,
+  type ReleaseOutcome,
+  releaseWaiting,
+  type WaitingEnvelope,
+  type WaitingSend,
+} from './waiting-send-rows.ts'
+
+/** Sends that become due together are released a few at a time: each is signed, and small accounts wait for no other. */
+const DUE_AT_ONCE = 8
+const DUE_PER_STEP = 64
+
+/**
+ * Releases the sends whose time has come; true when there may be more. What is refused now has failed with the code of
+ * the refusal. Safe beside another process: one of them releases each send.
+ */
+export async function releaseDueSends(deps: SendDeps, signal: AbortSignal): Promise<boolean> {
+  const due = await listDueSends(deps.db, { nowMs: deps.clock.now(), limit: DUE_PER_STEP })
+  for (let at = 0; at < due.length && !signal.aborted; at += DUE_AT_ONCE) {
+    await Promise.all(due.slice(at, at + DUE_AT_ONCE).map((waiting) => releaseDue(deps, waiting)))
+  }
+  return due.length === DUE_PER_STEP
+}
+
+async function releaseDue(deps: SendDeps, waiting: WaitingSend): Promise<void> {
+  const { account_id: accountId, message_id: messageId } = waiting
+  try {
+    await releaseSend(deps, { waiting, approval: null })
+  } catch (error) {
+    // A fault of the service or its store is not the message's: it is tried again.
+    if (!(error instanceof AppError) || error.code === 'service_unavailable') throw error
+    await deps.db.write(endWaiting, {
+      accountId,
+      messageId,
+      failureReason: error.code,
+      reviewId: null,
+      review: { status: 'rejected', decidedBy: null, reason: error.code },
+      event: { id: deps.makeId('evt'), kind: 'message.failed' },
+      nowMs: deps.clock.now(),
+    })
+    deps.wakeEvents()
+  }
+}
+
+/**
+ * Queues a send that waited; one that is approved before its time goes on waiting for it. False when it does not wait
+ * any more. Throws what a new send would be refused with, and `review_changed`.
+ */
+async function releaseSend(
+  deps: SendDeps,
+  { waiting, approval }: { waiting: WaitingSend; approval: Approval | null },
+): Promise<boolean> {
+  const { account_id: accountId, message_id: messageId } = waiting
+  const nowMs = deps.clock.now()
+  const [inbox, account, message] = await Promise.all([
+    findInbox(deps.db, accountId, waiting.inbox_id),
+    findAccount(deps.db, accountId),
+    findMessage(deps.db, accountId, messageId, { lengthMax: 0 }),
+  ])
+  // The inbox was deleted: what waits is removed with it.
+  if (inbox === null || account === null || message === null) return false
+  const sender = { inbox, account, domain: await findSendingDomain(deps, inbox) }
+  const envelope = JSON.parse(waiting.envelope) as WaitingEnvelope
+  const check = await checkOf(deps, sender, { message, envelope, nowMs })
+  const isDue = waiting.release_at === null || waiting.release_at <= nowMs
+  const release = { ...check, messageId, approval }
+  const outcome = isDue
+    ? await queue(deps, sender, { release, message, envelope })
+    : await deps.db.write(releaseWaiting, { ...release, queued: null })
+  if (outcome.kind === 'gone') return false
+  if (outcome.kind === 'review_changed') {
+    throw problem('review_changed', undefined, { fields: { digest: outcome.digest } })
+  }
+  if (outcome.kind !== 'released') throw refusalOf(deps, outcome)
+  await removeBlobs(deps, outcome.blobIds)
+  if (isDue) deps.wakeDelivery()
+  return true
+}
+
+type Releasing = { message: Message; envelope: WaitingEnvelope }
+
+async function checkOf(
+  deps: SendDeps,
+  sender: Sender,
+  { message, envelope, nowMs }: Releasing & { nowMs: number },
+): Promise<LimitCheck> {
+  const { inbox } = sender
+  return {
+    accountId: inbox.accountId,
+    nowMs,
+    inboxId: inbox.id,
+    thread: { kind: 'reply', id: message.threadId, messageCount: null },
+    recipientKeys: envelope.recipients.map(addressKey),
+    coldRecipients: await findColdRecipients(deps, inbox, envelope.recipients),
+    limits: limitsOf(deps, sender, nowMs),
+    unseenPerHour: null,
+  }
+}
+
+/** The message gets the date of its release, and its signature. */
+async function queue(
+  deps: SendDeps,
+  sender: Sender,
+  {
+    release,
+    message,
+    envelope,
+  }: Releasing & { release: LimitCheck & { messageId: string; approval: Approval | null } },
+): Promise<ReleaseOutcome> {
+  const { nowMs } = release
+  const unsigned = withDate(await readRawBytes(deps, message.rawId), nowMs)
+  const raw = await sign(deps, sender, unsigned, nowMs)
+  return withRawBytes(deps, raw, {
+    write: (row) =>
+      deps.db.write(releaseWaiting, {
+        ...release,
+        queued: {
+          raw: {
+            ...row,
+            reverse_path: sender.inbox.address,
+            client_address: null,
+            helo: null,
+            tls: null,
+            origin: 'service',
+            created_at: nowMs,
+          },
+          deliveries: deliveriesOf(deps, sender, {
+            message_id: release.messageId,
+            raw_id: row.id,
+            size_bytes: raw.length,
+            needs_smtputf8: envelope.needsSmtpUtf8 ? 1 : 0,
+            created_at: nowMs,
+            recipients: envelope.recipients,
+          }),
+        },
+      }),
+    isKept: ({ kind }) => kind === 'released',
+  })
+}
+
+/** `not_found`, or `already_sending` once the first attempt has begun. */
+export async function cancelMessage(
+  deps: Pick<SendDeps, 'db' | 'clock' | 'makeId' | 'wakeEvents'>,
+  input: { accountId: string; messageId: string },
+): Promise<void> {
+  const message = await findMessage(deps.db, input.accountId, input.messageId, { lengthMax: 0 })
+  if (message === null) throw notFound()
+  const eventId = deps.makeId('evt')
+  const outcome = await deps.db.write(cancelSend, { ...input, eventId, nowMs: deps.clock.now() })
+  if (outcome === 'already_sending') throw problem('already_sending')
+  deps.wakeEvents()
+}

@@ -1,0 +1,383 @@
+// Accepted sends that are not queued yet, because they wait for their time, for a person's approval, or both.
+
+import type { HoldReason } from '@mailroom/contract/sending.ts'
+import type { EventKind } from '@mailroom/contract/vocabulary.ts'
+import { insertEvents } from '#events/events-rows.ts'
+import { changeInboxes, dropRawReferences, NO_CHANGE } from '#mailbox/mailbox-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
+import {
+  type AllowedSend,
+  checkRelease,
+  countSend,
+  type LimitCheck,
+  type LimitRefusal,
+} from './check-send-rows.ts'
+import { insertDeliveries, type NewDelivery } from './delivery-rows.ts'
+import { eventsOf, type LockedMessage, lockSentMessages } from './settle-deliveries-rows.ts'
+
+/** What the queue needs and the message does not have. */
+export type WaitingEnvelope = {
+  recipients: string[]
+  needsSmtpUtf8: boolean
+}
+
+export type NewHold = {
+  reviewId: string
+  reasons: HoldReason[]
+  /** SHA-256 in hexadecimal of the canonical JSON of what will be sent. */
+  digest: string
+  /** JSON: what the digest covers and the message does not have. */
+  content: string
+  expiresAtMs: number
+  eventId: string
+}
+
+export type NewWaiting = {
+  envelope: WaitingEnvelope
+  /** Null: as soon as it is approved. */
+  releaseAtMs: number | null
+  hold: NewHold | null
+}
+
+type WaitingMessage = Pick<LockedMessage, 'id' | 'account_id' | 'inbox_id' | 'thread_id' | 'pod_id'>
+
+/** The message is stored in the same transaction. */
+export async function insertWaiting(
+  tx: Tx,
+  message: WaitingMessage,
+  waiting: NewWaiting & { nowMs: number },
+): Promise<void> {
+  const { envelope, releaseAtMs, hold, nowMs } = waiting
+  await tx.query
+    .insertInto('waiting_sends')
+    .values({
+      message_id: message.id,
+      account_id: message.account_id,
+      inbox_id: message.inbox_id,
+      release_at: releaseAtMs,
+      review_id: hold?.reviewId ?? null,
+      is_approved: 0,
+      envelope: JSON.stringify(envelope),
+      created_at: nowMs,
+    })
+    .execute()
+  await changeUnsent(tx, message.inbox_id, 1)
+  if (hold !== null) await insertReview(tx, message, { hold, nowMs })
+}
+
+/** The caller has locked the counters. */
+async function changeUnsent(tx: Tx, inboxId: string, change: 1 | -1): Promise<void> {
+  await tx.query
+    .updateTable('inbox_counters')
+    .set((row) => ({ unsent_count: row('unsent_count', '+', change) }))
+    .where('inbox_id', '=', inboxId)
+    .execute()
+}
+
+async function insertReview(
+  tx: Tx,
+  message: WaitingMessage,
+  { hold, nowMs }: { hold: NewHold; nowMs: number },
+): Promise<void> {
+  const { reviewId, reasons, digest, content, expiresAtMs, eventId } = hold
+  await tx.query
+    .insertInto('reviews')
+    .values({
+      id: reviewId,
+      account_id: message.account_id,
+      inbox_id: message.inbox_id,
+      thread_id: message.thread_id,
+      message_id: message.id,
+      status: 'pending',
+      reasons: JSON.stringify(reasons),
+      digest,
+      content,
+      expires_at: expiresAtMs,
+      decided_at: null,
+      decided_by: null,
+      decided_reason: null,
+      created_at: nowMs,
+    })
+    .execute()
+  const details = { hold: { id: reviewId, reasons, digest, expires_at: isoTime(expiresAtMs) } }
+  await tellOf(tx, message, { eventId, kind: 'message.held', details, nowMs })
+}
+
+function isoTime(timeMs: number): string {
+  return new Date(timeMs).toISOString()
+}
+
+async function tellOf(
+  tx: Tx,
+  message: WaitingMessage,
+  event: {
+    eventId: string
+    kind: EventKind
+    details: Record<string, unknown> | null
+    nowMs: number
+  },
+): Promise<void> {
+  const { eventId: id, kind, details, nowMs } = event
+  const about = { ...message, status: 'pending', failure_reason: null }
+  const told = { message: about, traceParent: tx.traceParent ?? null, nowMs }
+  await insertEvents(tx, eventsOf(told, { id, kind, details }))
+}
+
+export type WaitingSend = Row<'waiting_sends'>
+
+/** Those of all accounts whose time has come and that nothing holds, the longest due first. */
+export async function listDueSends(
+  db: ReadDb,
+  input: { nowMs: number; limit: number },
+): Promise<WaitingSend[]> {
+  return db.read
+    .selectFrom('waiting_sends')
+    .selectAll()
+    .where('review_id', 'is', null)
+    .where('release_at', '<=', input.nowMs)
+    .orderBy('release_at')
+    .limit(input.limit)
+    .execute()
+}
+
+/** Messages of the inbox that have a time, the next first; those that also wait for approval are among them. */
+export async function listScheduled(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string; limit: number; offset: number },
+): Promise<{ messageIds: string[]; total: number }> {
+  const scheduled = db.read
+    .selectFrom('waiting_sends')
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('release_at', 'is not', null)
+  const rows = await scheduled
+    .select('message_id')
+    .orderBy('release_at')
+    .orderBy('message_id')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  const { total } = await scheduled
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return { messageIds: rows.map(({ message_id }) => message_id), total: Number(total) }
+}
+
+/** A person's approval of what `digest` covers. */
+export type Approval = { reviewId: string; approverId: string; digest: string }
+
+export type Release = LimitCheck & {
+  messageId: string
+  approval: Approval | null
+  /** The signed message and its deliveries; null when it still has to wait for its time. */
+  queued: {
+    raw: Omit<NewRow<'raw_messages'>, 'reference_count'>
+    deliveries: NewDelivery[]
+  } | null
+}
+
+export type ReleaseOutcome =
+  | { kind: 'released'; blobIds: string[] }
+  /** Released, held, cancelled or decided meanwhile. */
+  | { kind: 'gone' }
+  | { kind: 'review_changed'; digest: string }
+  | LimitRefusal
+
+/**
+ * Checks the limits again and queues a send that waited, once: whoever deletes its row has released it. With an
+ * approval, the review is decided in the same transaction. A refusal changes nothing.
+ */
+export const releaseWaiting = transaction({
+  name: 'releaseWaiting',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: Release): Promise<ReleaseOutcome> {
+    // The counters first, as in every transaction that sends.
+    const checked = await checkRelease(tx, input)
+    await lockSentMessages(tx, [input.messageId])
+    const waiting = await lockWaiting(tx, input)
+    if (waiting === null || waiting.review_id !== (input.approval?.reviewId ?? null)) {
+      return { kind: 'gone' }
+    }
+    if (input.approval !== null) {
+      const changed = await findOtherDigest(tx, input.approval)
+      if (changed !== null) return { kind: 'review_changed', digest: changed }
+    }
+    if (checked.kind !== 'allowed') return checked
+    await decideApproved(tx, input)
+    if (input.queued === null) {
+      await tx.query
+        .updateTable('waiting_sends')
+        .set({ review_id: null, is_approved: 1 })
+        .where('message_id', '=', input.messageId)
+        .execute()
+      return { kind: 'released', blobIds: [] }
+    }
+    return { kind: 'released', blobIds: await queueWaiting(tx, input, input.queued, checked) }
+  },
+})
+
+/** Returns the blobs of the unsigned message. */
+async function queueWaiting(
+  tx: Tx,
+  input: Release,
+  { raw, deliveries }: NonNullable<Release['queued']>,
+  allowed: AllowedSend,
+): Promise<string[]> {
+  const { messageId, inboxId } = input
+  await deleteWaiting(tx, messageId)
+  const message = await tx.query
+    .selectFrom('messages')
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .select(['messages.raw_id', 'raw_messages.size_bytes'])
+    .where('messages.id', '=', messageId)
+    .executeTakeFirstOrThrow()
+  await tx.query
+    .insertInto('raw_messages')
+    .values({ ...raw, reference_count: 1 })
+    .execute()
+  await tx.query
+    .updateTable('messages')
+    .set({ raw_id: raw.id })
+    .where('id', '=', messageId)
+    .execute()
+  await tx.query
+    .updateTable('long_bodies')
+    .set({ raw_id: raw.id })
+    .where('raw_id', '=', message.raw_id)
+    .execute()
+  const stored_bytes = raw.size_bytes - message.size_bytes
+  await changeInboxes(tx, { counters: [{ ...NO_CHANGE, inbox_id: inboxId, stored_bytes }] })
+  await insertDeliveries(tx, deliveries)
+  await changeUnsent(tx, inboxId, -1)
+  await countSend(tx, input, allowed)
+  return dropRawReferences(tx, [message.raw_id])
+}
+
+async function decideApproved(tx: Tx, { approval, nowMs }: Release): Promise<void> {
+  if (approval === null) return
+  await tx.query
+    .updateTable('reviews')
+    .set({ status: 'approved', decided_at: nowMs, decided_by: approval.approverId })
+    .where('id', '=', approval.reviewId)
+    .execute()
+}
+
+/** The digest of the review if it is not the approved one. */
+async function findOtherDigest(tx: Tx, { reviewId, digest }: Approval): Promise<string | null> {
+  const review = await tx.query
+    .selectFrom('reviews')
+    .select('digest')
+    .where('id', '=', reviewId)
+    .executeTakeFirstOrThrow()
+  return review.digest === digest ? null : review.digest
+}
+
+async function lockWaiting(
+  tx: Tx,
+  input: { accountId: string; messageId: string },
+): Promise<WaitingSend | null> {
+  const selected = tx.query
+    .selectFrom('waiting_sends')
+    .selectAll()
+    .where('message_id', '=', input.messageId)
+    .where('account_id', '=', input.accountId)
+  return (await lockRows(tx, selected).executeTakeFirst()) ?? null
+}
+
+async function deleteWaiting(tx: Tx, messageId: string): Promise<void> {
+  await tx.query.deleteFrom('waiting_sends').where('message_id', '=', messageId).execute()
+}
+
+/** How a send that waits ends without being sent. */
+type WaitingEnd = {
+  accountId: string
+  messageId: string
+  /** Of the message: a word for programs. */
+  failureReason: string
+  /** Only while this review holds it; null: whatever it waits for. */
+  reviewId: string | null
+  review: { status: 'rejected' | 'expired'; decidedBy: string | null; reason: string | null }
+  event: { id: string; kind: 'message.failed' | 'message.rejected' }
+  nowMs: number
+}
+
+/** Ends a send that waits: the message has failed, and a review is decided. False when it does not wait any more. */
+export const endWaiting = transaction({
+  name: 'endWaiting',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  run: endWaitingIn,
+})
+
+async function endWaitingIn(tx: Tx, input: WaitingEnd): Promise<boolean> {
+  const { messageId, failureReason, review, event, nowMs } = input
+  const [message] = (await lockSentMessages(tx, [messageId])).values()
+  const waiting = await lockWaiting(tx, input)
+  if (message === undefined || waiting === null) return false
+  if (input.reviewId !== null && waiting.review_id !== input.reviewId) return false
+  await deleteWaiting(tx, messageId)
+  await failMessage(tx, messageId, failureReason)
+  let details: Record<string, unknown> | null = null
+  if (waiting.review_id !== null) {
+    const { status, decidedBy, reason } = review
+    await tx.query
+      .updateTable('reviews')
+      .set({ status, decided_at: nowMs, decided_by: decidedBy, decided_reason: reason })
+      .where('id', '=', waiting.review_id)
+      .execute()
+    details = { review: { id: waiting.review_id, status, reason } }
+  }
+  await tellOf(tx, message, { eventId: event.id, kind: event.kind, details, nowMs })
+  return true
+}
+
+async function failMessage(tx: Tx, messageId: string, failureReason: string): Promise<void> {
+  await tx.query
+    .updateTable('messages')
+    .set({ status: 'failed', failure_reason: failureReason })
+    .where('id', '=', messageId)
+    .execute()
+}
+
+const CANCELLED = 'cancelled'
+
+/**
+ * Cancels a send that waits or is queued and was never claimed. `already_sending` afterwards; a second call finds it
+ * cancelled.
+ */
+export const cancelSend = transaction({
+  name: 'cancelSend',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; messageId: string; eventId: string; nowMs: number },
+  ): Promise<'cancelled' | 'already_sending'> {
+    const { messageId, eventId, nowMs } = input
+    const review = { status: 'rejected', decidedBy: null, reason: CANCELLED } as const
+    const event = { id: eventId, kind: 'message.failed' } as const
+    const end = { ...input, failureReason: CANCELLED, reviewId: null, review, event }
+    if (await endWaitingIn(tx, end)) return 'cancelled'
+    const [message] = (await lockSentMessages(tx, [messageId])).values()
+    if (message === undefined || message.account_id !== input.accountId) return 'already_sending'
+    if (message.status === 'failed' && message.failure_reason === CANCELLED) return 'cancelled'
+    const deliveries = tx.query
+      .selectFrom('deliveries')
+      .select(['id', 'queue_state', 'attempts'])
+      .where('message_id', '=', messageId)
+      .orderBy('id')
+    const rows = await lockRows(tx, deliveries).execute()
+    const isUntouched = rows.every((row) => row.queue_state === 'ready' && row.attempts === 0)
+    if (rows.length === 0 || !isUntouched) return 'already_sending'
+    await tx.query
+      .updateTable('deliveries')
+      .set({ queue_state: null, status: 'failed', next_attempt_at: null, response: CANCELLED })
+      .where('message_id', '=', messageId)
+      .execute()
+    await failMessage(tx, messageId, CANCELLED)
+    await tellOf(tx, message, { eventId, kind: 'message.failed', details: null, nowMs })
+    return 'cancelled'
+  },
+})

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { runSql } from '#test/peers/sql.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { arrived, fieldOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+onEachEngine('a scheduled send', (engine) => {
+  const world = opened(() => openSendingWorld(engine))
+  const ahead = (ms: number) => new Date(world.clock.now() + ms).toISOString()
+
+  test('leaves at its time with its date, signed then', async () => {
+    const inbox = await world.inbox()
+    const sendAt = ahead(HOUR_MS)
+    const sent = await send(world, inbox, { sendAt, bcc: ['ann@friend.example'] })
+    assert.deepEqual([sent.status, sent.scheduledAt], ['pending', sendAt])
+    const { data } = await world.client.inboxes.scheduled(inbox.id).page()
+    assert.deepEqual(
+      data.map(({ id, scheduledAt, status }) => [id, scheduledAt, status]),
+      [[sent.messageId, sendAt, 'pending']],
+    )
+    const stored = await world.client.messages.raw(sent.messageId)
+    assert.ok(!Buffer.from(stored.content).includes('DKIM-Signature'))
+    world.clock.advance(HOUR_MS + 1_000)
+    const { raw } = await arrived(world, sent)
+    assert.ok(Date.parse(fieldOf(raw, 'date') ?? '') >= Date.parse(sendAt))
+    assert.equal(fieldOf(raw, 'message-id'), sent.providerMessageId)
+    assert.ok(fieldOf(raw, 'dkim-signature') !== null)
+    assert.equal((await settled(world, sent)).status, 'sent')
+    assert.ok(raw.equals((await world.client.messages.raw(sent.messageId)).content))
+    assert.equal((await world.client.inboxes.scheduled(inbox.id).page()).total, 0)
+    const rows = await runSql(world, `select * from waiting_sends where inbox_id = '${inbox.id}'`)
+    assert.equal(rows.length, 0)
+  })
+
+  test('can be cancelled until its time, again and again, and not once it was sent', async () => {
+    const inbox = await world.inbox()
+    const sent = await send(world, inbox, { sendAt: ahead(HOUR_MS) })
+    for (let times = 0; times < 2; times++) {
+      const message = await world.client.messages.cancel(sent.messageId)
+      assert.deepEqual([message.status, message.failureReason], ['failed', 'cancelled'])
+    }
+    world.clock.advance(2 * HOUR_MS)
+    const other = await send(world, inbox)
+    await settled(world, other)
+    await assert.rejects(world.client.messages.cancel(other.messageId), { code: 'already_sending' })
+    await assert.rejects(world.client.messages.cancel('msg_none'), { code: 'not_found' })
+    const { data } = await world.client.messages.list(inbox.id, { direction: 'outbound' }).page()
+    assert.deepEqual(
+      data.map(({ status }) => status),
+      ['sent', 'failed'],
+    )
+    assert.ok(!world.mta.transactions.some(({ raw }) => raw.includes(sent.providerMessageId)))
+  })
+
+  test('is refused for a time that is no time, too near or too far', async () => {
+    const inbox = await world.inbox()
+    const wrong = [
+      'tomorrow',
+      '2026-13-01T00:00:00Z',
+      ahead(30_000),
+      ahead(-HOUR_MS),
+      ahead(91 * 24 * HOUR_MS),
+    ]
+    for (const sendAt of wrong) {
+      const error = await send(world, inbox, { sendAt }).catch((thrown) => thrown)
+      assert.deepEqual([error.code, error.details?.[0]?.path], ['bad_request', 'sendAt'], sendAt)
+    }
+  })
+
+  test('counts when it is released, and fails with the code of what refuses it then', async () => {
+    const inbox = await world.inbox()
+    const late = await send(world, inbox, { sendAt: ahead(HOUR_MS), to: 'gone@friend.example' })
+    const limited = await runSql(
+      world,
+      `select unsent_count from inbox_counters where inbox_id = '${inbox.id}'`,
+    )
+    assert.deepEqual(
+      limited.map((row) => Number(row.unsent_count)),
+      [1],
+    )
+    await world.client.suppressions.create({ address: 'gone@friend.example' })
+    world.clock.advance(HOUR_MS + 1_000)
+    const message = await settled(world, late)
+    assert.deepEqual([message.status, message.failureReason], ['failed', 'recipient_suppressed'])
+    await until(async () => {
+      const events = await runSql(
+        world,
+        `select kind from events where message_id = '${late.messageId}'`,
+      )
+      return events.some(({ kind }) => kind === 'message.failed')
+    })
+    const next = await send(world, inbox)
+    assert.equal((await settled(world, next)).status, 'sent')
+  })
+})
