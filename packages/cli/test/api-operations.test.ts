@@ -67,7 +67,7 @@ test('fields are sent in the place and with the type that the contract gives', a
   )
   assert.deepEqual(call.path, { id: 'inb_1' })
   assert.deepEqual(call.body, {
-    to: 'a@b.example',
+    to: ['a@b.example'],
     body: 'x=y',
     cc: ['c@d.example', 'e@f.example'],
     includeQuote: false,
@@ -107,7 +107,7 @@ test('the program calls operations of all kinds', async () => {
   assert.equal(JSON.parse((await world.run(args, { input: raw })).stdout).total, 1)
   assert.equal(await world.good('api', 'inboxes.delete', `id=${inbox.id}`), '')
   assert.equal(JSON.parse(await world.good('api', 'service.openapi')).openapi.slice(0, 3), '3.1')
-  assert.match(await world.good('api', 'inboxes.send', '--describe'), /^to\tbody\trequired\t/m)
+  assert.match(await world.good('api', 'inboxes.send', '--describe'), /^body\tbody\trequired\t/m)
   const operator = { env: { MAILROOM_API_KEY: OPERATOR_TOKEN } }
   const accounts = await world.run(['api', 'admin.accounts.list'], operator)
   assert.equal(JSON.parse(accounts.stdout).total, 1)

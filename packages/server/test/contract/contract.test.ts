@@ -153,7 +153,7 @@ test('every media type of a body is described, files of a form as files', () => 
   const { properties, required } = requestBody.content['multipart/form-data'].schema
   const sent = document.components.schemas.SendMessage
   assert.deepEqual(Object.keys(properties), Object.keys(sent.properties))
-  assert.deepEqual(required, ['to', 'body'])
+  assert.deepEqual(required, ['body'])
   assert.deepEqual(required, sent.required)
   const { items } = properties.attachments
   assert.deepEqual(items, { type: 'string', contentMediaType: 'application/octet-stream' })

@@ -57,6 +57,3 @@ create table written_to (
   address_key text collate "C" not null,
   primary key (inbox_id, address_key)
 );
-insert into written_to (inbox_id, address_key)
-select inbox_id, lower(recipient) from deliveries
-on conflict do nothing;

@@ -57,5 +57,3 @@ create table written_to (
   address_key text not null,
   primary key (inbox_id, address_key)
 ) strict, without rowid;
-insert or ignore into written_to (inbox_id, address_key)
-select inbox_id, lower(recipient) from deliveries;
