@@ -18,6 +18,7 @@ import {
   limitsOf,
   type SendDeps,
   type Sender,
+  sentRaw,
   sign,
 } from './sender.ts'
 import {
@@ -140,15 +141,7 @@ async function queue(
       deps.db.write(releaseWaiting, {
         ...release,
         queued: {
-          raw: {
-            ...row,
-            reverse_path: sender.inbox.address,
-            client_address: null,
-            helo: null,
-            tls: null,
-            origin: 'service',
-            created_at: nowMs,
-          },
+          raw: sentRaw(row, sender.inbox, nowMs),
           deliveries: deliveriesOf(deps, sender, {
             message_id: release.messageId,
             raw_id: row.id,

@@ -34,6 +34,7 @@ import {
   limitsOf,
   type SendDeps,
   type Sender,
+  sentRaw,
   sign,
 } from './sender.ts'
 import { hopMarkOf } from './sent-marks.ts'
@@ -152,15 +153,7 @@ async function acceptSend(
         ...check,
         messageId,
         podId: inbox.podId,
-        raw: {
-          ...row,
-          reverse_path: inbox.address,
-          client_address: null,
-          helo: null,
-          tls: null,
-          origin: 'service',
-          created_at: made.nowMs,
-        },
+        raw: sentRaw(row, inbox, made.nowMs),
         content: contentOf(input, sender, { composition, rfcMessageId }),
         to,
         bcc,

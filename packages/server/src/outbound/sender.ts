@@ -16,7 +16,7 @@ import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, NewRow } from '#schema/tables.ts'
 import {
   coldAccountLimit,
   hasWritten,
@@ -122,6 +122,18 @@ export async function sign(
   const raw = await deps.signers.sign(sender.domain.owner, unsigned, nowMs)
   freeMemory(unsigned)
   return raw
+}
+
+type RawRow = Omit<NewRow<'raw_messages'>, 'reference_count'>
+
+/** The row of a message's bytes that this service made. */
+export function sentRaw(
+  row: Pick<RawRow, 'id' | 'sha256' | 'size_bytes' | 'content'>,
+  { address: reverse_path }: Inbox,
+  nowMs: number,
+): RawRow {
+  const unknown = { client_address: null, helo: null, tls: null }
+  return { ...row, reverse_path, ...unknown, origin: 'service', created_at: nowMs }
 }
 
 type DeliveredMessage = Pick<
