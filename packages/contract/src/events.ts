@@ -21,6 +21,8 @@ export const EventAttachment = Type.Object(
     contentType: text('The media type that the message declares.'),
     sizeBytes: count('Size of the decoded content in bytes.'),
     url: text('Signed download address. It expires, so fetch it promptly.'),
+    contentId: nullableText('Content-ID without angle brackets, for "cid:" links in body_html.'),
+    isInline: Type.Boolean({ description: 'Whether the message shows it in its body.' }),
   },
   { description: 'A file in the message of an event.' },
 )

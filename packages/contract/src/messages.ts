@@ -31,7 +31,8 @@ export const Attachment = Type.Object(
     sizeBytes: count('Size of the decoded content in bytes.'),
     url: text('Signed download address. It expires, so fetch it promptly.'),
     contentId: nullableText('Content-ID without angle brackets, for "cid:" links in bodyHtml.'),
-    inline: Type.Boolean({ description: 'Whether the message shows it in its body.' }),
+    isInline: Type.Boolean({ description: 'Whether the message shows it in its body.' }),
+    inline: Type.Boolean({ description: 'The same as isInline, for existing clients.' }),
   },
   { description: 'A file in a message.' },
 )

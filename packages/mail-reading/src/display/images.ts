@@ -15,6 +15,15 @@ const URL_LENGTH_MAX = 2_000
 const DATA =
   /^data:image\/(?:png|jpe?g|gif|webp|avif|bmp|x-icon|vnd\.microsoft\.icon);base64,[A-Za-z0-9+/=%]*$/i
 
+/** `octet-stream` is what some mail programs declare for any file: browsers look at the bytes of an image. */
+const PART =
+  /^(?:image\/(?:x-)?(?:png|p?jpe?g|gif|webp|avif|bmp|ms-bmp|icon|vnd\.microsoft\.icon)|application\/octet-stream)$/i
+
+/** Whether a part of the mail with this media type may be shown as an image: no SVG, which can hold links. */
+export function isShownType(contentType: string): boolean {
+  return PART.test(contentType)
+}
+
 /** Null for an address of no image that can be shown; RFC 2392 §2 for `cid:`. */
 export function readImageAddress(text: string): ImageAddress | null {
   // As browsers do (WHATWG URL §4.4).

@@ -64,6 +64,7 @@ export function presentAttachments(
     sizeBytes,
     url: attachmentUrl(signer, { messageId, filename, nowMs }),
     contentId,
+    isInline,
     inline: isInline,
   }))
 }

@@ -1,7 +1,7 @@
 // A message as a page for people. Its own images come through the signed URLs of attachments; images of other
 // hosts, where the reader wants them, are fetched by the service, so that the hosts learn nothing of the reader.
 
-import { imageType } from '@mailroom/mail-reading/display/images.ts'
+import { imageType, isShownType } from '@mailroom/mail-reading/display/images.ts'
 import type { AddressOf } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpGet } from '#platform/egress/http-get.ts'
@@ -56,7 +56,7 @@ function addresses(
   return (image) => {
     if (image.kind === 'remote') return imageUrl(imageKey, { messageId, url: image.url, nowMs })
     const part = parts.get(image.contentId)
-    if (part === undefined) return null
+    if (part === undefined || !isShownType(part.contentType)) return null
     // Without a host, because readers may reach the service under several names.
     const url = attachmentUrl({ publicUrl: () => '', urlKey }, { ...part, messageId, nowMs })
     return url.replace(/[!'()*]/g, encodeAll)

@@ -136,12 +136,11 @@ function presentMessage(
     extracted,
     truncated: isTruncated,
     url: `${deps.publicUrl()}/v1/messages/${message.id}`,
-    attachments: message.attachments.map(({ filename, contentType, sizeBytes }) => ({
-      filename,
-      contentType,
-      sizeBytes,
-      url: attachmentUrl(deps, { messageId: message.id, filename, nowMs }),
-    })),
+    attachments: message.attachments.map((attachment) => {
+      const { filename, contentType, sizeBytes, contentId, isInline } = attachment
+      const url = attachmentUrl(deps, { messageId: message.id, filename, nowMs })
+      return { filename, contentType, sizeBytes, url, contentId, isInline }
+    }),
     authentication: message.authentication as Authentication | null,
     automatic: message.automaticReason !== null,
     failure_reason: message.failureReason,

@@ -97,6 +97,7 @@ onEachEngine('an event', (engine) => {
     assert.equal(message.truncated, false)
     const [file] = message.attachments
     assert.deepEqual([file?.filename, file?.sizeBytes], ['a b.csv', 3])
+    assert.deepEqual([file?.contentId, file?.isInline], [null, false])
     assert.equal(await (await fetch(file?.url ?? '')).text(), '1,2')
     assert.equal((await world.fetch(new URL(message.url).pathname)).status, 200)
   })

@@ -232,6 +232,7 @@ onBothEngines('received mail', (engine) => {
           contentType: 'image/png',
           sizeBytes: 10,
           contentId: 'logo@x',
+          isInline: true,
           inline: true,
         },
         {
@@ -239,6 +240,7 @@ onBothEngines('received mail', (engine) => {
           contentType: 'application/pdf',
           sizeBytes: 1_000,
           contentId: null,
+          isInline: false,
           inline: false,
         },
       ],

@@ -99,6 +99,43 @@ onAnyEngine('a displayed message', (engine) => {
     assert.deepEqual(Buffer.from(await image.arrayBuffer()), PNG)
   })
 
+  test('shows pictures of its own, and no file of another kind', async () => {
+    const partOf = (type: string, id: string) =>
+      [
+        `Content-Type: ${type}; name="${id}.bin"`,
+        `Content-ID: <${id}>`,
+        'Content-Transfer-Encoding: base64',
+        '',
+        PNG.toString('base64'),
+      ].join('\r\n')
+    const shown = [
+      'image/jpeg',
+      'image/GIF',
+      'image/webp',
+      'image/pjpeg',
+      'application/octet-stream',
+    ]
+    const others = ['image/svg+xml', 'text/html', 'application/xhtml+xml', 'image/x-anything']
+    const types = [...shown, ...others]
+    const html = types.map((_, at) => `<img alt="${at}" src="cid:part${at}">`).join('')
+    const id = await receive(
+      html,
+      types.map((type, at) => partOf(type, `part${at}`)),
+    )
+    const sources = sourcesOf(await (await show(id)).text()).filter((source) =>
+      source.startsWith('/v1/'),
+    )
+    assert.deepEqual(
+      sources.map((source) => /\/(part\d+)\.bin/.exec(source)?.[1]),
+      shown.map((_, at) => `part${at}`),
+    )
+    const { attachments } = await world.client.messages.get(id)
+    assert.deepEqual(
+      attachments.map(({ contentId, isInline }) => [contentId, isInline]),
+      types.map((_, at) => [`part${at}`, true]),
+    )
+  })
+
   test('without its HTML is its text', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ to: inbox.address, body: '<b>not bold</b> https://a.example/' })
