@@ -26,6 +26,8 @@ export type LimitSettings = Readonly<{
   coldPerDay: number
   /** The same over all inboxes of an account; null: by its plan. */
   coldAccountPerDay: number | null
+  /** After which a message that nobody has approved is rejected. */
+  reviewDays: number
   /** 0: no quota. */
   storedBytesPerAccount: number
 }>
@@ -333,6 +335,12 @@ export const LIMIT_SETTINGS = {
     forms.count,
     { default: null, meaning: 'by plan' },
     'The same over all inboxes of an account. By plan 30, 150 or 500; 100, 500 or 2,000 once the account is 30 days old.',
+  ),
+  reviewDays: setting(
+    'MAILROOM_REVIEW_DAYS',
+    forms.days,
+    { default: '7' },
+    'Days after which a message that waits for approval is rejected.',
   ),
   storedBytesPerAccount: setting(
     'MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT',

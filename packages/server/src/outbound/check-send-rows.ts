@@ -559,6 +559,7 @@ const YOUNG_MS = 30 * DAY_MS
 
 /** Settings of the operator; null leaves the limit to the plan. */
 export type SendSettings = {
+  reviewDays: number
   sendsPerMinute: number
   sendsPerDay: number
   coldPerDay: number

@@ -1,3 +1,4 @@
+import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { formatMailbox } from '@mailroom/mail/address-list.ts'
 import { INLINE_HTML_LENGTH_MAX } from '@mailroom/mail/compose/body-parts.ts'
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
@@ -6,7 +7,7 @@ import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { type Account, findAccount } from '#accounts/accounts-rows.ts'
 import { freeMemory } from '#http/collect-body.ts'
-import { domainOf } from '#inboxes/inboxes.ts'
+import { domainOf, type Inbox } from '#inboxes/inboxes.ts'
 import { findInbox, findOwnInbox } from '#inboxes/inboxes-rows.ts'
 import { type MessageContent, ownBytes, withRawBytes } from '#mailbox/mailbox.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
@@ -25,6 +26,7 @@ import {
   type SendMessage,
 } from './compose-send.ts'
 import * as store from './idempotency-key-rows.ts'
+import { digestOf, hashAttachments, type ReviewEnvelope } from './review-content.ts'
 import { insertSend, type SendOutcome } from './send-message-rows.ts'
 import { refusalOf } from './send-refusal.ts'
 import {
@@ -39,6 +41,7 @@ import {
 } from './sender.ts'
 import { hopMarkOf } from './sent-marks.ts'
 import { unsubscribeUrl } from './unsubscribe.ts'
+import type { NewHold } from './waiting-send-rows.ts'
 
 /** Octets of a composed message. */
 const SENT_BYTES_MAX = 25 * 1024 * 1024
@@ -75,9 +78,14 @@ export async function sendMessage(
   const domain = await findSendingDomain(deps, inbox)
   await checkReplyTo(deps, account, input.replyTo)
   const sender: ComposingSender = { inbox, account, domain, attachments: null }
+  const reasons: HoldReason[] = []
   for (let attempt = 1; ; attempt++) {
     const mayBeStale = attempt === COMPOSE_ATTEMPTS_MAX
-    const outcome = await acceptSend(deps, input, { sender, replied, mayBeStale })
+    const outcome = await acceptSend(deps, input, { sender, replied, mayBeStale, reasons })
+    if (outcome.kind === 'too_many_unseen') {
+      reasons.push({ guard: 'maxPerHour', detail: TOO_MANY_UNSEEN(outcome.limit) })
+      continue
+    }
     if (outcome.kind === 'thread_changed') {
       replied = await readReplied(deps, { inbox, threadId })
       continue
@@ -112,6 +120,8 @@ type Attempt = {
   replied: Replied | null
   /** Whether the thread may have newer messages than the reply was composed after. */
   mayBeStale: boolean
+  /** Why a person has to approve it; empty if none has to. */
+  reasons: readonly HoldReason[]
 }
 
 /** Checks, composes, signs and commits; `payload_too_large` when the whole is over 25 MiB. */
@@ -135,7 +145,8 @@ async function acceptSend(
   const rfcMessageId = `<${messageId.slice('msg_'.length)}@${domainOf(inbox.address)}>`
   const made = { messageId, rfcMessageId, nowMs: check.use.nowMs }
   const releaseAtMs = input.sendAtMs
-  const isWaiting = releaseAtMs !== null
+  const isHeld = attempt.reasons.length > 0
+  const isWaiting = isHeld || releaseAtMs !== null
   const composed = await compose(deps, input, { attempt, composition, made, recipients })
   const { needsSmtpUtf8 } = composed
   // What waits is signed when it is sent.
@@ -147,6 +158,10 @@ async function acceptSend(
     const refusal = await findRefusal(deps.db, check)
     if (refusal !== null) return refusal
   }
+  const content = contentOf(input, sender, { composition, rfcMessageId })
+  const addressed = { to, cc, bcc, threadId: check.thread.id }
+  const held = { attempt, composition, addressed, raw, nowMs: made.nowMs }
+  const hold = isHeld ? await makeHold(deps, input, held) : null
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
       deps.db.write(insertSend, {
@@ -154,7 +169,7 @@ async function acceptSend(
         messageId,
         podId: inbox.podId,
         raw: sentRaw(row, inbox, made.nowMs),
-        content: contentOf(input, sender, { composition, rfcMessageId }),
+        content,
         to,
         bcc,
         deliveries: isWaiting
@@ -167,9 +182,7 @@ async function acceptSend(
               created_at: made.nowMs,
               recipients,
             }),
-        waiting: isWaiting
-          ? { envelope: { recipients, needsSmtpUtf8 }, releaseAtMs, hold: null }
-          : null,
+        waiting: isWaiting ? { envelope: { recipients, needsSmtpUtf8 }, releaseAtMs, hold } : null,
         loopEventId: deps.makeId('evt'),
       }),
     isKept: ({ kind }) => kind === 'queued' || kind === 'waiting',
@@ -177,6 +190,51 @@ async function acceptSend(
   // The bytes are in the blob store now. Without one, the database may still use them.
   if (deps.blobs !== null) freeMemory(raw)
   return outcome
+}
+
+const TOO_MANY_UNSEEN = (limit: number) =>
+  `The inbox has sent ${limit} messages within an hour, as many as the policy allows without approval.`
+
+async function makeHold(
+  deps: SendDeps,
+  input: SendMessage,
+  {
+    attempt,
+    composition: { outgoing },
+    addressed,
+    raw,
+    nowMs,
+  }: {
+    attempt: Attempt
+    composition: Composition
+    addressed: Pick<ReviewEnvelope, 'to' | 'cc' | 'bcc' | 'threadId'>
+    raw: Uint8Array
+    nowMs: number
+  },
+): Promise<NewHold> {
+  const { sender, reasons } = attempt
+  const envelope: ReviewEnvelope = {
+    inboxId: sender.inbox.id,
+    from: fromOf(sender.inbox),
+    ...addressed,
+    replyTo: input.replyTo,
+    inReplyTo: outgoing.inReplyTo,
+    headers: Object.fromEntries(input.headers.map(({ name, value }) => [name, value])),
+    attachments: await hashAttachments(deps, raw, sender.attachments ?? []),
+  }
+  const { subject, text: bodyText, html: bodyHtml } = outgoing
+  return {
+    reviewId: deps.makeId('hld'),
+    reasons: [...reasons],
+    digest: digestOf({ ...envelope, subject, bodyText, bodyHtml }),
+    content: JSON.stringify(envelope),
+    expiresAtMs: nowMs + deps.sending.reviewDays * DAY_MS,
+    eventId: deps.makeId('evt'),
+  }
+}
+
+function fromOf({ displayName, address }: Inbox): string {
+  return formatMailbox({ name: displayName ?? '', address })
 }
 
 /** Whether composing the message costs more than checking it once more. */
@@ -272,7 +330,7 @@ function contentOf(
     rfc_message_id: rfcMessageId,
     message_key: messageIdKey(rfcMessageId),
     receipt_key: null,
-    from_addr: formatMailbox({ name: inbox.displayName ?? '', address: inbox.address }),
+    from_addr: fromOf(inbox),
     header_to: null,
     cc: JSON.stringify(outgoing.cc),
     reply_to: input.replyTo,

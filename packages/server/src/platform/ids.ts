@@ -23,6 +23,7 @@ type IdPrefix =
   | 'dkm'
   | 'rul'
   | 'qua'
+  | 'hld'
 
 export type MakeId = (prefix: IdPrefix) => string
 

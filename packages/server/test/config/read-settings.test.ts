@@ -91,6 +91,7 @@ test('an empty environment gives the documented defaults', () => {
       inboxesPerDay: 100,
       coldPerDay: 20,
       coldAccountPerDay: null,
+      reviewDays: 7,
       storedBytesPerAccount: 10_737_418_240,
     },
   })

@@ -1,0 +1,51 @@
+// What a person approves: all of a message that its recipients and its thread depend on, and its digest.
+
+import { createHash } from 'node:crypto'
+import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
+import { canonicalJson } from '#platform/canonical-json.ts'
+import type { Parser } from '#platform/workers/parser.ts'
+
+/** As docs/reviews.md describes it. Date, Message-ID and boundaries are not part of it. */
+export type ReviewContent = ReviewEnvelope & {
+  readonly subject: string
+  readonly bodyText: string
+  /** '' for none. */
+  readonly bodyHtml: string
+}
+
+/** The part that the stored message does not have. */
+export type ReviewEnvelope = {
+  readonly inboxId: string
+  /** `Name <address>`, or the bare address. */
+  readonly from: string
+  readonly to: readonly string[]
+  readonly cc: readonly string[]
+  readonly bcc: readonly string[]
+  readonly replyTo: string | null
+  readonly threadId: string
+  readonly inReplyTo: string | null
+  /** Further header fields by name. */
+  readonly headers: { readonly [name: string]: string }
+  readonly attachments: readonly { filename: string; contentType: string; sha256: string }[]
+}
+
+/** SHA-256 in hexadecimal of the canonical JSON (RFC 8785). */
+export function digestOf(content: ReviewContent): string {
+  return createHash('sha256').update(canonicalJson(content)).digest('hex')
+}
+
+/** The files of a composed message, in their order, each with the SHA-256 of its content in hexadecimal. */
+export async function hashAttachments(
+  { parser }: { parser: Parser },
+  raw: Uint8Array,
+  attachments: readonly ParsedAttachment[],
+): Promise<ReviewEnvelope['attachments']> {
+  const hashed: { filename: string; contentType: string; sha256: string }[] = []
+  for (const { filename, contentType } of attachments) {
+    const found = await parser.readAttachment(raw, filename)
+    if (found === null) throw new Error('A composed attachment could not be read.')
+    const sha256 = createHash('sha256').update(found.content).digest('hex')
+    hashed.push({ filename, contentType, sha256 })
+  }
+  return hashed
+}
