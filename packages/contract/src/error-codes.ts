@@ -126,6 +126,11 @@ export const errorCodes = {
     status: 409,
     sentence: 'The default pod cannot be deleted.',
   },
+  no_approver: {
+    status: 409,
+    sentence: 'A guard can hold mail only in an account with an approver.',
+    fix: 'Create an approver with POST /v1/approvers first, or choose reject instead of hold.',
+  },
   last_approver: {
     status: 409,
     sentence: 'The last approver of an account can be deleted only by the operator.',
@@ -194,6 +199,11 @@ export const errorCodes = {
   sender_rule_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of sender rules.',
+    fix: 'Delete rules that are no longer needed, or use one rule for a domain instead of many for its addresses.',
+  },
+  recipient_rule_limit_reached: {
+    status: 422,
+    sentence: 'The account has reached its limit of rules for recipients.',
     fix: 'Delete rules that are no longer needed, or use one rule for a domain instead of many for its addresses.',
   },
   webhook_limit_reached: {

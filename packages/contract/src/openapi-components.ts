@@ -18,6 +18,15 @@ import { InboxLimits } from './limits.ts'
 import { Attachment, Authentication, Extracted, Message } from './messages.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
+import {
+  Policy,
+  PolicyAuditEntry,
+  PolicyChange,
+  PolicyGuards,
+  PolicyReason,
+  PolicyRule,
+  ScopedPolicyRule,
+} from './policy.ts'
 import { QuarantinedMessage } from './quarantine.ts'
 import { CapturedMessage, InboundMail, ReceivedMail } from './sandbox.ts'
 import { originalOf, type TSchema } from './schema.ts'
@@ -61,8 +70,15 @@ export const components: Readonly<Record<string, TSchema>> = {
   OwnAccount,
   Pairing,
   Pod,
+  Policy,
+  PolicyAuditEntry,
+  PolicyChange,
+  PolicyGuards,
+  PolicyReason,
+  PolicyRule,
   QuarantinedMessage,
   ReceivedMail,
+  ScopedPolicyRule,
   SearchHit,
   SearchResult,
   SenderRule,

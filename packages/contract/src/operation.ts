@@ -12,6 +12,7 @@ export const tags = {
   Attachments: 'Files in messages.',
   Suppressions: 'Addresses that the account does not send to.',
   Senders: 'Rules that allow or block senders, and quarantined mail.',
+  Policy: 'Who may write to an inbox, to whom it may write, and what it may send.',
   Events: 'What happened in the account, as a log and as live streams.',
   Webhooks: 'URLs that events are posted to.',
   Sandbox: 'Captured mail: messages that a trial instance keeps instead of sending them.',
@@ -65,7 +66,7 @@ export type Success =
 export type BodyMediaType = 'application/json' | 'multipart/form-data' | 'message/rfc822'
 
 export type Operation = {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With `{name}` for a path parameter. Path parameters are free text. */
   readonly path: `/${string}`
   readonly tag: Tag

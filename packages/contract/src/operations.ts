@@ -13,6 +13,7 @@ import { messageOperations } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { pairingOperations } from './pairings.ts'
 import { podOperations } from './pods.ts'
+import { policyOperations } from './policy.ts'
 import { quarantineOperations } from './quarantine.ts'
 import { sandboxOperations } from './sandbox.ts'
 import type { Static, TSchema } from './schema.ts'
@@ -36,6 +37,7 @@ const operations = {
   ...limitOperations,
   ...suppressionOperations,
   ...senderRuleOperations,
+  ...policyOperations,
   ...accountOperations,
   ...quarantineOperations,
   ...eventOperations,

@@ -20,6 +20,15 @@ import { Attachment, Authentication, Extracted, Message } from './messages.ts'
 import { operationIds, operationOf } from './operations.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
+import {
+  Policy,
+  PolicyAuditEntry,
+  PolicyChange,
+  PolicyGuards,
+  PolicyReason,
+  PolicyRule,
+  ScopedPolicyRule,
+} from './policy.ts'
 import { QuarantinedMessage } from './quarantine.ts'
 import { CapturedMessage, ReceivedMail } from './sandbox.ts'
 import { SearchHit, SearchResult } from './search.ts'
@@ -61,8 +70,15 @@ const shapes: Readonly<Record<string, unknown>> = {
   Pairing,
   Participant,
   Pod,
+  Policy,
+  PolicyAuditEntry,
+  PolicyChange,
+  PolicyGuards,
+  PolicyReason,
+  PolicyRule,
   QuarantinedMessage,
   ReceivedMail,
+  ScopedPolicyRule,
   SearchHit,
   SearchResult,
   SenderRule,

@@ -19,7 +19,7 @@ export const SenderRule = Type.Object(
     id: text('Assigned by the service.'),
     type,
     value: text(
-      'An address or a domain in lower case, the domain in A-labels. A domain includes its subdomains.',
+      'An address or a domain in lower case, the domain in A-labels. A domain includes its subdomains; with *. before it, it is only the subdomains.',
     ),
     podId: nullableText(
       'The pod that the rule applies to; for a rule for one inbox, the pod of that inbox. Null for the whole account.',
@@ -41,7 +41,7 @@ const CreateSenderRule = Type.Object(
     value: line({
       maxLength: VALUE_LENGTH_MAX,
       description:
-        'One address, Name <address>, or a domain that is not a public suffix. A domain includes its subdomains.',
+        'One address, Name <address>, a domain that is not a public suffix (it includes its subdomains), or *. and a domain (only its subdomains).',
     }),
     podId: Type.Optional(
       line({

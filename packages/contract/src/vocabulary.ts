@@ -85,6 +85,38 @@ export type SenderRuleType = (typeof senderRuleTypes)[number]
 export const filterModes = ['none', 'allowlist'] as const
 export type FilterMode = (typeof filterModes)[number]
 
+/** Like filter modes; `inherit` is that of the wider policy. */
+export const policyModes = [...filterModes, 'inherit'] as const
+export type PolicyMode = (typeof policyModes)[number]
+
+/** Rules of an account, for senders and for recipients each. */
+export const POLICY_RULES_MAX = 10_000
+
+export const policyDirections = ['inbound', 'outbound'] as const
+export type PolicyDirection = (typeof policyDirections)[number]
+
+/** The width of a policy. */
+export const policyScopes = ['account', 'pod', 'inbox'] as const
+export type PolicyScope = (typeof policyScopes)[number]
+
+export const guardNames = [
+  'newRecipients',
+  'provenance',
+  'outsideThread',
+  'secrets',
+  'attachments',
+] as const
+export type GuardName = (typeof guardNames)[number]
+
+/** What happens with mail that a guard notices; `inherit` is as the wider policy says. */
+export const guardActions = ['allow', 'hold', 'reject', 'inherit'] as const
+export type GuardAction = (typeof guardActions)[number]
+
+export const policyDecisions = ['allow', 'hold', 'reject', 'quarantine', 'change'] as const
+export type PolicyDecision = (typeof policyDecisions)[number]
+
+export const policyActors = ['key', 'approver', 'operator'] as const
+
 /** A rule blocks the sender, no rule allows it, or one does but the sender is not verified. */
 export const quarantineReasons = ['blocked', 'not_allowed', 'not_verified'] as const
 export type QuarantineReason = (typeof quarantineReasons)[number]

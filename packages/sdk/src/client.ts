@@ -14,6 +14,7 @@ import {
   messages,
   pairing,
   pods,
+  policy,
   quarantine,
   sandbox,
   senderRules,
@@ -38,6 +39,13 @@ export type { InboxLimits } from '@mailroom/contract/limits.ts'
 export type { Attachment, Authentication, Message } from '@mailroom/contract/messages.ts'
 export type { Pairing, StartedPairing } from '@mailroom/contract/pairings.ts'
 export type { Pod } from '@mailroom/contract/pods.ts'
+export type {
+  Policy,
+  PolicyAuditEntry,
+  PolicyGuards,
+  PolicyReason,
+  PolicyRule,
+} from '@mailroom/contract/policy.ts'
 export type { QuarantinedMessage } from '@mailroom/contract/quarantine.ts'
 export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/sandbox.ts'
 export type { SenderRule } from '@mailroom/contract/sender-rules.ts'
@@ -90,6 +98,7 @@ export class Mailroom {
   readonly suppressions: ReturnType<typeof suppressions>
   readonly unsubscribe: ReturnType<typeof unsubscribe>
   readonly senderRules: ReturnType<typeof senderRules>
+  readonly policy: ReturnType<typeof policy>
   readonly quarantine: ReturnType<typeof quarantine>
   readonly events: ReturnType<typeof events>
   readonly webhooks: ReturnType<typeof webhooks>
@@ -115,6 +124,7 @@ export class Mailroom {
     this.suppressions = suppressions(api)
     this.unsubscribe = unsubscribe(api)
     this.senderRules = senderRules(api)
+    this.policy = policy(api)
     this.quarantine = quarantine(api)
     this.events = events(api)
     this.webhooks = webhooks(api)

@@ -347,6 +347,29 @@ export function senderRules(api: Api) {
   }
 }
 
+/** Who may write to an inbox, to whom it may write, and what it may send. */
+export function policy(api: Api) {
+  return {
+    /** Of a pod or an inbox; of the account with neither. */
+    get: ({ podId, inboxId, ...options }: QueryOf<'policy.get'> & RequestOptions = {}) =>
+      api.call({ id: 'policy.get', query: { podId, inboxId }, options }),
+    /** Replaces each direction that `body` names, whole. */
+    replace: (
+      body: BodyOf<'policy.replace'>,
+      { podId, inboxId, ...options }: QueryOf<'policy.replace'> & RequestOptions = {},
+    ) => api.call({ id: 'policy.replace', query: { podId, inboxId }, body, options }),
+    /** An equal rule of the same policy returns the existing one. */
+    createRule: (
+      body: BodyOf<'policy.createRule'>,
+      { podId, inboxId, ...options }: QueryOf<'policy.createRule'> & RequestOptions = {},
+    ) => api.call({ id: 'policy.createRule', query: { podId, inboxId }, body, options }),
+    deleteRule: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'policy.deleteRule', path: { id }, options }),
+    /** Newest first. */
+    audit: (options: ListOptions<'policy.audit'> = {}) => api.list('policy.audit', {}, options),
+  }
+}
+
 /** Mail that was blocked by sender rules. */
 export function quarantine(api: Api) {
   return {

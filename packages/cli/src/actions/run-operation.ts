@@ -50,6 +50,9 @@ async function confirm({ operation }: OperationCommand, named: string): Promise<
   if (!/^y(es)?$/i.test(answer)) throw new Failure('failed', 'Nothing was done.')
 }
 
+/** Methods whose request without fields would change nothing. */
+const CHANGES = new Set(['PATCH', 'PUT'])
+
 async function makeCall(
   session: Session,
   spec: OperationCommand,
@@ -69,7 +72,7 @@ async function makeCall(
     places.path[fields.ofInbox.name] = await findInbox(session, given)
   }
   const operation = operationOf(spec.operation)
-  if (operation.method === 'PATCH' && Object.keys(places.body).length === 0) {
+  if (CHANGES.has(operation.method) && Object.keys(places.body).length === 0) {
     const names = fields.options.map(({ flag }) => `--${flag}`).join(', ')
     throw new Failure('usage', 'There is nothing to change.', `Give one of ${names}.`)
   }

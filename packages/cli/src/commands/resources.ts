@@ -203,6 +203,26 @@ export const accountGroups: readonly Group[] = [
     ],
   },
   {
+    name: 'policy',
+    summary: 'Who may write to an inbox, to whom it may write, and what it may send.',
+    arguments: { id: 'rule' },
+    commands: [
+      { name: 'show', operation: 'policy.get', isDefault: true },
+      { name: 'set', operation: 'policy.replace' },
+      {
+        name: 'add-rule',
+        operation: 'policy.createRule',
+        arguments: { direction: 'direction', type: 'type', value: 'address-or-domain' },
+      },
+      { name: 'remove-rule', operation: 'policy.deleteRule', done: '{} is removed.' },
+      {
+        name: 'audit',
+        operation: 'policy.audit',
+        shown: list('createdAt direction decision inboxId sender recipients actor.id'),
+      },
+    ],
+  },
+  {
     name: 'suppressions',
     summary: 'Addresses the account must not write to.',
     commands: [

@@ -82,25 +82,14 @@ export const insertAccount = transaction({
   },
 })
 
-/** The filter mode is policy, so that its change needs an actor who may make it. */
-export type AccountChange = { id: string; name?: string; plan?: Plan } & (
-  | { filterMode?: undefined }
-  | { filterMode: FilterMode; actor: Actor }
-)
-
-/** Changes the named fields. */
+/** Changes the named fields; null when there is no such account. */
 export const changeAccount = transaction({
   name: 'updateAccount',
   accountOf: ({ id }) => id,
-  async run(tx: Tx, input: AccountChange): Promise<Account | 'not_found' | 'approver_required'> {
-    if (input.filterMode !== undefined) {
-      await lockAccount(tx, input.id)
-      if (await needsApprover(tx, input.id, input.actor)) return 'approver_required'
-    }
+  async run(tx: Tx, input: { id: string; name?: string; plan?: Plan }): Promise<Account | null> {
     const change = {
       ...(input.name !== undefined && { name: input.name }),
       ...(input.plan !== undefined && { plan: input.plan }),
-      ...(input.filterMode !== undefined && { filter_mode: input.filterMode }),
     }
     if (Object.keys(change).length > 0) {
       await tx.query.updateTable('accounts').set(change).where('id', '=', input.id).execute()
@@ -110,7 +99,7 @@ export const changeAccount = transaction({
       .selectAll()
       .where('id', '=', input.id)
       .executeTakeFirst()
-    return row === undefined ? 'not_found' : toAccount(row)
+    return row === undefined ? null : toAccount(row)
   },
 })
 
@@ -408,30 +397,48 @@ const upsertCounters = statement<Tables, Row<'account_counters'>, never>((query,
     ),
 )
 
-/** Removes the sender rules of one inbox or pod; the caller has locked the account. */
+/** Removes the rules for senders and recipients of one inbox or pod; the caller has locked the account. */
 export async function deleteRulesOf(
   tx: Tx,
   accountId: string,
   scope: { inboxId: string } | { podId: string },
 ): Promise<void> {
-  const ofAccount = tx.query.deleteFrom('sender_rules').where('account_id', '=', accountId)
-  const query =
-    'inboxId' in scope
-      ? ofAccount.where('inbox_id', '=', scope.inboxId)
-      : ofAccount.where('pod_id', '=', scope.podId)
-  const removed = await query.returning('id').execute()
-  await countSenderRules(tx, accountId, -removed.length)
+  const removedFrom = async (table: 'sender_rules' | 'recipient_rules') => {
+    // Both tables have the columns of the second.
+    const ofAccount = tx.query
+      .deleteFrom(table as 'recipient_rules')
+      .where('account_id', '=', accountId)
+    const query =
+      'inboxId' in scope
+        ? ofAccount.where('inbox_id', '=', scope.inboxId)
+        : ofAccount.where('pod_id', '=', scope.podId)
+    return (await query.returning('id').execute()).length
+  }
+  const inbound = -(await removedFrom('sender_rules'))
+  const outbound = -(await removedFrom('recipient_rules'))
+  await countRules(tx, accountId, { inbound, outbound })
 }
 
-/** Changes the account's total of rules; receiving reads rules only where it is not 0. */
-export async function countSenderRules(tx: Tx, accountId: string, by: number): Promise<void> {
-  if (by !== 0) await addToRuleCount(tx, { accountId, by })
+/** Changes the account's totals of rules; receiving and sending read rules only where they are not 0. */
+export async function countRules(
+  tx: Tx,
+  accountId: string,
+  { inbound = 0, outbound = 0 }: { inbound?: number; outbound?: number },
+): Promise<void> {
+  if (inbound !== 0 || outbound !== 0) await addToRuleCounts(tx, { accountId, inbound, outbound })
 }
 
-const addToRuleCount = statement<Tables, { accountId: string; by: number }, never>((query, place) =>
+const addToRuleCounts = statement<
+  Tables,
+  { accountId: string; inbound: number; outbound: number },
+  never
+>((query, place) =>
   query
     .updateTable('accounts')
-    .set((row) => ({ sender_rule_count: row('sender_rule_count', '+', place('by')) }))
+    .set((row) => ({
+      sender_rule_count: row('sender_rule_count', '+', place('inbound')),
+      recipient_rule_count: row('recipient_rule_count', '+', place('outbound')),
+    }))
     .where('id', '=', place('accountId')),
 )
 

@@ -4,11 +4,10 @@ import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { notFound } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   type Account,
-  type AccountChange,
   changeAccount,
   findAccount,
   insertAccount,
@@ -73,11 +72,13 @@ function makeAccount(
 }
 
 /** Changes the named fields. A smaller plan keeps the existing inboxes and refuses new ones. */
-export async function updateAccount(deps: { db: Db }, input: AccountChange): Promise<Account> {
-  const outcome = await deps.db.write(changeAccount, input)
-  if (outcome === 'not_found') throw notFound()
-  if (outcome === 'approver_required') throw problem('approver_required')
-  return outcome
+export async function updateAccount(
+  deps: { db: Db },
+  input: { id: string; name?: string; plan?: Plan },
+): Promise<Account> {
+  const account = await deps.db.write(changeAccount, input)
+  if (account === null) throw notFound()
+  return account
 }
 
 /** `not_found` when the account was removed. */

@@ -1,9 +1,10 @@
 export {
   type Account,
+  activeApprovers,
   changeAccount,
   changeAccountCounters,
   changeAccountTotal,
-  countSenderRules,
+  countRules,
   deleteRulesOf,
   endSession,
   findAccount,

@@ -3,7 +3,6 @@ export {
   createFirstAccount,
   getAccount,
   type NewAccount,
-  updateAccount,
 } from './account.ts'
 export { accountHandlers } from './account-handlers.ts'
 export { createApprover, deleteApprover } from './approver.ts'

@@ -238,9 +238,14 @@ function injectFetch(app: FastifyInstance): InjectFetch {
     }
 }
 
-function methodOf(method = 'GET'): 'GET' | 'POST' | 'PATCH' | 'DELETE' {
-  if (method === 'GET' || method === 'POST' || method === 'PATCH' || method === 'DELETE') {
-    return method
+function methodOf(method = 'GET'): 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' {
+  switch (method) {
+    case 'GET':
+    case 'POST':
+    case 'PUT':
+    case 'PATCH':
+    case 'DELETE':
+      return method
   }
   throw new TypeError(`No operation has the method ${method}.`)
 }

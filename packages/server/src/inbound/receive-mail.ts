@@ -249,7 +249,8 @@ async function screenReceipts(
     const { accountId, podId, inboxId, domainId, toAddr, deliveryRole } = receipt
     const to = { accountId, podId, inboxId, domainId, toAddr, deliveryRole }
     const { reason, ruleId } = verdict
-    keptOut.push({ quarantinedId: deps.makeId('qua'), ...to, reason, ruleId })
+    const ids = { quarantinedId: deps.makeId('qua'), auditId: deps.makeId('aud') }
+    keptOut.push({ ...ids, ...to, reason, ruleId })
   }
   return { admitted, keptOut }
 }

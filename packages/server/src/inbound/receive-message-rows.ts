@@ -13,6 +13,7 @@ import {
 import { type GroupedInput, groupTransaction, type JoinGroup } from '#platform/db/db.ts'
 import { limitLockWait, lockRows } from '#platform/db/dialect.ts'
 import { forEachRow, rowSelect } from '#platform/db/statement.ts'
+import { insertAudit } from '#policy/policy-rows.ts'
 import type { NewRow, Tables, Tx } from '#schema/tables.ts'
 import { addPostmasterMessage, dropOldestPostmasterMail } from './postmaster-message-rows.ts'
 import {
@@ -116,7 +117,7 @@ async function receiveMessages(
   const counters = await withoutLost(tx, locked, writes)
   const arrivals = writes.map(({ input, traceParent = null }) => ({ ...input, traceParent }))
   const known = await readKnown(tx, counters, arrivals)
-  const { results, changes, rows } = planReceiving(known, arrivals)
+  const { results, changes, rows, audit } = planReceiving(known, arrivals)
   const outcomes: ReceiveOutcome[] = []
   const raws: NewRow<'raw_messages'>[] = []
   for (const [index, { input }] of writes.entries()) {
@@ -135,6 +136,7 @@ async function receiveMessages(
   }
   await changeInboxes(tx, changes)
   await insertMessages(tx, { ...rows, raws })
+  await insertAudit(tx, audit)
   return outcomes
 }
 

@@ -1,6 +1,7 @@
 // The plan of receiving: the rows to write for arriving messages, one or a group, as if each had come after the
 // one before it. Pure: decides from rows that were read, and knows no database.
 
+import type { PolicyReason } from '@mailroom/contract/policy.ts'
 import type {
   CounterChange,
   MessageContent,
@@ -19,6 +20,7 @@ import {
   nextSummary,
 } from '#mailbox/mailbox-rows.ts'
 import type { QuarantineReason } from '#policy/policy.ts'
+import type { NewAuditEntry } from '#policy/policy-rows.ts'
 import type { Row } from '#schema/tables.ts'
 
 /** Messages of an inbox with one Message-ID that an arriving message is compared with. */
@@ -42,7 +44,7 @@ export type Receipt = {
 export type KeptOut = Pick<
   Receipt,
   'accountId' | 'podId' | 'inboxId' | 'domainId' | 'toAddr' | 'deliveryRole'
-> & { quarantinedId: string; reason: QuarantineReason; ruleId: string | null }
+> & { quarantinedId: string; auditId: string; reason: QuarantineReason; ruleId: string | null }
 
 export type Arrival = {
   raw: Pick<Row<'raw_messages'>, 'id' | 'size_bytes' | 'reverse_path'>
@@ -84,6 +86,7 @@ type ReceivePlan = {
   results: ReceiptResult[][]
   changes: { counters: CounterChange[]; threads: ThreadChange[] }
   rows: Omit<NewMessages, 'raws'>
+  audit: NewAuditEntry[]
 }
 
 type PlannedInbox = { counters: KnownRows['counters'][number]; change: CounterChange }
@@ -101,6 +104,7 @@ type Draft = {
   readonly started: Map<string, NewThread>
   readonly continued: Map<string, ContinuedThread>
   readonly rows: Omit<NewMessages, 'raws' | 'threads'>
+  readonly audit: NewAuditEntry[]
 }
 
 export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): ReceivePlan {
@@ -120,6 +124,7 @@ export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): R
       threads: [...draft.continued.values()].map(threadChange),
     },
     rows: { ...draft.rows, threads: [...draft.started.values()] },
+    audit: draft.audit,
   }
 }
 
@@ -149,6 +154,7 @@ function draftOf({ counters, same, parents, quarantined }: KnownRows): Draft {
     started: new Map(),
     continued: new Map(),
     rows: { ranges: [], messages: [], correspondents: [], quarantined: [], events: [] },
+    audit: [],
   }
 }
 
@@ -237,7 +243,32 @@ function keepOut(
     size_bytes: raw.size_bytes,
     created_at: nowMs,
   })
+  draft.audit.push({
+    id: keptOut.auditId,
+    accountId: keptOut.accountId,
+    direction: 'inbound',
+    decision: 'quarantine',
+    podId: keptOut.podId,
+    inboxId,
+    actor: null,
+    details: {
+      messageId: keptOut.quarantinedId,
+      sender: content.from_addr,
+      recipients: [keptOut.toAddr],
+      reasons: [QUARANTINE_REASONS[keptOut.reason]],
+    },
+    createdAtMs: nowMs,
+  })
   return { kind: 'quarantined' }
+}
+
+const QUARANTINE_REASONS: Readonly<Record<QuarantineReason, PolicyReason>> = {
+  blocked: { guard: 'rule', detail: 'A rule blocks the sender.' },
+  not_allowed: { guard: 'mode', detail: 'No rule allows the sender.' },
+  not_verified: {
+    guard: 'mode',
+    detail: 'The mail does not prove that it is from the allowed sender.',
+  },
 }
 
 /**

@@ -136,32 +136,44 @@ const selectById = statement<Tables, { accountId: string; inboxId: string }, Row
       .where('id', '=', place('inboxId')),
 )
 
-type AccountScreening = Pick<Row<'accounts'>, 'filter_mode' | 'sender_rule_count'>
+type WiderScreening = Pick<Row<'accounts'>, 'sender_rule_count'> & {
+  account_filter_mode: string
+  pod_filter_mode: string | null
+}
 
-const selectByAddress = statement<Tables, { address: string }, Row<'inboxes'> & AccountScreening>(
+/** An inbox with what its account and its pod say about senders. */
+const SCREENING_COLUMNS = [
+  'accounts.filter_mode as account_filter_mode',
+  'accounts.sender_rule_count',
+  'pods.filter_mode as pod_filter_mode',
+] as const
+
+const selectByAddress = statement<Tables, { address: string }, Row<'inboxes'> & WiderScreening>(
   (query, place) =>
     query
       .selectFrom('inboxes')
       .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+      .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
       .selectAll('inboxes')
-      .select(['accounts.filter_mode', 'accounts.sender_rule_count'])
+      .select(SCREENING_COLUMNS)
       .where('inboxes.receiving_address', '=', place('address')),
 )
 
 const selectByAddresses = statement<
   Tables,
   { addresses: string[] },
-  Row<'inboxes'> & AccountScreening
+  Row<'inboxes'> & WiderScreening
 >((query, place) =>
   query
     .selectFrom('inboxes')
     .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+    .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
     .selectAll('inboxes')
-    .select(['accounts.filter_mode', 'accounts.sender_rule_count'])
+    .select(SCREENING_COLUMNS)
     .where('inboxes.receiving_address', '=', sql<string>`any(${place('addresses')})`),
 )
 
-const lookUpAddress = groupedLookup<Tables, Row<'inboxes'> & AccountScreening>({
+const lookUpAddress = groupedLookup<Tables, Row<'inboxes'> & WiderScreening>({
   one: (tx, address) => selectByAddress(tx, { address }),
   several: (tx, addresses) => selectByAddresses(tx, { addresses }),
   keyOf: (row) => row.receiving_address,
@@ -170,21 +182,23 @@ const lookUpAddress = groupedLookup<Tables, Row<'inboxes'> & AccountScreening>({
 const selectReached = statement<
   Tables,
   { accountId: string; inboxId: string },
-  Row<'inboxes'> & AccountScreening
+  Row<'inboxes'> & WiderScreening
 >((query, place) =>
   query
     .selectFrom('inboxes')
     .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+    .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
     .selectAll('inboxes')
-    .select(['accounts.filter_mode', 'accounts.sender_rule_count'])
+    .select(SCREENING_COLUMNS)
     .where('inboxes.account_id', '=', place('accountId'))
     .where('inboxes.id', '=', place('inboxId')),
 )
 
 /** Null when no mail is kept out, so that most mail needs no further query. */
-function screeningOf({ filter_mode, sender_rule_count }: AccountScreening): Screening | null {
-  if (filter_mode === 'none' && sender_rule_count === 0) return null
-  return { filterMode: filter_mode as FilterMode }
+function screeningOf(row: Row<'inboxes'> & WiderScreening): Screening | null {
+  const filterMode = row.filter_mode ?? row.pod_filter_mode ?? row.account_filter_mode
+  if (filterMode === 'none' && row.sender_rule_count === 0) return null
+  return { filterMode: filterMode as FilterMode }
 }
 
 type ShownRow = Row<'inboxes'> & {
@@ -202,7 +216,9 @@ function toShownInbox(row: ShownRow): ShownInbox {
   }
 }
 
-export function toInbox(row: Row<'inboxes'>): Inbox {
+export function toInbox(
+  row: Omit<Row<'inboxes'>, 'receiving_address' | 'filter_mode' | 'outbound_policy'>,
+): Inbox {
   return {
     id: row.id,
     accountId: row.account_id,

@@ -15,7 +15,7 @@ export type Inbox = {
   createdAtMs: number
 }
 
-/** The account's filter, apart from its sender rules. */
+/** Which senders an inbox accepts, apart from rules. */
 export type Screening = { filterMode: FilterMode }
 
 export type ReachedInbox = Inbox & {

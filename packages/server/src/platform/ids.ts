@@ -24,6 +24,7 @@ type IdPrefix =
   | 'rul'
   | 'qua'
   | 'hld'
+  | 'aud'
 
 export type MakeId = (prefix: IdPrefix) => string
 

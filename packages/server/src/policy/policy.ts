@@ -1,3 +1,4 @@
+export { policyHandlers } from './policy-handlers.ts'
 export {
   candidateValuesOf,
   judgeSender,

@@ -1,13 +1,10 @@
-import {
-  countSenderRules,
-  findPodRow,
-  lockAccount,
-  needsApprover,
-} from '#accounts/accounts-rows.ts'
+import { findPodRow, lockAccount, needsApprover } from '#accounts/accounts-rows.ts'
 import type { Actor } from '#http/handler.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
+import { noteAddedRule } from './policy-change-rows.ts'
+import { addRule, type RuleScope } from './rule-rows.ts'
 import type { DecidingRule, SenderRule, SenderRuleType } from './sender-rule.ts'
 
 type SenderRuleFilter = {
@@ -18,7 +15,7 @@ type SenderRuleFilter = {
   value: string | null
 }
 
-/** Newest first. The total is counted, because an account has at most SENDER_RULES_PER_ACCOUNT_MAX. */
+/** Newest first. The total is counted, because an account has at most SENDER_POLICY_RULES_MAX. */
 export async function listSenderRules(
   db: ReadDb,
   input: SenderRuleFilter & { accountId: string; limit: number; offset: number },
@@ -71,27 +68,6 @@ export async function findRulesForValues(
   return rows.map((row) => ({ ...toSenderRule(row), accountId: row.account_id }))
 }
 
-export const removeSenderRule = transaction({
-  name: 'deleteSenderRule',
-  accountOf: ({ accountId }) => accountId,
-  essential: true,
-  async run(
-    tx: Tx,
-    input: { accountId: string; ruleId: string; actor: Actor },
-  ): Promise<'deleted' | 'not_found' | 'approver_required'> {
-    await lockAccount(tx, input.accountId)
-    if (await needsApprover(tx, input.accountId, input.actor)) return 'approver_required'
-    const removed = await tx.query
-      .deleteFrom('sender_rules')
-      .where('account_id', '=', input.accountId)
-      .where('id', '=', input.ruleId)
-      .returning('id')
-      .execute()
-    await countSenderRules(tx, input.accountId, -removed.length)
-    return removed.length > 0 ? 'deleted' : 'not_found'
-  },
-})
-
 function toSenderRule(row: Row<'sender_rules'>): SenderRule {
   return {
     id: row.id,
@@ -104,8 +80,6 @@ function toSenderRule(row: Row<'sender_rules'>): SenderRule {
   }
 }
 
-export const SENDER_RULES_PER_ACCOUNT_MAX = 10_000
-
 type NewSenderRule = {
   id: string
   accountId: string
@@ -116,8 +90,9 @@ type NewSenderRule = {
   pod: string | null
   inboxId: string | null
   requiresVerified: boolean
-  nowMs: number
   actor: Actor
+  auditId: string
+  nowMs: number
 }
 
 export type SenderRuleCreation =
@@ -137,46 +112,25 @@ export const insertSenderRule = transaction({
   name: 'createSenderRule',
   accountOf: ({ accountId }) => accountId,
   async run(tx: Tx, input: NewSenderRule): Promise<SenderRuleCreation> {
-    const { accountId } = input
     // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or pod.
-    const account = await lockAccount(tx, accountId)
+    const account = await lockAccount(tx, input.accountId)
     if (account === null) return { kind: 'no_account' }
-    if (await needsApprover(tx, accountId, input.actor)) return { kind: 'approver_required' }
+    if (await needsApprover(tx, account.id, input.actor)) return { kind: 'approver_required' }
     const scope = await findScope(tx, input)
     if ('kind' in scope) return scope
-    const needsVerified = input.requiresVerified ? 1 : 0
-    const existing = await findSame(tx, input, scope)
-    if (existing !== null) {
-      if (existing.needs_verified !== needsVerified) {
-        await tx.query
-          .updateTable('sender_rules')
-          .set({ needs_verified: needsVerified })
-          .where('id', '=', existing.id)
-          .execute()
-      }
-      return { kind: 'created', rule: toSenderRule({ ...existing, needs_verified: needsVerified }) }
-    }
-    if (account.sender_rule_count >= SENDER_RULES_PER_ACCOUNT_MAX) return { kind: 'limit_reached' }
-    const row = {
-      id: input.id,
-      account_id: accountId,
-      ...scope,
-      type: input.type,
-      value: input.value,
-      needs_verified: needsVerified,
-      created_at: input.nowMs,
-    }
-    await tx.query.insertInto('sender_rules').values(row).execute()
-    await countSenderRules(tx, accountId, 1)
-    return { kind: 'created', rule: toSenderRule(row) }
+    const { id, type, value, nowMs } = input
+    const rule = { id, type, value, needs_verified: input.requiresVerified ? 1 : 0 }
+    const added = await addRule(tx, 'inbound', { account, scope, rule, nowMs })
+    if (added === null) return { kind: 'limit_reached' }
+    await noteAddedRule(tx, { ...input, direction: 'inbound' }, added)
+    return { kind: 'created', rule: toSenderRule(added.row) }
   },
 })
 
-type Scope = Pick<Row<'sender_rules'>, 'pod_id' | 'inbox_id'>
 type Refusal = Exclude<SenderRuleCreation, { kind: 'created' }>
 
 /** A rule for one inbox also has the inbox's pod. */
-async function findScope(tx: Tx, input: NewSenderRule): Promise<Scope | Refusal> {
+async function findScope(tx: Tx, input: NewSenderRule): Promise<RuleScope | Refusal> {
   const { accountId, inboxId } = input
   const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)
   if (input.pod !== null && pod === null) return { kind: 'invalid_pod' }
@@ -185,21 +139,4 @@ async function findScope(tx: Tx, input: NewSenderRule): Promise<Scope | Refusal>
   if (inbox === null) return { kind: 'unknown_inbox' }
   if (pod !== null && pod.id !== inbox.podId) return { kind: 'inbox_of_other_pod' }
   return { pod_id: inbox.podId, inbox_id: inbox.id }
-}
-
-async function findSame(
-  tx: Tx,
-  { accountId, type, value }: NewSenderRule,
-  scope: Scope,
-): Promise<Row<'sender_rules'> | null> {
-  const row = await tx.query
-    .selectFrom('sender_rules')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('value', '=', value)
-    .where('type', '=', type)
-    .where('pod_id', scope.pod_id === null ? 'is' : '=', scope.pod_id)
-    .where('inbox_id', scope.inbox_id === null ? 'is' : '=', scope.inbox_id)
-    .executeTakeFirst()
-  return row ?? null
 }

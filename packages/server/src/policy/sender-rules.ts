@@ -1,6 +1,7 @@
 import type { OwnAccount } from '@mailroom/contract/accounts.ts'
 import type { SenderRule as SenderRuleShape } from '@mailroom/contract/sender-rules.ts'
-import { getAccount, updateAccount } from '#accounts/accounts.ts'
+import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
+import { getAccount } from '#accounts/accounts.ts'
 import { type Account, findPod } from '#accounts/accounts-rows.ts'
 import type { Actor, HandlersOf } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -8,14 +9,11 @@ import { presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Db, Page } from '#schema/tables.ts'
-import { compareValue, readRuleValue, type SenderRule, type SenderRuleType } from './sender-rule.ts'
+import { type PolicyRefusal, removePolicyRule, replacePolicy } from './policy-change-rows.ts'
+import { compareValue, readRuleValue } from './rule-value.ts'
+import type { SenderRule, SenderRuleType } from './sender-rule.ts'
 import * as store from './sender-rule-rows.ts'
-import {
-  insertSenderRule,
-  removeSenderRule,
-  SENDER_RULES_PER_ACCOUNT_MAX,
-  type SenderRuleCreation,
-} from './sender-rule-rows.ts'
+import { insertSenderRule, type SenderRuleCreation } from './sender-rule-rows.ts'
 
 export function senderRuleHandlers(deps: {
   db: Db
@@ -40,9 +38,15 @@ export function senderRuleHandlers(deps: {
       return presentSenderRule(rule)
     },
     'senderRules.delete': async ({ path }, { accountId, actor }) => {
-      const outcome = await deps.db.write(removeSenderRule, { accountId, ruleId: path.id, actor })
-      if (outcome === 'not_found') throw notFound()
-      if (outcome === 'approver_required') throw problem('approver_required')
+      const outcome = await deps.db.write(removePolicyRule, {
+        accountId,
+        actor,
+        ruleId: path.id,
+        direction: 'inbound',
+        auditId: deps.makeId('aud'),
+        nowMs: deps.clock.now(),
+      })
+      if (outcome.kind !== 'removed') throw policyRefusal(outcome)
     },
 
     'account.get': async (_input, { accountId }) =>
@@ -51,8 +55,19 @@ export function senderRuleHandlers(deps: {
       const { name, plan } = await getAccount(deps, { accountId })
       return { accountId, name, plan, apiKeyScope: 'account', keyId }
     },
-    'account.update': async ({ body: { filterMode } }, { accountId: id, actor }) =>
-      presentOwnAccount(await updateAccount(deps, { id, filterMode, actor })),
+    'account.update': async ({ body }, { accountId, actor }) => {
+      const outcome = await deps.db.write(replacePolicy, {
+        accountId,
+        actor,
+        place: { pod: null, inboxId: null },
+        inbound: { mode: body.filterMode, rules: null },
+        outbound: null,
+        auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
+        nowMs: deps.clock.now(),
+      })
+      if (outcome.kind !== 'replaced') throw policyRefusal(outcome)
+      return presentOwnAccount(await getAccount(deps, { accountId }))
+    },
   }
 }
 
@@ -100,8 +115,9 @@ async function createSenderRule(
     pod,
     inboxId,
     requiresVerified: type === 'allow' && requireVerified !== false,
-    nowMs: deps.clock.now(),
     actor,
+    auditId: deps.makeId('aud'),
+    nowMs: deps.clock.now(),
   })
   if (creation.kind === 'created') return creation.rule
   throw refusal(creation)
@@ -119,14 +135,33 @@ function refusal({ kind }: Exclude<SenderRuleCreation, { kind: 'created' }>) {
       return wrong('inboxId', 'is not an inbox of this account')
     case 'inbox_of_other_pod':
       return wrong('inboxId', 'is not in the pod of podId')
+    case 'limit_reached':
+      return policyRefusal({ kind: 'limit_reached', direction: 'inbound' })
+  }
+}
+
+/** The error for a change of a policy that was refused. */
+export function policyRefusal(refused: PolicyRefusal) {
+  switch (refused.kind) {
+    case 'not_found':
+      return notFound()
+    case 'approver_required':
+    case 'no_approver':
+      return problem(refused.kind)
     case 'limit_reached': {
-      const most = `The account has reached the limit of ${SENDER_RULES_PER_ACCOUNT_MAX} sender rules.`
-      return problem('sender_rule_limit_reached', most)
+      const limit = `The account has reached the limit of ${POLICY_RULES_MAX}`
+      return refused.direction === 'inbound'
+        ? problem('sender_rule_limit_reached', `${limit} sender rules.`)
+        : problem('recipient_rule_limit_reached', `${limit} rules for recipients.`)
     }
   }
 }
 
-function wrong(path: string, message: string, code: 'bad_request' | 'invalid_pod' = 'bad_request') {
+export function wrong(
+  path: string,
+  message: string,
+  code: 'bad_request' | 'invalid_pod' = 'bad_request',
+) {
   return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
 }
 

@@ -9,6 +9,7 @@ import { IDEMPOTENCY_MS } from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
+import { purgeAudit } from '#policy/policy-rows.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
 import type { Tx } from '#schema/tables.ts'
@@ -209,9 +210,10 @@ export const purgeExpiredStep = transaction({
       returning: 'user_code',
     })
     const hours = await purgeMailFigures(tx, nowMs)
+    const audit = await purgeAudit(tx, nowMs)
     const rows = [quarantined, addresses, creations, events, keys, strangers, captured]
     const counts = [...rows, postmaster, sessions, pairings].map(({ length }) => length)
-    counts.push(webhooks, hours)
+    counts.push(webhooks, hours, audit)
     return {
       isDone: counts.every((count) => count < PURGE_STEP_ROWS),
       blobIds: await dropRawReferences(tx, [...quarantined, ...postmaster]),

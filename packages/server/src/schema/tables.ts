@@ -14,6 +14,8 @@ export type Tables = {
     domain_count: Generated<number>
     filter_mode: Generated<string>
     sender_rule_count: Generated<number>
+    recipient_rule_count: Generated<number>
+    outbound_policy: Generated<string | null>
     quota_exceeded_at: Generated<number | null>
     created_at: number
   }
@@ -45,6 +47,8 @@ export type Tables = {
     is_default: number
     inbox_count: Generated<number>
     domain_count: Generated<number>
+    filter_mode: Generated<string | null>
+    outbound_policy: Generated<string | null>
     created_at: number
   }
   domains: {
@@ -89,6 +93,8 @@ export type Tables = {
     /** The address; null when its domain belongs to another account. */
     receiving_address: string | null
     display_name: string | null
+    filter_mode: Generated<string | null>
+    outbound_policy: Generated<string | null>
     created_at: number
   }
   inbox_counters: {
@@ -390,6 +396,26 @@ export type Tables = {
     type: string
     value: string
     needs_verified: number
+    created_at: number
+  }
+  recipient_rules: {
+    id: string
+    account_id: string
+    pod_id: string | null
+    inbox_id: string | null
+    type: string
+    value: string
+    created_at: number
+  }
+  policy_audit: {
+    id: string
+    account_id: string
+    direction: string
+    decision: string
+    pod_id: string | null
+    inbox_id: string | null
+    actor: string | null
+    details: string
     created_at: number
   }
   quarantined_messages: {

@@ -39,7 +39,7 @@ import { LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import type { Metrics } from '#platform/telemetry/metrics.ts'
 import type { ServerTls } from '#platform/tls/server-tls.ts'
 import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
-import { senderRuleHandlers } from '#policy/policy.ts'
+import { policyHandlers, senderRuleHandlers } from '#policy/policy.ts'
 import { traceQueue } from '#queue/dispatched-queue.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
 import { MAIL_BOUNDS, RELAY_BOUNDS } from '#queue/dispatcher-bounds.ts'
@@ -219,6 +219,7 @@ function allHandlers(
     ...limitHandlers({ ...common, ...sending }),
     ...sandboxHandlers({ ...common, ...reading, ...receiving, ...sending }),
     ...senderRuleHandlers(common),
+    ...policyHandlers(common),
     ...quarantineHandlers({ ...common, ...reading }),
     ...suppressionHandlers(common),
     ...unsubscribeHandlers({ ...common, ...limits }),

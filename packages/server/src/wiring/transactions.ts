@@ -55,7 +55,12 @@ import {
   settleDeliveries,
 } from '#outbound/outbound-rows.ts'
 import type { AnyTransaction } from '#platform/db/db.ts'
-import { insertSenderRule, removeSenderRule } from '#policy/policy-rows.ts'
+import {
+  insertPolicyRule,
+  insertSenderRule,
+  removePolicyRule,
+  replacePolicy,
+} from '#policy/policy-rows.ts'
 import {
   claimJobs,
   completeJob,
@@ -112,8 +117,10 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   claimDomainChecks,
   settleDomain,
   storeReceived,
+  replacePolicy,
+  insertPolicyRule,
+  removePolicyRule,
   insertSenderRule,
-  removeSenderRule,
   storeReleased,
   removeQuarantined,
   setThreadRead,

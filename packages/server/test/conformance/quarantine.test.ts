@@ -32,6 +32,7 @@ function keptOut(owner: Owner, inboxIds: string[], key?: string): ReceiveInput {
       inboxId,
       domainId: null,
       quarantinedId: makeId('qua'),
+      auditId: makeId('aud'),
       toAddr: 'someone@mailroom.localhost',
       deliveryRole: 'to',
       reason: 'blocked',

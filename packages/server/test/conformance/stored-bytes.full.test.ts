@@ -68,6 +68,7 @@ onBothEngines('stored octets', (engine) => {
       inboxId,
       domainId: null,
       quarantinedId: makeId('qua'),
+      auditId: makeId('aud'),
       toAddr: 'someone@mailroom.localhost',
       deliveryRole: 'to' as const,
       reason: 'blocked' as const,

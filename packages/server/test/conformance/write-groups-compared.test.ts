@@ -159,6 +159,7 @@ function arrivingByChance(roll: Dice, targets: readonly Target[]): ReceiveInput 
     keptOut: receipts.slice(0, isKeptOut ? 1 : 0).map((receipt) => ({
       ...receipt,
       quarantinedId: makeId('qua'),
+      auditId: makeId('aud'),
       reason: 'blocked',
       ruleId: null,
     })),

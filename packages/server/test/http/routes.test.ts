@@ -27,6 +27,7 @@ const bodies: Record<string, string> = {
   'inboxes.send': '{"to":"a@b.example","subject":"a","body":"b"}',
   'suppressions.create': '{"address":"a@b.example"}',
   'senderRules.create': '{"type":"block","value":"b.example"}',
+  'policy.createRule': '{"direction":"inbound","type":"block","value":"b.example"}',
   'account.update': '{"filterMode":"none"}',
   'approvers.create': '{"name":"a"}',
   'domains.create': '{"domain":"a.example"}',

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { compareValue, DOMAIN_LENGTH_MAX, readRuleValue, ruleValuesOf } from '#policy/rule-value.ts'
 import {
   candidateValuesOf,
-  compareValue,
   type DecidingRule,
-  DOMAIN_LENGTH_MAX,
   judgeSender,
-  readRuleValue,
-  ruleValuesOf,
   type Sender,
 } from '#policy/sender-rule.ts'
 
@@ -25,6 +22,7 @@ const VALUES: [text: string, value: string][] = [
   ['MÜNCHEN.example', 'xn--mnchen-3ya.example'],
   ['sender.co.uk', 'sender.co.uk'],
   ['github.io', 'github.io'],
+  ['*.Sender.EXAMPLE', '*.sender.example'],
 ]
 
 for (const [text, value] of VALUES) {
@@ -45,7 +43,11 @@ const NO_VALUES = [
   'ann@sender.example, bob@sender.example',
   'ann@sender.example\r\n',
   '.sender.example',
-  '*.sender.example',
+  '*.com',
+  '*.co.uk',
+  '*.*.sender.example',
+  'a.*.sender.example',
+  '*@sender.example*',
   'sender .example',
   'sender..example',
   'http://sender.example',
@@ -66,7 +68,7 @@ for (const text of NO_VALUES) {
 }
 
 test('an address belongs to its domain and to parent domains, but to no top-level domain', () => {
-  const values = ['ann@a.b.example', 'a.b.example', 'b.example']
+  const values = ['ann@a.b.example', 'a.b.example', 'b.example', '*.b.example']
   assert.deepEqual(ruleValuesOf('Ann@A.B.Example'), values)
   assert.deepEqual(ruleValuesOf('ann@[192.0.2.1]'), ['ann@[192.0.2.1]'])
   assert.deepEqual(ruleValuesOf(''), [])

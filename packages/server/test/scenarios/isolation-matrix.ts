@@ -21,6 +21,7 @@ const KINDS = {
   suppressions: 'address',
   webhooks: 'webhook',
   'sender-rules': 'rule',
+  'policy/rules': 'rule',
   quarantine: 'quarantined',
   domains: 'domain',
 } as const
@@ -36,6 +37,8 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'account.update': { filterMode: 'none' },
   'approvers.create': { name: 'Eve' },
   'senderRules.create': { type: 'block', value: 'spam.example' },
+  'policy.replace': { inbound: { mode: 'none' } },
+  'policy.createRule': { direction: 'outbound', type: 'block', value: 'spam.example' },
   'webhooks.update': { enabled: true, eventTypes: ['message.received'] },
   'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
 }
@@ -68,6 +71,7 @@ const CREATIONS = new Set<OperationId>([
   'webhooks.create',
   'senderRules.create',
   'domains.create',
+  'policy.createRule',
 ])
 
 /** Operations on objects of the account that do not name them, and on addresses of its inboxes. */
@@ -78,6 +82,8 @@ const OWN_WITHOUT_NAME = new Set<OperationId>([
   'account.get',
   'account.me',
   'account.update',
+  'policy.get',
+  'policy.replace',
   'stats.get',
   'usage.get',
 ])
@@ -193,7 +199,7 @@ export function filterOperations(): OperationId[] {
 }
 
 function kindOf(operation: Operation): Kind | undefined {
-  const segment = /^\/v1\/([^/]+)\/\{/.exec(operation.path)?.[1] ?? ''
+  const segment = /^\/v1\/((?:policy\/)?[^/]+)\/\{/.exec(operation.path)?.[1] ?? ''
   return Object.hasOwn(KINDS, segment) ? KINDS[segment as keyof typeof KINDS] : undefined
 }
 

@@ -116,6 +116,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await webhooksOf(client, inbox.id)
     await sendersOf(client, inbox)
     await domainOf(client)
+    await policyOf(client, inbox)
     await keysOf(client)
     await fillStorage(inbox)
     await until(async () => {
@@ -223,6 +224,17 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.quarantine.release(held.id)
     await client.suppressions.create({ address: 'gone@friend.example' })
     await client.suppressions.list().page()
+  }
+
+  async function policyOf(client: Mailroom, { id: inboxId }: Inbox): Promise<void> {
+    const block = { type: 'block', value: 'rival.example' } as const
+    const rules = [block]
+    const both = { inbound: { rules }, outbound: { rules, guards: { secrets: 'reject' as const } } }
+    await client.policy.replace(both, { inboxId })
+    const rule = await client.policy.createRule({ direction: 'inbound', ...block })
+    await client.policy.deleteRule(rule.id)
+    await client.policy.get({ inboxId })
+    await client.policy.audit().page()
   }
 
   /** Until mail is refused, which the account is told in an event. */

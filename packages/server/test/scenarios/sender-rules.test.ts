@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
 import type { Mailroom } from '@mailroom/sdk'
-import { SENDER_RULES_PER_ACCOUNT_MAX } from '#policy/sender-rule-rows.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { type Account, onEachEngine, opened, openWorld } from '#test/world.ts'
@@ -171,7 +171,7 @@ onEachEngine('sender rules', (engine) => {
     const { client } = account
     const rule = await client.senderRules.create({ type: 'block', value: 'a.example' })
     const left = 3
-    const count = SENDER_RULES_PER_ACCOUNT_MAX - left
+    const count = POLICY_RULES_MAX - left
     await runSql(
       world,
       `update accounts set sender_rule_count = ${count} where id = '${account.id}'`,

@@ -1,0 +1,381 @@
+// Policy: who may write to an inbox, to whom it may write, and what it may send.
+
+import type { Operation } from './operation.ts'
+import { countedListOf, pageProperties } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import { count, line, nullableCount, nullableText, oneOf, text, time } from './text.ts'
+import {
+  guardActions,
+  POLICY_RULES_MAX,
+  policyActors,
+  policyDecisions,
+  policyDirections,
+  policyModes,
+  policyScopes,
+  senderRuleTypes,
+} from './vocabulary.ts'
+
+const VALUE_LENGTH_MAX = 320
+const SENDS_PER_HOUR_MAX = 100_000
+
+const mode = oneOf(
+  policyModes,
+  'none: everybody whom no rule blocks. allowlist: only whom a rule allows. inherit: as the pod, then the account.',
+)
+
+const ruleProperties = {
+  id: text('Assigned by the service.'),
+  type: oneOf(senderRuleTypes, 'Whether the rule allows or blocks.'),
+  value: text('As in sender rules: an address, a domain with its subdomains, or *. and a domain.'),
+  requireVerified: Type.Optional(
+    Type.Boolean({ description: 'Of allow rules for senders: as in sender rules.' }),
+  ),
+}
+
+export const PolicyRule = Type.Object(ruleProperties, {
+  description: 'A rule for senders or recipients.',
+})
+export type PolicyRule = Static<typeof PolicyRule>
+
+const scopeProperties = {
+  podId: nullableText('The pod; of an inbox, its pod. Null for the account.'),
+  inboxId: nullableText('The inbox; null for all.'),
+}
+
+export const ScopedPolicyRule = Type.Object(
+  {
+    ...ruleProperties,
+    direction: oneOf(policyDirections, 'For senders (inbound) or for recipients (outbound).'),
+    ...scopeProperties,
+  },
+  { description: 'A rule, and the policy that it belongs to.' },
+)
+export type ScopedPolicyRule = Static<typeof ScopedPolicyRule>
+
+const guard = (description: string) => oneOf(guardActions, description)
+
+export const PolicyGuards = Type.Object(
+  {
+    newRecipients: guard(
+      'A recipient who never wrote to the inbox, to whom it never wrote, and whom no rule allows.',
+    ),
+    provenance: guard(
+      'A recipient whose address first appeared inside received mail of the thread, who never wrote to the inbox, and whom no rule names: the mark of an injected instruction.',
+    ),
+    outsideThread: guard(
+      'In a reply, a recipient in no From, To, Cc or Reply-To field of the thread, whom no rule allows.',
+    ),
+    secrets: guard(
+      'Private keys, API tokens, keys of this service, card numbers or IBANs in the subject, the bodies or text attachments.',
+    ),
+    attachments: guard('Attached files.'),
+    maxPerHour: nullableCount(
+      'Sends of an inbox in an hour, after which each further one is held.',
+    ),
+  },
+  {
+    description:
+      'What happens with mail that a guard notices: allow, hold it for an approver, or reject it. inherit and null: as the pod, then the account, where they mean allow and no limit.',
+  },
+)
+export type PolicyGuards = Static<typeof PolicyGuards>
+
+const from = oneOf(policyScopes, 'The policy that it comes from.')
+const applied = (order: string) =>
+  Type.Array(ScopedPolicyRule, {
+    description: `All rules that apply; the first that matches decides. Order: ${order}.`,
+  })
+
+export const Policy = Type.Object(
+  {
+    scope: Type.Object(scopeProperties, { description: 'Whose policy it is.' }),
+    inbound: Type.Object(
+      { mode, rules: Type.Array(PolicyRule, { description: 'Newest first.' }) },
+      { description: 'Who may write to the inboxes.' },
+    ),
+    outbound: Type.Object(
+      {
+        mode,
+        rules: Type.Array(PolicyRule, { description: 'Newest first.' }),
+        guards: PolicyGuards,
+      },
+      { description: 'To whom the inboxes may write, and what.' },
+    ),
+    effective: Type.Object(
+      {
+        inbound: Type.Object({
+          mode,
+          modeFrom: from,
+          rules: applied(
+            'address, longer domain, shorter domain; inbox, pod, account; block, allow',
+          ),
+        }),
+        outbound: Type.Object({
+          mode,
+          modeFrom: from,
+          rules: applied(
+            'inbox, pod, account; address, longer domain, shorter domain; block, allow',
+          ),
+          guards: PolicyGuards,
+          guardsFrom: Type.Object(
+            {
+              newRecipients: from,
+              provenance: from,
+              outsideThread: from,
+              secrets: from,
+              attachments: from,
+              maxPerHour: from,
+            },
+            { description: 'The policy that each guard comes from.' },
+          ),
+        }),
+      },
+      { description: 'What applies, with the wider policies. Nothing in it is inherit.' },
+    ),
+  },
+  { description: 'The policy of an account, a pod or an inbox.' },
+)
+export type Policy = Static<typeof Policy>
+
+const newRuleProperties = {
+  type: ruleProperties.type,
+  value: line({ maxLength: VALUE_LENGTH_MAX, description: 'As in sender rules.' }),
+}
+
+const newRules = Type.Optional(
+  Type.Array(
+    Type.Object(
+      {
+        ...newRuleProperties,
+        requireVerified: ruleProperties.requireVerified,
+        id: Type.Optional(text('Ignored: an equal rule keeps its id.')),
+      },
+      { additionalProperties: false },
+    ),
+    {
+      maxItems: POLICY_RULES_MAX,
+      description: 'All rules, as they were read or new. Default: none.',
+    },
+  ),
+)
+const newGuard = Type.Optional(oneOf(guardActions, 'As in PolicyGuards.'))
+const newMode = Type.Optional(mode)
+
+const ReplacePolicy = Type.Object(
+  {
+    inbound: Type.Optional(
+      Type.Object(
+        { mode: newMode, rules: newRules },
+        { additionalProperties: false, description: 'Replaces the rules for senders.' },
+      ),
+    ),
+    outbound: Type.Optional(
+      Type.Object(
+        {
+          mode: newMode,
+          rules: newRules,
+          guards: Type.Optional(
+            Type.Object(
+              {
+                newRecipients: newGuard,
+                provenance: newGuard,
+                outsideThread: newGuard,
+                secrets: newGuard,
+                attachments: newGuard,
+                maxPerHour: Type.Optional(
+                  Type.Unsafe<number | null>({
+                    type: ['integer', 'null'],
+                    minimum: 0,
+                    maximum: SENDS_PER_HOUR_MAX,
+                    description: 'As in PolicyGuards.',
+                  }),
+                ),
+              },
+              { additionalProperties: false },
+            ),
+          ),
+        },
+        {
+          additionalProperties: false,
+          description: 'Replaces the rules for recipients, and the guards.',
+        },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type ReplacePolicy = Static<typeof ReplacePolicy>
+
+const CreatePolicyRule = Type.Object(
+  {
+    direction: ScopedPolicyRule.properties.direction,
+    ...newRuleProperties,
+  },
+  { additionalProperties: false },
+)
+
+const ScopeQuery = Type.Object({
+  podId: Type.Optional(text('Id or clientId of a pod.')),
+  inboxId: Type.Optional(text('Id of an inbox.')),
+})
+
+export const PolicyReason = Type.Object(
+  {
+    guard: text('What decided: rule, mode or the name of a guard.'),
+    detail: text('The reason for people.'),
+    recipient: Type.Optional(text('The address that it is about.')),
+    findings: Type.Optional(
+      Type.Array(
+        Type.Object({
+          kind: text('The kind of secret.'),
+          part: text('subject, text, html, or attachment and its number.'),
+          offset: count('Where it begins, in UTF-16 units.'),
+          length: count('Its length in UTF-16 units.'),
+        }),
+        { description: 'Where secrets are, never their values.' },
+      ),
+    ),
+  },
+  { description: 'Why a policy decided so.' },
+)
+export type PolicyReason = Static<typeof PolicyReason>
+
+const auditRules = (description: string) =>
+  Type.Object(
+    {
+      count: count('Their number.'),
+      first: Type.Array(Type.Object({ type: ruleProperties.type, value: ruleProperties.value }), {
+        description: 'The first hundred.',
+      }),
+    },
+    { description },
+  )
+
+export const PolicyChange = Type.Object(
+  {
+    modeBefore: nullableText('Null when the change did not name it, like the other three.'),
+    modeAfter: nullableText('The mode after it.'),
+    guardsBefore: Type.Union([PolicyGuards, Type.Null()]),
+    guardsAfter: Type.Union([PolicyGuards, Type.Null()]),
+    added: auditRules('Rules that were added.'),
+    removed: auditRules('Rules that were removed.'),
+  },
+  { description: 'A change of a policy.' },
+)
+export type PolicyChange = Static<typeof PolicyChange>
+
+const PolicyActor = Type.Object({
+  kind: oneOf(policyActors, 'The operator works on the machine of the service.'),
+  id: nullableText('Id of the key or the approver.'),
+})
+
+export const PolicyAuditEntry = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    createdAt: time('When it was decided or changed.'),
+    direction: ScopedPolicyRule.properties.direction,
+    decision: oneOf(
+      policyDecisions,
+      'Sent while a policy applied (allow), held for an approver, refused (reject), quarantined, or a change of the policy.',
+    ),
+    ...scopeProperties,
+    messageId: nullableText('The message, where there is one; of quarantined mail its id there.'),
+    sender: nullableText('Of quarantined mail: the From field.'),
+    recipients: Type.Array(Type.String(), { description: 'Of mail.' }),
+    reasons: Type.Array(PolicyReason, { description: 'Of mail.' }),
+    actor: Type.Union([PolicyActor, Type.Null()], { description: 'Of a change: who made it.' }),
+    change: Type.Union([PolicyChange, Type.Null()], { description: 'Null for mail.' }),
+  },
+  { description: 'A decision of a policy, or a change of one.' },
+)
+export type PolicyAuditEntry = Static<typeof PolicyAuditEntry>
+
+export const policyOperations = {
+  'policy.get': {
+    method: 'GET',
+    path: '/v1/policy',
+    tag: 'Policy',
+    summary: 'Get the policy of the account, a pod or an inbox.',
+    notes:
+      'Without podId and inboxId: of the account. The narrower policy wins over the wider one.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    query: ScopeQuery,
+    success: { status: 200, description: 'The policy.', schema: Policy },
+    errors: ['not_found'],
+  },
+  'policy.replace': {
+    method: 'PUT',
+    path: '/v1/policy',
+    tag: 'Policy',
+    summary: 'Replace the policy of the account, a pod or an inbox.',
+    notes: [
+      'Replaces each direction that the body names, whole: what is left out in it gets its default. The change applies to mail from now on; of two requests at once, the one that ends last decides all.',
+      'The rules and the mode for senders of the account are the same as its sender rules and its filterMode.',
+    ].join('\n\n'),
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    query: ScopeQuery,
+    body: ReplacePolicy,
+    success: { status: 200, description: 'The policy as it is now.', schema: Policy },
+    errors: [
+      'not_found',
+      'approver_required',
+      'no_approver',
+      'sender_rule_limit_reached',
+      'recipient_rule_limit_reached',
+    ],
+  },
+  'policy.createRule': {
+    method: 'POST',
+    path: '/v1/policy/rules',
+    tag: 'Policy',
+    summary: 'Add a rule to the policy of the account, a pod or an inbox.',
+    notes: 'An equal rule of the same policy is returned instead.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    query: ScopeQuery,
+    body: CreatePolicyRule,
+    success: { status: 201, description: 'The rule.', schema: ScopedPolicyRule },
+    errors: [
+      'not_found',
+      'approver_required',
+      'sender_rule_limit_reached',
+      'recipient_rule_limit_reached',
+    ],
+  },
+  'policy.deleteRule': {
+    method: 'DELETE',
+    path: '/v1/policy/rules/{id}',
+    tag: 'Policy',
+    summary: 'Remove a rule of any policy of the account.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    parameters: { id: 'The id of a rule.' },
+    success: { status: 204, description: 'The rule is removed.' },
+    errors: ['approver_required'],
+  },
+  'policy.audit': {
+    method: 'GET',
+    path: '/v1/policy/audit',
+    tag: 'Policy',
+    summary: 'List what policies decided, and their changes.',
+    notes:
+      'Newest first, for 90 days. Entries stay when their inbox is deleted. Mail that was sent while no policy applied has no entry, nor has mail that reached an inbox.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    query: Type.Object({
+      since: Type.Optional(time('Only entries from this time on.')),
+      until: Type.Optional(time('Only entries before this time.')),
+      direction: Type.Optional(oneOf(policyDirections, 'Only entries of this direction.')),
+      decision: Type.Optional(oneOf(policyDecisions, 'Only entries with this decision.')),
+      ...pageProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of the audit.',
+      schema: countedListOf(PolicyAuditEntry, 'A page of the audit.'),
+    },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

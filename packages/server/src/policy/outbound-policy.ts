@@ -1,0 +1,139 @@
+// The outbound half of a policy: mode and guards of an account, a pod and an inbox, and what they mean together.
+
+import {
+  type FilterMode,
+  type GuardAction,
+  type GuardName,
+  guardNames,
+  type PolicyMode,
+  type PolicyScope,
+} from '@mailroom/contract/vocabulary.ts'
+
+type Guards = Record<GuardName, GuardAction> & {
+  /** Messages an hour of each inbox; null inherits, and at the account means no limit. */
+  maxPerHour: number | null
+}
+
+export type OutboundPolicy = { mode: PolicyMode; guards: Guards }
+
+/** One value for each width. */
+export type OfScopes<Value> = Readonly<Record<PolicyScope, Value>>
+
+/** The narrowest first. */
+const SCOPES: readonly PolicyScope[] = ['inbox', 'pod', 'account']
+
+const INHERITED: OutboundPolicy = {
+  mode: 'inherit',
+  guards: {
+    newRecipients: 'inherit',
+    provenance: 'inherit',
+    outsideThread: 'inherit',
+    secrets: 'inherit',
+    attachments: 'inherit',
+    maxPerHour: null,
+  },
+}
+
+const OF_ACCOUNT: OutboundPolicy = {
+  mode: 'none',
+  guards: {
+    newRecipients: 'allow',
+    provenance: 'allow',
+    outsideThread: 'allow',
+    secrets: 'allow',
+    attachments: 'allow',
+    maxPerHour: null,
+  },
+}
+
+export function defaultOutbound(scope: PolicyScope): OutboundPolicy {
+  return scope === 'account' ? OF_ACCOUNT : INHERITED
+}
+
+/** From its column; null is the default of the width. A guard that an earlier version did not know is inherited. */
+export function readOutbound(stored: string | null, scope: PolicyScope): OutboundPolicy {
+  const defaults = defaultOutbound(scope)
+  if (stored === null) return defaults
+  const { mode, guards } = JSON.parse(stored) as OutboundPolicy
+  return { mode, guards: { ...defaults.guards, ...guards } }
+}
+
+/** For its column. At the account nothing is inherited. */
+export function storeOutbound(policy: OutboundPolicy, scope: PolicyScope): string | null {
+  const settled = scope === 'account' ? settleAccount(policy) : policy
+  return isDefault(settled, scope) ? null : JSON.stringify(settled)
+}
+
+function settleAccount({ mode, guards }: OutboundPolicy): OutboundPolicy {
+  const named = guardNames.map((name) => [
+    name,
+    guards[name] === 'inherit' ? 'allow' : guards[name],
+  ])
+  return {
+    mode: mode === 'inherit' ? 'none' : mode,
+    guards: { ...Object.fromEntries(named), maxPerHour: guards.maxPerHour },
+  }
+}
+
+function isDefault({ mode, guards }: OutboundPolicy, scope: PolicyScope): boolean {
+  const defaults = defaultOutbound(scope)
+  return (
+    mode === defaults.mode &&
+    guards.maxPerHour === null &&
+    guardNames.every((name) => guards[name] === defaults.guards[name])
+  )
+}
+
+/** Whether something in it needs a person who decides. */
+export function mayHold({ guards }: OutboundPolicy): boolean {
+  return guards.maxPerHour !== null || guardNames.some((name) => guards[name] === 'hold')
+}
+
+export type EffectiveOutbound = {
+  mode: FilterMode
+  modeFrom: PolicyScope
+  guards: Record<GuardName, Exclude<GuardAction, 'inherit'>> & { maxPerHour: number | null }
+  guardsFrom: Record<GuardName | 'maxPerHour', PolicyScope>
+}
+
+/** `policies` of widths that do not apply are left out. */
+export function effectiveOutbound(policies: Partial<OfScopes<OutboundPolicy>>): EffectiveOutbound {
+  const mode = narrowest(policies, ({ mode }) => (mode === 'inherit' ? null : mode), 'none')
+  const found = guardNames.map((name) => {
+    const action = narrowest(
+      policies,
+      ({ guards }) => (guards[name] === 'inherit' ? null : guards[name]),
+      'allow',
+    )
+    return [name, action] as const
+  })
+  const perHour = narrowest(policies, ({ guards }) => guards.maxPerHour, null)
+  const [guards, guardsFrom] = [{}, {}] as [
+    EffectiveOutbound['guards'],
+    EffectiveOutbound['guardsFrom'],
+  ]
+  for (const [name, { value, from }] of found) {
+    guards[name] = value
+    guardsFrom[name] = from
+  }
+  return {
+    mode: mode.value,
+    modeFrom: mode.from,
+    guards: { ...guards, maxPerHour: perHour.value },
+    guardsFrom: { ...guardsFrom, maxPerHour: perHour.from },
+  }
+}
+
+/** The first value that is not null, from the inbox to the account. */
+export function narrowest<Of, Value>(
+  policies: Partial<OfScopes<Of>>,
+  read: (policy: Of) => Value | null,
+  otherwise: Value,
+): { value: Value; from: PolicyScope } {
+  for (const from of SCOPES) {
+    const policy = policies[from]
+    const value = policy === undefined ? null : read(policy)
+    if (value !== null) return { value, from }
+  }
+  return { value: otherwise, from: 'account' }
+}

@@ -1,0 +1,250 @@
+import type {
+  Policy,
+  PolicyAuditEntry,
+  ReplacePolicy,
+  ScopedPolicyRule,
+} from '@mailroom/contract/policy.ts'
+import type { PolicyDirection, PolicyMode } from '@mailroom/contract/vocabulary.ts'
+import type { Actor, HandlersOf } from '#http/handler.ts'
+import { type Clock, presentTime } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { AppError, type ErrorDetail, notFound } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+import type { AuditEntry } from './audit-rows.ts'
+import { listAudit } from './list-audit.ts'
+import { defaultOutbound, effectiveOutbound, narrowest } from './outbound-policy.ts'
+import {
+  findPolicy,
+  insertPolicyRule,
+  type PolicyPlace,
+  removePolicyRule,
+  replacePolicy,
+  type StoredPolicy,
+} from './policy-change-rows.ts'
+import { byRecipientPrecedence } from './recipient-rule.ts'
+import type { NewRule, RuleRow } from './rule-rows.ts'
+import { readRuleValue } from './rule-value.ts'
+import { byPrecedence, type SenderRuleType } from './sender-rule.ts'
+import { policyRefusal, wrong } from './sender-rules.ts'
+
+type Deps = { db: Db; clock: Clock; makeId: MakeId }
+
+export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
+  const getPolicy = async (accountId: string, place: PolicyPlace) => {
+    const found = await findPolicy(deps.db, accountId, place)
+    if (found === null) throw notFound()
+    return presentPolicy(found)
+  }
+  return {
+    'policy.get': async ({ query }, { accountId, takeSlot }) => {
+      const place = placeOf(query)
+      await takeSlot()
+      return getPolicy(accountId, place)
+    },
+    'policy.replace': async ({ query, body }, { accountId, actor, takeSlot }) => {
+      const place = placeOf(query)
+      const replacement = await readReplacement(deps, body)
+      const outcome = await deps.db.write(replacePolicy, {
+        accountId,
+        actor,
+        nowMs: deps.clock.now(),
+        ...replacement,
+        place,
+        auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
+      })
+      if (outcome.kind !== 'replaced') throw policyRefusal(outcome)
+      await takeSlot()
+      return getPolicy(accountId, place)
+    },
+    'policy.createRule': async ({ query, body }, { accountId, actor }) => {
+      const place = placeOf(query)
+      const { direction, type } = body
+      const read = await readRuleValue(body.value)
+      if (read.kind === 'defect') throw wrong('value', read.message)
+      const needs_verified = direction === 'inbound' && type === 'allow' ? 1 : 0
+      const created = await deps.db.write(insertPolicyRule, {
+        accountId,
+        actor,
+        nowMs: deps.clock.now(),
+        place,
+        direction,
+        rule: { id: deps.makeId('rul'), type, value: read.value, needs_verified },
+        auditId: deps.makeId('aud'),
+      })
+      if (created.kind !== 'created') throw policyRefusal(created)
+      return presentScoped(direction, created.rule)
+    },
+    'policy.deleteRule': async ({ path }, { accountId, actor }) => {
+      const outcome = await deps.db.write(removePolicyRule, {
+        accountId,
+        actor,
+        nowMs: deps.clock.now(),
+        ruleId: path.id,
+        direction: null,
+        auditId: deps.makeId('aud'),
+      })
+      if (outcome.kind !== 'removed') throw policyRefusal(outcome)
+    },
+    'policy.audit': async ({ query }, { accountId }) => {
+      const { since, until, direction = null, decision = null, ...page } = query
+      const { entries, total } = await listAudit(deps.db, {
+        accountId,
+        sinceMs: since === undefined ? null : Date.parse(since),
+        untilMs: until === undefined ? null : Date.parse(until),
+        direction,
+        decision,
+        ...page,
+      })
+      return { data: entries.map(presentEntry), total }
+    },
+  }
+}
+
+function placeOf(query: { podId?: string; inboxId?: string }): PolicyPlace {
+  const { podId: pod = null, inboxId = null } = query
+  if (pod !== null && inboxId !== null) throw wrong('inboxId', 'must not be given with podId')
+  return { pod, inboxId }
+}
+
+/** What is left out gets its default; `bad_request` names each rule with a wrong value. */
+async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy) {
+  const defects: ErrorDetail[] = []
+  const read = async (path: string, rules: readonly GivenRule[] = []): Promise<NewRule[]> => {
+    const found: NewRule[] = []
+    for (const [index, rule] of rules.entries()) {
+      const { type, requireVerified } = rule
+      const defect = (name: string, message: string) =>
+        defects.push({ path: `${path}.rules[${index}].${name}`, message })
+      const value = await readRuleValue(rule.value)
+      if (value.kind === 'defect') defect('value', value.message)
+      if (requireVerified === true && (type === 'block' || path === 'outbound')) {
+        defect('requireVerified', 'is only for allow rules for senders')
+      }
+      if (value.kind === 'defect') continue
+      const needs_verified = type === 'allow' && requireVerified !== false ? 1 : 0
+      found.push({ id: deps.makeId('rul'), type, value: value.value, needs_verified })
+    }
+    return found
+  }
+  const senders = await read('inbound', inbound?.rules)
+  const recipients = await read('outbound', outbound?.rules)
+  const [first] = defects
+  if (first !== undefined) {
+    const others = defects.length - 1
+    const more = others > 0 ? ` (and ${others} more ${others === 1 ? 'mistake' : 'mistakes'})` : ''
+    throw new AppError('bad_request', `The field "${first.path}" ${first.message}${more}.`, {
+      details: defects.slice(0, DEFECTS_SHOWN),
+    })
+  }
+  // At the account, where nothing can be inherited, this is stored as the default.
+  const inherited = defaultOutbound('inbox')
+  return {
+    inbound:
+      inbound === undefined ? null : { mode: inbound.mode ?? inherited.mode, rules: senders },
+    outbound:
+      outbound === undefined
+        ? null
+        : {
+            mode: outbound.mode ?? inherited.mode,
+            guards: { ...inherited.guards, ...outbound.guards },
+            rules: recipients.map((rule) => ({ ...rule, needs_verified: 0 })),
+          },
+  }
+}
+
+const DEFECTS_SHOWN = 20
+
+type GivenRule = { type: SenderRuleType; value: string; requireVerified?: boolean }
+
+function presentPolicy({ width, scope, inboundModes, outbound, rules }: StoredPolicy): Policy {
+  const isOwn = (row: RuleRow) => row.pod_id === scope.pod_id && row.inbox_id === scope.inbox_id
+  const senderRules = rules.inbound.toSorted((a, b) =>
+    byPrecedence(decidingRule(a), decidingRule(b)),
+  )
+  const recipientRules = rules.outbound.toSorted((a, b) =>
+    byRecipientPrecedence(decidingRule(a), decidingRule(b)),
+  )
+  const own = outbound[width] ?? defaultOutbound(width)
+  const effectiveMode = narrowest<PolicyMode, PolicyMode>(
+    inboundModes,
+    (mode) => (mode === 'inherit' ? null : mode),
+    'none',
+  )
+  const { mode, modeFrom, guards, guardsFrom } = effectiveOutbound(outbound)
+  return {
+    scope: presentScope(scope),
+    inbound: {
+      mode: inboundModes[width] ?? 'none',
+      rules: rules.inbound.filter(isOwn).map(presentSenderRule),
+    },
+    outbound: {
+      mode: own.mode,
+      rules: rules.outbound.filter(isOwn).map(presentRule),
+      guards: own.guards,
+    },
+    effective: {
+      inbound: {
+        mode: effectiveMode.value,
+        modeFrom: effectiveMode.from,
+        rules: senderRules.map((row) => presentScoped('inbound', row)),
+      },
+      outbound: {
+        mode,
+        modeFrom,
+        rules: recipientRules.map((row) => presentScoped('outbound', row)),
+        guards,
+        guardsFrom,
+      },
+    },
+  }
+}
+
+function decidingRule(row: RuleRow) {
+  return { ...presentRule(row), ...presentScope(row), requiresVerified: row.needs_verified === 1 }
+}
+
+function presentRule({ id, type, value }: RuleRow) {
+  return { id, type: type as SenderRuleType, value }
+}
+
+function presentScoped(direction: PolicyDirection, row: RuleRow): ScopedPolicyRule {
+  const rule = direction === 'inbound' ? presentSenderRule(row) : presentRule(row)
+  return { ...rule, direction, ...presentScope(row) }
+}
+
+function presentSenderRule(row: RuleRow) {
+  return { ...presentRule(row), requireVerified: row.needs_verified === 1 }
+}
+
+function presentScope({ pod_id: podId, inbox_id: inboxId }: Pick<RuleRow, 'pod_id' | 'inbox_id'>) {
+  return { podId, inboxId }
+}
+
+function presentEntry({ details, actor, createdAtMs, ...entry }: AuditEntry): PolicyAuditEntry {
+  const mail =
+    'change' in details
+      ? { messageId: null, sender: null, recipients: [], reasons: [], change: details.change }
+      : {
+          ...details,
+          recipients: [...details.recipients],
+          reasons: [...details.reasons],
+          change: null,
+        }
+  return {
+    ...entry,
+    ...mail,
+    createdAt: presentTime(createdAtMs),
+    actor: actor && { kind: actor.kind, id: idOf(actor) },
+  }
+}
+
+function idOf(actor: Actor): string | null {
+  switch (actor.kind) {
+    case 'key':
+      return actor.keyId
+    case 'approver':
+      return actor.approverId
+    case 'operator':
+      return null
+  }
+}

@@ -1,0 +1,87 @@
+// The values of rules, an address or a domain: which are valid, and which match an address.
+
+import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
+import { domainOf } from '#inboxes/inboxes.ts'
+import { isPublicSuffix, readNamedDomain } from '#platform/domain-name.ts'
+import { addressKey, bareAddress, checkEmailAddress } from '#platform/email-address.ts'
+
+/** RFC 1035 §2.3.4: 255 octets on the wire are 253 of text. */
+export const DOMAIN_LENGTH_MAX = 253
+
+type RuleValue =
+  | { kind: 'value'; value: string }
+  /** `message` follows the name of the field. */
+  | { kind: 'defect'; message: string }
+
+/** The value of a new rule in canonical form. */
+export async function readRuleValue(text: string): Promise<RuleValue> {
+  const read = compareValue(text)
+  if (read.kind === 'defect' || read.value.includes('@')) return read
+  const domain = read.value.replace(WILDCARD, '')
+  // A rule for com would be far too wide; the domain of a hosting company may be what the client means.
+  if (!(await isPublicSuffix(domain, { ofRegistries: true }))) return read
+  return { kind: 'defect', message: 'must not be a public suffix' }
+}
+
+/** Before a domain: only its subdomains. */
+const WILDCARD = /^\*\./
+
+/** An address or a domain in canonical form, whether or not a rule may have it. */
+export function compareValue(written: string): RuleValue {
+  const text = bareAddress(written)
+  if (text.includes('@')) {
+    const message = checkEmailAddress(text)
+    return message === null
+      ? { kind: 'value', value: addressKey(text) }
+      : { kind: 'defect', message }
+  }
+  const [wildcard = ''] = WILDCARD.exec(text) ?? []
+  const named = readNamedDomain(text.slice(wildcard.length))
+  if (named.kind === 'domain') return { kind: 'value', value: `${wildcard}${named.domain}` }
+  return { kind: 'defect', message: `must be one email address or a domain; ${named.reason}` }
+}
+
+/**
+ * The values of rules that match this address: the address, its domain, and the parents of the domain, each also
+ * with a wildcard, except the top-level domain, which no rule may have. An invalid address has only its domain.
+ */
+export function ruleValuesOf(address: string): string[] {
+  const own = checkEmailAddress(address) === null ? [addressKey(address)] : []
+  const domain = address.includes('@') ? domainOf(address) : ''
+  if (domain.startsWith('[')) return own
+  const labels = labelsIn(domain)
+  const domains = labels.slice(0, -1).map((_, index) => labels.slice(index).join('.'))
+  return [...own, ...domains, ...domains.slice(1).map((parent) => `*.${parent}`)]
+}
+
+/** The same for block rules, which a misspelt address must not evade: superfluous dots are ignored. */
+export function blockValuesOf(address: string): string[] {
+  const at = address.lastIndexOf('@')
+  const values = ruleValuesOf(address)
+  if (at < 0 || address.length > ADDRESS_TEXT_LENGTH_MAX) return values
+  const written = address.slice(0, at)
+  const local = (/^".*"$/s.test(written) ? written.slice(1, -1).replace(/\\(.)/gs, '$1') : written)
+    .trim()
+    .toLowerCase()
+  const domain = labelsIn(domainOf(address)).join('.')
+  const alike = [local, local.split('.').filter(Boolean).join('.')].map(
+    (name) => `${name}@${domain}`,
+  )
+  return [...new Set([...alike, ...values])]
+}
+
+/** Reads only the end of an overlong domain, one character more than any rule has. */
+function labelsIn(domain: string): string[] {
+  let end = domain.length
+  while (domain[end - 1] === '.') end -= 1
+  const start = Math.max(0, end - DOMAIN_LENGTH_MAX - 1)
+  return domain.slice(start, end).split('.').filter(Boolean)
+}
+
+/** How specific the value of a rule is: the more, the higher the number. */
+export function specificityOf(value: string): number {
+  if (value.includes('@')) return 2 * DOMAIN_LENGTH_MAX
+  const labels = value.split('.').length
+  // The wildcard is no label, but more specific than the domain itself.
+  return value.startsWith('*.') ? 2 * labels - 1 : 2 * labels
+}
