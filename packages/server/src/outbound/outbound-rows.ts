@@ -19,4 +19,4 @@ export {
   type NewSuppression,
   type SuppressionType,
 } from './suppression-rows.ts'
-export { cancelSend, endWaiting, releaseWaiting } from './waiting-send-rows.ts'
+export { cancelSend, endWaiting, postponeSend, releaseWaiting } from './waiting-send-rows.ts'

@@ -8,7 +8,9 @@ import { readRawBytes, withRawBytes } from '#mailbox/mailbox.ts'
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { addressKey } from '#platform/email-address.ts'
+import type { Log } from '#platform/log.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
+import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { LimitCheck } from './check-send-rows.ts'
 import { refusalOf } from './send-refusal.ts'
 import {
@@ -26,6 +28,7 @@ import {
   cancelSend,
   endWaiting,
   listDueSends,
+  postponeSend,
   type ReleaseOutcome,
   releaseWaiting,
   type WaitingEnvelope,
@@ -35,26 +38,37 @@ import {
 /** Sends that become due together are released a few at a time: each is signed, and small accounts wait for no other. */
 const DUE_AT_ONCE = 8
 const DUE_PER_STEP = 64
+/** After a fault a send waits as long again as it is late, within these bounds. */
+const RELEASE_RETRY_MS_MIN = 10 * SECOND_MS
+const RELEASE_RETRY_MS_MAX = 5 * MINUTE_MS
+
+type ReleaseDeps = SendDeps & { log: Log }
 
 /**
  * Releases the sends whose time has come; true when there may be more. What is refused now has failed with the code of
- * the refusal. Safe beside another process: one of them releases each send.
+ * the refusal, and what meets a fault is tried again later. Safe beside another process: one of them releases each
+ * send. Rejects only when the store fails.
  */
-export async function releaseDueSends(deps: SendDeps, signal: AbortSignal): Promise<boolean> {
+export async function releaseDueSends(deps: ReleaseDeps, signal: AbortSignal): Promise<boolean> {
   const due = await listDueSends(deps.db, { nowMs: deps.clock.now(), limit: DUE_PER_STEP })
   for (let at = 0; at < due.length && !signal.aborted; at += DUE_AT_ONCE) {
-    await Promise.all(due.slice(at, at + DUE_AT_ONCE).map((waiting) => releaseDue(deps, waiting)))
+    const some = due.slice(at, at + DUE_AT_ONCE)
+    const outcomes = await Promise.allSettled(some.map((waiting) => releaseDue(deps, waiting)))
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
   return due.length === DUE_PER_STEP
 }
 
-async function releaseDue(deps: SendDeps, waiting: WaitingSend): Promise<void> {
+async function releaseDue(deps: ReleaseDeps, waiting: WaitingSend): Promise<void> {
   const { account_id: accountId, message_id: messageId } = waiting
   try {
-    await releaseSend(deps, { waiting, approval: null })
+    if (!(await releaseSend(deps, { waiting, approval: null }))) await postpone(deps, waiting)
   } catch (error) {
-    // A fault of the service or its store is not the message's: it is tried again.
-    if (!(error instanceof AppError) || error.code === 'service_unavailable') throw error
+    if (!isRefusal(error)) {
+      deps.log.warn({ error, message: messageId }, 'a scheduled message could not be sent yet')
+      await postpone(deps, waiting)
+      return
+    }
     await deps.db.write(endWaiting, {
       accountId,
       messageId,
@@ -66,6 +80,25 @@ async function releaseDue(deps: SendDeps, waiting: WaitingSend): Promise<void> {
     })
     deps.wakeEvents()
   }
+}
+
+/** A fault of the service or its store is not the message's, nor are bytes that another process has just replaced. */
+function isRefusal(error: unknown): error is AppError {
+  return error instanceof AppError && !['service_unavailable', 'not_found'].includes(error.code)
+}
+
+/**
+ * Puts a send that is still due behind the others, so that many with a fault of their own, or of an inbox whose mail is
+ * being removed, do not keep others from being read.
+ */
+async function postpone(deps: ReleaseDeps, waiting: WaitingSend): Promise<void> {
+  await deps.db.write(postponeSend, {
+    accountId: waiting.account_id,
+    messageId: waiting.message_id,
+    nowMs: deps.clock.now(),
+    delayMsMin: RELEASE_RETRY_MS_MIN,
+    delayMsMax: RELEASE_RETRY_MS_MAX,
+  })
 }
 
 /**

@@ -142,6 +142,39 @@ export async function listDueSends(
     .execute()
 }
 
+/** A send that is due and could not be released waits as long again as it is late, within the bounds. */
+export const postponeSend = transaction({
+  name: 'postponeSend',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      messageId: string
+      nowMs: number
+      delayMsMin: number
+      delayMsMax: number
+    },
+  ): Promise<void> {
+    const { accountId, messageId, nowMs, delayMsMin, delayMsMax } = input
+    const message = await tx.query
+      .selectFrom('messages')
+      .select('scheduled_at')
+      .where('id', '=', messageId)
+      .executeTakeFirst()
+    const lateMs = nowMs - (message?.scheduled_at ?? nowMs)
+    await tx.query
+      .updateTable('waiting_sends')
+      .set({ release_at: nowMs + Math.min(Math.max(lateMs, delayMsMin), delayMsMax) })
+      .where('message_id', '=', messageId)
+      .where('account_id', '=', accountId)
+      .where('review_id', 'is', null)
+      .where('release_at', '<=', nowMs)
+      .execute()
+  },
+})
+
 /** Messages of the inbox that have a time, the next first; those that also wait for approval are among them. */
 export async function listScheduled(
   db: ReadDb,

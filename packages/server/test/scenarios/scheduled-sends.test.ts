@@ -96,4 +96,30 @@ onEachEngine('a scheduled send', (engine) => {
     const next = await send(world, inbox)
     assert.equal((await settled(world, next)).status, 'sent')
   })
+
+  test('that cannot be read yet does not keep others, and leaves once it can be', async () => {
+    const inbox = await world.inbox()
+    const sendAt = ahead(HOUR_MS)
+    // More than are released in one step.
+    const stuck = await Promise.all(
+      Array.from({ length: 70 }, (_, index) => send(world, inbox, { sendAt, subject: `${index}` })),
+    )
+    const other = await send(world, inbox, { sendAt: ahead(HOUR_MS + 1_000) })
+    const ids = stuck.map(({ messageId }) => `'${messageId}'`).join(',')
+    await runSql(world, `update messages set raw_id = 'away' || raw_id where id in (${ids})`)
+    world.clock.advance(HOUR_MS + 2_000)
+    assert.equal((await settled(world, other)).status, 'sent')
+    const kept = await runSql(
+      world,
+      `select release_at from waiting_sends where message_id in (${ids})`,
+    )
+    assert.equal(kept.length, stuck.length)
+    await runSql(world, `update messages set raw_id = substr(raw_id, 5) where id in (${ids})`)
+    world.clock.advance(HOUR_MS)
+    for (const sent of stuck) assert.equal((await settled(world, sent)).status, 'sent')
+    for (const { providerMessageId } of stuck) {
+      const copies = world.mta.transactions.filter(({ raw }) => raw.includes(providerMessageId))
+      assert.equal(copies.length, 1)
+    }
+  })
 })
