@@ -1,6 +1,6 @@
 // Runs of real messages kept outside the repository. `node packages/server/test/corpus.ts <folder>`
 // feeds a folder through the service and back and compares with what independent parsers agree on;
-// `bounces`, `codes`, `dkim`, `replies` and `view` before the folder are runs of their own. With `--parser` in this
+// `bounces`, `codes`, `dkim`, `replies`, `secrets` and `view` before the folder are runs of their own. With `--parser` in this
 // process, without sockets and database. Exits 1 below the goals, 2 without a folder.
 
 import { statSync } from 'node:fs'
@@ -12,6 +12,7 @@ import { feedFolder } from '#test/corpus/feed.ts'
 import { reportFeed } from '#test/corpus/feed-report.ts'
 import { parseFolder } from '#test/corpus/parse-folder.ts'
 import { runReplies } from '#test/corpus/replies.ts'
+import { runSecrets } from '#test/corpus/secrets.ts'
 import { runViews } from '#test/corpus/views.ts'
 
 const USAGE = `Usage: npm run corpus -- [--parser] <folder>
@@ -19,17 +20,21 @@ const USAGE = `Usage: npm run corpus -- [--parser] <folder>
        npm run corpus -- bounces [--parser] <folder>
        npm run corpus -- dkim <folder>
        npm run corpus -- replies <folder>
+       npm run corpus -- secrets
        npm run corpus -- view <folder>
 `
 const flags = process.argv.slice(2).filter((word) => word.startsWith('--'))
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
-const run = /^(?:bounces|codes|dkim|replies|view)$/.test(words[0] ?? '') ? words.shift() : undefined
+const run = /^(?:bounces|codes|dkim|replies|secrets|view)$/.test(words[0] ?? '')
+  ? words.shift()
+  : undefined
 const [folder] = words
 process.exitCode = await main()
 
 async function main(): Promise<number> {
   // The messages of this run come with the project; a folder is only looked through.
   if (run === 'codes' && folder === undefined && flags.length === 0) return runCodes(undefined)
+  if (run === 'secrets') return runSecrets()
   const trouble = troubleWith(folder)
   if (folder === undefined || trouble !== null) {
     process.stderr.write(`${trouble}\n${USAGE}`)

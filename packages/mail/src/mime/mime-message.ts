@@ -40,6 +40,25 @@ export function parseMime(raw: Uint8Array): MimeMessage {
   return messageOf(dissect(raw))
 }
 
+/** As `parseMime`, and its attachments one by one, decoded as they are read. Never throws. */
+export function openMime(raw: Uint8Array): {
+  readonly message: MimeMessage
+  readFiles(): Generator<AttachmentContent>
+} {
+  const dissected = dissect(raw)
+  const message = messageOf(dissected)
+  return {
+    message,
+    *readFiles() {
+      for (const [index, attachment] of message.attachments.entries()) {
+        const file = dissected.files[index]
+        if (file === undefined) continue
+        yield { attachment, content: decodeTransfer(file.octets, file.encoding) }
+      }
+    },
+  }
+}
+
 /**
  * One attachment by its listed name or its place in the list, the same list that `parseMime`
  * gives of the same bytes; null when there is none. Never throws.

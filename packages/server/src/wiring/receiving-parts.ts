@@ -195,6 +195,9 @@ function traceParser(parser: Parser, tracing: Tracing): Parser {
     readAttachment: (raw, filename) => parser.readAttachment(raw, filename),
     makeView: (source) => parser.makeView(source),
     show: (source) => parser.show(source),
+    findSecrets: (content) => tracing.step('find secrets', {}, () => parser.findSecrets(content)),
+    findMentions: (raw, addresses) =>
+      tracing.step('find mentions', {}, () => parser.findMentions(raw, addresses)),
   }
 }
 

@@ -122,6 +122,8 @@ export function deliverDeps(
       makeBodies: (source) => Promise.resolve(bodyParts(source)),
       makeView: (source) => viewBody(source),
       show: () => Promise.resolve(null),
+      findSecrets: () => Promise.resolve(null),
+      findMentions: () => Promise.resolve(null),
     },
     inboxDomain: 'mailroom.localhost',
     carrier,

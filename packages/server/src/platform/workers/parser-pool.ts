@@ -17,6 +17,7 @@ import {
   readDefeatedAttachment,
 } from '@mailroom/mail/mime/mime-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import type { SendContent } from '@mailroom/mail-reading/content/parts.ts'
 import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import {
@@ -27,6 +28,7 @@ import { parseDefeated, parseIfPlainAndSmall } from '@mailroom/mail-reading/pars
 import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
+import type { SecretFinding } from '@mailroom/mail-reading/secrets/find-secrets.ts'
 import type { ViewBody, ViewSource } from '@mailroom/mail-reading/view/plain-body.ts'
 import { systemClock } from '#platform/clock.ts'
 import { type Log, silentLog } from '#platform/log.ts'
@@ -48,6 +50,11 @@ const PARSE_WORKERS_MAX = 2
 const PARSE_QUEUE_MAX = 500
 /** Processor time for one view; a message that takes longer is shown as its plain text. */
 const VIEW_MS_MAX = 1_500
+/**
+ * Time for the guards of a send, as a multiple of that for one message: they read every file that is text, and a
+ * mail that they cannot read in time does not leave.
+ */
+const GUARD_TIME_FACTOR = 4
 /** Octets of a report that is read on the main thread, which takes a millisecond or two at worst. */
 export const REPORT_INLINE_BYTES_MAX = 4 * 1024
 /** Wall-clock time as a multiple of the limit of processor time, because the machine does other work. */
@@ -177,6 +184,14 @@ class ThreadPool implements ParserPool {
     return extracted ?? { codes: [], links: [] }
   }
 
+  findSecrets(content: SendContent): Promise<readonly SecretFinding[] | null> {
+    return this.#ask({ kind: 'find-secrets', content })
+  }
+
+  findMentions(raw: Uint8Array, addresses: readonly string[]): Promise<readonly string[] | null> {
+    return this.#ask({ kind: 'find-mentions', raw, addresses })
+  }
+
   waiting(): number {
     return this.#slots.waiting
   }
@@ -228,6 +243,9 @@ class ThreadPool implements ParserPool {
   }
 
   async #runRequest(thread: ParserThread, request: ParserRequest): Promise<ThreadOutcome> {
+    if (request.kind === 'find-secrets' || request.kind === 'find-mentions') {
+      return thread.run(request, GUARD_TIME_FACTOR * this.#timeoutMs)
+    }
     if (request.kind !== 'make-view') return thread.run(request, this.#timeoutMs)
     const loaded = await thread.run({ kind: 'load-view' }, PARSE_THREAD_START_MS_MAX)
     if (loaded.kind !== 'answered') return loaded
@@ -256,6 +274,8 @@ function sizeOf(request: ParserRequest): number {
     case 'make-view':
     case 'extract':
       return request.source.html.length + request.source.text.length
+    case 'find-secrets':
+      return request.content.attachments.reduce((sum, { content }) => sum + content.length, 0)
     case 'load-view':
       return 0
   }

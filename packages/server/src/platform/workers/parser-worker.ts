@@ -49,5 +49,13 @@ async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
       const { extractFrom } = await import('@mailroom/mail-reading/extract/extract.ts')
       return extractFrom(request.source)
     }
+    case 'find-secrets': {
+      const { findSecrets } = await import('@mailroom/mail-reading/secrets/find-secrets.ts')
+      return findSecrets(request.content)
+    }
+    case 'find-mentions': {
+      const { findMentionsIn } = await import('@mailroom/mail-reading/mentions/find-mentions.ts')
+      return findMentionsIn(request.raw, request.addresses)
+    }
   }
 }

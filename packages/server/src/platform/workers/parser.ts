@@ -1,9 +1,11 @@
 import type { BodyParts, BodySource } from '@mailroom/mail/compose/body-parts.ts'
 import type { AttachmentContent } from '@mailroom/mail/mime/mime-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import type { SendContent } from '@mailroom/mail-reading/content/parts.ts'
 import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
+import type { SecretFinding } from '@mailroom/mail-reading/secrets/find-secrets.ts'
 import type { ViewBody, ViewSource } from '@mailroom/mail-reading/view/plain-body.ts'
 
 /**
@@ -26,6 +28,13 @@ export type Parser = {
   show(source: ShownSource): Promise<ShownHtml | null>
   /** What the message reports; `none` when it could not be read in time. */
   readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report>
+  /** The secrets in a mail to send; null when it could not be read whole in time. */
+  findSecrets(content: SendContent): Promise<readonly SecretFinding[] | null>
+  /**
+   * Those of `addresses` (in the form of `addressKey`) that the content of a message tells, its header fields but the
+   * subject and the author's name left aside; null when it could not be read whole in time.
+   */
+  findMentions(raw: Uint8Array, addresses: readonly string[]): Promise<readonly string[] | null>
 }
 
 /** What the pool asks a parser thread, one request at a time. */
@@ -43,6 +52,12 @@ export type ParserRequest =
   | { readonly kind: 'make-view'; readonly source: ViewSource }
   | { readonly kind: 'show'; readonly source: ShownSource }
   | { readonly kind: 'extract'; readonly source: ExtractedFrom }
+  | { readonly kind: 'find-secrets'; readonly content: SendContent }
+  | {
+      readonly kind: 'find-mentions'
+      readonly raw: Uint8Array
+      readonly addresses: readonly string[]
+    }
 
 export type ParserAnswers = {
   /** `isAllNew`: the extracted text equals the text, which may be long and is sent once. */
@@ -54,6 +69,8 @@ export type ParserAnswers = {
   'make-view': ViewBody
   show: ShownHtml | null
   extract: Extracted
+  'find-secrets': readonly SecretFinding[] | null
+  'find-mentions': readonly string[] | null
 }
 
 export type ParserAnswer = ParserAnswers[keyof ParserAnswers]

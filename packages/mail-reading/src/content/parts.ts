@@ -1,0 +1,150 @@
+// The texts of a mail: subject, bodies, and files that are text, those of attached messages included.
+
+import { isUtf8 } from 'node:buffer'
+import { openMime } from '@mailroom/mail/mime/mime-message.ts'
+
+type ContentFile = {
+  readonly filename: string
+  readonly contentType: string
+  readonly content: Uint8Array
+}
+
+export type MailContent = {
+  /** The display name of its author, in a message that was received. */
+  readonly author?: string
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+  readonly attachments: Iterable<ContentFile>
+}
+
+/** The content of a mail that is to be sent. */
+export type SendContent = MailContent & { readonly attachments: readonly ContentFile[] }
+
+export type ContentPart = {
+  /**
+   * `author`, `subject`, `bodyText`, `bodyHtml`, `attachment:<index>` for the text of a file and `attachment:<index>/filename`
+   * for its name; of an attached message `attachment:<index>/<part>`.
+   */
+  readonly part: string
+  readonly isHtml: boolean
+  windows(): Generator<TextWindow>
+}
+
+/** A stretch of a long text. */
+type TextWindow = {
+  readonly text: string
+  /** UTF-16 units before it. */
+  readonly offset: number
+  readonly isLast: boolean
+}
+
+/** Octets of files and UTF-16 units of other texts, together. A mail of 25 MiB has fewer. */
+export const CONTENT_LENGTH_MAX = 32 * 1024 * 1024
+/** Messages within messages that are read. */
+const MESSAGE_DEPTH_MAX = 5
+
+/** Null for a mail with more text than CONTENT_LENGTH_MAX, or messages deeper than MESSAGE_DEPTH_MAX. */
+export function partsOf(content: MailContent): ContentPart[] | null {
+  const parts: ContentPart[] = []
+  let length = 0
+  const add = (part: string, text: string | ContentFile, isHtml = false): boolean => {
+    const size = typeof text === 'string' ? text.length : text.content.length
+    length += size
+    const pieces = () => (typeof text === 'string' ? piecesOf(text) : decodedPieces(text.content))
+    if (size > 0) parts.push({ part, isHtml, windows: () => windowsOf(pieces()) })
+    return length <= CONTENT_LENGTH_MAX
+  }
+  const addMail = (mail: MailContent, path: string): boolean => {
+    const { author = '', subject, text, html, attachments } = mail
+    if (path.split('/').length > MESSAGE_DEPTH_MAX) return false
+    if (!add(`${path}author`, author) || !add(`${path}subject`, subject)) return false
+    if (!add(`${path}bodyText`, text) || !add(`${path}bodyHtml`, html, true)) return false
+    let index = 0
+    for (const file of attachments) {
+      const name = `${path}attachment:${index++}`
+      if (!add(`${name}/filename`, file.filename)) return false
+      if (isMessage(file)) {
+        if (!addMail(contentOf(file.content), `${name}/`)) return false
+      } else if (isText(file) && !add(name, file, isMarkup(file))) return false
+    }
+    return true
+  }
+  return addMail(content, '') ? parts : null
+}
+
+/**
+ * UTF-16 units, and octets, that are read at a time: V8 ends the process, not the thread, when a text of many MiB
+ * and its copies exceed the memory of a thread. The HTML of a send is one piece.
+ */
+const PIECE_LENGTH = 512 * 1024
+/** Windows overlap by this much, more than any token has. */
+const OVERLAP_LENGTH = 16 * 1024
+
+function* windowsOf(pieces: Iterable<string>): Generator<TextWindow> {
+  let text = ''
+  let offset = 0
+  for (const piece of pieces) {
+    text += piece
+    if (text.length <= PIECE_LENGTH) continue
+    yield { text, offset, isLast: false }
+    // At a blank, so that no window begins within a word.
+    const overlap = text.slice(-OVERLAP_LENGTH)
+    const next = text.length - overlap.length + (/\s/.exec(overlap)?.index ?? 0)
+    offset += next
+    text = text.slice(next)
+  }
+  yield { text, offset, isLast: true }
+}
+
+function* piecesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; at += PIECE_LENGTH) yield text.slice(at, at + PIECE_LENGTH)
+}
+
+function* decodedPieces(content: Uint8Array): Generator<string> {
+  const decoder = new TextDecoder(utf16Of(content) ?? (isUtf8(content) ? 'utf-8' : 'windows-1252'))
+  for (let at = 0; at < content.length; at += PIECE_LENGTH) {
+    const end = at + PIECE_LENGTH
+    yield decoder.decode(content.subarray(at, end), { stream: end < content.length })
+  }
+}
+
+/** The content of a raw message. */
+export function contentOf(raw: Uint8Array): MailContent {
+  const { message, readFiles } = openMime(raw)
+  const { headers, text, html } = message
+  const author = headers.from?.name ?? ''
+  return { author, subject: headers.subject, text, html, attachments: filesOf(readFiles()) }
+}
+
+function* filesOf(files: ReturnType<ReturnType<typeof openMime>['readFiles']>) {
+  for (const { attachment, content } of files) {
+    yield { filename: attachment.filename, contentType: attachment.contentType, content }
+  }
+}
+
+function isMessage({ filename, contentType }: ContentFile): boolean {
+  return /^message\/(?:rfc822|global)$/i.test(contentType) || /\.eml$/i.test(filename)
+}
+
+const MARKUP_TYPE = /^(?:text\/(?:html|xml)|application\/(?:xml|[\w.-]+\+xml)|image\/svg\+xml)\b/i
+
+function isMarkup({ filename, contentType }: ContentFile): boolean {
+  return MARKUP_TYPE.test(contentType) || /\.(?:x?html?|xml|svg)$/i.test(filename)
+}
+
+const TEXT_TYPE =
+  /^(?:text\/|application\/(?:json|xml|javascript|yaml|x-sh|x-pem-file|[\w.-]+\+(?:json|xml))\b)/i
+const PDF = Buffer.from('%PDF-')
+
+/** Whether it is text, whatever its type says. */
+function isText({ contentType, content }: ContentFile): boolean {
+  if (TEXT_TYPE.test(contentType) || utf16Of(content) !== null) return true
+  return isUtf8(content) && !content.includes(0) && !PDF.equals(content.subarray(0, PDF.length))
+}
+
+/** By its mark of the byte order. */
+function utf16Of([first, second]: Uint8Array): 'utf-16le' | 'utf-16be' | null {
+  if (first === 0xff && second === 0xfe) return 'utf-16le'
+  return first === 0xfe && second === 0xff ? 'utf-16be' : null
+}

@@ -1,0 +1,126 @@
+// Secrets that a mail would give away: private keys, tokens, numbers of cards and accounts.
+
+import { readMarkup, readReferences } from '#content/markup.ts'
+import { type ContentPart, type MailContent, partsOf } from '#content/parts.ts'
+import { plainReading, type Reading, readAgain } from '#content/reading.ts'
+import { unmask } from '#content/unmask.ts'
+import { type FoundSecret, findKeyBlocks, findLabelled, findUrlPasswords } from './key-blocks.ts'
+import { findCardNumbers, findIbans } from './numbers.ts'
+import { LEAD_LENGTH_MAX, TOKEN_RULES, type TokenRule, UNMARKED_RULES } from './token-rules.ts'
+
+/** A secret, never with its value. */
+export type SecretFinding = {
+  readonly kind: string
+  /** See `ContentPart`. */
+  readonly part: string
+  /** UTF-16 units before it in the text of the part; in HTML, in its source. */
+  readonly offset: number
+  /** UTF-16 units from its start to its end, with tags and unseen characters between. */
+  readonly length: number
+}
+
+/** No more are listed; a mail with as many has said enough. */
+export const SECRET_FINDINGS_MAX = 100
+
+/**
+ * The secrets in subject, bodies, files that are text, and their names; in the order of the parts, then of their
+ * offsets. Null when the mail could not be read whole: it has more text than CONTENT_LENGTH_MAX, or messages too
+ * deep in one another. Time is linear in the length. Files of other types are not read.
+ */
+export function findSecrets(content: MailContent): SecretFinding[] | null {
+  const parts = partsOf(content)
+  if (parts === null) return null
+  const findings: SecretFinding[] = []
+  for (const part of parts) {
+    findings.push(...findInPart(part))
+    if (findings.length >= SECRET_FINDINGS_MAX) return findings.slice(0, SECRET_FINDINGS_MAX)
+  }
+  return findings
+}
+
+function findInPart({ part, isHtml, windows }: ContentPart): SecretFinding[] {
+  const found: FoundSecret[] = []
+  for (const { text, offset, isLast } of windows()) {
+    for (const { kind, start, end } of findInText(text, isHtml)) {
+      // What touches the end may go on in the next window, which begins before it.
+      if (end === text.length && !isLast) continue
+      addApart(found, { kind, start: offset + start, end: offset + end })
+    }
+  }
+  found.sort((one, other) => one.start - other.start)
+  return found.map(({ kind, start, end }) => ({ kind, part, offset: start, length: end - start }))
+}
+
+function findInText(text: string, isHtml: boolean): FoundSecret[] {
+  const readings = isHtml ? [readMarkup(text), readReferences(text)] : [plainReading(text)]
+  const found: FoundSecret[] = []
+  for (const reading of readings) {
+    const unmasked = readAgain(reading, unmask)
+    for (const secret of findIn(unmasked)) addApart(found, placed(secret, unmasked))
+  }
+  return found
+}
+
+function placed({ kind, start, end }: FoundSecret, reading: Reading): FoundSecret {
+  return { kind, ...reading.sourceOf(start, end) }
+}
+
+/** Without those that lie in an earlier one. */
+function findIn({ text }: Reading): FoundSecret[] {
+  const found: FoundSecret[] = []
+  const finders = [findKeyBlocks, findTokens, findLabelled, findUrlPasswords]
+  // An account's number may have the digits of a card in it.
+  for (const find of [...finders, findIbans, findCardNumbers]) {
+    for (const secret of find(text)) addApart(found, secret)
+  }
+  return found
+}
+
+function addApart(found: FoundSecret[], secret: FoundSecret): void {
+  if (found.length >= SECRET_FINDINGS_MAX) return
+  if (!found.some(({ start, end }) => secret.start < end && start < secret.end)) found.push(secret)
+}
+
+function* findTokens(text: string): Generator<FoundSecret> {
+  for (const { kind, rest, isValid } of UNMARKED_RULES) {
+    for (const { 0: token, index } of text.matchAll(rest)) {
+      if (isValid(token)) yield { kind, start: index, end: index + token.length }
+    }
+  }
+  for (const rule of TOKEN_RULES) yield* findMarked(text, rule)
+}
+
+/** Before a token may stand anything but a letter or digit, and escapes of code and URLs that end with one. */
+const BOUNDARY = /(?:^|[^A-Za-z0-9]|\\[nrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})$/
+const BOUNDARY_LENGTH = 6
+
+function* findMarked(
+  text: string,
+  { kind, mark, lead, rest, isValid }: TokenRule,
+): Generator<FoundSecret> {
+  const needsBoundary = lead === null && /^[A-Za-z0-9]/.test(mark)
+  let next = 0
+  for (let at = text.indexOf(mark); at !== -1; at = text.indexOf(mark, next)) {
+    next = at + mark.length
+    if (needsBoundary && isWithinWord(text, at)) continue
+    rest.lastIndex = at + mark.length
+    if (!rest.test(text)) continue
+    const end = rest.lastIndex
+    let start = at
+    if (lead !== null) {
+      const before = lead.exec(text.slice(Math.max(0, at - LEAD_LENGTH_MAX), at))
+      if (before === null) continue
+      start -= before[0].length
+    }
+    if (!isValid(text.slice(start, end))) continue
+    yield { kind, start, end }
+    next = end
+  }
+}
+
+function isWithinWord(text: string, at: number): boolean {
+  const before = text.charCodeAt(at - 1)
+  // Most are blanks and punctuation, decided without the pattern.
+  if (Number.isNaN(before) || !/[A-Za-z0-9]/.test(String.fromCharCode(before))) return false
+  return !BOUNDARY.test(text.slice(Math.max(0, at - BOUNDARY_LENGTH), at))
+}
