@@ -58,7 +58,11 @@ export type MailKind = {
 
 /** The kind of a message. In doubt it is personal, and is not answered automatically. */
 export function judgeKind(
-  { kindSigns, from, automaticReason }: Pick<ParsedHeaders, 'kindSigns' | 'from' | 'automaticReason'>,
+  {
+    kindSigns,
+    from,
+    automaticReason,
+  }: Pick<ParsedHeaders, 'kindSigns' | 'from' | 'automaticReason'>,
   { reversePath, recipients }: Envelope,
 ): MailKind {
   const signs = [...kindSigns]
@@ -114,7 +118,7 @@ function readField(name: string, value: string): Read {
     case 'list-unsubscribe':
       return readUnsubscribe(value)
     case 'list-unsubscribe-post':
-      return { rule: 'list-unsubscribe', says: 'unsubscribe' }
+      return { rule: 'list-unsubscribe-post', says: 'unsubscribe' }
     case 'list-post':
       return { rule: 'list', says: /mailto:/i.test(value) ? 'list' : 'program' }
     case 'feedback-id':
@@ -205,7 +209,10 @@ const SERVICE_FIELD =
 function readOtherField(name: string, value: string): Read {
   if (name.startsWith('list-')) return PROGRAM('list')
   if (LIST_FIELD.test(name)) return { rule: 'list', says: 'list' }
-  if (name === 'x-failed-recipients' || /^x-ms-(?:embedded-report|exchange-message-is-ndr)$/.test(name)) {
+  if (
+    name === 'x-failed-recipients' ||
+    /^x-ms-(?:embedded-report|exchange-message-is-ndr)$/.test(name)
+  ) {
     return { rule: 'failed-recipients', says: 'bounce' }
   }
   if (NOTIFICATION_FIELD.test(name) || name === 'auto-reply') {

@@ -48,13 +48,7 @@ export type Defect =
  * `spam` and `malicious` are the verdicts of scanners, and of servers that the message passed; the others follow
  * from its header and envelope.
  */
-export type MailCategory =
-  | 'personal'
-  | 'automated'
-  | 'marketing'
-  | 'bounce'
-  | 'spam'
-  | 'malicious'
+export type MailCategory = 'personal' | 'automated' | 'marketing' | 'bounce' | 'spam' | 'malicious'
 
 export type CategoryReason = {
   /** The name of the rule. */

@@ -345,6 +345,8 @@ function contentOf(
     attachments: JSON.stringify(attachments ?? []),
     authentication: null,
     automatic_reason: null,
+    category: null,
+    judgement: null,
     defects: '[]',
   }
 }

@@ -41,7 +41,9 @@ export function judgeKinds(messages: readonly WrittenKind[]): KindFigures {
       if (isRight) return
       counts[name].wrong += 1
       const rules = kind.reasons.map(({ rule }) => rule).join(' ')
-      differences.push(`${message.name}: ${name}, ${kind.category}, ${kind.autoReplyable} (${rules})`)
+      differences.push(
+        `${message.name}: ${name}, ${kind.category}, ${kind.autoReplyable} (${rules})`,
+      )
     }
     if (message.category === 'personal') count('personal', kind.category === 'personal')
     else if (message.category !== 'any') count('others', kind.category === message.category)
@@ -55,7 +57,9 @@ export function judgeKinds(messages: readonly WrittenKind[]): KindFigures {
 export function runKinds(folder: string | undefined): number {
   if (folder !== undefined) return listKinds(folder)
   const { differences, ...figures } = judgeKinds(writtenKinds())
-  const lines = Object.entries(figures).map(([name, { judged, wrong }]) => `${name}: ${wrong} wrong of ${judged}`)
+  const lines = Object.entries(figures).map(
+    ([name, { judged, wrong }]) => `${name}: ${wrong} wrong of ${judged}`,
+  )
   process.stdout.write(`${[...differences, '', ...lines].join('\n')}\n`)
   return isGood(figures) ? 0 : 1
 }
@@ -74,7 +78,9 @@ function listKinds(folder: string): number {
     const reversePath = noted?.replace(/^<|>$/g, '') ?? 'unknown@example.org'
     const { category, reasons, autoReplyable } = judgeKind(headers, { reversePath, recipients: [] })
     const rules = reasons.map(({ rule }) => rule).join(' ')
-    process.stdout.write(`${category}\t${autoReplyable}\t${path}\t${rules}\t${headers.subject.slice(0, 60)}\n`)
+    process.stdout.write(
+      `${category}\t${autoReplyable}\t${path}\t${rules}\t${headers.subject.slice(0, 60)}\n`,
+    )
   }
   return 0
 }

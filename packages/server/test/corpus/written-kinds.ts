@@ -40,7 +40,12 @@ export function writtenKinds(): WrittenKind[] {
     const families = readFileSync(join(KINDS_FOLDER, file), 'utf8').split(/^@ /m).slice(1)
     return families.flatMap((family, place) =>
       Array.from({ length: defaults.variations }, (_, number) =>
-        vary(family, { file, number, defaults, dice: seededDice(place * 10_007 + number * 31 + 7) }),
+        vary(family, {
+          file,
+          number,
+          defaults,
+          dice: seededDice(place * 10_007 + number * 31 + 7),
+        }),
       ),
     )
   })
@@ -60,10 +65,14 @@ function vary(family: string, { file, number, defaults, dice }: Given): WrittenK
     else told.set(key, fill(value))
   }
   const has = (name: string) => fields.some((field) => field.toLowerCase().startsWith(`${name}:`))
-  const from = /<([^<>]+@[^<>]+)>|(\S+@\S+)/.exec(fields.find((field) => /^from:/i.test(field)) ?? '')
+  const from = /<([^<>]+@[^<>]+)>|(\S+@\S+)/.exec(
+    fields.find((field) => /^from:/i.test(field)) ?? '',
+  )
   const envelope = told.get('envelope') ?? `<${from?.[1] ?? from?.[2] ?? values('address')}>`
   const header = [
-    ...(dice(2) === 0 ? [fill('Received: from {host} ({host} [{ip}]) by mx.{domain} with ESMTPS; {date}')] : []),
+    ...(dice(2) === 0
+      ? [fill('Received: from {host} ({host} [{ip}]) by mx.{domain} with ESMTPS; {date}')]
+      : []),
     ...fields,
     ...(has('date') ? [] : [fill('Date: {date}')]),
     ...(has('to') ? [] : [fill(dice(3) === 0 ? 'To: {to-bare}' : 'To: "Agent" <{to-bare}>')]),
@@ -91,11 +100,16 @@ function contentType(dice: Dice): string {
   return `Content-Type: ${types[dice(types.length)]}`
 }
 
-const FIRST = 'Anna Ben Chloé Dmitri Elif François Giulia Hana Igor José Kofi Lena Mehmet Nora Olaf Priya'
-const LAST = 'Müller Smith Garcia Rossi Dubois Novák Kowalska Tanaka Kim Okafor Jansen Andersson Silva Root'
-const WORDS = 'garden invoice compiler harbour choir physics bicycle archive kitchen roadmap orchard lens'
-const COMPANIES = 'Acme GmbH|Northwind|Blue Fern Ltd|Example AG|Kestrel & Sons|Casa Verde|Hofladen Maier'
-const DOMAINS = 'acme.example northwind.example bluefern.example kestrel.example casaverde.example maier.example'
+const FIRST =
+  'Anna Ben Chloé Dmitri Elif François Giulia Hana Igor José Kofi Lena Mehmet Nora Olaf Priya'
+const LAST =
+  'Müller Smith Garcia Rossi Dubois Novák Kowalska Tanaka Kim Okafor Jansen Andersson Silva Root'
+const WORDS =
+  'garden invoice compiler harbour choir physics bicycle archive kitchen roadmap orchard lens'
+const COMPANIES =
+  'Acme GmbH|Northwind|Blue Fern Ltd|Example AG|Kestrel & Sons|Casa Verde|Hofladen Maier'
+const DOMAINS =
+  'acme.example northwind.example bluefern.example kestrel.example casaverde.example maier.example'
 const OFFERS =
   '20% off everything this weekend|Unser Newsletter im Juni|What we read this week|Nouveautés du mois|Last chance: the summer sale ends tonight|Product update: dark mode is here|Ihre persönlichen Angebote|Webinar on Thursday: save your seat'
 
@@ -138,7 +152,11 @@ function valuesOf(dice: Dice): (key: string) => string {
   const hex = (length: number) => Array.from({ length }, () => dice(16).toString(16)).join('')
   const first = pick(FIRST.split(' '))
   const last = pick(LAST.split(' '))
-  const plain = (name: string) => name.normalize('NFD').replace(/[^a-z]/gi, '').toLowerCase()
+  const plain = (name: string) =>
+    name
+      .normalize('NFD')
+      .replace(/[^a-z]/gi, '')
+      .toLowerCase()
   const domain = pick(DOMAINS.split(' '))
   const users = [`${plain(first)}.${plain(last)}`, plain(first), `${plain(first)[0]}${plain(last)}`]
   const fixed: Record<string, string> = {
