@@ -18,9 +18,7 @@ const counts = {
 const UsageEntry = Type.Object(
   {
     inboxId: nullableText('The inbox; null for the whole account.'),
-    address: nullableText(
-      'The address of the inbox; null for the whole account and for a deleted inbox.',
-    ),
+    address: nullableText('The address of the inbox; null for the whole account.'),
     ...counts,
     storedBytes: count('Bytes of mail stored now, including quarantined mail.'),
   },
@@ -59,7 +57,7 @@ export const usageOperations = {
     path: '/v1/usage',
     tag: 'Account',
     summary: 'Get what the account or each inbox used.',
-    notes: `Counts whole days (UTC), both the first and the last, up to ${USAGE_DAYS_MAX} of them. Figures are kept for 400 days and lag by a few seconds; asOf says up to when. Inboxes without mail in these days have no entry.`,
+    notes: `Counts whole days (UTC), both the first and the last, up to ${USAGE_DAYS_MAX} of them. Figures are kept for 400 days and lag by a few seconds; asOf says up to when. Inboxes without mail in these days have no entry, nor have deleted ones, whose mail stays in the figures of the account.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({

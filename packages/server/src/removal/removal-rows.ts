@@ -14,7 +14,7 @@ import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
 import type { Tx } from '#schema/tables.ts'
 import { endSearchInbox, removeFromSearch } from '#search/search-rows.ts'
-import { purgeMailFigures } from '#stats/stats-rows.ts'
+import { deleteInboxDays, purgeMailFigures } from '#stats/stats-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhooks-rows.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
@@ -92,14 +92,7 @@ async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
   const deliveries = await purgeDeliveriesOfEvents(tx, idsOf(events))
   if (deliveries === PURGE_STEP_ROWS) return true
   const sequences = events.map((event) => event.sequence).sort((a, b) => a - b)
-  const nothing = {
-    pod_id: null,
-    inbox_id: null,
-    thread_id: null,
-    message_id: null,
-    details: null,
-    category: null,
-  }
+  const nothing = { pod_id: null, inbox_id: null, thread_id: null, message_id: null, details: null }
   await tx.query
     .updateTable('events')
     .set({ kind: ERASED, ...nothing })
@@ -154,6 +147,7 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
   // The limits themselves bound these two.
   await tx.query.deleteFrom('inbox_sends').where('inbox_id', '=', inboxId).execute()
   await tx.query.deleteFrom('cold_recipients').where('inbox_id', '=', inboxId).execute()
+  await deleteInboxDays(tx, inboxId)
   return false
 }
 

@@ -11,6 +11,8 @@ import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
 import { addInboxDays, countsOf, type Days, type MailCounts, purgeInboxDays } from './usage-rows.ts'
 
+export { deleteInboxDays } from './usage-rows.ts'
+
 /** Figures are kept for a year and a month to compare it with. */
 export const MAIL_HOURS_MS = 400 * DAY_MS
 

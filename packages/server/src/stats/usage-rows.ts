@@ -8,21 +8,32 @@ export type MailCounts = { received: number; sent: number; failed: number }
 
 export type InboxUsage = MailCounts & {
   inboxId: string
-  /** Null when the inbox is deleted. */
-  address: string | null
+  address: string
   storedBytes: number
 }
+
+const NONE: MailCounts = { received: 0, sent: 0, failed: 0 }
 
 /** Days from `sinceMs` up to `untilMs`, which is not included; both are midnights. */
 export type Days = { accountId: string; sinceMs: number; untilMs: number }
 
-/** Adds the figures of an hour to the day of each inbox. */
+/** Adds the figures of an hour to the day of each inbox that is still there. */
 export async function addInboxDays(
   tx: Tx,
   hour: { accountId: string; hourAtMs: number; inboxes: Readonly<Record<string, MailCounts>> },
 ): Promise<void> {
   const { accountId, hourAtMs, inboxes } = hour
-  for (const [inboxId, { received, sent, failed }] of Object.entries(inboxes)) {
+  const ids = Object.keys(inboxes)
+  if (ids.length === 0) return
+  const known = await tx.query
+    .selectFrom('inboxes')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('id', 'in', ids)
+    .orderBy('id')
+    .execute()
+  for (const { id: inboxId } of known) {
+    const { received, sent, failed } = inboxes[inboxId] ?? NONE
     await tx.query
       .insertInto('inbox_days')
       .values({
@@ -51,27 +62,31 @@ export async function listInboxUsage(
 ): Promise<{ entries: InboxUsage[]; total: number; totals: MailCounts }> {
   const rows = await db.read
     .selectFrom('inbox_days')
+    .innerJoin('inboxes', 'inboxes.id', 'inbox_days.inbox_id')
     .select(({ fn }) => [
-      'inbox_id',
+      'inbox_days.inbox_id',
+      'inboxes.address',
       fn.sum<number | string>('received').as('received'),
       fn.sum<number | string>('sent').as('sent'),
       fn.sum<number | string>('failed').as('failed'),
     ])
-    .where('account_id', '=', accountId)
-    .where('day_at', '>=', sinceMs)
-    .where('day_at', '<', untilMs)
-    .groupBy('inbox_id')
-    .orderBy('inbox_id')
+    .where('inbox_days.account_id', '=', accountId)
+    .where('inbox_days.day_at', '>=', sinceMs)
+    .where('inbox_days.day_at', '<', untilMs)
+    .groupBy(['inbox_days.inbox_id', 'inboxes.address'])
+    .orderBy('inbox_days.inbox_id')
     .execute()
-  const counted = rows.map((row) => ({ inboxId: row.inbox_id, ...countsOf(row) }))
+  const counted = rows.map((row) => {
+    return { inboxId: row.inbox_id, address: row.address, ...countsOf(row) }
+  })
   const sizeOf = ({ received, sent, failed }: MailCounts) => received + sent + failed
   const page = counted.toSorted((a, b) => sizeOf(b) - sizeOf(a)).slice(offset, offset + limit)
-  const inboxes = await findInboxes(db, { accountId, ids: page.map(({ inboxId }) => inboxId) })
+  const stored = await findStored(
+    db,
+    page.map(({ inboxId }) => inboxId),
+  )
   return {
-    entries: page.map((entry) => {
-      const inbox = inboxes.get(entry.inboxId)
-      return { ...entry, address: inbox?.address ?? null, storedBytes: inbox?.storedBytes ?? 0 }
-    }),
+    entries: page.map((entry) => ({ ...entry, storedBytes: stored.get(entry.inboxId) ?? 0 })),
     total: counted.length,
     totals: sumOf(counted),
   }
@@ -87,7 +102,7 @@ export function countsOf(row: { [Name in keyof MailCounts]: number | string | nu
 }
 
 function sumOf(entries: readonly MailCounts[]): MailCounts {
-  const sum = { received: 0, sent: 0, failed: 0 }
+  const sum = { ...NONE }
   for (const entry of entries) {
     sum.received += entry.received
     sum.sent += entry.sent
@@ -96,32 +111,21 @@ function sumOf(entries: readonly MailCounts[]): MailCounts {
   return sum
 }
 
-async function findInboxes(
-  db: ReadDb,
-  { accountId, ids }: { accountId: string; ids: string[] },
-): Promise<Map<string, { address: string; storedBytes: number }>> {
-  if (ids.length === 0) return new Map()
+async function findStored(db: ReadDb, inboxIds: string[]): Promise<Map<string, number>> {
+  if (inboxIds.length === 0) return new Map()
   const rows = await db.read
-    .selectFrom('inboxes')
-    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
-    .select([
-      'inboxes.id',
-      'inboxes.address',
-      'inbox_counters.stored_bytes',
-      'inbox_counters.quarantined_bytes',
-    ])
-    .where('inboxes.account_id', '=', accountId)
-    .where('inboxes.id', 'in', ids)
+    .selectFrom('inbox_counters')
+    .select(['inbox_id', 'stored_bytes', 'quarantined_bytes'])
+    .where('inbox_id', 'in', inboxIds)
     .execute()
   return new Map(
-    rows.map((row) => [
-      row.id,
-      {
-        address: row.address,
-        storedBytes: Number(row.stored_bytes) + Number(row.quarantined_bytes),
-      },
-    ]),
+    rows.map((row) => [row.inbox_id, Number(row.stored_bytes) + Number(row.quarantined_bytes)]),
   )
+}
+
+/** Removes the days of a deleted inbox: at most one for each of the days that are kept. */
+export async function deleteInboxDays(tx: Tx, inboxId: string): Promise<void> {
+  await tx.query.deleteFrom('inbox_days').where('inbox_id', '=', inboxId).execute()
 }
 
 /** Removes up to PURGE_STEP_ROWS expired days, and returns their number. */

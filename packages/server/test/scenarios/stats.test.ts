@@ -56,29 +56,24 @@ onEachEngine('figures', (engine) => {
     assert.ok(Math.abs(Date.parse(today) + DAY_MS - Date.parse(whole.to)) <= DAY_MS)
 
     const byInbox = await client.usage.get({ group_by: 'inbox' })
-    assert.deepEqual([byInbox.totals, byInbox.total], [totals, 3])
+    const left = { ...totals, received: 3 }
+    assert.deepEqual([byInbox.totals, byInbox.total], [left, 2])
     const shown = byInbox.data.map(({ inboxId, address, received, sent }) => [
       inboxId,
       address,
       received,
       sent,
     ])
-    assert.deepEqual(shown[0], [busy.id, busy.address, 2, 1])
-    assert.deepEqual(
-      new Set(shown.slice(1).map(String)),
-      new Set(
-        [
-          [quiet.id, quiet.address, 1, 0],
-          [gone.id, null, 1, 0],
-        ].map(String),
-      ),
-    )
+    assert.deepEqual(shown, [
+      [busy.id, busy.address, 2, 1],
+      [quiet.id, quiet.address, 1, 0],
+    ])
     assert.equal(
       byInbox.data.reduce((sum, one) => sum + one.storedBytes, 0),
       storedBytes,
     )
     const second = await client.usage.get({ group_by: 'inbox', limit: 1, offset: 1 })
-    assert.deepEqual([second.data.length, second.total, second.totals], [1, 3, totals])
+    assert.deepEqual([second.data.length, second.total, second.totals], [1, 2, left])
     const before = await client.usage.get({
       group_by: 'inbox',
       from: '2020-01-01',

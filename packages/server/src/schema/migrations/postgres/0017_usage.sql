@@ -10,6 +10,7 @@ create table inbox_days (
   primary key (account_id, day_at, inbox_id)
 );
 create index inbox_days_by_time on inbox_days (day_at);
+create index inbox_days_by_inbox on inbox_days (inbox_id);
 insert into inbox_days (account_id, day_at, inbox_id, received, sent, failed)
 select
   events.account_id,
@@ -20,7 +21,7 @@ select
   sum(case when events.kind = 'message.failed' then 1 else 0 end)
 from events
 join event_readers on event_readers.name = 'figures'
+join inboxes on inboxes.id = events.inbox_id
 where events.kind in ('message.received', 'message.sent', 'message.failed')
-  and events.inbox_id is not null
   and (events.transaction_id, events.sequence) <= (event_readers.transaction_id, event_readers.sequence)
 group by 1, 2, 3;
