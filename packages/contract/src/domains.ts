@@ -43,6 +43,13 @@ export const Domain = Type.Object(
       domainStatuses,
       'The status: `pending` until the required DNS records are found, then `verified`. `degraded` when a later check fails; mail still flows. `failed` after 72 hours of `degraded` or 14 days of `pending`: no mail is sent from the domain and no inbox can be created on it until it is verified again.',
     ),
+    subdomainsEnabled: Type.Boolean({
+      description:
+        'Whether mail for all names below the domain is received too. It needs the MX record with the purpose subdomains.',
+    }),
+    catchAllInboxId: nullableText(
+      'The inbox that gets mail for unknown addresses of the domain; null to refuse such mail.',
+    ),
     records: Type.Array(DomainRecord, { description: 'What to publish in DNS.' }),
     createdAt: time('When the domain was added.'),
     verifiedAt: nullableTime('When the domain was last verified; null if never.'),
@@ -52,6 +59,19 @@ export const Domain = Type.Object(
 )
 export type Domain = Static<typeof Domain>
 
+const options = {
+  subdomainsEnabled: Type.Optional(
+    Type.Boolean({
+      description: 'Receive mail for all names below the domain, such as any.example.com.',
+    }),
+  ),
+  catchAllInboxId: Type.Optional(
+    nullableText(
+      'An inbox of the account, on any domain, that gets mail for unknown addresses; null for none. If the domain belongs to one pod, the inbox must be in it.',
+    ),
+  ),
+}
+
 // An invalid name has its own error code (invalid_domain), so the schema only requires text.
 const CreateDomain = Type.Object(
   {
@@ -59,15 +79,17 @@ const CreateDomain = Type.Object(
     podId: Type.Optional(
       nullableText('Id or clientId of the only pod that may use the domain; all pods if omitted.'),
     ),
+    ...options,
   },
   { additionalProperties: false },
 )
 
 const UpdateDomain = Type.Object(
   {
-    podId: nullableText(
-      'Id or clientId of the only pod that may use the domain; null for all pods.',
+    podId: Type.Optional(
+      nullableText('Id or clientId of the only pod that may use the domain; null for all pods.'),
     ),
+    ...options,
   },
   { additionalProperties: false },
 )
@@ -138,7 +160,9 @@ export const domainOperations = {
     method: 'PATCH',
     path: '/v1/domains/{id}',
     tag: 'Domains',
-    summary: 'Assign a domain to one pod or to all.',
+    summary: 'Change a domain.',
+    notes:
+      'Assigns the domain to one pod or to all, and decides which mail it receives. Omitted fields stay unchanged. An address that is an inbox gets its own mail; with subdomainsEnabled, name@any.example.com reaches the inbox name@example.com. All other mail for the domain goes to catchAllInboxId, except for postmaster, abuse and return paths. Deleting that inbox sets catchAllInboxId to null.',
     auth: 'key',
     isRateLimited: true,
     parameters,

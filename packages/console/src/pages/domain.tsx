@@ -170,6 +170,7 @@ function Verifying({
 const purposes: Record<DomainRecord['purpose'], string> = {
   ownership: 'Ownership: proves that the domain is yours',
   mx: 'MX: routes mail for the domain to this service',
+  subdomains: 'MX: routes mail for all names below the domain to this service',
   spf: 'SPF: authorises this service to send for the domain',
   dkim: 'DKIM: lets receivers verify signatures',
   dmarc: 'DMARC: tells receivers what to do with mail that fails both',

@@ -258,7 +258,11 @@ const GIVEN_UP: CarryOutcome = {
   text: 'Attempt cancelled by this service',
 }
 
-export type Delivery = { carrier: Carrier | null; laneOf: (domain: string) => string } & {
+export type Delivery = {
+  carrier: Carrier | null
+  laneOf: (domain: string) => string
+  /** Whether an MX record of the domain names this service; false where DNS does not answer. */
+  isMailHostOf: (domain: string) => Promise<boolean>
   close(): Promise<void>
 }
 
@@ -284,6 +288,15 @@ export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): 
       domain === settings.inboxDomain || settings.delivery === 'direct'
         ? domain
         : settings.delivery,
+    async isMailHostOf(domain) {
+      // The sandbox asks nobody, and sends nothing elsewhere.
+      if (carrier === null) return true
+      const answer = await seams.resolver.mx(domain)
+      const names = answer.kind === 'found' ? answer.records : []
+      return names.some(
+        ({ exchange }) => exchange.toLowerCase().replace(/\.$/, '') === settings.smtpHostname,
+      )
+    },
     async close() {
       await carrier?.close()
       close()

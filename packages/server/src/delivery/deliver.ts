@@ -4,7 +4,7 @@
 import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'
 import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
 import { isLocal } from '#domains/domains.ts'
-import { findHeldDomain } from '#domains/domains-rows.ts'
+import { findHeldDomain, findServingDomain } from '#domains/domains-rows.ts'
 import {
   type AcceptedRecipient,
   type Authenticator,
@@ -106,6 +106,7 @@ export type DeliverDeps = {
   countReport: (outcome: CountedReport) => void
   inboxDomain: string
   carrier: Carrier | null
+  isMailHostOf: (domain: string) => Promise<boolean>
   storageQuota: StorageQuota
   queueClock: QueueClock
   countDelivery: (status: string) => void
@@ -354,12 +355,16 @@ async function deliverHere(
 
 /** Whether this service receives the mail of the domain. */
 async function isDomainHere(
-  { db, inboxDomain }: { db: Db; inboxDomain: string },
+  deps: Pick<DeliverDeps, 'db' | 'inboxDomain' | 'isMailHostOf'>,
   domain: string,
 ): Promise<boolean> {
-  if (domain === inboxDomain) return true
-  const held = await findHeldDomain(db, domain)
-  return held !== null && isLocal(held)
+  if (domain === deps.inboxDomain) return true
+  const serving = await findServingDomain(deps, domain)
+  if (serving === null) return false
+  const held = await findHeldDomain(deps.db, serving.domain)
+  if (held === null || !isLocal(held)) return false
+  // A name below the domain may have a mail server of its own.
+  return serving.domain === domain || deps.isMailHostOf(domain)
 }
 
 /** The quota holds as for mail from outside, but an account may send to itself. */

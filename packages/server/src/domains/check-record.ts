@@ -55,6 +55,7 @@ export function checkTextRecord(record: DnsRecord, found: readonly string[]): Re
     case 'dmarc':
       return judge(record, checkDmarc(record, found))
     case 'mx':
+    case 'subdomains':
       throw new TypeError('An MX record is no text.')
   }
 }

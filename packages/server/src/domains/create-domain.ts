@@ -28,6 +28,8 @@ export type CreateDomain = {
   domain: string
   /** Pod id or `clientId`; null for all pods. */
   pod: string | null
+  subdomainsEnabled: boolean
+  catchAllInboxId: string | null
 }
 
 /** Limits creations, because making the keys takes as long as a thousand other requests. */
@@ -76,7 +78,7 @@ async function requireRoom(
 
 async function addDomain(
   deps: CreateDomainDeps,
-  { accountId, pod }: CreateDomain,
+  { accountId, pod, subdomainsEnabled, catchAllInboxId }: CreateDomain,
   domain: string,
 ): Promise<Domain> {
   const domainId = deps.makeId('dom')
@@ -86,6 +88,8 @@ async function addDomain(
     domainId,
     domain,
     pod,
+    subdomainsEnabled,
+    catchAllInboxId,
     ownershipToken: randomText(deps.chance, LOWER_ALPHANUMERIC, TOKEN_LENGTH),
     keys,
     nowMs: deps.clock.now(),
@@ -95,11 +99,20 @@ async function addDomain(
       return outcome.domain
     case 'invalid_pod':
       throw problem('invalid_pod')
+    case 'invalid_inbox':
+      throw invalidCatchAll()
     case 'taken':
       throw takenBy(outcome.by, domain)
     case 'limit_reached':
       throw tooMany()
   }
+}
+
+/** The error for an inbox that must not catch the domain's mail. */
+export function invalidCatchAll() {
+  const [path, message] = ['catchAllInboxId', 'must be an inbox of the account']
+  const text = `The field "${path}" ${message}, in a pod that may use the domain.`
+  return problem('bad_request', text, { details: [{ path, message }] })
 }
 
 function takenBy(who: 'own' | 'another', domain: string) {

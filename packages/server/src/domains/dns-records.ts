@@ -32,6 +32,7 @@ type DomainDns = {
   domain: string
   smtpHostname: string
   ownershipToken: string
+  subdomainsEnabled: boolean
   keys: readonly PublishedKey[]
 }
 
@@ -52,7 +53,7 @@ export function serviceDnsRecords({ inboxDomain, smtpHostname, keys }: ServiceDn
 
 /** The records of a custom domain; the first proves that the account controls the domain. */
 export function domainDnsRecords(of: DomainDns): DnsRecord[] {
-  const { domain, smtpHostname, ownershipToken, keys } = of
+  const { domain, smtpHostname, ownershipToken, subdomainsEnabled, keys } = of
   return [
     textRecord('ownership', {
       name: `_mailroom.${domain}`,
@@ -60,7 +61,21 @@ export function domainDnsRecords(of: DomainDns): DnsRecord[] {
       required: true,
     }),
     ...mailRecords(domain, smtpHostname, keys),
+    // Not required: without it mail for the domain itself still flows.
+    ...(subdomainsEnabled ? [wildcardRecord(domain, smtpHostname)] : []),
   ]
+}
+
+/** RFC 4592: for each name below the domain that has no records of its own. */
+function wildcardRecord(domain: string, smtpHostname: string): DnsRecord {
+  return {
+    type: 'MX',
+    name: `*.${domain}`,
+    value: smtpHostname,
+    priority: MX_PRIORITY,
+    purpose: 'subdomains',
+    required: false,
+  }
 }
 
 /** The mechanism by which an SPF record lets this service send. */
@@ -105,7 +120,7 @@ function mailRecords(
 }
 
 function textRecord(
-  purpose: Exclude<DnsRecordPurpose, 'mx'>,
+  purpose: Exclude<DnsRecordPurpose, 'mx' | 'subdomains'>,
   { name, value, required }: { name: string; value: string; required: boolean },
 ): DnsRecord {
   return { type: 'TXT', name, value, priority: null, purpose, required }

@@ -5,10 +5,10 @@ import { fileHeaders } from '#http/download.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { type VerifyDeps, verifyDomain } from './check-domain.ts'
-import { type CreateDomainDeps, createDomain } from './create-domain.ts'
+import { type CreateDomainDeps, createDomain, invalidCatchAll } from './create-domain.ts'
 import { formatZone } from './dns-records.ts'
 import type { Domain } from './domain.ts'
-import { findDomain, listDomains, removeDomain, setDomainPod } from './domain-rows.ts'
+import { changeDomain, findDomain, listDomains, removeDomain } from './domain-rows.ts'
 import { presentDomain, presentDomains, recordsOf } from './present-domain.ts'
 
 type Deps = CreateDomainDeps & VerifyDeps
@@ -21,8 +21,10 @@ export function domainHandlers(deps: Deps): HandlersOf<'domains'> {
   }
   return {
     'domains.create': async ({ body }, { accountId }) => {
-      const { domain, podId: pod = null } = body
-      return presentDomain(deps, await createDomain(deps, { accountId, domain, pod }))
+      const { podId: pod = null, subdomainsEnabled = false, catchAllInboxId = null } = body
+      const { domain } = body
+      const created = { accountId, domain, pod, subdomainsEnabled, catchAllInboxId }
+      return presentDomain(deps, await createDomain(deps, created))
     },
     'domains.list': async ({ query }, { accountId }) => {
       const { podId: pod, ...page } = query
@@ -37,15 +39,18 @@ export function domainHandlers(deps: Deps): HandlersOf<'domains'> {
     'domains.verify': ({ path }, { accountId }) =>
       verifyDomain(deps, { accountId, domainId: path.id }),
     'domains.update': async ({ path, body }, { accountId }) => {
-      const scope = { accountId, domainId: path.id, pod: body.podId }
-      const outcome = await deps.db.write(setDomainPod, scope)
+      const { podId: pod, ...options } = body
+      const named = { accountId, domainId: path.id }
+      const outcome = await deps.db.write(changeDomain, { ...named, ...options, pod })
       switch (outcome.kind) {
-        case 'scoped':
+        case 'changed':
           return presentDomain(deps, outcome.domain)
         case 'not_found':
           throw notFound()
         case 'invalid_pod':
           throw problem('invalid_pod')
+        case 'invalid_inbox':
+          throw invalidCatchAll()
         case 'in_use':
           throw problem('domain_in_use')
       }

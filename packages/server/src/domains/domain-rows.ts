@@ -1,6 +1,7 @@
 // Custom domains, to and from rows. Each write locks the account first, then the rows of the domain by their
 // ids, as `settleDomain` does.
 
+import { readDomainName } from '@mailroom/mail/address.ts'
 import {
   changeAccountTotal,
   changePodTotal,
@@ -16,23 +17,68 @@ import { deleteDkimKeys, insertDkimKeys } from './dkim-key-rows.ts'
 import type { Domain, DomainStatus, RecordCheck } from './domain.ts'
 import { nextCheckAt } from './domain.ts'
 
+type ServedDomain = { accountId: string; domainId: string; catchAllInboxId: string | null }
+
 /** The holder of a domain, for arriving mail; null when no account ever verified it. */
-export async function findServedDomain(
-  db: ReadDb,
-  domain: string,
-): Promise<{ accountId: string; domainId: string } | null> {
+export async function findServedDomain(db: ReadDb, domain: string): Promise<ServedDomain | null> {
   const [row] = await selectHolder(db.reading, { domain })
-  return row === undefined ? null : { accountId: row.account_id, domainId: row.id }
+  return row === undefined ? null : toServed(row)
+}
+
+/**
+ * The domain by which mail for this name arrives: the name itself, or the nearest name above it that an account holds,
+ * if that account takes subdomains. A domain below it, held by any account or by the service, keeps its own names, as
+ * it does in DNS (RFC 4592 §2.2.2). `name` is in lower-case A-labels.
+ */
+export async function findServingDomain(
+  { db, inboxDomain }: { db: ReadDb; inboxDomain: string },
+  name: string,
+): Promise<(ServedDomain & { domain: string }) | null> {
+  const own = await findServedDomain(db, name)
+  if (own !== null) return { ...own, domain: name }
+  const above = namesAbove(name, inboxDomain)
+  if (above.length === 0) return null
+  const row = await db.read
+    .selectFrom('domains')
+    .select(['id', 'account_id', 'domain', 'takes_subdomains', 'catch_all_inbox_id'])
+    .where('domain', 'in', above)
+    .where('is_holder', '=', 1)
+    .orderBy(({ fn }) => fn('length', ['domain']), 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.takes_subdomains === 1 ? { ...toServed(row), domain: row.domain } : null
+}
+
+/** Names above this one that an account may hold: none above the service's own domain. */
+function namesAbove(name: string, inboxDomain: string): string[] {
+  if (readDomainName(name) !== name) return []
+  const above: string[] = []
+  for (let dot = name.indexOf('.'); dot >= 0; dot = name.indexOf('.', dot + 1)) {
+    const next = name.slice(dot + 1)
+    if (next === inboxDomain) return above
+    if (next.includes('.')) above.push(next)
+  }
+  return above
+}
+
+function toServed(
+  row: Pick<Row<'domains'>, 'id' | 'account_id' | 'catch_all_inbox_id'>,
+): ServedDomain {
+  return {
+    accountId: row.account_id,
+    domainId: row.id,
+    catchAllInboxId: row.catch_all_inbox_id,
+  }
 }
 
 const selectHolder = statement<
   Tables,
   { domain: string },
-  Pick<Row<'domains'>, 'id' | 'account_id'>
+  Pick<Row<'domains'>, 'id' | 'account_id' | 'catch_all_inbox_id'>
 >((query, place) =>
   query
     .selectFrom('domains')
-    .select(['id', 'account_id'])
+    .select(['id', 'account_id', 'catch_all_inbox_id'])
     .where('domain', '=', place('domain'))
     .where('is_holder', '=', 1),
 )
@@ -132,6 +178,8 @@ export function toDomain(row: Row<'domains'>): Domain {
     inboxCount: row.inbox_count,
     isHolder: row.is_holder === 1,
     takesBounces: row.takes_bounces === 1,
+    subdomainsEnabled: row.takes_subdomains === 1,
+    catchAllInboxId: row.catch_all_inbox_id,
     degradedAtMs: row.degraded_at,
     nextCheckAtMs: row.next_check_at,
     createdAtMs: row.created_at,
@@ -172,6 +220,8 @@ type NewDomain = {
   domain: string
   /** Pod id or `clientId`; null for all pods. */
   pod: string | null
+  subdomainsEnabled: boolean
+  catchAllInboxId: string | null
   ownershipToken: string
   keys: NewRow<'dkim_keys'>[]
   nowMs: number
@@ -180,6 +230,7 @@ type NewDomain = {
 type DomainCreation =
   | { kind: 'created'; domain: Domain }
   | { kind: 'invalid_pod' }
+  | { kind: 'invalid_inbox' }
   /** `own`: the account has it already. */
   | { kind: 'taken'; by: 'own' | 'another' }
   | { kind: 'limit_reached' }
@@ -194,6 +245,11 @@ export const insertDomain = transaction({
     if (account === null) return { kind: 'invalid_pod' }
     const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)
     if (pod === null && input.pod !== null) return { kind: 'invalid_pod' }
+    const podId = pod?.id ?? null
+    const { catchAllInboxId } = input
+    if (!(await mayCatchAll(tx, { accountId, podId, inboxId: catchAllInboxId }))) {
+      return { kind: 'invalid_inbox' }
+    }
     const taken = findTaker(await lockDomainsNamed(tx, input.domain), accountId)
     if (taken !== null) return { kind: 'taken', by: taken }
     if (account.domain_count >= DOMAINS_PER_ACCOUNT_MAX) return { kind: 'limit_reached' }
@@ -204,8 +260,10 @@ export const insertDomain = transaction({
       .values({
         id: input.domainId,
         account_id: accountId,
-        pod_id: pod?.id ?? null,
+        pod_id: podId,
         domain: input.domain,
+        takes_subdomains: input.subdomainsEnabled ? 1 : 0,
+        catch_all_inbox_id: catchAllInboxId,
         status: state.status,
         ownership_token: input.ownershipToken,
         next_check_at: nextCheckAt(state, nowMs),
@@ -233,27 +291,38 @@ export function isHeld({ isHolder, status }: Pick<Domain, 'isHolder' | 'status'>
   return isHolder && status !== 'failed'
 }
 
-type DomainScoping =
-  | { kind: 'scoped'; domain: Domain }
+type DomainChange =
+  | { kind: 'changed'; domain: Domain }
   | { kind: 'not_found' }
   | { kind: 'invalid_pod' }
+  | { kind: 'invalid_inbox' }
   | { kind: 'in_use' }
 
-/** Limits the domain to one pod, or with null to none; `in_use` while an inbox on it is in another pod. */
-export const setDomainPod = transaction({
-  name: 'scopeDomain',
+/**
+ * Changes the named fields. `pod` limits the domain to one pod, or with null to none; `in_use` while an inbox on it, or
+ * its catch-all inbox, is in another pod.
+ */
+export const changeDomain = transaction({
+  name: 'changeDomain',
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
-    input: { accountId: string; domainId: string; pod: string | null },
-  ): Promise<DomainScoping> {
+    input: {
+      accountId: string
+      domainId: string
+      pod?: string | null
+      subdomainsEnabled?: boolean
+      catchAllInboxId?: string | null
+    },
+  ): Promise<DomainChange> {
     const { accountId, domainId } = input
     await lockAccount(tx, accountId)
     const kept = await lockDomain(tx, input)
     if (kept === null) return { kind: 'not_found' }
-    const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)
-    if (pod === null && input.pod !== null) return { kind: 'invalid_pod' }
-    const podId = pod?.id ?? null
+    const { pod: podName } = input
+    const pod = podName == null ? null : await findPodRow(readIn(tx), accountId, podName)
+    if (pod === null && podName != null) return { kind: 'invalid_pod' }
+    const podId = podName === undefined ? kept.pod_id : (pod?.id ?? null)
     if (podId !== null && podId !== kept.pod_id) {
       const outside = await tx.query
         .selectFrom('inboxes')
@@ -264,17 +333,59 @@ export const setDomainPod = transaction({
         .executeTakeFirst()
       if (outside !== undefined) return { kind: 'in_use' }
     }
-    await tx.query
+    const { catchAllInboxId: inboxId = kept.catch_all_inbox_id } = input
+    if (!(await mayCatchAll(tx, { accountId, podId, inboxId }))) {
+      return { kind: input.catchAllInboxId === undefined ? 'in_use' : 'invalid_inbox' }
+    }
+    const subdomains = input.subdomainsEnabled ?? kept.takes_subdomains === 1
+    const changed = await tx.query
       .updateTable('domains')
-      .set({ pod_id: podId })
+      .set({
+        pod_id: podId,
+        takes_subdomains: subdomains ? 1 : 0,
+        catch_all_inbox_id: inboxId,
+      })
       .where('account_id', '=', accountId)
       .where('id', '=', domainId)
-      .execute()
+      .returningAll()
+      .executeTakeFirstOrThrow()
     await changePodDomainCount(tx, { accountId, podId: kept.pod_id, by: -1 })
     await changePodDomainCount(tx, { accountId, podId, by: 1 })
-    return { kind: 'scoped', domain: toDomain({ ...kept, pod_id: podId }) }
+    return { kind: 'changed', domain: toDomain(changed) }
   },
 })
+
+/** Whether the account has this inbox, in a pod that may use the domain. None may always catch all. */
+async function mayCatchAll(
+  tx: Tx,
+  {
+    accountId,
+    podId,
+    inboxId,
+  }: { accountId: string; podId: string | null; inboxId: string | null },
+): Promise<boolean> {
+  if (inboxId === null) return true
+  const inbox = await tx.query
+    .selectFrom('inboxes')
+    .select('pod_id')
+    .where('account_id', '=', accountId)
+    .where('id', '=', inboxId)
+    .executeTakeFirst()
+  return inbox !== undefined && (podId === null || inbox.pod_id === podId)
+}
+
+/** Takes the inbox from the domains whose mail it catches; the caller has locked the account. */
+export async function endCatchAll(
+  tx: Tx,
+  { accountId, inboxId }: { accountId: string; inboxId: string },
+): Promise<void> {
+  await tx.query
+    .updateTable('domains')
+    .set({ catch_all_inbox_id: null })
+    .where('account_id', '=', accountId)
+    .where('catch_all_inbox_id', '=', inboxId)
+    .execute()
+}
 
 /** Removes the domain and its keys; `not_empty` while there are inboxes on it. */
 export const removeDomain = transaction({

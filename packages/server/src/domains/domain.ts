@@ -26,6 +26,10 @@ export type Domain = {
   isHolder: boolean
   /** Whether MX and SPF name this service, so that return paths may be on this domain. */
   takesBounces: boolean
+  /** Whether mail for all names below the domain arrives here. */
+  subdomainsEnabled: boolean
+  /** The inbox for mail to unknown local parts. */
+  catchAllInboxId: string | null
   degradedAtMs: number | null
   nextCheckAtMs: number | null
   createdAtMs: number

@@ -8,18 +8,20 @@ export {
 } from './dkim-key-rows.ts'
 export { isUsable } from './domain.ts'
 export {
+  changeDomain,
   changeDomainInboxCount,
   countEveryDomain,
+  endCatchAll,
   findDomain,
   findDomainsNamed,
   findHeldDomain,
   findServedDomain,
+  findServingDomain,
   insertDomain,
   isDomainHere,
   listEveryDomain,
   lockDomain,
   lockDomainsNamed,
   removeDomain,
-  setDomainPod,
 } from './domain-rows.ts'
 export { claimDomainChecks, settleDomain } from './settle-domain-rows.ts'

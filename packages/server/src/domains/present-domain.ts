@@ -48,12 +48,15 @@ function presentWith(domain: Domain, records: readonly DnsRecord[]): DomainShape
 }
 
 export function presentChecked(domain: Domain, records: DomainRecord[]): DomainShape {
+  const { subdomainsEnabled, catchAllInboxId } = domain
   const { id, domain: name, podId, status, createdAtMs, verifiedAtMs, lastCheckedAtMs } = domain
   return {
     id,
     domain: name,
     podId,
     status,
+    subdomainsEnabled,
+    catchAllInboxId,
     records,
     createdAt: presentTime(createdAtMs),
     verifiedAt: verifiedAtMs === null ? null : presentTime(verifiedAtMs),

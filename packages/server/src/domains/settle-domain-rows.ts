@@ -123,15 +123,24 @@ async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Prom
     .execute()
 }
 
-/** Waits for mail that is being stored in inboxes of these domains, and blocks further mail until the commit. */
+/** Waits for mail that is being stored in inboxes of these domains or caught by one, and blocks further mail until the commit. */
 async function holdMail(tx: Tx, domains: readonly Domain[]): Promise<void> {
   const ids = domains.map(({ id }) => id)
   // Arriving mail locks the same rows in the same order.
   const counters = tx.query
     .selectFrom('inbox_counters')
     .select('inbox_id')
-    .where('inbox_id', 'in', (inboxes) =>
-      inboxes.selectFrom('inboxes').select('id').where('domain_id', 'in', ids),
+    .where(({ eb, or, selectFrom }) =>
+      or([
+        eb('inbox_id', 'in', selectFrom('inboxes').select('id').where('domain_id', 'in', ids)),
+        eb(
+          'inbox_id',
+          'in',
+          selectFrom('domains').select('catch_all_inbox_id').where('id', 'in', ids).$castTo<{
+            catch_all_inbox_id: string
+          }>(),
+        ),
+      ]),
     )
     .orderBy('inbox_id')
   await lockRows(tx, counters).execute()

@@ -1,12 +1,20 @@
 import { asciiDomain } from '@mailroom/mail/address.ts'
-import { findServedDomain } from '#domains/domains-rows.ts'
+import { findServingDomain } from '#domains/domains-rows.ts'
 import { inboxAddressOf, type ReachedInbox, unquote } from '#inboxes/inboxes.ts'
-import { findInboxByAddress } from '#inboxes/inboxes-rows.ts'
+import { findInboxByAddress, findReachedInbox } from '#inboxes/inboxes-rows.ts'
 import { isReturnPath } from '#outbound/outbound.ts'
 import type { Db } from '#schema/tables.ts'
 
+/** The custom domain by which an address that is no inbox's own reaches one: as a subdomain, or by the catch-all. */
+export type ReachedThrough = {
+  /** The domain that the address has. */
+  name: string
+  /** The id of the domain that takes its mail. */
+  domainId: string
+}
+
 export type Recipient =
-  | { kind: 'inbox'; inbox: ReachedInbox }
+  | { kind: 'inbox'; inbox: ReachedInbox; through: ReachedThrough | null }
   /** RFC 5321 §4.5.1: always accepted. */
   | { kind: 'postmaster' }
   /** For reports about sent mail. Any address of this form is accepted, forged or not. */
@@ -38,12 +46,28 @@ export async function findRecipient(
   const mailbox = inboxAddressOf(localPart, domain)
   const isAbuse = mailbox === `abuse@${domain}`
   const inbox = isReturnPath(localPart) ? null : await findInboxByAddress(deps.db, mailbox)
-  if (inbox !== null) return { kind: isAbuse ? 'abuse' : 'inbox', inbox }
+  if (inbox !== null)
+    return isAbuse ? { kind: 'abuse', inbox } : { kind: 'inbox', inbox, through: null }
   // Looked up last: most mail is for an inbox, whose address has the domain.
-  if (domain !== deps.inboxDomain && (await findServedDomain(deps.db, domain)) === null) {
-    return { kind: 'foreign_domain' }
-  }
+  const isOwnDomain = domain === deps.inboxDomain
+  const serving = isOwnDomain ? null : await findServingDomain(deps, domain)
+  if (serving === null && !isOwnDomain) return { kind: 'foreign_domain' }
   if (isReturnPath(localPart)) return { kind: 'return_path', localPart }
-  if (isAbuse) return { kind: 'abuse', inbox }
-  return mailbox === `postmaster@${domain}` ? { kind: 'postmaster' } : { kind: 'unknown_mailbox' }
+  const isSubdomain = serving !== null && serving.domain !== domain
+  const named = isSubdomain
+    ? await findInboxByAddress(deps.db, inboxAddressOf(localPart, serving.domain))
+    : null
+  if (isAbuse) return { kind: 'abuse', inbox: named }
+  if (named === null && mailbox === `postmaster@${domain}`) return { kind: 'postmaster' }
+  const reached = named ?? (await findCatchAll(deps.db, serving))
+  if (reached === null || serving === null) return { kind: 'unknown_mailbox' }
+  return { kind: 'inbox', inbox: reached, through: { name: domain, domainId: serving.domainId } }
+}
+
+async function findCatchAll(
+  db: Db,
+  serving: Awaited<ReturnType<typeof findServingDomain>>,
+): Promise<ReachedInbox | null> {
+  if (serving === null || serving.catchAllInboxId === null) return null
+  return findReachedInbox(db, serving.accountId, serving.catchAllInboxId)
 }

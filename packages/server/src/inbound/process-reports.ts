@@ -87,7 +87,7 @@ async function processFor(
       // Programs answer to the reverse-path: the answer is for the inbox that sent the message.
       const { accountId, inboxId } = result.sent
       const inbox = await findReachedInbox(deps.db, accountId, inboxId)
-      if (inbox !== null) return { kind: 'inbox', inbox, address }
+      if (inbox !== null) return { kind: 'inbox', inbox, through: null, address }
       deps.countReport('unknown_message')
       return DONE
     }
@@ -96,7 +96,7 @@ async function processFor(
       const result = await processAtAbuse(deps, arrived)
       if (result !== null) return result
       if (inbox === null) return { kind: 'postmaster', address }
-      return { kind: 'inbox', inbox, address }
+      return { kind: 'inbox', inbox, through: null, address }
     }
   }
 }

@@ -25,6 +25,7 @@ export type Quarantined = {
   ruleId: string | null
   fromAddr: string
   toAddr: string
+  recipient: string | null
   deliveryRole: DeliveryRole
   subject: string
   /** '' is the null reverse-path. */
@@ -266,6 +267,7 @@ function toQuarantined(row: Row<'quarantined_messages'>): Quarantined {
     ruleId: row.rule_id,
     fromAddr: row.from_addr,
     toAddr: row.to_addr,
+    recipient: row.recipient,
     deliveryRole: row.delivery_role as DeliveryRole,
     subject: row.subject,
     reversePath: row.reverse_path,

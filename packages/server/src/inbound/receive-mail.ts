@@ -6,9 +6,9 @@ import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { readSignatureFields } from '@mailroom/mail/authentication.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
-import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import type { Mailbox, ParsedHeaders } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
-import { type Inbox, inboxAddressOf, type ReachedInbox, type Screening } from '#inboxes/inboxes.ts'
+import { inboxAddressOf, type ReachedInbox, type Screening } from '#inboxes/inboxes.ts'
 import { withRawBytes } from '#mailbox/mailbox.ts'
 import { type DeriveKey, hopMarkOf } from '#outbound/outbound.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
@@ -22,7 +22,7 @@ import { findRulesForValues } from '#policy/policy-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import type { AcceptedRecipient, MailRecipient } from './find-recipient.ts'
 import { processReports, type ReportDeps } from './process-reports.ts'
-import { type ReceiveInput, type ReceiveOutcome, storeReceived } from './receive-message-rows.ts'
+import { storeReceived } from './receive-message-rows.ts'
 import type { KeptOut, Receipt } from './receive-plan-rows.ts'
 import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
 
@@ -178,13 +178,29 @@ async function storeMail(
     reversePath,
     isVerified: authentication?.verifiedFrom === true,
   })
-  const addresses = reached.map(({ address }) => address)
-  const outcome = await commit(deps, arriving, {
-    parsed,
-    envelope: { reversePath, recipients: addresses, authentication },
-    receipts: admitted,
-    keptOut,
-    postmaster,
+  const outcome = await withRawBytes(deps, raw, {
+    write(row) {
+      const nowMs = deps.clock.now()
+      return deps.db.write(storeReceived, {
+        raw: {
+          ...row,
+          reverse_path: reversePath,
+          client_address: arriving.clientAddress,
+          helo: arriving.helo,
+          tls: arriving.tls,
+          origin: arriving.origin,
+          created_at: nowMs,
+        },
+        content: contentOf(parsed, { sha256: row.sha256, reversePath, authentication }),
+        receipts: admitted,
+        keptOut,
+        postmaster,
+        parentKeys: parentKeysOf(headers),
+        senderKey: senderKeyOf(headers),
+        nowMs,
+      })
+    },
+    isKept: (outcome) => outcome.isKept,
   })
   await removeBlobs(deps, outcome.blobIds)
   if (!outcome.isKept && outcome.duplicates === 0) return { kind: 'no_recipient' }
@@ -192,48 +208,39 @@ async function storeMail(
   return { kind: 'stored', messageIds: outcome.messageIds }
 }
 
-type Accepted = Pick<ReceiveInput, 'receipts' | 'keptOut' | 'postmaster'> & {
-  parsed: ParsedMessage
-  envelope: { reversePath: string; recipients: string[]; authentication: Authentication | null }
-}
+/** An inbox with the address by which the message reaches it. */
+type Target = ReachedInbox & Pick<Receipt, 'through'> & { recipient: string }
 
-function commit(
-  deps: ReceiveDeps,
-  { raw, reversePath, clientAddress, helo, tls, origin }: ArrivingMail,
-  { parsed, envelope, ...accepted }: Accepted,
-): Promise<ReceiveOutcome> {
-  return withRawBytes(deps, raw, {
-    write(row) {
-      const nowMs = deps.clock.now()
-      const came = { reverse_path: reversePath, client_address: clientAddress, helo, tls, origin }
-      return deps.db.write(storeReceived, {
-        raw: { ...row, ...came, created_at: nowMs },
-        content: contentOf(parsed, { sha256: row.sha256, ...envelope }),
-        ...accepted,
-        parentKeys: parentKeysOf(parsed.headers),
-        senderKey: senderKeyOf(parsed.headers),
-        nowMs,
-      })
-    },
-    isKept: (outcome) => outcome.isKept,
-  })
-}
-
-/** Each inbox once, however often it is among the recipients. */
+/** Each inbox once, by the first of its addresses among the recipients. */
 function targetsOf(recipients: readonly MailRecipient[]) {
-  const inboxes = new Map<string, ReachedInbox>()
+  const inboxes = new Map<string, Target>()
   let postmaster: { recipient: string } | null = null
   for (const recipient of recipients) {
-    if (recipient.kind === 'inbox') inboxes.set(recipient.inbox.id, recipient.inbox)
-    else postmaster = { recipient: recipient.address }
+    if (recipient.kind === 'postmaster') postmaster = { recipient: recipient.address }
+    else addAddress(inboxes, recipient)
   }
   return { inboxes: [...inboxes.values()], postmaster }
+}
+
+function addAddress(
+  inboxes: Map<string, Target>,
+  { inbox, through, address }: Extract<MailRecipient, { kind: 'inbox' }>,
+): void {
+  const known = inboxes.get(inbox.id)
+  if (known === undefined) {
+    inboxes.set(inbox.id, {
+      ...inbox,
+      recipient: address,
+      through: through === null ? [] : [through],
+    })
+  } else if (through === null) known.through = []
+  else if (known.through.length > 0) known.through.push(through)
 }
 
 /** Receipts for inboxes that admit the message, and for those whose accounts' rules keep it out. */
 async function screenReceipts(
   deps: { db: Db; makeId: MakeId },
-  inboxes: readonly ReachedInbox[],
+  inboxes: readonly Target[],
   headers: ParsedHeaders,
   sender: Sender,
 ): Promise<{ admitted: Receipt[]; keptOut: KeptOut[] }> {
@@ -257,8 +264,7 @@ async function screenReceipts(
       admitted.push(receipt)
       continue
     }
-    const { accountId, podId, inboxId, domainId, toAddr, deliveryRole } = receipt
-    const to = { accountId, podId, inboxId, domainId, toAddr, deliveryRole }
+    const { messageId: _, threadId: __, eventId: ___, ...to } = receipt
     const { reason, ruleId } = verdict
     const ids = { quarantinedId: deps.makeId('qua'), auditId: deps.makeId('aud') }
     keptOut.push({ ...ids, ...to, reason, ruleId })
@@ -271,7 +277,7 @@ function screeningOf({ address, screening }: ReachedInbox): Screening | null {
   return address.startsWith('postmaster@') ? null : screening
 }
 
-function receiptOf(deps: { makeId: MakeId }, inbox: Inbox, headers: ParsedHeaders): Receipt {
+function receiptOf(deps: { makeId: MakeId }, inbox: Target, headers: ParsedHeaders): Receipt {
   return {
     accountId: inbox.accountId,
     podId: inbox.podId,
@@ -281,15 +287,20 @@ function receiptOf(deps: { makeId: MakeId }, inbox: Inbox, headers: ParsedHeader
     threadId: deps.makeId('thr'),
     eventId: deps.makeId('evt'),
     toAddr: inbox.address,
+    recipient: inbox.recipient,
+    through: inbox.through,
     deliveryRole: !isNamed(headers.to, inbox) && isNamed(headers.cc, inbox) ? 'cc' : 'to',
   }
 }
 
-function isNamed(mailboxes: readonly Mailbox[], inbox: Inbox): boolean {
-  return mailboxes.some(({ address }) => {
-    const at = address.lastIndexOf('@')
-    return inboxAddressOf(address.slice(0, at), address.slice(at + 1)) === inbox.address
-  })
+function isNamed(mailboxes: readonly Mailbox[], { address: own, recipient }: Target): boolean {
+  const addresses = new Set([own, comparedAddress(recipient)])
+  return mailboxes.some(({ address }) => addresses.has(comparedAddress(address)))
+}
+
+function comparedAddress(address: string): string {
+  const at = address.lastIndexOf('@')
+  return inboxAddressOf(address.slice(0, at), address.slice(at + 1))
 }
 
 /** RFC 5321 §6.3 suggests at least 100 for a limit of hops; peers of today use 50. */
@@ -318,9 +329,9 @@ function findLoopOfHops({
  */
 function withoutSenders(
   deps: DeriveKey,
-  inboxes: readonly ReachedInbox[],
+  inboxes: readonly Target[],
   { headers, origin }: { headers: ParsedHeaders; origin: ArrivingMail['origin'] },
-): ReachedInbox[] {
+): Target[] {
   const marks = new Set(headers.loopMarks)
   if (marks.size === 0 || headers.hasListId || origin === 'service') return [...inboxes]
   return inboxes.filter(({ id }) => !marks.has(hopMarkOf(deps, id)))

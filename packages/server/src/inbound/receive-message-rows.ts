@@ -1,6 +1,7 @@
 // The transaction behind every 250: writes arriving messages for each of their recipients with threads, counters
 // and events, keeps them in quarantine, or recognises them as duplicates.
 
+import { findServingDomain } from '#domains/domains-rows.ts'
 import type { ParentThread } from '#mailbox/mailbox.ts'
 import {
   bodiesForRow,
@@ -14,7 +15,7 @@ import { type GroupedInput, groupTransaction, type JoinGroup } from '#platform/d
 import { limitLockWait, lockRows } from '#platform/db/dialect.ts'
 import { forEachRow, rowSelect } from '#platform/db/statement.ts'
 import { insertAudit } from '#policy/policy-rows.ts'
-import type { NewRow, Tables, Tx } from '#schema/tables.ts'
+import { type NewRow, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { addPostmasterMessage, dropOldestPostmasterMail } from './postmaster-message-rows.ts'
 import {
   type Arrival,
@@ -39,7 +40,7 @@ export type ReceiveInput = Omit<Arrival, 'raw' | 'receipts' | 'keptOut' | 'trace
   postmaster: { recipient: string } | null
 }
 
-export type ReceiveOutcome = {
+type ReceiveOutcome = {
   stored: number
   quarantined: number
   duplicates: number
@@ -113,7 +114,7 @@ async function receiveMessages(
     [...inboxIds].sort().map((inbox_id) => ({ inbox_id })),
   )
   const joined = join((input) => inboxIdsOf(input).every((id) => inboxIds.has(id)))
-  const writes = [...first, ...joined]
+  const writes = await withoutForeign(tx, [...first, ...joined])
   const counters = await withoutLost(tx, locked, writes)
   const arrivals = writes.map(({ input, traceParent = null }) => ({ ...input, traceParent }))
   const known = await readKnown(tx, counters, arrivals)
@@ -142,6 +143,37 @@ async function receiveMessages(
 
 function inboxIdsOf({ receipts, keptOut }: ReceiveInput): string[] {
   return [...receipts, ...keptOut].map(({ inboxId }) => inboxId)
+}
+
+/**
+ * Leaves out recipients at a subdomain or of a catch-all whose domain is another account's now. A takeover locks the
+ * counters of the inboxes that it concerns, which this transaction has locked.
+ */
+async function withoutForeign(tx: Tx, writes: readonly Write[]): Promise<readonly Write[]> {
+  const names = new Set<string>()
+  for (const { input } of writes) {
+    for (const { through } of [...input.receipts, ...input.keptOut]) {
+      for (const { name } of through) names.add(name)
+    }
+  }
+  if (names.size === 0) return writes
+  const holders = new Map<string, string | undefined>()
+  for (const name of names) {
+    // The service's own domain is above no name that a custom domain takes.
+    const serving = await findServingDomain({ db: readIn(tx), inboxDomain: '' }, name)
+    holders.set(name, serving?.domainId)
+  }
+  const isOurs = ({ through }: Pick<Receipt, 'through'>) =>
+    through.length === 0 || through.some(({ name, domainId }) => holders.get(name) === domainId)
+  return writes.map((write) => {
+    const { receipts, keptOut } = write.input
+    const input = {
+      ...write.input,
+      receipts: receipts.filter(isOurs),
+      keptOut: keptOut.filter(isOurs),
+    }
+    return { ...write, input }
+  })
 }
 
 /** Leaves out inboxes whose domain another account has taken over, which needs the lock of their counters. */

@@ -22,6 +22,7 @@ import {
 import type { QuarantineReason } from '#policy/policy.ts'
 import type { NewAuditEntry } from '#policy/policy-rows.ts'
 import type { Row } from '#schema/tables.ts'
+import type { ReachedThrough } from './find-recipient.ts'
 
 /** Messages of an inbox with one Message-ID that an arriving message is compared with. */
 export const SAME_ID_COMPARED_MAX = 100
@@ -37,20 +38,31 @@ export type Receipt = {
   threadId: string
   eventId: string
   toAddr: string
+  /** The first address at RCPT that reaches the inbox, in the client's spelling. */
+  recipient: string | null
+  /** The domains by which its addresses reach the inbox; empty where one of them is the inbox's own. */
+  through: ReachedThrough[]
   deliveryRole: 'to' | 'cc'
 }
 
 /** A recipient whose sender rules keep the message out. */
 export type KeptOut = Pick<
   Receipt,
-  'accountId' | 'podId' | 'inboxId' | 'domainId' | 'toAddr' | 'deliveryRole'
+  | 'accountId'
+  | 'podId'
+  | 'inboxId'
+  | 'domainId'
+  | 'toAddr'
+  | 'recipient'
+  | 'through'
+  | 'deliveryRole'
 > & { quarantinedId: string; auditId: string; reason: QuarantineReason; ruleId: string | null }
 
 export type Arrival = {
   raw: Pick<Row<'raw_messages'>, 'id' | 'size_bytes' | 'reverse_path'>
   content: MessageContent
-  receipts: readonly Omit<Receipt, 'domainId'>[]
-  keptOut: readonly Omit<KeptOut, 'domainId'>[]
+  receipts: readonly Omit<Receipt, 'domainId' | 'through'>[]
+  keptOut: readonly Omit<KeptOut, 'domainId' | 'through'>[]
   /** Message-IDs that this message answers, in the order in which they decide its thread. */
   parentKeys: readonly string[]
   /** The author's address in canonical form; null when it is not valid. */
@@ -185,6 +197,7 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
     thread_position: thread.message_count,
     status: 'received',
     to_addr: receipt.toAddr,
+    recipient: receipt.recipient,
     delivery_role: receipt.deliveryRole,
     created_at: nowMs,
   })
@@ -197,7 +210,6 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
     occurred_at: nowMs,
     details: null,
     trace_parent: arrival.traceParent,
-    category: content.category ?? null,
   })
   if (senderKey !== null) {
     const sender = { inbox_id: inboxId, address_key: senderKey }
@@ -237,6 +249,7 @@ function keepOut(
     rule_id: keptOut.ruleId,
     from_addr: content.from_addr,
     to_addr: keptOut.toAddr,
+    recipient: keptOut.recipient,
     delivery_role: keptOut.deliveryRole,
     subject: content.subject,
     reverse_path: raw.reverse_path,
@@ -360,7 +373,6 @@ function continuedThread({ continued }: Draft, parent: ParentThread): ContinuedT
     snippet: null,
     summary_count: parent.summary_count,
     read_count: parent.read_count,
-    category: parent.category,
     known_count: parent.message_count,
   }
   continued.set(parent.id, thread)

@@ -13,6 +13,7 @@ import {
 import type { Domain } from '#domains/domains.ts'
 import {
   changeDomainInboxCount,
+  endCatchAll,
   findDomainsNamed,
   isUsable,
   lockDomain,
@@ -191,6 +192,7 @@ export const removeInbox = transaction({
     if (inbox.domainId !== null) {
       await lockDomain(tx, { accountId: input.accountId, domainId: inbox.domainId })
     }
+    await endCatchAll(tx, input)
     await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
     await tx.query.deleteFrom('thread_ranges').where('inbox_id', '=', inbox.id).execute()
     await deleteRulesOf(tx, input.accountId, { inboxId: inbox.id })

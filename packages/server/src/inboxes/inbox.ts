@@ -87,6 +87,15 @@ export function inboxAddressOf(localPart: string, domain: string): string {
   return `${name.toLowerCase()}@${asciiDomain(domain)}`
 }
 
+/** The sub-address after the `+`; null without one, and for a return path, whose `+` begins its signed id. */
+export function tagOf(address: string): string | null {
+  const at = address.lastIndexOf('@')
+  const localPart = unquote(at < 0 ? address : address.slice(0, at))
+  const plus = localPart.indexOf('+')
+  if (plus <= 0 || localPart.slice(0, plus).toLowerCase() === RETURN_PATH_NAME) return null
+  return localPart.slice(plus + 1) || null
+}
+
 /** The domain of an address in the form for comparison. */
 export function domainOf(address: string): string {
   return asciiDomain(address.slice(address.lastIndexOf('@') + 1))

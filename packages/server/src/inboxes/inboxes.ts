@@ -5,6 +5,7 @@ export {
   inboxAddressOf,
   type ReachedInbox,
   type Screening,
+  tagOf,
   unquote,
 } from './inbox.ts'
 export { inboxHandlers } from './inbox-handlers.ts'

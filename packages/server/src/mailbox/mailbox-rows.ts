@@ -1,4 +1,3 @@
-export { fillCategoriesStep } from './fill-category-rows.ts'
 export {
   type DeliveryRole,
   type Direction,

@@ -7,13 +7,12 @@ import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import { type KindFields, kindOfRow } from './message-kind.ts'
 
 export type Direction = 'inbound' | 'outbound'
 type MessageStatus = 'pending' | 'sent' | 'received' | 'failed'
 export type DeliveryRole = 'to' | 'cc'
 
-export type Message = KindFields & {
+export type Message = {
   id: string
   threadId: string
   inboxId: string
@@ -25,6 +24,8 @@ export type Message = KindFields & {
   toAddr: string
   /** Received: the addresses of the To field; sent: all recipients but those of cc and bcc. */
   to: string[]
+  /** The address at RCPT, in the client's spelling; null for sent mail. */
+  recipient: string | null
   headerTo: string | null
   deliveryRole: DeliveryRole | null
   cc: string[]
@@ -335,6 +336,7 @@ function toMessage(row: Row<'messages'>): Message {
     fromAddr: row.from_addr,
     toAddr: row.to_addr,
     to: toOf(row),
+    recipient: row.recipient,
     headerTo: row.header_to,
     deliveryRole: row.delivery_role as DeliveryRole | null,
     cc: JSON.parse(row.cc) as string[],
@@ -348,7 +350,6 @@ function toMessage(row: Row<'messages'>): Message {
     attachments: JSON.parse(row.attachments) as ParsedAttachment[],
     authentication: row.authentication === null ? null : JSON.parse(row.authentication),
     automaticReason: row.automatic_reason,
-    ...kindOfRow(row),
     failureReason: row.failure_reason,
     defects: JSON.parse(row.defects) as string[],
     scheduledAtMs: row.scheduled_at,

@@ -5,6 +5,7 @@ import {
   type Message as MessageShape,
   SHOWN_BODY_BYTES_MAX,
 } from '@mailroom/contract/messages.ts'
+import { tagOf } from '#inboxes/inboxes.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { Extractions } from './extractions.ts'
 import type { Message } from './message-rows.ts'
@@ -42,6 +43,7 @@ async function presentBodies(
   const { authentication, createdAtMs, scheduledAtMs, rawId: _, ...rest } = message
   return {
     ...rest,
+    tag: rest.recipient === null ? null : tagOf(rest.recipient),
     isTruncated,
     attachments: presentAttachments(message, presenter, nowMs),
     extracted: await presenter.extractions.of(read),

@@ -163,6 +163,7 @@ async function addMessage(
     direction_position: counters.outbound_count + 1,
     thread_position: (thread?.message_count ?? 0) + 1,
     to_addr: toAddr,
+    recipient: null,
     delivery_role: null,
     created_at: nowMs,
   }

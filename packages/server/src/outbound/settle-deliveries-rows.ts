@@ -322,7 +322,6 @@ export function eventsOf(
       occurred_at: nowMs,
       details: event.details === null ? null : JSON.stringify(event.details),
       trace_parent: traceParent,
-      category: null,
     },
   ]
 }

@@ -230,9 +230,12 @@ async function findOwn(
   address: string,
 ): Promise<AcceptedRecipient | null> {
   const recipient = await findRecipient(deps, address)
+  if (recipient.kind === 'inbox') {
+    return recipient.inbox.accountId === accountId ? { ...recipient, address } : null
+  }
   if (recipient.kind !== 'return_path') {
     const inbox = await findOwnInbox(deps.db, accountId, address)
-    return inbox === null ? null : { kind: 'inbox', inbox, address }
+    return inbox === null ? null : { kind: 'inbox', inbox, through: null, address }
   }
   const found = await findAtReturnPath(deps, recipient.localPart)
   if (typeof found === 'string' || found.sent.accountId !== accountId) return null

@@ -62,6 +62,8 @@ export type Tables = {
     inbox_count: Generated<number>
     is_holder: Generated<number>
     takes_bounces: Generated<number>
+    takes_subdomains: Generated<number>
+    catch_all_inbox_id: string | null
     degraded_at: number | null
     next_check_at: number | null
     created_at: number
@@ -147,7 +149,6 @@ export type Tables = {
     snippet: string | null
     summary_count: Generated<number>
     read_count: Generated<number>
-    category: Generated<string | null>
   }
   thread_ranges: {
     inbox_id: string
@@ -184,8 +185,6 @@ export type Tables = {
     attachments: string
     authentication: string | null
     automatic_reason: string | null
-    category: Generated<string | null>
-    judgement: Generated<string | null>
     failure_reason: string | null
     defects: string
     /** JSON list of a sent message; null in messages of before: to_addr alone. */
@@ -193,6 +192,7 @@ export type Tables = {
     /** JSON list of a sent message; null for none. */
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
+    recipient: string | null
     created_at: number
   }
   events: {
@@ -209,7 +209,6 @@ export type Tables = {
     occurred_at: number
     details: string | null
     trace_parent: Generated<string | null>
-    category: Generated<string | null>
   }
   event_readers: { name: string; transaction_id: number; sequence: number }
   /** Work that one process at a time does for all. */
@@ -438,6 +437,7 @@ export type Tables = {
     reverse_path: string
     authentication: string | null
     size_bytes: number | null
+    recipient: string | null
     created_at: number
   }
   captured_messages: {

@@ -3,6 +3,7 @@
 import type { Event, EventMessage } from '@mailroom/contract/events.ts'
 import type { Authentication, Extracted } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/events.ts'
+import { tagOf } from '#inboxes/inboxes.ts'
 import { attachmentUrl, CUT_READ_LENGTH, cutBodies, type Extractions } from '#mailbox/mailbox.ts'
 import { findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
@@ -128,6 +129,8 @@ function presentMessage(
     from: message.fromAddr,
     to: message.toAddr,
     to_addrs: message.to,
+    recipient: message.recipient,
+    tag: message.recipient === null ? null : tagOf(message.recipient),
     cc: message.cc,
     subject: message.subject,
     body_text: message.bodyText,
@@ -143,11 +146,6 @@ function presentMessage(
     }),
     authentication: message.authentication as Authentication | null,
     automatic: message.automaticReason !== null,
-    auto_replyable: message.autoReplyable,
-    category: message.category,
-    category_reasons: message.categoryReasons,
-    verdict: message.verdict,
-    spam_score: message.spamScore,
     failure_reason: message.failureReason,
     ...(message.direction === 'inbound' ? { received_at: at } : { sent_at: at }),
   }

@@ -75,6 +75,7 @@ export async function openParts(
     /** Null in the sandbox, where no mail leaves the machine. */
     carrier: traceCarrier(network.delivery.carrier, tracing),
     laneOf: network.delivery.laneOf,
+    isMailHostOf: network.delivery.isMailHostOf,
     countDelivery: metrics.countDelivery,
   }
   const events = openEventHub({ ...base, ...service, ...reading })

@@ -19,13 +19,13 @@ import {
   touchKeys,
 } from '#accounts/accounts-rows.ts'
 import {
+  changeDomain,
   claimDomainChecks,
   ensureDkimKeys,
   insertDomain,
   markPublished,
   removeDomain,
   replaceRetiredKey,
-  setDomainPod,
   settleDomain,
   switchDkimKeys,
 } from '#domains/domains-rows.ts'
@@ -39,7 +39,6 @@ import {
 import { changeInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
 import {
   countStoredStep,
-  fillCategoriesStep,
   keepThreadSummaries,
   noteQuota,
   setThreadRead,
@@ -114,7 +113,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   changeInbox,
   removeInbox,
   insertDomain,
-  setDomainPod,
+  changeDomain,
   removeDomain,
   claimDomainChecks,
   settleDomain,
@@ -128,7 +127,6 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   setThreadRead,
   keepThreadSummaries,
   countStoredStep,
-  fillCategoriesStep,
   noteQuota,
   purgeInboxStep,
   purgeExpiredStep,

@@ -118,7 +118,6 @@ export function deliverDeps(
     parser: {
       parse: () => Promise.reject(new Error('Nothing is delivered here.')),
       readAttachment: () => Promise.resolve(null),
-      readAttachments: () => Promise.resolve([]),
       readReport: () => Promise.resolve({ kind: 'none' }),
       makeBodies: (source) => Promise.resolve(bodyParts(source)),
       makeView: (source) => viewBody(source),
@@ -128,6 +127,7 @@ export function deliverDeps(
     },
     inboxDomain: 'mailroom.localhost',
     carrier,
+    isMailHostOf: () => Promise.resolve(true),
     queueClock: { now: () => clock.steady(), check: () => Promise.resolve() },
     countDelivery: () => {},
     countReport: () => {},

@@ -155,8 +155,6 @@ export function arriving(
       attachments: '[]',
       authentication: null,
       automatic_reason: null,
-      category: 'personal',
-      judgement: null,
       defects: '[]',
     },
     receipts: inboxIds.map((inboxId) => ({
@@ -167,6 +165,8 @@ export function arriving(
       threadId: makeId('thr'),
       eventId: makeId('evt'),
       toAddr: 'someone@mailroom.localhost',
+      recipient: null,
+      through: [],
       deliveryRole: 'to',
     })),
     keptOut: [],

@@ -71,6 +71,7 @@ test('an inbox named postmaster gets mail that the policy of From rejected for o
         reversePath: '',
         recipients: addresses.map((address) => ({
           kind: 'inbox',
+          through: null,
           address,
           inbox: { address } as ReachedInbox,
         })),

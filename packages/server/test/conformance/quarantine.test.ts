@@ -34,6 +34,8 @@ function keptOut(owner: Owner, inboxIds: string[], key?: string): ReceiveInput {
       quarantinedId: makeId('qua'),
       auditId: makeId('aud'),
       toAddr: 'someone@mailroom.localhost',
+      recipient: null,
+      through: [],
       deliveryRole: 'to',
       reason: 'blocked',
       ruleId: null,

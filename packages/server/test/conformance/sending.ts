@@ -110,8 +110,6 @@ function contentOf(messageId: string): SendInput['content'] {
     attachments: '[]',
     authentication: null,
     automatic_reason: null,
-    category: 'personal',
-    judgement: null,
     defects: '[]',
   }
 }

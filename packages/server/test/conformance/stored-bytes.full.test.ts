@@ -70,6 +70,8 @@ onBothEngines('stored octets', (engine) => {
       quarantinedId: makeId('qua'),
       auditId: makeId('aud'),
       toAddr: 'someone@mailroom.localhost',
+      recipient: null,
+      through: [],
       deliveryRole: 'to' as const,
       reason: 'blocked' as const,
       ruleId: null,

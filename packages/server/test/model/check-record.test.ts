@@ -14,6 +14,7 @@ const records = domainDnsRecords({
   domain: 'custom.example',
   smtpHostname: 'mx.service.example',
   ownershipToken: 'token123',
+  subdomainsEnabled: false,
   keys: [
     { selector: 'mr1', domain: 'custom.example', publicKey: KEY, isRequired: true },
     { selector: 'mr2', domain: 'custom.example', publicKey: 'REVG', isRequired: false },

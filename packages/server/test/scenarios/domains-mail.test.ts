@@ -186,6 +186,28 @@ onEachEngine('mail of custom domains', (engine) => {
     assert.equal(await held(), 3)
   })
 
+  test('to a name below a domain stays here only where the MX of that name is this service', async () => {
+    const wide = await verifiedDomain(world, 'wide.example', ann)
+    const desk = { domain: 'wide.example', mailboxName: 'desk' }
+    const { id } = await ann.client.inboxes.create(desk)
+    await ann.client.domains.update(wide.id, { subdomainsEnabled: true, catchAllInboxId: id })
+    const [mx] = wide.records.filter(({ purpose }) => purpose === 'mx')
+    world.dns.zone['here.wide.example'] = { MX: [{ exchange: mx?.value ?? '', preference: 10 }] }
+    world.dns.zone['own.wide.example'] = { MX: [{ exchange: 'mx.friend.example', preference: 10 }] }
+    const hostOf = async (to: string) => {
+      const sent = await send(ann, inbox, { to })
+      assert.equal((await settled(ann, sent)).status, 'sent')
+      const [delivery] = (await ann.client.messages.deliveries(sent.id).page()).data
+      return delivery?.host
+    }
+    const held = async () => (await ann.client.messages.list(id).page()).total
+    assert.equal(await hostOf('desk@here.wide.example'), 'mailroom.localhost')
+    assert.equal(await hostOf('any@here.wide.example'), 'mailroom.localhost')
+    assert.equal(await held(), 2)
+    assert.equal(await hostOf('desk@own.wide.example'), 'mx.friend.example')
+    assert.equal(await held(), 2)
+  })
+
   test('between inboxes of the service does not leave the machine, and is verified', async () => {
     const sent = await send(ann, inbox, { to: inbox.address, subject: 'To itself' })
     assert.equal((await settled(ann, sent)).status, 'sent')

@@ -40,7 +40,6 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'policy.replace': { inbound: { mode: 'none' } },
   'policy.createRule': { direction: 'outbound', type: 'block', value: 'spam.example' },
   'webhooks.update': { enabled: true, eventTypes: ['message.received'] },
-  'messages.forward': { to: 'ann@elsewhere.example' },
   'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
 }
 
@@ -54,6 +53,7 @@ const QUERIES: Partial<Record<OperationId, string>> = {
 const REFERENCES = new Set([
   'podId',
   'inboxId',
+  'catchAllInboxId',
   'threadId',
   'podIds',
   'inboxIds',
