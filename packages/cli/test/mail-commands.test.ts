@@ -101,6 +101,65 @@ async function untilCaptured(messageId: string): Promise<CapturedMessage> {
   }
 }
 
+test('mail goes to several recipients, hidden ones too, with header fields and at a time', async () => {
+  const sendAt = new Date(Date.now() + 3_600_000).toISOString()
+  const args = ['--to', 'a@far.example', '--to', 'b@far.example', '--bcc', 'c@far.example']
+  const more = ['--header', 'X-Ticket: 7: seven', '--send-at', sendAt, '--subject', 'Later']
+  const sent = await world.json<SentMessage>('send', ...args, ...more, '--text', 'Hello')
+  const message = await world.client.messages.get(sent.messageId)
+  assert.deepEqual(message.to, ['a@far.example', 'b@far.example'])
+  assert.deepEqual([message.bcc, message.scheduledAt], [['c@far.example'], sendAt])
+  const raw = await world.good('messages', 'raw', sent.messageId)
+  assert.match(raw, /^X-Ticket: 7: seven\r?$/m)
+  assert.match(await world.good('messages', 'scheduled'), new RegExp(sent.messageId))
+  await world.good('messages', 'cancel', sent.messageId)
+  const wrong = await world.run([
+    'send',
+    ...args,
+    '--header',
+    'Ticket',
+    '--subject',
+    'x',
+    '--text',
+    'x',
+  ])
+  assert.equal(wrong.code, 2)
+})
+
+test('a message is forwarded with its files, or without', async () => {
+  const file = join(world.home, 'notes.txt')
+  await writeFile(file, 'Notes')
+  const { id } = await inject({ subject: 'The notes', more: ['--attach', file] })
+  const forward = async (...more: string[]) => {
+    const args = ['forward', id, '--to', 'a@far.example', '--to', 'b@far.example', ...more]
+    const { messageId } = await world.json<SentMessage>(...args)
+    return world.client.messages.get(messageId)
+  }
+  const whole = await forward('--text', 'Have a look.', '--bcc', 'c@far.example')
+  assert.equal(whole.subject, 'Fwd: The notes')
+  assert.match(whole.bodyText, /^Have a look\.\n\n-+ Forwarded message/)
+  assert.deepEqual([whole.to.length, whole.bcc?.length, whole.attachments.length], [2, 1, 1])
+  assert.equal((await forward('--no-attachments')).attachments.length, 0)
+})
+
+test('a reply to all goes to the other recipients too', async () => {
+  const raw = join(world.home, 'all.eml')
+  const lines = [
+    'From: ann@sender.example',
+    `To: ${inbox.address}, bob@far.example`,
+    'Subject: All',
+    'Message-ID: <all@sender.example>',
+    '',
+    'Who comes?',
+  ]
+  await writeFile(raw, lines.join('\r\n'))
+  const { data } = await world.json<Page<Message>>('sandbox', 'inject', '--raw', raw)
+  const thread = data[0]?.threadId ?? ''
+  const sent = await world.json<SentMessage>('reply', thread, '--reply-all', '--text', 'I do.')
+  const message = await world.client.messages.get(sent.messageId)
+  assert.deepEqual([message.to, message.cc], [['ann@sender.example'], ['bob@far.example']])
+})
+
 test('the text comes from standard input, and nothing is sent without a text', async () => {
   const args = ['send', '--inbox', inbox.address, '--to', 'bob@far.example', '--subject', 'Piped']
   const piped = await world.run([...args, '--file', '-', '--json'], { input: 'From a pipe.\n' })

@@ -1,17 +1,19 @@
 // Events: what happened, in one form for webhooks, WebSockets, server-sent events and the log. Their fields are in
 // snake_case, unlike those of resources. With them: the wait for a message.
 
-import { Authentication, Extracted, Message } from './messages.ts'
+import { Authentication, CategoryReason, Extracted, KIND_TEXTS, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { COUNTED_MAX, countedListOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { HoldReason } from './sending.ts'
-import { count, nullableText, oneOf, text, time } from './text.ts'
+import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
 import {
   bounceClasses,
   domainStatuses,
   eventKinds,
+  messageCategories,
   messageDirections,
+  messageVerdicts,
   webhookDisabledReasons,
 } from './vocabulary.ts'
 
@@ -61,6 +63,11 @@ export const EventMessage = Type.Object(
     automatic: Type.Boolean({
       description: 'Whether a program sent the message. Do not reply to it automatically.',
     }),
+    auto_replyable: Type.Boolean({ description: KIND_TEXTS.autoReplyable }),
+    category: nullableOneOf(messageCategories, KIND_TEXTS.category),
+    category_reasons: Type.Array(CategoryReason, { description: KIND_TEXTS.reasons }),
+    verdict: nullableOneOf(messageVerdicts, KIND_TEXTS.verdict),
+    spam_score: Type.Union([Type.Number(), Type.Null()], { description: KIND_TEXTS.spamScore }),
     failure_reason: nullableText('The response of the server that refused the message.'),
     received_at: Type.Optional(time('Inbound only: when the message was received.')),
     sent_at: Type.Optional(time('Outbound only: when the message was accepted for sending.')),

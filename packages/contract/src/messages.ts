@@ -11,8 +11,10 @@ import {
   dmarcPolicies,
   imageModes,
   linkKinds,
+  messageCategories,
   messageDirections,
   messageStatuses,
+  messageVerdicts,
 } from './vocabulary.ts'
 
 /**
@@ -113,6 +115,27 @@ export const Extracted = Type.Object(
 )
 export type Extracted = Static<typeof Extracted>
 
+export const CategoryReason = Type.Object(
+  {
+    rule: text('The rule that matched; docs/kinds-of-mail.md has all of them.'),
+    detail: text('What it matched, in words of the message or of the scanner; may be empty.'),
+  },
+  { description: 'A sign of what kind of mail a message is.' },
+)
+export type CategoryReason = Static<typeof CategoryReason>
+
+/** In the words of the API and of events. */
+export const KIND_TEXTS = {
+  category:
+    'What kind of mail it is; personal in doubt. Null on outbound mail. Judged once, on arrival, by header and envelope, and by a spam and virus scanner if the operator has set one up.',
+  reasons: 'The rules that matched; empty for mail without any sign of a program or a list.',
+  autoReplyable:
+    'Whether a program may answer without a loop: false for mail of programs and lists, for reports and spam, wherever automatic is true, and on outbound mail.',
+  verdict:
+    'What scanners and servers on the way say; clean if none says otherwise. Null if a scanner that is set up did not answer, and on outbound mail.',
+  spamScore: 'The score of the spam scanner; null without one, or without its answer.',
+} as const
+
 export const Message = Type.Object(
   {
     id: text('Assigned by the service.'),
@@ -165,6 +188,11 @@ export const Message = Type.Object(
     }),
     automatic: Type.Boolean({ description: 'Whether a program sent the message.' }),
     automaticReason: nullableText('Why the message counts as automatic.'),
+    category: nullableOneOf(messageCategories, KIND_TEXTS.category),
+    categoryReasons: Type.Array(CategoryReason, { description: KIND_TEXTS.reasons }),
+    autoReplyable: Type.Boolean({ description: KIND_TEXTS.autoReplyable }),
+    verdict: nullableOneOf(messageVerdicts, KIND_TEXTS.verdict),
+    spamScore: Type.Union([Type.Number(), Type.Null()], { description: KIND_TEXTS.spamScore }),
     defects: Type.Array(Type.String(), {
       description:
         'What was wrong with the message on arrival. text-too-large: a text of more than 4 MiB, which is now an attachment. too-many-lines, too-many-parts, too-deep, header-too-large, too-many-header-fields, parse-failed or parse-timed-out: the message could not be read to its end, and the rest is an attachment. duplicate-from, duplicate-subject, duplicate-message-id, duplicate-content-type or missing-from: a header field occurs twice or is missing.',

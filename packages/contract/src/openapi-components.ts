@@ -15,7 +15,7 @@ import {
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
 import { InboxLimits } from './limits.ts'
-import { Attachment, Authentication, Extracted, Message } from './messages.ts'
+import { Attachment, Authentication, CategoryReason, Extracted, Message } from './messages.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
 import {
@@ -48,6 +48,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   AttachmentToSend,
   Authentication,
   CapturedMessage,
+  CategoryReason,
   ChangedInbox,
   Delivery,
   Domain,

@@ -79,6 +79,15 @@ export const attachmentsToSend = Type.Array(AttachmentToSend, {
     'Files to attach. The encoded message may have up to 25 MiB, which is about 18 MiB of files.',
 })
 
+const HIDDEN = 'Hidden recipients: they receive the message, but no recipient can see them in it.'
+
+function copied(description: string) {
+  return Type.Array(emailAddress('One address, or Name <address>.'), {
+    maxItems: RECIPIENTS_MAX,
+    description,
+  })
+}
+
 const extraHeaders = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
@@ -126,19 +135,8 @@ export const SendMessage = Type.Object(
         'Where replies go: one address, or Name <address>. On the free plan this must be an inbox of the account; on other plans, any address.',
       ),
     ),
-    cc: Type.Optional(
-      Type.Array(emailAddress('One address, or Name <address>.'), {
-        maxItems: RECIPIENTS_MAX,
-        description: 'Copied recipients.',
-      }),
-    ),
-    bcc: Type.Optional(
-      Type.Array(emailAddress('One address, or Name <address>.'), {
-        maxItems: RECIPIENTS_MAX,
-        description:
-          'Hidden recipients: they receive the message, but no recipient can see them in it.',
-      }),
-    ),
+    cc: Type.Optional(copied('Copied recipients.')),
+    bcc: Type.Optional(copied(HIDDEN)),
     replyAll: Type.Optional(
       Type.Boolean({
         default: false,
@@ -170,6 +168,30 @@ export const SendMessage = Type.Object(
   },
 )
 export type SendMessage = Static<typeof SendMessage>
+
+const ForwardMessage = Type.Object(
+  {
+    to: emailAddresses(
+      'The recipient, or a list of recipients: each one address, or Name <address>. to, cc and bcc have at most 50 addresses together.',
+      { maxItems: RECIPIENTS_MAX },
+    ),
+    cc: Type.Optional(copied('Copied recipients.')),
+    bcc: Type.Optional(copied(HIDDEN)),
+    body: Type.Optional(
+      Type.String({
+        maxLength: BODY_LENGTH_MAX,
+        description: 'What stands before the forwarded message: plain text or HTML.',
+      }),
+    ),
+    includeAttachments: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: 'Whether the files of the message are attached.',
+      }),
+    ),
+  },
+  { additionalProperties: false, description: 'To whom a message is forwarded.' },
+)
 
 const sendStatuses = [
   'pending',
@@ -240,6 +262,17 @@ export const Delivery = Type.Object(
 )
 export type Delivery = Static<typeof Delivery>
 
+/** The errors of every send, besides those that follow from its operation. */
+const sendErrors = [
+  'missing_idempotency_key',
+  'idempotency_key_reused',
+  'feature_requires_paid_plan',
+  'recipient_suppressed',
+  'loop_suspected',
+  'rate_limit_exceeded',
+  'cold_outreach_limit',
+] as const
+
 export const sendingOperations = {
   'inboxes.send': {
     method: 'POST',
@@ -264,15 +297,26 @@ export const sendingOperations = {
       description: 'The message is stored and queued, now or by an earlier request.',
       schema: SentMessage,
     },
-    errors: [
-      'missing_idempotency_key',
-      'idempotency_key_reused',
-      'feature_requires_paid_plan',
-      'recipient_suppressed',
-      'loop_suspected',
-      'rate_limit_exceeded',
-      'cold_outreach_limit',
-    ],
+    errors: sendErrors,
+  },
+  'messages.forward': {
+    method: 'POST',
+    path: '/v1/messages/{id}/forward',
+    tag: 'Messages',
+    summary: 'Forward a message to other recipients.',
+    notes:
+      'A send from the inbox of the message, with the same answer, limits and use of the Idempotency-Key. It starts a thread, and its subject is that of the message after one "Fwd:". The message, received or sent, follows the body with its From, Date, Subject, To and Cc lines, its files are attached, and images in its HTML are still shown there.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of a message.' },
+    body: ForwardMessage,
+    needsIdempotencyKey: true,
+    success: {
+      status: 200,
+      description: 'The new message is stored and queued, now or by an earlier request.',
+      schema: SentMessage,
+    },
+    errors: sendErrors,
   },
   'messages.cancel': {
     method: 'POST',
@@ -293,7 +337,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'List scheduled messages of an inbox.',
     notes: `The next one first. ${LISTED_BODIES_NOTE}`,
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
     query: PageQuery,

@@ -4,7 +4,8 @@ import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.t
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { count, nullableText, text, time } from './text.ts'
+import { count, nullableOneOf, nullableText, text, time } from './text.ts'
+import { messageCategories } from './vocabulary.ts'
 
 export const Participant = Type.Object(
   {
@@ -36,6 +37,10 @@ export const Thread = Type.Object(
     }),
     snippet: text(
       'The beginning of the newest message, at most 160 characters on one line: its new text, or the quoted text if it has no new text. Empty without text.',
+    ),
+    category: nullableOneOf(
+      messageCategories,
+      'The category of the newest received message; null if no message was received.',
     ),
     createdAt: time('When the first message was received or accepted for sending.'),
   },

@@ -78,6 +78,22 @@ export const authenticationResults = [
 /** What a domain wants for mail that fails DMARC (RFC 9989 §4.7). */
 export const dmarcPolicies = ['none', 'quarantine', 'reject'] as const
 
+/**
+ * What kind of mail a received message is: written by a person, or by a program (`automated`); a mailing
+ * (`marketing`); a report about delivery (`bounce`). Scanners, and servers on the way, say `spam` and `malicious`.
+ */
+export const messageCategories = [
+  'personal',
+  'automated',
+  'marketing',
+  'bounce',
+  'spam',
+  'malicious',
+] as const
+export type MessageCategory = (typeof messageCategories)[number]
+
+export const messageVerdicts = ['clean', 'spam', 'malicious'] as const
+
 export const senderRuleTypes = ['allow', 'block'] as const
 export type SenderRuleType = (typeof senderRuleTypes)[number]
 

@@ -4,6 +4,7 @@ import { parseAddressList } from './address-list.ts'
 import { cleanLine } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
 import { firstField, type HeaderField } from './header-fields.ts'
+import { readKindSigns } from './mail-kind.ts'
 
 /** X-Loop fields that are read: more than a message has hops, each of which may add one. */
 const LOOP_MARKS_MAX = 100
@@ -25,18 +26,21 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
   const field = (name: string) => first.get(name) ?? ''
   const authors = parseAddressList(field('from'))
   const from = authors[0] ?? null
+  const subject = cleanLine(decodeWords(field('subject')))
+  const replyTo = parseAddressList(field('reply-to'))
   return {
     messageId: parseMessageId(field('message-id')),
     inReplyTo: parseMessageIds(field('in-reply-to')),
     references: parseMessageIds(field('references')),
-    subject: cleanLine(decodeWords(field('subject'))),
+    subject,
     from,
     authorCount: authors.length + Math.max(0, fromCount - 1),
     to: parseAddressList(field('to')),
     cc: parseAddressList(field('cc')),
-    replyTo: parseAddressList(field('reply-to')),
+    replyTo,
     date: parseDateTime(field('date')),
     automaticReason: automaticReason(fields, from?.address ?? null),
+    kindSigns: readKindSigns(fields, { subject, from, replyTo }),
     receivedCount,
     loopMarks,
     hasListId: field('list-id') !== '',

@@ -177,6 +177,20 @@ export function messages(api: Api) {
     /** An image of another host; `query` is that of the image's URL in `html` with images=show. */
     image: (id: string, query: QueryOf<'messages.image'> = {}, options?: RequestOptions) =>
       api.download({ id: 'messages.image', path: { id }, query, options }),
+    /** Sends the message with its files to others, in a new thread; retries as `inboxes.send` does. */
+    forward: (
+      id: string,
+      body: BodyOf<'messages.forward'>,
+      { idempotencyKey = crypto.randomUUID(), ...options }: SendOptions = {},
+    ) =>
+      api.call({
+        id: 'messages.forward',
+        path: { id },
+        body,
+        headers: { 'idempotency-key': idempotencyKey },
+        isOnce: true,
+        options,
+      }),
     /** Until its first delivery attempt begins; rejects with `already_sending` afterwards. */
     cancel: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.cancel', path: { id }, options }),

@@ -1,6 +1,6 @@
 // Runs of real messages kept outside the repository. `node packages/server/test/corpus.ts <folder>`
 // feeds a folder through the service and back and compares with what independent parsers agree on;
-// `bounces`, `codes`, `dkim`, `replies`, `secrets` and `view` before the folder are runs of their own. With `--parser` in this
+// `bounces`, `codes`, `dkim`, `kinds`, `replies`, `secrets` and `view` before the folder are runs of their own. With `--parser` in this
 // process, without sockets and database. Exits 1 below the goals, 2 without a folder.
 
 import { statSync } from 'node:fs'
@@ -10,6 +10,7 @@ import { readAgreed } from '#test/corpus/compare.ts'
 import { runDkim } from '#test/corpus/dkim.ts'
 import { feedFolder } from '#test/corpus/feed.ts'
 import { reportFeed } from '#test/corpus/feed-report.ts'
+import { runKinds } from '#test/corpus/kinds.ts'
 import { parseFolder } from '#test/corpus/parse-folder.ts'
 import { runReplies } from '#test/corpus/replies.ts'
 import { runSecrets } from '#test/corpus/secrets.ts'
@@ -17,6 +18,7 @@ import { runViews } from '#test/corpus/views.ts'
 
 const USAGE = `Usage: npm run corpus -- [--parser] <folder>
        npm run corpus -- codes [folder]
+       npm run corpus -- kinds [folder]
        npm run corpus -- bounces [--parser] <folder>
        npm run corpus -- dkim <folder>
        npm run corpus -- replies <folder>
@@ -25,7 +27,7 @@ const USAGE = `Usage: npm run corpus -- [--parser] <folder>
 `
 const flags = process.argv.slice(2).filter((word) => word.startsWith('--'))
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
-const run = /^(?:bounces|codes|dkim|replies|secrets|view)$/.test(words[0] ?? '')
+const run = /^(?:bounces|codes|dkim|kinds|replies|secrets|view)$/.test(words[0] ?? '')
   ? words.shift()
   : undefined
 const [folder] = words
@@ -34,6 +36,7 @@ process.exitCode = await main()
 async function main(): Promise<number> {
   // The messages of this run come with the project; a folder is only looked through.
   if (run === 'codes' && folder === undefined && flags.length === 0) return runCodes(undefined)
+  if (run === 'kinds' && folder === undefined && flags.length === 0) return runKinds(undefined)
   if (run === 'secrets') return runSecrets()
   const trouble = troubleWith(folder)
   if (folder === undefined || trouble !== null) {
@@ -44,6 +47,7 @@ async function main(): Promise<number> {
   if (run === 'bounces') return runBounces(folder, isParserOnly)
   if (run === 'codes') return runCodes(folder)
   if (run === 'dkim') return runDkim(folder)
+  if (run === 'kinds') return runKinds(folder)
   if (run === 'replies') return runReplies(folder)
   if (run === 'view') return runViews(folder)
   if (isParserOnly) return parseFolder(folder)

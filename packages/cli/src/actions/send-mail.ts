@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { ResponseOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError, type MessageToSend } from '@mailroom/sdk'
 import { replyTo, withEncodedFiles } from '@mailroom/sdk/sending.ts'
+import type { Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
 import { readPathOrInput } from '#base/read-input.ts'
@@ -12,24 +13,44 @@ import { showItem } from '#base/show.ts'
 import { readAttachments } from './attachments.ts'
 import type { CommonOptions } from './run-operation.ts'
 
-type ContentOptions = CommonOptions & {
+type TextOptions = {
   readonly text?: string
   readonly html?: string
   readonly file?: string
-  readonly attach?: readonly string[]
-  readonly cc?: string[]
-  readonly replyTo?: string
-  readonly idempotencyKey?: string
 }
+
+type OnceOptions = CommonOptions & { readonly idempotencyKey?: string }
+
+type ContentOptions = OnceOptions &
+  TextOptions & {
+    readonly attach?: readonly string[]
+    readonly cc?: string[]
+    readonly bcc?: string[]
+    readonly replyTo?: string
+    readonly header?: readonly string[]
+    readonly sendAt?: string
+  }
 
 export type SendingOptions = ContentOptions & {
   readonly inbox?: string
-  readonly to: string
+  readonly to: string[]
   readonly subject: string
   readonly unsubscribe?: boolean
 }
 
-export type ReplyOptions = ContentOptions & { readonly to?: string; readonly quote: boolean }
+export type ReplyOptions = ContentOptions & {
+  readonly to?: string[]
+  readonly replyAll?: true
+  readonly quote: boolean
+}
+
+export type ForwardOptions = OnceOptions &
+  TextOptions & {
+    readonly to: string[]
+    readonly cc?: string[]
+    readonly bcc?: string[]
+    readonly attachments: boolean
+  }
 
 export async function sendMail(options: SendingOptions): Promise<void> {
   const session = await openSession(options)
@@ -49,24 +70,44 @@ export async function replyToThread(threadId: string, options: ReplyOptions): Pr
   const { data } = await session.client.threads.messages(threadId)
   const last = data.at(-1)
   if (last === undefined) throw new Failure('notFound', 'The thread has no messages.')
-  const reply = { ...content, to: options.to, includeQuote: options.quote }
+  const { to, replyAll, quote: includeQuote } = options
+  const reply = { ...content, to, replyAll, includeQuote }
   await send(session, last.inboxId, replyTo(last, reply), options)
+}
+
+export async function forwardMail(messageId: string, options: ForwardOptions): Promise<void> {
+  const session = await openSession(options)
+  const { body, bodyHtml } = await readText(options)
+  if (bodyHtml !== undefined) {
+    throw new Failure('usage', 'The text is given twice.', 'Give --text or --html.')
+  }
+  const { to, cc, bcc, attachments: includeAttachments } = options
+  const forward = { to, cc, bcc, body, includeAttachments }
+  const call = { id: 'messages.forward', path: { id: messageId }, body: forward } as const
+  await sendOnce(session, call, options)
 }
 
 async function send(
   session: Session,
   inboxId: string,
   message: MessageToSend,
-  { idempotencyKey, json, color }: ContentOptions,
+  options: ContentOptions,
+): Promise<void> {
+  const body = withEncodedFiles(message)
+  await sendOnce(session, { id: 'inboxes.send', path: { id: inboxId }, body }, options)
+}
+
+async function sendOnce(
+  session: Session,
+  call: Pick<Call, 'id' | 'path' | 'body'>,
+  { idempotencyKey, json, color }: OnceOptions,
 ): Promise<void> {
   const output = openOutput({ isColored: color })
   const key = idempotencyKey ?? randomUUID()
   if (idempotencyKey === undefined) output.note(output.noteColors.dim(`Idempotency-Key: ${key}`))
   const { headers, bytes } = await session.transport
     .send({
-      id: 'inboxes.send',
-      path: { id: inboxId },
-      body: withEncodedFiles(message),
+      ...call,
       headers: { 'idempotency-key': key },
       // With the same key a retry never sends twice.
       isOnce: true,
@@ -89,15 +130,11 @@ function noteKey(output: Output, key: string): void {
   )
 }
 
-type Content = Pick<MessageToSend, 'body' | 'bodyHtml' | 'cc' | 'replyTo' | 'attachments'>
+type Content = Omit<MessageToSend, 'to' | 'subject' | 'threadId'>
 
 async function readContent(options: ContentOptions): Promise<Content> {
-  const { text, html, file, attach = [], cc, replyTo: wanted } = options
-  if (file !== undefined && (text !== undefined || html !== undefined)) {
-    throw new Failure('usage', 'The text is given twice.', 'Give --file, or --text and --html.')
-  }
-  const read = file === undefined ? undefined : (await readPathOrInput(file)).toString('utf8')
-  const body = text ?? html ?? read
+  const { attach = [], cc, bcc, replyTo: wanted, header, sendAt } = options
+  const { body, bodyHtml } = await readText(options)
   if (body === undefined) {
     const fix = 'Give --text, --html, or --file with a path or "-" for standard input.'
     throw new Failure('usage', 'There is nothing to send.', fix)
@@ -105,9 +142,32 @@ async function readContent(options: ContentOptions): Promise<Content> {
   const attachments = await readAttachments(attach)
   return {
     body,
-    bodyHtml: text === undefined ? undefined : html,
+    bodyHtml,
     cc,
+    bcc,
     replyTo: wanted,
+    ...(header === undefined ? {} : { headers: readHeaders(header) }),
+    sendAt,
     ...(attachments.length > 0 && { attachments }),
   }
+}
+
+function readHeaders(lines: readonly string[]): Record<string, string> {
+  const fields = lines.map((line) => {
+    const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(line) ?? []
+    if (name !== undefined && value !== undefined) return [name, value] as const
+    throw new Failure('usage', `${JSON.stringify(line)} is not "Name: value".`, null)
+  })
+  if (new Set(fields.map(([name]) => name)).size < fields.length) {
+    throw new Failure('usage', 'A header field is given twice.', null)
+  }
+  return Object.fromEntries(fields)
+}
+
+async function readText({ text, html, file }: TextOptions) {
+  if (file !== undefined && (text !== undefined || html !== undefined)) {
+    throw new Failure('usage', 'The text is given twice.', 'Give --file, or --text and --html.')
+  }
+  const read = file === undefined ? undefined : (await readPathOrInput(file)).toString('utf8')
+  return { body: text ?? html ?? read, bodyHtml: text === undefined ? undefined : html }
 }

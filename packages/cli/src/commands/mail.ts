@@ -26,6 +26,7 @@ export function addMailCommands(program: Command): void {
   add('inbox')
   addSend(program)
   addReply(program)
+  addForward(program)
   addThreadCommands(add('threads'))
   addMessageCommands(add('messages'))
   addAttachments(program)
@@ -63,7 +64,8 @@ function addReply(program: Command): void {
     .summary(sentence)
     .description(`${sentence} It goes to Reply-To, or to the sender.`)
     .argument('<thread>', 'The id of a thread.')
-    .option('--to <address>', 'Send it to this address instead of the sender.')
+    .option('--to <address>', 'Send it to this address instead. Can be repeated.', collect)
+    .option('--reply-all', 'Also send it to the other recipients of the last message.')
     .option('--no-quote', 'Do not quote the last message of the thread.')
   addContentOptions(command)
   addSessionOptions(command).action(async (thread: string) => {
@@ -72,14 +74,45 @@ function addReply(program: Command): void {
   })
 }
 
+function addForward(program: Command): void {
+  const command = describeBy(program.command('forward'), 'messages.forward').argument(
+    '<message>',
+    'The id of a message.',
+  )
+  addFieldOption(command, fieldOf('messages.forward', 'to'))
+  addTextOptions(command)
+  command.option('--no-attachments', 'Do not attach the files of the message.')
+  addCopyOptions(command)
+  addSessionOptions(command).action(async (message: string) => {
+    const { forwardMail } = await import('#actions/send-mail.ts')
+    await forwardMail(message, command.opts())
+  })
+}
+
 function addContentOptions(command: Command): void {
+  addTextOptions(command)
+  command.option('--attach <path...>', fieldOf('inboxes.send', 'attachments').sentence)
+  addFieldOption(command, fieldOf('inboxes.send', 'replyTo'))
+  const { sentence } = fieldOf('inboxes.send', 'headers')
+  command.option('--header <header>', `"Name: value". ${sentence} Can be repeated.`, append)
+  addFieldOption(command, fieldOf('inboxes.send', 'sendAt'))
+  addCopyOptions(command)
+}
+
+function append(text: string, before: readonly string[] = []): string[] {
+  return [...before, text]
+}
+
+function addTextOptions(command: Command): void {
   command
     .option('--text <text>', 'The text of the message.')
     .option('--html <html>', 'The HTML of the message, with or without --text.')
     .option('--file <path>', 'Read the text or the HTML from a file; "-" reads standard input.')
-    .option('--attach <path...>', fieldOf('inboxes.send', 'attachments').sentence)
+}
+
+function addCopyOptions(command: Command): void {
   addFieldOption(command, fieldOf('inboxes.send', 'cc'))
-  addFieldOption(command, fieldOf('inboxes.send', 'replyTo'))
+  addFieldOption(command, fieldOf('inboxes.send', 'bcc'))
   command.option(
     '--idempotency-key <key>',
     'Retrying with the same key never sends twice. Generated and printed by default.',

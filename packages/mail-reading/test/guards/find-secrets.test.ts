@@ -224,6 +224,22 @@ test('in a long file each secret is found once, at its place, wherever it stands
   }
 })
 
+test('a token at the end of a window has its whole length', () => {
+  const token = `glpat-${'aB3dE5gH7j'.repeat(10)}`
+  for (let missing = 1; missing < 60; missing += 10) {
+    const start = 1024 * 1024 - token.length + missing
+    const text = `${'a b '.repeat(start / 4)}${' '.repeat(start % 4)}${token}\n${'a b\n'.repeat(10_000)}`
+    const found = findSecrets(mailOf({ attachments: [fileOf(text)] }))
+    const finding = {
+      kind: 'gitlab_token',
+      part: 'attachment:0',
+      offset: start,
+      length: token.length,
+    }
+    assert.deepEqual(found, [finding], `${missing}`)
+  }
+})
+
 test('the list of findings is bounded', () => {
   const found = findSecrets(mailOf({ text: `${CARD}\n`.repeat(1_000), html: CARD }))
   assert.equal(found?.length, SECRET_FINDINGS_MAX)

@@ -21,21 +21,22 @@ export type BodySource = {
   readonly body: string
   /** Null or '' when the sender gave one body only. */
   readonly bodyHtml: string | null
-  /** The message to quote, null for none. */
-  readonly quote: Original | null
+  /** The message to quote or to pass on, null for none. */
+  readonly quote: Original | Forwarded | null
 }
 
 export type BodyParts = {
   readonly text: string
   readonly html: string
-  /** The text without the quote. */
+  /** The text without the quote; with what is passed on, which is no quote of an earlier message. */
   readonly ownText: string
 }
 
 /**
  * With `bodyHtml`, `body` is the text as it stands, whatever it looks like. Without it, `html` is
  * `body` when that is HTML in which there is something to see, and `text` is laid out of it. The quote
- * follows the text, and the HTML when there is any: before its `</body>`, if that is how it ends.
+ * follows the text, and the HTML when there is any: before its `</body>`, if that is how it ends. A message that is
+ * passed on with HTML of its own makes HTML of the text.
  * Takes up to 200 ms: see `isQuick`.
  */
 export function bodyParts(source: BodySource): BodyParts {
@@ -46,7 +47,8 @@ export function bodyParts(source: BodySource): BodyParts {
 export function isQuick({ body, bodyHtml, quote }: BodySource): boolean {
   const isOwnHtml = !bodyHtml && isHtml(body)
   const ownLength = isOwnHtml ? body.length : 0
-  const hasQuotedHtml = quote !== null && (isOwnHtml || bodyHtml || quote.text === '')
+  const hasQuotedHtml =
+    quote !== null && (isOwnHtml || bodyHtml || quote.text === '' || 'header' in quote)
   const quotedLength = hasQuotedHtml ? quote.html.length || quote.text.length : 0
   return ownLength + quotedLength <= INLINE_HTML_LENGTH_MAX
 }
@@ -62,9 +64,23 @@ function assemble(source: BodySource, layOut: (html: string) => string): BodyPar
   const { quote } = source
   const { text, html } = ownParts(source, layOut)
   if (quote === null) return { text, html, ownText: text }
+  if ('header' in quote) return withForwarded({ text, html }, quote)
   return {
     text: `${text.trimEnd()}${quoteText(quote)}`,
     html: html === '' ? '' : insertAtEnd(html, `\n<br>\n${quoteHtml(quote)}\n`),
+    ownText: text,
+  }
+}
+
+function withForwarded(own: { text: string; html: string }, forwarded: Forwarded): BodyParts {
+  const lines = [own.text.trimEnd(), forwardText(forwarded)].filter((text) => text !== '')
+  const text = lines.join('\n\n')
+  if (own.html === '' && forwarded.html === '') return { text, html: '', ownText: text }
+  const html = own.html === '' && own.text !== '' ? `<div>${textAsHtml(own.text)}</div>` : own.html
+  const addition = forwardHtml(forwarded)
+  return {
+    text,
+    html: html === '' ? addition : insertAtEnd(html, `\n<br>\n${addition}\n`),
     ownText: text,
   }
 }
@@ -158,6 +174,17 @@ export type Original = {
   readonly html: string
 }
 
+/** A message that is passed on whole. */
+export type Forwarded = {
+  /** Its header lines, in order. */
+  readonly header: readonly { readonly name: string; readonly value: string }[]
+  readonly text: string
+  /** '' for none. */
+  readonly html: string
+  /** Whether its files are attached, so that its HTML can show them. */
+  readonly hasFiles: boolean
+}
+
 /** Replaces the rest of a long quote. */
 const CUT = '[…]'
 
@@ -178,7 +205,34 @@ export function quoteText(original: Original): string {
  */
 export function quoteHtml(original: Original): string {
   const attribution = escapeHtml(attributionOf(original))
-  return `<div class="gmail_quote"><div>${attribution}</div>\n<blockquote type="cite" style="${STYLE}">${contentOf(original)}</blockquote></div>`
+  return `<div class="gmail_quote"><div>${attribution}</div>\n<blockquote type="cite" style="${STYLE}">${contentOf(original, POLICY)}</blockquote></div>`
+}
+
+/** The line of Gmail, which mail programs and our own reader of replies know. */
+const FORWARD_LINE = '---------- Forwarded message ---------'
+/** Characters of a header line: some hundred addresses. */
+const HEADER_LINE_LENGTH_MAX = 5_000
+
+/** As `quoteText`, but with the header lines, and without marks before the original's lines. */
+function forwardText(forwarded: Forwarded): string {
+  const text = forwarded.text === '' ? textFromHtml(forwarded.html) : forwarded.text
+  const lines = boundedLines(text, (line) => line)
+  return [FORWARD_LINE, ...headerLinesOf(forwarded), '', ...lines].join('\n').trimEnd()
+}
+
+/** As `quoteHtml`. */
+function forwardHtml(forwarded: Forwarded): string {
+  const head = [FORWARD_LINE, ...headerLinesOf(forwarded)].map(escapeHtml).join('<br>\n')
+  const content = contentOf(forwarded, forwarded.hasFiles ? POLICY_WITH_FILES : POLICY)
+  return `<div><div>${head}</div>\n<br>\n<div>${content}</div></div>`
+}
+
+function headerLinesOf({ header }: Forwarded): string[] {
+  return header.map(({ name, value }) => {
+    const visible = singleLine(value).replace(/\p{Bidi_Control}/gu, '')
+    if (visible.length <= HEADER_LINE_LENGTH_MAX) return `${name}: ${visible}`
+    return `${name}: ${visible.slice(0, HEADER_LINE_LENGTH_MAX).toWellFormed()} ${CUT}`
+  })
 }
 
 const STYLE = 'margin:0 0 0 0.8ex;border-left:1px solid #ccc;padding-left:1ex'
@@ -202,30 +256,36 @@ function twoDigits(value: number): string {
 }
 
 function quoteLines(text: string): string {
+  return boundedLines(text, markLine).join('\n')
+}
+
+/** At most QUOTED_LINES_MAX lines and QUOTED_TEXT_LENGTH_MAX characters with what `mark` adds. */
+function boundedLines(text: string, mark: (line: string) => string): string[] {
   const bounded = text.slice(0, QUOTED_TEXT_LENGTH_MAX)
   const lines = bounded.trimEnd().split(LINE_END, QUOTED_LINES_MAX + 1)
   const quoted: string[] = []
   let room = QUOTED_TEXT_LENGTH_MAX
   for (const line of lines) {
-    const marked = markLine(line.trimEnd())
+    const marked = mark(line.trimEnd())
     room -= marked.length + 1
-    if (room < 0 || quoted.length === QUOTED_LINES_MAX) return [...quoted, `> ${CUT}`].join('\n')
+    if (room < 0 || quoted.length === QUOTED_LINES_MAX) return [...quoted, mark(CUT)]
     quoted.push(marked)
   }
-  if (bounded.length === text.length) return quoted.join('\n')
+  if (bounded.length === text.length) return quoted
   // The last line was cut within; alone it is better than nothing.
   if (quoted.length > 1) quoted.pop()
-  return [...quoted, `> ${CUT}`].join('\n').toWellFormed()
+  return [...quoted, mark(CUT)].map((line) => line.toWellFormed())
 }
 
 function markLine(line: string): string {
   return line === '' || line.startsWith('>') ? `>${line}` : `> ${line}`
 }
 
-function contentOf({ text, html }: Original): string {
+function contentOf({ text, html }: Original | Forwarded, policy: HtmlPolicy): string {
   if (html !== '') {
-    const markup = sanitiseHtml(html, { lengthMax: QUOTED_HTML_LENGTH_MAX, cut: CUT })
-    if (markup !== null) return markup
+    const options = { lengthMax: QUOTED_HTML_LENGTH_MAX, cut: CUT }
+    const markup = writeSafeHtml(html, policy, options)
+    if (markup !== null) return markup.join('').trim()
   }
   const shown = text === '' ? textFromHtml(html) : text
   return textAsHtml(shown)
@@ -272,7 +332,13 @@ const POLICY: HtmlPolicy = {
     object script select style svg template textarea title video xmp
   `),
   tagsMax: QUOTED_TAGS_MAX,
-  startTag,
+  startTag: (name, attributes) => startTag(name, attributes, /^https?:/i),
+}
+
+/** Images that are files of the same message (RFC 2392) are shown too. */
+const POLICY_WITH_FILES: HtmlPolicy = {
+  ...POLICY,
+  startTag: (name, attributes) => startTag(name, attributes, /^(?:https?|cid):/i),
 }
 
 const ATTRIBUTES = wordSet(`
@@ -281,21 +347,25 @@ const ATTRIBUTES = wordSet(`
 `)
 
 /** An image without an address that its reader could load becomes its description. */
-function startTag(name: string, attributes: Readonly<Record<string, string>>): string[] {
+function startTag(
+  name: string,
+  attributes: Readonly<Record<string, string>>,
+  images: RegExp,
+): string[] {
   let tag = `<${name}`
   for (const [attribute, value] of Object.entries(attributes)) {
-    const safe = ATTRIBUTES.has(attribute) ? safeValue(attribute, value) : ''
+    const safe = ATTRIBUTES.has(attribute) ? safeValue(attribute, value, images) : ''
     if (safe !== '') tag += ` ${attribute}="${escapeHtml(safe)}"`
   }
   if (name !== 'img' || tag.includes(' src="')) return [`${tag}>`]
   return [escapeHtml(attributes.alt ?? '')]
 }
 
-function safeValue(attribute: string, value: string): string {
+function safeValue(attribute: string, value: string, images: RegExp): string {
   if (attribute === 'style') return sanitiseStyle(value)
   if (attribute === 'href' || attribute === 'cite')
     return safeUrl(value, /^(?:https?|mailto|tel):/i)
-  if (attribute === 'src') return safeUrl(value, /^https?:/i)
+  if (attribute === 'src') return safeUrl(value, images)
   return value.length > HTML_LINK_LENGTH_MAX ? '' : value
 }
 

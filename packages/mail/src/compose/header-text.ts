@@ -194,9 +194,24 @@ const PREFIXES = /^(?:\s*re\s{0,3}(?:\[\d{1,9}\]|\^\d{1,9}|\(\d{1,9}\))?\s{0,3}[
 
 /** `Re: ` and the thread's subject without its own; at most SUBJECT_LENGTH_MAX UTF-16 units. */
 export function replySubject(threadSubject: string): string {
-  const subject = `Re: ${threadSubject.replace(PREFIXES, '').trim()}`.slice(0, SUBJECT_LENGTH_MAX)
+  return bounded(`Re: ${threadSubject.replace(PREFIXES, '').trim()}`)
+}
+
+/** Prefixes of replies and forwards in any order, up to the last one of a forward. */
+const UP_TO_FORWARD =
+  /^(?:\s*(?:re|fwd?)\s{0,3}(?:\[\d{1,9}\]|\^\d{1,9}|\(\d{1,9}\))?\s{0,3}[:：])*\s*fwd?\s{0,3}[:：]\s*/i
+
+/** `Fwd: ` once, and the subject; at most SUBJECT_LENGTH_MAX UTF-16 units. */
+export function forwardSubject(subject: string): string {
+  return bounded(`Fwd: ${subject.replace(UP_TO_FORWARD, '').trim()}`)
+}
+
+function bounded(subject: string): string {
   // Not within a character.
-  return subject.replace(/[\ud800-\udbff]$/, '').trimEnd()
+  return subject
+    .slice(0, SUBJECT_LENGTH_MAX)
+    .replace(/[\ud800-\udbff]$/, '')
+    .trimEnd()
 }
 
 /** Octets of a composed header section: servers refuse larger ones (Postfix cuts at 100 KiB). */

@@ -44,6 +44,38 @@ export type Defect =
   | 'duplicate-content-type'
   | 'missing-from'
 
+/**
+ * `spam` and `malicious` are the verdicts of scanners, and of servers that the message passed; the others follow
+ * from its header and envelope.
+ */
+export type MailCategory = 'personal' | 'automated' | 'marketing' | 'bounce' | 'spam' | 'malicious'
+
+export type CategoryReason = {
+  /** The name of the rule. */
+  readonly rule: string
+  /** What the rule found, in words of the message; '' for nothing that can be shown. */
+  readonly detail: string
+}
+
+/**
+ * A sign of what kind of mail a message is. `notification`: a program wrote it; `system`: its sender is a program;
+ * `mailing`: a program for newsletters sent it; `program`: a program may have to do with it, which says nothing of
+ * its category.
+ */
+export type KindSign = CategoryReason & {
+  readonly says:
+    | 'virus'
+    | 'spam'
+    | 'bounce'
+    | 'notification'
+    | 'mailing'
+    | 'list'
+    | 'unsubscribe'
+    | 'system'
+    | 'bulk'
+    | 'program'
+}
+
 export type ParsedHeaders = {
   /** With angle brackets, white space folded; null when absent or empty. */
   readonly messageId: string | null
@@ -60,6 +92,8 @@ export type ParsedHeaders = {
   /** RFC 5322 §3.6.1 date in milliseconds since the epoch, null when absent or unreadable. */
   readonly date: number | null
   readonly automaticReason: Exclude<AutomaticReason, 'null-sender'> | null
+  /** Each rule once; an automatic answer needs that there are none. */
+  readonly kindSigns: readonly KindSign[]
   /** Number of Received fields (RFC 5321 §6.3). */
   readonly receivedCount: number
   /** Values of the first LOOP_MARKS_MAX X-Loop fields that are not longer than a mark can be. */

@@ -5,6 +5,7 @@ import { parseAddressList } from '#address-list.ts'
 import {
   addressField,
   COMPOSED_HEADER_OCTETS_MAX,
+  forwardSubject,
   HEADER_WORD_LENGTH_MAX,
   isInternational,
   replySubject,
@@ -83,6 +84,33 @@ test('a reply has one Re:, however many the thread has', () => {
   }
   assert.equal(replySubject(''), 'Re:')
   assert.equal(replySubject('Re:'), 'Re:')
+})
+
+test('the subject of a forward has its prefix once, and keeps that of a reply', () => {
+  for (const subject of [
+    'x',
+    'Fwd: x',
+    'FW: fwd : x',
+    'Re: Fwd: x',
+    'fw: re[2]: FWD： x',
+    ' Fwd:x',
+  ]) {
+    assert.equal(forwardSubject(subject), 'Fwd: x', subject)
+  }
+  for (const subject of ['Re: x', 'Forward: x', 'Fwd x', 'x Fwd: y']) {
+    assert.equal(forwardSubject(subject), `Fwd: ${subject}`)
+  }
+  assert.equal(forwardSubject('Fwd: Re: x'), 'Fwd: Re: x')
+  assert.equal(forwardSubject(''), 'Fwd:')
+  assert.equal(forwardSubject('x'.repeat(998)).length, 998)
+  const part = fc.constantFrom('Fwd:', 'fw :', 'Re:', ' ', 'x', 'F', ':', '😀', '[1]')
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 400 }), (parts) => {
+      const once = forwardSubject(parts.join(''))
+      assert.equal(forwardSubject(once), once)
+      assert.ok(once.startsWith('Fwd:') && once.length <= 998 && once.isWellFormed())
+    }),
+  )
 })
 
 test('the subject of a reply to a reply is the same, within 998 characters', () => {

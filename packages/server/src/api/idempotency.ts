@@ -58,7 +58,10 @@ export function hashRequest({ operationId, path, body }: HashedRequest): Uint8Ar
 /** Values that mean the same as a missing field to the handler of sends; so does null for every field. */
 const defaults: Readonly<Record<string, (value: unknown) => boolean>> = {
   includeQuote: (value) => value === true,
+  includeAttachments: (value) => value === true,
+  replyAll: (value) => value === false,
   cc: isEmptyArray,
+  bcc: isEmptyArray,
   attachments: isEmptyArray,
   bodyHtml: (value) => value === '',
   unsubscribe: (value) => value === false,

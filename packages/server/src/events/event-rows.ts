@@ -363,13 +363,20 @@ function toEvent(row: Row<'events'>): LoggedEvent {
   }
 }
 
-export type NewEvent = Omit<NewRow<'events'>, 'sequence' | 'transaction_id' | 'trace_parent'>
+export type NewEvent = Omit<
+  NewRow<'events'>,
+  'sequence' | 'transaction_id' | 'trace_parent' | 'category'
+>
 
-export type TracedEvent = NewEvent & { trace_parent: string | null }
+export type TracedEvent = NewEvent & {
+  trace_parent: string | null
+  /** Of the received message. */
+  category: string | null
+}
 
 /** Adds an event with the trace of the transaction. */
 export async function insertEvent(tx: Tx, event: NewEvent): Promise<void> {
-  await insertEvents(tx, [{ ...event, trace_parent: tx.traceParent ?? null }])
+  await insertEvents(tx, [{ ...event, trace_parent: tx.traceParent ?? null, category: null }])
 }
 
 export const EVENTS = rowInsert<Tables, TracedEvent>('events', [
@@ -383,6 +390,7 @@ export const EVENTS = rowInsert<Tables, TracedEvent>('events', [
   'occurred_at',
   'details',
   'trace_parent',
+  'category',
 ])
 
 export const insertEvents = forEachRow(EVENTS)

@@ -102,14 +102,19 @@ function presentQuarantined(quarantined: Quarantined): QuarantinedMessage {
  * others get `not_found`.
  */
 async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount): Promise<Message> {
-  const { rawId, reversePath, authentication } = await getQuarantined(deps, input)
+  const { rawId, reversePath, toAddr, authentication } = await getQuarantined(deps, input)
   const raw = await findRawMessage(deps.db, rawId)
   if (raw === null) throw notFound()
   const parsed = await deps.parser.parse(await readRawBytes(deps, rawId))
   const released = await deps.db.write(storeReleased, {
     ...input,
     // The sender was authenticated on arrival; its keys and records may be gone by now.
-    content: contentOf(parsed, { sha256: raw.sha256, reversePath, authentication }),
+    content: contentOf(parsed, {
+      sha256: raw.sha256,
+      reversePath,
+      recipients: [toAddr],
+      authentication,
+    }),
     parentKeys: parentKeysOf(parsed.headers),
     senderKey: senderKeyOf(parsed.headers),
     messageId: deps.makeId('msg'),

@@ -6,7 +6,7 @@ import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { readSignatureFields } from '@mailroom/mail/authentication.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
-import type { Mailbox, ParsedHeaders } from '@mailroom/mail/mime/parsed-message.ts'
+import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
 import { inboxAddressOf, type ReachedInbox, type Screening } from '#inboxes/inboxes.ts'
 import { withRawBytes } from '#mailbox/mailbox.ts'
@@ -22,7 +22,7 @@ import { findRulesForValues } from '#policy/policy-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import type { AcceptedRecipient, MailRecipient } from './find-recipient.ts'
 import { processReports, type ReportDeps } from './process-reports.ts'
-import { storeReceived } from './receive-message-rows.ts'
+import { type ReceiveInput, type ReceiveOutcome, storeReceived } from './receive-message-rows.ts'
 import type { KeptOut, Receipt } from './receive-plan-rows.ts'
 import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
 
@@ -178,34 +178,45 @@ async function storeMail(
     reversePath,
     isVerified: authentication?.verifiedFrom === true,
   })
-  const outcome = await withRawBytes(deps, raw, {
-    write(row) {
-      const nowMs = deps.clock.now()
-      return deps.db.write(storeReceived, {
-        raw: {
-          ...row,
-          reverse_path: reversePath,
-          client_address: arriving.clientAddress,
-          helo: arriving.helo,
-          tls: arriving.tls,
-          origin: arriving.origin,
-          created_at: nowMs,
-        },
-        content: contentOf(parsed, { sha256: row.sha256, reversePath, authentication }),
-        receipts: admitted,
-        keptOut,
-        postmaster,
-        parentKeys: parentKeysOf(headers),
-        senderKey: senderKeyOf(headers),
-        nowMs,
-      })
-    },
-    isKept: (outcome) => outcome.isKept,
+  const addresses = reached.flatMap(({ address, recipient }) => [address, recipient])
+  const outcome = await commit(deps, arriving, {
+    parsed,
+    envelope: { reversePath, recipients: addresses, authentication },
+    receipts: admitted,
+    keptOut,
+    postmaster,
   })
   await removeBlobs(deps, outcome.blobIds)
   if (!outcome.isKept && outcome.duplicates === 0) return { kind: 'no_recipient' }
   if (outcome.stored > 0) deps.wakeEvents()
   return { kind: 'stored', messageIds: outcome.messageIds }
+}
+
+type Accepted = Pick<ReceiveInput, 'receipts' | 'keptOut' | 'postmaster'> & {
+  parsed: ParsedMessage
+  envelope: { reversePath: string; recipients: string[]; authentication: Authentication | null }
+}
+
+function commit(
+  deps: ReceiveDeps,
+  { raw, reversePath, clientAddress, helo, tls, origin }: ArrivingMail,
+  { parsed, envelope, ...accepted }: Accepted,
+): Promise<ReceiveOutcome> {
+  return withRawBytes(deps, raw, {
+    write(row) {
+      const nowMs = deps.clock.now()
+      const came = { reverse_path: reversePath, client_address: clientAddress, helo, tls, origin }
+      return deps.db.write(storeReceived, {
+        raw: { ...row, ...came, created_at: nowMs },
+        content: contentOf(parsed, { sha256: row.sha256, ...envelope }),
+        ...accepted,
+        parentKeys: parentKeysOf(parsed.headers),
+        senderKey: senderKeyOf(parsed.headers),
+        nowMs,
+      })
+    },
+    isKept: (outcome) => outcome.isKept,
+  })
 }
 
 /** An inbox with the address by which the message reaches it. */

@@ -40,7 +40,7 @@ export type ReceiveInput = Omit<Arrival, 'raw' | 'receipts' | 'keptOut' | 'trace
   postmaster: { recipient: string } | null
 }
 
-type ReceiveOutcome = {
+export type ReceiveOutcome = {
   stored: number
   quarantined: number
   duplicates: number

@@ -210,6 +210,7 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
     occurred_at: nowMs,
     details: null,
     trace_parent: arrival.traceParent,
+    category: content.category ?? null,
   })
   if (senderKey !== null) {
     const sender = { inbox_id: inboxId, address_key: senderKey }
@@ -373,6 +374,7 @@ function continuedThread({ continued }: Draft, parent: ParentThread): ContinuedT
     snippet: null,
     summary_count: parent.summary_count,
     read_count: parent.read_count,
+    category: parent.category,
     known_count: parent.message_count,
   }
   continued.set(parent.id, thread)

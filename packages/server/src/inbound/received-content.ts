@@ -3,9 +3,10 @@
 import { hash } from 'node:crypto'
 import { formatMailbox } from '@mailroom/mail/address-list.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
+import { judgeKind } from '@mailroom/mail/mail-kind.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
-import { type MessageContent, ownBytes } from '#mailbox/mailbox.ts'
+import { kindColumns, type MessageContent, ownBytes } from '#mailbox/mailbox.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 
 /** `reversePath` '' is the null reverse-path; `authentication` is null where it was not checked. */
@@ -14,8 +15,15 @@ export function contentOf(
   {
     sha256,
     reversePath,
+    recipients,
     authentication,
-  }: { sha256: Uint8Array; reversePath: string; authentication: Authentication | null },
+  }: {
+    sha256: Uint8Array
+    reversePath: string
+    /** Addresses of the inboxes that the message came to. */
+    recipients: readonly string[]
+    authentication: Authentication | null
+  },
 ): MessageContent {
   const { headers } = parsed
   const key = headers.messageId === null ? null : messageIdKey(headers.messageId)
@@ -36,6 +44,7 @@ export function contentOf(
     attachments: JSON.stringify(parsed.attachments),
     authentication: authentication === null ? null : JSON.stringify(authentication),
     automatic_reason: headers.automaticReason ?? (reversePath === '' ? 'null-sender' : null),
+    ...kindColumns(judgeKind(headers, { reversePath, recipients })),
     defects: JSON.stringify(parsed.defects),
   }
 }

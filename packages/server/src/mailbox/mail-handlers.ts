@@ -49,10 +49,10 @@ type Deps = {
   imageFetches: Semaphore
 }
 
-/** Search and deliveries have handlers of their own. */
+/** Search and sends have handlers of their own. */
 type MessageHandlers = Omit<
   HandlersOf<'messages'>,
-  'messages.search' | 'messages.deliveries' | 'messages.cancel'
+  'messages.search' | 'messages.deliveries' | 'messages.forward' | 'messages.cancel'
 >
 
 export function mailHandlers(

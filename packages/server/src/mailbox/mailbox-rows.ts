@@ -1,3 +1,4 @@
+export { fillCategoriesStep } from './fill-category-rows.ts'
 export {
   type DeliveryRole,
   type Direction,

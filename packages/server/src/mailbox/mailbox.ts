@@ -1,6 +1,7 @@
 export { type Downloads, openDownloads } from './downloads.ts'
 export { type Extractions, openExtractions } from './extractions.ts'
 export { mailHandlers } from './mail-handlers.ts'
+export { kindColumns } from './message-kind.ts'
 export type {
   CounterChange,
   MessageContent,

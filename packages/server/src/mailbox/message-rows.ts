@@ -7,12 +7,13 @@ import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
+import { type KindFields, kindOfRow } from './message-kind.ts'
 
 export type Direction = 'inbound' | 'outbound'
 type MessageStatus = 'pending' | 'sent' | 'received' | 'failed'
 export type DeliveryRole = 'to' | 'cc'
 
-export type Message = {
+export type Message = KindFields & {
   id: string
   threadId: string
   inboxId: string
@@ -350,6 +351,7 @@ function toMessage(row: Row<'messages'>): Message {
     attachments: JSON.parse(row.attachments) as ParsedAttachment[],
     authentication: row.authentication === null ? null : JSON.parse(row.authentication),
     automaticReason: row.automatic_reason,
+    ...kindOfRow(row),
     failureReason: row.failure_reason,
     defects: JSON.parse(row.defects) as string[],
     scheduledAtMs: row.scheduled_at,

@@ -8,26 +8,27 @@ import type { NewRow, Row, Tables, Tx } from '#schema/tables.ts'
 import { RANGES, type RangeChange, sumChanges } from './thread-range-rows.ts'
 
 /** The columns that are the same for every inbox that has the message. */
-export type MessageContent = Pick<
-  NewRow<'messages'>,
-  | 'rfc_message_id'
-  | 'message_key'
-  | 'receipt_key'
-  | 'from_addr'
-  | 'header_to'
-  | 'cc'
-  | 'reply_to'
-  | 'reference_ids'
-  | 'subject'
-  | 'body_length'
-  | 'body_text'
-  | 'body_html'
-  | 'extracted_text'
-  | 'attachments'
-  | 'authentication'
-  | 'automatic_reason'
-  | 'defects'
->
+export type MessageContent = Required<Pick<NewRow<'messages'>, 'category' | 'judgement'>> &
+  Pick<
+    NewRow<'messages'>,
+    | 'rfc_message_id'
+    | 'message_key'
+    | 'receipt_key'
+    | 'from_addr'
+    | 'header_to'
+    | 'cc'
+    | 'reply_to'
+    | 'reference_ids'
+    | 'subject'
+    | 'body_length'
+    | 'body_text'
+    | 'body_html'
+    | 'extracted_text'
+    | 'attachments'
+    | 'authentication'
+    | 'automatic_reason'
+    | 'defects'
+  >
 
 export type ParentThread = {
   id: string
@@ -37,6 +38,7 @@ export type ParentThread = {
   participants: string | null
   summary_count: number
   read_count: number
+  category: string | null
 }
 
 /** The columns of a `ParentThread`. */
@@ -48,11 +50,12 @@ export const PARENT_COLUMNS = [
   'threads.participants',
   'threads.summary_count',
   'threads.read_count',
+  'threads.category',
 ] as const
 
 /** See thread-summary-rows.ts. */
 export type SummaryColumns = Required<
-  Pick<NewRow<'threads'>, 'participants' | 'snippet' | 'summary_count' | 'read_count'>
+  Pick<NewRow<'threads'>, 'participants' | 'snippet' | 'summary_count' | 'read_count' | 'category'>
 >
 
 export type NewThread = Omit<
@@ -138,6 +141,7 @@ export const changeInboxes = together<Tables, { counters: CounterChange; threads
         snippet: given('snippet'),
         summary_count: given('summary_count'),
         read_count: given('read_count'),
+        category: given('category'),
       }))
       .where('threads.id', '=', given('id')),
   ),
@@ -169,6 +173,7 @@ const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[
     'snippet',
     'summary_count',
     'read_count',
+    'category',
   ]),
   ranges: RANGES,
   messages: rowInsert('messages', [
@@ -201,6 +206,8 @@ const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[
     'attachments',
     'authentication',
     'automatic_reason',
+    'category',
+    'judgement',
     'defects',
     'created_at',
   ]),

@@ -1,5 +1,6 @@
 // Threads, to and from rows: the messages of one inbox that answer each other, with a read flag.
 
+import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
@@ -13,6 +14,8 @@ export type Thread = {
   subject: string
   isRead: boolean
   messageCount: number
+  /** Of the newest received message. */
+  category: MessageCategory | null
   lastMessageAtMs: number
   createdAtMs: number
 }
@@ -165,6 +168,7 @@ function toThread(row: Row<'threads'>): Thread {
     subject: row.subject,
     isRead: row.is_read === 1,
     messageCount: row.message_count,
+    category: row.category as MessageCategory | null,
     lastMessageAtMs: row.last_message_at,
     createdAtMs: row.created_at,
   }

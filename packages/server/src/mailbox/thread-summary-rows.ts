@@ -14,12 +14,14 @@ import type { MessageContent, ParentThread, SummaryColumns } from './message-sta
 /** Only the newest messages of a thread are read to sum it up. */
 const SUMMED_UP_MESSAGES_MAX = 100
 
-export type AddedMessage = Correspondence & Pick<MessageContent, 'body_text' | 'extracted_text'>
+export type AddedMessage = Correspondence &
+  Pick<MessageContent, 'body_text' | 'extracted_text' | 'category'>
 
 /** The summary of a thread that begins with this message. */
 export function firstSummary(message: AddedMessage): SummaryColumns {
   return {
     ...summaryAfter([], message),
+    category: message.category ?? null,
     summary_count: 1,
     read_count: message.direction === 'inbound' ? 0 : 1,
   }
@@ -30,10 +32,11 @@ export function nextSummary(thread: ParentThread, message: AddedMessage): Summar
   const count = thread.message_count + 1
   const wasReadAt = thread.is_read === 1 ? thread.message_count : thread.read_count
   const read_count = message.direction === 'inbound' ? wasReadAt : count
-  if (!isSummedUp(thread))
-    return { participants: null, snippet: null, summary_count: 0, read_count }
+  const category = message.direction === 'inbound' ? (message.category ?? null) : thread.category
+  const kept = { read_count, category }
+  if (!isSummedUp(thread)) return { participants: null, snippet: null, summary_count: 0, ...kept }
   const known = JSON.parse(thread.participants ?? '[]') as Participant[]
-  return { ...summaryAfter(known, message), summary_count: count, read_count }
+  return { ...summaryAfter(known, message), summary_count: count, ...kept }
 }
 
 function summaryAfter(known: readonly Participant[], message: AddedMessage) {

@@ -1,5 +1,6 @@
 import { RECIPIENTS_MAX } from '@mailroom/contract/sending.ts'
 import { formatMailbox, parseAddressList } from '@mailroom/mail/address-list.ts'
+import type { Forwarded } from '@mailroom/mail/compose/body-parts.ts'
 import type { OutgoingMessage } from '@mailroom/mail/compose/compose-message.ts'
 import {
   COMPOSED_HEADER_OCTETS_MAX,
@@ -28,6 +29,8 @@ type SendAttachment = {
   content: Uint8Array
   /** For an image that the HTML refers to as `cid:…`. */
   contentId: string | null
+  /** Shown within the message instead of below it. Default: with a `contentId`. */
+  isInline?: boolean
 }
 
 export type HeaderField = { readonly name: string; readonly value: string }
@@ -58,6 +61,8 @@ export type SendMessage = {
   hasUnsubscribe: boolean
   /** When it is to be sent; null: now. */
   sendAtMs: number | null
+  /** A message that follows the body; only without `threadId`. */
+  forwarded?: Forwarded
 }
 
 export type Replied = {
@@ -212,7 +217,8 @@ export async function composeSend(
 ): Promise<Composition> {
   const { replyTo } = input
   const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
-  const quote = replied !== null && input.includeQuote ? originalOf(replied.last) : null
+  const quoted = replied !== null && input.includeQuote ? originalOf(replied.last) : null
+  const quote = input.forwarded ?? quoted
   const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
   // A reply has the subject of its thread, even if the client sends another.
   const subject = replied === null ? (input.subject ?? '') : replySubject(replied.thread.subject)
@@ -234,7 +240,7 @@ export async function composeSend(
       extraFields: input.headers,
       attachments: input.attachments.map((attachment) => ({
         ...attachment,
-        isInline: attachment.contentId !== null,
+        isInline: attachment.isInline ?? attachment.contentId !== null,
       })),
     },
     ownText,

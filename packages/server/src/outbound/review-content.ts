@@ -1,7 +1,6 @@
 // What a person approves: all of a message that its recipients and its thread depend on, and its digest.
 
 import { createHash } from 'node:crypto'
-import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { canonicalJson } from '#platform/canonical-json.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 
@@ -38,14 +37,11 @@ export function digestOf(content: ReviewContent): string {
 export async function hashAttachments(
   { parser }: { parser: Parser },
   raw: Uint8Array,
-  attachments: readonly ParsedAttachment[],
 ): Promise<ReviewEnvelope['attachments']> {
-  const hashed: { filename: string; contentType: string; sha256: string }[] = []
-  for (const { filename, contentType } of attachments) {
-    const found = await parser.readAttachment(raw, filename)
-    if (found === null) throw new Error('A composed attachment could not be read.')
-    const sha256 = createHash('sha256').update(found.content).digest('hex')
-    hashed.push({ filename, contentType, sha256 })
-  }
-  return hashed
+  const files = await parser.readAttachments(raw)
+  return files.map(({ attachment: { filename, contentType }, content }) => ({
+    filename,
+    contentType,
+    sha256: createHash('sha256').update(content).digest('hex'),
+  }))
 }

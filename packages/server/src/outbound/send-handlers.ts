@@ -17,6 +17,7 @@ import type { Db, Page } from '#schema/tables.ts'
 import type { HeaderField } from './compose-send.ts'
 import type { Delivery } from './delivery-rows.ts'
 import * as store from './delivery-rows.ts'
+import { forwardMessage } from './forward-message.ts'
 import { cancelMessage } from './release-send.ts'
 import { sendMessage } from './send-message.ts'
 import type { SendDeps } from './sender.ts'
@@ -25,6 +26,7 @@ import { listScheduled } from './waiting-send-rows.ts'
 type SendOperation =
   | 'inboxes.send'
   | 'inboxes.scheduled'
+  | 'messages.forward'
   | 'messages.cancel'
   | 'messages.deliveries'
 
@@ -60,6 +62,28 @@ export function sendHandlers(
       const { messageIds, total } = await listScheduled(deps.db, page)
       const shown = presentListed(findEach(deps, accountId, messageIds), deps, deps.clock.now())
       return { data: await Array.fromAsync(shown), total }
+    },
+    'messages.forward': async (
+      { path, body },
+      { accountId, idempotencyKey, requestHash, takeSlot },
+    ) => {
+      const { to, cc = [], bcc = [], body: text = '', includeAttachments = true } = body
+      const { isReplay, response } = await forwardMessage(
+        deps,
+        {
+          accountId,
+          messageId: path.id,
+          idempotencyKey,
+          requestHash,
+          to: [to].flat(),
+          cc,
+          bcc,
+          body: text,
+          includesFiles: includeAttachments,
+        },
+        takeSlot,
+      )
+      return { isReplay, body: presentSent(response) }
     },
     'messages.cancel': async ({ path }, { accountId, takeSlot }) => {
       const messageId = path.id

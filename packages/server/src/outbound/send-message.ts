@@ -220,7 +220,7 @@ async function makeHold(
     replyTo: input.replyTo,
     inReplyTo: outgoing.inReplyTo,
     headers: Object.fromEntries(input.headers.map(({ name, value }) => [name, value])),
-    attachments: await hashAttachments(deps, raw, sender.attachments ?? []),
+    attachments: sender.attachments?.length ? await hashAttachments(deps, raw) : [],
   }
   const { subject, text: bodyText, html: bodyHtml } = outgoing
   return {
@@ -238,9 +238,10 @@ function fromOf({ displayName, address }: Inbox): string {
 }
 
 /** Whether composing the message costs more than checking it once more. */
-function isCostly({ body, bodyHtml, threadId, attachments }: SendMessage): boolean {
+function isCostly({ body, bodyHtml, threadId, attachments, forwarded }: SendMessage): boolean {
   const length = body.length + (bodyHtml?.length ?? 0)
-  return attachments.length > 0 || threadId !== null || length > INLINE_HTML_LENGTH_MAX
+  const hasQuote = threadId !== null || forwarded !== undefined
+  return attachments.length > 0 || hasQuote || length > INLINE_HTML_LENGTH_MAX
 }
 
 async function findCheck(
@@ -302,7 +303,8 @@ async function compose(
   return { raw: composed.raw, needsSmtpUtf8 }
 }
 
-function checkSize(bytes: number): void {
+/** `payload_too_large` for a composed message of more than 25 MiB. */
+export function checkSize(bytes: number): void {
   if (bytes <= SENT_BYTES_MAX) return
   throw problem('payload_too_large', 'The composed message would be larger than 25 MiB.', {
     fix: 'Send fewer or smaller attachments.',
@@ -343,6 +345,8 @@ function contentOf(
     attachments: JSON.stringify(attachments ?? []),
     authentication: null,
     automatic_reason: null,
+    category: null,
+    judgement: null,
     defects: '[]',
   }
 }

@@ -322,6 +322,7 @@ export function eventsOf(
       occurred_at: nowMs,
       details: event.details === null ? null : JSON.stringify(event.details),
       trace_parent: traceParent,
+      category: null,
     },
   ]
 }

@@ -92,7 +92,14 @@ async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
   const deliveries = await purgeDeliveriesOfEvents(tx, idsOf(events))
   if (deliveries === PURGE_STEP_ROWS) return true
   const sequences = events.map((event) => event.sequence).sort((a, b) => a - b)
-  const nothing = { pod_id: null, inbox_id: null, thread_id: null, message_id: null, details: null }
+  const nothing = {
+    pod_id: null,
+    inbox_id: null,
+    thread_id: null,
+    message_id: null,
+    details: null,
+    category: null,
+  }
   await tx.query
     .updateTable('events')
     .set({ kind: ERASED, ...nothing })

@@ -2,7 +2,12 @@
 
 import type { Handlers } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
-import { countStoredStep, existingRawIds, findUncountedInbox } from '#mailbox/mailbox-rows.ts'
+import {
+  countStoredStep,
+  existingRawIds,
+  fillCategoriesStep,
+  findUncountedInbox,
+} from '#mailbox/mailbox-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -90,6 +95,11 @@ export async function countOldStored({ db }: { db: Db }, signal: AbortSignal): P
     await db.write(countStoredStep, { inboxId })
     return { isDone: false }
   })
+}
+
+/** Gives messages that earlier versions received their category, in small steps until each has one. */
+export async function fillCategories({ db }: { db: Db }, signal: AbortSignal): Promise<void> {
+  await inSteps({ signal }, () => db.write(fillCategoriesStep, {}))
 }
 
 /**

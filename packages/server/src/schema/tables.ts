@@ -149,6 +149,7 @@ export type Tables = {
     snippet: string | null
     summary_count: Generated<number>
     read_count: Generated<number>
+    category: Generated<string | null>
   }
   thread_ranges: {
     inbox_id: string
@@ -185,6 +186,8 @@ export type Tables = {
     attachments: string
     authentication: string | null
     automatic_reason: string | null
+    category: Generated<string | null>
+    judgement: Generated<string | null>
     failure_reason: string | null
     defects: string
     /** JSON list of a sent message; null in messages of before: to_addr alone. */
@@ -209,6 +212,7 @@ export type Tables = {
     occurred_at: number
     details: string | null
     trace_parent: Generated<string | null>
+    category: Generated<string | null>
   }
   event_readers: { name: string; transaction_id: number; sequence: number }
   /** Work that one process at a time does for all. */

@@ -146,6 +146,11 @@ function presentMessage(
     }),
     authentication: message.authentication as Authentication | null,
     automatic: message.automaticReason !== null,
+    auto_replyable: message.autoReplyable,
+    category: message.category,
+    category_reasons: message.categoryReasons,
+    verdict: message.verdict,
+    spam_score: message.spamScore,
     failure_reason: message.failureReason,
     ...(message.direction === 'inbound' ? { received_at: at } : { sent_at: at }),
   }

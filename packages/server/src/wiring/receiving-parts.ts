@@ -193,6 +193,7 @@ function traceParser(parser: Parser, tracing: Tracing): Parser {
     readReport: (raw, envelope) =>
       tracing.step('read report', {}, () => parser.readReport(raw, envelope)),
     readAttachment: (raw, filename) => parser.readAttachment(raw, filename),
+    readAttachments: (raw) => parser.readAttachments(raw),
     makeView: (source) => parser.makeView(source),
     show: (source) => parser.show(source),
     findSecrets: (content) => tracing.step('find secrets', {}, () => parser.findSecrets(content)),

@@ -54,6 +54,7 @@ import {
 import { type JobLease, workJobs } from '#queue/work-jobs.ts'
 import {
   countOldStored,
+  fillCategories,
   purgeExpired,
   removalHandlers,
   runJob,
@@ -297,6 +298,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
     async purgeExpired(signal) {
       await purgeExpired(base, signal)
       await countOldStored(base, signal)
+      await fillCategories(base, signal)
     },
     sweepBlobs: (signal) => sweepBlobs(base, signal),
     sweepEveryMs: base.blobs?.sweepEveryMs ?? HOUR_MS,

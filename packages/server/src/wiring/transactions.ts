@@ -39,6 +39,7 @@ import {
 import { changeInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
 import {
   countStoredStep,
+  fillCategoriesStep,
   keepThreadSummaries,
   noteQuota,
   setThreadRead,
@@ -127,6 +128,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   setThreadRead,
   keepThreadSummaries,
   countStoredStep,
+  fillCategoriesStep,
   noteQuota,
   purgeInboxStep,
   purgeExpiredStep,

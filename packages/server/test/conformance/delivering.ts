@@ -118,6 +118,7 @@ export function deliverDeps(
     parser: {
       parse: () => Promise.reject(new Error('Nothing is delivered here.')),
       readAttachment: () => Promise.resolve(null),
+      readAttachments: () => Promise.resolve([]),
       readReport: () => Promise.resolve({ kind: 'none' }),
       makeBodies: (source) => Promise.resolve(bodyParts(source)),
       makeView: (source) => viewBody(source),

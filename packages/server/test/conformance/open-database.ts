@@ -155,6 +155,8 @@ export function arriving(
       attachments: '[]',
       authentication: null,
       automatic_reason: null,
+      category: 'personal',
+      judgement: null,
       defects: '[]',
     },
     receipts: inboxIds.map((inboxId) => ({

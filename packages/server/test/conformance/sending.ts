@@ -110,6 +110,8 @@ function contentOf(messageId: string): SendInput['content'] {
     attachments: '[]',
     authentication: null,
     automatic_reason: null,
+    category: 'personal',
+    judgement: null,
     defects: '[]',
   }
 }

@@ -156,6 +156,8 @@ function arrivingByChance(roll: Dice, targets: readonly Target[]): ReceiveInput 
       body_length: isLong ? ROW_BODY_LENGTH_MAX + 1 : 5,
       cc: '["a@x.example"]',
       automatic_reason: roll(3) === 0 ? 'list' : null,
+      category: 'personal',
+      judgement: null,
     },
     receipts: receipts.slice(isKeptOut ? 1 : 0).map((receipt) => ({ ...receipt, ...newIds() })),
     keptOut: receipts.slice(0, isKeptOut ? 1 : 0).map((receipt) => ({

@@ -64,6 +64,11 @@ onBothEngines('received mail', (engine) => {
       references: ['<a@sender.example>', '<m0@sender.example>'],
       automatic: false,
       automaticReason: null,
+      category: 'personal',
+      categoryReasons: [],
+      autoReplyable: true,
+      verdict: 'clean',
+      spamScore: null,
       defects: [],
       isTruncated: false,
     })

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { originalOf } from '@mailroom/contract/schema.ts'
 import { type Inbox, Mailroom } from '@mailroom/sdk'
+import { DAY_MS } from '#platform/units.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { type DomainWorld, openDomainWorld, publish } from '#test/scenarios/domain-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
@@ -184,6 +185,12 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const sent = await client.inboxes.send(inbox.id, { to, subject: 'Hello', body: 'Hello.' })
     await until(async () => (await client.messages.get(sent.messageId)).status === 'sent')
     await client.messages.deliveries(sent.messageId).page()
+    await client.messages.forward(message.id, { to })
+    const sendAt = new Date(world.clock.now() + DAY_MS).toISOString()
+    const fields = { to, subject: 'Later', body: 'Hello.', sendAt }
+    const later = await client.inboxes.send(inbox.id, fields)
+    await client.inboxes.scheduled(inbox.id).page()
+    await client.messages.cancel(later.messageId)
     const [captured] = (await client.sandbox.list().page()).data
     assert.ok(captured !== undefined)
     await client.sandbox.receiveRaw(bounceMail({ to: captured.reversePath, recipient: to }))

@@ -142,6 +142,13 @@ class ThreadPool implements ParserPool {
     return found ?? readDefeatedAttachment(raw, filename)
   }
 
+  async readAttachments(raw: Uint8Array): Promise<readonly AttachmentContent[]> {
+    const found = await this.#ask({ kind: 'read-attachments', raw })
+    if (found !== null) return found
+    const whole = readDefeatedAttachment(raw, 0)
+    return whole === null ? [] : [whole]
+  }
+
   async readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report> {
     if (raw.length <= REPORT_INLINE_BYTES_MAX) return readReport(raw, envelope)
     // Only the part that is read is copied for the thread.

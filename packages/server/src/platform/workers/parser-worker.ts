@@ -2,7 +2,7 @@
 
 import { parentPort } from 'node:worker_threads'
 import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
-import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
+import { openMime, readAttachment } from '@mailroom/mail/mime/mime-message.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import { loadViewLibraries, viewBody } from '@mailroom/mail-reading/view/view-body.ts'
@@ -15,10 +15,17 @@ port.on('message', async (request: ParserRequest) => {
   const answer = await answerTo(request)
   // Freed at once, because an idle thread collects no garbage and this is as large as a message.
   if ('raw' in request) (request.raw.buffer as ArrayBuffer).transfer(0)
-  const isAttachment = typeof answer === 'object' && answer !== null && 'content' in answer
-  port.postMessage(answer, isAttachment ? [answer.content.buffer as ArrayBuffer] : [])
+  port.postMessage(answer, contentsOf(answer))
 })
 port.postMessage(PARSER_READY)
+
+/** The memory of attachments, which is moved instead of copied. */
+function contentsOf(answer: ParserAnswer): ArrayBuffer[] {
+  return [answer].flat().flatMap((one) => {
+    const isAttachment = typeof one === 'object' && one !== null && 'content' in one
+    return isAttachment ? [one.content.buffer as ArrayBuffer] : []
+  })
+}
 
 async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
   switch (request.kind) {
@@ -32,6 +39,11 @@ async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
       // A copy, because a view would transfer the whole message.
       return found && { ...found, content: new Uint8Array(found.content) }
     }
+    case 'read-attachments':
+      return [...openMime(request.raw).readFiles()].map(({ attachment, content }) => ({
+        attachment,
+        content: new Uint8Array(content),
+      }))
     case 'read-report':
       return readReport(request.raw, request.envelope)
     case 'make-bodies':

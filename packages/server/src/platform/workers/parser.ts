@@ -20,6 +20,8 @@ export type Parser = {
   parse(raw: Uint8Array): Promise<ParsedMessage>
   /** The attachment listed under `filename` by `parse` of the same bytes, or null. */
   readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null>
+  /** All attachments that `parse` of the same bytes lists, in order. */
+  readAttachments(raw: Uint8Array): Promise<readonly AttachmentContent[]>
   /** The bodies of a message to send; plainer ones when the HTML took too long. */
   makeBodies(source: BodySource): Promise<BodyParts>
   /** The body of a message for a model; its text alone when the HTML took too long. */
@@ -41,6 +43,7 @@ export type Parser = {
 export type ParserRequest =
   | { readonly kind: 'parse'; readonly raw: Uint8Array }
   | { readonly kind: 'read-attachment'; readonly raw: Uint8Array; readonly filename: string }
+  | { readonly kind: 'read-attachments'; readonly raw: Uint8Array }
   | {
       readonly kind: 'read-report'
       readonly raw: Uint8Array
@@ -63,6 +66,7 @@ export type ParserAnswers = {
   /** `isAllNew`: the extracted text equals the text, which may be long and is sent once. */
   parse: { readonly message: ParsedMessage; readonly isAllNew: boolean }
   'read-attachment': AttachmentContent | null
+  'read-attachments': readonly AttachmentContent[]
   'read-report': Report
   'make-bodies': BodyParts
   'load-view': true

@@ -1,0 +1,278 @@
+// What kind of mail a message is, by its header and envelope alone: each sign that a program sent it or that a list
+// passed it on, and the category that follows from all signs. Without a sign a message is personal.
+
+import type { CategoryReason, KindSign, MailCategory, ParsedHeaders } from '#mime/parsed-message.ts'
+import { cleanLine } from './charset.ts'
+import type { HeaderField } from './header-fields.ts'
+
+/** Characters of a detail. */
+const DETAIL_LENGTH_MAX = 160
+/** Characters of a subject that are read. */
+const SUBJECT_LENGTH_MAX = 300
+
+type Says = KindSign['says']
+type Read = { readonly rule: string; readonly says: Says } | null
+
+/** The signs in a header, each rule once, in the order of the fields. Never throws. */
+export function readKindSigns(
+  fields: readonly HeaderField[],
+  { subject, from, replyTo }: Pick<ParsedHeaders, 'subject' | 'from' | 'replyTo'>,
+): KindSign[] {
+  const signs = new Map<string, KindSign>()
+  const add = (read: Read, detail: string) => {
+    if (read === null || signs.has(read.rule)) return
+    signs.set(read.rule, { ...read, detail: detail.slice(0, DETAIL_LENGTH_MAX) })
+  }
+  const isReply = fields.some(({ name, value }) => name === 'in-reply-to' && value !== '')
+  const isAlias = fields.some(({ name }) => ALIAS_FORWARDER.test(name))
+  for (const { name, value } of fields) {
+    if (value === '' && !name.startsWith('x-ms-')) continue
+    // Services for alias addresses add this field to the personal mail that they forward.
+    if (isAlias && name.startsWith('list-unsubscribe')) continue
+    const field = readField(name, value)
+    // An answer with a low precedence comes from a list of an old kind: a person wrote it.
+    const read = isReply && field?.says === 'bulk' ? { ...field, says: 'list' as const } : field
+    if (read !== null) add(read, `${titleOf(name)}: ${cleanLine(value)}`)
+  }
+  const title = subject.slice(0, SUBJECT_LENGTH_MAX)
+  add(readSubject(title), `Subject: ${title}`)
+  for (const address of [from?.address, ...replyTo.map((one) => one.address)]) {
+    if (address !== undefined) add(readAddress(address), address)
+  }
+  return [...signs.values()]
+}
+
+export type Envelope = {
+  /** '' is the null reverse-path. */
+  readonly reversePath: string
+  /** The addresses of the inboxes that the message came to. */
+  readonly recipients: readonly string[]
+}
+
+export type MailKind = {
+  readonly category: MailCategory
+  readonly reasons: readonly CategoryReason[]
+  /** False wherever a program, a list or the recipient itself might get the answer. */
+  readonly autoReplyable: boolean
+}
+
+/** The kind of a message. In doubt it is personal, and is not answered automatically. */
+export function judgeKind(
+  {
+    kindSigns,
+    from,
+    automaticReason,
+  }: Pick<ParsedHeaders, 'kindSigns' | 'from' | 'automaticReason'>,
+  { reversePath, recipients }: Envelope,
+): MailKind {
+  const signs = [...kindSigns]
+  const author = from?.address.toLowerCase() ?? ''
+  if (reversePath === '') signs.push(nullSender(author))
+  else if (isBounceAddress(reversePath)) {
+    signs.push({ rule: 'bounce-address', says: 'program', detail: `MAIL FROM: ${reversePath}` })
+  }
+  if (author !== '' && recipients.some((address) => address.toLowerCase() === author)) {
+    signs.push({ rule: 'own-address', says: 'program', detail: author })
+  }
+  return {
+    category: categoryOf(signs),
+    reasons: signs.map(({ rule, detail }) => ({ rule, detail })),
+    autoReplyable: signs.length === 0 && automaticReason === null,
+  }
+}
+
+/** A null reverse-path is for notifications about mail (RFC 5321 §4.5.5). */
+function nullSender(author: string): KindSign {
+  const isSystem = /^(?:mailer-?daemon|postmaster)(?:@|$)/.test(author)
+  return { rule: 'null-sender', says: isSystem ? 'bounce' : 'system', detail: 'MAIL FROM: <>' }
+}
+
+function categoryOf(signs: readonly KindSign[]): MailCategory {
+  const has = (says: Says) => signs.some((sign) => sign.says === says)
+  if (has('virus')) return 'malicious'
+  if (has('spam')) return 'spam'
+  if (has('bounce')) return 'bounce'
+  if (has('notification')) return 'automated'
+  if (has('mailing')) return 'marketing'
+  // A person wrote what a list passes on, unless its sender is a program.
+  if (has('list')) return has('system') ? 'automated' : 'personal'
+  if (has('unsubscribe')) return 'marketing'
+  return has('system') || has('bulk') ? 'automated' : 'personal'
+}
+
+const ALIAS_FORWARDER = /^x-(?:simplelogin|anonaddy|addy)-/
+
+function titleOf(name: string): string {
+  return name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
+}
+
+function readField(name: string, value: string): Read {
+  switch (name) {
+    case 'auto-submitted':
+      return readAutoSubmitted(value)
+    case 'content-type':
+      return readContentType(value)
+    case 'precedence':
+    case 'x-precedence':
+      return readPrecedence(value)
+    case 'list-unsubscribe':
+      return readUnsubscribe(value)
+    case 'list-unsubscribe-post':
+      return { rule: 'list-unsubscribe-post', says: 'unsubscribe' }
+    case 'list-post':
+      return { rule: 'list', says: /mailto:/i.test(value) ? 'list' : 'program' }
+    case 'feedback-id':
+    case 'x-feedback-id':
+      // Some providers number the personal mail of their users so.
+      return /:(?:user:proton|fastmail)$/i.test(value) ? null : PROGRAM('feedback-id')
+    case 'x-auto-response-suppress':
+      return /^(?:none)?$/i.test(value) ? null : PROGRAM('auto-response-suppress')
+    case 'x-loop':
+      // A mark of this service is on the mail of its users.
+      return /^[0-9a-v]{26}$/.test(value) ? null : PROGRAM('loop-mark')
+    case 'x-spam-flag':
+      return /^yes\b/i.test(value) ? { rule: 'spam-flag', says: 'spam' } : null
+    case 'x-virus-status':
+      return /^infected\b/i.test(value) ? { rule: 'virus-status', says: 'virus' } : null
+    case 'content-class':
+      return /calendarmessage/i.test(value) ? PROGRAM('calendar') : null
+    case 'x-mailer':
+    case 'user-agent':
+      return readMailer(value)
+    case 'message-id':
+      return PROGRAM_MESSAGE_ID.test(value) ? PROGRAM('program-mailer') : null
+    case 'sender':
+    case 'return-path':
+      return readOtherSender(value)
+    default:
+      return readOtherField(name, value)
+  }
+}
+
+const PROGRAM = (rule: string): Read => ({ rule, says: 'program' })
+
+/** RFC 3834 §5, RFC 5436; `auto-forwarded` is on mail that a person wrote. */
+function readAutoSubmitted(value: string): Read {
+  if (/^no\s*(?:[;(]|$)/i.test(value)) return null
+  const says = /^auto-forwarded\b/i.test(value) ? 'program' : 'notification'
+  return { rule: 'auto-submitted', says }
+}
+
+/** RFC 6522, RFC 3464, RFC 8098, RFC 5965, RFC 8460. */
+function readContentType(value: string): Read {
+  if (/^text\/calendar\b/i.test(value)) return PROGRAM('calendar')
+  if (!/^multipart\/report\b/i.test(value)) return null
+  const isOfOther = /report-type="?(?:disposition-notification|feedback-report|tlsrpt)/i.test(value)
+  return { rule: 'report', says: isOfOther ? 'notification' : 'bounce' }
+}
+
+function readPrecedence(value: string): Read {
+  if (/^auto[_-]reply\b/i.test(value)) return { rule: 'auto-reply', says: 'notification' }
+  if (/^list\b/i.test(value)) return { rule: 'precedence', says: 'list' }
+  return /^(?:bulk|junk)\b/i.test(value) ? { rule: 'precedence', says: 'bulk' } : null
+}
+
+/** An address alone proves little: lists of people have it too. */
+function readUnsubscribe(value: string): Read {
+  return { rule: 'list-unsubscribe', says: /https?:/i.test(value) ? 'unsubscribe' : 'program' }
+}
+
+const PROGRAM_MAILER =
+  /php|swiftmailer|symfony|nodemailer|javamail|smtpsend|easendmail|mime::lite|mime-tools|python|perl|ruby|\.net|cdosys|blat|sendemail|^mail v|autoresponder|monit|nagios|zabbix|backup|veeam|synology|qnap|ricoh|mfp|xerox|scan|sap netweaver|ticket|zendesk|otrs|trac|redmine|git-send-email|opendmarc|report|mailenable|james|qualtrics|front \(/i
+const MAILING_PROGRAM =
+  /mailchimp|sendinblue|brevo|cleverreach|inxmail|rapidmail|campaign|constant contact|mailerlite|activecampaign|phplist|mautic|sendy\b|acymailing|newsletter|emailvision|scnem|listmonk|mailpoet|getresponse|aweber|dotmailer|mailwizz|mailster/i
+
+function readMailer(value: string): Read {
+  if (MAILING_PROGRAM.test(value)) return { rule: 'mailing-program', says: 'mailing' }
+  return PROGRAM_MAILER.test(value) ? PROGRAM('program-mailer') : null
+}
+
+/** Forms of Message-IDs that libraries make; the web mail of Zimbra has the one of JavaMail. */
+const PROGRAM_MESSAGE_ID =
+  /\.JavaMail\.(?!zimbra)|@swift\.generated>?$|^<?[0-9a-f]{12,}_[0-9a-f]+@.*\.mail>?$|^<?\d{12,20}\.\d+\.\d{8,}@/i
+
+/** A Sender field, or the reverse-path as an earlier server noted it. */
+function readOtherSender(value: string): Read {
+  const address = /<([^<>]*)>/.exec(value)?.[1] ?? value
+  return isBounceAddress(address) ? PROGRAM('bounce-address') : readAddress(address)
+}
+
+const LIST_FIELD =
+  /^(?:mailing-list|list-subscribe|x-(?:beenthere|mailman-|google-group|mailing-?list|list-|sympa))/
+const NOTIFICATION_FIELD =
+  /^(?:rt-ticket|tls-report-|pp-correlation-id|x-(?:autoreply|autorespond|autoresponder|auto-reply|apple-auto-reply|github-|gitlab-|jira-|bugzilla-|trac-|redmine-|gerrit-|jenkins-|instance-identity|discourse-|launchpad-|phabricator-|sentry-|servicenow-|fd-ticket|zendesk-|phpbb|asterisk-|cron-env|debian-pr-|svn-|rt-loop-|linkedin-|facebook|stripe-|amazon-mail-relay|notifications|atlassian-|dropbox-|sfdc-))/
+const MAILING_FIELD =
+  /^x-(?:mc-user$|campaign|mailchimp|mj-mid|mailin-campaign|sib-|emarsys|kmail|hubspot-campaign|hs-cid|roving|ctct|mailerlite|ck-bid|beehiiv|listmonk|csa-|listmember|ulpe|job$|mailgun-campaign)/
+const SERVICE_FIELD =
+  /^(?:bounces-to$|errors-to$|delivered-by-the-graces-of$|x-(?:sg-|smtpapi|ses-outgoing|mailgun-|pm-rcpt|mandrill-|msys|msfbl|report-abuse|report-spam|complaints-to|php-|antiabuse|ms-exchange-inbox-rules-loop|ms-exchange-generated-message-source|delivery-agent|helpscout|lsv-))/
+
+function readOtherField(name: string, value: string): Read {
+  if (name.startsWith('list-')) return PROGRAM('list')
+  if (LIST_FIELD.test(name)) return { rule: 'list', says: 'list' }
+  if (
+    name === 'x-failed-recipients' ||
+    /^x-ms-(?:embedded-report|exchange-message-is-ndr)$/.test(name)
+  ) {
+    return { rule: 'failed-recipients', says: 'bounce' }
+  }
+  if (NOTIFICATION_FIELD.test(name) || name === 'auto-reply') {
+    return /^(?:no|false|0)$/i.test(value) ? null : { rule: 'notification', says: 'notification' }
+  }
+  if (MAILING_FIELD.test(name)) return { rule: 'mailing-program', says: 'mailing' }
+  if (SERVICE_FIELD.test(name)) return PROGRAM('sending-service')
+  return name === 'delivered-to' && /^(?:mailing list|responder for) /i.test(value)
+    ? { rule: 'list', says: 'list' }
+    : null
+}
+
+/** What mail programs write before the subject that they answer, in the languages of their users. */
+const AUTO_REPLY_SUBJECT =
+  /^\s*(?:auto(?:matic)?[\s-]?(?:reply|response)|auto|out of office(?: auto-?reply)?|automatische antwort|abwesenheitsnotiz|abwesenheit|automatisch antwoord|afwezigheidsbericht|r[ée]ponse automatique|absence du bureau|respuesta autom[áa]tica|fuera de (?:la )?oficina|risposta automatica|fuori sede|resposta autom[áa]tica|odpowied[źz] automatyczna|automatyczna odpowied[źz]|autosvar|automaattinen vastaus|automatick[áa] odpov[ěe][ďd]|automatikus v[áa]lasz|r[ăa]spuns automat|otomatik yan[ıi]t|автоматический ответ|автоответ|автоматична відповідь|αυτόματη απάντηση|自動応答|自動返信|自动答复|自动回复|自動回覆|자동 회신|자동 응답|رد تلقائي|תשובה אוטומטית)\s*[:：]/iu
+const AWAY_SUBJECT =
+  /^\s*(?:.{1,80} is out of the office\.?(?:\s*\(.{0,60}\))?|yahoo! auto response|away from my mail)\s*$/i
+/** What programs of machines begin a subject with. */
+const MACHINE_SUBJECT =
+  /^\s*(?:(?:\[preview\] )?report[ -]domain:|complaint about message from|cron <|anacron job|\*\* (?:problem|recovery|acknowledgement)|\[(?:firing|resolved|problem|recovery|success|failed|warning|pbx|fail2ban|django|monitor)\b|problem:|resolved:|logwatch for|smart error|degradedarray event|monit alert|jenkins build|build (?:failed|succeeded)|bacula:|fax from|message from "rnp|svn commit:|\[[^\]]{1,40}\] comment:|\[[^\]]{1,60}\] your site has|majordomo results|output of your job)/i
+
+/** Whole subjects of mail systems; a person who writes about such a message adds words. */
+const BOUNCE_SUBJECT =
+  /^\s*(?:failure notice|undeliver(?:able|ed) (?:message|mail)|undelivered mail returned to sender|returned mail: .{0,80}|mail delivery (?:failed|failure)(?:: returning message to sender)?|(?:message )?delivery fail(?:ure|ed)|delivery status notification\b.{0,40})\s*$/i
+
+function readSubject(subject: string): Read {
+  if (BOUNCE_SUBJECT.test(subject)) return { rule: 'bounce-subject', says: 'bounce' }
+  if (AUTO_REPLY_SUBJECT.test(subject) || AWAY_SUBJECT.test(subject)) {
+    return { rule: 'auto-reply-subject', says: 'notification' }
+  }
+  return MACHINE_SUBJECT.test(subject) ? { rule: 'machine-subject', says: 'notification' } : null
+}
+
+const NO_REPLY =
+  /(?:^|[-_.+=])(?:no[-_.]?re?ply|do[-_.]?not[-_.]?re?ply|dont[-_.]?reply|unattended|autoreply|auto[-_.]?(?:reply|confirm|response|mailer))(?:[-_.+=\d]|$)|(?:noreply|donotreply)$/
+const SYSTEM_NAME =
+  /^(?:mailer[-_.]?daemon|post[-_.]?master|bounces?|notify|notifications?|[a-z]+[-_.]notifications?|alerts?|alerting|alertmanager|mailer|robot|daemon|root|cron|anacron|nobody|www-data|apache|nginx|nagios|icinga2?|zabbix|monit|monitoring|logwatch|fail2ban|jenkins|jira|confluence|gitlab|gerrit|trac|redmine|[a-z]+-daemon|listserv|majordomo|sympa|.+-(?:request|owner|bounces)|owner-.+|opendmarc|dmarc.*|asterisk|bacula|veeam|sap[-_]wf.*)$/
+/** Mailboxes that programs often send from, and people sometimes. */
+const SERVICE_NAME =
+  /^(?:reports?|service|receipts?|orders?|shop|store|news|newsletters?|invoices?|updates?|digest|promo|promotions?|offers|marketing|members?|accounts?|onboarding|scanner|scan|fax|nas|app|ci|builds?|backups?|system|webmaster|wordpress|forum|bookings?|quarantine|feedback|survey|expiry|store-news|\+\d{6,})$/
+
+/** `address` may be a local part alone. */
+function readAddress(address: string): Read {
+  const lower = address.trim().toLowerCase()
+  const at = lower.lastIndexOf('@')
+  const local = at < 0 ? lower : lower.slice(0, at)
+  if (NO_REPLY.test(local)) return { rule: 'no-reply', says: 'system' }
+  // What follows a plus sign is a tag.
+  const name = local.replace(/(?<=.)\+.*$/, '')
+  if (SYSTEM_NAME.test(name)) return { rule: 'system-sender', says: 'system' }
+  return SERVICE_NAME.test(name) ? PROGRAM('service-mailbox') : null
+}
+
+const BOUNCE_NAME =
+  /(?:^|[-_.+=])(?:bounces?|returns?|errors|verp|owner|msprvs1|bnc|canned\.response)(?:[-_.+=\d]|$)|^(?:nobody|www-data|apache|root|noreply|no-reply|debbugs)$|^sentto-|[-_]000000$/
+const BOUNCE_DOMAIN = /(?:^|\.)(?:[a-z-]*bounces?|bnc\d*|bounce-[a-z]+)\./
+
+/** Whether a reverse-path was made for the reports about mail that a program sends. */
+function isBounceAddress(reversePath: string): boolean {
+  const lower = reversePath.toLowerCase()
+  const at = lower.lastIndexOf('@')
+  return at > 0 && (BOUNCE_NAME.test(lower.slice(0, at)) || BOUNCE_DOMAIN.test(lower.slice(at + 1)))
+}

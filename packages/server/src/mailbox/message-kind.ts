@@ -1,0 +1,78 @@
+// What kind of mail a message is, as its row says it.
+
+import type { Message as MessageShape } from '@mailroom/contract/messages.ts'
+import type { MailKind } from '@mailroom/mail/mail-kind.ts'
+import type { MailCategory } from '@mailroom/mail/mime/parsed-message.ts'
+import type { Row } from '#schema/tables.ts'
+
+export type KindFields = Pick<
+  MessageShape,
+  'category' | 'categoryReasons' | 'autoReplyable' | 'verdict' | 'spamScore'
+>
+
+/** The columns of a received message. */
+export function kindColumns({ category, reasons, autoReplyable }: MailKind) {
+  const judgement: Judgement = {
+    reasons,
+    autoReplyable,
+    verdict: verdictOf(category),
+    spamScore: null,
+  }
+  return { category, judgement: JSON.stringify(judgement) }
+}
+
+type Judgement = Omit<MailKind, 'category'> & Pick<KindFields, 'verdict' | 'spamScore'>
+
+function verdictOf(category: MailCategory): KindFields['verdict'] {
+  return category === 'spam' || category === 'malicious' ? category : 'clean'
+}
+
+/** A message that a program of before received has what follows from `automatic_reason`. */
+export function kindOfRow(
+  row: Pick<
+    Row<'messages'>,
+    'direction' | 'category' | 'judgement' | 'automatic_reason' | 'from_addr'
+  >,
+): KindFields {
+  if (row.direction === 'outbound') {
+    return {
+      category: null,
+      categoryReasons: [],
+      autoReplyable: false,
+      verdict: null,
+      spamScore: null,
+    }
+  }
+  const category = (row.category as MailCategory | null) ?? categoryOfOld(row)
+  if (row.judgement !== null) {
+    const { reasons, ...judgement } = JSON.parse(row.judgement) as Judgement
+    return { category, categoryReasons: [...reasons], ...judgement }
+  }
+  const reason = row.automatic_reason
+  return {
+    category,
+    categoryReasons: reason === null ? [] : [{ rule: reason, detail: '' }],
+    autoReplyable: reason === null,
+    verdict: 'clean',
+    spamScore: null,
+  }
+}
+
+/** The category of a message that was received without one. */
+export function categoryOfOld({
+  automatic_reason,
+  from_addr,
+}: Pick<Row<'messages'>, 'automatic_reason' | 'from_addr'>): MailCategory {
+  switch (automatic_reason) {
+    case null:
+    case 'auto-response-suppress':
+      return 'personal'
+    case 'list':
+      return 'marketing'
+    case 'null-sender':
+    case 'auto-submitted':
+      return /(?:^|<)(?:mailer-daemon|postmaster)@/i.test(from_addr) ? 'bounce' : 'automated'
+    default:
+      return 'automated'
+  }
+}

@@ -1,0 +1,85 @@
+// Forwards: sends that start a thread and pass on a message of the inbox, with its files.
+
+import type { Forwarded } from '@mailroom/mail/compose/body-parts.ts'
+import { forwardSubject } from '@mailroom/mail/compose/header-text.ts'
+import { readRawBytes } from '#mailbox/mailbox.ts'
+import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
+import { notFound } from '#platform/problem.ts'
+import type { SendMessage } from './compose-send.ts'
+import { checkSize, sendMessage } from './send-message.ts'
+import type { SendDeps } from './sender.ts'
+
+type Forward = Pick<
+  SendMessage,
+  'accountId' | 'idempotencyKey' | 'requestHash' | 'cc' | 'bcc' | 'body'
+> & {
+  messageId: string
+  to: string[]
+  includesFiles: boolean
+}
+
+/**
+ * Sends the message, received or sent, to other recipients. Refused as `sendMessage` refuses, with `not_found` for a
+ * message that is gone or in quarantine, and with `payload_too_large` before its files are read. `takeSlot` is awaited
+ * before anything large is read.
+ */
+export async function forwardMessage(
+  deps: SendDeps,
+  { messageId, includesFiles, ...input }: Forward,
+  takeSlot: () => Promise<void>,
+): ReturnType<typeof sendMessage> {
+  const { accountId } = input
+  const message = await findMessage(deps.db, accountId, messageId, { before: takeSlot })
+  if (message === null) throw notFound()
+  const hasFiles = includesFiles && message.attachments.length > 0
+  if (hasFiles) {
+    checkSize(message.attachments.reduce((sum, { sizeBytes }) => sum + encodedLength(sizeBytes), 0))
+    await takeSlot()
+  }
+  return sendMessage(deps, {
+    ...input,
+    inboxId: message.inboxId,
+    subject: forwardSubject(message.subject),
+    bodyHtml: null,
+    threadId: null,
+    replyAll: false,
+    headers: [],
+    includeQuote: false,
+    replyTo: null,
+    attachments: hasFiles ? await filesOf(deps, message) : [],
+    hasUnsubscribe: false,
+    sendAtMs: null,
+    forwarded: forwardedOf(message, hasFiles),
+  })
+}
+
+/** Octets in base64 without line ends. */
+function encodedLength(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4
+}
+
+async function filesOf(deps: SendDeps, message: Message): Promise<SendMessage['attachments']> {
+  const raw = await readRawBytes(deps, message.rawId)
+  const files = await deps.parser.readAttachments(raw)
+  return files.map(({ attachment: { filename, contentType, contentId, isInline }, content }) => ({
+    filename,
+    contentType,
+    content,
+    contentId,
+    isInline: isInline && contentId !== null,
+  }))
+}
+
+/** Bcc is not among the lines: a sent message's hidden recipients stay hidden. */
+function forwardedOf(message: Message, hasFiles: boolean): Forwarded {
+  const { fromAddr, to, cc, subject, createdAtMs } = message
+  const lines = [
+    { name: 'From', value: fromAddr },
+    { name: 'Date', value: new Date(createdAtMs).toUTCString().replace('GMT', '+0000') },
+    { name: 'Subject', value: subject },
+    { name: 'To', value: to.join(', ') },
+    { name: 'Cc', value: cc.join(', ') },
+  ]
+  const header = lines.filter(({ value }) => value !== '')
+  return { header, text: message.bodyText, html: message.bodyHtml, hasFiles }
+}
