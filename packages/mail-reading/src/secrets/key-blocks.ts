@@ -1,6 +1,6 @@
 // Private keys, and secrets that only a label or their place tells from other text.
 
-import { isPlaceholderWord, isRandom } from './token-rules.ts'
+import { isPlaceholderWord, isReal } from './token-rules.ts'
 
 export type FoundSecret = { readonly kind: string; readonly start: number; readonly end: number }
 
@@ -45,15 +45,17 @@ function pemKind([, label = '', block]: RegExpMatchArray): string {
   return label.startsWith('OPENSSH') ? 'openssh_private_key' : 'private_key'
 }
 
+/** Encoders write 64 or 76 characters a line; shorter pieces are words. */
+const PEM_LINE_MIN = 16
+
 /** The start of a key's data; '' where a page only shows what one looks like. */
 function dataOf(block: string): string {
   // Line ends of strings in code, quote marks, and header fields of RFC 1421, OpenPGP and SSH2.
-  const lines = block.replace(/\\[nr]/g, '\n').split('\n')
-  const data = lines
-    .map((line) => line.replace(/^[\s>"'|+]+|[\s"'\\,+]+$/g, ''))
-    .filter((line) => /^[A-Za-z0-9+/=]+$/.test(line))
+  const pieces = block.replace(/\\[nr]/g, '\n').split(/[\s>"',\\]+/)
+  const data = pieces
+    .filter((piece) => piece.length >= PEM_LINE_MIN && /^[A-Za-z0-9+/=]+$/.test(piece))
     .join('')
-  return data.length >= PEM_DATA_MIN && isRandom(data.slice(0, PEM_DATA_MIN)) ? data : ''
+  return data.length >= PEM_DATA_MIN && isReal(data.slice(0, PEM_DATA_MIN)) ? data : ''
 }
 
 const PUTTY = /PuTTY-User-Key-File-\d:/g
@@ -148,7 +150,7 @@ export function findLabelled(text: string): FoundSecret[] {
       const value = match[1] ?? ''
       const start = match.index + match[0].indexOf(value)
       // Its own examples are in that form; a key in the documentation of AWS counts.
-      if (kind === 'aws_secret_key' || isRandom(value)) {
+      if (kind === 'aws_secret_key' || isReal(value)) {
         found.push({ kind, start, end: start + value.length })
       }
     }

@@ -131,6 +131,8 @@ test('a key in a string of code, quoted in a mail and without its end is found',
     ['-----BEGIN PRIVATE KEY-----', ...lines, end].join('\\n'),
     ['-----BEGIN PRIVATE KEY-----', ...lines, end].join('\n> '),
     ['-----BEGIN PRIVATE KEY-----', ...lines].join('\r\n'),
+    ['-----BEGIN PRIVATE KEY-----', ...lines, end].join(' '),
+    ['"-----BEGIN PRIVATE KEY-----\\n" +', ...lines.map((line) => `"${line}\\n" +`)].join('\n'),
   ]) {
     assert.deepEqual(find({ text }), ['private_key in bodyText'], text)
   }
