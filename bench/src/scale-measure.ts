@@ -82,7 +82,7 @@ function reads(db: Db, { at, large, messages }: Place): Operation[] {
     transactionId: 3 + Math.floor((number * 500) / messages),
     sequence: number + 1,
   })
-  const filter = { kinds: [], podIds: [], inboxIds: [] }
+  const filter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
   const bodyLengthMax = CUT_READ_LENGTH
   return [
     {

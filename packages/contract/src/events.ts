@@ -174,6 +174,11 @@ const filterProperties = {
   ),
   event_types: Type.Optional(text('Only events of these types, separated by commas.')),
   inbox_id: Type.Optional(text('Only events of the inbox with this id.')),
+  categories: Type.Optional(
+    text(
+      'Of received mail only the events of these categories, separated by commas. Other events are not affected.',
+    ),
+  ),
 }
 
 export const eventOperations = {
@@ -245,6 +250,7 @@ export const eventOperations = {
         text('Only messages whose subject contains this text, ignoring case.'),
       ),
       thread_id: Type.Optional(text('Only messages in the thread with this id.')),
+      category: Type.Optional(oneOf(messageCategories, 'Only received messages of this category.')),
       direction: Type.Optional(
         oneOf(
           messageDirections,

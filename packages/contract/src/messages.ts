@@ -1,7 +1,7 @@
 // Messages, their attachments, and the results of the sender checks.
 
 import type { Operation } from './operation.ts'
-import { listOf, pageProperties } from './page.ts'
+import { COUNTED_MAX, listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { SEARCH_NOTES, SearchResult, searchProperties } from './search.ts'
 import { count, nullableOneOf, nullableText, nullableTime, oneOf, text, time } from './text.ts'
@@ -255,6 +255,12 @@ export const messageOperations = {
     parameters: { id: 'The id of an inbox.' },
     query: Type.Object({
       direction: Type.Optional(oneOf(messageDirections, 'Only received or only sent messages.')),
+      category: Type.Optional(
+        oneOf(
+          messageCategories,
+          `Only received messages of this category; total then counts up to ${COUNTED_MAX}.`,
+        ),
+      ),
       ...pageProperties,
     }),
     success: {

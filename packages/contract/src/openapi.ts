@@ -455,7 +455,7 @@ export const webSocketErrors = [
 /** OpenAPI cannot describe frames, so this text does. */
 const frames = [
   'Send the API key in the Authorization header or in the query parameter token.',
-  'To subscribe, send the frame `{ "type": "subscribe", "inbox_ids": [], "pod_ids": [], "event_types": [], "last_event_id": "evt_…" }`. Only type is required; an empty or missing list means all. The reply is a frame of type `subscribed` with the subscription. Every frame without a `type` is an event.',
+  'To subscribe, send the frame `{ "type": "subscribe", "inbox_ids": [], "pod_ids": [], "event_types": [], "categories": [], "last_event_id": "evt_…" }`. Only type is required; an empty or missing list means all. `categories` concerns events of received mail only. The reply is a frame of type `subscribed` with the subscription. Every frame without a `type` is an event.',
   'To resume after a disconnect, send the event_id of the last event as `last_event_id`: the events after it come first. If no event has arrived yet, use the `last_event_id` of `subscribed` (null if there is none). If the event is no longer in the log, events resume at its time; if the value is not an event id, only new events are sent. In both cases a frame of type `error` comes before `subscribed`.',
   'Unknown `event_types` are ignored if others are known, and a frame of type `error` names them. If all of them are unknown, or if an inbox or a pod does not belong to the account, the reply is an `error` frame and there is no subscription.',
   '`unsubscribe` ends the subscriptions to its `inbox_ids`, or all subscriptions without `inbox_ids`; the reply is `unsubscribed`. `ping` is answered with `pong`, and an invalid frame with `error`.',

@@ -2,9 +2,9 @@
 
 import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.ts'
 import type { Operation } from './operation.ts'
-import { listOf, pageProperties } from './page.ts'
+import { COUNTED_MAX, listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { count, nullableOneOf, nullableText, text, time } from './text.ts'
+import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
 import { messageCategories } from './vocabulary.ts'
 
 export const Participant = Type.Object(
@@ -90,6 +90,12 @@ export const threadOperations = {
           description:
             'Only read (true) or only unread (false) threads. isRead means the same; different values for both are refused.',
         }),
+      ),
+      category: Type.Optional(
+        oneOf(
+          messageCategories,
+          `Only threads whose newest received message has this category; total then counts up to ${COUNTED_MAX}.`,
+        ),
       ),
       ...pageProperties,
     }),

@@ -19,6 +19,8 @@ import {
 import {
   type EventKind,
   eventKinds,
+  type MessageCategory,
+  messageCategories,
   webhookDeliveryStatuses,
   webhookDisabledReasons,
   webhookErrors,
@@ -47,6 +49,10 @@ const webhookProperties = {
   inboxIds: Type.Array(Type.String(), {
     description:
       'Inboxes whose events are delivered, in addition to podIds. If both are empty, all events are delivered.',
+  }),
+  categories: Type.Array(oneOf(messageCategories, 'A category.'), {
+    description:
+      'Of received mail only the events of these categories are delivered; empty for all. Other events are not affected.',
   }),
   enabled: Type.Boolean({ description: 'Whether events are delivered.' }),
   disabledReason: nullableOneOf(
@@ -115,6 +121,14 @@ const filterProperties = {
       maxItems: FILTER_IDS_MAX,
       description:
         'Ids of inboxes whose events are delivered, in addition to podIds. All events if both are empty, null or omitted.',
+    }),
+  ),
+  categories: Type.Optional(
+    nullable<MessageCategory[]>({
+      items: { type: 'string', enum: [...messageCategories] },
+      maxItems: messageCategories.length,
+      description:
+        'Of received mail only events of these categories; all if empty, null or omitted. Other events are not affected.',
     }),
   ),
 }

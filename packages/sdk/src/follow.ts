@@ -1,6 +1,7 @@
 // Events as they happen, over a WebSocket that reconnects: every event once, in the order of the log.
 
 import type { Event } from '@mailroom/contract/events.ts'
+import type { Message } from '@mailroom/contract/messages.ts'
 import { MailroomError } from './error.ts'
 import { backoffMs, pause } from './transport.ts'
 
@@ -11,6 +12,8 @@ export type FollowOptions = {
   podIds?: readonly string[]
   /** Only events of these kinds. */
   eventTypes?: readonly Event['event'][]
+  /** Of received mail only events of these categories; other events are not affected. */
+  categories?: readonly NonNullable<Message['category']>[]
   /**
    * The `event_id` of the last event that was handled: later events come first. If the log no longer holds
    * it, its time counts.
@@ -81,6 +84,7 @@ async function* followWith(
       inbox_ids: options.inboxIds,
       pod_ids: options.podIds,
       event_types: options.eventTypes,
+      categories: options.categories,
       last_event_id: after,
     }
     const socket = new EventSocket(open(), subscribe, {
@@ -183,6 +187,7 @@ export type Subscribe = {
   readonly inbox_ids?: readonly string[] | undefined
   readonly pod_ids?: readonly string[] | undefined
   readonly event_types?: readonly string[] | undefined
+  readonly categories?: readonly string[] | undefined
   readonly last_event_id?: string | undefined
 }
 

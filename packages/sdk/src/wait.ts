@@ -15,6 +15,8 @@ export type WaitOptions = {
   /** Only messages whose subject contains this text, ignoring case. */
   subject?: string
   threadId?: string
+  /** Only received messages of this category. */
+  category?: NonNullable<Message['category']>
   /** Default `inbound`. */
   direction?: Message['direction']
   /** Aborting it rejects with its reason. */
@@ -43,7 +45,7 @@ export async function waitForMessage(
   { timeoutMs = TIMEOUT_MS_DEFAULT, after, ...wanted }: WaitOptions,
 ): Promise<Message | null> {
   const endMs = performance.now() + timeoutMs
-  const { from, subject, threadId, direction = 'inbound' } = wanted
+  const { from, subject, threadId, category, direction = 'inbound' } = wanted
   const options: RequestOptions = { signal: wanted.signal, maxRetries: wanted.maxRetries }
   const before = after === undefined ? await readPage(api, inboxId, direction, options) : []
   // After the newest message come later ones, but not the outcomes of earlier ones.
@@ -54,7 +56,7 @@ export async function waitForMessage(
     const { message } = await api.call({
       id: 'inboxes.wait',
       path: { id: inboxId },
-      query: { timeout, after: cursor, from, subject, thread_id: threadId, direction },
+      query: { timeout, after: cursor, from, subject, thread_id: threadId, category, direction },
       options: { ...options, timeoutMs: timeout * 1000 + ANSWER_MS },
     })
     if (cursor === undefined) {

@@ -19,6 +19,7 @@ import {
   LOG_START,
   type LoggedEvent,
   type LogPosition,
+  type MessageCategory,
 } from './event.ts'
 
 /** Events that one query scans for those that pass a filter. */
@@ -30,6 +31,8 @@ export const COUNTED_MAX = 10_000
 
 /** The kind of an event whose inbox was deleted: readers may continue from its position. */
 export const ERASED = 'erased'
+
+const NO_FILTER: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
 
 /** Written as in the condition of the index. */
 const IS_NOT_ERASED = sql<SqlBool>`kind <> 'erased'`
@@ -76,7 +79,7 @@ export async function findPositionOfId(
     .orderBy('occurred_at', 'desc')
     .limit(1)
     .executeTakeFirst()
-  const filter = { kinds: [], podIds: [], inboxIds: [] }
+  const filter = NO_FILTER
   const after = before === undefined ? LOG_START : positionOf(before)
   const later = rowsIn(db, { accountId, after, filter }).where('id', '>', eventId)
   const first = await inLogOrder(engine, selectPlaces(engine, later), 'asc')
@@ -223,7 +226,7 @@ export async function findNewestEventId(
   db: ReadDb,
   { accountId, until }: { accountId: string; until: LogPosition },
 ): Promise<string | null> {
-  const filter = { kinds: [], podIds: [], inboxIds: [] }
+  const filter = NO_FILTER
   const places = rowsIn(db, { accountId, after: LOG_START, until, filter })
   const newest = inLogOrder(db.reading.engine, places, 'desc').select('id').limit(1)
   return (await newest.executeTakeFirst())?.id ?? null
@@ -309,10 +312,15 @@ function rowsIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
 }
 
 function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
-  const { kinds, podIds, inboxIds } = range.filter
+  const { kinds, podIds, inboxIds, categories } = range.filter
   const scanned = end === null ? range : windowOf(range, end)
   let query = rowsIn(db, scanned)
   if (kinds.length > 0) query = query.where('kind', 'in', kinds)
+  if (categories.length > 0) {
+    query = query.where(({ eb, or }) =>
+      or([eb('category', 'is', null), eb('category', 'in', categories)]),
+    )
+  }
   if (onlyInboxOf(range.filter) !== null || podIds.length + inboxIds.length === 0) return query
   return query.where(({ eb, or }) =>
     or([
@@ -331,8 +339,9 @@ function windowOf(range: EventRange, end: LogPosition): EventRange {
 
 /** Where a scan of the range must end; null when it may go to the end of the range. */
 async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition | null> {
-  const { kinds, podIds, inboxIds } = range.filter
-  const isSparse = kinds.length > 0 || podIds.length > 0 || inboxIds.length > 1
+  const { kinds, podIds, inboxIds, categories } = range.filter
+  const isSparse =
+    kinds.length > 0 || categories.length > 0 || podIds.length > 0 || inboxIds.length > 1
   if (!isSparse) return null
   const { engine } = db.reading
   const { order = 'asc' } = range
@@ -357,6 +366,7 @@ function toEvent(row: Row<'events'>): LoggedEvent {
     inboxId: row.inbox_id,
     threadId: row.thread_id,
     messageId: row.message_id,
+    category: row.category as MessageCategory | null,
     occurredAtMs: row.occurred_at,
     details: row.details === null ? null : JSON.parse(row.details),
     traceParent: row.trace_parent,

@@ -1,11 +1,11 @@
 // Events, positions in the log, and filters of events.
 
-import type { EventKind } from '@mailroom/contract/vocabulary.ts'
+import type { EventKind, MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { DAY_MS } from '#platform/units.ts'
 
 export const EVENT_MS = 30 * DAY_MS
 
-export type { EventKind }
+export type { EventKind, MessageCategory }
 
 /** Events are in the order of `transactionId`, then of `sequence`. */
 export type LogPosition = { readonly transactionId: number; readonly sequence: number }
@@ -21,6 +21,8 @@ export type LoggedEvent = {
   readonly inboxId: string | null
   readonly threadId: string | null
   readonly messageId: string | null
+  /** Of received mail; null for other events, and for those that an earlier version logged. */
+  readonly category: MessageCategory | null
   readonly occurredAtMs: number
   /** Further members of the envelope, which no other row has. */
   readonly details: Readonly<Record<string, unknown>> | null
@@ -33,6 +35,8 @@ export type EventFilter = {
   readonly kinds: readonly EventKind[]
   readonly podIds: readonly string[]
   readonly inboxIds: readonly string[]
+  /** An event without a category passes. */
+  readonly categories: readonly MessageCategory[]
 }
 
 /** Negative when `one` is before `other` in the log. */
@@ -44,14 +48,20 @@ export function comparePositions(one: LogPosition, other: LogPosition): number {
 const LISTED_MAX = 8
 
 /** The fields that a filter checks. */
-type FilteredEvent = Pick<LoggedEvent, 'kind' | 'podId' | 'inboxId'>
+type FilteredEvent = Pick<LoggedEvent, 'kind' | 'podId' | 'inboxId' | 'category'>
 
 /** Whether the event passes the filter. An event without an inbox passes only if pods and inboxes are empty. */
-export function isWanted(event: FilteredEvent, { kinds, podIds, inboxIds }: EventFilter): boolean {
+export function isWanted(event: FilteredEvent, filter: EventFilter): boolean {
+  const { kinds, podIds, inboxIds } = filter
+  if (!isOfCategory(event, filter)) return false
   if (kinds.length > 0 && !kinds.includes(event.kind)) return false
   if (podIds.length === 0 && inboxIds.length === 0) return true
   if (event.inboxId !== null && inboxIds.includes(event.inboxId)) return true
   return event.podId !== null && podIds.includes(event.podId)
+}
+
+function isOfCategory({ category }: FilteredEvent, { categories }: EventFilter): boolean {
+  return categories.length === 0 || category === null || categories.includes(category)
 }
 
 /** `isWanted` for many events and a filter that may have many ids. */
@@ -66,7 +76,9 @@ export function makeIsWanted(filter: EventFilter): (event: FilteredEvent) => boo
     podIds: new Set(filter.podIds),
     inboxIds: new Set(filter.inboxIds),
   }
-  return ({ kind, podId, inboxId }) => {
+  return (event) => {
+    const { kind, podId, inboxId } = event
+    if (!isOfCategory(event, filter)) return false
     if (sets.kinds.size > 0 && !sets.kinds.has(kind)) return false
     if (sets.podIds.size === 0 && sets.inboxIds.size === 0) return true
     if (inboxId !== null && sets.inboxIds.has(inboxId)) return true
@@ -80,6 +92,7 @@ export type AskedFilter = {
   /** Ids or `clientId`s. */
   readonly podIds: readonly string[]
   readonly inboxIds: readonly string[]
+  readonly categories?: readonly string[]
 }
 
 export type CheckedFilter =
@@ -91,7 +104,7 @@ export type CheckedFilter =
     }
   | {
       readonly kind: 'mistake'
-      readonly field: 'kinds' | 'podIds' | 'inboxIds'
+      readonly field: 'kinds' | 'podIds' | 'inboxIds' | 'categories'
       readonly index: number
       readonly value: string
       readonly message: string

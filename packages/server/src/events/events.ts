@@ -9,6 +9,7 @@ export {
   LOG_START,
   type LoggedEvent,
   type LogPosition,
+  type MessageCategory,
   makeIsWanted,
 } from './event.ts'
 export {

@@ -313,7 +313,7 @@ async function addInboxWebhook(
   { accountId, inboxId, nowMs }: Place,
   webhook: InboxWebhook,
 ): Promise<void> {
-  const filter = { kinds: [], podIds: [], inboxIds: [inboxId] }
+  const filter = { kinds: [], podIds: [], inboxIds: [inboxId], categories: [] }
   await insertWebhookRow(tx, { ...webhook, accountId, inboxId, filter, isEnabled: true, nowMs })
 }
 

@@ -64,11 +64,12 @@ export function mailHandlers(
 function threadHandlers(deps: Deps): HandlersOf<'threads'> {
   return {
     'threads.list': async ({ path, query }, { accountId }) => {
-      const { is_read: isRead = null, ...page } = query
+      const { is_read: isRead = null, category = null, ...page } = query
       const { threads, total } = await listThreads(deps, {
         accountId,
         inboxId: path.id,
         isRead,
+        category,
         ...page,
       })
       return { data: threads.map(presentTimes), total }
@@ -119,12 +120,13 @@ function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean 
 function messageHandlers(deps: Deps): MessageHandlers {
   return {
     'messages.list': async ({ path, query }, { accountId, takeSlot }) => {
-      const { direction = null, ...page } = query
+      const { direction = null, category = null, ...page } = query
       await takeSlot()
       const { messages, total } = await listMessages(deps, {
         accountId,
         inboxId: path.id,
         direction,
+        category,
         ...page,
       })
       const shown = presentListed(messages, deps, deps.clock.now())

@@ -27,6 +27,14 @@ function verdictOf(category: MailCategory): KindFields['verdict'] {
   return category === 'spam' || category === 'malicious' ? category : 'clean'
 }
 
+/** Null on sent messages. */
+export function categoryOfRow(
+  row: Pick<Row<'messages'>, 'direction' | 'category' | 'automatic_reason' | 'from_addr'>,
+): MailCategory | null {
+  if (row.direction === 'outbound') return null
+  return (row.category as MailCategory | null) ?? categoryOfOld(row)
+}
+
 /** A message that a program of before received has what follows from `automatic_reason`. */
 export function kindOfRow(
   row: Pick<
@@ -43,7 +51,7 @@ export function kindOfRow(
       spamScore: null,
     }
   }
-  const category = (row.category as MailCategory | null) ?? categoryOfOld(row)
+  const category = categoryOfRow(row)
   if (row.judgement !== null) {
     const { reasons, ...judgement } = JSON.parse(row.judgement) as Judgement
     return { category, categoryReasons: [...reasons], ...judgement }

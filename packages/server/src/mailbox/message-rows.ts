@@ -1,13 +1,15 @@
 // Messages, from rows. Lists are ranges of positions, so a page costs the same wherever it lies.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { COUNTED_MAX } from '@mailroom/contract/page.ts'
+import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
-import { sql } from 'kysely'
+import { type SelectQueryBuilder, sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import { type KindFields, kindOfRow } from './message-kind.ts'
+import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
 
 export type Direction = 'inbound' | 'outbound'
 type MessageStatus = 'pending' | 'sent' | 'received' | 'failed'
@@ -66,13 +68,19 @@ export async function listMessages(
     accountId: string
     inboxId: string
     direction: Direction | null
+    category?: MessageCategory | null
     limit: number
     offset: number
     bodyLengthMax: number
   },
 ): Promise<{ messages: AsyncIterable<Message>; total: number } | null> {
+  const { category = null } = input
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
+  if (category !== null) {
+    const { rows, total } = await selectOfCategory(db, { ...input, category })
+    return { messages: completed(db, rows, input.bodyLengthMax), total }
+  }
   const { inbound_count, outbound_count } = counters
   const total =
     input.direction === null
@@ -93,6 +101,52 @@ export async function listMessages(
   if (input.direction !== null) query = query.where('direction', '=', input.direction)
   const rows = newest > 0 ? await query.execute() : []
   return { messages: completed(db, rows, input.bodyLengthMax), total }
+}
+
+/** By the index of categories: it alone has what is counted and skipped. Sent messages have no category. */
+async function selectOfCategory(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    direction: Direction | null
+    category: MessageCategory
+    limit: number
+    offset: number
+  },
+): Promise<{ rows: Row<'messages'>[]; total: number }> {
+  if (input.direction === 'outbound') return { rows: [], total: 0 }
+  const inList = db.read
+    .selectFrom('messages')
+    .where('inbox_id', '=', input.inboxId)
+    .where('category', '=', input.category)
+  const total = await countUpTo(db, inList.select('position'))
+  const places = inList.select('position').orderBy('position', 'desc')
+  const rows = await db.read
+    .selectFrom('messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('position', 'in', (query) =>
+      query
+        .selectFrom(places.limit(input.limit).offset(input.offset).as('page'))
+        .select('page.position'),
+    )
+    .orderBy('position', 'desc')
+    .execute()
+  return { rows, total }
+}
+
+/** The rows of a query, counted up to COUNTED_MAX. */
+export async function countUpTo<Found>(
+  db: ReadDb,
+  query: SelectQueryBuilder<Tables, 'messages' | 'threads', Found>,
+): Promise<number> {
+  const { count } = await db.read
+    .selectFrom(query.limit(COUNTED_MAX).as('counted'))
+    .select(({ fn }) => fn.countAll<number | string>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }
 
 /** Null also when its inbox was deleted. */
@@ -162,6 +216,7 @@ export type MessageHead = {
   fromAddr: string
   subject: string
   direction: Direction
+  category: Message['category']
 }
 
 type HeadsAfter = {
@@ -202,15 +257,21 @@ export async function findMessageHeads(
   return rows.map(toHead)
 }
 
-type HeadRow = Pick<
-  Row<'messages'>,
-  'id' | 'position' | 'thread_id' | 'from_addr' | 'subject' | 'direction'
->
+const HEAD_COLUMNS = [
+  'id',
+  'position',
+  'thread_id',
+  'from_addr',
+  'subject',
+  'direction',
+  'category',
+  'automatic_reason',
+] as const
+
+type HeadRow = Pick<Row<'messages'>, (typeof HEAD_COLUMNS)[number]>
 
 function selectHeads(query: ReadDb['read']) {
-  return query
-    .selectFrom('messages')
-    .select(['id', 'position', 'thread_id', 'from_addr', 'subject', 'direction'])
+  return query.selectFrom('messages').select(HEAD_COLUMNS)
 }
 
 function toHead(row: HeadRow): MessageHead {
@@ -221,6 +282,7 @@ function toHead(row: HeadRow): MessageHead {
     fromAddr: row.from_addr,
     subject: row.subject,
     direction: row.direction as Direction,
+    category: categoryOfRow(row),
   }
 }
 

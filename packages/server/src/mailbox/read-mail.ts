@@ -1,5 +1,6 @@
 // Reads messages and threads, and sets the read flag of threads.
 
+import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'
 import type { Db, Page } from '#schema/tables.ts'
@@ -27,7 +28,12 @@ type ThreadDeps = { db: Db; log: Log }
 /** Newest first, over all threads of the inbox; long bodies are read as far as CUT_READ_LENGTH. */
 export async function listMessages(
   { db }: { db: Db },
-  input: { accountId: string; inboxId: string; direction: Direction | null } & Page,
+  input: {
+    accountId: string
+    inboxId: string
+    direction: Direction | null
+    category: MessageCategory | null
+  } & Page,
 ): Promise<{ messages: AsyncIterable<Message>; total: number }> {
   const page = await listMessageRows(db, { ...input, bodyLengthMax: CUT_READ_LENGTH })
   if (page === null) throw notFound()
@@ -48,7 +54,12 @@ export async function getMessage(
 /** By their last message, newest first. */
 export async function listThreads(
   deps: ThreadDeps,
-  input: { accountId: string; inboxId: string; isRead: boolean | null } & Page,
+  input: {
+    accountId: string
+    inboxId: string
+    isRead: boolean | null
+    category: MessageCategory | null
+  } & Page,
 ): Promise<{ threads: ShownThread[]; total: number }> {
   const page = await listThreadRows(deps.db, input)
   if (page === null) throw notFound()

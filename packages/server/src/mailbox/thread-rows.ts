@@ -4,7 +4,7 @@ import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
-import { findMessage, type Message, readCounters } from './message-rows.ts'
+import { countUpTo, findMessage, type Message, readCounters } from './message-rows.ts'
 import { changeAt, changeRanges, findPageStart } from './thread-range-rows.ts'
 import { type Participant, sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
 
@@ -40,12 +40,18 @@ export async function listThreads(
     accountId: string
     inboxId: string
     isRead: boolean | null
+    category?: MessageCategory | null
     limit: number
     offset: number
   },
 ): Promise<(ShownThreads & { total: number }) | null> {
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
+  const { category = null } = input
+  if (category !== null) {
+    const { rows, total } = await selectOfCategory(db, { ...input, category })
+    return { ...(await toShown(db, rows)), total }
+  }
   const { thread_count, unread_thread_count } = counters
   const total =
     input.isRead === null
@@ -66,6 +72,40 @@ export async function listThreads(
   else if (positionMax !== null) page = page.where('last_position', '<=', positionMax)
   const rows = await page.limit(input.limit).execute()
   return { ...(await toShown(db, rows)), total }
+}
+
+/** By the index of categories: it alone has what is counted and skipped. */
+async function selectOfCategory(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    isRead: boolean | null
+    category: MessageCategory
+    limit: number
+    offset: number
+  },
+): Promise<{ rows: Row<'threads'>[]; total: number }> {
+  let inList = db.read
+    .selectFrom('threads')
+    .where('inbox_id', '=', input.inboxId)
+    .where('category', '=', input.category)
+  if (input.isRead !== null) inList = inList.where('is_read', '=', input.isRead ? 1 : 0)
+  const total = await countUpTo(db, inList.select('last_position'))
+  const places = inList.select('last_position').orderBy('last_position', 'desc')
+  const rows = await db.read
+    .selectFrom('threads')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('last_position', 'in', (query) =>
+      query
+        .selectFrom(places.limit(input.limit).offset(input.offset).as('page'))
+        .select('page.last_position'),
+    )
+    .orderBy('last_position', 'desc')
+    .execute()
+  return { rows, total }
 }
 
 /** Null also once the inbox is deleted. */

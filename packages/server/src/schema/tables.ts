@@ -260,6 +260,7 @@ export type Tables = {
     event_types: string
     pod_ids: string
     inbox_ids: string
+    categories: Generated<string>
     is_enabled: number
     disabled_reason: string | null
     disabled_at: number | null

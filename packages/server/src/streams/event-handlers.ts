@@ -55,7 +55,7 @@ function waitHandler(deps: StreamDeps, readers: EventReaders): Pick<Handlers, 'i
     'inboxes.wait': async ({ path, query }, context) => {
       const { accountId, keyId, session, wantsContent, takeSlot } = context
       const { after = null, from = null, subject = null, thread_id: threadId = null } = query
-      const { direction = 'inbound', timeout } = query
+      const { direction = 'inbound', category = null, timeout } = query
       const over = new AbortController()
       let reason: EndReason | null = null
       const reader: EventReader = {
@@ -80,6 +80,7 @@ function waitHandler(deps: StreamDeps, readers: EventReaders): Pick<Handlers, 'i
           from,
           subject,
           threadId,
+          category,
           direction,
           beforeLong: takeSlot,
           signal: over.signal,
@@ -97,7 +98,7 @@ function waitHandler(deps: StreamDeps, readers: EventReaders): Pick<Handlers, 'i
   }
 }
 
-type StreamQuery = { event_types?: string; inbox_id?: string; after?: string }
+type StreamQuery = FilterQuery & { after?: string }
 
 async function streamEvents(
   deps: StreamDeps,
@@ -134,22 +135,35 @@ function goneSignal(context: KeyContext): AbortSignal {
   return gone.signal
 }
 
+type FilterQuery = { event_types?: string; inbox_id?: string; categories?: string }
+
 /** The filter of a query; `bad_request` where all kinds are unknown, or the inbox is. */
 async function filterOf(
   deps: StreamDeps,
   accountId: string,
-  query: { event_types?: string; inbox_id?: string },
+  query: FilterQuery,
 ): Promise<Extract<CheckedFilter, { kind: 'filter' }>> {
-  const kinds = query.event_types === undefined ? [] : query.event_types.split(',')
   const checked = await checkFilter(deps, {
     accountId,
-    kinds: kinds.map((kind) => kind.trim()).filter((kind) => kind !== ''),
+    kinds: wordsOf(query.event_types),
     podIds: [],
     inboxIds: query.inbox_id === undefined ? [] : [query.inbox_id],
+    categories: wordsOf(query.categories),
   })
   if (checked.kind === 'filter') return checked
-  const path = checked.field === 'kinds' ? 'event_types' : 'inbox_id'
-  throw wrongFilter(path, checked.value, checked.message)
+  throw wrongFilter(QUERY_NAMES[checked.field], checked.value, checked.message)
+}
+
+const QUERY_NAMES = {
+  kinds: 'event_types',
+  podIds: 'pod_id',
+  inboxIds: 'inbox_id',
+  categories: 'categories',
+} as const
+
+function wordsOf(list: string | undefined): string[] {
+  const words = list?.split(',') ?? []
+  return words.map((word) => word.trim()).filter((word) => word !== '')
 }
 
 function wrongFilter(path: string, value: string, reason: string): ReturnType<typeof problem> {

@@ -331,6 +331,7 @@ class Subscription {
 function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
   const filters = subscriptions.map(({ filter }) => filter)
   const isAnyKind = filters.some(({ kinds }) => kinds.length === 0)
+  const isAnyCategory = filters.some(({ categories }) => categories.length === 0)
   const isAnywhere = filters.some(
     ({ podIds, inboxIds }) => podIds.length === 0 && inboxIds.length === 0,
   )
@@ -338,6 +339,7 @@ function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
     kinds: isAnyKind ? [] : [...new Set(filters.flatMap(({ kinds }) => kinds))],
     podIds: isAnywhere ? [] : [...new Set(filters.flatMap(({ podIds }) => podIds))],
     inboxIds: isAnywhere ? [] : [...new Set(filters.flatMap(({ inboxIds }) => inboxIds))],
+    categories: isAnyCategory ? [] : [...new Set(filters.flatMap(({ categories }) => categories))],
   }
 }
 

@@ -1,6 +1,11 @@
 // Reads the events of an account: checks filters and cursors, and reads pages of the log.
 
-import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
+import {
+  type EventKind,
+  eventKinds,
+  type MessageCategory,
+  messageCategories,
+} from '@mailroom/contract/vocabulary.ts'
 import { findPodIds } from '#accounts/accounts-rows.ts'
 import {
   type AskedFilter,
@@ -166,11 +171,19 @@ export const UNKNOWN_KIND = 'is not an event type'
 
 /** The filter, in which pods that were named by `clientId` have their ids, or the first wrong entry. */
 export async function checkFilter(deps: { db: Db }, asked: AskedFilter): Promise<CheckedFilter> {
-  const { accountId, kinds, podIds, inboxIds } = asked
+  const { accountId, kinds, podIds, inboxIds, categories = [] } = asked
   const known = kinds.filter(isKind)
   // Without known kinds the list would be empty, and would pass every kind.
   if (known.length === 0 && kinds.length > 0) {
     return mistake('kinds', { list: kinds, index: 0, message: UNKNOWN_KIND })
+  }
+  const unknownCategory = categories.findIndex((category) => !isCategory(category))
+  if (unknownCategory >= 0) {
+    return mistake('categories', {
+      list: categories,
+      index: unknownCategory,
+      message: 'is not a category',
+    })
   }
   // PostgreSQL accepts no NUL in a text.
   const podNames = podIds.filter((pod) => !pod.includes('\0'))
@@ -199,6 +212,7 @@ export async function checkFilter(deps: { db: Db }, asked: AskedFilter): Promise
       kinds: [...new Set(known)],
       podIds: [...new Set(podIds.flatMap((pod) => pods.get(pod) ?? []))],
       inboxIds: [...new Set(inboxIds)],
+      categories: [...new Set(categories.filter(isCategory))],
     },
     unknownKinds: [...new Set(kinds.filter((kind) => !isKind(kind)))],
   }
@@ -208,8 +222,12 @@ function isKind(text: string): text is EventKind {
   return (eventKinds as readonly string[]).includes(text)
 }
 
+function isCategory(text: string): text is MessageCategory {
+  return (messageCategories as readonly string[]).includes(text)
+}
+
 function mistake(
-  field: 'kinds' | 'podIds' | 'inboxIds',
+  field: Extract<CheckedFilter, { kind: 'mistake' }>['field'],
   { list, index, message }: { list: readonly string[]; index: number; message: string },
 ): CheckedFilter {
   return { kind: 'mistake', field, index, value: list[index] ?? '', message }

@@ -7,6 +7,7 @@ import {
   LOG_STEP_EVENTS,
   type LoggedEvent,
   type LogPosition,
+  type MessageCategory,
 } from '#events/events.ts'
 import { readLogHeadOf, scanLog } from '#events/events-rows.ts'
 import {
@@ -44,6 +45,8 @@ export type WaitInput = {
   from: string | null
   subject: string | null
   threadId: string | null
+  /** Only of received messages; sent ones have none. */
+  category?: MessageCategory | null
   /** Outbound: messages that the inbox sent and whose outcome is known. */
   direction: Direction
   /** Awaited before a long body is read. */
@@ -127,9 +130,10 @@ type Search = {
   isMatch(head: Searched, position: number): boolean
 }
 
-type Searched = Pick<MessageHead, 'threadId' | 'fromAddr' | 'subject'>
+type Searched = Pick<MessageHead, 'threadId' | 'fromAddr' | 'subject' | 'category'>
 
 function makeSearch(input: WaitInput, since: Since): Search {
+  const { category = null } = input
   const kinds = kindsOf(input.direction)
   const from = input.from?.toLowerCase() ?? ''
   const subject = input.subject?.toLowerCase() ?? ''
@@ -142,6 +146,7 @@ function makeSearch(input: WaitInput, since: Since): Search {
     isMatch: (head, position) =>
       (since.kind === 'event' || position > since.position) &&
       (input.threadId === null || head.threadId === input.threadId) &&
+      (category === null || head.category === category) &&
       (from === '' || head.fromAddr.toLowerCase().includes(from)) &&
       (subject === '' || head.subject.toLowerCase().includes(subject)),
   }
@@ -279,7 +284,7 @@ async function* stepsOfLog(
   { accountId, inboxId, direction }: WaitInput,
   { since, search }: { since: { position: LogPosition }; search: Search },
 ): AsyncGenerator<MessageHead[], undefined> {
-  const filter = { kinds: kindsOf(direction), podIds: [], inboxIds: [inboxId] }
+  const filter = { kinds: kindsOf(direction), podIds: [], inboxIds: [inboxId], categories: [] }
   for (let after = since.position; ; ) {
     const scan = await scanLog(deps.db, { accountId, after, filter, limit: LOG_STEP_EVENTS })
     const messageIds = scan.events.flatMap((event) =>

@@ -268,10 +268,10 @@ function errorFrame(message: string): object {
 }
 
 function subscribedTo(
-  { inboxIds, podIds, kinds }: EventFilter,
+  { inboxIds, podIds, kinds, categories }: EventFilter,
   lastEventId: string | null,
 ): object {
-  const lists = { inbox_ids: inboxIds, pod_ids: podIds, event_types: kinds }
+  const lists = { inbox_ids: inboxIds, pod_ids: podIds, event_types: kinds, categories }
   return { type: 'subscribed', ...lists, last_event_id: lastEventId }
 }
 
@@ -280,7 +280,12 @@ const NOT_TEXT: ClientFrame = {
   message: 'The frame is binary; send JSON in text frames.',
 }
 
-const FIELD_NAMES = { kinds: 'event_types', podIds: 'pod_ids', inboxIds: 'inbox_ids' } as const
+const FIELD_NAMES = {
+  kinds: 'event_types',
+  podIds: 'pod_ids',
+  inboxIds: 'inbox_ids',
+  categories: 'categories',
+} as const
 
 /** Entries of inbox_ids or pod_ids of one subscription or webhook. */
 export const FILTER_IDS_MAX = 1_000
@@ -291,6 +296,7 @@ export type ClientFrame =
       readonly kinds: readonly string[]
       readonly podIds: readonly string[]
       readonly inboxIds: readonly string[]
+      readonly categories: readonly string[]
       readonly afterId: string | null
     }
   /** Null: all subscriptions. */
@@ -323,6 +329,7 @@ function readMembers(members: Readonly<Record<string, unknown>>): ClientFrame {
         kinds: readList(members, 'event_types'),
         podIds: readList(members, 'pod_ids'),
         inboxIds: readList(members, 'inbox_ids'),
+        categories: readList(members, 'categories'),
         afterId: readId(members, 'last_event_id'),
       }
     case 'unsubscribe': {

@@ -94,6 +94,7 @@ export type UpdateWebhook = Named & {
   kinds?: readonly string[]
   podIds?: readonly string[]
   inboxIds?: readonly string[]
+  categories?: readonly string[]
   /** An enabled webhook gets the events from that moment on. */
   isEnabled?: boolean
 }
@@ -135,13 +136,14 @@ async function changedFilter(
   input: UpdateWebhook,
 ): Promise<Partial<EventFilter>> {
   requirePlace(webhook, input)
-  const { kinds = [], podIds = [], inboxIds = [] } = input
+  const { kinds = [], podIds = [], inboxIds = [], categories = [] } = input
   const { accountId } = webhook
-  const checked = await requireFilter(deps, { accountId, kinds, podIds, inboxIds })
+  const checked = await requireFilter(deps, { accountId, kinds, podIds, inboxIds, categories })
   return {
     ...(input.kinds && { kinds: checked.kinds }),
     ...(input.podIds && { podIds: checked.podIds }),
     ...(input.inboxIds && { inboxIds: checked.inboxIds }),
+    ...(input.categories && { categories: checked.categories }),
   }
 }
 
@@ -179,7 +181,12 @@ function refusal(code: 'invalid_pod' | 'bad_request', path: string, message: str
   return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
 }
 
-const FIELD_NAMES = { kinds: 'eventTypes', podIds: 'podIds', inboxIds: 'inboxIds' } as const
+const FIELD_NAMES = {
+  kinds: 'eventTypes',
+  podIds: 'podIds',
+  inboxIds: 'inboxIds',
+  categories: 'categories',
+} as const
 
 /**
  * Makes a new secret; only this result has it. Two concurrent calls both succeed. `rate_limit_exceeded`, and nothing

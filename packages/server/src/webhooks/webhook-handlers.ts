@@ -46,7 +46,7 @@ type WebhookHandlers = Pick<
 export function webhookHandlers(deps: HandlerDeps): WebhookHandlers {
   return {
     'webhooks.create': async ({ body }, { accountId }) => {
-      const all = { isEnabled: true, kinds: [], podIds: [], inboxIds: [] }
+      const all = { isEnabled: true, kinds: [], podIds: [], inboxIds: [], categories: [] }
       const asked = { accountId, ...all, ...changeOf(body), url: body.url }
       const { webhook, secret } = await createWebhook(deps, asked)
       return { ...presentWebhook(webhook), secret }
@@ -98,13 +98,15 @@ export function webhookHandlers(deps: HandlerDeps): WebhookHandlers {
 }
 
 /** The given fields; null for a list stands for an empty one. */
-function changeOf({ url, enabled, eventTypes, podIds, inboxIds }: UpdateWebhookShape) {
+function changeOf(change: UpdateWebhookShape) {
+  const { url, enabled, eventTypes, podIds, inboxIds, categories } = change
   return {
     ...(url !== undefined && { url }),
     ...(enabled !== undefined && { isEnabled: enabled }),
     ...(eventTypes !== undefined && { kinds: eventTypes ?? [] }),
     ...(podIds !== undefined && { podIds: podIds ?? [] }),
     ...(inboxIds !== undefined && { inboxIds: inboxIds ?? [] }),
+    ...(categories !== undefined && { categories: categories ?? [] }),
   }
 }
 
@@ -130,6 +132,7 @@ function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShap
     eventTypes: [...filter.kinds],
     podIds: [...filter.podIds],
     inboxIds: [...filter.inboxIds],
+    categories: [...filter.categories],
     enabled: isEnabled,
     disabledReason,
     disabledAt: presentTimeOrNull(disabledAtMs),

@@ -1,5 +1,5 @@
 import { lockAccount } from '#accounts/accounts-rows.ts'
-import type { EventFilter, EventKind } from '#events/events.ts'
+import type { EventFilter, EventKind, MessageCategory } from '#events/events.ts'
 import { readLogHead } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -231,11 +231,12 @@ async function lockWebhook(
   return (await lockRows(tx, query).executeTakeFirst()) ?? null
 }
 
-function filterColumns({ kinds, podIds, inboxIds }: EventFilter) {
+function filterColumns({ kinds, podIds, inboxIds, categories }: EventFilter) {
   return {
     event_types: JSON.stringify(kinds),
     pod_ids: JSON.stringify(podIds),
     inbox_ids: JSON.stringify(inboxIds),
+    categories: JSON.stringify(categories),
   }
 }
 
@@ -244,6 +245,7 @@ function filterOf(row: Row<'webhooks'>): EventFilter {
     kinds: JSON.parse(row.event_types) as EventKind[],
     podIds: JSON.parse(row.pod_ids) as string[],
     inboxIds: JSON.parse(row.inbox_ids) as string[],
+    categories: JSON.parse(row.categories) as MessageCategory[],
   }
 }
 

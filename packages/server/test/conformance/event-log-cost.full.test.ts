@@ -22,7 +22,7 @@ import {
 import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
-const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
+const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
 /** The most rows that one statement may visit. */
 const ROWS_MAX = LOG_WINDOW_EVENTS + 10
 const COUNT = 20 * LOG_WINDOW_EVENTS
@@ -98,8 +98,12 @@ onBothEngines('a read in a log of thousands', (engine) => {
     const filters: [string, string, Partial<EventFilter>][] = [
       ['by kind', 'events_by_account', { kinds: ['message.complained'] }],
       ['by pod', 'events_by_account', { podIds: ['pod_x'] }],
-      ['by several inboxes', 'events_by_account', { inboxIds: ['inb_x', 'inb_y'] }],
-      ['in an inbox', 'events_by_inbox', { kinds: ['message.complained'], inboxIds: [busy] }],
+      ['by several inboxes', 'events_by_account', { inboxIds: ['inb_x', 'inb_y'], categories: [] }],
+      [
+        'in an inbox',
+        'events_by_inbox',
+        { kinds: ['message.complained'], inboxIds: [busy], categories: [] },
+      ],
     ]
     for (const [name, index, asked] of filters) {
       let reached: LogPosition = LOG_START
@@ -139,7 +143,7 @@ onBothEngines('a read in a log of thousands', (engine) => {
 
   test('for one inbox ends at once, however many events others have', async () => {
     const plans = await plansOf(db, async () => {
-      const { events, isEnd } = await look({ inboxIds: [quiet] })
+      const { events, isEnd } = await look({ inboxIds: [quiet], categories: [] })
       assert.deepEqual([events.length, isEnd], [5, true])
     })
     assert.equal(plans.length, 1)
@@ -164,7 +168,11 @@ onBothEngines('a read in a log of thousands', (engine) => {
     await addEvents(busy, 1)
     await runSql(database, `update events set inbox_id = null where kind = 'erased'`)
     await untilReadable(db)
-    for (const filter of [{}, { kinds: ['message.received' as const] }, { inboxIds: [busy] }]) {
+    for (const filter of [
+      {},
+      { kinds: ['message.received' as const] },
+      { inboxIds: [busy], categories: [] },
+    ]) {
       const { events, isEnd } = await look(filter, from)
       assert.deepEqual([events.length, isEnd], [1, true])
     }

@@ -32,7 +32,7 @@ import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 import { findWebhook } from '#webhooks/webhook-rows.ts'
 
-const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
+const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
 
 /** One message for these inboxes; returns the ids of its events, in the order of the inboxes' ids. */
 async function write(db: Db, owner: Owner, inboxIds: string[]): Promise<string[]> {
@@ -93,10 +93,13 @@ onBothEngines('the log of events', (engine) => {
       return listEvents(db, { ...range, filter: { ...EVERYTHING, ...filter }, limit: 10 })
     }
     assert.deepEqual(idsOf(await ask({})), [first, second])
-    assert.deepEqual(idsOf(await ask({ inboxIds: [two] })), [second])
-    assert.deepEqual(idsOf(await ask({ inboxIds: [foreign] })), [])
+    assert.deepEqual(idsOf(await ask({ inboxIds: [two], categories: [] })), [second])
+    assert.deepEqual(idsOf(await ask({ inboxIds: [foreign], categories: [] })), [])
     assert.deepEqual(idsOf(await ask({ podIds: [mine.podId] })), [first, second])
-    assert.deepEqual(idsOf(await ask({ podIds: [makeId('pod')], inboxIds: [one] })), [first])
+    assert.deepEqual(
+      idsOf(await ask({ podIds: [makeId('pod')], inboxIds: [one], categories: [] })),
+      [first],
+    )
     assert.deepEqual(idsOf(await ask({ kinds: ['message.sent'] })), [])
     assert.equal(await findEvent(db, mine.accountId, other ?? ''), null)
     assert.equal((await findEvent(db, theirs.accountId, other ?? ''))?.id, other)
@@ -109,7 +112,7 @@ onBothEngines('the log of events', (engine) => {
     await addEvents(database, { ...owner, inboxId: busy }, LOG_WINDOW_EVENTS + 10)
     written.push(...(await receive(db, owner, [rare])))
     const range = { accountId: owner.accountId, after: LOG_START }
-    const filter = { ...EVERYTHING, inboxIds: [rare] }
+    const filter = { ...EVERYTHING, inboxIds: [rare], categories: [] }
     assert.deepEqual(idsOf(await listEvents(db, { ...range, filter, limit: 10 })), written)
     assert.deepEqual(
       idsOf(await listEvents(db, { ...range, filter, limit: 1 })),

@@ -4,7 +4,7 @@ import type { EventText } from '#streams/envelope.ts'
 
 /** `text` stands for the JSON of the envelope. */
 export function eventText(id: string, text: string): EventText {
-  const nothing = { podId: null, inboxId: null, threadId: null, messageId: null }
+  const nothing = { podId: null, inboxId: null, threadId: null, messageId: null, category: null }
   const none = { ...nothing, details: null, traceParent: null }
   return {
     event: {

@@ -13,7 +13,7 @@ import { GOOD_KEY, openTestServer, type TestServerOptions } from '#test/http/tes
 
 const patience = { requestMs: 10_000, headMs: 5_000, idleMs: 1_000 }
 const headers = { authorization: `Bearer ${GOOD_KEY}` }
-const filter = { kinds: [], podIds: [], inboxIds: [] }
+const filter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
 
 type Opening = { commentMs: number; fill?(sink: EventSink): void }
 

@@ -119,7 +119,7 @@ const quietPorts: RequestPorts = {
   isSandbox: () => true,
   checkFilter: async () => ({
     kind: 'filter',
-    filter: { kinds: [], podIds: [], inboxIds: [] },
+    filter: { kinds: [], podIds: [], inboxIds: [], categories: [] },
     unknownKinds: [],
   }),
   openEventStream: () => ({

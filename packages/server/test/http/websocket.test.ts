@@ -83,7 +83,7 @@ test('a missing or bad credential is refused with 4001, and its frames are not r
     asked += 1
     return {
       kind: 'filter',
-      filter: { kinds: [], podIds: [], inboxIds: [] },
+      filter: { kinds: [], podIds: [], inboxIds: [], categories: [] },
       unknownKinds: [],
     } as const
   }
@@ -281,7 +281,7 @@ test('foreign ids and too many subscriptions are errors that name them', async (
             }
           : {
               kind: 'filter',
-              filter: { kinds: kinds as [], podIds, inboxIds },
+              filter: { kinds: kinds as [], podIds, inboxIds, categories: [] },
               unknownKinds: [],
             },
       openEventStream: () => ({
@@ -306,7 +306,11 @@ test('frames are answered in order, even when a subscription takes time', async 
   const checkFilter: TestServerOptions['ports'] = {
     async checkFilter({ inboxIds }) {
       await released.promise
-      return { kind: 'filter', filter: { kinds: [], podIds: [], inboxIds }, unknownKinds: [] }
+      return {
+        kind: 'filter',
+        filter: { kinds: [], podIds: [], inboxIds, categories: [] },
+        unknownKinds: [],
+      }
     },
   }
   await using server = await openSocketServer({ ports: checkFilter })
@@ -324,6 +328,7 @@ test('frames are answered in order, even when a subscription takes time', async 
       inbox_ids: ['inb_1'],
       pod_ids: [],
       event_types: [],
+      categories: [],
       last_event_id: 'evt_1',
     },
     { type: 'pong' },

@@ -13,7 +13,7 @@ import {
 } from '#test/conformance/open-database.ts'
 import type { World } from '#test/world.ts'
 
-export const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
+export const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
 
 export type Written = { eventId: string; messageId: string; threadId: string }
 

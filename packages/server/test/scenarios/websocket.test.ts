@@ -61,6 +61,7 @@ onEachEngine('the WebSocket', (engine) => {
       inbox_ids: [],
       pod_ids: [],
       event_types: [],
+      categories: [],
       // There are no events yet.
       last_event_id: null,
     })
