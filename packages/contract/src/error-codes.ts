@@ -241,6 +241,11 @@ export const errorCodes = {
     sentence: 'The digest is not that of the message that waits.',
     fix: 'Read the review again: digest in this response is the current one. Approve only what you have read.',
   },
+  review_decided: {
+    status: 409,
+    sentence: 'The review is decided already.',
+    fix: 'Nothing. GET /v1/reviews/{id} tells what was decided.',
+  },
   already_sending: {
     status: 409,
     sentence: 'The message cannot be cancelled: its delivery has begun or is over.',

@@ -3,7 +3,7 @@
 import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { type Static, Type } from './schema.ts'
 import { count, oneOf, text, time } from './text.ts'
-import { limitScopes, suppressionTypes } from './vocabulary.ts'
+import { limitScopes, reviewStatuses, suppressionTypes } from './vocabulary.ts'
 
 const codes = Object.keys(errorCodes)
 
@@ -37,6 +37,8 @@ export const ErrorBody = Type.Object(
     ),
     limit: Type.Optional(count('With 429: the limit that the request would exceed.')),
     resetsAt: Type.Optional(time('With 429: when a repeat may succeed.')),
+    digest: Type.Optional(text('With review_changed: the digest of the message that waits.')),
+    status: Type.Optional(oneOf(reviewStatuses, 'With review_decided: what was decided.')),
   },
   {
     additionalProperties: true,
@@ -80,6 +82,10 @@ const fieldsOf: { readonly [Code in ErrorCode]?: Partial<ErrorBody> } = {
     limit: 30,
     resetsAt: '2026-11-21T00:00:00.000Z',
   },
+  review_changed: {
+    digest: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  },
+  review_decided: { message: 'The review is rejected already.', status: 'rejected' },
   recipient_suppressed: {
     message: 'The account does not write to bob@example.com (bounce).',
     type: 'bounce',

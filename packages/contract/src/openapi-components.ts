@@ -28,6 +28,7 @@ import {
   ScopedPolicyRule,
 } from './policy.ts'
 import { QuarantinedMessage } from './quarantine.ts'
+import { Review, ReviewContent, WholeReview } from './reviews.ts'
 import { CapturedMessage, InboundMail, ReceivedMail } from './sandbox.ts'
 import { originalOf, type TSchema } from './schema.ts'
 import { SearchHit, SearchResult } from './search.ts'
@@ -79,6 +80,8 @@ export const components: Readonly<Record<string, TSchema>> = {
   PolicyRule,
   QuarantinedMessage,
   ReceivedMail,
+  Review,
+  ReviewContent,
   ScopedPolicyRule,
   SearchHit,
   SearchResult,
@@ -96,6 +99,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   WebhookDelivery,
   WebhookTest,
   WebhookWithSecret,
+  WholeReview,
 }
 
 const names = new Map<unknown, string>(

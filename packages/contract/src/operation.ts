@@ -18,6 +18,7 @@ export const tags = {
   Sandbox: 'Captured mail: messages that a trial instance keeps instead of sending them.',
   'API keys': 'Credentials of the account.',
   Approvers: 'People who decide about held mail.',
+  Reviews: 'Mail that a policy holds back until an approver decides.',
   Account: 'The account that the key belongs to.',
   Console:
     'Sign-in to the console at /console/. The session is a cookie, which works wherever an API key does unless the request has an Authorization header. Every method except GET also needs the header X-CSRF-Token with the csrfToken of the session. Requests from pages of other origins are refused.',

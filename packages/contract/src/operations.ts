@@ -15,6 +15,7 @@ import { pairingOperations } from './pairings.ts'
 import { podOperations } from './pods.ts'
 import { policyOperations } from './policy.ts'
 import { quarantineOperations } from './quarantine.ts'
+import { reviewOperations } from './reviews.ts'
 import { sandboxOperations } from './sandbox.ts'
 import type { Static, TSchema } from './schema.ts'
 import { senderRuleOperations } from './sender-rules.ts'
@@ -45,6 +46,7 @@ const operations = {
   ...sandboxOperations,
   ...apiKeyOperations,
   ...approverOperations,
+  ...reviewOperations,
   ...sessionOperations,
   ...pairingOperations,
   ...statsOperations,

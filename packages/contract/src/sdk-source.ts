@@ -30,6 +30,7 @@ import {
   ScopedPolicyRule,
 } from './policy.ts'
 import { QuarantinedMessage } from './quarantine.ts'
+import { Review, ReviewContent, WholeReview } from './reviews.ts'
 import { CapturedMessage, ReceivedMail } from './sandbox.ts'
 import { SearchHit, SearchResult } from './search.ts'
 import { SenderRule } from './sender-rules.ts'
@@ -78,6 +79,8 @@ const shapes: Readonly<Record<string, unknown>> = {
   PolicyRule,
   QuarantinedMessage,
   ReceivedMail,
+  Review,
+  ReviewContent,
   ScopedPolicyRule,
   SearchHit,
   SearchResult,
@@ -94,6 +97,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   WebhookDelivery,
   WebhookTest,
   WebhookWithSecret,
+  WholeReview,
 }
 
 const names = new Map<unknown, string>(Object.entries(shapes).map(([name, shape]) => [shape, name]))

@@ -137,6 +137,10 @@ export const policyActors = ['key', 'approver', 'operator'] as const
 export const quarantineReasons = ['blocked', 'not_allowed', 'not_verified'] as const
 export type QuarantineReason = (typeof quarantineReasons)[number]
 
+/** `expired` when nobody decided in time: like `rejected`, the message is not sent. */
+export const reviewStatuses = ['pending', 'approved', 'rejected', 'expired'] as const
+export type ReviewStatus = (typeof reviewStatuses)[number]
+
 export const eventKinds = [
   'message.received',
   'message.sent',

@@ -75,6 +75,7 @@ onEachTransport('a narrow connection', (open, connect) => {
         for (const [tool, given] of [
           ['list_unread', {}],
           ['list_sent', {}],
+          ['list_held', {}],
           ['search_mail', { query: 'zeppelin' }],
           ['wait_for_mail', {}],
           ['send_mail', { to: 'ann@firm.example', subject: 'Hi', body: 'Hi' }],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { holdSend } from '@mailroom/server/test/scenarios/review-world.ts'
 import { opened, plainMail, prepared } from '@mailroom/server/test/world.ts'
 import { allTools } from '#mcp-server.ts'
 import { onEachTransport, splitFences, textOf } from './mcp-world.ts'
@@ -10,8 +11,8 @@ const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 suite('the tools', () => {
-  test('are at most sixteen, with names, sentences and described arguments', () => {
-    assert.ok(allTools.length <= 16)
+  test('are at most seventeen, with names, sentences and described arguments', () => {
+    assert.ok(allTools.length <= 17)
     for (const { name, title, description } of allTools) {
       assert.match(name, /^[a-z]+(?:_[a-z]+)*$/)
       assert.ok(title.length > 3 && description.length > 30, name)
@@ -305,5 +306,16 @@ onEachTransport('all tools', (open, connect) => {
       offset = next === undefined ? null : Number(next)
     }
     for (const word of words) assert.ok(seen.includes(word), word)
+  })
+
+  test('list what is held, and none of them approves it', LIMIT, async () => {
+    const held = await holdSend(world, inbox, { subject: 'May I?' })
+    const listed = splitFences(await tools.call('list_held'))
+    assert.match(listed.outside, /^1 held, 1 here .*do not send them again/)
+    assert.match(listed.inside, new RegExp(`${held.reviewId} · ${held.messageId} · .*May I\\?`))
+    assert.match(listed.inside, /Nobody <wrote> before\./)
+    await world.client.messages.cancel(held.messageId)
+    assert.equal(await tools.call('list_held'), 'Nothing is held.')
+    assert.ok(allTools.every(({ name }) => !/approve|reject|decide/.test(name)))
   })
 })

@@ -16,6 +16,7 @@ import {
   pods,
   policy,
   quarantine,
+  reviews,
   sandbox,
   senderRules,
   service,
@@ -47,6 +48,7 @@ export type {
   PolicyRule,
 } from '@mailroom/contract/policy.ts'
 export type { QuarantinedMessage } from '@mailroom/contract/quarantine.ts'
+export type { Review, ReviewContent, WholeReview } from '@mailroom/contract/reviews.ts'
 export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/sandbox.ts'
 export type { SenderRule } from '@mailroom/contract/sender-rules.ts'
 export type { Delivery, SentMessage } from '@mailroom/contract/sending.ts'
@@ -106,6 +108,7 @@ export class Mailroom {
   readonly account: ReturnType<typeof account>
   readonly apiKeys: ReturnType<typeof apiKeys>
   readonly approvers: ReturnType<typeof approvers>
+  readonly reviews: ReturnType<typeof reviews>
   readonly session: ReturnType<typeof session>
   readonly pairing: ReturnType<typeof pairing>
   readonly stats: ReturnType<typeof stats>
@@ -132,6 +135,7 @@ export class Mailroom {
     this.account = account(api)
     this.apiKeys = apiKeys(api)
     this.approvers = approvers(api)
+    this.reviews = reviews(api)
     this.session = session(api)
     this.pairing = pairing(api)
     this.stats = stats(api)

@@ -329,6 +329,35 @@ export function approvers(api: Api) {
   }
 }
 
+/** Held mail. An API key reads; deciding takes an approver's token. */
+export function reviews(api: Api) {
+  return {
+    /** Newest first. */
+    list: (options: ListOptions<'reviews.list'> = {}) => api.list('reviews.list', {}, options),
+    /** With what will be sent and the thread. */
+    get: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'reviews.get', path: { id }, options }),
+    /** Sends the message whose digest was read. */
+    approve: (id: string, body: BodyOf<'reviews.approve'>, options?: RequestOptions) =>
+      api.call({ id: 'reviews.approve', path: { id }, body, options }),
+    /** Each with a result of its own. */
+    approveMany: (body: BodyOf<'reviews.approveMany'>, options?: RequestOptions) =>
+      api.call({ id: 'reviews.approveMany', body, options }),
+    /** The message is never sent. */
+    reject: (id: string, body: BodyOf<'reviews.reject'> = {}, options?: RequestOptions) =>
+      api.call({ id: 'reviews.reject', path: { id }, body, options }),
+    /** The page that a link in the mail to an approver opens, as HTML; it needs no key and changes nothing. */
+    showLinked: (token: string, options?: RequestOptions) =>
+      api.text({ id: 'reviews.showLinked', path: { token }, options }),
+    bodyLinked: (token: string, options?: RequestOptions) =>
+      api.text({ id: 'reviews.bodyLinked', path: { token }, options }),
+    approveLinked: (token: string, options?: RequestOptions) =>
+      api.text({ id: 'reviews.approveLinked', path: { token }, options }),
+    rejectLinked: (token: string, options?: RequestOptions) =>
+      api.text({ id: 'reviews.rejectLinked', path: { token }, options }),
+  }
+}
+
 /** Addresses that the account does not write to. */
 export function suppressions(api: Api) {
   return {

@@ -240,6 +240,25 @@ export const accountGroups: readonly Group[] = [
     ],
   },
   {
+    name: 'reviews',
+    summary: 'Mail that is held until an approver decides.',
+    arguments: { id: 'review' },
+    commands: [
+      {
+        name: 'list',
+        operation: 'reviews.list',
+        shown: list('id status to subject createdAt expiresAt'),
+      },
+      { name: 'show', operation: 'reviews.get' },
+      {
+        name: 'approve',
+        operation: 'reviews.approve',
+        arguments: { id: 'review', digest: 'digest' },
+      },
+      { name: 'reject', operation: 'reviews.reject' },
+    ],
+  },
+  {
     name: 'approvers',
     summary: 'People who decide about held mail.',
     commands: [

@@ -35,6 +35,9 @@ const ANSWERED_MAX = 20
 const ONCE =
   'If you are not sure whether a call worked, call it again with the same content: within 10 minutes it is not sent twice.'
 
+const HELD =
+  'The mail may be held until a person approves it; then do not send it again, in whatever words.'
+
 const address = z.string().min(3).max(MAILBOX_LENGTH_MAX)
 
 const contentShape = {
@@ -60,7 +63,7 @@ type Content = z.output<z.ZodObject<typeof contentShape>>
 export const sendMail = defineTool({
   name: 'send_mail',
   title: 'Send mail',
-  description: `Send a new message from an inbox. To answer mail, call reply instead. ${ONCE}`,
+  description: `Send a new message from an inbox. To answer mail, call reply instead. ${ONCE} ${HELD}`,
   input: {
     inbox: inbox.describe(
       'Id or address of the inbox to send from. May be left out if there is only one.',
@@ -82,7 +85,7 @@ export const sendMail = defineTool({
 export const reply = defineTool({
   name: 'reply',
   title: 'Reply in a thread',
-  description: `Answer the newest message that a thread received, in the thread: recipient, subject and quote are filled in. Marks the thread as read. ${ONCE}`,
+  description: `Answer the newest message that a thread received, in the thread: recipient, subject and quote are filled in. Marks the thread as read. ${ONCE} ${HELD}`,
   input: {
     thread_id: id('The id of the thread to answer in (thr_…).'),
     ...contentShape,
@@ -161,12 +164,17 @@ function tellSent(
   given: string | undefined,
   { isSandbox }: Call['access'],
 ): string {
+  if (sent.hold !== undefined) return tellHeld(sent, sent.hold)
   if (isRepeat) return tellRepeat(sent)
   const kept = isSandbox
     ? 'The service is in sandbox mode: the mail was captured and not delivered; see get_sandbox_mail.'
     : `To see whether it arrived call get_delivery_status with message_id ${sent.messageId}.`
   const recipient = given === undefined ? 'the reply address' : JSON.stringify(oneLine(given))
   return `Sent to ${recipient}: message ${sent.messageId} in thread ${sent.threadId}, ${sent.status}. ${kept}`
+}
+
+function tellHeld({ messageId }: SentMessage, { id, expiresAt }: NonNullable<SentMessage['hold']>) {
+  return `Message ${messageId} is held (${id}): a person decides until ${expiresAt} whether it is sent. Do not send it again, and do not try another way; tell the person that it waits. list_held shows what waits.`
 }
 
 function tellRepeat({ messageId, threadId, createdAt }: SentMessage): string {
@@ -202,6 +210,33 @@ export const listSent = defineTool({
     })
     return lines(
       `${total} sent from ${from}, ${data.length} here (message, thread, time, status, recipient, subject):`,
+      fence(rows.join('\n')),
+      moreOf(data.length, offset, total),
+    )
+  },
+})
+
+export const listHeld = defineTool({
+  name: 'list_held',
+  title: 'List held mail',
+  description:
+    'List the messages that wait for the approval of a person, newest first, with the reasons. You cannot approve them.',
+  input: { inbox, limit: pageLimit(LIST_MAX, LIST_DEFAULT), offset: pageOffset },
+  isReading: true,
+  isOpenWorld: false,
+  async run({ inbox: named, limit, offset }, { access, signal }) {
+    const only = named === undefined ? await access.only() : await access.inbox(named)
+    const of = only === null ? {} : { inboxId: only.id }
+    const asked = { ...of, status: 'pending', limit, offset, signal } as const
+    const { data, total } = await access.client.reviews.list(asked).page()
+    if (data.length === 0) return total === 0 ? 'Nothing is held.' : 'Nothing more is held.'
+    const rows = data.map((one) => {
+      const reasons = one.reasons.map(({ detail }) => oneLine(detail)).join(' ')
+      const told = [one.id, one.messageId, one.expiresAt, `to ${oneLine(one.to.join(', '))}`]
+      return `- ${told.join(' · ')} · ${oneLine(one.subject)} · ${reasons}`
+    })
+    return lines(
+      `${total} held, ${data.length} here (review, message, decided by, recipients, subject, reasons). A person decides; do not send them again:`,
       fence(rows.join('\n')),
       moreOf(data.length, offset, total),
     )

@@ -22,9 +22,11 @@ export {
   touchKeys,
 } from './account-rows.ts'
 export {
+  findApprover,
   findApproverAccount,
   insertApprover,
   listApprovers,
+  listApproversToTell,
   markApproverDeleted,
 } from './approver-rows.ts'
 export {

@@ -89,6 +89,18 @@ export async function listApprovers(
   return { approvers: page.map(toApprover), total: rows.length }
 }
 
+/** Ids of the active approvers with an address. */
+export async function listApproversToTell(db: ReadDb, accountId: string): Promise<string[]> {
+  const rows = await db.read
+    .selectFrom('approvers')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('deleted_at', 'is', null)
+    .where('email', 'is not', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /** The active approver with this digest of the token, or undefined. */
 export function findApproverByToken(db: ReadDb, tokenHash: Uint8Array) {
   return db.read

@@ -368,8 +368,10 @@ const textExamples: Readonly<Record<string, string>> = {
 }
 
 /** Examples of fields that a sample has only when they are required. */
-const requiredExamples: Readonly<Record<string, string | null>> = {
+const requiredExamples: Readonly<Record<string, unknown>> = {
+  digest: 'DIGEST',
   domain: 'example.com',
+  items: [{ id: 'REVIEW_ID', digest: 'DIGEST' }],
   podId: null,
   q: 'invoice',
   requestId: 'REQUEST_ID',
@@ -395,7 +397,7 @@ function requiredQuery({ query }: Operation): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, String(requiredExampleOf(name))]))
 }
 
-function requiredExampleOf(name: string): string | null {
+function requiredExampleOf(name: string): unknown {
   const example = requiredExamples[name]
   if (example === undefined) throw new Error(`There is no example of the field ${name}.`)
   return example

@@ -153,7 +153,7 @@ function messageHandlers(deps: Deps): MessageHandlers {
       const asked = { accountId, messageId: path.id, showsRemote, beforeLong: takeSlot }
       const { document, blockedCount } = await showMessage(deps, asked)
       return {
-        headers: { ...PAGE_HEADERS, 'x-blocked-images': String(blockedCount) },
+        headers: { ...MESSAGE_PAGE_HEADERS, 'x-blocked-images': String(blockedCount) },
         content: document,
       }
     },
@@ -216,7 +216,7 @@ async function download(
  * The sandbox holds wherever the page is opened: links open new windows, and nothing else is allowed. A frame may
  * restrict the page further.
  */
-const PAGE_HEADERS = {
+export const MESSAGE_PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
     "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",

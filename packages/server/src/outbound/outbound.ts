@@ -1,7 +1,8 @@
 export { limitHandlers } from './limit-handlers.ts'
-export { releaseDueSends } from './release-send.ts'
+export { approveHeld, releaseDueSends } from './release-send.ts'
 export { presentSent, sendHandlers } from './send-handlers.ts'
 export { findReplay } from './send-message.ts'
+export type { SendDeps } from './sender.ts'
 export {
   type DeriveKey,
   hopMarkOf,

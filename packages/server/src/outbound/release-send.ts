@@ -27,6 +27,7 @@ import {
   type Approval,
   cancelSend,
   endWaiting,
+  findWaiting,
   listDueSends,
   postponeSend,
   type ReleaseOutcome,
@@ -99,6 +100,15 @@ async function postpone(deps: ReleaseDeps, waiting: WaitingSend): Promise<void> 
     delayMsMin: RELEASE_RETRY_MS_MIN,
     delayMsMax: RELEASE_RETRY_MS_MAX,
   })
+}
+
+/** An approved send is queued, or goes on waiting for its time. False when it is not held any more. */
+export async function approveHeld(
+  deps: SendDeps,
+  { accountId, messageId, approval }: { accountId: string; messageId: string; approval: Approval },
+): Promise<boolean> {
+  const waiting = await findWaiting(deps.db, { accountId, messageId })
+  return waiting !== null && releaseSend(deps, { waiting, approval })
 }
 
 /**

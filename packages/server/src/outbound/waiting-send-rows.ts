@@ -101,6 +101,10 @@ async function insertReview(
       created_at: nowMs,
     })
     .execute()
+  await tx.query
+    .insertInto('review_news')
+    .values({ review_id: reviewId, account_id: message.account_id, created_at: nowMs })
+    .execute()
   const details = { hold: { id: reviewId, reasons, digest, expires_at: isoTime(expiresAtMs) } }
   await tellOf(tx, message, { eventId, kind: 'message.held', details, nowMs })
 }
@@ -174,6 +178,19 @@ export const postponeSend = transaction({
       .execute()
   },
 })
+
+export async function findWaiting(
+  db: ReadDb,
+  { accountId, messageId }: { accountId: string; messageId: string },
+): Promise<WaitingSend | null> {
+  const row = await db.read
+    .selectFrom('waiting_sends')
+    .selectAll()
+    .where('message_id', '=', messageId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row ?? null
+}
 
 /** Messages of the inbox that have a time, the next first; those that also wait for approval are among them. */
 export async function listScheduled(

@@ -8,6 +8,7 @@ type IdPrefix =
   | 'acc'
   | 'key'
   | 'apr'
+  | 'rmt'
   | 'pod'
   | 'inb'
   | 'thr'

@@ -32,6 +32,7 @@ export type TaskName =
   | 'search index'
   | 'hourly figures'
   | 'scheduled sends'
+  | 'review mail'
 
 type PeriodicTask = {
   name: TaskName
@@ -268,6 +269,7 @@ const ROTATE_EVERY_MS = HOUR_MS
 const SEARCH_POLL_MS = SECOND_MS
 const FIGURES_POLL_MS = 2 * SECOND_MS
 const SCHEDULE_POLL_MS = SECOND_MS
+const REVIEW_MAIL_POLL_MS = 5 * SECOND_MS
 
 type BackgroundPorts = {
   /** Runs due jobs; true when there may be more. Each function here ends early once its signal is aborted. */
@@ -285,6 +287,8 @@ type BackgroundPorts = {
   countMail(): Promise<boolean>
   /** True when there may be more. */
   releaseSends(signal: AbortSignal): Promise<boolean>
+  /** True when there may be more. */
+  mailReviews(signal: AbortSignal): Promise<boolean>
   tasks: PeriodicTasks
   log: Log
 }
@@ -311,6 +315,7 @@ export function openBackground(ports: BackgroundPorts) {
     goOn('search index', SEARCH_POLL_MS, ports.indexSearch),
     goOn('hourly figures', FIGURES_POLL_MS, ports.countMail),
     goOn('scheduled sends', SCHEDULE_POLL_MS, ports.releaseSends),
+    goOn('review mail', REVIEW_MAIL_POLL_MS, ports.mailReviews),
     repeat('retention', PURGE_EVERY_MS, ports.purgeExpired),
     repeat('key rotation', ROTATE_EVERY_MS, ports.rotateKeys),
     repeat('blob sweep', sweepEveryMs, async (ending) => {

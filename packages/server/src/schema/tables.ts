@@ -365,6 +365,18 @@ export type Tables = {
     decided_reason: string | null
     created_at: number
   }
+  /** Reviews that approvers with an address are not told of yet. */
+  review_news: { review_id: string; account_id: string; created_at: number }
+  review_mails: {
+    id: string
+    approver_id: string
+    account_id: string
+    /** JSON list. */
+    review_ids: string
+    attempts: number
+    next_attempt_at: number
+    expires_at: number
+  }
   cold_recipients: { inbox_id: string; utc_day: number; address_key: string }
   account_cold_days: { account_id: string; utc_day: number; recipient_count: number }
   deliveries: {

@@ -60,6 +60,7 @@ import {
   runJob,
   sweepBlobs,
 } from '#removal/removal.ts'
+import { expireReviews, mailReviews, reviewHandlers, reviewLinkHandlers } from '#reviews/reviews.ts'
 import { sandboxHandlers } from '#sandbox/sandbox.ts'
 import { openIndexer, searchHandlers } from '#search/search.ts'
 import { openMailCounter, statsHandlers, usageHandlers } from '#stats/stats.ts'
@@ -222,6 +223,8 @@ function allHandlers(
     ...senderRuleHandlers(common),
     ...policyHandlers(common),
     ...quarantineHandlers({ ...common, ...reading }),
+    ...reviewHandlers({ ...common, ...reading, ...sending }),
+    ...reviewLinkHandlers({ ...common, ...reading, ...sending, ...limits }),
     ...suppressionHandlers(common),
     ...unsubscribeHandlers({ ...common, ...limits }),
     ...eventHandlers({ ...common, ...reading, ...streams }, readers),
@@ -306,7 +309,14 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
     rotateKeys: (signal) => rotateDueKeys(checks, schedule, signal),
     indexSearch: indexer.step,
     countMail: openMailCounter(base).step,
-    releaseSends: (signal) => releaseDueSends(sends, signal),
+    releaseSends: async (signal) => {
+      const [more, moreExpired] = [
+        await releaseDueSends(sends, signal),
+        await expireReviews(sends, signal),
+      ]
+      return more || moreExpired
+    },
+    mailReviews: (signal) => mailReviews(sends, signal),
     tasks,
     log,
   })
@@ -317,6 +327,7 @@ const TASKS_OF_ONE: readonly TaskName[] = [
   'hourly figures',
   'key rotation',
   'retention',
+  'review mail',
   'scheduled sends',
   'search index',
 ]

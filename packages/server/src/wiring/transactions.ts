@@ -81,6 +81,7 @@ import {
 } from '#queue/periodic-task-rows.ts'
 import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/rate-limits-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
+import { claimReviewMail, gatherReviewMail, settleReviewMail } from '#reviews/reviews-rows.ts'
 import type { Tables } from '#schema/tables.ts'
 import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
 import { ensureSecret, replaceSecret } from '#secrets/secrets-rows.ts'
@@ -172,6 +173,9 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   retryWebhookDelivery,
   dropWebhookDeliveries,
   purgeWebhookStep,
+  gatherReviewMail,
+  claimReviewMail,
+  settleReviewMail,
   renewBudgetHolder,
   exchangeBudgets,
   sweepBudgets,

@@ -80,6 +80,7 @@ test('a body may be missing if nothing in it is required, but never from a PATCH
     'inboxes.create',
     'pairing.start',
     'pods.create',
+    'reviews.reject',
   ])
 })
 

@@ -31,6 +31,8 @@ const bodies: Record<string, string> = {
   'policy.createRule': '{"direction":"inbound","type":"block","value":"b.example"}',
   'account.update': '{"filterMode":"none"}',
   'approvers.create': '{"name":"a"}',
+  'reviews.approve': '{"digest":"a"}',
+  'reviews.approveMany': '{"items":[{"id":"a","digest":"b"}]}',
   'domains.create': '{"domain":"a.example"}',
   'domains.update': '{"podId":null}',
   'webhooks.create': '{"url":"https://a.example/"}',

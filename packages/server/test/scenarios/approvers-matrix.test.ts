@@ -27,7 +27,7 @@ const OTHERS_OF_APPROVERS: ReadonlySet<string> = new Set([
 ])
 
 function isForApprovers(id: OperationId, { tag, method, auth }: Operation): boolean {
-  if (auth === 'signature') return false
+  if (auth === 'signature' || auth === 'none') return false
   if (OTHERS_OF_APPROVERS.has(id)) return true
   return DECISIONS.has(tag) || (TAGS_OF_APPROVERS.has(tag) && method === 'GET')
 }

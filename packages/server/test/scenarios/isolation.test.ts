@@ -19,6 +19,7 @@ import {
   threadOperations,
 } from '#test/scenarios/isolation-matrix.ts'
 import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
+import { holdSend } from '#test/scenarios/review-world.ts'
 import { type Account, onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 test('every operation of the contract on objects of accounts is in the matrix', () => {
@@ -55,6 +56,7 @@ onEachEngine('isolation', (engine) => {
     const [quarantined] = (await client.quarantine.list().page()).data
     assert.equal(quarantined?.ruleId, rule.id)
     const domain = await client.domains.create({ domain: `${clientId}.example`, podId: pod.id })
+    const held = await holdSend(world, inbox, {}, { client })
     // Bob, whose key makes the requests, has none: it could no longer change what approvers decide.
     const approver =
       clientId === 'anns-pod'
@@ -67,6 +69,7 @@ onEachEngine('isolation', (engine) => {
       message: message?.id ?? '',
       key: key.id,
       approver: approver.id,
+      review: held.reviewId,
       address,
       webhook: webhook.id,
       rule: rule.id,
@@ -195,6 +198,7 @@ onEachEngine('isolation', (engine) => {
       'policy.get',
       'policy.replace',
       'quarantine.list',
+      'reviews.list',
       'senderRules.list',
     ])
     assert.deepEqual(inboxOperations('body'), ['senderRules.create'])
@@ -303,7 +307,8 @@ onEachEngine('isolation', (engine) => {
     for (const to of [address, [address], 'nobody@mailroom.localhost']) {
       await assert.rejects(bob.client.sandbox.receive({ ...mail, to }), { status: 400 })
     }
-    assert.equal((await ann.client.messages.list(anns.inbox).page()).total, 1)
+    const received = { direction: 'inbound' } as const
+    assert.equal((await ann.client.messages.list(anns.inbox, received).page()).total, 1)
   })
 
   test('an invalid body gets the same error whether the object is another’s or nobody’s', async () => {

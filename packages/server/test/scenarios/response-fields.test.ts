@@ -8,6 +8,7 @@ import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { type DomainWorld, openDomainWorld, publish } from '#test/scenarios/domain-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { bounceMail } from '#test/scenarios/report-mail.ts'
+import { holdSend } from '#test/scenarios/review-world.ts'
 import { OPERATOR_TOKEN, onAnyEngine, plainMail } from '#test/world.ts'
 
 type Schema = {
@@ -131,6 +132,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const { token } = await client.approvers.create({ name: 'Ann' })
     await client.approvers.list().page()
     await signInWith(token)
+    await reviewsOf(client, clientWith(token), inbox)
 
     assert.deepEqual([...new Set(found)], [])
     const wanted = operationIds.filter((id) => bodiesOf(id).length > 0)
@@ -272,6 +274,31 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.pairing.approve(userCode)
     await client.pairing.poll({ requestId })
     await signInWith(world.key)
+  }
+
+  async function reviewsOf(client: Mailroom, approver: Mailroom, inbox: Inbox): Promise<void> {
+    const held = []
+    const attachments = [{ filename: 'a.txt', contentType: 'text/plain', data: Buffer.from('a') }]
+    for (let count = 0; count < 3; count += 1) {
+      held.push(await holdSend(world, inbox, { to: `${count}@friend.example`, attachments }))
+    }
+    const [first, second, third] = held
+    assert.ok(first !== undefined && second !== undefined && third !== undefined)
+    await client.reviews.list().page()
+    await client.reviews.get(first.reviewId)
+    await approver.reviews.approve(first.reviewId, { digest: first.digest })
+    const items = [second, { ...second, digest: 'x' }].map(({ reviewId: id, digest }) => ({
+      id,
+      digest,
+    }))
+    await approver.reviews.approveMany({ items })
+    await approver.reviews.reject(third.reviewId, { reason: 'no' })
+    await client.reviews.get(third.reviewId)
+    const sendAt = new Date(world.clock.now() + 3_600_000).toISOString()
+    const { messageId } = await holdSend(world, inbox, { to: 'later@friend.example' }, { sendAt })
+    await client.inboxes.scheduled(inbox.id).page()
+    await client.messages.cancel(messageId)
+    await client.events.list({ limit: 100 }).page()
   }
 
   async function signInWith(apiKey: string): Promise<void> {

@@ -30,6 +30,7 @@ onEachBlobStore('upkeep', (kind) => {
       indexSearch: nothing,
       countMail: nothing,
       releaseSends: nothing,
+      mailReviews: nothing,
       tasks: openOwnTasks(),
       log: silentLog,
     })

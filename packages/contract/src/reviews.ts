@@ -1,0 +1,296 @@
+// Reviews: mail that a policy holds back until an approver decides.
+
+import { ErrorBody } from './error.ts'
+import type { Operation } from './operation.ts'
+import { listOf, pageProperties } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import { HoldReason } from './sending.ts'
+import { count, line, nullableLine, nullableText, nullableTime, oneOf, text, time } from './text.ts'
+import { ThreadMessages } from './threads.ts'
+import { reviewStatuses } from './vocabulary.ts'
+
+const REASON_LENGTH_MAX = 1_000
+const DIGEST_LENGTH_MAX = 200
+const APPROVED_AT_ONCE_MAX = 50
+const ID_LENGTH_MAX = 100
+
+const addresses = (description: string) => Type.Array(Type.String(), { description })
+
+const reviewProperties = {
+  id: text('Assigned by the service.'),
+  status: oneOf(reviewStatuses, 'A message is sent only once its review is approved.'),
+  inboxId: text('The inbox that wants to send the message.'),
+  threadId: text('The thread of the message.'),
+  messageId: text('The message that waits.'),
+  from: text('The sender.'),
+  to: addresses('The recipients.'),
+  cc: addresses('Copied recipients.'),
+  bcc: addresses('Hidden recipients.'),
+  subject: text('The subject of the message.'),
+  reasons: Type.Array(HoldReason, { description: 'Why the message is held.' }),
+  digest: text('SHA-256 in hexadecimal of what will be sent. An approval names it.'),
+  createdAt: time('When the message was held.'),
+  expiresAt: time('When the message is rejected if nobody has decided.'),
+  decidedAt: nullableTime('When it was decided; null while pending.'),
+  decidedBy: nullableText('The id of the approver who decided; null if nobody did.'),
+  decidedReason: nullableText('What the approver said, or cancelled if the sender cancelled it.'),
+}
+
+export const Review = Type.Object(reviewProperties, {
+  description: 'A message that is held until an approver decides.',
+})
+export type Review = Static<typeof Review>
+
+export const ReviewContent = Type.Object(
+  {
+    inboxId: text('The inbox that sends the message.'),
+    from: text('The sender.'),
+    to: addresses('The recipients.'),
+    cc: addresses('Copied recipients.'),
+    bcc: addresses('Hidden recipients.'),
+    replyTo: nullableText('Where replies go; null for the sender.'),
+    subject: text('The subject.'),
+    bodyText: text('The text, with the quote.'),
+    bodyHtml: text('The HTML, with the quote; empty for none.'),
+    threadId: text('The thread.'),
+    inReplyTo: nullableText('The Message-ID of the message that is answered.'),
+    headers: Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'Further header fields by name.',
+    }),
+    attachments: Type.Array(
+      Type.Object({
+        filename: text('The name of the file.'),
+        contentType: text('The media type of the file.'),
+        sha256: text('SHA-256 in hexadecimal of the content.'),
+      }),
+      { description: 'The attached files, in their order.' },
+    ),
+  },
+  {
+    description:
+      'What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC 8785).',
+  },
+)
+export type ReviewContent = Static<typeof ReviewContent>
+
+export const WholeReview = Type.Object(
+  {
+    ...reviewProperties,
+    content: ReviewContent,
+    thread: ThreadMessages,
+  },
+  {
+    description:
+      'A review with the whole message, and the newest messages of its thread, the held one included.',
+  },
+)
+export type WholeReview = Static<typeof WholeReview>
+
+const digest = Type.String({
+  minLength: 1,
+  maxLength: DIGEST_LENGTH_MAX,
+  description: 'The digest of the review that was read.',
+})
+
+const Approve = Type.Object({ digest }, { additionalProperties: false })
+
+const Reject = Type.Object(
+  {
+    reason: Type.Optional(
+      nullableLine({
+        maxLength: REASON_LENGTH_MAX,
+        description: 'Why, in words that the agent gets to read.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const ApproveMany = Type.Object(
+  {
+    items: Type.Array(
+      Type.Object(
+        {
+          id: line({ minLength: 1, maxLength: ID_LENGTH_MAX, description: 'The id of a review.' }),
+          digest,
+        },
+        { additionalProperties: false },
+      ),
+      {
+        minItems: 1,
+        maxItems: APPROVED_AT_ONCE_MAX,
+        description: 'The reviews to approve, each judged alone.',
+      },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const { details: _, ...refusalProperties } = ErrorBody.properties
+
+const Refusal = Type.Object(refusalProperties, {
+  additionalProperties: true,
+  description: 'The body of the error that approving it alone would have.',
+})
+
+const ApprovedMany = Type.Object(
+  {
+    data: Type.Array(
+      Type.Object({
+        id: text('The id of the review.'),
+        status: count('The HTTP status that approving it alone would have.'),
+        review: Type.Union([Review, Type.Null()], {
+          description: 'The approved review; null if it was refused.',
+        }),
+        error: Type.Union([Refusal, Type.Null()], {
+          description: 'Why it was refused; null if it was approved.',
+        }),
+      }),
+      { description: 'One result for each item, in their order.' },
+    ),
+  },
+  { description: 'The results of several approvals.' },
+)
+
+const parameters = { id: 'The id of a review.' } as const
+
+const linked = { token: 'The secret part of a link in the mail to an approver.' } as const
+
+const APPROVING =
+  'The digest binds the decision to what was read: if it is not that of the message, the answer is review_changed with the current one. Suppressions, limits, the inbox and its domain are checked again. What they refuse is the answer, and the review stays pending. The message is sent with the Message-ID that the send answered.'
+
+export const reviewOperations = {
+  'reviews.list': {
+    method: 'GET',
+    path: '/v1/reviews',
+    tag: 'Reviews',
+    summary: 'List reviews.',
+    notes: 'Newest first.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    query: Type.Object({
+      status: Type.Optional(oneOf(reviewStatuses, 'Only reviews with this status.')),
+      inboxId: Type.Optional(text('Only reviews of this inbox.')),
+      ...pageProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of reviews.',
+      schema: listOf(Review, 'A page of reviews.'),
+    },
+    errors: [],
+  },
+  'reviews.get': {
+    method: 'GET',
+    path: '/v1/reviews/{id}',
+    tag: 'Reviews',
+    summary: 'Get a review with what will be sent and its thread.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    parameters,
+    success: { status: 200, description: 'The review.', schema: WholeReview },
+    errors: [],
+  },
+  'reviews.approve': {
+    method: 'POST',
+    path: '/v1/reviews/{id}/approve',
+    tag: 'Reviews',
+    summary: 'Approve a held message, which sends it.',
+    notes: APPROVING,
+    auth: 'approver',
+    isRateLimited: true,
+    parameters,
+    body: Approve,
+    success: { status: 200, description: 'The approved review.', schema: Review },
+    errors: [
+      'review_changed',
+      'review_decided',
+      'invalid_domain',
+      'recipient_suppressed',
+      'loop_suspected',
+      'cold_outreach_limit',
+    ],
+  },
+  'reviews.approveMany': {
+    method: 'POST',
+    path: '/v1/reviews/approve',
+    tag: 'Reviews',
+    summary: 'Approve several held messages.',
+    notes: `Each is judged alone, as by approving it alone. ${APPROVING}`,
+    auth: 'approver',
+    isRateLimited: true,
+    body: ApproveMany,
+    success: { status: 200, description: 'The result of each.', schema: ApprovedMany },
+    errors: [],
+  },
+  'reviews.reject': {
+    method: 'POST',
+    path: '/v1/reviews/{id}/reject',
+    tag: 'Reviews',
+    summary: 'Reject a held message.',
+    notes:
+      'The message is not sent: it gets the status failed and the failureReason rejected, and the event message.rejected tells the agent the reason.',
+    auth: 'approver',
+    isRateLimited: true,
+    parameters,
+    body: Reject,
+    success: { status: 200, description: 'The rejected review.', schema: Review },
+    errors: ['review_decided'],
+  },
+  'reviews.showLinked': {
+    method: 'GET',
+    path: '/reviews/{token}',
+    tag: 'Reviews',
+    summary: 'Show the page that a link in the mail to an approver opens.',
+    notes: 'Opening the page changes nothing, because programs follow links in mail.',
+    auth: 'none',
+    isRateLimited: false,
+    parameters: linked,
+    success: {
+      status: 200,
+      description: 'A page with the message and two buttons.',
+      mediaType: 'text/html',
+    },
+    errors: ['rate_limit_exceeded'],
+  },
+  'reviews.bodyLinked': {
+    method: 'GET',
+    path: '/reviews/{token}/body',
+    tag: 'Reviews',
+    summary: 'Show the body of the message of a link.',
+    notes:
+      'The page of the link has it in a frame, as its recipient will see it, without images of other hosts.',
+    auth: 'none',
+    isRateLimited: false,
+    parameters: linked,
+    success: { status: 200, description: 'A sandboxed page.', mediaType: 'text/html' },
+    errors: ['rate_limit_exceeded'],
+  },
+  'reviews.approveLinked': {
+    method: 'POST',
+    path: '/reviews/{token}/approve',
+    tag: 'Reviews',
+    summary: 'Approve the message of a link.',
+    notes:
+      'The link is bound to the review, its digest and the approver, and works until somebody has decided. The request body is ignored.',
+    auth: 'none',
+    isRateLimited: false,
+    parameters: linked,
+    success: { status: 200, description: 'A page that confirms it.', mediaType: 'text/html' },
+    errors: ['rate_limit_exceeded'],
+  },
+  'reviews.rejectLinked': {
+    method: 'POST',
+    path: '/reviews/{token}/reject',
+    tag: 'Reviews',
+    summary: 'Reject the message of a link.',
+    notes: 'As for approving. The request body is ignored.',
+    auth: 'none',
+    isRateLimited: false,
+    parameters: linked,
+    success: { status: 200, description: 'A page that confirms it.', mediaType: 'text/html' },
+    errors: ['rate_limit_exceeded'],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,100 @@
+// How a review ends: an approver approves or rejects it, or nobody decides in time. Nothing is sent by time passing.
+
+import { approveHeld, type SendDeps } from '#outbound/outbound.ts'
+import { endWaiting } from '#outbound/outbound-rows.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+import { findReview, listExpiredReviews, type Review } from './review-rows.ts'
+
+type Decision = { accountId: string; reviewId: string; approverId: string }
+
+/**
+ * Decides and sends in one transaction, or leaves a message with a time waiting for it. `not_found`, `review_decided`,
+ * `review_changed`, or what a new send would be refused with, after which the review is still pending.
+ */
+export async function approveReview(
+  deps: SendDeps,
+  { digest, ...decision }: Decision & { digest: string },
+): Promise<Review> {
+  const { accountId, reviewId, approverId } = decision
+  const { messageId, ...review } = await requirePending(deps, decision)
+  if (review.digest !== digest) {
+    throw problem('review_changed', undefined, { fields: { digest: review.digest } })
+  }
+  const approval = { reviewId, approverId, digest }
+  try {
+    const isReleased = await approveHeld(deps, { accountId, messageId, approval })
+    return await decidedOf(deps, decision, isReleased)
+  } catch (error) {
+    // Another decision may have taken away what this one was reading.
+    await requirePending(deps, decision)
+    throw error
+  }
+}
+
+type EndDeps = { db: Db; clock: Clock; makeId: MakeId; wakeEvents: () => void }
+
+/** `not_found` or `review_decided`. */
+export async function rejectReview(
+  deps: EndDeps,
+  { reason, ...decision }: Decision & { reason: string | null },
+): Promise<Review> {
+  const { accountId, reviewId, approverId } = decision
+  const { messageId } = await requirePending(deps, decision)
+  const isEnded = await end(deps, {
+    ...{ accountId, messageId, reviewId },
+    failureReason: 'rejected',
+    review: { status: 'rejected', decidedBy: approverId, reason },
+  })
+  return decidedOf(deps, decision, isEnded)
+}
+
+/** Of the reviews that expire together. */
+const EXPIRED_PER_STEP = 64
+
+/** True when there may be more. Safe beside another process. */
+export async function expireReviews(deps: EndDeps, signal: AbortSignal): Promise<boolean> {
+  const asked = { nowMs: deps.clock.now(), limit: EXPIRED_PER_STEP }
+  const expired = await listExpiredReviews(deps.db, asked)
+  for (const { id: reviewId, accountId, messageId } of expired) {
+    if (signal.aborted) return false
+    await end(deps, {
+      ...{ accountId, messageId, reviewId },
+      failureReason: 'review_expired',
+      review: { status: 'expired', decidedBy: null, reason: null },
+    })
+  }
+  return expired.length === EXPIRED_PER_STEP
+}
+
+/** False when the review was decided meanwhile. */
+async function end(
+  { db, clock, makeId, wakeEvents }: EndDeps,
+  ending: Omit<Parameters<typeof endWaiting.run>[1], 'event' | 'nowMs'>,
+): Promise<boolean> {
+  const event = { id: makeId('evt'), kind: 'message.rejected' } as const
+  const isEnded = await db.write(endWaiting, { ...ending, event, nowMs: clock.now() })
+  if (isEnded) wakeEvents()
+  return isEnded
+}
+
+async function requirePending(deps: { db: Db }, decision: Decision): Promise<Review> {
+  const review = await findReview(deps.db, decision)
+  if (review === null) throw notFound()
+  if (review.status !== 'pending') throw decided(review)
+  return review
+}
+
+async function decidedOf(deps: { db: Db }, decision: Decision, isByThis: boolean): Promise<Review> {
+  const review = await findReview(deps.db, decision)
+  // The inbox was deleted meanwhile.
+  if (review === null || review.status === 'pending') throw notFound()
+  if (!isByThis) throw decided(review)
+  return review
+}
+
+function decided({ status }: Review) {
+  return problem('review_decided', `The review is ${status} already.`, { fields: { status } })
+}

@@ -1,0 +1,1 @@
+export { claimReviewMail, gatherReviewMail, settleReviewMail } from './review-mail-rows.ts'

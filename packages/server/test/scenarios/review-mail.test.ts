@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { runSql } from '#test/peers/sql.ts'
+import { untilReadable } from '#test/scenarios/event-world.ts'
+import { outcomeOf, until } from '#test/scenarios/outcomes.ts'
+import { holdSend } from '#test/scenarios/review-world.ts'
+import { fieldOf, openSendingWorld, readMail, settled } from '#test/scenarios/sending-world.ts'
+import { onAnyEngine, onEachEngine, opened, openWorld } from '#test/world.ts'
+
+const MINUTE_MS = 60_000
+
+let accounts = 0
+
+onEachEngine('mail to approvers', (engine) => {
+  const lines: string[] = []
+  const keep = (...parts: unknown[]) => void lines.push(JSON.stringify(parts))
+  const log = { debug: keep, info: keep, warn: keep, error: keep }
+  const world = opened(() => {
+    const onRcpt = (address: string, count: number) =>
+      address.startsWith('late') && count === 1 ? '451 4.7.1 Later' : undefined
+    return openSendingWorld(engine, { log, script: { onRcpt } })
+  })
+
+  async function guarded(name = 'ann') {
+    const { client, key } = await world.newAccount()
+    accounts += 1
+    const email = `${name}${accounts}@friend.example`
+    const approver = await client.approvers.create({ name: 'Ann', email })
+    const inbox = await client.inboxes.create()
+    return { client, key, email, approver, asApprover: world.clientWith(approver.token), inbox }
+  }
+
+  const mailsTo = (email: string) =>
+    world.mta.transactions.filter(({ recipients }) => recipients.includes(email))
+
+  /** The links of the only mail to this approver, once it is there. */
+  async function linksTo(email: string): Promise<string[]> {
+    world.clock.advance(2 * MINUTE_MS)
+    await until(async () => mailsTo(email).length > 0)
+    const [mail, ...others] = mailsTo(email)
+    assert.ok(mail !== undefined && others.length === 0)
+    const { text = '' } = await readMail(mail.raw)
+    return text.match(/http\S+\/reviews\/\S+/g) ?? []
+  }
+
+  const post = (link: string, verb: string) =>
+    fetch(`${link}/${verb}`, { method: 'POST', headers: { accept: 'text/html' } })
+
+  test('tells of all that was held within two minutes, without a word of the agent', async () => {
+    const { client, inbox, email } = await guarded()
+    const fields = { subject: 'Click http://evil.example', body: 'Secret words' }
+    for (let count = 0; count < 3; count += 1) await holdSend(world, inbox, fields, { client })
+    const links = await linksTo(email)
+    assert.equal(links.length, 3)
+    const [mail] = mailsTo(email)
+    assert.ok(mail !== undefined)
+    const { text = '', from } = await readMail(mail.raw)
+    assert.doesNotMatch(mail.raw.toString(), /evil\.example|Secret words/)
+    assert.match(text, /To bob@friend\.example/)
+    // Nobody gets a bounce or a reply with the links in it.
+    assert.equal(mail.reversePath, '')
+    assert.equal(fieldOf(mail.raw, 'auto-submitted'), 'auto-generated')
+    assert.ok(fieldOf(mail.raw, 'dkim-signature') !== null)
+    const [name = '', domain] = from?.address?.split('@') ?? []
+    assert.equal(domain, world.settings.inboxDomain)
+    await assert.rejects(client.inboxes.create({ mailboxName: name }), { status: 400 })
+  })
+
+  test('is nowhere that a key of the account or the operator’s log shows', async () => {
+    const { client, key, inbox, email } = await guarded()
+    await holdSend(world, inbox, {}, { client })
+    const [link = ''] = await linksTo(email)
+    const token = link.slice(link.lastIndexOf('/') + 1)
+    await fetch(link)
+    await fetch(`${link}x`)
+    await untilReadable(world)
+    const lists = [
+      `/v1/inboxes/${inbox.id}/messages`,
+      `/v1/inboxes/${inbox.id}/threads`,
+      '/v1/events?limit=100',
+      '/v1/reviews',
+      '/v1/search?q=decision',
+    ]
+    for (const path of lists) {
+      const headers = { authorization: `Bearer ${key}` }
+      const text = await (await world.fetch(path, { headers })).text()
+      assert.ok(!text.includes(token) && !text.includes('for your decision'), path)
+    }
+    assert.equal((await client.messages.list(inbox.id).page()).total, 1)
+    assert.ok(lines.every((line) => !line.includes(token)))
+    const rows = await runSql(world, 'select * from review_mails')
+    assert.ok(!JSON.stringify(rows).includes(token))
+  })
+
+  test('has links whose page changes nothing however often it is opened, and decides by POST', async () => {
+    const { client, inbox, email, approver } = await guarded()
+    const fields = { subject: '<script>alert(1)</script>\u202e', to: 'linked@friend.example' }
+    const held = await holdSend(world, inbox, fields, { client })
+    const [link = ''] = await linksTo(email)
+    for (const method of ['GET', 'HEAD', 'GET']) {
+      const response = await fetch(link, { method })
+      assert.equal(response.status, 200)
+      const { headers } = response
+      assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'/)
+      assert.doesNotMatch(headers.get('content-security-policy') ?? '', /script-src|unsafe/)
+      assert.equal(headers.get('cache-control'), 'no-store')
+      assert.equal(headers.get('referrer-policy'), 'no-referrer')
+      if (method === 'HEAD') continue
+      const page = await response.text()
+      assert.ok(!page.includes('<script'))
+      assert.match(page, /&lt;script&gt;alert\(1\)&lt;\/script&gt;\[U\+202E\]/)
+      assert.match(page, /linked@friend\.example/)
+      assert.match(page, /Nobody &lt;wrote&gt; before\./)
+    }
+    const body = await fetch(`${link}/body`)
+    assert.match(body.headers.get('content-security-policy') ?? '', /^sandbox/)
+    assert.match(await body.text(), /A body\./)
+    assert.equal((await client.reviews.get(held.reviewId)).status, 'pending')
+    for (const verb of ['approve', 'reject']) {
+      assert.equal(await outcomeOf(fetch(`${link}/${verb}`)), '405 method_not_allowed')
+    }
+    assert.match(await (await post(link, 'approve')).text(), /Done.*It was approved/s)
+    const review = await client.reviews.get(held.reviewId)
+    assert.deepEqual([review.status, review.decidedBy], ['approved', approver.id])
+    assert.equal((await settled({ client }, held)).status, 'sent')
+    // The link has died with the decision.
+    assert.match(await (await post(link, 'reject')).text(), /decided already.*approved/s)
+    const dead = await (await fetch(link)).text()
+    assert.match(dead, /decided already/)
+    assert.ok(!dead.includes('<form') && !dead.includes('linked@friend.example'))
+    assert.equal((await fetch(`${link}/body`)).status, 404)
+  })
+
+  test('has links that are bound to approver, review and digest', async () => {
+    const { client, inbox, email, asApprover } = await guarded()
+    const second = await asApprover.approvers.create({ name: 'Eve', email: `eve-${email}` })
+    const held = await holdSend(world, inbox, {}, { client })
+    const [own = ''] = await linksTo(email)
+    await until(async () => mailsTo(`eve-${email}`).length > 0)
+    const [others = ''] = await linksTo(`eve-${email}`)
+    assert.notEqual(own, others)
+    await asApprover.approvers.delete(second.id)
+    assert.equal((await fetch(others)).status, 404)
+    assert.equal(await outcomeOf(fetch(`${others}/approve`, { method: 'POST' })), '404 not_found')
+    const token = own.slice(own.lastIndexOf('/') + 1)
+    const at = Math.floor(token.length / 2)
+    for (const bad of [
+      'x',
+      token.slice(0, -2),
+      `${token}AA`,
+      token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1),
+    ]) {
+      const path = `${world.baseUrl}/reviews/${bad}/approve`
+      assert.equal(await outcomeOf(fetch(path, { method: 'POST' })), '404 not_found')
+    }
+    // No bearer of the account stands for a link, and a link for no bearer.
+    const bearer = { authorization: `Bearer ${token}` }
+    assert.equal(
+      await outcomeOf(world.fetch('/v1/reviews', { headers: bearer })),
+      '401 unauthorized',
+    )
+    await runSql(world, `update reviews set digest = 'changed' where id = '${held.reviewId}'`)
+    assert.equal((await post(own, 'approve')).status, 404)
+    await runSql(
+      world,
+      `update reviews set digest = '${held.digest}' where id = '${held.reviewId}'`,
+    )
+    assert.match(await (await post(own, 'reject')).text(), /Done.*rejected/s)
+  })
+
+  test('says what refuses the message now, and the link goes on working', async () => {
+    const { client, inbox, email } = await guarded()
+    const held = await holdSend(world, inbox, { to: 'away@friend.example' }, { client })
+    const [link = ''] = await linksTo(email)
+    await client.suppressions.create({ address: 'away@friend.example' })
+    const refused = await post(link, 'approve')
+    assert.equal(refused.status, 409)
+    assert.match(await refused.text(), /suppression list/)
+    await client.suppressions.delete('away@friend.example')
+    assert.match(await (await post(link, 'approve')).text(), /Done/)
+    assert.equal((await settled({ client }, held)).status, 'sent')
+  })
+
+  test('is tried again until a server takes it, and not sent about what is decided', async () => {
+    const { client, inbox, email, asApprover } = await guarded('late')
+    const first = await holdSend(world, inbox, {}, { client })
+    world.clock.advance(2 * MINUTE_MS)
+    const waiting = () => runSql(world, 'select attempts, next_attempt_at from review_mails')
+    // The server has refused the recipient once, and the next attempt is a minute later.
+    await until(async () => {
+      const [row] = await waiting()
+      const waitMs = Number(row?.next_attempt_at) - world.clock.now()
+      return Number(row?.attempts) === 1 && waitMs <= MINUTE_MS
+    })
+    assert.equal(mailsTo(email).length, 0)
+    world.clock.advance(MINUTE_MS + 1_000)
+    await until(async () => mailsTo(email).length === 1 && (await waiting()).length === 0)
+    await asApprover.reviews.reject(first.reviewId)
+    const second = await holdSend(world, inbox, {}, { client })
+    await asApprover.reviews.reject(second.reviewId)
+    world.clock.advance(3 * MINUTE_MS)
+    const news = () => runSql(world, 'select review_id from review_news')
+    await until(async () => (await news()).length === 0 && (await waiting()).length === 0)
+    assert.equal(mailsTo(email).length, 1)
+  })
+})
+
+onAnyEngine('in the sandbox', (engine) => {
+  test('no mail is sent to approvers and none is captured', async () => {
+    await using world = await openWorld(engine)
+    await world.client.approvers.create({ name: 'Ann', email: 'ann@friend.example' })
+    const inbox = await world.inbox()
+    await holdSend(world, inbox)
+    world.clock.advance(3 * MINUTE_MS)
+    const other = await world.client.inboxes.send(inbox.id, {
+      to: 'bob@friend.example',
+      subject: 'x',
+      body: 'x',
+    })
+    await settled(world, other)
+    const { data } = await world.client.sandbox.list().page()
+    assert.deepEqual(
+      data.flatMap(({ to }) => to),
+      ['bob@friend.example'],
+    )
+    assert.deepEqual(await runSql(world, 'select * from review_mails'), [])
+  })
+})

@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { runSql } from '#test/peers/sql.ts'
+import { browse, signIn } from '#test/scenarios/console-world.ts'
+import { untilReadable } from '#test/scenarios/event-world.ts'
+import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
+import { type Held, holdSend, reviewOf } from '#test/scenarios/review-world.ts'
+import { arrived, fieldOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
+import { sizeOf } from '#test/size-of.ts'
+import { type Account, onBothEngines, onEachEngine, opened, openSecond } from '#test/world.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+
+onEachEngine('held mail', (engine) => {
+  const world = opened(() => openSendingWorld(engine))
+
+  /** An account with an approver and an inbox. */
+  async function guarded() {
+    const account = await world.newAccount()
+    const approver = await account.client.approvers.create({ name: 'Ann' })
+    const inbox = await account.client.inboxes.create()
+    return { ...account, approver, asApprover: world.clientWith(approver.token), inbox }
+  }
+
+  const hold = (by: Account & Awaited<ReturnType<typeof guarded>>, fields = {}, options = {}) =>
+    holdSend(world, by.inbox, fields, { client: by.client, ...options })
+
+  const kindsOf = async (client: Account['client']) => {
+    await untilReadable(world)
+    const { data } = await client.events.list({ limit: 100 }).page()
+    return data
+  }
+
+  test('is shown to the agent and to the approver exactly as it will be sent, with its thread', async () => {
+    const by = await guarded()
+    const first = await send(by, by.inbox, { subject: 'Before' })
+    const fields = {
+      threadId: first.threadId,
+      cc: ['carol@friend.example'],
+      bcc: ['dora@friend.example'],
+      headers: { 'X-Case': '7' },
+      bodyHtml: '<p>Hello</p>',
+    }
+    const held = await hold(by, fields)
+    for (const client of [by.client, by.asApprover]) {
+      const { content, thread, ...review } = await client.reviews.get(held.reviewId)
+      assert.deepEqual([review.status, review.digest], ['pending', held.digest])
+      assert.deepEqual(review.bcc, ['dora@friend.example'])
+      assert.deepEqual(content.headers, { 'X-Case': '7' })
+      assert.match(content.bodyText, /^A body\./)
+      assert.match(content.bodyHtml, /Hello/)
+      assert.deepEqual(
+        thread.data.map(({ id }) => id),
+        [first.messageId, held.messageId],
+      )
+      assert.deepEqual(await reviewOf(client, held), review)
+      const listed = await client.reviews.list({ status: 'pending' }).page()
+      assert.deepEqual([listed.data, listed.total], [[review], 1])
+    }
+    assert.equal((await by.client.reviews.list({ status: 'approved' }).page()).total, 0)
+    assert.equal((await by.client.reviews.list({ inboxId: by.inbox.id }).page()).total, 1)
+  })
+
+  test('is never decided by a key, be it its own, another’s or in a session', async () => {
+    const by = await guarded()
+    const { reviewId, digest } = await hold(by)
+    const other = await guarded()
+    for (const client of [by.client, other.client]) {
+      const approve = client.reviews.approve(reviewId, { digest })
+      assert.equal(await refusal(approve), '403 approver_required')
+      const items = [{ id: reviewId, digest }]
+      assert.equal(await refusal(client.reviews.approveMany({ items })), '403 approver_required')
+      assert.equal(await refusal(client.reviews.reject(reviewId)), '403 approver_required')
+    }
+    const session = await signIn(world, by.key)
+    const init = { method: 'POST', body: JSON.stringify({ digest }) }
+    const inSession = browse(world, session, `/v1/reviews/${reviewId}/approve`, init)
+    assert.equal(await outcomeOf(inSession), '403 approver_required')
+    const foreign = other.asApprover.reviews.approve(reviewId, { digest })
+    assert.equal(await refusal(foreign), '404 not_found')
+    assert.equal((await by.client.reviews.get(reviewId)).status, 'pending')
+  })
+
+  test('is sent once approved, signed then, with the Message-ID of the answer', async () => {
+    const by = await guarded()
+    const held = await hold(by, { to: 'approved@friend.example' })
+    const session = await signIn(world, by.approver.token)
+    const init = { method: 'POST', body: JSON.stringify({ digest: held.digest }) }
+    const path = `/v1/reviews/${held.reviewId}/approve`
+    assert.equal(await outcomeOf(browse(world, session, path, init)), '200')
+    const review = await reviewOf(by.client, held)
+    assert.deepEqual([review.status, review.decidedBy], ['approved', by.approver.id])
+    const message = await settled(by, held)
+    assert.equal(message.status, 'sent')
+    const { raw } = await arrived(world, { providerMessageId: message.rfcMessageId ?? '' })
+    assert.ok(fieldOf(raw, 'dkim-signature') !== null)
+    const again = by.asApprover.reviews.approve(held.reviewId, { digest: held.digest })
+    const refused = await refusalOf(again)
+    assert.deepEqual([refused.status, refused.code], [409, 'review_decided'])
+    assert.equal(await refusal(by.asApprover.reviews.reject(held.reviewId)), '409 review_decided')
+  })
+
+  test('is approved only by the digest of what waits', async () => {
+    const by = await guarded()
+    const held = await hold(by)
+    for (const digest of ['x', held.digest.toUpperCase(), `${held.digest} `]) {
+      const approve = by.asApprover.reviews.approve(held.reviewId, { digest })
+      const refused = await refusalOf(approve)
+      assert.deepEqual([refused.status, refused.code], [409, 'review_changed'])
+      assert.equal(refused.body.digest, held.digest)
+    }
+    assert.equal((await reviewOf(by.client, held)).status, 'pending')
+  })
+
+  test('that is rejected is never sent, and the agent is told why', async () => {
+    const by = await guarded()
+    const held = await hold(by, { to: 'rejected@friend.example' })
+    const rejected = await by.asApprover.reviews.reject(held.reviewId, { reason: 'Not to Bob.' })
+    assert.deepEqual(
+      [rejected.status, rejected.decidedReason, rejected.decidedBy],
+      ['rejected', 'Not to Bob.', by.approver.id],
+    )
+    const message = await by.client.messages.get(held.messageId)
+    assert.deepEqual([message.status, message.failureReason], ['failed', 'rejected'])
+    const told = (await kindsOf(by.client)).find(({ event }) => event === 'message.rejected')
+    assert.deepEqual(told?.review, {
+      id: held.reviewId,
+      status: 'rejected',
+      reason: 'Not to Bob.',
+    })
+    const late = by.asApprover.reviews.approve(held.reviewId, { digest: held.digest })
+    assert.equal(await refusal(late), '409 review_decided')
+    assert.equal((await by.client.messages.deliveries(held.messageId).page()).total, 0)
+  })
+
+  test('that nobody decides expires after seven days, and time sends nothing', async () => {
+    const by = await guarded()
+    const held = await hold(by)
+    world.clock.advance(7 * DAY_MS - MINUTE_MS)
+    assert.equal((await reviewOf(by.client, held)).status, 'pending')
+    world.clock.advance(2 * MINUTE_MS)
+    await until(async () => (await reviewOf(by.client, held)).status !== 'pending')
+    const review = await reviewOf(by.client, held)
+    assert.deepEqual([review.status, review.decidedBy], ['expired', null])
+    const message = await by.client.messages.get(held.messageId)
+    assert.deepEqual([message.status, message.failureReason], ['failed', 'review_expired'])
+    const told = (await kindsOf(by.client)).find(({ event }) => event === 'message.rejected')
+    assert.equal(told?.review?.status, 'expired')
+    assert.equal((await by.client.messages.deliveries(held.messageId).page()).total, 0)
+  })
+
+  test('stays pending when a suppression or a limit refuses it, and can be approved afterwards', async () => {
+    const by = await guarded()
+    const held = await hold(by, { to: 'blocked@friend.example' })
+    await by.client.suppressions.create({ address: 'blocked@friend.example' })
+    const approve = () => by.asApprover.reviews.approve(held.reviewId, { digest: held.digest })
+    assert.equal(await refusal(approve()), '422 recipient_suppressed')
+    assert.equal((await reviewOf(by.client, held)).status, 'pending')
+    await by.client.suppressions.delete('blocked@friend.example')
+    assert.equal((await approve()).status, 'approved')
+    assert.equal((await settled(by, held)).status, 'sent')
+  })
+
+  test('can be approved many at once, each judged alone', async () => {
+    const by = await guarded()
+    const [good, wrong, decided] = [await hold(by), await hold(by), await hold(by)]
+    await by.asApprover.reviews.reject(decided.reviewId)
+    const items = [
+      { id: wrong.reviewId, digest: good.digest },
+      { id: decided.reviewId, digest: decided.digest },
+      { id: 'hld_none', digest: 'x' },
+      { id: good.reviewId, digest: good.digest },
+    ]
+    const { data } = await by.asApprover.reviews.approveMany({ items })
+    assert.deepEqual(
+      data.map(({ id, status, error, review }) => [id, status, error?.error ?? review?.status]),
+      [
+        [wrong.reviewId, 409, 'review_changed'],
+        [decided.reviewId, 409, 'review_decided'],
+        ['hld_none', 404, 'not_found'],
+        [good.reviewId, 200, 'approved'],
+      ],
+    )
+    const many = Array.from({ length: 51 }, () => ({ id: 'hld_x', digest: 'x' }))
+    const tooMany = by.asApprover.reviews.approveMany({ items: many })
+    assert.equal(await refusal(tooMany), '400 bad_request')
+  })
+
+  test('that its sender cancels is decided, and its review says so', async () => {
+    const by = await guarded()
+    const held = await hold(by)
+    await by.client.messages.cancel(held.messageId)
+    const review = await reviewOf(by.client, held)
+    assert.deepEqual([review.status, review.decidedReason], ['rejected', 'cancelled'])
+    const late = by.asApprover.reviews.approve(held.reviewId, { digest: held.digest })
+    assert.equal(await refusal(late), '409 review_decided')
+  })
+
+  test('with a time waits for it after its approval', async () => {
+    const by = await guarded()
+    const sendAt = new Date(world.clock.now() + 2 * 60 * MINUTE_MS).toISOString()
+    const held = await hold(by, { to: 'later@friend.example' }, { sendAt })
+    await by.asApprover.reviews.approve(held.reviewId, { digest: held.digest })
+    assert.equal((await by.client.messages.get(held.messageId)).status, 'pending')
+    assert.equal((await by.client.messages.deliveries(held.messageId).page()).total, 0)
+    world.clock.advance(2 * 60 * MINUTE_MS + 1_000)
+    assert.equal((await settled(by, held)).status, 'sent')
+  })
+
+  test('goes with its inbox, and its review too', async () => {
+    const by = await guarded()
+    const held = await hold(by)
+    await by.client.inboxes.delete(by.inbox.id)
+    await until(async () => {
+      const rows = await runSql(world, `select id from reviews where id = '${held.reviewId}'`)
+      return rows.length === 0
+    })
+    const approve = by.asApprover.reviews.approve(held.reviewId, { digest: held.digest })
+    assert.equal(await refusal(approve), '404 not_found')
+  })
+})
+
+const DECISIONS = sizeOf('TEST_MAILROOM_DECISIONS', { usual: 100, long: 1_000 })
+
+onBothEngines('decisions about one held message at once', (engine) => {
+  const world = opened(() => openSendingWorld(engine))
+  const closing: (() => Promise<void>)[] = []
+  after(() => Promise.all(closing.map((close) => close())))
+
+  test('end in one, over two processes', async () => {
+    const addresses = [world.baseUrl]
+    if (engine === 'postgres') {
+      const second = await openSecond(world)
+      closing.push(() => second.close(1_000))
+      addresses.push(second.http?.address ?? '')
+    }
+    const { token } = await world.client.approvers.create({ name: 'Ann' })
+    const inbox = await world.inbox()
+    const helds: Held[] = []
+    for (let round = 0; round < 3; round += 1) helds.push(await holdSend(world, inbox))
+    for (const held of helds) {
+      const decide = (index: number) => {
+        const [verb, body] = index % 2 === 0 ? ['approve', { digest: held.digest }] : ['reject', {}]
+        return fetch(`${addresses[index % addresses.length]}/v1/reviews/${held.reviewId}/${verb}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+      }
+      const order = Array.from({ length: DECISIONS }, (_, index) => (index * 7 + 3) % DECISIONS)
+      const outcomes = await Promise.all(order.map((index) => outcomeOf(decide(index))))
+      const counts = Object.groupBy(outcomes, (outcome) => outcome)
+      assert.equal(counts['200']?.length, 1)
+      assert.equal(counts['409 review_decided']?.length, DECISIONS - 1)
+      const review = await world.client.reviews.get(held.reviewId)
+      const isApproved = review.status === 'approved'
+      assert.equal((await settled(world, held)).status, isApproved ? 'sent' : 'failed')
+      const { total } = await world.client.messages.deliveries(held.messageId).page()
+      assert.equal(total, isApproved ? 1 : 0)
+    }
+  })
+
+  test('of a deleted approver count no more', async () => {
+    const account = await world.newAccount()
+    const [first, second] = [
+      await account.client.approvers.create({ name: 'first' }),
+      await account.client.approvers.create({ name: 'x' }).catch(() => null),
+    ]
+    assert.equal(second, null)
+    const gone = await world.clientWith(first.token).approvers.create({ name: 'second' })
+    const inbox = await account.client.inboxes.create()
+    const { reviewId, digest } = await holdSend(world, inbox, {}, account)
+    await world.clientWith(first.token).approvers.delete(gone.id)
+    const counts = await countOutcomes([
+      world.clientWith(gone.token).reviews.approve(reviewId, { digest }),
+      world.clientWith(gone.token).reviews.reject(reviewId),
+    ])
+    assert.deepEqual(counts, { '401 unauthorized': 2 })
+  })
+})
