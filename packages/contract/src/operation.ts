@@ -81,6 +81,8 @@ export type Operation = {
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: TObject
   readonly body?: TObject
+  /** What a body is checked against, where its parts are judged one by one; default: `body`. */
+  readonly checkedBody?: TObject
   /** Default: only JSON. A body of another type is read into the fields of `body`. */
   readonly bodyMediaTypes?: readonly BodyMediaType[]
   /** Bodies contain files, and may have 36 MiB instead of 1 MiB. */

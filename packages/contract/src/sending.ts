@@ -1,5 +1,6 @@
 // Sends, their responses, and deliveries.
 
+import { ErrorBody } from './error.ts'
 import { LISTED_BODIES_NOTE, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
@@ -95,6 +96,12 @@ const extraHeaders = Type.Unsafe<Record<string, string>>({
     'Up to 20 further header fields by name: X-… and List-…, except List-Unsubscribe and List-Unsubscribe-Post. Values are printable text of up to 998 characters on one line.',
 })
 
+const needsSubject = {
+  // Validators in strict mode want a required field among the properties of the same schema.
+  if: { required: ['threadId'], properties: { threadId: {} } },
+  else: { required: ['subject'], properties: { subject: {} } },
+}
+
 export const SendMessage = Type.Object(
   {
     to: Type.Optional(
@@ -159,15 +166,43 @@ export const SendMessage = Type.Object(
       }),
     ),
   },
-  {
-    additionalProperties: false,
-    // Validators in strict mode want a required field among the properties of the same schema.
-    if: { required: ['threadId'], properties: { threadId: {} } },
-    else: { required: ['subject'], properties: { subject: {} } },
-    description: 'A message to send.',
-  },
+  { ...needsSubject, additionalProperties: false, description: 'A message to send.' },
 )
 export type SendMessage = Static<typeof SendMessage>
+
+const BATCH_ITEMS_MAX = 100
+
+const BatchItem = Type.Object(
+  {
+    idempotencyKey: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'As the header Idempotency-Key of a send: printable ASCII.',
+    }),
+    ...SendMessage.properties,
+  },
+  {
+    ...needsSubject,
+    additionalProperties: false,
+    description: 'A message to send, with its idempotency key.',
+  },
+)
+
+const SendBatch = Type.Object(
+  {
+    items: Type.Array(BatchItem, {
+      maxItems: BATCH_ITEMS_MAX,
+      description: 'The messages, at most 100.',
+    }),
+  },
+  { additionalProperties: false, description: 'Messages to send.' },
+)
+
+/** Each item is checked alone, as the body of a send. */
+const CheckedBatch = Type.Object(
+  { items: Type.Array(Type.Unsafe<unknown>({}), { maxItems: BATCH_ITEMS_MAX }) },
+  { additionalProperties: false },
+)
 
 const ForwardMessage = Type.Object(
   {
@@ -238,6 +273,26 @@ export const SentMessage = Type.Object(
 )
 export type SentMessage = Static<typeof SentMessage>
 
+const BatchOutcome = Type.Object(
+  {
+    status: Type.Integer({ description: 'The status that a send of the item alone has.' }),
+    body: Type.Union([SentMessage, ErrorBody], {
+      description: 'The answer that a send of the item alone has: the message, or the error.',
+    }),
+    isReplay: Type.Boolean({
+      description: 'Whether this is the answer to an earlier send with the same key.',
+    }),
+  },
+  { description: 'What became of one item.' },
+)
+
+const BatchOutcomes = Type.Object(
+  {
+    data: Type.Array(BatchOutcome, { description: 'One entry for each item, in their order.' }),
+  },
+  { description: 'What became of the items.' },
+)
+
 export const Delivery = Type.Object(
   {
     id: text('Assigned by the service.'),
@@ -298,6 +353,22 @@ export const sendingOperations = {
       schema: SentMessage,
     },
     errors: sendErrors,
+  },
+  'inboxes.sendBatch': {
+    method: 'POST',
+    path: '/v1/inboxes/{id}/send/batch',
+    tag: 'Messages',
+    summary: 'Send up to 100 messages from an inbox.',
+    notes:
+      'Each item is a send of its own, with its own idempotencyKey, judged after those before it: a wrong or refused item stops no other. The answer has the status and the body of each send. The whole request is refused only if it is not a list of items, has more than 100, or names no inbox; it counts as one request.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    body: SendBatch,
+    checkedBody: CheckedBatch,
+    hasLargeBody: true,
+    success: { status: 200, description: 'Every item was judged.', schema: BatchOutcomes },
+    errors: [],
   },
   'messages.forward': {
     method: 'POST',

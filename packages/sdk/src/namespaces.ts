@@ -41,7 +41,8 @@ type WaitQuery = Partial<QueryOf<'inboxes.wait'>> & RequestOptions
 
 const WAIT_SECONDS_DEFAULT = 30
 
-export function inboxes(api: Api) {
+/** The ways to send from an inbox. */
+function sends(api: Api) {
   const send = (
     inboxId: string,
     message: MessageToSend,
@@ -65,6 +66,33 @@ export function inboxes(api: Api) {
       reply: ReplyToSend,
       options: SendOptions = {},
     ) => send(inboxId, replyTo(message, reply), options),
+    /**
+     * Sends up to 100 messages, each with its own outcome in the order of `messages`. Retries as `send` does, with the
+     * same keys: new UUIDs unless given.
+     */
+    sendBatch: (
+      inboxId: string,
+      messages: readonly (MessageToSend & { idempotencyKey?: string })[],
+      options?: RequestOptions,
+    ) =>
+      api.call({
+        id: 'inboxes.sendBatch',
+        path: { id: inboxId },
+        body: {
+          items: messages.map(({ idempotencyKey = crypto.randomUUID(), ...message }) => ({
+            idempotencyKey,
+            ...withEncodedFiles(message),
+          })),
+        },
+        isOnce: true,
+        options,
+      }),
+  }
+}
+
+export function inboxes(api: Api) {
+  return {
+    ...sends(api),
     create: (body: BodyOf<'inboxes.create'> = {}, options?: RequestOptions) =>
       api.call({ id: 'inboxes.create', body, options }),
     /** Newest first. */

@@ -35,6 +35,7 @@ export const routes = {
   'messages.image': { method: 'GET', path: '/v1/messages/{id}/image' },
   'attachments.get': { method: 'GET', path: '/v1/attachments/{messageId}/{filename}' },
   'inboxes.send': { method: 'POST', path: '/v1/inboxes/{id}/send' },
+  'inboxes.sendBatch': { method: 'POST', path: '/v1/inboxes/{id}/send/batch' },
   'messages.forward': { method: 'POST', path: '/v1/messages/{id}/forward' },
   'messages.cancel': { method: 'POST', path: '/v1/messages/{id}/cancel' },
   'inboxes.scheduled': { method: 'GET', path: '/v1/inboxes/{id}/scheduled' },

@@ -14,12 +14,26 @@ const PRINTABLE = /^[\x20-\x7e]*$/
 /** Throws `missing_idempotency_key`, or `bad_request` for an invalid key. */
 export function readIdempotencyKey(request: IncomingMessage): string {
   const [key = '', ...others] = valuesOf(request)
-  if (others.length > 0) throw badKey('must occur only once')
+  if (others.length > 0) throw badKey(HEADER, 'must occur only once')
+  return checkKey(key, HEADER)
+}
+
+/** The same for the key of an item of a batch. */
+export function checkItemKey(key: unknown): string {
+  if (key === undefined || key === null) throw problem('missing_idempotency_key')
+  if (typeof key !== 'string') throw badKey(FIELD, 'must be a string')
+  return checkKey(key, FIELD)
+}
+
+const HEADER = { path: NAME, label: `The header ${NAME}` }
+const FIELD = { path: 'idempotencyKey', label: 'The field "idempotencyKey"' }
+
+function checkKey(key: string, place: typeof HEADER): string {
   if (key === '') throw problem('missing_idempotency_key')
   if (key.length > IDEMPOTENCY_KEY_LENGTH_MAX) {
-    throw badKey(`must have at most ${IDEMPOTENCY_KEY_LENGTH_MAX} characters`)
+    throw badKey(place, `must have at most ${IDEMPOTENCY_KEY_LENGTH_MAX} characters`)
   }
-  if (!PRINTABLE.test(key)) throw badKey('must contain only printable ASCII characters')
+  if (!PRINTABLE.test(key)) throw badKey(place, 'must contain only printable ASCII characters')
   return key
 }
 
@@ -30,10 +44,8 @@ function valuesOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): string[]
   )
 }
 
-function badKey(message: string): AppError {
-  return new AppError('bad_request', `The header ${NAME} ${message}.`, {
-    details: [{ path: NAME, message }],
-  })
+function badKey({ path, label }: typeof HEADER, message: string): AppError {
+  return new AppError('bad_request', `${label} ${message}.`, { details: [{ path, message }] })
 }
 
 export type HashedRequest = {

@@ -55,7 +55,7 @@ function readBody(
   body: ReadBody | undefined,
   compile: CompileSchema,
 ): unknown {
-  const { body: schema, method } = operation
+  const { body: shown, checkedBody: schema = shown, method } = operation
   if (schema === undefined) return undefined
   if (body === undefined && !isBodyOptional(operation)) {
     throw new AppError('bad_request', 'The request needs a body.', {

@@ -20,10 +20,13 @@ import { AppError, notFound, problem } from '#platform/problem.ts'
 import type { RateWindow } from '#rate-limits/rate-limits.ts'
 import type { EventPorts } from '#streams/streams.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
-import { type CheckedInput, readInput, type Validator } from './read-input.ts'
+import { type CheckedInput, type CompileSchema, readInput, type Validator } from './read-input.ts'
 
-/** A handler of any operation; only its own route can call it with the right arguments. */
-export type AnyHandler = (input: never, context: never) => unknown
+/**
+ * A handler of any operation; only its own route can call it with the right arguments. Those of the server itself
+ * may check parts of the body.
+ */
+export type AnyHandler = (input: never, context: never, compile: CompileSchema) => unknown
 
 export type RouteOptions = {
   readonly handlers: Readonly<Record<OperationId, AnyHandler>>
@@ -80,10 +83,11 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       handler: async (request, reply) => {
         const once = await findEarlier(request, operationId, options.ports)
         if (once?.replay) return answer(reply, operation, asReplay(reply, once.replay), options)
-        const input = inputOf(request, operationId, (schema) => compile(request, schema))
+        const compileSchema = (schema: TObject) => compile(request, schema)
+        const input = inputOf(request, operationId, compileSchema)
         const context = Object.assign(contextOf(request, reply, options), once?.context)
         // The schema that checked the values is also the source of the handler's types.
-        const result = await handler(input as never, context as never)
+        const result = await handler(input as never, context as never, compileSchema)
         if (once === null) return answer(reply, operation, result, options)
         const { isReplay, body } = result as Once<unknown>
         return answer(reply, operation, isReplay ? asReplay(reply, body) : body, options)
@@ -169,7 +173,7 @@ function isSigned(query: unknown): boolean {
 function inputOf(
   request: FastifyRequest,
   operationId: OperationId,
-  compile: (schema: TObject) => Validator,
+  compile: CompileSchema,
 ): CheckedInput {
   const raw = {
     path: request.params as Record<string, string>,

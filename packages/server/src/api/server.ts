@@ -31,6 +31,7 @@ import { addConsole, type ConsolePort } from './console.ts'
 import { descriptionHandlers } from './description.ts'
 import { addMcpPath } from './mcp.ts'
 import { addRoutes, type RequestPorts, type RouteOptions } from './routes.ts'
+import { batchHandlers } from './send-batch.ts'
 import { sessionHandlers } from './session-handlers.ts'
 import { type PathVisibility, unknownRoute } from './unknown-route.ts'
 
@@ -242,6 +243,7 @@ function routeOptions(options: HttpServerOptions): RouteOptions {
   return {
     handlers: {
       ...options.handlers,
+      ...batchHandlers(options),
       ...descriptionHandlers(publicUrl),
       ...sessionHandlers({ signIn, sessions, readers, publicUrl, isSandbox }),
     },

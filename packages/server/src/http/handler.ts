@@ -168,8 +168,9 @@ type Handler<Id extends OperationId> = (
   context: ContextOf<Id>,
 ) => Result<Id> | Promise<Result<Id>>
 
-/** Operations that the HTTP server itself handles: descriptions of the API, and sessions. */
+/** Operations that the HTTP server itself handles: descriptions of the API, sessions, and batches of another one. */
 export type ServerOperationId =
+  | 'inboxes.sendBatch'
   | 'service.openapi'
   | 'service.docs'
   | 'service.llms'

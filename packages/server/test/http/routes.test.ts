@@ -24,6 +24,7 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 const bodies: Record<string, string> = {
   'threads.update': '{"is_read":true}',
   'admin.accounts.create': '{"name":"a","plan":"free"}',
+  'inboxes.sendBatch': '{"items":[]}',
   'messages.forward': '{"to":"a@b.example"}',
   'inboxes.send': '{"to":"a@b.example","subject":"a","body":"b"}',
   'suppressions.create': '{"address":"a@b.example"}',

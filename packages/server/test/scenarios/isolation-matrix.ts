@@ -43,6 +43,7 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'policy.replace': { inbound: { mode: 'none' } },
   'policy.createRule': { direction: 'outbound', type: 'block', value: 'spam.example' },
   'webhooks.update': { enabled: true, eventTypes: ['message.received'] },
+  'inboxes.sendBatch': { items: [] },
   'messages.forward': { to: 'ann@elsewhere.example' },
   'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
 }

@@ -188,6 +188,8 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await until(async () => (await client.messages.get(sent.messageId)).status === 'sent')
     await client.messages.deliveries(sent.messageId).page()
     await client.messages.forward(message.id, { to })
+    const batched = { to, subject: 'Batched', body: 'Hello.' }
+    await client.inboxes.sendBatch(inbox.id, [batched, { ...batched, to: 'nobody' }])
     const sendAt = new Date(world.clock.now() + DAY_MS).toISOString()
     const fields = { to, subject: 'Later', body: 'Hello.', sendAt }
     const later = await client.inboxes.send(inbox.id, fields)
