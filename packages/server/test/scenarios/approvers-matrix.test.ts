@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import type { Auth, Operation } from '@mailroom/contract/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { MCP_PATH, WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
+import { reviewUrl } from '#reviews/review-link.ts'
 import { openSocket } from '#test/http/socket-client.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { type Probe, probe } from '#test/scenarios/isolation-matrix.ts'
@@ -87,6 +88,12 @@ onEachEngine('an account with an approver', (engine) => {
     return { token: gone.token, session }
   })
 
+  function linkToken(): string {
+    const digest = 'a'.repeat(64)
+    const link = { accountId: 'acc_1', reviewId: 'hld_1', approverId: approver.id, digest }
+    return reviewUrl(world.app.deps, link).replace(/^.*\//, '')
+  }
+
   /** A well-formed request; its object does not exist. */
   const asked = (id: OperationId) => probe(id, `${id.slice(0, 3)}_01h455vb4pex5vsknk084sn02q`)
 
@@ -123,6 +130,8 @@ onEachEngine('an account with an approver', (engine) => {
       ['approver', () => other.approver.token],
       ['operator', () => OPERATOR_TOKEN],
       ['deleted', () => deleted.token],
+      // The secret of a link in the mail to an approver stands for nothing else.
+      ['nobody', () => linkToken()],
     ]
     for (const id of operationIds) {
       for (const [caller, token] of callers) {

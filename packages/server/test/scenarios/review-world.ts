@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import type { Inbox, Mailroom, MessageToSend, Review } from '@mailroom/sdk'
-import { runSql } from '#test/peers/sql.ts'
+import { type AnyPlace, runSql } from '#test/peers/sql.ts'
 import { PLAIN } from '#test/scenarios/sending-world.ts'
 import type { World } from '#test/world.ts'
 
@@ -20,12 +20,12 @@ type Holding = {
 
 /** A send of PLAIN, with other fields where given, that is accepted and then held as a policy would. */
 export async function holdSend(
-  world: World,
+  world: AnyPlace & { readonly client: Mailroom; readonly clock?: World['clock'] },
   inbox: Pick<Inbox, 'id' | 'address'>,
   fields: Partial<MessageToSend> = {},
   { client = world.client, sendAt }: Holding = {},
 ): Promise<Held> {
-  const nowMs = world.clock.now()
+  const nowMs = world.clock?.now() ?? Date.now()
   const time = sendAt ?? new Date(nowMs + HOUR_MS).toISOString()
   const sent = await client.inboxes.send(inbox.id, { ...PLAIN, ...fields, sendAt: time })
   const { messageId, threadId } = sent
