@@ -234,6 +234,17 @@ function senderTruth({ direction, authentication }: Fields): string {
   return recordOf(authentication).verifiedFrom === true ? ' (verified)' : ' (not verified)'
 }
 
+const DOMAIN_FIELDS = [
+  'id',
+  'domain',
+  'status',
+  'podId',
+  'subdomainsEnabled',
+  'catchAllInboxId',
+  'createdAt',
+  'verifiedAt',
+  'lastCheckedAt',
+]
 const RECORD_COLUMNS = ['status', 'purpose', 'type', 'name', 'hint']
 
 /** In a pipe: one line for each record, with its value at the end. */
@@ -245,9 +256,7 @@ function showDomain(output: Output, domain: Fields): void {
     output.write(formatTable([], rows, output))
     return
   }
-  const pairs = ['id', 'domain', 'status', 'podId', 'createdAt', 'verifiedAt', 'lastCheckedAt'].map(
-    (name): [string, string] => [name, cellOf(output, domain[name])],
-  )
+  const pairs = DOMAIN_FIELDS.map((name): [string, string] => [name, cellOf(output, domain[name])])
   output.write(`${formatPairs(pairs, output)}\n`)
   const columns = RECORD_COLUMNS.map((title) => ({
     title: title.toUpperCase(),

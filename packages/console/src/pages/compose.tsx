@@ -1,11 +1,12 @@
 // Writing a message or a reply.
 
-import type { Inbox } from '@mailroom/sdk'
+import type { Inbox, InboxLimits } from '@mailroom/sdk'
 import { Mailroom, MailroomError } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { closeCompose, type Draft } from '#data/compose.ts'
 import { describeFailure, type Failure } from '#data/failure.ts'
+import { plural } from '#data/format.ts'
 import { readInboxChoices } from '#data/inbox-choices.ts'
 import { announceMailChange } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
@@ -64,6 +65,9 @@ function ComposeForm({
   const inboxes = useResource(`compose ${draft.inboxId}`, (signal) => readInboxes(draft, signal))
   const { isBusy, failure, progress, send } = useSending(draft)
   const from = inboxId === '' ? (inboxes.value?.[0]?.id ?? '') : inboxId
+  const limits = useResource(from === '' ? null : `limits ${from}`, async (signal) =>
+    describeLimits(await client.inboxes.limits(from, { signal })),
+  )
   const described =
     failure === null ? null : isSentBefore(failure) ? sentBefore : describeFailure(failure)
   return (
@@ -97,7 +101,7 @@ function ComposeForm({
           value={from}
           onValue={setInboxId}
           options={(inboxes.value ?? []).map(optionOf)}
-          hint={inboxes.value?.length === 0 ? 'Create an inbox first.' : undefined}
+          hint={inboxes.value?.length === 0 ? 'Create an inbox first.' : limits.value}
         />
         <LetterFields
           letter={letter}
@@ -142,6 +146,17 @@ function letterOf({ to, cc, subject }: Draft): Letter {
 
 function optionOf({ id, address, displayName }: Inbox) {
   return { value: id, text: displayName ? `${displayName} <${address}>` : address }
+}
+
+function describeLimits({
+  sendsPerDay,
+  coldRecipientsPerDay: own,
+  accountColdRecipientsPerDay: all,
+}: InboxLimits): string {
+  const left = sendsPerDay.remaining ?? 0
+  const strangers = Math.min(own.remaining ?? Number.POSITIVE_INFINITY, all.remaining ?? 0)
+  const messages = plural(left, 'more message', 'more messages')
+  return `May send ${messages} within 24 hours, and write to ${plural(strangers, 'new person', 'new people')} today.`
 }
 
 /** The newest inboxes and the chosen one; a reply is sent only from the inbox of its thread. */

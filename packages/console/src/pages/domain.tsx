@@ -6,6 +6,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import { describeFailure } from '#data/failure.ts'
+import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
 import { useLive } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
@@ -14,6 +15,7 @@ import { type Resource, useResource } from '#data/use-resource.ts'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { ConfirmDialog } from '#parts/dialog.tsx'
 import { domainStates, RecordBadge } from '#parts/domain-badge.tsx'
+import { CheckField, SelectField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Badge, Notice, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
@@ -107,6 +109,9 @@ function DomainView({
       <Section title="Records to publish">
         <RecordTable records={domain.records} />
       </Section>
+      <Section title="Addresses without an inbox">
+        <DomainOptions domain={domain} show={(now) => resource.replace(() => now)} />
+      </Section>
       {isDeleting && (
         <ConfirmDialog
           title="Delete this domain?"
@@ -126,6 +131,56 @@ function DomainView({
         </ConfirmDialog>
       )}
     </Page>
+  )
+}
+
+/** Each choice is saved when it is made. */
+function DomainOptions({ domain, show }: { domain: Domain; show: (now: Domain) => void }) {
+  const { id, catchAllInboxId, podId, subdomainsEnabled } = domain
+  const [problem, setProblem] = useState<string | null>(null)
+  const inboxes = useResource(`catch-all ${id} ${catchAllInboxId}`, (signal) =>
+    readInboxChoices([catchAllInboxId ?? ''], signal),
+  )
+  const usable = inboxes.value?.filter((inbox) => podId === null || inbox.podId === podId)
+  const save = async (change: Parameters<typeof client.domains.update>[1], text: string) => {
+    setProblem(null)
+    try {
+      show(await client.domains.update(id, change))
+      toast(text)
+    } catch (error) {
+      setProblem(describeFailure(error).message)
+      inboxes.reload()
+    }
+  }
+  return (
+    <div class="stack">
+      <CheckField
+        label="Receive mail for names below the domain"
+        name="subdomainsEnabled"
+        hint={`Mail to name@any.${domain.domain} reaches the inbox name@${domain.domain}. It needs a wildcard MX record.`}
+        isChecked={subdomainsEnabled}
+        onChecked={(isChecked) =>
+          void save(
+            { subdomainsEnabled: isChecked },
+            isChecked ? 'Names below the domain receive mail' : 'Only the domain receives mail',
+          )
+        }
+      />
+      <SelectField
+        label="Catch-all inbox"
+        name="catchAllInboxId"
+        hint="Gets mail for addresses of the domain that are no inbox."
+        value={catchAllInboxId ?? ''}
+        error={problem ?? undefined}
+        options={[{ value: '', text: 'None: refuse such mail' }, ...inboxOptions(usable)]}
+        onValue={(inboxId) =>
+          void save(
+            { catchAllInboxId: inboxId === '' ? null : inboxId },
+            inboxId === '' ? 'Catch-all removed' : 'Catch-all inbox saved',
+          )
+        }
+      />
+    </div>
   )
 }
 

@@ -60,6 +60,24 @@ suite('settings in the console', () => {
     await page.getByText('Domain verified').waitFor()
   })
 
+  test('a domain takes names below it, and has a catch-all inbox', async () => {
+    const { page, client } = world
+    const inbox = await client.inboxes.create({ mailboxName: 'catcher' })
+    const [domain] = (await client.domains.list().page()).data
+    assert.ok(domain !== undefined)
+    await page.reload()
+    await page.getByLabel('Receive mail for names below the domain').check()
+    await page.getByText('Names below the domain receive mail').waitFor()
+    await page.getByRole('button', { name: 'Copy name of the subdomains record' }).waitFor()
+    await page.getByLabel('Catch-all inbox').selectOption({ label: inbox.address })
+    await page.getByText('Catch-all inbox saved').waitFor()
+    const saved = await client.domains.get(domain.id)
+    assert.deepEqual([saved.subdomainsEnabled, saved.catchAllInboxId], [true, inbox.id])
+    await page.getByLabel('Catch-all inbox').selectOption('')
+    await page.getByText('Catch-all removed').waitFor()
+    assert.equal((await client.domains.get(domain.id)).catchAllInboxId, null)
+  })
+
   test('a webhook shows its secret once, its failed test, and a retried delivery', async () => {
     const { page, client } = world
     await page.getByRole('link', { name: 'Webhooks' }).click()

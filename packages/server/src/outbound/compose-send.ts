@@ -177,8 +177,10 @@ function readAddressees(last: Message, inbox: Inbox): { to: string[]; cc: string
   const author = last.replyTo ?? last.fromAddr
   const to = isOwn ? last.to : addressesIn(author)
   const cc = isOwn ? last.cc : [...last.to, ...last.cc]
+  // A catch-all has the address by which it got the message besides its own.
+  const own = [inbox.address, ...(last.recipient === null ? [] : [comparedAddress(last.recipient)])]
   const isOther = (address: string) =>
-    checkEmailAddress(address) === null && !isInboxAddress(inbox, address)
+    checkEmailAddress(address) === null && !own.includes(comparedAddress(address))
   return { to: to.filter(isOther), cc: cc.filter(isOther) }
 }
 
@@ -186,10 +188,10 @@ function addressesIn(list: string): string[] {
   return parseAddressList(list).map(({ address }) => address)
 }
 
-/** With or without a tag. */
-function isInboxAddress(inbox: Inbox, address: string): boolean {
+/** Without its tag. */
+function comparedAddress(address: string): string {
   const at = address.lastIndexOf('@')
-  return inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1)) === inbox.address
+  return inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1))
 }
 
 async function withoutSuppressed(

@@ -203,6 +203,23 @@ onEachEngine('addresses of a custom domain', (engine) => {
     assert.deepEqual([out.recipient, out.tag], [null, null])
   })
 
+  test('are not answered by a reply to all', async () => {
+    const domain = await verifiedDomain(world, 'reply.example', ann)
+    const inbox = await ann.client.inboxes.create()
+    await ann.client.domains.update(domain.id, { catchAllInboxId: inbox.id })
+    const { sender } = await begin('sales+1@reply.example')
+    const headers = ['Cc: bob@friend.example, Sales@Reply.example']
+    await finish(sender, plainMail({ to: 'sales+1@reply.example', headers }))
+    const { message } = await newest(inbox)
+    const { messageId } = await ann.client.inboxes.send(inbox.id, {
+      threadId: message?.threadId ?? '',
+      replyAll: true,
+      body: 'Yes.',
+    })
+    const { to, cc } = await ann.client.messages.get(messageId)
+    assert.deepEqual([to, cc], [['ann@sender.example'], ['bob@friend.example']])
+  })
+
   test('stay known when the message is released from quarantine', async () => {
     const carl = await world.newAccount()
     await verifiedDomain(world, 'held.example', carl)
@@ -306,5 +323,26 @@ onEachEngine('addresses of a custom domain', (engine) => {
       text: 'In.',
     })
     assert.equal((await newest(inbox)).message?.recipient, 'desk@x.near.example')
+  })
+})
+
+onEachEngine('names below the service’s own domain', (engine) => {
+  const env = { MAILROOM_INBOX_DOMAIN: 'mail.above.example' }
+  const world = opened(() => openDomainWorld(engine, { env }))
+
+  test('are nobody’s, whoever holds the domain above it', async () => {
+    const domain = await verifiedDomain(world, 'above.example')
+    const inbox = await world.inbox()
+    await world.client.domains.update(domain.id, {
+      subdomainsEnabled: true,
+      catchAllInboxId: inbox.id,
+    })
+    const sender = await openSender(world.smtpPort)
+    await sender.command('MAIL FROM:<someone@sender.example>')
+    const codeOf = async (address: string) => (await sender.command(`RCPT TO:<${address}>`)).code
+    assert.equal(await codeOf('any@other.above.example'), 250)
+    assert.equal(await codeOf('any@mail.above.example'), 550)
+    assert.equal(await codeOf('any@deep.mail.above.example'), 550)
+    await sender.quit()
   })
 })
