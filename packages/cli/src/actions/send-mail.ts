@@ -120,6 +120,11 @@ async function sendOnce(
   if (headers.get('idempotency-replayed') === 'true') {
     output.note('Already sent with this key; not sent again.')
   }
+  if (sent.hold !== undefined) {
+    output.note(
+      `Held: an approver decides until ${sent.hold.expiresAt} whether it is sent. Do not send it again.`,
+    )
+  }
   if (json) output.json(sent)
   else showItem(output, sent)
 }

@@ -36,7 +36,8 @@ onEachEngine('keys in clear', (engine) => {
   async function useEverything() {
     const { token, id } = await world.client.apiKeys.create({ name: 'second' })
     const account = await world.newAccount('free')
-    keys.push(token, account.key)
+    const approver = await account.client.approvers.create({ name: 'Ann' })
+    keys.push(token, account.key, approver.token)
     const inbox = await world.inbox()
     await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
     const looping = plainMail({ headers: Array(60).fill(`Received: by ${token}.example`) })
