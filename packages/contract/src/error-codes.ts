@@ -68,6 +68,16 @@ export const errorCodes = {
     sentence: 'An API key covers the whole account; it cannot be limited to an inbox or a pod.',
     fix: 'Keep using your current key, or create another key for the account with POST /v1/api-keys.',
   },
+  recipient_not_permitted: {
+    status: 403,
+    sentence: 'The policy of the inbox does not permit this recipient.',
+    fix: 'Leave the recipient out, or ask a person who may change the policy. Sending again does not help.',
+  },
+  content_not_permitted: {
+    status: 403,
+    sentence: 'The policy of the inbox does not permit this content.',
+    fix: 'Remove what findings and message name, or ask a person who may change the policy. Sending again does not help.',
+  },
   invalid_signature: {
     status: 403,
     sentence: 'The signed URL is incomplete, was changed or has expired.',

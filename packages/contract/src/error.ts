@@ -1,6 +1,7 @@
 // The body of every answer that is not a success.
 
 import { type ErrorCode, errorCodes } from './error-codes.ts'
+import { findings } from './findings.ts'
 import { type Static, Type } from './schema.ts'
 import { count, oneOf, text, time } from './text.ts'
 import { limitScopes, reviewStatuses, suppressionTypes } from './vocabulary.ts'
@@ -32,6 +33,10 @@ export const ErrorBody = Type.Object(
       oneOf(suppressionTypes, 'With recipient_suppressed: why the address is suppressed.'),
     ),
     address: Type.Optional(text('With recipient_suppressed: the suppressed address.')),
+    recipient: Type.Optional(
+      text('With recipient_not_permitted: the address that the policy refuses.'),
+    ),
+    findings: Type.Optional(findings),
     scope: Type.Optional(
       oneOf(limitScopes, 'With 429: what the limit counts for. `address` is that of the client.'),
     ),
@@ -86,6 +91,14 @@ const fieldsOf: { readonly [Code in ErrorCode]?: Partial<ErrorBody> } = {
     digest: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   },
   review_decided: { message: 'The review is rejected already.', status: 'rejected' },
+  recipient_not_permitted: {
+    message: 'No rule allows bob@example.com.',
+    recipient: 'bob@example.com',
+  },
+  content_not_permitted: {
+    message: 'The message has what must stay secret: card_number.',
+    findings: [{ kind: 'card_number', part: 'bodyText', offset: 12, length: 19 }],
+  },
   recipient_suppressed: {
     message: 'The account does not write to bob@example.com (bounce).',
     type: 'bounce',

@@ -23,7 +23,6 @@ import {
   PolicyAuditEntry,
   PolicyChange,
   PolicyGuards,
-  PolicyReason,
   PolicyRule,
   ScopedPolicyRule,
 } from './policy.ts'
@@ -33,7 +32,7 @@ import { CapturedMessage, InboundMail, ReceivedMail } from './sandbox.ts'
 import { originalOf, type TSchema } from './schema.ts'
 import { SearchHit, SearchResult } from './search.ts'
 import { SenderRule } from './sender-rules.ts'
-import { AttachmentToSend, Delivery, SendMessage, SentMessage } from './sending.ts'
+import { AttachmentToSend, Delivery, HoldReason, SendMessage, SentMessage } from './sending.ts'
 import { Session } from './sessions.ts'
 import { Stats } from './stats.ts'
 import { Suppression } from './suppressions.ts'
@@ -63,6 +62,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   EventWebhook,
   Extracted,
   InboundMail,
+  HoldReason,
   Inbox,
   InboxLimits,
   Message,
@@ -76,7 +76,6 @@ export const components: Readonly<Record<string, TSchema>> = {
   PolicyAuditEntry,
   PolicyChange,
   PolicyGuards,
-  PolicyReason,
   PolicyRule,
   QuarantinedMessage,
   ReceivedMail,

@@ -3,6 +3,7 @@
 import type { Operation } from './operation.ts'
 import { countedListOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
+import { HoldReason } from './sending.ts'
 import { count, line, nullableCount, nullableText, oneOf, text, time } from './text.ts'
 import {
   guardActions,
@@ -219,27 +220,6 @@ const ScopeQuery = Type.Object({
   inboxId: Type.Optional(text('Id of an inbox.')),
 })
 
-export const PolicyReason = Type.Object(
-  {
-    guard: text('What decided: rule, mode or the name of a guard.'),
-    detail: text('The reason for people.'),
-    recipient: Type.Optional(text('The address that it is about.')),
-    findings: Type.Optional(
-      Type.Array(
-        Type.Object({
-          kind: text('The kind of secret.'),
-          part: text('subject, text, html, or attachment and its number.'),
-          offset: count('Where it begins, in UTF-16 units.'),
-          length: count('Its length in UTF-16 units.'),
-        }),
-        { description: 'Where secrets are, never their values.' },
-      ),
-    ),
-  },
-  { description: 'Why a policy decided so.' },
-)
-export type PolicyReason = Static<typeof PolicyReason>
-
 const auditRules = (description: string) =>
   Type.Object(
     {
@@ -282,7 +262,7 @@ export const PolicyAuditEntry = Type.Object(
     messageId: nullableText('The message, where there is one; of quarantined mail its id there.'),
     sender: nullableText('Of quarantined mail: the From field.'),
     recipients: Type.Array(Type.String(), { description: 'Of mail.' }),
-    reasons: Type.Array(PolicyReason, { description: 'Of mail.' }),
+    reasons: Type.Array(HoldReason, { description: 'Of mail.' }),
     actor: Type.Union([PolicyActor, Type.Null()], { description: 'Of a change: who made it.' }),
     change: Type.Union([PolicyChange, Type.Null()], { description: 'Null for mail.' }),
   },

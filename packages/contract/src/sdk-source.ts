@@ -25,7 +25,6 @@ import {
   PolicyAuditEntry,
   PolicyChange,
   PolicyGuards,
-  PolicyReason,
   PolicyRule,
   ScopedPolicyRule,
 } from './policy.ts'
@@ -34,7 +33,7 @@ import { Review, ReviewContent, WholeReview } from './reviews.ts'
 import { CapturedMessage, ReceivedMail } from './sandbox.ts'
 import { SearchHit, SearchResult } from './search.ts'
 import { SenderRule } from './sender-rules.ts'
-import { AttachmentToSend, Delivery, SentMessage } from './sending.ts'
+import { AttachmentToSend, Delivery, HoldReason, SentMessage } from './sending.ts'
 import { Session } from './sessions.ts'
 import { Stats } from './stats.ts'
 import { Suppression } from './suppressions.ts'
@@ -61,6 +60,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   EventMessage,
   EventWebhook,
   Extracted,
+  HoldReason,
   Inbox,
   InboxLimits,
   Message,
@@ -75,7 +75,6 @@ const shapes: Readonly<Record<string, unknown>> = {
   PolicyAuditEntry,
   PolicyChange,
   PolicyGuards,
-  PolicyReason,
   PolicyRule,
   QuarantinedMessage,
   ReceivedMail,

@@ -1,6 +1,7 @@
 // Sends, their responses, and deliveries.
 
 import { ErrorBody } from './error.ts'
+import { findings } from './findings.ts'
 import { LISTED_BODIES_NOTE, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
@@ -25,6 +26,7 @@ import {
   deliveryStatuses,
   messageDirections,
   type messageStatuses,
+  sendDecisions,
 } from './vocabulary.ts'
 
 const BODY_LENGTH_MAX = 100_000
@@ -236,13 +238,22 @@ const sendStatuses = [
 
 export const HoldReason = Type.Object(
   {
-    guard: text('The guard of the policy that holds the message.'),
+    guard: text('What decided: rule, mode or the name of a guard.'),
     detail: text('Why, in words.'),
     recipient: Type.Optional(text('The address that it is about.')),
+    findings: Type.Optional(findings),
   },
-  { description: 'Why a message waits for approval.' },
+  { description: 'Why a policy decided so about mail.' },
 )
 export type HoldReason = Static<typeof HoldReason>
+
+const CheckedSend = Type.Object(
+  {
+    decision: oneOf(sendDecisions, 'Whether the message would be sent, held or refused.'),
+    reasons: Type.Array(HoldReason, { description: 'Why it would be held or refused.' }),
+  },
+  { description: 'What the policy of the inbox decides about a message.' },
+)
 
 const Hold = Type.Object(
   {
@@ -321,6 +332,8 @@ export type Delivery = Static<typeof Delivery>
 const sendErrors = [
   'missing_idempotency_key',
   'idempotency_key_reused',
+  'recipient_not_permitted',
+  'content_not_permitted',
   'feature_requires_paid_plan',
   'recipient_suppressed',
   'loop_suspected',
@@ -369,6 +382,29 @@ export const sendingOperations = {
     hasLargeBody: true,
     success: { status: 200, description: 'Every item was judged.', schema: BatchOutcomes },
     errors: [],
+  },
+  'inboxes.checkSend': {
+    method: 'POST',
+    path: '/v1/inboxes/{id}/send/check',
+    tag: 'Messages',
+    summary: 'Ask whether a message would be sent, held or refused by policy.',
+    notes:
+      'Takes the body of a send and stores nothing. What would refuse the send for other reasons, such as a limit, refuses the check.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    body: SendMessage,
+    bodyMediaTypes: ['application/json', 'multipart/form-data'],
+    hasLargeBody: true,
+    success: { status: 200, description: 'The decision.', schema: CheckedSend },
+    errors: [
+      'invalid_domain',
+      'feature_requires_paid_plan',
+      'recipient_suppressed',
+      'loop_suspected',
+      'rate_limit_exceeded',
+      'cold_outreach_limit',
+    ],
   },
   'messages.forward': {
     method: 'POST',

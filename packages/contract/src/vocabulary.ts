@@ -128,7 +128,9 @@ export type GuardName = (typeof guardNames)[number]
 export const guardActions = ['allow', 'hold', 'reject', 'inherit'] as const
 export type GuardAction = (typeof guardActions)[number]
 
-export const policyDecisions = ['allow', 'hold', 'reject', 'quarantine', 'change'] as const
+export const sendDecisions = ['allow', 'hold', 'reject'] as const
+
+export const policyDecisions = [...sendDecisions, 'quarantine', 'change'] as const
 export type PolicyDecision = (typeof policyDecisions)[number]
 
 export const policyActors = ['key', 'approver', 'operator'] as const

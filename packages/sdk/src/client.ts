@@ -44,7 +44,6 @@ export type {
   Policy,
   PolicyAuditEntry,
   PolicyGuards,
-  PolicyReason,
   PolicyRule,
 } from '@mailroom/contract/policy.ts'
 export type { QuarantinedMessage } from '@mailroom/contract/quarantine.ts'

@@ -59,6 +59,14 @@ function sends(api: Api) {
   return {
     /** Retries if no answer came, and never sends twice. */
     send,
+    /** Whether the policy of the inbox would send, hold or refuse the message; sends nothing. */
+    checkSend: (inboxId: string, message: MessageToSend, options?: RequestOptions) =>
+      api.call({
+        id: 'inboxes.checkSend',
+        path: { id: inboxId },
+        body: withEncodedFiles(message),
+        options,
+      }),
     /** Answers a message of the inbox in its thread. */
     reply: (
       inboxId: string,

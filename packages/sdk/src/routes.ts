@@ -36,6 +36,7 @@ export const routes = {
   'attachments.get': { method: 'GET', path: '/v1/attachments/{messageId}/{filename}' },
   'inboxes.send': { method: 'POST', path: '/v1/inboxes/{id}/send' },
   'inboxes.sendBatch': { method: 'POST', path: '/v1/inboxes/{id}/send/batch' },
+  'inboxes.checkSend': { method: 'POST', path: '/v1/inboxes/{id}/send/check' },
   'messages.forward': { method: 'POST', path: '/v1/messages/{id}/forward' },
   'messages.cancel': { method: 'POST', path: '/v1/messages/{id}/cancel' },
   'inboxes.scheduled': { method: 'GET', path: '/v1/inboxes/{id}/scheduled' },

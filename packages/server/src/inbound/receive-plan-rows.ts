@@ -1,7 +1,7 @@
 // The plan of receiving: the rows to write for arriving messages, one or a group, as if each had come after the
 // one before it. Pure: decides from rows that were read, and knows no database.
 
-import type { PolicyReason } from '@mailroom/contract/policy.ts'
+import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type {
   CounterChange,
   MessageContent,
@@ -277,7 +277,7 @@ function keepOut(
   return { kind: 'quarantined' }
 }
 
-const QUARANTINE_REASONS: Readonly<Record<QuarantineReason, PolicyReason>> = {
+const QUARANTINE_REASONS: Readonly<Record<QuarantineReason, HoldReason>> = {
   blocked: { guard: 'rule', detail: 'A rule blocks the sender.' },
   not_allowed: { guard: 'mode', detail: 'No rule allows the sender.' },
   not_verified: {

@@ -8,7 +8,6 @@ import { readRawBytes, withRawBytes } from '#mailbox/mailbox.ts'
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { addressKey } from '#platform/email-address.ts'
-import type { Log } from '#platform/log.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { LimitCheck } from './check-send-rows.ts'
@@ -43,14 +42,12 @@ const DUE_PER_STEP = 64
 const RELEASE_RETRY_MS_MIN = 10 * SECOND_MS
 const RELEASE_RETRY_MS_MAX = 5 * MINUTE_MS
 
-type ReleaseDeps = SendDeps & { log: Log }
-
 /**
  * Releases the sends whose time has come; true when there may be more. What is refused now has failed with the code of
  * the refusal, and what meets a fault is tried again later. Safe beside another process: one of them releases each
  * send. Rejects only when the store fails.
  */
-export async function releaseDueSends(deps: ReleaseDeps, signal: AbortSignal): Promise<boolean> {
+export async function releaseDueSends(deps: SendDeps, signal: AbortSignal): Promise<boolean> {
   const due = await listDueSends(deps.db, { nowMs: deps.clock.now(), limit: DUE_PER_STEP })
   for (let at = 0; at < due.length && !signal.aborted; at += DUE_AT_ONCE) {
     const some = due.slice(at, at + DUE_AT_ONCE)
@@ -60,7 +57,7 @@ export async function releaseDueSends(deps: ReleaseDeps, signal: AbortSignal): P
   return due.length === DUE_PER_STEP
 }
 
-async function releaseDue(deps: ReleaseDeps, waiting: WaitingSend): Promise<void> {
+async function releaseDue(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   const { account_id: accountId, message_id: messageId } = waiting
   try {
     if (!(await releaseSend(deps, { waiting, approval: null }))) await postpone(deps, waiting)
@@ -92,7 +89,7 @@ function isRefusal(error: unknown): error is AppError {
  * Puts a send that is still due behind the others, so that many with a fault of their own, or of an inbox whose mail is
  * being removed, do not keep others from being read.
  */
-async function postpone(deps: ReleaseDeps, waiting: WaitingSend): Promise<void> {
+async function postpone(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   await deps.db.write(postponeSend, {
     accountId: waiting.account_id,
     messageId: waiting.message_id,

@@ -1,6 +1,6 @@
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/sending.ts'
-import type { Handlers } from '#http/handler.ts'
+import type { Handlers, Input } from '#http/handler.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import {
   CUT_READ_LENGTH,
@@ -19,12 +19,13 @@ import type { Delivery } from './delivery-rows.ts'
 import * as store from './delivery-rows.ts'
 import { forwardMessage } from './forward-message.ts'
 import { cancelMessage } from './release-send.ts'
-import { sendMessage } from './send-message.ts'
+import { checkMessage, sendMessage } from './send-message.ts'
 import type { SendDeps } from './sender.ts'
 import { listScheduled } from './waiting-send-rows.ts'
 
 type SendOperation =
   | 'inboxes.send'
+  | 'inboxes.checkSend'
   | 'inboxes.scheduled'
   | 'messages.forward'
   | 'messages.cancel'
@@ -40,21 +41,12 @@ export function sendHandlers(
         inboxId: path.id,
         idempotencyKey,
         requestHash,
-        ...recipientsOf(body),
-        headers: readExtraHeaders(body.headers ?? {}),
-        sendAtMs: readSendAt(body.sendAt),
-        body: body.body,
-        // Empty HTML would hide the text from programs that show HTML.
-        bodyHtml: body.bodyHtml || null,
-        subject: body.subject ?? null,
-        threadId: body.threadId ?? null,
-        includeQuote: body.includeQuote ?? true,
-        replyTo: body.replyTo ?? null,
-        attachments: [...body.attachments],
-        hasUnsubscribe: body.unsubscribe ?? false,
+        ...messageOf(body),
       })
       return { isReplay, body: presentSent(response) }
     },
+    'inboxes.checkSend': async ({ path, body }, { accountId }) =>
+      checkMessage(deps, { accountId, inboxId: path.id, ...messageOf(body) }),
     'inboxes.scheduled': async ({ path, query }, { accountId, takeSlot }) => {
       if ((await findInbox(deps.db, accountId, path.id)) === null) throw notFound()
       await takeSlot()
@@ -97,6 +89,23 @@ export function sendHandlers(
       const { deliveries, total } = await listDeliveries(deps, page)
       return { data: deliveries.map(presentDelivery), total }
     },
+  }
+}
+
+function messageOf(body: Input<'inboxes.checkSend'>['body']) {
+  return {
+    ...recipientsOf(body),
+    headers: readExtraHeaders(body.headers ?? {}),
+    sendAtMs: readSendAt(body.sendAt),
+    body: body.body,
+    // Empty HTML would hide the text from programs that show HTML.
+    bodyHtml: body.bodyHtml || null,
+    subject: body.subject ?? null,
+    threadId: body.threadId ?? null,
+    includeQuote: body.includeQuote ?? true,
+    replyTo: body.replyTo ?? null,
+    attachments: [...body.attachments],
+    hasUnsubscribe: body.unsubscribe ?? false,
   }
 }
 

@@ -11,6 +11,7 @@ import {
   nextSummary,
 } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
+import { insertAudit, type NewAuditEntry } from '#policy/policy-rows.ts'
 import type { NewRow, Tx } from '#schema/tables.ts'
 import {
   type AllowedSend,
@@ -34,6 +35,8 @@ export type SendInput = SendCheck & {
   deliveries: NewDelivery[]
   /** The message waits, and its deliveries are made when it is released; null: it is queued now. */
   waiting: NewWaiting | null
+  /** What policy decided; null where none applies. */
+  audit: NewAuditEntry | null
   /** Id of the event, should the send be the first refusal of a suspected loop. */
   loopEventId: string
 }
@@ -78,6 +81,7 @@ async function checkAndInsert(tx: Tx, input: SendInput): Promise<SendOutcome> {
   await insertLongBodies(tx, raw.id, input.content)
   await addMessage(tx, input, checked)
   await setRecipients(tx, input)
+  if (input.audit !== null) await insertAudit(tx, [input.audit])
   if (input.waiting === null) {
     await insertDeliveries(tx, input.deliveries)
     await countSend(tx, input, checked)

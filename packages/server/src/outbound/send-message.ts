@@ -13,11 +13,14 @@ import { type MessageContent, ownBytes, withRawBytes } from '#mailbox/mailbox.ts
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { type AppError, notFound, problem } from '#platform/problem.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
+import { judgeSend, type SendJudgement } from '#policy/policy.ts'
 import type { Db } from '#schema/tables.ts'
-import { findRefusal, type SendCheck } from './check-send-rows.ts'
+import { auditOfSend, judgedMessageOf, rejectSend } from './apply-policy.ts'
+import { checkSend, findRefusal, type SendCheck } from './check-send-rows.ts'
 import {
+  type Addressees,
   addressSend,
   type Composition,
   composeSend,
@@ -66,6 +69,37 @@ export async function sendMessage(
   deps: SendDeps,
   input: SendMessage,
 ): Promise<{ isReplay: boolean; response: store.SendAnswer }> {
+  const outcome = await runSend(deps, input, { isCheck: false })
+  if (outcome.kind === 'queued') deps.wakeDelivery()
+  if (outcome.kind === 'waiting' && outcome.answer.hold !== undefined) deps.wakeEvents()
+  if (outcome.kind === 'loop_suspected' && !outcome.isReported) deps.wakeEvents()
+  return answerOf(deps, outcome)
+}
+
+/**
+ * What the policy decides about the same send now. Nothing is stored. Refused with what the send would be refused with
+ * for other reasons.
+ */
+export async function checkMessage(
+  deps: SendDeps,
+  input: Omit<SendMessage, 'idempotencyKey' | 'requestHash'>,
+): Promise<Pick<SendJudgement, 'decision' | 'reasons'>> {
+  // No request has this key.
+  const asked = { ...input, idempotencyKey: '', requestHash: new Uint8Array() }
+  const outcome = await runSend(deps, asked, { isCheck: true })
+  if (outcome.kind !== 'checked') throw problemOf(deps, outcome)
+  const { decision, reasons } = outcome
+  return { decision, reasons }
+}
+
+type Settled = Exclude<Outcome, { kind: 'too_many_unseen' | 'thread_changed' }>
+
+/** Repeats a reply to a thread that has changed, and a send that policy holds by the number of those before it. */
+async function runSend(
+  deps: SendDeps,
+  input: SendMessage,
+  { isCheck }: { isCheck: boolean },
+): Promise<Settled> {
   const { accountId, inboxId, threadId } = input
   checkUnsubscribe(input, [...(input.to ?? []), ...input.cc, ...input.bcc])
   checkSendAt(deps, input.sendAtMs)
@@ -78,22 +112,15 @@ export async function sendMessage(
   const domain = await findSendingDomain(deps, inbox)
   await checkReplyTo(deps, account, input.replyTo)
   const sender: ComposingSender = { inbox, account, domain, attachments: null }
-  const reasons: HoldReason[] = []
+  const unseen: HoldReason[] = []
   for (let attempt = 1; ; attempt++) {
     const mayBeStale = attempt === COMPOSE_ATTEMPTS_MAX
-    const outcome = await acceptSend(deps, input, { sender, replied, mayBeStale, reasons })
+    const outcome = await trySend(deps, input, { sender, replied, mayBeStale, unseen, isCheck })
     if (outcome.kind === 'too_many_unseen') {
-      reasons.push({ guard: 'maxPerHour', detail: TOO_MANY_UNSEEN(outcome.limit) })
-      continue
-    }
-    if (outcome.kind === 'thread_changed') {
+      unseen.push({ guard: 'maxPerHour', detail: TOO_MANY_UNSEEN(outcome.limit) })
+    } else if (outcome.kind === 'thread_changed') {
       replied = await readReplied(deps, { inbox, threadId })
-      continue
-    }
-    if (outcome.kind === 'queued') deps.wakeDelivery()
-    if (outcome.kind === 'waiting' && outcome.answer.hold !== undefined) deps.wakeEvents()
-    if (outcome.kind === 'loop_suspected' && !outcome.isReported) deps.wakeEvents()
-    return answerOf(deps, outcome)
+    } else return outcome
   }
 }
 
@@ -120,48 +147,99 @@ type Attempt = {
   replied: Replied | null
   /** Whether the thread may have newer messages than the reply was composed after. */
   mayBeStale: boolean
-  /** Why a person has to approve it; empty if none has to. */
-  reasons: readonly HoldReason[]
+  /** That the inbox has sent too many messages in an hour, if it has. */
+  unseen: readonly HoldReason[]
+  /** Only says what would be. */
+  isCheck: boolean
 }
 
-/** Checks, composes, signs and commits; `payload_too_large` when the whole is over 25 MiB. */
-async function acceptSend(
-  deps: SendDeps,
-  input: SendMessage,
-  attempt: Attempt,
-): Promise<SendOutcome> {
-  const { sender, replied } = attempt
+type Outcome =
+  | SendOutcome
+  | ({ kind: 'checked' } & Pick<SendJudgement, 'decision' | 'reasons'>)
+  /** By policy. */
+  | { kind: 'rejected'; problem: AppError }
+
+/** Judges the message, and checks what would refuse it, before it is composed and committed. */
+async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Promise<Outcome> {
+  const { sender, replied, unseen, isCheck } = attempt
   const { inbox } = sender
-  const { to, cc, bcc, recipients } = await addressSend(deps, input, { inbox, replied })
+  const addressees = await addressSend(deps, input, { inbox, replied })
+  const { to, cc, recipients } = addressees
   checkUnsubscribe(input, recipients)
-  const check = await findCheck(deps, input, { ...attempt, recipients })
+  let composing: Promise<Composition> | null = null
+  const readComposition = () => {
+    composing ??= composeSend(deps, input, { inbox, replied, to, cc })
+    return composing
+  }
+  const threadId = replied?.thread.id ?? null
+  const judgement = await judgeSend(deps, {
+    inbox,
+    readMessage: async () => judgedMessageOf(await readComposition(), addressees, threadId),
+  })
+  if (judgement?.decision === 'reject') {
+    if (isCheck) return { kind: 'checked', decision: 'reject', reasons: judgement.reasons }
+    const rejected = { inbox, recipients, messageId: null, judgement }
+    return { kind: 'rejected', problem: await rejectSend(deps, rejected) }
+  }
+  const reasons = [...(judgement?.reasons ?? []), ...unseen]
+  const found = await findCheck(deps, input, { ...attempt, recipients })
+  const unseenPerHour = reasons.length > 0 ? null : (judgement?.holdAbovePerHour ?? null)
+  const check = { ...found, unseenPerHour }
   if (isCostly(input)) {
     const refusal = await findRefusal(deps.db, check)
     if (refusal !== null) return refusal
   }
-  const composition = await composeSend(deps, input, { inbox, replied, to, cc })
+  const composition = await readComposition()
+  return acceptSend(deps, input, { attempt, addressees, check, composition, judgement, reasons })
+}
+
+type Accepting = {
+  attempt: Attempt
+  addressees: Addressees
+  check: SendCheck
+  composition: Composition
+  /** Null where no policy applies. */
+  judgement: SendJudgement | null
+  /** Why a person has to approve it; empty if none has to. */
+  reasons: HoldReason[]
+}
+
+/** Composes, signs and commits, or says what would be; `payload_too_large` when the whole is over 25 MiB. */
+async function acceptSend(
+  deps: SendDeps,
+  input: SendMessage,
+  accepting: Accepting,
+): Promise<Outcome> {
+  const { attempt, addressees, check, composition, judgement, reasons } = accepting
+  const { sender } = attempt
+  const { inbox } = sender
+  const { to, bcc, recipients } = addressees
   const messageId = deps.makeId('msg')
   // Fixed before the first attempt: every attempt sends the same message.
   const rfcMessageId = `<${messageId.slice('msg_'.length)}@${domainOf(inbox.address)}>`
   const made = { messageId, rfcMessageId, nowMs: check.use.nowMs }
   const releaseAtMs = input.sendAtMs
-  const isHeld = attempt.reasons.length > 0
+  const isHeld = reasons.length > 0
   const isWaiting = isHeld || releaseAtMs !== null
-  const composed = await compose(deps, input, { attempt, composition, made, recipients })
+  const composed = await compose(deps, input, { accepting, made })
   const { needsSmtpUtf8 } = composed
   // What waits is signed when it is sent.
   const raw = isWaiting ? composed.raw : await sign(deps, sender, composed.raw, made.nowMs)
   checkSize(raw.length + (isWaiting ? SIGNATURE_BYTES_MAX : 0))
+  if (attempt.isCheck) {
+    const checked = await checkSend(deps.db.reading, check, 'read')
+    if (checked.kind !== 'allowed') return checked
+    return { kind: 'checked', decision: isHeld ? 'hold' : 'allow', reasons }
+  }
   sender.attachments ??= await listAttachments(deps, input, raw)
   // Checked once more, so that large bytes are not written in vain.
   if (raw.length > ROW_BLOB_BYTES_MAX) {
     const refusal = await findRefusal(deps.db, check)
     if (refusal !== null) return refusal
   }
-  const content = contentOf(input, sender, { composition, rfcMessageId })
-  const addressed = { to, cc, bcc, threadId: check.thread.id }
-  const held = { attempt, composition, addressed, raw, nowMs: made.nowMs }
-  const hold = isHeld ? await makeHold(deps, input, held) : null
+  const hold = isHeld ? await makeHold(deps, input, { accepting, raw, nowMs: made.nowMs }) : null
+  const decision = isHeld ? 'hold' : 'allow'
+  const judged = { inbox, recipients, messageId, decision, reasons, nowMs: made.nowMs } as const
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
       deps.db.write(insertSend, {
@@ -169,7 +247,7 @@ async function acceptSend(
         messageId,
         podId: inbox.podId,
         raw: sentRaw(row, inbox, made.nowMs),
-        content,
+        content: contentOf(input, sender, { composition, rfcMessageId }),
         to,
         bcc,
         deliveries: isWaiting
@@ -183,6 +261,7 @@ async function acceptSend(
               recipients,
             }),
         waiting: isWaiting ? { envelope: { recipients, needsSmtpUtf8 }, releaseAtMs, hold } : null,
+        audit: judgement === null ? null : auditOfSend(deps, judged),
         loopEventId: deps.makeId('evt'),
       }),
     isKept: ({ kind }) => kind === 'queued' || kind === 'waiting',
@@ -198,25 +277,19 @@ const TOO_MANY_UNSEEN = (limit: number) =>
 async function makeHold(
   deps: SendDeps,
   input: SendMessage,
-  {
-    attempt,
-    composition: { outgoing },
-    addressed,
-    raw,
-    nowMs,
-  }: {
-    attempt: Attempt
-    composition: Composition
-    addressed: Pick<ReviewEnvelope, 'to' | 'cc' | 'bcc' | 'threadId'>
-    raw: Uint8Array
-    nowMs: number
-  },
+  { accepting, raw, nowMs }: { accepting: Accepting; raw: Uint8Array; nowMs: number },
 ): Promise<NewHold> {
-  const { sender, reasons } = attempt
+  const { attempt, addressees, check, composition, reasons } = accepting
+  const { sender } = attempt
+  const { outgoing } = composition
+  const { to, cc, bcc } = addressees
   const envelope: ReviewEnvelope = {
     inboxId: sender.inbox.id,
     from: fromOf(sender.inbox),
-    ...addressed,
+    to,
+    cc,
+    bcc,
+    threadId: check.thread.id,
     replyTo: input.replyTo,
     inReplyTo: outgoing.inReplyTo,
     headers: Object.fromEntries(input.headers.map(({ name, value }) => [name, value])),
@@ -276,17 +349,14 @@ async function compose(
   deps: SendDeps,
   input: SendMessage,
   {
-    attempt,
-    composition,
+    accepting: { attempt, addressees, check, composition },
     made,
-    recipients,
   }: {
-    attempt: Attempt
-    composition: Composition
+    accepting: Accepting
     made: { messageId: string; rfcMessageId: string; nowMs: number }
-    recipients: string[]
   },
 ): Promise<{ raw: Uint8Array; needsSmtpUtf8: boolean }> {
+  const { recipients } = addressees
   const { accountId, inboxId, hasUnsubscribe } = input
   const { messageId, rfcMessageId, nowMs } = made
   const [address = ''] = recipients
@@ -297,8 +367,9 @@ async function compose(
     hopMark: hopMarkOf(deps, inboxId),
     unsubscribeUrl: hasUnsubscribe ? unsubscribeUrl(deps, { accountId, address, messageId }) : null,
   })
-  // A message that starts a thread is never composed again.
-  if (attempt.replied === null) for (const { content } of input.attachments) freeMemory(content)
+  // A message that starts a thread is composed again only to be held for the number of those before it.
+  if (attempt.replied === null && check.unseenPerHour === null)
+    for (const { content } of input.attachments) freeMemory(content)
   const needsSmtpUtf8 = composed.needsSmtpUtf8 || recipients.some(isInternational)
   return { raw: composed.raw, needsSmtpUtf8 }
 }
@@ -392,7 +463,7 @@ async function checkReplyTo(
 /** Rejects a refusal as a problem. */
 function answerOf(
   deps: { clock: Clock },
-  outcome: Exclude<SendOutcome, { kind: 'thread_changed' }>,
+  outcome: Settled,
 ): { isReplay: boolean; response: store.SendAnswer } {
   switch (outcome.kind) {
     case 'queued':
@@ -400,9 +471,23 @@ function answerOf(
       return { isReplay: false, response: outcome.answer }
     case 'replay':
       return { isReplay: true, response: outcome.answer }
-    case 'key_reused':
-      throw problem('idempotency_key_reused')
     default:
-      throw refusalOf(deps, outcome)
+      throw problemOf(deps, outcome)
+  }
+}
+
+function problemOf(deps: { clock: Clock }, outcome: Settled): unknown {
+  switch (outcome.kind) {
+    case 'rejected':
+      return outcome.problem
+    case 'key_reused':
+      return problem('idempotency_key_reused')
+    case 'queued':
+    case 'waiting':
+    case 'replay':
+    case 'checked':
+      return new Error(`${outcome.kind} is no refusal`)
+    default:
+      return refusalOf(deps, outcome)
   }
 }

@@ -11,6 +11,7 @@ import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
 import { problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -36,6 +37,7 @@ export type SendDeps = {
   makeId: MakeId
   blobs: BlobStore | null
   parser: Parser
+  log: Log
   signers: Signers
   inboxDomain: string
   sending: SendSettings

@@ -18,7 +18,7 @@ export type AppErrorOptions = {
   /** Further response headers, with names in lower case. */
   headers?: Record<string, string>
   /** Further fields of the error body. */
-  fields?: Record<string, string | number>
+  fields?: Record<string, string | number | readonly object[]>
   cause?: unknown
 }
 

@@ -1,8 +1,10 @@
 // The audit: what policies decided, and how they changed.
 
-import type { PolicyChange, PolicyReason } from '@mailroom/contract/policy.ts'
+import type { PolicyChange } from '@mailroom/contract/policy.ts'
+import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { PolicyDecision, PolicyDirection } from '@mailroom/contract/vocabulary.ts'
 import type { Actor } from '#http/handler.ts'
+import { transaction } from '#platform/db/db.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { removeOldest } from '#schema/purge-steps.ts'
@@ -16,7 +18,7 @@ type DecisionDetails = {
   /** Of quarantined mail. */
   sender: string | null
   recipients: readonly string[]
-  reasons: readonly PolicyReason[]
+  reasons: readonly HoldReason[]
 }
 
 export type AuditDetails = DecisionDetails | { change: PolicyChange }
@@ -64,6 +66,13 @@ export async function insertAudit(tx: Tx, entries: readonly NewAuditEntry[]): Pr
     })),
   )
 }
+
+/** A refused send leaves nothing else. */
+export const noteRejection = transaction({
+  name: 'noteRejection',
+  accountOf: ({ accountId }) => accountId,
+  run: (tx: Tx, entry: NewAuditEntry): Promise<void> => insertAudit(tx, [entry]),
+})
 
 /** Removes a step of the entries that are 90 days old; returns their number. */
 export async function purgeAudit(tx: Tx, nowMs: number): Promise<number> {

@@ -96,6 +96,12 @@ export type EffectiveOutbound = {
   guardsFrom: Record<GuardName | 'maxPerHour', PolicyScope>
 }
 
+/** Whether it lets everything pass that no rule names. */
+export function isOpen({ mode, guards }: EffectiveOutbound): boolean {
+  const isGuarded = guardNames.some((name) => guards[name] !== 'allow')
+  return mode === 'none' && !isGuarded && guards.maxPerHour === null
+}
+
 /** `policies` of widths that do not apply are left out. */
 export function effectiveOutbound(policies: Partial<OfScopes<OutboundPolicy>>): EffectiveOutbound {
   const mode = narrowest(policies, ({ mode }) => (mode === 'inherit' ? null : mode), 'none')

@@ -1,3 +1,5 @@
+export type { JudgedMessage } from './guards.ts'
+export { judgeSend, type SendJudgement } from './judge-send.ts'
 export { policyHandlers } from './policy-handlers.ts'
 export {
   candidateValuesOf,

@@ -60,6 +60,7 @@ import type { AnyTransaction } from '#platform/db/db.ts'
 import {
   insertPolicyRule,
   insertSenderRule,
+  noteRejection,
   removePolicyRule,
   replacePolicy,
 } from '#policy/policy-rows.ts'
@@ -121,6 +122,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   settleDomain,
   storeReceived,
   replacePolicy,
+  noteRejection,
   insertPolicyRule,
   removePolicyRule,
   insertSenderRule,

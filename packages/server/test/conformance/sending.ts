@@ -88,6 +88,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
     coldRecipients: coldRecipients.map(addressKey),
     unseenPerHour: null,
     limits: { ...UNLIMITED, ...fields.limits },
+    audit: null,
     loopEventId: makeId('evt'),
   }
 }

@@ -26,6 +26,7 @@ const bodies: Record<string, string> = {
   'admin.accounts.create': '{"name":"a","plan":"free"}',
   'inboxes.sendBatch': '{"items":[]}',
   'messages.forward': '{"to":"a@b.example"}',
+  'inboxes.checkSend': '{"to":"a@b.example","subject":"a","body":"b"}',
   'inboxes.send': '{"to":"a@b.example","subject":"a","body":"b"}',
   'suppressions.create': '{"address":"a@b.example"}',
   'senderRules.create': '{"type":"block","value":"b.example"}',

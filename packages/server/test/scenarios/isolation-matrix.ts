@@ -45,6 +45,7 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'webhooks.update': { enabled: true, eventTypes: ['message.received'] },
   'inboxes.sendBatch': { items: [] },
   'messages.forward': { to: 'ann@elsewhere.example' },
+  'inboxes.checkSend': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
   'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
 }
 

@@ -298,7 +298,7 @@ onEachEngine('isolation', (engine) => {
       const body = { ...elsewhere.body, threadId: bobs.thread }
       assert.equal(await outcomeOf(ask(bob, { ...elsewhere, body })), '404 not_found')
     }
-    assert.deepEqual(threadOperations(), ['inboxes.send'])
+    assert.deepEqual(threadOperations(), ['inboxes.send', 'inboxes.checkSend'])
   })
 
   test('the sandbox injects no mail into an inbox of another account', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
 import type { Mailroom, Policy } from '@mailroom/sdk'
-import { DAY_MS } from '#platform/units.ts'
+import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import { purgeExpired } from '#removal/removal.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
@@ -388,7 +388,7 @@ onEachEngine('policy', (engine) => {
     const { client, inbox } = await housed()
     const times: string[] = []
     for (const value of ['a.example', 'b.example', 'c.example']) {
-      world.clock.advance(1_000)
+      world.clock.advance(HOUR_MS)
       times.push(new Date(world.clock.now()).toISOString())
       await client.policy.createRule(
         { direction: 'outbound', type: 'block', value },
@@ -406,7 +406,7 @@ onEachEngine('policy', (engine) => {
     assert.deepEqual(await valuesOf({ decision: 'reject' }), [])
     assert.equal((await client.policy.audit({ limit: 1 }).page()).total, 3)
     assert.equal(await refusal(client.policy.audit({ since: 'soon' }).page()), '400 bad_request')
-    world.clock.advance(90 * DAY_MS - 1_500)
+    world.clock.advance(90 * DAY_MS - 1.5 * HOUR_MS)
     await purgeExpired(world.app.deps, AbortSignal.any([]))
     assert.deepEqual(await valuesOf({}), ['c.example', 'b.example'])
   })

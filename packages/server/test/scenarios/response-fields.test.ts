@@ -245,6 +245,11 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const rule = await client.policy.createRule({ direction: 'inbound', ...block })
     await client.policy.deleteRule(rule.id)
     await client.policy.get({ inboxId })
+    const message = { to: 'new@friend.example', subject: 'A subject', body: 'A body.' }
+    await client.inboxes.checkSend(inboxId, message)
+    const secret = { ...message, body: 'Card 4111 1111 1111 1111.' }
+    const { reasons } = await client.inboxes.checkSend(inboxId, secret)
+    assert.equal(reasons[0]?.guard, 'secrets')
     await client.policy.audit().page()
   }
 

@@ -1,0 +1,15 @@
+import { Type } from './schema.ts'
+import { count, text } from './text.ts'
+
+/** Where secrets are, never their values. */
+export const findings = Type.Array(
+  Type.Object({
+    kind: text('The kind of secret.'),
+    part: text(
+      'Where it is: subject, bodyText, bodyHtml, headers, or attachment: and the number of the file.',
+    ),
+    offset: count('Where it begins, in UTF-16 units.'),
+    length: count('Its length in UTF-16 units.'),
+  }),
+  { description: 'Where secrets are, never their values.' },
+)

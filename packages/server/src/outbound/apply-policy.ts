@@ -1,0 +1,76 @@
+// The policy of an inbox, applied to its sends: the judged message, refusals as problems of the API, and the audit.
+
+import type { HoldReason } from '@mailroom/contract/sending.ts'
+import type { PolicyDecision } from '@mailroom/contract/vocabulary.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { type AppError, problem } from '#platform/problem.ts'
+import type { JudgedMessage, SendJudgement } from '#policy/policy.ts'
+import { type NewAuditEntry, noteRejection } from '#policy/policy-rows.ts'
+import type { Db } from '#schema/tables.ts'
+import type { Addressees, Composition } from './compose-send.ts'
+
+export function judgedMessageOf(
+  { outgoing }: Composition,
+  { to, cc, bcc }: Addressees,
+  threadId: string | null,
+): JudgedMessage {
+  const { replyTo, subject, text, html, extraFields = [], attachments } = outgoing
+  return { to, cc, bcc, replyTo, subject, text, html, headers: extraFields, attachments, threadId }
+}
+
+/** `recipient_not_permitted` for an address, else `content_not_permitted`; the findings hold no secret. */
+function policyProblem(reasons: readonly HoldReason[]): AppError {
+  const about = reasons.find(({ recipient }) => recipient !== undefined)
+  if (about?.recipient !== undefined) {
+    const { detail, recipient } = about
+    return problem('recipient_not_permitted', detail, { fields: { recipient } })
+  }
+  const findings = reasons.flatMap((reason) => reason.findings ?? [])
+  return problem('content_not_permitted', reasons[0]?.detail, { fields: { findings } })
+}
+
+type Judged = {
+  inbox: Inbox
+  recipients: readonly string[]
+  /** Null of a send that is refused. */
+  messageId: string | null
+  decision: PolicyDecision
+  reasons: readonly HoldReason[]
+  nowMs: number
+}
+
+export function auditOfSend(deps: { makeId: MakeId }, judged: Judged): NewAuditEntry {
+  const { inbox, messageId, recipients, reasons } = judged
+  return {
+    id: deps.makeId('aud'),
+    accountId: inbox.accountId,
+    direction: 'outbound',
+    decision: judged.decision,
+    podId: inbox.podId,
+    inboxId: inbox.id,
+    actor: null,
+    details: { messageId, sender: null, recipients: [...recipients], reasons: [...reasons] },
+    createdAtMs: judged.nowMs,
+  }
+}
+
+/** Notes a refusal in the audit and returns its problem. */
+export async function rejectSend(
+  deps: { db: Db; clock: Clock; makeId: MakeId },
+  {
+    inbox,
+    recipients,
+    messageId,
+    judgement,
+  }: Pick<Judged, 'inbox' | 'recipients' | 'messageId'> & {
+    judgement: SendJudgement
+  },
+): Promise<AppError> {
+  const { reasons } = judgement
+  const nowMs = deps.clock.now()
+  const judged = { inbox, recipients, messageId, decision: 'reject', reasons, nowMs } as const
+  await deps.db.write(noteRejection, auditOfSend(deps, judged))
+  return policyProblem(reasons)
+}

@@ -1,0 +1,181 @@
+// The guards of a policy: each looks at a message that is about to be sent, and says what it notices.
+
+import type { HoldReason } from '@mailroom/contract/sending.ts'
+import type { GuardName } from '@mailroom/contract/vocabulary.ts'
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
+import { readRawBytes } from '#mailbox/mailbox.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { addressKey } from '#platform/email-address.ts'
+import type { Parser } from '#platform/workers/parser.ts'
+import type { Db } from '#schema/tables.ts'
+import {
+  findWriters,
+  findWrittenTo,
+  readThreadMessages,
+  type ThreadMessage,
+} from './send-policy-rows.ts'
+
+export type GuardDeps = { db: Db; blobs: BlobStore | null; parser: Parser }
+
+/** What will really be sent: after the derivation of recipients, with the quote. */
+export type JudgedMessage = {
+  to: readonly string[]
+  cc: readonly string[]
+  bcc: readonly string[]
+  replyTo: string | null
+  subject: string
+  text: string
+  html: string
+  /** Further header fields. */
+  headers: readonly { readonly name: string; readonly value: string }[]
+  attachments: readonly {
+    readonly filename: string
+    readonly contentType: string
+    readonly content: Uint8Array
+  }[]
+  /** Null for a new thread. */
+  threadId: string | null
+}
+
+/** A recipient, or where replies go. */
+export type JudgedAddress = {
+  readonly address: string
+  readonly key: string
+}
+
+type Guarded = {
+  inbox: Inbox
+  message: JudgedMessage
+  /** Addresses that no rule names; a rule that allows one lets it pass. */
+  unruled: readonly JudgedAddress[]
+}
+
+/** Throws when it cannot tell, and the message is held. */
+type Guard = (deps: GuardDeps, guarded: Guarded) => Promise<Omit<HoldReason, 'guard'>[]>
+
+/** A thread that is longer, or whose received mail is larger, is not read whole: its message is held. */
+const THREAD_MESSAGES_MAX = 5_000
+const THREAD_BYTES_MAX = 64 * 1024 * 1024
+
+export const guards: Readonly<Record<GuardName, Guard>> = {
+  async newRecipients({ db }, { inbox, unruled }) {
+    const strangers = others(unruled, inbox)
+    const keys = strangers.map(({ key }) => key)
+    const writers = await findWriters(db, inbox.id, keys)
+    const written = await findWrittenTo(db, inbox.id, keys)
+    return strangers
+      .filter(({ key }) => !writers.has(key) && !written.has(key))
+      .map(({ address: recipient }) => ({
+        detail: `${recipient} has never written to the inbox, and the inbox has never written to it.`,
+        recipient,
+      }))
+  },
+
+  async provenance(deps, { inbox, message, unruled }) {
+    if (message.threadId === null || unruled.length === 0) return []
+    const keys = others(unruled, inbox).map(({ key }) => key)
+    const writers = await findWriters(deps.db, inbox.id, keys)
+    const thread = await readThread(deps, inbox, message.threadId)
+    const sentTo = keysOf(
+      thread.filter(({ isReceived }) => !isReceived),
+      ({ to, cc, bcc }) => [...to, ...cc, ...bcc],
+    )
+    const wanted = new Set(keys.filter((key) => !writers.has(key) && !sentTo.has(key)))
+    const found = await findMentioned(deps, thread, wanted)
+    return unruled
+      .filter(({ key }) => found.has(key))
+      .map(({ address: recipient }) => ({
+        detail: `The address ${recipient} comes from inside received mail of the thread. Its owner has never written to the inbox.`,
+        recipient,
+      }))
+  },
+
+  async outsideThread({ db, ...deps }, { inbox, message, unruled }) {
+    if (message.threadId === null || unruled.length === 0) return []
+    const thread = await readThread({ db, ...deps }, inbox, message.threadId)
+    const inThread = keysOf(thread, ({ from, to, cc, replyTo }) => [
+      from,
+      ...to,
+      ...cc,
+      replyTo ?? '',
+    ])
+    return others(unruled, inbox)
+      .filter(({ key }) => !inThread.has(key))
+      .map(({ address: recipient }) => ({
+        detail: `${recipient} is in no From, To, Cc or Reply-To field of the thread.`,
+        recipient,
+      }))
+  },
+
+  async secrets({ parser }, { message }) {
+    const { subject, text, html, headers, attachments } = message
+    const findings = await parser.findSecrets({ subject, text, html, attachments })
+    const inHeaders = await parser.findSecrets({
+      subject: '',
+      text: headers.map(({ value }) => value).join('\n'),
+      html: '',
+      attachments: [],
+    })
+    if (findings === null || inHeaders === null) throw new Error('The message was not read whole.')
+    const all = [...findings, ...inHeaders.map((one) => ({ ...one, part: 'headers' }))]
+    if (all.length === 0) return []
+    const kinds = [...new Set(all.map(({ kind }) => kind))].join(', ')
+    return [{ detail: `The message has what must stay secret: ${kinds}.`, findings: all }]
+  },
+
+  async attachments(_deps, { message: { attachments } }) {
+    if (attachments.length === 0) return []
+    const count = attachments.length === 1 ? 'a file' : `${attachments.length} files`
+    return [{ detail: `The message has ${count} attached.` }]
+  },
+}
+
+/** Without the inbox itself. */
+function others(addresses: readonly JudgedAddress[], inbox: Inbox): readonly JudgedAddress[] {
+  const own = addressKey(inbox.address)
+  return addresses.filter(({ key }) => key !== own)
+}
+
+async function readThread(
+  { db }: GuardDeps,
+  { accountId }: Inbox,
+  threadId: string,
+): Promise<ThreadMessage[]> {
+  const asked = { accountId, threadId, limit: THREAD_MESSAGES_MAX }
+  const thread = await readThreadMessages(db, asked)
+  if (thread === null) throw new Error('The thread is too long to be read whole.')
+  return thread
+}
+
+/** Keys of the addresses in these fields. */
+function keysOf(
+  messages: readonly ThreadMessage[],
+  fieldsOf: (message: ThreadMessage) => readonly string[],
+): Set<string> {
+  const addresses = messages.flatMap((message) =>
+    fieldsOf(message).flatMap((field) => parseAddressList(field).map(({ address }) => address)),
+  )
+  return new Set(addresses.map(addressKey))
+}
+
+/** Those of the keys whose addresses the content of a received message tells. */
+async function findMentioned(
+  deps: GuardDeps,
+  thread: readonly ThreadMessage[],
+  keys: ReadonlySet<string>,
+): Promise<Set<string>> {
+  const found = new Set<string>()
+  let readBytes = 0
+  for (const { isReceived, rawId, sizeBytes } of thread) {
+    const missing = [...keys].filter((key) => !found.has(key))
+    if (missing.length === 0) break
+    if (!isReceived) continue
+    readBytes += sizeBytes
+    if (readBytes > THREAD_BYTES_MAX) throw new Error('The mail of the thread is too large.')
+    const mentioned = await deps.parser.findMentions(await readRawBytes(deps, rawId), missing)
+    if (mentioned === null) throw new Error('A message of the thread was not read whole.')
+    for (const key of mentioned) found.add(key)
+  }
+  return found
+}

@@ -1,0 +1,94 @@
+// Judges what an inbox is about to send: its recipients by the rules and the mode, and the message by the guards.
+
+import type { HoldReason } from '@mailroom/contract/sending.ts'
+import { type GuardName, guardNames } from '@mailroom/contract/vocabulary.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
+import { findOwnInbox } from '#inboxes/inboxes-rows.ts'
+import { addressKey } from '#platform/email-address.ts'
+import type { Log } from '#platform/log.ts'
+import { type GuardDeps, guards, type JudgedAddress, type JudgedMessage } from './guards.ts'
+import { decidingRecipientRule, recipientValuesOf } from './recipient-rule.ts'
+import { findRecipientRules, findSendPolicy, type SendPolicy } from './send-policy-rows.ts'
+
+export type SendJudgement = {
+  decision: 'allow' | 'hold' | 'reject'
+  /** Those of the decision; empty for `allow`. */
+  reasons: HoldReason[]
+  /** Sends in an hour above which the send is held; null for no limit. */
+  holdAbovePerHour: number | null
+}
+
+/** Null where no policy applies. A guard that fails holds the message, whatever else it would do. */
+export async function judgeSend(
+  deps: GuardDeps & { log: Log },
+  { inbox, readMessage }: { inbox: Inbox; readMessage: () => Promise<JudgedMessage> },
+): Promise<SendJudgement | null> {
+  const { accountId, id: inboxId } = inbox
+  const policy = await findSendPolicy(deps.db, { accountId, inboxId })
+  if (policy === null) return null
+  const holdAbovePerHour = policy.guards.maxPerHour
+  const message = await readMessage()
+  const { refusals, unruled } = await judgeAddresses(deps, policy, { inbox, message })
+  if (refusals.length > 0) return { decision: 'reject', reasons: refusals, holdAbovePerHour }
+  const found: { action: 'hold' | 'reject'; reason: HoldReason }[] = []
+  for (const name of guardNames) {
+    const action = policy.guards[name]
+    if (action === 'allow') continue
+    try {
+      const reasons = await guards[name](deps, { inbox, message, unruled })
+      found.push(...reasons.map((reason) => ({ action, reason: { guard: name, ...reason } })))
+    } catch (error) {
+      deps.log.warn({ error, guard: name, inboxId }, 'a guard failed, so the message is held')
+      found.push({ action: 'hold', reason: failureOf(name) })
+    }
+  }
+  const isRejected = found.some(({ action }) => action === 'reject')
+  const decision = isRejected ? 'reject' : found.length > 0 ? 'hold' : 'allow'
+  const reasons = found.flatMap(({ action, reason }) => (action === decision ? [reason] : []))
+  return { decision, reasons, holdAbovePerHour }
+}
+
+function failureOf(guard: GuardName): HoldReason {
+  return { guard, detail: 'The guard could not examine the message, so a person has to.' }
+}
+
+/** Addresses that rules or the mode refuse, and those that no rule names. */
+async function judgeAddresses(
+  { db }: GuardDeps,
+  policy: SendPolicy,
+  { inbox, message }: { inbox: Inbox; message: JudgedMessage },
+): Promise<{ refusals: HoldReason[]; unruled: JudgedAddress[] }> {
+  const addresses = addressesOf(message)
+  const { accountId, podId, id: inboxId } = inbox
+  const values = [...new Set(addresses.flatMap(({ address }) => recipientValuesOf(address)))]
+  const rules = policy.hasRules
+    ? await findRecipientRules(db, { accountId, podId, inboxId, values })
+    : []
+  const refusals: HoldReason[] = []
+  const unruled: JudgedAddress[] = []
+  const to = new Set([...message.to, ...message.cc, ...message.bcc].map(addressKey))
+  for (const judged of addresses) {
+    const { address: recipient, key } = judged
+    const rule = decidingRecipientRule(rules, recipient)
+    if (rule?.type === 'block') {
+      refusals.push({ guard: 'rule', detail: `A rule blocks ${recipient}.`, recipient })
+    } else if (rule === null) {
+      // Replies to an inbox of the account stay in the account.
+      if (!to.has(key) && (await findOwnInbox(db, accountId, recipient)) !== null) continue
+      if (policy.mode === 'allowlist') {
+        refusals.push({ guard: 'mode', detail: `No rule allows ${recipient}.`, recipient })
+      } else unruled.push(judged)
+    }
+  }
+  return { refusals, unruled }
+}
+
+/** Each once. */
+function addressesOf({ to, cc, bcc, replyTo }: JudgedMessage): JudgedAddress[] {
+  const byKey = new Map<string, JudgedAddress>()
+  for (const address of [...to, ...cc, ...bcc, ...(replyTo === null ? [] : [replyTo])]) {
+    const key = addressKey(address)
+    if (!byKey.has(key)) byKey.set(key, { address, key })
+  }
+  return [...byKey.values()]
+}

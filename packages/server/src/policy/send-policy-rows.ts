@@ -1,0 +1,185 @@
+// What the judgement of a send reads: the policy of its inbox, the rules for its recipients, and who is known to
+// the inbox and to the thread.
+
+import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import { statement } from '#platform/db/statement.ts'
+import type { ReadDb, Tables } from '#schema/tables.ts'
+import {
+  type EffectiveOutbound,
+  effectiveOutbound,
+  isOpen,
+  readOutbound,
+} from './outbound-policy.ts'
+import type { RecipientRule } from './recipient-rule.ts'
+
+export type SendPolicy = EffectiveOutbound & { hasRules: boolean }
+
+/** Null where no policy applies, or when the inbox is gone. */
+export async function findSendPolicy(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string },
+): Promise<SendPolicy | null> {
+  const [row] = await selectPolicies(db.reading, input)
+  if (row === undefined) return null
+  const hasRules = row.recipient_rule_count > 0
+  const { of_account, of_pod, of_inbox } = row
+  // Most inboxes have none.
+  if (!hasRules && of_account === null && of_pod === null && of_inbox === null) return null
+  const policy = effectiveOutbound({
+    account: readOutbound(of_account, 'account'),
+    pod: readOutbound(of_pod, 'pod'),
+    inbox: readOutbound(of_inbox, 'inbox'),
+  })
+  return !hasRules && isOpen(policy) ? null : { ...policy, hasRules }
+}
+
+type PolicyRow = {
+  recipient_rule_count: number
+  of_account: string | null
+  of_pod: string | null
+  of_inbox: string | null
+}
+
+const selectPolicies = statement<Tables, { accountId: string; inboxId: string }, PolicyRow>(
+  (query, place) =>
+    query
+      .selectFrom('inboxes')
+      .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+      .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
+      .select([
+        'accounts.recipient_rule_count',
+        'accounts.outbound_policy as of_account',
+        'pods.outbound_policy as of_pod',
+        'inboxes.outbound_policy as of_inbox',
+      ])
+      .where('inboxes.account_id', '=', place('accountId'))
+      .where('inboxes.id', '=', place('inboxId')),
+)
+
+/** The rules of the inbox, its pod and the account for one of these values. */
+export async function findRecipientRules(
+  db: ReadDb,
+  input: { accountId: string; podId: string; inboxId: string; values: readonly string[] },
+): Promise<RecipientRule[]> {
+  const { accountId, podId, inboxId, values } = input
+  if (values.length === 0) return []
+  const rows = await db.read
+    .selectFrom('recipient_rules')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('value', 'in', values)
+    .execute()
+  return rows
+    .filter((row) =>
+      row.inbox_id === null
+        ? row.pod_id === null || row.pod_id === podId
+        : row.inbox_id === inboxId,
+    )
+    .map((row) => ({
+      id: row.id,
+      type: row.type as SenderRuleType,
+      value: row.value,
+      podId: row.pod_id,
+      inboxId: row.inbox_id,
+    }))
+}
+
+/** The keys among these of addresses that have written to the inbox. */
+export function findWriters(
+  db: ReadDb,
+  inboxId: string,
+  keys: readonly string[],
+): Promise<Set<string>> {
+  return findKnown(db, 'correspondents', { inboxId, keys })
+}
+
+/** The keys among these of addresses that the inbox has really written to. */
+export function findWrittenTo(
+  db: ReadDb,
+  inboxId: string,
+  keys: readonly string[],
+): Promise<Set<string>> {
+  return findKnown(db, 'written_to', { inboxId, keys })
+}
+
+async function findKnown(
+  db: ReadDb,
+  table: 'correspondents' | 'written_to',
+  { inboxId, keys }: { inboxId: string; keys: readonly string[] },
+): Promise<Set<string>> {
+  if (keys.length === 0) return new Set()
+  const rows = await db.read
+    // Both tables have these columns.
+    .selectFrom(table as 'written_to')
+    .select('address_key')
+    .where('inbox_id', '=', inboxId)
+    .where('address_key', 'in', keys)
+    .execute()
+  return new Set(rows.map(({ address_key }) => address_key))
+}
+
+export type ThreadMessage = {
+  isReceived: boolean
+  rawId: string
+  sizeBytes: number
+  /** Values of address fields, as lists. */
+  from: string
+  to: string[]
+  cc: string[]
+  bcc: string[]
+  replyTo: string | null
+}
+
+/**
+ * Received messages of a thread, and own ones that were really queued; null for a thread of more than `limit`
+ * messages.
+ */
+export async function readThreadMessages(
+  db: ReadDb,
+  input: { accountId: string; threadId: string; limit: number },
+): Promise<ThreadMessage[] | null> {
+  const rows = await db.read
+    .selectFrom('messages')
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .select((row) => [
+      'messages.direction',
+      'messages.raw_id',
+      'raw_messages.size_bytes',
+      'messages.from_addr',
+      'messages.to_addr',
+      'messages.to_addrs',
+      'messages.header_to',
+      'messages.cc',
+      'messages.bcc',
+      'messages.reply_to',
+      row
+        .selectFrom('deliveries')
+        .select('deliveries.id')
+        .whereRef('deliveries.message_id', '=', 'messages.id')
+        .limit(1)
+        .as('delivery_id'),
+    ])
+    .where('messages.account_id', '=', input.accountId)
+    .where('messages.thread_id', '=', input.threadId)
+    .orderBy('messages.thread_position')
+    .limit(input.limit + 1)
+    .execute()
+  if (rows.length > input.limit) return null
+  return rows
+    .filter((row) => row.direction === 'inbound' || row.delivery_id !== null)
+    .map((row) => ({
+      isReceived: row.direction === 'inbound',
+      rawId: row.raw_id,
+      sizeBytes: row.size_bytes,
+      from: row.from_addr,
+      to:
+        row.direction === 'inbound'
+          ? [row.header_to ?? '']
+          : row.to_addrs === null
+            ? [row.to_addr]
+            : (JSON.parse(row.to_addrs) as string[]),
+      cc: JSON.parse(row.cc) as string[],
+      bcc: row.bcc === null ? [] : (JSON.parse(row.bcc) as string[]),
+      replyTo: row.reply_to,
+    }))
+}
