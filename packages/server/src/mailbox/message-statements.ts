@@ -84,7 +84,10 @@ type NewMessage = MessageContent &
   >
 
 /** Numbers to add to the totals of an inbox; `stored_bytes` counts the added messages. */
-export type CounterChange = Omit<Row<'inbox_counters'>, 'counted_position' | 'unsent_count'>
+export type CounterChange = Omit<
+  Row<'inbox_counters'>,
+  'counted_position' | 'unsent_count' | 'noted_count'
+>
 
 export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
   inbound_count: 0,
@@ -119,6 +122,9 @@ export const changeInboxes = together<Tables, { counters: CounterChange; threads
           unread_thread_count: plus('unread_thread_count'),
           quarantined_count: plus('quarantined_count'),
           quarantined_bytes: plus('quarantined_bytes'),
+          // The same for recipients: see written-to-rows.ts of sending.
+          noted_count: sql<number>`counters.noted_count + case when counters.noted_count = counters.outbound_count
+            then ${given('outbound_count')} else 0 end`,
           stored_bytes: eb(ref('counters.stored_bytes'), '+', ifCounted(given('stored_bytes'))),
           counted_position: eb(
             ref('counters.counted_position'),

@@ -4,11 +4,12 @@ import type { ParentThread } from '#mailbox/mailbox.ts'
 import { PARENT_COLUMNS } from '#mailbox/mailbox-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { forEachRow, rowInsert, statement } from '#platform/db/statement.ts'
+import { statement } from '#platform/db/statement.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { findReplay, type KeyUse, type Replay } from './idempotency-key-rows.ts'
 import { findSuppressed } from './suppression-rows.ts'
+import { insertWrittenTo } from './written-to-rows.ts'
 
 /** Sends in a thread that may answer programs within any AUTOMATIC_SENDS_MS. */
 export const AUTOMATIC_SENDS_MAX = 10
@@ -459,14 +460,6 @@ const selectInboxSends = statement<
     .select(['send_number', 'sent_at'])
     .where('inbox_id', '=', place('inboxId'))
     .where('send_number', 'in', [place('minute'), place('day'), place('hour'), place('last')]),
-)
-
-const insertWrittenTo = forEachRow(
-  rowInsert<Tables, NewRow<'written_to'>>(
-    'written_to',
-    ['inbox_id', 'address_key'],
-    'on conflict do nothing',
-  ),
 )
 
 const insertInboxSend = statement<Tables, NewRow<'inbox_sends'>, never>((query, place) =>

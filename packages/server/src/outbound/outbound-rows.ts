@@ -20,3 +20,4 @@ export {
   type SuppressionType,
 } from './suppression-rows.ts'
 export { cancelSend, endWaiting, postponeSend, releaseWaiting } from './waiting-send-rows.ts'
+export { findUnnotedInbox, noteRecipientsStep } from './written-to-rows.ts'

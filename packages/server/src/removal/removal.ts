@@ -8,6 +8,7 @@ import {
   fillCategoriesStep,
   findUncountedInbox,
 } from '#mailbox/mailbox-rows.ts'
+import { findUnnotedInbox, noteRecipientsStep } from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -87,12 +88,31 @@ export async function purgeExpired(deps: PurgeDeps & { clock: Clock }, signal: A
 
 /** Counts messages that earlier versions stored without counting, in small steps until none is left. */
 export async function countOldStored({ db }: { db: Db }, signal: AbortSignal): Promise<void> {
+  await forEachInbox(signal, {
+    find: (from) => findUncountedInbox(db, from),
+    change: (inboxId) => db.write(countStoredStep, { inboxId }),
+  })
+}
+
+/** Notes the recipients of messages that earlier versions sent without noting them, in the same way. */
+export async function noteOldRecipients({ db }: { db: Db }, signal: AbortSignal): Promise<void> {
+  await forEachInbox(signal, {
+    find: (from) => findUnnotedInbox(db, from),
+    change: (inboxId) => db.write(noteRecipientsStep, { inboxId }),
+  })
+}
+
+/** `find` gives the first inbox, from this id on, that `change` has to be called for, maybe again. */
+async function forEachInbox(
+  signal: AbortSignal,
+  steps: { find(from: string): Promise<string | null>; change(inboxId: string): Promise<void> },
+): Promise<void> {
   let from = ''
   await inSteps({ signal }, async () => {
-    const inboxId = await findUncountedInbox(db, from)
+    const inboxId = await steps.find(from)
     if (inboxId === null) return { isDone: true }
     from = inboxId
-    await db.write(countStoredStep, { inboxId })
+    await steps.change(inboxId)
     return { isDone: false }
   })
 }

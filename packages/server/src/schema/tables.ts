@@ -111,6 +111,8 @@ export type Tables = {
     quarantined_bytes: Generated<number>
     /** Sent messages that were never queued. */
     unsent_count: Generated<number>
+    /** The first sent messages, so many, have their recipients in `written_to`. */
+    noted_count: Generated<number>
   }
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
   released_addresses: { address: string; account_id: string; released_at: number }

@@ -55,6 +55,7 @@ import { type JobLease, workJobs } from '#queue/work-jobs.ts'
 import {
   countOldStored,
   fillCategories,
+  noteOldRecipients,
   purgeExpired,
   removalHandlers,
   runJob,
@@ -302,6 +303,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       await purgeExpired(base, signal)
       await countOldStored(base, signal)
       await fillCategories(base, signal)
+      await noteOldRecipients(base, signal)
     },
     sweepBlobs: (signal) => sweepBlobs(base, signal),
     sweepEveryMs: base.blobs?.sweepEveryMs ?? HOUR_MS,

@@ -37,6 +37,7 @@ onBothEngines('a database of schema', (engine) => {
       assert.equal(inThread.length, 2)
       await assertSummed(client, inbox.id, before)
       await assertCounted(client, inbox.id, before)
+      await assertNoted(place, inbox.id)
       const found = await client.inboxes.search(inbox.id, { q: 'aardvark' }).page()
       assert.equal(found.data.length, 1)
 
@@ -63,6 +64,17 @@ async function assertCounted(client: Mailroom, inboxId: string, messages: readon
     const { data } = await client.usage.get({ group_by: 'inbox', from, to })
     const counted = data.find((entry) => entry.inboxId === inboxId)
     return counted?.received === numberOf('received') && counted.sent === numberOf('sent')
+  })
+}
+
+/** The recipients of what an older program sent are noted soon after the start. */
+async function assertNoted(place: Place, inboxId: string) {
+  const sent = await place.run(`select recipient from deliveries where inbox_id = '${inboxId}'`)
+  assert.ok(sent.length > 0)
+  await until(async () => {
+    const noted = await place.run(`select * from written_to where inbox_id = '${inboxId}'`)
+    const keys = new Set(noted.map((row) => row.address_key))
+    return sent.every(({ recipient }) => keys.has(String(recipient).toLowerCase()))
   })
 }
 
