@@ -54,7 +54,7 @@ type Guarded = {
 /** Throws when it cannot tell, and the message is held. */
 type Guard = (deps: GuardDeps, guarded: Guarded) => Promise<Omit<HoldReason, 'guard'>[]>
 
-/** A thread that is longer, or whose received mail is larger, is not read whole: its message is held. */
+/** A thread that is longer, or whose mail is larger, is not read whole: its message is held. */
 const THREAD_MESSAGES_MAX = 5_000
 const THREAD_BYTES_MAX = 64 * 1024 * 1024
 
@@ -82,7 +82,7 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
       ({ to, cc, bcc }) => [...to, ...cc, ...bcc],
     )
     const wanted = new Set(keys.filter((key) => !writers.has(key) && !sentTo.has(key)))
-    const found = await findMentioned(deps, thread, wanted)
+    const found = await findInjected(deps, thread, wanted)
     return unruled
       .filter(({ key }) => found.has(key))
       .map(({ address: recipient }) => ({
@@ -159,23 +159,27 @@ function keysOf(
   return new Set(addresses.map(addressKey))
 }
 
-/** Those of the keys whose addresses the content of a received message tells. */
-async function findMentioned(
+/** Those of the keys whose addresses the thread tells first in the content of a received message. */
+async function findInjected(
   deps: GuardDeps,
   thread: readonly ThreadMessage[],
   keys: ReadonlySet<string>,
 ): Promise<Set<string>> {
-  const found = new Set<string>()
+  const unseen = new Set(keys)
+  const injected = new Set<string>()
   let readBytes = 0
   for (const { isReceived, rawId, sizeBytes } of thread) {
-    const missing = [...keys].filter((key) => !found.has(key))
-    if (missing.length === 0) break
-    if (!isReceived) continue
+    if (unseen.size === 0) break
     readBytes += sizeBytes
     if (readBytes > THREAD_BYTES_MAX) throw new Error('The mail of the thread is too large.')
-    const mentioned = await deps.parser.findMentions(await readRawBytes(deps, rawId), missing)
+    const raw = await readRawBytes(deps, rawId)
+    const mentioned = await deps.parser.findMentions(raw, [...unseen])
     if (mentioned === null) throw new Error('A message of the thread was not read whole.')
-    for (const key of mentioned) found.add(key)
+    for (const key of mentioned) {
+      unseen.delete(key)
+      // What the inbox itself told first, an answer only repeats.
+      if (isReceived) injected.add(key)
+    }
   }
-  return found
+  return injected
 }

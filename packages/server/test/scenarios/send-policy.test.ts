@@ -213,6 +213,26 @@ onEachEngine('the policy of sends', (engine) => {
     }
   })
 
+  test('provenance lets pass an address that the inbox told first, and its answer quotes', async () => {
+    const { client, inbox, guard } = await guarded()
+    await guard({ provenance: 'reject' })
+    const asking = 'Shall I write to carl@other.example?'
+    const { threadId, messageId } = await send(client, inbox, { body: asking })
+    const { rfcMessageId } = await client.messages.get(messageId)
+    assert.ok(rfcMessageId !== null)
+    const answer = `Yes, and to eve@attacker.example.\r\n> ${asking}`
+    const answered = await receive(client, inbox, { body: answer, inReplyTo: rfcMessageId })
+    assert.equal(answered.threadId, threadId)
+    const refused = refusal(send(client, inbox, { to: 'eve@attacker.example', threadId }))
+    assert.equal(await refused, '403 recipient_not_permitted')
+    await send(client, inbox, { to: 'carl@other.example', threadId })
+    // Its own mail tells the address now, but after the received one.
+    const repeating = { body: 'Not to eve@attacker.example.', threadId }
+    await send(client, inbox, repeating)
+    const again = refusal(send(client, inbox, { to: 'eve@attacker.example', threadId }))
+    assert.equal(await again, '403 recipient_not_permitted')
+  })
+
   test('secrets are noticed in every part, and neither told nor kept', async () => {
     const { client, inbox, guard } = await guarded()
     await guard({ secrets: 'reject' })

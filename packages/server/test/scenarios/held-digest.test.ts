@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import type { MessageToSend } from '@mailroom/sdk'
+import fc from 'fast-check'
+import { deliver } from '#test/scenarios/deliver.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+
+/** The recipe of docs/reviews.md, whose own programs are tested with its examples. */
+function digestOf(value: unknown): string {
+  const canonical = (one: unknown): string => {
+    if (Array.isArray(one)) return `[${one.map(canonical).join()}]`
+    if (typeof one !== 'object' || one === null) return JSON.stringify(one)
+    const members = Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))
+    return `{${members.map(([name, of]) => `${JSON.stringify(name)}:${canonical(of)}`).join()}}`
+  }
+  return createHash('sha256').update(canonical(value)).digest('hex')
+}
+
+onEachEngine('the digest of a held send', (engine) => {
+  const world = opened(() => openWorld(engine))
+
+  test('is that of what its approver reads, and of what was asked for', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create({ displayName: 'Ann "A." Lee, sales' })
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    const ann = world.clientWith(token)
+    const outbound = { guards: { newRecipients: 'hold' } } as const
+    await ann.policy.replace({ outbound }, { inboxId: inbox.id })
+    const raw = plainMail({
+      to: inbox.address,
+      messageId: '<asked@sender.example>',
+      body: 'Größe?\r\n-- \r\nAnn',
+    })
+    const { threadId } = await deliver({ ...world, client }, inbox, raw)
+    const text = fc.string({ unit: 'binary', maxLength: 60 }).map((any) => any.replaceAll('\0', ''))
+    const sends = fc.record(
+      {
+        body: text.map((any) => `A ${any}`),
+        subject: text.map((any) => `A ${any.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '')}`),
+        bodyHtml: text.map((any) => `<p>${any}</p>`),
+        cc: fc.constant(['cat@copied.example']),
+        bcc: fc.constant(['dan@hidden.example']),
+        replyTo: fc.constant('desk@friend.example'),
+        headers: fc.constant({ 'X-b': '1', 'X-A': 'Zürich' }),
+        threadId: fc.constant(threadId),
+        attachments: fc
+          .uint8Array({ maxLength: 50 })
+          .map((data) => [
+            { filename: 'Größe.bin', contentType: 'application/octet-stream', data },
+          ]),
+      },
+      { requiredKeys: ['body', 'subject'] },
+    )
+    await fc.assert(
+      fc.asyncProperty(sends, async (fields) => {
+        const asked = { to: 'bob@friend.example', ...fields } as MessageToSend
+        const { hold, messageId } = await client.inboxes.send(inbox.id, asked)
+        assert.ok(hold !== undefined)
+        const { content, digest } = await ann.reviews.get(hold.id)
+        assert.equal(digest, hold.digest)
+        assert.equal(digestOf(content), digest)
+        const message = await client.messages.get(messageId)
+        assert.deepEqual(
+          [content.to, content.cc, content.bcc, content.subject, content.bodyText],
+          [['bob@friend.example'], message.cc, fields.bcc ?? [], message.subject, message.bodyText],
+        )
+        const [data] = fields.attachments ?? []
+        const hashes =
+          data === undefined ? [] : [createHash('sha256').update(data.data).digest('hex')]
+        assert.deepEqual(
+          content.attachments.map(({ sha256 }) => sha256),
+          hashes,
+        )
+      }),
+      { numRuns: 40 },
+    )
+  })
+})
