@@ -184,8 +184,8 @@ export const addMailHours = transaction({
         .values({ account_id: hour.accountId, hour_at: hour.hourAtMs, ...figures })
         .onConflict((conflict) => conflict.columns(['account_id', 'hour_at']).doUpdateSet(figures))
         .execute()
-      await addInboxDays(tx, hour)
     }
+    await addInboxDays(tx, hours)
     return true
   },
 })

@@ -1,8 +1,9 @@
 // The rows of daily figures of inboxes, added by the transaction that adds the hours of their account.
 
+import { forEachRow, rowInsert, rowSelect } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
-import type { Page, ReadDb, Tx } from '#schema/tables.ts'
+import type { Page, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 
 export type MailCounts = { received: number; sent: number; failed: number }
 
@@ -17,43 +18,49 @@ const NONE: MailCounts = { received: 0, sent: 0, failed: 0 }
 /** Days from `sinceMs` up to `untilMs`, which is not included; both are midnights. */
 export type Days = { accountId: string; sinceMs: number; untilMs: number }
 
-/** Adds the figures of an hour to the day of each inbox that is still there. */
-export async function addInboxDays(
-  tx: Tx,
-  hour: { accountId: string; hourAtMs: number; inboxes: Readonly<Record<string, MailCounts>> },
-): Promise<void> {
-  const { accountId, hourAtMs, inboxes } = hour
-  const ids = Object.keys(inboxes)
-  if (ids.length === 0) return
-  const known = await tx.query
-    .selectFrom('inboxes')
-    .select('id')
-    .where('account_id', '=', accountId)
-    .where('id', 'in', ids)
-    .orderBy('id')
-    .execute()
-  for (const { id: inboxId } of known) {
-    const { received, sent, failed } = inboxes[inboxId] ?? NONE
-    await tx.query
-      .insertInto('inbox_days')
-      .values({
-        account_id: accountId,
-        day_at: Math.floor(hourAtMs / DAY_MS) * DAY_MS,
-        inbox_id: inboxId,
-        received,
-        sent,
-        failed,
-      })
-      .onConflict((conflict) =>
-        conflict.columns(['account_id', 'day_at', 'inbox_id']).doUpdateSet(({ eb, ref }) => ({
-          received: eb(ref('inbox_days.received'), '+', ref('excluded.received')),
-          sent: eb(ref('inbox_days.sent'), '+', ref('excluded.sent')),
-          failed: eb(ref('inbox_days.failed'), '+', ref('excluded.failed')),
-        })),
-      )
-      .execute()
-  }
+type CountedHour = {
+  accountId: string
+  hourAtMs: number
+  inboxes: Readonly<Record<string, MailCounts>>
 }
+
+/** Adds the figures of these hours to the days of the inboxes that are still there. */
+export async function addInboxDays(tx: Tx, hours: readonly CountedHour[]): Promise<void> {
+  const ids = new Set(hours.flatMap(({ inboxes }) => Object.keys(inboxes)))
+  const found = await selectInboxes(
+    tx,
+    [...ids].map((id) => ({ id })),
+  )
+  const known = new Set(found.map(({ id }) => id))
+  const days = new Map<string, Row<'inbox_days'>>()
+  for (const { accountId, hourAtMs, inboxes } of hours) {
+    const dayAtMs = Math.floor(hourAtMs / DAY_MS) * DAY_MS
+    for (const [inboxId, counts] of Object.entries(inboxes)) {
+      if (!known.has(inboxId)) continue
+      const day = { account_id: accountId, day_at: dayAtMs, inbox_id: inboxId }
+      const key = `${inboxId} ${dayAtMs}`
+      days.set(key, { ...day, ...sumOf([days.get(key) ?? NONE, counts]) })
+    }
+  }
+  await upsertDays(tx, [...days.values()])
+}
+
+const selectInboxes = forEachRow(
+  rowSelect<Tables, { id: string }, { id: string }>('inboxes', (query, given) =>
+    query.selectFrom('inboxes').select('id').where('id', '=', given('id')),
+  ),
+)
+
+const upsertDays = forEachRow(
+  rowInsert<Tables, Row<'inbox_days'>>(
+    'inbox_days',
+    ['account_id', 'day_at', 'inbox_id', 'received', 'sent', 'failed'],
+    `on conflict (account_id, day_at, inbox_id) do update set
+      received = inbox_days.received + excluded.received,
+      sent = inbox_days.sent + excluded.sent,
+      failed = inbox_days.failed + excluded.failed`,
+  ),
+)
 
 /** Inboxes with mail in these days, the one with the most messages first, and the sums over all of them. */
 export async function listInboxUsage(
