@@ -269,7 +269,7 @@ const ROTATE_EVERY_MS = HOUR_MS
 const SEARCH_POLL_MS = SECOND_MS
 const FIGURES_POLL_MS = 2 * SECOND_MS
 const SCHEDULE_POLL_MS = SECOND_MS
-const REVIEW_MAIL_POLL_MS = 5 * SECOND_MS
+const REVIEW_MAIL_POLL_MS = SECOND_MS
 
 type BackgroundPorts = {
   /** Runs due jobs; true when there may be more. Each function here ends early once its signal is aborted. */

@@ -5,7 +5,7 @@ import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import { findApprover } from '#accounts/accounts-rows.ts'
 import type { BinaryResponse, Context, Handlers } from '#http/handler.ts'
 import { rateLimited } from '#http/problems.ts'
-import { MESSAGE_PAGE_HEADERS, showMessage } from '#mailbox/mailbox.ts'
+import { attachmentUrl, MESSAGE_PAGE_HEADERS, showMessage } from '#mailbox/mailbox.ts'
 import { findMessage } from '#mailbox/mailbox-rows.ts'
 import type { SendDeps } from '#outbound/outbound.ts'
 import { AppError, notFound } from '#platform/problem.ts'
@@ -61,7 +61,10 @@ export function reviewLinkHandlers(deps: Deps): Pick<Handlers, LinkOperation> {
       const { review } = opened
       if (review.status !== 'pending') return decidedPage(review, { isByThis: false })
       const message = await findMessage(deps.db, review.accountId, review.messageId, LINES_ONLY)
-      return message === null ? unknown(context) : reviewPage(review, message, path.token)
+      if (message === null) return unknown(context)
+      const file = { messageId: message.id, nowMs: deps.clock.now() }
+      const urlOf = (filename: string) => attachmentUrl(deps, { ...file, filename })
+      return reviewPage(review, message, { token: path.token, urlOf })
     },
     'reviews.bodyLinked': async ({ path }, context) => {
       const opened = await open(path.token, context)

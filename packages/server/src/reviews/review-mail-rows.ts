@@ -27,37 +27,41 @@ export async function findAccountWithNews(db: ReadDb, dueMs: number): Promise<st
   return row?.account_id ?? null
 }
 
-/** Makes one mail for each approver with an address of all that is new in the account. */
+/** Makes one mail for each approver with an address of all that is new in the account; none where `mail` is null. */
 export const gatherReviewMail = transaction({
   name: 'gatherReviewMail',
   accountOf: ({ accountId }) => accountId,
   essential: true,
   async run(
     tx: Tx,
-    input: { accountId: string; mailId: string; nowMs: number; expiresAtMs: number },
+    input: {
+      accountId: string
+      mail: { id: string; expiresAtMs: number } | null
+      nowMs: number
+    },
   ): Promise<void> {
-    const { accountId, mailId, nowMs, expiresAtMs } = input
+    const { accountId, mail, nowMs } = input
     const news = await tx.query
       .deleteFrom('review_news')
       .where('account_id', '=', accountId)
       .returning('review_id')
       .execute()
     const ids = news.map(({ review_id }) => review_id).sort()
-    // Another process has gathered them.
-    if (ids.length === 0) return
+    // Another process may have gathered them.
+    if (ids.length === 0 || mail === null) return
     const approverIds = await listApproversToTell(readIn(tx), accountId)
     if (approverIds.length === 0) return
     await tx.query
       .insertInto('review_mails')
       .values(
         approverIds.map((approverId) => ({
-          id: mailId,
+          id: mail.id,
           approver_id: approverId,
           account_id: accountId,
           review_ids: JSON.stringify(ids),
           attempts: 0,
           next_attempt_at: nowMs,
-          expires_at: expiresAtMs,
+          expires_at: mail.expiresAtMs,
         })),
       )
       .execute()

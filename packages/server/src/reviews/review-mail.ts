@@ -74,16 +74,16 @@ export type ReviewMailDeps = {
 
 /** Gathers what is new and sends what is due; true when there may be more. Safe beside another process. */
 export async function mailReviews(deps: ReviewMailDeps, signal: AbortSignal): Promise<boolean> {
-  if (deps.carrier === null) return false
   const nowMs = deps.clock.now()
+  const isSandbox = deps.carrier === null
   const accountId = await findAccountWithNews(deps.db, nowMs - GATHER_MS)
   if (accountId !== null) {
-    const expiresAtMs = nowMs + MAIL_MS_MAX
-    const gathered = { accountId, mailId: deps.makeId('rmt'), nowMs, expiresAtMs }
-    await deps.db.write(gatherReviewMail, gathered)
+    const mail = isSandbox ? null : { id: deps.makeId('rmt'), expiresAtMs: nowMs + MAIL_MS_MAX }
+    await deps.db.write(gatherReviewMail, { accountId, mail, nowMs })
   }
   // A read is cheap; a claim costs a commit.
-  if (signal.aborted || !(await hasDueReviewMail(deps.db, nowMs))) return accountId !== null
+  const isIdle = signal.aborted || isSandbox || !(await hasDueReviewMail(deps.db, nowMs))
+  if (isIdle) return accountId !== null
   const claim = { nowMs, leaseMs: LEASE_MS, limit: MAILS_AT_ONCE }
   const mails = await deps.db.write(claimReviewMail, claim)
   await Promise.all(mails.map((mail) => mailOne(deps, mail, signal)))

@@ -9,7 +9,12 @@ import { presentTime } from '#platform/clock.ts'
 import type { AppError } from '#platform/problem.ts'
 import type { Review } from './review-rows.ts'
 
-export function reviewPage(review: Review, message: Message, token: string): BinaryResponse {
+/** `urlOf` makes the address of a file by its name. */
+export function reviewPage(
+  review: Review,
+  message: Message,
+  { token, urlOf }: { token: string; urlOf: (filename: string) => string },
+): BinaryResponse {
   const { content, reasons, expiresAtMs, digest } = review
   const fields: [string, string][] = [
     ['From', content.from],
@@ -19,14 +24,14 @@ export function reviewPage(review: Review, message: Message, token: string): Bin
     ['Reply-To', content.replyTo ?? ''],
     ['Subject', message.subject],
     ...Object.entries(content.headers),
-    ...content.attachments.map(({ filename, contentType, sha256 }): [string, string] => [
-      'File',
-      `${filename} (${contentType}, SHA-256 ${sha256})`,
-    ]),
   ]
   const rows = fields
     .filter(([, value]) => value !== '')
     .map(([name, value]) => `<dt>${escapeHtml(name)}</dt><dd>${shown(value)}</dd>`)
+  const files = content.attachments.map(({ filename, contentType, sha256 }) => {
+    const link = `<a href="${escapeHtml(urlOf(filename))}" rel="noreferrer">${shown(filename)}</a>`
+    return `<dt>File</dt><dd>${link} (${shown(contentType)}, SHA-256 ${sha256})</dd>`
+  })
   const why = reasons.map(({ detail, recipient }) => {
     return `<li>${shown(recipient === undefined ? detail : `${detail} (${recipient})`)}</li>`
   })
@@ -39,7 +44,7 @@ export function reviewPage(review: Review, message: Message, token: string): Bin
 <h2>Why it is held</h2>
 <ul>${why.join('')}</ul>
 <h2>What will be sent</h2>
-<dl>${rows.join('')}</dl>
+<dl>${rows.join('')}${files.join('')}</dl>
 <iframe sandbox src="/reviews/${token}/body" title="The body of the message"></iframe>
 <div class="forms">${form('approve', 'Approve and send')} ${form('reject', 'Reject')}</div>
 <p class="small">If nobody decides by ${presentTime(expiresAtMs)}, it is not sent. Digest: ${escapeHtml(digest)}</p>`,

@@ -94,7 +94,11 @@ onEachEngine('mail to approvers', (engine) => {
 
   test('has links whose page changes nothing however often it is opened, and decides by POST', async () => {
     const { client, inbox, email, approver } = await guarded()
-    const fields = { subject: '<script>alert(1)</script>\u202e', to: 'linked@friend.example' }
+    const attachments = [
+      { filename: 'a.txt', contentType: 'text/plain', data: Buffer.from('file') },
+    ]
+    const subject = '<script>alert(1)</script>\u202e'
+    const fields = { subject, to: 'linked@friend.example', attachments }
     const held = await holdSend(world, inbox, fields, { client })
     const [link = ''] = await linksTo(email)
     for (const method of ['GET', 'HEAD', 'GET']) {
@@ -110,6 +114,8 @@ onEachEngine('mail to approvers', (engine) => {
       assert.ok(!page.includes('<script'))
       assert.match(page, /&lt;script&gt;alert\(1\)&lt;\/script&gt;\[U\+202E\]/)
       assert.match(page, /linked@friend\.example/)
+      const file = /href="([^"]+)" rel="noreferrer">a\.txt</.exec(page)?.[1] ?? ''
+      assert.equal(await (await fetch(file.replaceAll('&amp;', '&'))).text(), 'file')
       assert.match(page, /Nobody &lt;wrote&gt; before\./)
     }
     const body = await fetch(`${link}/body`)
@@ -223,6 +229,7 @@ onAnyEngine('in the sandbox', (engine) => {
       data.flatMap(({ to }) => to),
       ['bob@friend.example'],
     )
+    await until(async () => (await runSql(world, 'select * from review_news')).length === 0)
     assert.deepEqual(await runSql(world, 'select * from review_mails'), [])
   })
 })
