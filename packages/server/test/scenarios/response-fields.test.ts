@@ -6,6 +6,7 @@ import { type Inbox, Mailroom } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { type DomainWorld, openDomainWorld, publish } from '#test/scenarios/domain-world.ts'
+import { untilReadable } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { bounceMail } from '#test/scenarios/report-mail.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
@@ -181,7 +182,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
       'DKIM-Signature: v=1; a=rsa-sha256; d=sender.example; s=s; h=from; bh=eA==; b=eA=='
     await world.send({
       to: inbox.address,
-      raw: `${signature}\r\n${plainMail({ to: inbox.address, subject: 'Signed' })}`,
+      raw: `${signature}\r\n${plainMail({ to: inbox.address, subject: 'Signed', headers: ['Precedence: bulk'] })}`,
     })
     const to = 'bob@friend.example'
     const sent = await client.inboxes.send(inbox.id, { to, subject: 'Hello', body: 'Hello.' })
@@ -301,10 +302,13 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await approver.reviews.approveMany({ items })
     await approver.reviews.reject(third.reviewId, { reason: 'no' })
     await client.reviews.get(third.reviewId)
-    const sendAt = new Date(world.clock.now() + 3_600_000).toISOString()
-    const { messageId } = await holdSend(world, inbox, { to: 'later@friend.example' }, { sendAt })
-    await client.inboxes.scheduled(inbox.id).page()
-    await client.messages.cancel(messageId)
+    const guards = { newRecipients: 'hold', secrets: 'hold' } as const
+    await approver.policy.replace({ outbound: { guards } }, { inboxId: inbox.id })
+    const body = 'My card is 4111 1111 1111 1111.'
+    const message = { to: 'stranger@friend.example', subject: 'A card', body }
+    assert.ok((await client.inboxes.send(inbox.id, message)).hold !== undefined)
+    await client.policy.audit().page()
+    await untilReadable(world)
     await client.events.list({ limit: 100 }).page()
   }
 

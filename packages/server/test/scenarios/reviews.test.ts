@@ -32,6 +32,29 @@ onEachEngine('held mail', (engine) => {
     return data
   }
 
+  test('by a policy is told, answered with its hold as often as it is sent, and sent once approved', async () => {
+    const by = await guarded()
+    await by.asApprover.policy.replace({ outbound: { guards: { newRecipients: 'hold' } } })
+    const fields = { to: 'stranger@friend.example', subject: 'May I?' }
+    const sent = await send(by, by.inbox, fields, 'key-1')
+    const { hold, messageId } = sent
+    assert.ok(hold !== undefined && sent.status === 'pending')
+    assert.deepEqual(await send(by, by.inbox, fields, 'key-1'), sent)
+    const held = { reviewId: hold.id, messageId, threadId: sent.threadId, digest: hold.digest }
+    const review = await reviewOf(by.client, held)
+    assert.deepEqual([review.digest, review.expiresAt], [hold.digest, hold.expiresAt])
+    assert.deepEqual(review.reasons, hold.reasons)
+    assert.equal(Date.parse(review.expiresAt) - Date.parse(review.createdAt), 7 * DAY_MS)
+    const told = (await kindsOf(by.client)).find(({ event }) => event === 'message.held')
+    assert.deepEqual([told?.message?.id, told?.hold?.id], [messageId, hold.id])
+    const loosen = by.client.policy.replace({ outbound: { guards: {} } })
+    assert.equal(await refusal(loosen), '403 approver_required')
+    await by.asApprover.reviews.approve(hold.id, { digest: hold.digest })
+    assert.equal((await settled(by, sent)).status, 'sent')
+    // The inbox has written to them now.
+    assert.equal((await send(by, by.inbox, fields)).hold, undefined)
+  })
+
   test('is shown to the agent and to the approver exactly as it will be sent, with its thread', async () => {
     const by = await guarded()
     const first = await send(by, by.inbox, { subject: 'Before' })
