@@ -44,17 +44,17 @@ suite('the first pages for new users', () => {
     await world.close()
   })
 
-  const here = (code: string) =>
+  const here = (code: string, { baseUrl, smtpPort }: Pick<World, 'baseUrl' | 'smtpPort'> = world) =>
     code
-      .replaceAll('http://127.0.0.1:8080', world.baseUrl)
-      .replaceAll('127.0.0.1:2525', `127.0.0.1:${world.smtpPort}`)
+      .replaceAll('http://127.0.0.1:8080', baseUrl)
+      .replaceAll('127.0.0.1:2525', `127.0.0.1:${smtpPort}`)
       .replaceAll("'@mailroom/sdk'", `'${SDK}'`)
 
   /** Returns the output of the commands; fails if one of them fails or the API refuses a request. */
   async function runShell(commands: readonly string[]): Promise<string> {
     const script = commands
       .filter((code) => !NOT_RUN.test(code))
-      .map(here)
+      .map((code) => here(code))
       .join('\n')
     const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', script], {
       cwd: folder,
@@ -68,10 +68,14 @@ suite('the first pages for new users', () => {
   }
 
   /** The output of the program; `onOutput` is called with each piece. */
-  async function runProgram(code: string, onOutput?: (output: string) => void): Promise<string> {
+  async function runProgram(
+    code: string,
+    onOutput?: (output: string) => void,
+    { baseUrl, smtpPort, key } = world,
+  ): Promise<string> {
     const path = join(folder, 'agent.ts')
-    writeFileSync(path, here(code))
-    const env = { PATH: process.env.PATH ?? '', MAILROOM_API_KEY: world.key }
+    writeFileSync(path, here(code, { baseUrl, smtpPort }))
+    const env = { PATH: process.env.PATH ?? '', MAILROOM_API_KEY: key }
     const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit']
     const child = spawn(process.execPath, [path], { cwd: folder, env, stdio })
     let output = ''
@@ -103,6 +107,22 @@ suite('the first pages for new users', () => {
     })
     clearInterval(writing)
     assert.match(output, /^ann@example\.com Are you there\?$/m)
+  })
+
+  test('a person lets the agent of the README write to a stranger', LIMIT, async () => {
+    const [, code = ''] = blocks(page('README.md'), 'ts')
+    const own = await openWorld('sqlite')
+    try {
+      const output = await runProgram(code, undefined, own)
+      assert.match(output, /^pending \[\s*\{\s*guard: 'newRecipients'/)
+      const { data } = await own.client.sandbox.list().page()
+      assert.deepEqual(
+        data.map(({ to, subject }) => [to, subject]),
+        [[['stranger@example.org'], 'Hello']],
+      )
+    } finally {
+      await own.close()
+    }
   })
 
   test('the commands of the quickstart work as described, from top to bottom', {
