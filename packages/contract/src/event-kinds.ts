@@ -14,6 +14,11 @@ const DOMAIN = '`pod_id`, `domain` with `id`, `domain`, `status` and `pod_id`'
 
 export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   'message.received': { happens: 'Mail arrived at an inbox.', holds: MESSAGE },
+  'message.quarantined': {
+    happens: 'Mail for an inbox was kept in quarantine, by a rule or for malware.',
+    holds:
+      '`inbox_id`, `pod_id`, `quarantined` with `id`, `from`, `to`, `subject`, `reason`, `rule_id`, `category`, `category_reasons`, `verdict` and `spam_score`, without the text',
+  },
   'message.sent': {
     happens: 'Every recipient of a message is settled, and the server of at least one accepted it.',
     holds: MESSAGE,

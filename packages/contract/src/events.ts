@@ -14,6 +14,7 @@ import {
   messageCategories,
   messageDirections,
   messageVerdicts,
+  quarantineReasons,
   webhookDisabledReasons,
 } from './vocabulary.ts'
 
@@ -89,6 +90,23 @@ export const EventBounce = Type.Object(
 )
 export type EventBounce = Static<typeof EventBounce>
 
+export const EventQuarantined = Type.Object(
+  {
+    id: text('The id of the quarantined message.'),
+    from: text('The sender as the message names it, "Name <address>" or the bare address.'),
+    to: text('The address of the inbox.'),
+    subject: text('Empty when the message has none.'),
+    reason: oneOf(quarantineReasons, 'Why it was quarantined.'),
+    rule_id: nullableText('The rule that blocked the sender; null without one.'),
+    category: nullableOneOf(messageCategories, KIND_TEXTS.category),
+    category_reasons: Type.Array(CategoryReason, { description: KIND_TEXTS.reasons }),
+    verdict: nullableOneOf(messageVerdicts, KIND_TEXTS.verdict),
+    spam_score: Type.Union([Type.Number(), Type.Null()], { description: KIND_TEXTS.spamScore }),
+  },
+  { description: 'The quarantined message that an event is about, without its text.' },
+)
+export type EventQuarantined = Static<typeof EventQuarantined>
+
 export const EventDomain = Type.Object(
   {
     id: text('The id of the domain.'),
@@ -155,6 +173,7 @@ export const Event = Type.Object(
     bounce: Type.Optional(EventBounce),
     hold: Type.Optional(EventHold),
     review: Type.Optional(EventReview),
+    quarantined: Type.Optional(EventQuarantined),
     domain: Type.Optional(EventDomain),
     webhook: Type.Optional(EventWebhook),
     storage: Type.Optional(EventStorage),

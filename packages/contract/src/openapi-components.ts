@@ -11,6 +11,7 @@ import {
   EventBounce,
   EventDomain,
   EventMessage,
+  EventQuarantined,
   EventWebhook,
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
@@ -59,6 +60,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   EventBounce,
   EventDomain,
   EventMessage,
+  EventQuarantined,
   EventWebhook,
   Extracted,
   InboundMail,

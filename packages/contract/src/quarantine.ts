@@ -18,7 +18,7 @@ export const QuarantinedMessage = Type.Object(
     subject: text('Empty when the message has none.'),
     reason: oneOf(
       quarantineReasons,
-      'Why the message was quarantined: a rule blocks its sender, no rule allows it, or a rule allows only verified mail.',
+      'Why the message was quarantined: a rule blocks its sender, no rule allows it, a rule allows only verified mail, or the virus scanner found malware.',
     ),
     ruleId: nullableText(
       'The rule that blocked the sender; it may have been deleted since. Null if no rule allowed the sender.',
@@ -41,7 +41,8 @@ export const quarantineOperations = {
     path: '/v1/quarantine',
     tag: 'Senders',
     summary: 'List quarantined mail.',
-    notes: 'Quarantined mail is kept for 30 days. It causes no event and appears in no other list.',
+    notes:
+      'Quarantined mail is kept for 30 days. Its arrival is told by message.quarantined, without its text, and it appears in no other list.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -89,7 +90,7 @@ export const quarantineOperations = {
     tag: 'Senders',
     summary: 'Release a quarantined message.',
     notes:
-      'The inbox receives the message now, with its thread and a message.received event. If the inbox already has the same message, that one is returned. Sender rules do not change, so they apply to the next message of the sender.',
+      'The inbox receives the message now, with its thread and a message.received event. If the inbox already has the same message, that one is returned. Sender rules do not change, so they apply to the next message of the sender. A message with malware can be released too: check it first.',
     auth: 'key',
     isRateLimited: true,
     parameters: quarantined,

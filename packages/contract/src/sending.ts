@@ -238,7 +238,7 @@ const sendStatuses = [
 
 export const HoldReason = Type.Object(
   {
-    guard: text('What decided: rule, mode or the name of a guard.'),
+    guard: text('What decided: rule, mode, scanner or the name of a guard.'),
     detail: text('Why, in words.'),
     recipient: Type.Optional(text('The address that it is about.')),
     findings: Type.Optional(findings),

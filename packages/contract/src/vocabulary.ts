@@ -135,8 +135,8 @@ export type PolicyDecision = (typeof policyDecisions)[number]
 
 export const policyActors = ['key', 'approver', 'operator'] as const
 
-/** A rule blocks the sender, no rule allows it, or one does but the sender is not verified. */
-export const quarantineReasons = ['blocked', 'not_allowed', 'not_verified'] as const
+/** A rule blocks the sender, no rule allows it, one does but the sender is not verified; or a scanner found malware. */
+export const quarantineReasons = ['blocked', 'not_allowed', 'not_verified', 'malware'] as const
 export type QuarantineReason = (typeof quarantineReasons)[number]
 
 /** `expired` when nobody decided in time: like `rejected`, the message is not sent. */
@@ -145,6 +145,7 @@ export type ReviewStatus = (typeof reviewStatuses)[number]
 
 export const eventKinds = [
   'message.received',
+  'message.quarantined',
   'message.sent',
   'message.failed',
   'message.bounced',

@@ -21,6 +21,7 @@ const reasons: Record<QuarantinedMessage['reason'], string> = {
   blocked: 'Sender is blocked',
   not_allowed: 'Sender is not allowed',
   not_verified: 'Allowed sender, but not verified',
+  malware: 'Malware',
 }
 
 export function QuarantinePage() {

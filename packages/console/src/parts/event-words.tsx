@@ -7,6 +7,7 @@ import { Badge, type Tone } from './notice.tsx'
 
 const kinds: Readonly<Record<Event['event'], { tone: Tone; word: string }>> = {
   'message.received': { tone: 'info', word: 'Received' },
+  'message.quarantined': { tone: 'warn', word: 'Quarantined' },
   'message.sent': { tone: 'good', word: 'Sent' },
   'message.failed': { tone: 'bad', word: 'Failed' },
   'message.bounced': { tone: 'bad', word: 'Bounced' },
@@ -28,7 +29,8 @@ export function EventBadge({ event }: { event: Event }) {
 
 /** The subject of the event, with a link. */
 export function EventSubject({ event }: { event: Event }) {
-  const { message, domain, webhook, inbox_id, thread_id } = event
+  const { message, quarantined, domain, webhook, inbox_id, thread_id } = event
+  if (quarantined !== undefined) return <span>{quarantined.subject || '(no subject)'}</span>
   if (domain !== undefined) return <a href={paths.domain(domain.id)}>{domain.domain}</a>
   if (webhook !== undefined) return <a href={paths.webhook(webhook.id)}>{webhook.url}</a>
   const words = message?.subject || '(no subject)'
@@ -39,7 +41,8 @@ export function EventSubject({ event }: { event: Event }) {
 }
 
 /** Sender and recipient. */
-export function eventParties({ message, recipient }: Event): string {
+export function eventParties({ message, quarantined, recipient }: Event): string {
+  if (quarantined !== undefined) return `${quarantined.from} → ${quarantined.to}`
   if (message === undefined) return ''
   const from = readPerson(message.from)
   return `${from.name ?? from.address} → ${recipient ?? message.to}`

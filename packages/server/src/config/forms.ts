@@ -100,6 +100,15 @@ export const relayUrl: Form<string> = form(
   },
 )
 
+/** A TCP address or a socket of the file system. */
+export const clamdUrl: Form<string> = form(
+  'tcp://host:port or the absolute path of a socket',
+  (text) => {
+    if (/^\/[^\0]+$/.test(text)) return text
+    return /^tcp:\/\/(?:[a-z0-9.-]+|\[[0-9a-f:.]+\]):[1-9]\d{0,4}$/i.test(text) ? text : undefined
+  },
+)
+
 /** The form of `dns.Resolver.setServers`: every entry with its port, IPv6 in brackets. */
 export const dnsServers: Form<readonly string[]> = form(
   'IP addresses with or without a port, separated by commas, such as 192.0.2.1:53 or [2001:db8::1]:53',

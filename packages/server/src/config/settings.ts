@@ -62,6 +62,9 @@ export type Settings = Readonly<{
   mxPort: number
   authenticateInbound: boolean
   rejectDmarcFailures: boolean
+  rspamdUrl: string | null
+  /** `tcp://host:port`, or the path of a socket. */
+  clamdUrl: string | null
   /** 0: the service never rotates keys on its own. */
   dkimRotationDays: number
   allowPrivateEgress: boolean
@@ -213,6 +216,18 @@ export const SETTINGS = {
     forms.flag,
     { default: 'true' },
     'Refuse mail when the DMARC policy of its From domain says reject. Otherwise store it with the results of the checks.',
+  ),
+  rspamdUrl: setting(
+    'MAILROOM_RSPAMD_URL',
+    forms.collectorUrl,
+    { default: null, meaning: 'no spam scanner' },
+    'The rspamd that judges incoming mail (POST /checkv2), such as http://127.0.0.1:11333. If it does not answer within 2 seconds, mail is stored without its judgement.',
+  ),
+  clamdUrl: setting(
+    'MAILROOM_CLAMD_URL',
+    forms.clamdUrl,
+    { default: null, meaning: 'no virus scanner' },
+    'The clamd that scans incoming mail (INSTREAM), as tcp://host:port or the path of its socket. Mail with malware goes to quarantine. If it does not answer within 2 seconds, mail is stored unscanned.',
   ),
   allowPrivateEgress: setting(
     'MAILROOM_ALLOW_PRIVATE_EGRESS',

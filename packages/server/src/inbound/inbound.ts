@@ -12,3 +12,4 @@ export {
 export { quarantineHandlers } from './quarantine.ts'
 export { type Loop, type ReceiveDeps, receiveMail, refusalReply } from './receive-mail.ts'
 export { makeReceiver, outcomeCounter } from './receiver.ts'
+export { openMailScanner } from './scan/mail-scanner.ts'

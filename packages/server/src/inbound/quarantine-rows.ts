@@ -32,6 +32,9 @@ export type Quarantined = {
   reversePath: string
   /** Null where it was not checked. */
   authentication: Authentication | null
+  /** As judged on arrival; null where an earlier version kept it out. */
+  category: string | null
+  judgement: string | null
   createdAtMs: number
 }
 
@@ -273,6 +276,8 @@ function toQuarantined(row: Row<'quarantined_messages'>): Quarantined {
     reversePath: row.reverse_path,
     authentication:
       row.authentication === null ? null : (JSON.parse(row.authentication) as Authentication),
+    category: row.category,
+    judgement: row.judgement,
     createdAtMs: row.created_at,
   }
 }

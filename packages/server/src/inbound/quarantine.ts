@@ -5,6 +5,7 @@ import type { HandlersOf } from '#http/handler.ts'
 import {
   type Downloads,
   type Extractions,
+  NOT_SCANNED,
   presentMessage,
   readRawBytes,
   readReceivedRaw,
@@ -102,19 +103,22 @@ function presentQuarantined(quarantined: Quarantined): QuarantinedMessage {
  * others get `not_found`.
  */
 async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount): Promise<Message> {
-  const { rawId, reversePath, toAddr, authentication } = await getQuarantined(deps, input)
+  const quarantined = await getQuarantined(deps, input)
+  const { rawId, reversePath, toAddr, authentication, category, judgement } = quarantined
   const raw = await findRawMessage(deps.db, rawId)
   if (raw === null) throw notFound()
   const parsed = await deps.parser.parse(await readRawBytes(deps, rawId))
+  // The sender was authenticated on arrival, and the message scanned; keys and records may be gone by now.
+  const content = contentOf(parsed, {
+    sha256: raw.sha256,
+    reversePath,
+    recipients: [toAddr],
+    authentication,
+    scanned: NOT_SCANNED,
+  })
   const released = await deps.db.write(storeReleased, {
     ...input,
-    // The sender was authenticated on arrival; its keys and records may be gone by now.
-    content: contentOf(parsed, {
-      sha256: raw.sha256,
-      reversePath,
-      recipients: [toAddr],
-      authentication,
-    }),
+    content: { ...content, ...(judgement !== null && { category, judgement }) },
     parentKeys: parentKeysOf(parsed.headers),
     senderKey: senderKeyOf(parsed.headers),
     messageId: deps.makeId('msg'),

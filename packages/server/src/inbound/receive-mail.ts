@@ -9,7 +9,7 @@ import { readHeaders } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
 import { inboxAddressOf, type ReachedInbox, type Screening } from '#inboxes/inboxes.ts'
-import { withRawBytes } from '#mailbox/mailbox.ts'
+import { NOT_SCANNED, type ScanResult, withRawBytes } from '#mailbox/mailbox.ts'
 import { type DeriveKey, hopMarkOf } from '#outbound/outbound.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
@@ -25,6 +25,7 @@ import { processReports, type ReportDeps } from './process-reports.ts'
 import { type ReceiveInput, type ReceiveOutcome, storeReceived } from './receive-message-rows.ts'
 import type { KeptOut, Receipt } from './receive-plan-rows.ts'
 import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
+import type { MailScanner } from './scan/mail-scanner.ts'
 
 export type ArrivingMail = {
   raw: Uint8Array
@@ -73,6 +74,8 @@ export type ReceiveDeps = ReportDeps & {
   blobs: BlobStore | null
   authenticator: Authenticator | null
   rejectDmarcFailures: boolean
+  /** Absent or null where the operator has set up none. */
+  scanner?: MailScanner | null
 }
 
 /** How long a report waits for the outcome of our own attempt, which it may overtake. */
@@ -153,6 +156,7 @@ async function storeMail(
   reading.catch(() => {})
   // In parallel: for a large message each takes long, in a thread of its own.
   const authenticating = reports?.authenticate() ?? authenticateArriving(deps, arriving, reading)
+  const scanning = scanArriving(deps, arriving)
   const parsed = await parsing
   const { headers } = parsed
   const loop = findLoopOfHops(headers)
@@ -173,28 +177,30 @@ async function storeMail(
 
   const { authentication, refusal } = await authenticating
   if (refusal !== null) return { kind: 'rejected_by_policy', text: refusal }
-  const { admitted, keptOut } = await screenReceipts(deps, reached, headers, {
+  const scanned = await scanning
+  const sender = {
     fromAddress: headers.from?.address ?? null,
     reversePath,
     isVerified: authentication?.verifiedFrom === true,
-  })
+  }
+  const hasVirus = scanned.verdict === 'malicious'
+  const screened = await screenReceipts(deps, reached, { headers, sender, hasVirus })
   const addresses = reached.flatMap(({ address, recipient }) => [address, recipient])
   const outcome = await commit(deps, arriving, {
     parsed,
-    envelope: { reversePath, recipients: addresses, authentication },
-    receipts: admitted,
-    keptOut,
+    envelope: { reversePath, recipients: addresses, authentication, scanned },
+    ...screened,
     postmaster,
   })
   await removeBlobs(deps, outcome.blobIds)
   if (!outcome.isKept && outcome.duplicates === 0) return { kind: 'no_recipient' }
-  if (outcome.stored > 0) deps.wakeEvents()
+  if (outcome.stored + outcome.quarantined > 0) deps.wakeEvents()
   return { kind: 'stored', messageIds: outcome.messageIds }
 }
 
 type Accepted = Pick<ReceiveInput, 'receipts' | 'keptOut' | 'postmaster'> & {
   parsed: ParsedMessage
-  envelope: { reversePath: string; recipients: string[]; authentication: Authentication | null }
+  envelope: Omit<Parameters<typeof contentOf>[1], 'sha256'>
 }
 
 function commit(
@@ -217,6 +223,12 @@ function commit(
     },
     isKept: (outcome) => outcome.isKept,
   })
+}
+
+/** Never rejects. */
+function scanArriving({ scanner }: ReceiveDeps, arriving: ArrivingMail): Promise<ScanResult> {
+  const recipients = arriving.recipients.map(({ address }) => address)
+  return scanner?.scan({ ...arriving, recipients }) ?? Promise.resolve(NOT_SCANNED)
 }
 
 /** An inbox with the address by which the message reaches it. */
@@ -252,35 +264,35 @@ function addAddress(
 async function screenReceipts(
   deps: { db: Db; makeId: MakeId },
   inboxes: readonly Target[],
-  headers: ParsedHeaders,
-  sender: Sender,
-): Promise<{ admitted: Receipt[]; keptOut: KeptOut[] }> {
+  { headers, sender, hasVirus }: { headers: ParsedHeaders; sender: Sender; hasVirus: boolean },
+): Promise<{ receipts: Receipt[]; keptOut: KeptOut[] }> {
   const screened = inboxes.filter((inbox) => screeningOf(inbox) !== null)
   const accountIds = [...new Set(screened.map(({ accountId }) => accountId))]
   const rules =
     accountIds.length === 0
       ? []
       : await findRulesForValues(deps.db, accountIds, candidateValuesOf(sender))
-  const admitted: Receipt[] = []
+  const receipts: Receipt[] = []
   const keptOut: KeptOut[] = []
   for (const inbox of inboxes) {
     const receipt = receiptOf(deps, inbox, headers)
     const screening = screeningOf(inbox)
     const own = rules.filter((rule) => rule.accountId === inbox.accountId)
-    const verdict =
-      screening === null
+    const verdict = hasVirus
+      ? ({ kind: 'kept_out', reason: 'malware', ruleId: null } as const)
+      : screening === null
         ? ({ kind: 'admitted' } as const)
         : judgeSender(own, sender, { ...receipt, ...screening })
     if (verdict.kind === 'admitted') {
-      admitted.push(receipt)
+      receipts.push(receipt)
       continue
     }
-    const { messageId: _, threadId: __, eventId: ___, ...to } = receipt
+    const { messageId: _, threadId: __, ...to } = receipt
     const { reason, ruleId } = verdict
     const ids = { quarantinedId: deps.makeId('qua'), auditId: deps.makeId('aud') }
     keptOut.push({ ...ids, ...to, reason, ruleId })
   }
-  return { admitted, keptOut }
+  return { receipts, keptOut }
 }
 
 /** Null where everybody may write to the inbox, as to a postmaster (RFC 5321 §4.5.1). */

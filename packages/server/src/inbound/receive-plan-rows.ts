@@ -1,7 +1,9 @@
 // The plan of receiving: the rows to write for arriving messages, one or a group, as if each had come after the
 // one before it. Pure: decides from rows that were read, and knows no database.
 
+import type { EventQuarantined } from '@mailroom/contract/events.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
+import type { TracedEvent } from '#events/events-rows.ts'
 import type {
   CounterChange,
   MessageContent,
@@ -16,6 +18,7 @@ import {
   changeAt,
   changesOfMove,
   firstSummary,
+  kindOfRow,
   NO_CHANGE,
   nextSummary,
 } from '#mailbox/mailbox-rows.ts'
@@ -48,6 +51,7 @@ export type Receipt = {
 /** A recipient whose sender rules keep the message out. */
 export type KeptOut = Pick<
   Receipt,
+  | 'eventId'
   | 'accountId'
   | 'podId'
   | 'inboxId'
@@ -223,9 +227,10 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
 /** A message that the inbox has already stays there, whatever the rules say now. */
 function keepOut(
   draft: Draft,
-  { raw, content, nowMs }: Arrival,
+  arrival: Arrival,
   keptOut: Arrival['keptOut'][number],
 ): ReceiptResult {
+  const { raw, content, nowMs } = arrival
   const { inboxId } = keptOut
   const inbox = draft.inboxes.get(inboxId)
   if (inbox === undefined) return { kind: 'gone' }
@@ -256,8 +261,11 @@ function keepOut(
     reverse_path: raw.reverse_path,
     authentication: content.authentication ?? null,
     size_bytes: raw.size_bytes,
+    category: content.category ?? null,
+    judgement: content.judgement ?? null,
     created_at: nowMs,
   })
+  draft.rows.events.push(quarantineEvent(arrival, keptOut))
   draft.audit.push({
     id: keptOut.auditId,
     accountId: keptOut.accountId,
@@ -284,6 +292,49 @@ const QUARANTINE_REASONS: Readonly<Record<QuarantineReason, HoldReason>> = {
     guard: 'mode',
     detail: 'The mail does not prove that it is from the allowed sender.',
   },
+  malware: { guard: 'scanner', detail: 'The virus scanner found malware.' },
+}
+
+function quarantineEvent(
+  { content, nowMs, traceParent }: Arrival,
+  keptOut: Arrival['keptOut'][number],
+): TracedEvent {
+  return {
+    id: keptOut.eventId,
+    kind: 'message.quarantined',
+    account_id: keptOut.accountId,
+    pod_id: keptOut.podId,
+    inbox_id: keptOut.inboxId,
+    thread_id: null,
+    message_id: null,
+    occurred_at: nowMs,
+    details: JSON.stringify({ quarantined: toldOf(keptOut, content) }),
+    trace_parent: traceParent,
+    category: content.category ?? null,
+  }
+}
+
+/** Without the message's text. */
+function toldOf(keptOut: Arrival['keptOut'][number], content: MessageContent): EventQuarantined {
+  const kind = kindOfRow({
+    direction: 'inbound',
+    automatic_reason: content.automatic_reason ?? null,
+    from_addr: content.from_addr,
+    category: content.category ?? null,
+    judgement: content.judgement ?? null,
+  })
+  return {
+    id: keptOut.quarantinedId,
+    from: content.from_addr,
+    to: keptOut.toAddr,
+    subject: content.subject,
+    reason: keptOut.reason,
+    rule_id: keptOut.ruleId,
+    category: kind.category,
+    category_reasons: kind.categoryReasons,
+    verdict: kind.verdict,
+    spam_score: kind.spamScore,
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { judgeKind } from '@mailroom/mail/mail-kind.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
-import { kindColumns, type MessageContent, ownBytes } from '#mailbox/mailbox.ts'
+import { kindColumns, type MessageContent, ownBytes, type ScanResult } from '#mailbox/mailbox.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 
 /** `reversePath` '' is the null reverse-path; `authentication` is null where it was not checked. */
@@ -17,12 +17,14 @@ export function contentOf(
     reversePath,
     recipients,
     authentication,
+    scanned,
   }: {
     sha256: Uint8Array
     reversePath: string
     /** Addresses of the inboxes that the message came to. */
     recipients: readonly string[]
     authentication: Authentication | null
+    scanned: ScanResult
   },
 ): MessageContent {
   const { headers } = parsed
@@ -44,7 +46,7 @@ export function contentOf(
     attachments: JSON.stringify(parsed.attachments),
     authentication: authentication === null ? null : JSON.stringify(authentication),
     automatic_reason: headers.automaticReason ?? (reversePath === '' ? 'null-sender' : null),
-    ...kindColumns(judgeKind(headers, { reversePath, recipients })),
+    ...kindColumns(judgeKind(headers, { reversePath, recipients }), scanned),
     defects: JSON.stringify(parsed.defects),
   }
 }

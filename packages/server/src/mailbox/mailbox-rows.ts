@@ -1,4 +1,5 @@
 export { fillCategoriesStep } from './fill-category-rows.ts'
+export { kindOfRow } from './message-kind.ts'
 export {
   type DeliveryRole,
   type Direction,

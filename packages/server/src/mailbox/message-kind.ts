@@ -2,7 +2,7 @@
 
 import type { Message as MessageShape } from '@mailroom/contract/messages.ts'
 import type { MailKind } from '@mailroom/mail/mail-kind.ts'
-import type { MailCategory } from '@mailroom/mail/mime/parsed-message.ts'
+import type { CategoryReason, MailCategory } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Row } from '#schema/tables.ts'
 
 export type KindFields = Pick<
@@ -10,22 +10,31 @@ export type KindFields = Pick<
   'category' | 'categoryReasons' | 'autoReplyable' | 'verdict' | 'spamScore'
 >
 
+/** What the scanners of arriving mail say. */
+export type ScanResult = {
+  /** Null when one of them gave no answer, and none says `spam` or `malicious`. */
+  readonly verdict: KindFields['verdict']
+  readonly spamScore: number | null
+  readonly reasons: readonly CategoryReason[]
+}
+
+/** Without scanners nothing says otherwise. */
+export const NOT_SCANNED: ScanResult = { verdict: 'clean', spamScore: null, reasons: [] }
+
 /** The columns of a received message. */
-export function kindColumns({ category, reasons, autoReplyable }: MailKind) {
+export function kindColumns(kind: MailKind, scanned: ScanResult) {
+  const isHarmful = scanned.verdict === 'spam' || scanned.verdict === 'malicious'
+  const category = isHarmful ? scanned.verdict : kind.category
   const judgement: Judgement = {
-    reasons,
-    autoReplyable,
-    verdict: verdictOf(category),
-    spamScore: null,
+    reasons: [...kind.reasons, ...scanned.reasons],
+    autoReplyable: kind.autoReplyable && !isHarmful,
+    verdict: category === 'spam' || category === 'malicious' ? category : scanned.verdict,
+    spamScore: scanned.spamScore,
   }
   return { category, judgement: JSON.stringify(judgement) }
 }
 
 type Judgement = Omit<MailKind, 'category'> & Pick<KindFields, 'verdict' | 'spamScore'>
-
-function verdictOf(category: MailCategory): KindFields['verdict'] {
-  return category === 'spam' || category === 'malicious' ? category : 'clean'
-}
 
 /** Null on sent messages. */
 export function categoryOfRow(

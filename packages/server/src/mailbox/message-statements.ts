@@ -240,6 +240,8 @@ const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[
     'reverse_path',
     'authentication',
     'size_bytes',
+    'category',
+    'judgement',
     'created_at',
   ]),
   events: EVENTS,

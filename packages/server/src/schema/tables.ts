@@ -456,6 +456,8 @@ export type Tables = {
     reverse_path: string
     authentication: string | null
     size_bytes: number | null
+    category: Generated<string | null>
+    judgement: Generated<string | null>
     recipient: string | null
     created_at: number
   }

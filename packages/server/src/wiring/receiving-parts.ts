@@ -2,7 +2,7 @@
 
 import { isMainThread } from 'node:worker_threads'
 import type { Settings } from '#config/settings.ts'
-import { type Authenticator, openAuthenticator } from '#inbound/inbound.ts'
+import { type Authenticator, openAuthenticator, openMailScanner } from '#inbound/inbound.ts'
 import { openStorageQuota } from '#mailbox/mailbox.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
@@ -65,6 +65,7 @@ export async function openReceivingParts(
     receiving: {
       authenticator: traceAuthenticator(authenticator, tracing),
       rejectDmarcFailures: settings.rejectDmarcFailures,
+      scanner: openMailScanner({ ...settings, log }),
       countReport: metrics.countReport,
     },
   }

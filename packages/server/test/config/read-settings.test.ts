@@ -75,6 +75,8 @@ test('an empty environment gives the documented defaults', () => {
     bootstrapPlan: 'launch',
     authenticateInbound: true,
     rejectDmarcFailures: true,
+    rspamdUrl: null,
+    clamdUrl: null,
     adminToken: null,
     secretKey: null,
     tlsFiles: null,

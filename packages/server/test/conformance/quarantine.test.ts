@@ -33,6 +33,7 @@ function keptOut(owner: Owner, inboxIds: string[], key?: string): ReceiveInput {
       domainId: null,
       quarantinedId: makeId('qua'),
       auditId: makeId('aud'),
+      eventId: makeId('evt'),
       toAddr: 'someone@mailroom.localhost',
       recipient: null,
       through: [],

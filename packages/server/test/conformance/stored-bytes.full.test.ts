@@ -69,6 +69,7 @@ onBothEngines('stored octets', (engine) => {
       domainId: null,
       quarantinedId: makeId('qua'),
       auditId: makeId('aud'),
+      eventId: makeId('evt'),
       toAddr: 'someone@mailroom.localhost',
       recipient: null,
       through: [],

@@ -164,6 +164,7 @@ function arrivingByChance(roll: Dice, targets: readonly Target[]): ReceiveInput 
       ...receipt,
       quarantinedId: makeId('qua'),
       auditId: makeId('aud'),
+      eventId: makeId('evt'),
       reason: 'blocked',
       ruleId: null,
     })),
