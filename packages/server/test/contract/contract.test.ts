@@ -307,7 +307,7 @@ test('a wait takes one to sixty seconds, thirty by default', () => {
 test('the log and the stream have the same filters', () => {
   const names = (path: string) =>
     [...parametersOf(path).values()].filter((one) => one.in === 'query').map(({ name }) => name)
-  const common = ['after', 'event_types', 'inbox_id']
+  const common = ['after', 'event_types', 'inbox_id', 'categories']
   assert.deepEqual(names('/v1/events/stream'), common)
   assert.deepEqual(names('/v1/events'), ['limit', 'order', ...common])
 })
