@@ -146,6 +146,7 @@ onBothEngines('sending', (engine) => {
         counted_position: 1,
         quarantined_bytes: 0,
         unsent_count: 0,
+        noted_count: 1,
       },
     )
     const { is_read, message_count, last_message_at } = await threadOf(send.thread.id)
