@@ -126,7 +126,7 @@ const SECRET_FIELDS = [
 const SECRET_FORMS = new RegExp(
   [
     `"(?<field>${SECRET_FIELDS.join('|')})":"(?:[^"\\\\]|\\\\.)+"`,
-    '\\b(?<mark>mr_|whsec_)[A-Za-z0-9+/=]{20,}',
+    '\\b(?<mark>mra?_|whsec_)[A-Za-z0-9+/=]{20,}',
     '(?<scheme>\\b[Bb]earer )[^\\s"\\\\]+',
     '(?<query>[?&]token=)[^&\\s"\\\\]+',
     '(?<user>:\\/\\/[^\\s:/@"\\\\]*:)[^\\s/@"\\\\]+(?=@)',

@@ -54,6 +54,10 @@ const leaks: [what: string, fields: Record<string, unknown>][] = [
   ['a field named as a secret', { headers: { authorization: 'hunter2' }, token: 'hunter2' }],
   ['the key of the secrets', { settings: { secretKey: 'hunter2' } }],
   ['a key of ours in any text', { error: new Error(`bad key mr_${'hunter2'.repeat(6)}`) }],
+  [
+    'a token of an approver in any text',
+    { error: new Error(`bad token mra_${'hunter2'.repeat(6)}`) },
+  ],
   ['a bearer credential', { line: 'authorization: Bearer hunter2' }],
   ['a token in a URL', { url: '/v1/ws?a=b&token=hunter2' }],
   ['a password in a URL', { why: 'cannot connect to postgres://mail:hunter2@db:5432/mail' }],
