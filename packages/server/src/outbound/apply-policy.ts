@@ -20,6 +20,12 @@ export function judgedMessageOf(
   return { to, cc, bcc, replyTo, subject, text, html, headers: extraFields, attachments, threadId }
 }
 
+/** The reason of a send after as many as an hour allows. */
+export function tooManyUnseen(limit: number): HoldReason {
+  const detail = `The inbox has sent ${limit} messages within an hour, as many as the policy allows without approval.`
+  return { guard: 'maxPerHour', detail }
+}
+
 /** `recipient_not_permitted` for an address, else `content_not_permitted`; the findings hold no secret. */
 function policyProblem(reasons: readonly HoldReason[]): AppError {
   const about = reasons.find(({ recipient }) => recipient !== undefined)

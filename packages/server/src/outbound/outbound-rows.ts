@@ -19,5 +19,11 @@ export {
   type NewSuppression,
   type SuppressionType,
 } from './suppression-rows.ts'
-export { cancelSend, endWaiting, postponeSend, releaseWaiting } from './waiting-send-rows.ts'
+export {
+  cancelSend,
+  endWaiting,
+  holdWaiting,
+  postponeSend,
+  releaseWaiting,
+} from './waiting-send-rows.ts'
 export { findUnnotedInbox, noteRecipientsStep } from './written-to-rows.ts'

@@ -10,7 +10,9 @@ import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { addressKey } from '#platform/email-address.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
+import { rejectSend, tooManyUnseen } from './apply-policy.ts'
 import type { LimitCheck } from './check-send-rows.ts'
+import { holdDue, judgeWaiting } from './judge-waiting.ts'
 import { refusalOf } from './send-refusal.ts'
 import {
   deliveriesOf,
@@ -127,7 +129,16 @@ async function releaseSend(
   if (inbox === null || account === null || message === null) return false
   const sender = { inbox, account, domain: await findSendingDomain(deps, inbox) }
   const envelope = JSON.parse(waiting.envelope) as WaitingEnvelope
-  const check = await checkOf(deps, sender, { message, envelope, nowMs })
+  const due = { inbox, messageId, envelope }
+  // What a person has approved is not judged again.
+  const isJudged = approval === null && waiting.is_approved === 0
+  const judgement = isJudged ? await judgeWaiting(deps, due) : null
+  if (judgement?.decision === 'reject') {
+    throw await rejectSend(deps, { inbox, recipients: envelope.recipients, messageId, judgement })
+  }
+  if (judgement?.decision === 'hold') return holdDue(deps, due, judgement.reasons)
+  const unseenPerHour = judgement?.holdAbovePerHour ?? null
+  const check = await checkOf(deps, sender, { message, envelope, nowMs, unseenPerHour })
   const isDue = waiting.release_at === null || waiting.release_at <= nowMs
   const release = { ...check, messageId, approval }
   const outcome = isDue
@@ -136,6 +147,9 @@ async function releaseSend(
   if (outcome.kind === 'gone') return false
   if (outcome.kind === 'review_changed') {
     throw problem('review_changed', undefined, { fields: { digest: outcome.digest } })
+  }
+  if (outcome.kind === 'too_many_unseen') {
+    return holdDue(deps, due, [tooManyUnseen(outcome.limit)])
   }
   if (outcome.kind !== 'released') throw refusalOf(deps, outcome)
   await removeBlobs(deps, outcome.blobIds)
@@ -148,7 +162,12 @@ type Releasing = { message: Message; envelope: WaitingEnvelope }
 async function checkOf(
   deps: SendDeps,
   sender: Sender,
-  { message, envelope, nowMs }: Releasing & { nowMs: number },
+  {
+    message,
+    envelope,
+    nowMs,
+    unseenPerHour,
+  }: Releasing & Pick<LimitCheck, 'nowMs' | 'unseenPerHour'>,
 ): Promise<LimitCheck> {
   const { inbox } = sender
   return {
@@ -159,7 +178,7 @@ async function checkOf(
     recipientKeys: envelope.recipients.map(addressKey),
     coldRecipients: await findColdRecipients(deps, inbox, envelope.recipients),
     limits: limitsOf(deps, sender, nowMs),
-    unseenPerHour: null,
+    unseenPerHour,
   }
 }
 

@@ -1,8 +1,12 @@
 // What a person approves: all of a message that its recipients and its thread depend on, and its digest.
 
 import { createHash } from 'node:crypto'
+import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { canonicalJson } from '#platform/canonical-json.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { DAY_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
+import type { NewHold } from './waiting-send-rows.ts'
 
 /** As docs/reviews.md describes it. Date, Message-ID and boundaries are not part of it. */
 export type ReviewContent = ReviewEnvelope & {
@@ -31,6 +35,31 @@ export type ReviewEnvelope = {
 /** SHA-256 in hexadecimal of the canonical JSON (RFC 8785). */
 export function digestOf(content: ReviewContent): string {
   return createHash('sha256').update(canonicalJson(content)).digest('hex')
+}
+
+/** What an approver is asked about the message. */
+export function makeHold(
+  deps: { makeId: MakeId; sending: { reviewDays: number } },
+  {
+    envelope,
+    texts,
+    reasons,
+    nowMs,
+  }: {
+    envelope: ReviewEnvelope
+    texts: Omit<ReviewContent, keyof ReviewEnvelope>
+    reasons: readonly HoldReason[]
+    nowMs: number
+  },
+): NewHold {
+  return {
+    reviewId: deps.makeId('hld'),
+    reasons: [...reasons],
+    digest: digestOf({ ...envelope, ...texts }),
+    content: JSON.stringify(envelope),
+    expiresAtMs: nowMs + deps.sending.reviewDays * DAY_MS,
+    eventId: deps.makeId('evt'),
+  }
 }
 
 /** The files of a composed message, in their order, each with the SHA-256 of its content in hexadecimal. */

@@ -17,7 +17,7 @@ import { type AppError, notFound, problem } from '#platform/problem.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import { judgeSend, type SendJudgement } from '#policy/policy.ts'
 import type { Db } from '#schema/tables.ts'
-import { auditOfSend, judgedMessageOf, rejectSend } from './apply-policy.ts'
+import { auditOfSend, judgedMessageOf, rejectSend, tooManyUnseen } from './apply-policy.ts'
 import { checkSend, findRefusal, type SendCheck } from './check-send-rows.ts'
 import {
   type Addressees,
@@ -29,7 +29,7 @@ import {
   type SendMessage,
 } from './compose-send.ts'
 import * as store from './idempotency-key-rows.ts'
-import { digestOf, hashAttachments, type ReviewEnvelope } from './review-content.ts'
+import { hashAttachments, makeHold, type ReviewEnvelope } from './review-content.ts'
 import { insertSend, type SendOutcome } from './send-message-rows.ts'
 import { refusalOf } from './send-refusal.ts'
 import {
@@ -117,7 +117,7 @@ async function runSend(
     const mayBeStale = attempt === COMPOSE_ATTEMPTS_MAX
     const outcome = await trySend(deps, input, { sender, replied, mayBeStale, unseen, isCheck })
     if (outcome.kind === 'too_many_unseen') {
-      unseen.push({ guard: 'maxPerHour', detail: TOO_MANY_UNSEEN(outcome.limit) })
+      unseen.push(tooManyUnseen(outcome.limit))
     } else if (outcome.kind === 'thread_changed') {
       replied = await readReplied(deps, { inbox, threadId })
     } else return outcome
@@ -237,9 +237,11 @@ async function acceptSend(
     const refusal = await findRefusal(deps.db, check)
     if (refusal !== null) return refusal
   }
-  const hold = isHeld ? await makeHold(deps, input, { accepting, raw, nowMs: made.nowMs }) : null
+  const hold = isHeld ? await holdOf(deps, input, { accepting, raw, nowMs: made.nowMs }) : null
   const decision = isHeld ? 'hold' : 'allow'
   const judged = { inbox, recipients, messageId, decision, reasons, nowMs: made.nowMs } as const
+  const isReply = attempt.replied !== null
+  const envelope = { recipients, needsSmtpUtf8, headers: [...input.headers], isReply }
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
       deps.db.write(insertSend, {
@@ -260,7 +262,7 @@ async function acceptSend(
               created_at: made.nowMs,
               recipients,
             }),
-        waiting: isWaiting ? { envelope: { recipients, needsSmtpUtf8 }, releaseAtMs, hold } : null,
+        waiting: isWaiting ? { envelope, releaseAtMs, hold } : null,
         audit: judgement === null ? null : auditOfSend(deps, judged),
         loopEventId: deps.makeId('evt'),
       }),
@@ -271,10 +273,7 @@ async function acceptSend(
   return outcome
 }
 
-const TOO_MANY_UNSEEN = (limit: number) =>
-  `The inbox has sent ${limit} messages within an hour, as many as the policy allows without approval.`
-
-async function makeHold(
+async function holdOf(
   deps: SendDeps,
   input: SendMessage,
   { accepting, raw, nowMs }: { accepting: Accepting; raw: Uint8Array; nowMs: number },
@@ -296,14 +295,7 @@ async function makeHold(
     attachments: sender.attachments?.length ? await hashAttachments(deps, raw) : [],
   }
   const { subject, text: bodyText, html: bodyHtml } = outgoing
-  return {
-    reviewId: deps.makeId('hld'),
-    reasons: [...reasons],
-    digest: digestOf({ ...envelope, subject, bodyText, bodyHtml }),
-    content: JSON.stringify(envelope),
-    expiresAtMs: nowMs + deps.sending.reviewDays * DAY_MS,
-    eventId: deps.makeId('evt'),
-  }
+  return makeHold(deps, { envelope, texts: { subject, bodyText, bodyHtml }, reasons, nowMs })
 }
 
 function fromOf({ displayName, address }: Inbox): string {

@@ -6,6 +6,7 @@ import { insertEvents } from '#events/events-rows.ts'
 import { changeInboxes, dropRawReferences, NO_CHANGE } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
+import { insertAudit, type NewAuditEntry } from '#policy/policy-rows.ts'
 import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
 import {
   type AllowedSend,
@@ -21,6 +22,9 @@ import { eventsOf, type LockedMessage, lockSentMessages } from './settle-deliver
 export type WaitingEnvelope = {
   recipients: string[]
   needsSmtpUtf8: boolean
+  /** Further header fields. */
+  headers: { name: string; value: string }[]
+  isReply: boolean
 }
 
 export type NewHold = {
@@ -339,6 +343,36 @@ async function lockWaiting(
 async function deleteWaiting(tx: Tx, messageId: string): Promise<void> {
   await tx.query.deleteFrom('waiting_sends').where('message_id', '=', messageId).execute()
 }
+
+/** Holds a send whose time has come. False when it does not wait any more, or was held or approved meanwhile. */
+export const holdWaiting = transaction({
+  name: 'holdWaiting',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      messageId: string
+      hold: NewHold
+      audit: NewAuditEntry
+      nowMs: number
+    },
+  ): Promise<boolean> {
+    const { messageId, hold, nowMs } = input
+    const [message] = (await lockSentMessages(tx, [messageId])).values()
+    const waiting = await lockWaiting(tx, input)
+    if (message === undefined || waiting === null) return false
+    if (waiting.review_id !== null || waiting.is_approved === 1) return false
+    await tx.query
+      .updateTable('waiting_sends')
+      .set({ review_id: hold.reviewId })
+      .where('message_id', '=', messageId)
+      .execute()
+    await insertReview(tx, message, { hold, nowMs })
+    await insertAudit(tx, [input.audit])
+    return true
+  },
+})
 
 /** How a send that waits ends without being sent. */
 type WaitingEnd = {

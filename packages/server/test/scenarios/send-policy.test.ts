@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { HOUR_MS } from '#platform/units.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
-import { refusal, refusalOf } from '#test/scenarios/outcomes.ts'
+import { refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
@@ -298,6 +298,52 @@ onEachEngine('the policy of sends', (engine) => {
     assert.deepEqual(guardsOf(held), ['provenance'])
     const asked = message({ to: 'eve@other.example', threadId })
     assert.equal((await client.inboxes.checkSend(inbox.id, asked)).decision, 'hold')
+  })
+
+  test('a scheduled send is judged again when it is due, unless a person approved it', async () => {
+    const { client, ann, inbox, guard } = await guarded()
+    const sendAt = new Date(world.clock.now() + HOUR_MS).toISOString()
+    const headers = { 'X-Case': '7' }
+    const files = { headers, attachments: [{ ...TEXT_FILE, data: 'aGVsbG8=' }] }
+    const refused = await send(client, inbox, { to: 'eve@blocked.example', sendAt })
+    const held = await send(client, inbox, { to: 'new@other.example', sendAt, ...files })
+    await guard({ attachments: 'hold' })
+    const approved = await send(client, inbox, { to: 'carl@blocked.example', sendAt, ...files })
+    assert.deepEqual(guardsOf(approved), ['attachments'])
+    const { id = '', digest = '' } = approved.hold ?? {}
+    await ann.reviews.approve(id, { digest })
+    const rules = [{ type: 'block', value: 'blocked.example' }]
+    await guard({ newRecipients: 'hold', attachments: 'hold' }, { rules })
+    world.clock.advance(2 * HOUR_MS)
+    await until(async () => (await ann.reviews.list({ status: 'pending' }).page()).total === 1)
+    const [review] = (await ann.reviews.list({ status: 'pending' }).page()).data
+    assert.equal(review?.messageId, held.messageId)
+    const reasons = review?.reasons.map(({ guard: name }) => name)
+    assert.deepEqual(reasons, ['newRecipients', 'attachments'])
+    const statusOf = async ({ messageId }: { messageId: string }) => {
+      const { status, failureReason } = await client.messages.get(messageId)
+      return [status, failureReason]
+    }
+    await until(async () => (await statusOf(refused))[0] === 'failed')
+    assert.deepEqual(await statusOf(refused), ['failed', 'recipient_not_permitted'])
+    await until(async () => (await statusOf(approved))[0] === 'sent')
+    assert.deepEqual(await statusOf(held), ['pending', null])
+    await ann.reviews.approve(review?.id ?? '', { digest: review?.digest ?? '' })
+    await until(async () => (await statusOf(held))[0] === 'sent')
+  })
+
+  test('scheduled sends that are due together are held above the number of an hour', async () => {
+    const { client, ann, inbox, guard } = await guarded()
+    const sendAt = new Date(world.clock.now() + HOUR_MS).toISOString()
+    for (let sent = 0; sent < 4; sent++) await send(client, inbox, { sendAt })
+    await guard({ maxPerHour: 3 })
+    world.clock.advance(HOUR_MS + 1_000)
+    await until(async () => (await ann.reviews.list({ status: 'pending' }).page()).total === 1)
+    const { data } = await ann.reviews.list({ status: 'pending' }).page()
+    assert.deepEqual(
+      data.map(({ reasons }) => reasons.map(({ guard: name }) => name)),
+      [['maxPerHour']],
+    )
   })
 
   test('a check stores nothing', async () => {
