@@ -11,7 +11,14 @@ import {
   searchMail,
 } from '#tools/reading-tools.ts'
 import { getSandboxMail, simulateInbound } from '#tools/sandbox-tools.ts'
-import { getDeliveryStatus, listHeld, listSent, reply, sendMail } from '#tools/sending-tools.ts'
+import {
+  forward,
+  getDeliveryStatus,
+  listHeld,
+  listSent,
+  reply,
+  sendMail,
+} from '#tools/sending-tools.ts'
 import type { Answer, Call, Tool } from '#tools/tool.ts'
 import { waitForMail } from '#tools/waiting-tool.ts'
 import type { Access } from './access.ts'
@@ -130,6 +137,7 @@ export const allTools: readonly Tool[] = [
   waitForMail,
   sendMail,
   reply,
+  forward,
   markThread,
   searchMail,
   getAttachment,

@@ -3,7 +3,7 @@
 // stored here.
 
 import { createHash } from 'node:crypto'
-import type { MessageToSend, SentMessage } from '@mailroom/sdk'
+import type { Mailroom, MessageToSend, SentMessage } from '@mailroom/sdk'
 import type { Access } from './access.ts'
 import { ToolProblem } from './problem.ts'
 
@@ -22,11 +22,35 @@ export type SendOutcome = {
  * Rejects with ToolProblem when the day's generations are used up, and like a send. Concurrent calls use the
  * same first free key, so the service sends once.
  */
-export async function sendOnce(
+export function sendOnce(
   access: Access,
   { inboxId, message, signal }: { inboxId: string; message: MessageToSend; signal: AbortSignal },
 ): Promise<SendOutcome> {
-  const name = `mcp-${hashOf(inboxId, message)}`
+  return once(access, hashOf(inboxId, message), (client, idempotencyKey) =>
+    client.inboxes.send(inboxId, message, { idempotencyKey, signal }),
+  )
+}
+
+/** The same for a forward. */
+export function forwardOnce(
+  access: Access,
+  { messageId, forwarded, signal }: { messageId: string; forwarded: Forward; signal: AbortSignal },
+): Promise<SendOutcome> {
+  const content = JSON.stringify([messageId, Object.entries(forwarded).sort()])
+  const hash = createHash('sha256').update(content).digest('hex')
+  return once(access, hash, (client, idempotencyKey) =>
+    client.messages.forward(messageId, forwarded, { idempotencyKey, signal }),
+  )
+}
+
+type Forward = Parameters<Mailroom['messages']['forward']>[1]
+
+async function once(
+  access: Access,
+  hash: string,
+  send: (client: Mailroom, idempotencyKey: string) => Promise<SentMessage>,
+): Promise<SendOutcome> {
+  const name = `mcp-${hash}`
   let isReplay = false
   let nowMs = Date.now()
   const client = access.clientSeeing(({ headers }) => {
@@ -35,7 +59,7 @@ export async function sendOnce(
   })
   for (let generation = 0; generation < GENERATIONS_MAX; generation += 1) {
     const idempotencyKey = `${name}-${generation}`
-    const sent = await client.inboxes.send(inboxId, message, { idempotencyKey, signal })
+    const sent = await send(client, idempotencyKey)
     if (!isReplay) return { sent, isRepeat: false }
     if (nowMs - Date.parse(sent.createdAt) < REPEAT_MS) return { sent, isRepeat: true }
   }

@@ -95,10 +95,11 @@ onEachTransport('a narrow connection', (open, connect) => {
         ['get_attachment', 'message_id', secret.id, missing.message],
         ['get_delivery_status', 'message_id', secret.id, missing.message],
         ['reply', 'thread_id', secret.threadId, missing.thread],
+        ['forward', 'message_id', secret.id, missing.message],
         ['mark_thread', 'thread_id', secret.threadId, missing.thread],
         ['wait_for_mail', 'thread_id', secret.threadId, missing.thread],
       ] as const) {
-        const rest = { filename: 'x', body: 'x', state: 'read' }
+        const rest = { filename: 'x', body: 'x', state: 'read', to: 'ann@firm.example' }
         const needed = Object.entries(rest).filter(([name]) => needs(tool).includes(name))
         const ask = (value: string) =>
           tools.refusal(tool, { [field]: value, ...Object.fromEntries(needed) })
@@ -122,7 +123,14 @@ onEachTransport('a narrow connection', (open, connect) => {
   test('to reading lists only reading tools and refuses the others', LIMIT, async () => {
     await using tools = await connect(world, { isReadOnly: true, inbox: own.id })
     const names = await tools.names()
-    const writing = ['create_inbox', 'send_mail', 'reply', 'mark_thread', 'simulate_inbound']
+    const writing = [
+      'create_inbox',
+      'send_mail',
+      'reply',
+      'forward',
+      'mark_thread',
+      'simulate_inbound',
+    ]
     assert.deepEqual(
       names.filter((name) => writing.includes(name)),
       [],

@@ -11,8 +11,8 @@ const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 suite('the tools', () => {
-  test('are at most seventeen, with names, sentences and described arguments', () => {
-    assert.ok(allTools.length <= 17)
+  test('are at most eighteen, with names, sentences and described arguments', () => {
+    assert.ok(allTools.length <= 18)
     for (const { name, title, description } of allTools) {
       assert.match(name, /^[a-z]+(?:_[a-z]+)*$/)
       assert.ok(title.length > 3 && description.length > 30, name)
@@ -174,6 +174,40 @@ onEachTransport('all tools', (open, connect) => {
       /"empty\.txt" needs either text or base64\. Nothing was sent/,
     )
   })
+
+  test(
+    'mail goes to lists and hidden recipients, to all, at a time, and on to others',
+    LIMIT,
+    async () => {
+      const to = ['ann@firm.example', 'Bob <bob@firm.example>']
+      const bcc = ['cat@firm.example']
+      const send_at = new Date(Date.now() + 86_400_000).toISOString()
+      const later = { inbox: inbox.address, to, bcc, send_at, subject: 'Later', body: 'Hello.' }
+      const planned = await tools.call('send_mail', later)
+      assert.match(planned, /^To be sent to "ann@firm\.example, Bob <bob@firm\.example>" at /)
+      const message = await world.client.messages.get(idIn(planned, sentId))
+      assert.deepEqual([message.to.length, message.bcc, message.scheduledAt], [2, bcc, send_at])
+      const lines = [
+        'From: ann@firm.example',
+        `To: ${inbox.address}, dan@firm.example`,
+        'Subject: Who comes?',
+        'Message-ID: <who.comes@firm.example>',
+        '',
+        'Do you?',
+      ]
+      await world.client.sandbox.receiveRaw(Buffer.from(lines.join('\r\n')))
+      const received = await newest('inbound')
+      const given = { message_id: received.id, to: 'eve@firm.example', bcc, body: 'See.' }
+      const forwarded = await tools.call('forward', given)
+      const passed = await world.client.messages.get(idIn(forwarded, sentId))
+      assert.deepEqual([passed.subject, passed.bcc], ['Fwd: Who comes?', bcc])
+      assert.match(passed.bodyText, /^See\.\n\n-+ Forwarded message/)
+      assert.match(await tools.call('forward', given), /^Already sent/)
+      const answer = { thread_id: received.threadId, reply_all: true, body: 'I do.' }
+      const all = await world.client.messages.get(idIn(await tools.call('reply', answer), sentId))
+      assert.deepEqual([all.to, all.cc], [['ann@firm.example'], ['dan@firm.example']])
+    },
+  )
 
   test('get_attachment shows text, returns pictures and links to large files', LIMIT, async () => {
     const large = Buffer.alloc(600 * 1024, 'A\0B')
