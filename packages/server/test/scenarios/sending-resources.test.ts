@@ -51,6 +51,8 @@ onEachEngine('a sent message', (engine) => {
         fromAddr: `Ada <${inbox.address}>`,
         toAddr: PLAIN.to,
         to: [PLAIN.to],
+        recipient: null,
+        tag: null,
         headerTo: null,
         deliveryRole: null,
         cc: ['ann@friend.example'],
