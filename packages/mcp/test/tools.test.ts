@@ -99,7 +99,7 @@ onEachTransport('all tools', (open, connect) => {
     assert.match(
       unread.inside,
       new RegExp(
-        `^- ${threadId} · \\S+Z · 1 message · 1 unread · bob@firm\\.example · Lunch\\?\\n  Shall we have lunch`,
+        `^- ${threadId} · \\S+Z · 1 message · 1 unread · personal · bob@firm\\.example · Lunch\\?\\n  Shall we have lunch`,
       ),
     )
     assert.match(await tools.call('list_inboxes'), /1 unread thread · newest mail 20\S+Z$/)

@@ -206,6 +206,7 @@ export function showMessage(output: Output, message: Fields): void {
   line('Subject', subject)
   if (direction === 'outbound') line('Status', message.status)
   line('Failure', message.failureReason)
+  line('Category', message.category)
   if (message.automatic === true) line('Automatic', message.automaticReason ?? 'yes')
   for (const { filename, contentType, sizeBytes } of listOf(attachments)) {
     line('Attachment', `${filename} (${contentType}, ${sizeBytes} bytes)`)

@@ -11,6 +11,7 @@ import { Icon } from '#parts/icon.tsx'
 import { Badge, Notice, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
 import { CopyButton, Time } from '#parts/small.tsx'
 import { Tabs } from '#parts/tabs.tsx'
+import { CategoryBadge } from './category.tsx'
 import { DeliveryList } from './delivery-list.tsx'
 import { MessageHeaders, MessageSource } from './message-source.tsx'
 import { hasOthers, openReply, openReplyToAll } from './open-reply.ts'
@@ -61,7 +62,8 @@ export function MessageCard({
           <span class="message-marks">
             <SenderBadge message={message} />
             {status && <Badge tone={status.tone}>{status.word}</Badge>}
-            {message.automatic && <Badge>Automatic</Badge>}
+            <CategoryBadge category={message.category} />
+            {message.automatic && message.category !== 'automated' && <Badge>Automatic</Badge>}
             <Time at={message.createdAt} isInList />
           </span>
         </button>

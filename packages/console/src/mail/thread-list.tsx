@@ -8,21 +8,29 @@ import { Empty } from '#parts/notice.tsx'
 import type { PageBounds } from '#parts/pager.tsx'
 import { type Paged, PagedList } from '#parts/pager.tsx'
 import { CopyText, Time } from '#parts/small.tsx'
+import { type Category, CategoryBadge } from './category.tsx'
 
 export function ThreadList({
   list,
   inboxId,
   currentId,
   isUnreadOnly,
+  isOfKind,
   address,
 }: {
   list: Paged<Thread>
   inboxId: string
   currentId: string | undefined
   isUnreadOnly: boolean
+  /** Whether only threads of one category are shown. */
+  isOfKind: boolean
   address: string | null
 }) {
-  const empty = isUnreadOnly ? (
+  const empty = isOfKind ? (
+    <Empty icon="inbox" title="No such threads">
+      This inbox has no mail of that kind here.
+    </Empty>
+  ) : isUnreadOnly ? (
     <Empty icon="check" title="No unread threads">
       Everything in this inbox has been read.
     </Empty>
@@ -58,7 +66,8 @@ function ThreadRow({
   isCurrent: boolean
 }) {
   const element = useRef<HTMLAnchorElement>(null)
-  const { id, subject, isRead, messageCount, unreadCount, lastMessageAt, snippet } = thread
+  const { id, subject, isRead, messageCount, unreadCount, lastMessageAt, snippet, category } =
+    thread
   useEffect(() => {
     if (isCurrent) element.current?.scrollIntoView({ block: 'nearest' })
   }, [isCurrent])
@@ -82,6 +91,7 @@ function ThreadRow({
                 : messageCount}
             </span>
           )}
+          <CategoryBadge category={category} />
           <span class="thread-time">
             <Time at={lastMessageAt} isInList />
           </span>
@@ -115,21 +125,24 @@ type ThreadPage = { data: readonly Thread[]; total: number }
 
 export function readThreads(
   inboxId: string,
-  order: ThreadOrder,
+  { order, category }: { order: ThreadOrder; category: Category | null },
   bounds: PageBounds,
 ): Promise<ThreadPage> {
-  if (order === 'unread-first') return readUnreadFirst(inboxId, bounds)
+  const kind = category !== null && { category }
+  if (order === 'unread-first') return readUnreadFirst(inboxId, { ...bounds, ...kind })
   const isUnreadOnly = order === 'unread'
-  return client.threads.list(inboxId, { ...bounds, ...(isUnreadOnly && { is_read: false }) }).page()
+  return client.threads
+    .list(inboxId, { ...bounds, ...kind, ...(isUnreadOnly && { is_read: false }) })
+    .page()
 }
 
 /** Unread threads first, then the others, in two requests. */
 async function readUnreadFirst(
   inboxId: string,
-  { limit, offset, signal }: PageBounds,
+  { limit, offset, ...asked }: PageBounds & { category?: Category },
 ): Promise<ThreadPage> {
   const unread = await client.threads
-    .list(inboxId, { is_read: false, limit, offset, signal })
+    .list(inboxId, { is_read: false, limit, offset, ...asked })
     .page()
   const room = limit - unread.data.length
   const read = await client.threads
@@ -138,7 +151,7 @@ async function readUnreadFirst(
       // If the page has no room for them, only their total is needed.
       limit: Math.max(1, room),
       offset: Math.max(0, offset - unread.total),
-      signal,
+      ...asked,
     })
     .page()
   // A thread that was read between the two requests is in both.

@@ -9,9 +9,11 @@ import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toastFailure } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
+import { type Category, categoryOptions, isCategory } from '#mail/category.tsx'
 import { readThreads, ThreadList, type ThreadOrder, threadOrders } from '#mail/thread-list.tsx'
 import { ThreadPane } from '#mail/thread-pane.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
+import { SelectField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Empty, Trouble } from '#parts/notice.tsx'
 import { Page, PageTitle, useTitle } from '#parts/page.tsx'
@@ -25,10 +27,11 @@ export function MailPage() {
   const { route } = useLocation()
   const { inboxId = '', threadId } = params
   const [order, setOrder] = useState<ThreadOrder>('unread-first')
+  const [category, setCategory] = useState<Category | null>(null)
   const inbox = useResource(`inbox ${inboxId}`, (signal) => client.inboxes.get(inboxId, { signal }))
   const threads = usePaged(
-    `threads ${inboxId} ${order}`,
-    (bounds) => readThreads(inboxId, order, bounds),
+    `threads ${inboxId} ${order} ${category}`,
+    (bounds) => readThreads(inboxId, { order, category }, bounds),
     THREADS_PER_PAGE,
   )
   useMailChanges(inboxId, threads.reload)
@@ -107,12 +110,21 @@ export function MailPage() {
               />
             </span>
           </div>
+          <SelectField
+            label="Kind of mail"
+            name="category"
+            isLabelHidden
+            value={category ?? ''}
+            options={categoryOptions}
+            onValue={(value) => setCategory(isCategory(value) ? value : null)}
+          />
         </header>
         <ThreadList
           list={threads}
           inboxId={inboxId}
           currentId={threadId}
           isUnreadOnly={order === 'unread'}
+          isOfKind={category !== null}
           address={inbox.value?.address ?? null}
         />
       </div>

@@ -106,12 +106,21 @@ const NAMED_MAX = 3
 const PARTICIPANT_LENGTH_MAX = 100
 
 function rowOf(thread: Thread): string {
-  const { id: threadId, subject, lastMessageAt, messageCount, unreadCount, isRead } = thread
+  const {
+    id: threadId,
+    subject,
+    lastMessageAt,
+    messageCount,
+    unreadCount,
+    isRead,
+    category,
+  } = thread
   const parts = [
     threadId,
     lastMessageAt,
     counted(messageCount, 'message'),
     isRead ? 'read' : `${unreadCount} unread`,
+    category ?? '',
     whoOf(thread),
     oneLine(subject) || '(no subject)',
   ]

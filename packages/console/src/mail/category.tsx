@@ -1,0 +1,32 @@
+// What kind of mail a message or thread is, in words.
+
+import type { Message } from '@mailroom/sdk'
+import { Badge, type Tone } from '#parts/notice.tsx'
+
+export type Category = NonNullable<Message['category']>
+
+const categories: Readonly<Record<Category, { tone: Tone; word: string }>> = {
+  personal: { tone: 'calm', word: 'Personal' },
+  automated: { tone: 'calm', word: 'Automatic' },
+  marketing: { tone: 'calm', word: 'Marketing' },
+  bounce: { tone: 'warn', word: 'Bounce' },
+  spam: { tone: 'bad', word: 'Spam' },
+  malicious: { tone: 'bad', word: 'Malicious' },
+}
+
+/** For a select; '' stands for every category. */
+export const categoryOptions: readonly { value: string; text: string }[] = [
+  { value: '', text: 'All mail' },
+  ...Object.entries(categories).map(([value, { word }]) => ({ value, text: word })),
+]
+
+export function isCategory(text: string): text is Category {
+  return Object.hasOwn(categories, text)
+}
+
+/** Nothing for personal mail, which most mail to a person is. */
+export function CategoryBadge({ category }: { category: Category | null }) {
+  if (category === null || category === 'personal') return null
+  const { tone, word } = categories[category]
+  return <Badge tone={tone}>{word}</Badge>
+}
