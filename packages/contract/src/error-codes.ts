@@ -99,8 +99,8 @@ export const errorCodes = {
   },
   client_id_taken: {
     status: 409,
-    sentence: 'Another pod of the account has this clientId.',
-    fix: 'Choose another clientId, or use the pod that has it.',
+    sentence: 'Another pod of the account, or another draft of the inbox, has this clientId.',
+    fix: 'Choose another clientId, or use the pod or draft that has it.',
   },
   address_taken: {
     status: 409,
@@ -161,6 +161,11 @@ export const errorCodes = {
     sentence: 'The webhook is disabled, so nothing is delivered to it.',
     fix: 'Enable the webhook with PATCH /v1/webhooks/{id} first, then retry the delivery.',
   },
+  draft_changed: {
+    status: 412,
+    sentence: 'The draft has changed since the version that If-Match names.',
+    fix: 'Get the draft, compare it with what you wanted to change, and repeat the request with its new ETag.',
+  },
   payload_too_large: {
     status: 413,
     sentence: 'The request body is larger than this route accepts.',
@@ -195,6 +200,11 @@ export const errorCodes = {
     status: 422,
     sentence: 'The account has reached its limit of active API keys.',
     fix: 'Revoke a key that is no longer used.',
+  },
+  draft_limit_reached: {
+    status: 422,
+    sentence: 'The inbox has as many drafts, or the draft as many files, as are allowed.',
+    fix: 'Send or delete drafts that are no longer needed.',
   },
   invalid_webhook_url: {
     status: 422,

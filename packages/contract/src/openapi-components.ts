@@ -4,6 +4,7 @@ import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
 import { Approver, NewApprover } from './approvers.ts'
 import { Domain, DomainRecord } from './domains.ts'
+import { CreateDraft, Draft } from './drafts.ts'
 import { ErrorBody } from './error.ts'
 import {
   Event,
@@ -54,6 +55,8 @@ export const components: Readonly<Record<string, TSchema>> = {
   Delivery,
   Domain,
   DomainRecord,
+  CreateDraft,
+  Draft,
   Error: ErrorBody,
   Event,
   EventAttachment,

@@ -89,6 +89,7 @@ function operationObject(id: string, operation: Operation, shared: SharedParts):
 function parametersOf(operation: Operation): Part[] {
   const ownHeaders = [
     ...(operation.needsIdempotencyKey ? [idempotencyKeyParameter] : []),
+    ...(operation.takesIfMatch ? [ifMatchParameter] : []),
     ...(isRanged(operation) ? rangeParameters : []),
     ...(isEndless(operation) ? [lastEventIdParameter] : []),
   ]
@@ -187,7 +188,8 @@ function successResponses(operation: Operation): JsonObject {
   const replayed = operation.needsIdempotencyKey ? headers('Idempotency-Replayed') : {}
   const cookie = operation.setsCookie ? headers('Set-Cookie') : {}
   const own = 'headers' in success ? headers(...(success.headers ?? [])) : {}
-  const common = { ...headers('X-Request-Id'), ...limits, ...replayed, ...cookie, ...own }
+  const etag = operation.hasEtag ? headers('ETag') : {}
+  const common = { ...headers('X-Request-Id'), ...limits, ...replayed, ...cookie, ...etag, ...own }
   const response: JsonObject = { description: success.description, headers: common }
   if ('schema' in success) {
     response.content = { 'application/json': { schema: refer(success.schema) } }
@@ -352,6 +354,14 @@ const lastEventIdParameter = {
   in: 'header',
   required: false,
   description: 'The id of the last event received. It takes precedence over after.',
+  schema: { type: 'string' },
+}
+
+const ifMatchParameter = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description: 'The ETag that the resource must still have.',
   schema: { type: 'string' },
 }
 

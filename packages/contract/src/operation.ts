@@ -9,6 +9,7 @@ export const tags = {
   Domains: 'Domains of your own, for the addresses of inboxes.',
   Threads: 'Conversations, each with a read flag.',
   Messages: 'Received and sent mail.',
+  Drafts: 'Messages that are not sent yet.',
   Attachments: 'Files in messages.',
   Suppressions: 'Addresses that the account does not send to.',
   Senders: 'Rules that allow or block senders, and quarantined mail.',
@@ -92,6 +93,10 @@ export type Operation = {
    * Idempotency-Replayed.
    */
   readonly needsIdempotencyKey?: true
+  /** The answer has the ETag of the resource. */
+  readonly hasEtag?: true
+  /** The change is refused when the resource has none of the ETags in If-Match (RFC 9110 §13.1.1). */
+  readonly takesIfMatch?: true
   /** Exists only in sandbox mode. */
   readonly isOfSandbox?: true
   readonly success: Success

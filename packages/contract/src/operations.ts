@@ -5,6 +5,7 @@ import { accountOperations, adminOperations } from './accounts.ts'
 import { apiKeyOperations } from './api-keys.ts'
 import { approverOperations } from './approvers.ts'
 import { domainOperations } from './domains.ts'
+import { draftOperations } from './drafts.ts'
 import type { ErrorCode } from './error-codes.ts'
 import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
@@ -35,6 +36,7 @@ const operations = {
   ...threadOperations,
   ...messageOperations,
   ...sendingOperations,
+  ...draftOperations,
   ...limitOperations,
   ...suppressionOperations,
   ...senderRuleOperations,

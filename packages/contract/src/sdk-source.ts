@@ -5,6 +5,7 @@ import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
 import { Approver, NewApprover } from './approvers.ts'
 import { Domain, DomainRecord } from './domains.ts'
+import { Draft } from './drafts.ts'
 import { errorCodes } from './error-codes.ts'
 import {
   Event,
@@ -53,6 +54,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   Delivery,
   Domain,
   DomainRecord,
+  Draft,
   Event,
   EventAttachment,
   EventDomain,

@@ -9,6 +9,7 @@ import {
   approvers,
   attachments,
   domains,
+  drafts,
   events,
   inboxes,
   messages,
@@ -34,6 +35,7 @@ export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/account
 export type { ApiKey, NewApiKey } from '@mailroom/contract/api-keys.ts'
 export type { Approver, NewApprover } from '@mailroom/contract/approvers.ts'
 export type { Domain, DomainRecord } from '@mailroom/contract/domains.ts'
+export type { Draft } from '@mailroom/contract/drafts.ts'
 export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/events.ts'
 export type { ChangedInbox, Inbox } from '@mailroom/contract/inboxes.ts'
 export type { InboxLimits } from '@mailroom/contract/limits.ts'
@@ -67,6 +69,7 @@ export { MailroomConnectionError, MailroomError, type MailroomErrorCode } from '
 export type { FollowOptions, WebSocketConstructor, WebSocketLike } from './follow.ts'
 export type { EventListing, Listing, Page } from './listing.ts'
 export type {
+  DraftToCreate,
   FileToSend,
   MailToReceive,
   MessageToSend,
@@ -93,6 +96,7 @@ export class Mailroom {
   readonly pods: ReturnType<typeof pods>
   readonly inboxes: ReturnType<typeof inboxes>
   readonly domains: ReturnType<typeof domains>
+  readonly drafts: ReturnType<typeof drafts>
   readonly threads: ReturnType<typeof threads>
   readonly messages: ReturnType<typeof messages>
   readonly attachments: ReturnType<typeof attachments>
@@ -120,6 +124,7 @@ export class Mailroom {
     this.pods = pods(api)
     this.inboxes = inboxes(api)
     this.domains = domains(api)
+    this.drafts = drafts(api)
     this.threads = threads(api)
     this.messages = messages(api)
     this.attachments = attachments(api)

@@ -6,12 +6,15 @@ import type { Api, ListOptions, ViewOptions } from './api.ts'
 import type { FollowOptions } from './follow.ts'
 import { EventListing, type EventQuery } from './listing.ts'
 import {
+  type DraftToCreate,
+  type FileToSend,
   type MailToReceive,
   type MessageToSend,
   type RepliedMessage,
   type ReplyToSend,
   replyTo,
   type SendOptions,
+  withEncodedData,
   withEncodedFiles,
 } from './sending.ts'
 import type { RequestOptions } from './transport.ts'
@@ -36,6 +39,10 @@ export function pods(api: Api) {
       api.carryOut({ id: 'pods.createApiKey', path: { idOrClientId }, options }),
   }
 }
+
+type MatchOptions = RequestOptions & { ifMatch?: string | undefined }
+
+type DraftSendOptions = SendOptions & MatchOptions
 
 type WaitQuery = Partial<QueryOf<'inboxes.wait'>> & RequestOptions
 
@@ -233,6 +240,77 @@ export function messages(api: Api) {
     /** The delivery of a sent message to each recipient. */
     deliveries: (id: string, options: ListOptions<'messages.deliveries'> = {}) =>
       api.list('messages.deliveries', { id }, options),
+  }
+}
+
+const matching = (ifMatch: string | undefined) => ({ 'if-match': ifMatch })
+
+/** Messages that are not sent yet. With `ifMatch`, a change is refused once the draft has another `etag`. */
+export function drafts(api: Api) {
+  return {
+    create: (inboxId: string, draft: DraftToCreate = {}, options?: RequestOptions) =>
+      api.call({
+        id: 'drafts.create',
+        path: { id: inboxId },
+        body: withEncodedFiles(draft),
+        options,
+      }),
+    /** Newest first. */
+    list: (inboxId: string, options: ListOptions<'drafts.list'> = {}) =>
+      api.list('drafts.list', { id: inboxId }, options),
+    get: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'drafts.get', path: { id }, options }),
+    /** null clears a field. */
+    update: (
+      id: string,
+      body: BodyOf<'drafts.update'>,
+      { ifMatch, ...options }: MatchOptions = {},
+    ) =>
+      api.call({
+        id: 'drafts.update',
+        path: { id },
+        body,
+        headers: matching(ifMatch),
+        options,
+      }),
+    delete: (id: string, { ifMatch, ...options }: MatchOptions = {}) =>
+      api.carryOut({
+        id: 'drafts.delete',
+        path: { id },
+        headers: matching(ifMatch),
+        options,
+      }),
+    addAttachment: (id: string, file: FileToSend, { ifMatch, ...options }: MatchOptions = {}) =>
+      api.call({
+        id: 'drafts.addAttachment',
+        path: { id },
+        body: withEncodedData(file),
+        headers: matching(ifMatch),
+        options,
+      }),
+    removeAttachment: (
+      id: string,
+      attachmentId: string,
+      { ifMatch, ...options }: MatchOptions = {},
+    ) =>
+      api.call({
+        id: 'drafts.removeAttachment',
+        path: { id, attachmentId },
+        headers: matching(ifMatch),
+        options,
+      }),
+    /** Retries if no answer came, and never sends twice; the draft is gone once the message is accepted. */
+    send: (
+      id: string,
+      { idempotencyKey = crypto.randomUUID(), ifMatch, ...options }: DraftSendOptions = {},
+    ) =>
+      api.call({
+        id: 'drafts.send',
+        path: { id },
+        headers: { 'idempotency-key': idempotencyKey, ...matching(ifMatch) },
+        isOnce: true,
+        options,
+      }),
   }
 }
 

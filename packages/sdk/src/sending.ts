@@ -11,6 +11,7 @@ export type FileToSend = Omit<AttachmentToSend, 'data'> & { data: Uint8Array | s
 type WithFiles<Body> = Omit<Body, 'attachments'> & { attachments?: readonly FileToSend[] }
 
 export type MessageToSend = WithFiles<BodyOf<'inboxes.send'>>
+export type DraftToCreate = WithFiles<BodyOf<'drafts.create'>>
 export type MailToReceive = WithFiles<BodyOf<'sandbox.receive'>>
 
 /** A reply goes to the sender of the message that it answers, unless `to` is given. */
@@ -26,6 +27,7 @@ export type SendOptions = RequestOptions & {
 }
 
 export function withEncodedFiles(body: MessageToSend): BodyOf<'inboxes.send'>
+export function withEncodedFiles(body: DraftToCreate): BodyOf<'drafts.create'>
 export function withEncodedFiles(body: MailToReceive): BodyOf<'sandbox.receive'>
 export function withEncodedFiles<Body extends object>(
   body: Body & { attachments?: readonly FileToSend[] },
@@ -34,11 +36,12 @@ export function withEncodedFiles<Body extends object>(
   if (attachments === undefined) return fields
   return {
     ...fields,
-    attachments: attachments.map(({ data, ...file }) => ({
-      ...file,
-      data: typeof data === 'string' ? data : encodeBase64(data),
-    })),
+    attachments: attachments.map(withEncodedData),
   }
+}
+
+export function withEncodedData({ data, ...file }: FileToSend): BodyOf<'drafts.addAttachment'> {
+  return { ...file, data: data instanceof Uint8Array ? encodeBase64(data) : data }
 }
 
 /**

@@ -10,6 +10,7 @@ import { openOutput } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
 import { readPathOrInput } from '#base/read-input.ts'
 import { openSession } from '#base/session.ts'
+import { showItem } from '#base/show.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type AttachmentOptions = CommonOptions & {
@@ -134,4 +135,18 @@ export function readAttachments(paths: readonly string[]) {
       data: await readPathOrInput(path),
     })),
   )
+}
+
+export async function attachToDraft(
+  draftId: string,
+  path: string,
+  options: CommonOptions & { readonly ifMatch?: string },
+): Promise<void> {
+  const { client } = await openSession(options)
+  const [file] = await readAttachments([path])
+  if (file === undefined) throw new Failure('usage', 'There is no file.', 'Give its path.')
+  const draft = await client.drafts.addAttachment(draftId, file, { ifMatch: options.ifMatch })
+  const output = openOutput({ isColored: options.color })
+  if (options.json) output.json(draft)
+  else showItem(output, draft)
 }

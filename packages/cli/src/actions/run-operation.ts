@@ -1,6 +1,7 @@
 // Runs a command that is one operation: makes the request from its fields and shows the response.
 
 import { operationOf } from '@mailroom/contract/operations.ts'
+import { MailroomConnectionError } from '@mailroom/sdk'
 import type { Answer, Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
@@ -10,6 +11,7 @@ import { findId, findInbox, openSession, type Session } from '#base/session.ts'
 import { show } from '#base/show.ts'
 import { arrange, type Field, isSeveral, readValue } from '#commands/fields.ts'
 import type { OperationCommand } from '#commands/resources.ts'
+import { chooseKey, noteKey } from './idempotency-key.ts'
 
 export type GivenOptions = Readonly<Record<string, unknown>>
 
@@ -30,8 +32,12 @@ export async function runOperation(
   if (spec.needsConfirmation && options.yes !== true) await confirm(spec, texts.at(-1) ?? '')
   const session = await openSession(common)
   const call = await makeCall(session, spec, texts, options)
-  const answer = await session.transport.send(call)
   const output = openOutput({ isColored: common.color })
+  const key = keyOf(spec, options, output)
+  const answer = await session.transport.send(withHeaders(call, options, key)).catch((error) => {
+    if (key !== null && error instanceof MailroomConnectionError) noteKey(output, key)
+    throw error
+  })
   showAnswer(output, spec, answer, { isJson: common.json === true, last: texts.at(-1) ?? '' })
 }
 
@@ -81,6 +87,24 @@ async function makeCall(
     path: places.path as Record<string, string>,
     query: places.query,
     ...(operation.body === undefined ? {} : { body: places.body }),
+  }
+}
+
+/** Null where the operation needs none. */
+function keyOf({ operation }: OperationCommand, { idempotencyKey }: GivenOptions, output: Output) {
+  if (!operationOf(operation).needsIdempotencyKey) return null
+  return chooseKey(output, typeof idempotencyKey === 'string' ? idempotencyKey : undefined)
+}
+
+function withHeaders(call: Call, { ifMatch }: GivenOptions, key: string | null): Call {
+  return {
+    ...call,
+    headers: {
+      ...(typeof ifMatch === 'string' ? { 'if-match': ifMatch } : {}),
+      ...(key === null ? {} : { 'idempotency-key': key }),
+    },
+    // With the same key a retry never sends twice.
+    ...(key === null ? {} : { isOnce: true }),
   }
 }
 

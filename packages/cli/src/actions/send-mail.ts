@@ -1,16 +1,16 @@
 // Sends mail, with an Idempotency-Key that makes a repeat harmless.
 
-import { randomUUID } from 'node:crypto'
 import type { ResponseOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError, type MessageToSend } from '@mailroom/sdk'
 import { replyTo, withEncodedFiles } from '@mailroom/sdk/sending.ts'
 import type { Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
-import { type Output, openOutput } from '#base/output.ts'
+import { openOutput } from '#base/output.ts'
 import { readPathOrInput } from '#base/read-input.ts'
 import { findInbox, openSession, type Session } from '#base/session.ts'
 import { showItem } from '#base/show.ts'
 import { readAttachments } from './attachments.ts'
+import { chooseKey, noteKey } from './idempotency-key.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 type TextOptions = {
@@ -103,8 +103,7 @@ async function sendOnce(
   { idempotencyKey, json, color }: OnceOptions,
 ): Promise<void> {
   const output = openOutput({ isColored: color })
-  const key = idempotencyKey ?? randomUUID()
-  if (idempotencyKey === undefined) output.note(output.noteColors.dim(`Idempotency-Key: ${key}`))
+  const key = chooseKey(output, idempotencyKey)
   const { headers, bytes } = await session.transport
     .send({
       ...call,
@@ -127,12 +126,6 @@ async function sendOnce(
   }
   if (json) output.json(sent)
   else showItem(output, sent)
-}
-
-function noteKey(output: Output, key: string): void {
-  output.note(
-    `No answer came, so the message may have been sent. Retrying with --idempotency-key ${key} never sends twice.`,
-  )
 }
 
 type Content = Omit<MessageToSend, 'to' | 'subject' | 'threadId'>

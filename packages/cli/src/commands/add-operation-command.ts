@@ -22,11 +22,25 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
   if (spec.needsConfirmation) {
     command.option('-y, --yes', 'Do not ask for confirmation. Required without a terminal.')
   }
+  const { takesIfMatch, needsIdempotencyKey } = operationOf(spec.operation)
+  if (takesIfMatch) addIfMatchOption(command)
+  if (needsIdempotencyKey) addKeyOption(command)
   addSessionOptions(command)
   return command.action(async (...given: unknown[]) => {
     const { runOperation } = await import('#actions/run-operation.ts')
     await runOperation(spec, given.slice(0, -2) as (string | undefined)[], command.opts())
   })
+}
+
+export function addIfMatchOption(command: Command): Command {
+  return command.option('--if-match <etag>', 'Refuse the change unless this is still the ETag.')
+}
+
+export function addKeyOption(command: Command): Command {
+  return command.option(
+    '--idempotency-key <key>',
+    'Retrying with the same key never sends twice. Generated and printed by default.',
+  )
 }
 
 /** Lists of commands show the operation's summary, the command's own help also its notes. */

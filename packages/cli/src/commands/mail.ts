@@ -7,7 +7,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import {
   addFieldOption,
   addGroup,
+  addIfMatchOption,
   addInboxOption,
+  addKeyOption,
   addOperationCommand,
   addSessionOptions,
   collect,
@@ -29,6 +31,7 @@ export function addMailCommands(program: Command): void {
   addForward(program)
   addThreadCommands(add('threads'))
   addMessageCommands(add('messages'))
+  addDraftCommands(add('drafts'))
   addAttachments(program)
   addOperationCommand(program, search)
   addWait(program)
@@ -113,10 +116,18 @@ function addTextOptions(command: Command): void {
 function addCopyOptions(command: Command): void {
   addFieldOption(command, fieldOf('inboxes.send', 'cc'))
   addFieldOption(command, fieldOf('inboxes.send', 'bcc'))
-  command.option(
-    '--idempotency-key <key>',
-    'Retrying with the same key never sends twice. Generated and printed by default.',
-  )
+  addKeyOption(command)
+}
+
+function addDraftCommands(drafts: Command): void {
+  const attach = describeBy(drafts.command('attach'), 'drafts.addAttachment')
+    .argument('<draft>', fieldOf('drafts.addAttachment', 'id').sentence)
+    .argument('<path>', 'The file.')
+  addIfMatchOption(attach)
+  addSessionOptions(attach).action(async (draft: string, path: string) => {
+    const { attachToDraft } = await import('#actions/attachments.ts')
+    await attachToDraft(draft, path, attach.opts())
+  })
 }
 
 function addThreadCommands(threads: Command): void {

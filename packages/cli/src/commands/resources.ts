@@ -89,6 +89,25 @@ export const mailGroups: readonly Group[] = [
     ],
   },
   {
+    name: 'drafts',
+    summary: 'Write, change and send drafts.',
+    arguments: { id: 'draft', attachmentId: 'attachment' },
+    commands: [
+      { name: 'create', operation: 'drafts.create', isOfInbox: true },
+      {
+        name: 'list',
+        operation: 'drafts.list',
+        shown: list('id updatedAt to subject'),
+        isOfInbox: true,
+      },
+      { name: 'get', operation: 'drafts.get' },
+      { name: 'update', operation: 'drafts.update' },
+      { name: 'delete', operation: 'drafts.delete', ...gone('{} is deleted.') },
+      { name: 'detach', operation: 'drafts.removeAttachment' },
+      { name: 'send', operation: 'drafts.send' },
+    ],
+  },
+  {
     name: 'events',
     summary: 'The log of events.',
     commands: [

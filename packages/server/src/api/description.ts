@@ -369,8 +369,11 @@ const textExamples: Readonly<Record<string, string>> = {
 
 /** Examples of fields that a sample has only when they are required. */
 const requiredExamples: Readonly<Record<string, unknown>> = {
+  contentType: 'text/plain',
+  data: 'SGVsbG8=',
   digest: 'DIGEST',
   domain: 'example.com',
+  filename: 'hello.txt',
   items: [{ id: 'REVIEW_ID', digest: 'DIGEST' }],
   podId: null,
   q: 'invoice',

@@ -5,6 +5,7 @@ import type { Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
 import type { TObject, TSchema } from '@mailroom/contract/schema.ts'
+import { AttachmentToSend } from '@mailroom/contract/sending.ts'
 import { MAILBOX, TRIMMED } from '@mailroom/contract/text.ts'
 import { explainViolations, type Part, type Violation } from '#http/explain-violations.ts'
 import type { AttachedFile } from '#http/handler.ts'
@@ -71,6 +72,7 @@ function readBody(
   const dropsNulls = method === 'POST'
   const value = body === undefined ? {} : prepared(schema, body.value, { dropsNulls })
   check(compile(schema), value, 'body')
+  if (schema === AttachmentToSend) return readFiles([value as CheckedAttachment], null, '')[0]
   return 'attachments' in schema.properties
     ? withFiles(value as BodyWithAttachments, body?.kind === 'form' ? body.contents : null)
     : value
@@ -199,11 +201,12 @@ type CheckedAttachment = {
 
 /**
  * Decodes `attachments` and deletes their `data`. The `contents` of a form replace `data`. Throws
- * `payload_too_large` before anything is decoded, or `bad_request`.
+ * `payload_too_large` before anything is decoded, or `bad_request`. `within` is the place of a file that is no list's.
  */
 function readFiles(
   attachments: readonly CheckedAttachment[],
   contents: readonly Uint8Array[] | null,
+  within?: string,
 ): AttachedFile[] {
   const sizes = contents?.map(({ length }) => length) ?? attachments.map(decodedLength)
   const totalBytes = sizes.reduce((sum, size) => sum + size, 0)
@@ -223,7 +226,7 @@ function readFiles(
     if (content) return { filename, contentType, contentId, content }
     violations.push({
       keyword: '',
-      instancePath: `/attachments/${index}/data`,
+      instancePath: `${within ?? `/attachments/${index}`}/data`,
       params: {},
       message: 'must be base64 with padding (RFC 4648, section 4), without line breaks',
     })

@@ -112,6 +112,9 @@ function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudg
   finished(reply.raw, () => hold.release())
 }
 
+/** What an operation without a body asks is in its path. */
+const NO_BODY: ReadBody = { kind: 'json', value: {} }
+
 type Earlier = {
   readonly context: { readonly idempotencyKey: string; readonly requestHash: Uint8Array }
   /** Null when there was no request with this key. */
@@ -126,11 +129,13 @@ async function findEarlier(
 ): Promise<Earlier | null> {
   const { caller, idempotencyKey } = request
   const body = bodyOf(request)
-  if (idempotencyKey === null || caller?.kind !== 'key' || body === undefined) return null
+  const { operation } = request.routeOptions.config
+  const hasBody = body !== undefined || operation?.body === undefined
+  if (idempotencyKey === null || caller?.kind !== 'key' || !hasBody) return null
   const path = request.params as Record<string, string>
   // Reading, hashing and decoding a large body take long: other requests run in between.
   await yieldToOthers()
-  const requestHash = hashRequest({ operationId, path, body })
+  const requestHash = hashRequest({ operationId, path, body: body ?? NO_BODY })
   const { accountId } = caller
   const replay = await ports.findReplay({ accountId, key: idempotencyKey, requestHash })
   await yieldToOthers()

@@ -17,7 +17,7 @@ export function answer(
   options: { readonly answers: AnswerBudget; readonly log: Log },
 ): FastifyReply {
   const { success } = operation
-  if (operation.setsCookie || operation.otherSuccess !== undefined) {
+  if (operation.setsCookie || operation.hasEtag || operation.otherSuccess !== undefined) {
     return answerOneOf(reply, result as Answered<unknown>)
   }
   if ('mediaType' in success) {

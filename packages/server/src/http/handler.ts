@@ -13,6 +13,7 @@ import type {
   QueryOf,
   ResponseOf,
 } from '@mailroom/contract/operations.ts'
+import type { AttachmentToSend } from '@mailroom/contract/sending.ts'
 import type { AnswerKind } from './answer-budget.ts'
 import type { CallerSession } from './event-readers.ts'
 
@@ -25,9 +26,11 @@ export type AttachedFile = {
   readonly contentId: string | null
 }
 
-type WithFiles<Body> = 'attachments' extends keyof Body
-  ? Omit<Body, 'attachments'> & { readonly attachments: readonly AttachedFile[] }
-  : Body
+type WithFiles<Body> = Body extends AttachmentToSend
+  ? AttachedFile
+  : 'attachments' extends keyof Body
+    ? Omit<Body, 'attachments'> & { readonly attachments: readonly AttachedFile[] }
+    : Body
 
 /** The octets of a raw message, for operations that accept one instead of fields. */
 type WholeMessage<Id extends OperationId> = Operations[Id] extends {
@@ -134,7 +137,7 @@ type Streamed<Body> = Body extends { data: (infer Item)[] }
 /** The result of an operation that runs once: its own body, or that of the earlier request. */
 export type Once<Body> = { readonly isReplay: boolean; readonly body: Body }
 
-/** The result of an operation with two successes or with a cookie. */
+/** The result of an operation with two successes, with a cookie or with an ETag. */
 export type Answered<Body> = {
   readonly status: Success['status']
   /** Names in lower case. */
@@ -144,6 +147,7 @@ export type Answered<Body> = {
 
 type IsAnswered<Id extends OperationId> = Operations[Id] extends
   | { readonly setsCookie: true }
+  | { readonly hasEtag: true }
   | { readonly otherSuccess: JsonSuccess }
   ? true
   : false

@@ -86,7 +86,7 @@ type NewMessage = MessageContent &
 /** Numbers to add to the totals of an inbox; `stored_bytes` counts the added messages. */
 export type CounterChange = Omit<
   Row<'inbox_counters'>,
-  'counted_position' | 'unsent_count' | 'noted_count'
+  'counted_position' | 'unsent_count' | 'noted_count' | 'draft_count'
 >
 
 export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {

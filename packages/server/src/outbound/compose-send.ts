@@ -94,9 +94,10 @@ export async function readReplied(
   return { thread, last, rfcMessageIds, copiedBy: await findCopier(deps, accountId, from) }
 }
 
-function noThread() {
+/** The inbox has no such thread. */
+export function noThread() {
   const fix = 'Use the id of a thread of this inbox, or leave threadId out to start one.'
-  return problem('not_found', notFound().message, { fix })
+  return problem('not_found', 'The inbox has no thread with this threadId.', { fix })
 }
 
 /** The author's bare address, unless it is suppressed. */
@@ -156,7 +157,10 @@ const NOBODY_ELSE = { to: [], cc: [] }
  * RECIPIENTS_MAX for all fields together. One `to` with as many `cc` was allowed before there were others, and the
  * author who copied the inbox is added to whatever was asked for.
  */
-function checkCount({ to, cc, bcc, replyAll }: SendMessage, addedCount: number): void {
+export function checkCount(
+  { to, cc, bcc, replyAll }: Pick<SendMessage, 'to' | 'cc' | 'bcc' | 'replyAll'>,
+  addedCount: number,
+): void {
   const isSingle = (to?.length ?? 0) === 1 && bcc.length === 0 && !replyAll
   const added = replyAll ? addedCount + (to === null ? 1 : 0) : 0
   const count = (to?.length ?? 0) + cc.length + bcc.length + added

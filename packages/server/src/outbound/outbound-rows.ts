@@ -1,8 +1,8 @@
 export { type Captured, listCaptured, removeCaptured } from './captured-message-rows.ts'
 export { deliveryQueue, type HeldDelivery } from './delivery-claim-rows.ts'
 export { findSent, findSentByDelivery, type SentMessage } from './delivery-rows.ts'
-export { IDEMPOTENCY_MS } from './idempotency-key-rows.ts'
-export { insertSend } from './send-message-rows.ts'
+export { findReplay, IDEMPOTENCY_MS } from './idempotency-key-rows.ts'
+export { insertSend, type SendInput, type SendOutcome } from './send-message-rows.ts'
 export {
   eventsOf,
   type LockedMessage,

@@ -1,8 +1,16 @@
+export { checkCount, noThread } from './compose-send.ts'
 export { limitHandlers } from './limit-handlers.ts'
 export { approveHeld, releaseDueSends } from './release-send.ts'
-export { presentSent, sendHandlers } from './send-handlers.ts'
-export { findReplay } from './send-message.ts'
-export type { SendDeps } from './sender.ts'
+export {
+  messageOf,
+  presentSent,
+  readExtraHeaders,
+  readSendAt,
+  sendHandlers,
+  wrong,
+} from './send-handlers.ts'
+export { checkReplyTo, checkSendAt, findReplay, sendMessage } from './send-message.ts'
+export { type SendDeps, sentRaw } from './sender.ts'
 export {
   type DeriveKey,
   hopMarkOf,

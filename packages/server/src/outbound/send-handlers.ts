@@ -92,7 +92,8 @@ export function sendHandlers(
   }
 }
 
-function messageOf(body: Input<'inboxes.checkSend'>['body']) {
+/** The fields of a message to send; `bad_request` for what the contract cannot describe. */
+export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
   return {
     ...recipientsOf(body),
     headers: readExtraHeaders(body.headers ?? {}),
@@ -117,7 +118,7 @@ function recipientsOf({ to, cc = [], bcc = [], replyAll = false, threadId }: Rec
   return { to: to === undefined ? null : [to].flat(), cc, bcc, replyAll }
 }
 
-function wrong(path: string, message: string) {
+export function wrong(path: string, message: string) {
   return problem('bad_request', `The field "${path}" ${message}.`, { details: [{ path, message }] })
 }
 
@@ -130,7 +131,7 @@ const EXTRA_HEADER_NAME = /^(?:x|list)-[!-9;-~]+$/i
 const OWN_HEADER_NAME = /^list-unsubscribe(?:-post)?$/i
 
 /** The further fields of a message; `bad_request` names the field that is not allowed. */
-function readExtraHeaders(headers: Readonly<Record<string, string>>): HeaderField[] {
+export function readExtraHeaders(headers: Readonly<Record<string, string>>): HeaderField[] {
   const fields = Object.entries(headers).map(([name, value]) => ({ name, value }))
   if (fields.length > EXTRA_HEADERS_MAX) {
     throw wrong('headers', `must have at most ${EXTRA_HEADERS_MAX} fields`)
@@ -163,7 +164,7 @@ function valueDefect(value: string): string | null {
 
 const INSTANT = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)$/
 
-function readSendAt(text: string | undefined): number | null {
+export function readSendAt(text: string | undefined): number | null {
   if (text === undefined) return null
   const timeMs = INSTANT.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(timeMs)) {

@@ -30,7 +30,7 @@ import {
 } from './compose-send.ts'
 import * as store from './idempotency-key-rows.ts'
 import { hashAttachments, makeHold, type ReviewEnvelope } from './review-content.ts'
-import { insertSend, type SendOutcome } from './send-message-rows.ts'
+import { insertSend, type SendInput, type SendOutcome } from './send-message-rows.ts'
 import { refusalOf } from './send-refusal.ts'
 import {
   deliveriesOf,
@@ -63,13 +63,15 @@ const COMPOSE_ATTEMPTS_MAX = 12
  * one transaction, or repeats the answer to an earlier request under the same key. A refusal uses up nothing:
  * `not_found`, `invalid_domain`, `feature_requires_paid_plan`, `payload_too_large`, `idempotency_key_reused`,
  * `recipient_suppressed`, `loop_suspected`, `rate_limit_exceeded`, `cold_outreach_limit` or, with a
- * link to unsubscribe for several recipients, `bad_request`.
+ * link to unsubscribe for several recipients, `bad_request`. `accept` is the transaction that stores it, or one that
+ * does more.
  */
 export async function sendMessage(
   deps: SendDeps,
   input: SendMessage,
+  accept: Accept = accepting(deps),
 ): Promise<{ isReplay: boolean; response: store.SendAnswer }> {
-  const outcome = await runSend(deps, input, { isCheck: false })
+  const outcome = await runSend(deps, input, { isCheck: false, accept })
   if (outcome.kind === 'queued') deps.wakeDelivery()
   if (outcome.kind === 'waiting' && outcome.answer.hold !== undefined) deps.wakeEvents()
   if (outcome.kind === 'loop_suspected' && !outcome.isReported) deps.wakeEvents()
@@ -86,7 +88,7 @@ export async function checkMessage(
 ): Promise<Pick<SendJudgement, 'decision' | 'reasons'>> {
   // No request has this key.
   const asked = { ...input, idempotencyKey: '', requestHash: new Uint8Array() }
-  const outcome = await runSend(deps, asked, { isCheck: true })
+  const outcome = await runSend(deps, asked, { isCheck: true, accept: accepting(deps) })
   if (outcome.kind !== 'checked') throw problemOf(deps, outcome)
   const { decision, reasons } = outcome
   return { decision, reasons }
@@ -98,7 +100,7 @@ type Settled = Exclude<Outcome, { kind: 'too_many_unseen' | 'thread_changed' }>
 async function runSend(
   deps: SendDeps,
   input: SendMessage,
-  { isCheck }: { isCheck: boolean },
+  { isCheck, accept }: Pick<Attempt, 'isCheck' | 'accept'>,
 ): Promise<Settled> {
   const { accountId, inboxId, threadId } = input
   checkUnsubscribe(input, [...(input.to ?? []), ...input.cc, ...input.bcc])
@@ -115,7 +117,8 @@ async function runSend(
   const unseen: HoldReason[] = []
   for (let attempt = 1; ; attempt++) {
     const mayBeStale = attempt === COMPOSE_ATTEMPTS_MAX
-    const outcome = await trySend(deps, input, { sender, replied, mayBeStale, unseen, isCheck })
+    const made = { sender, replied, mayBeStale, unseen, isCheck, accept }
+    const outcome = await trySend(deps, input, made)
     if (outcome.kind === 'too_many_unseen') {
       unseen.push(tooManyUnseen(outcome.limit))
     } else if (outcome.kind === 'thread_changed') {
@@ -142,7 +145,14 @@ type ComposingSender = Sender & {
   attachments: readonly ParsedAttachment[] | null
 }
 
+type Accept = (send: SendInput) => Promise<SendOutcome>
+
+function accepting({ db }: Pick<SendDeps, 'db'>): Accept {
+  return (send) => db.write(insertSend, send)
+}
+
 type Attempt = {
+  accept: Accept
   sender: ComposingSender
   replied: Replied | null
   /** Whether the thread may have newer messages than the reply was composed after. */
@@ -244,7 +254,7 @@ async function acceptSend(
   const envelope = { recipients, needsSmtpUtf8, headers: [...input.headers], isReply }
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
-      deps.db.write(insertSend, {
+      attempt.accept({
         ...check,
         messageId,
         podId: inbox.podId,
@@ -414,7 +424,8 @@ function contentOf(
   }
 }
 
-function checkSendAt({ clock }: { clock: Clock }, sendAtMs: number | null): void {
+/** `bad_request` for a time that is too near or too far. */
+export function checkSendAt({ clock }: { clock: Clock }, sendAtMs: number | null): void {
   if (sendAtMs === null) return
   const aheadMs = sendAtMs - clock.now()
   if (aheadMs >= SCHEDULED_MS_MIN && aheadMs <= SCHEDULED_MS_MAX) return
@@ -438,7 +449,7 @@ function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
 }
 
 /** On the free plan, replies may only go to inboxes of the account. */
-async function checkReplyTo(
+export async function checkReplyTo(
   deps: { db: Db },
   account: Account,
   replyTo: string | null,

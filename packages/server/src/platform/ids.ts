@@ -26,6 +26,8 @@ type IdPrefix =
   | 'qua'
   | 'hld'
   | 'aud'
+  | 'drf'
+  | 'att'
 
 export type MakeId = (prefix: IdPrefix) => string
 

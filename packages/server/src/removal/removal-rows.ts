@@ -1,6 +1,7 @@
 // Transactions that remove, in small steps, the mail of deleted inboxes and rows that have expired.
 
 import { changeAccountCounters } from '#accounts/accounts-rows.ts'
+import { purgeDraftsOf } from '#drafts/drafts-rows.ts'
 import { ERASED, EVENT_MS } from '#events/events-rows.ts'
 import { purgeQuarantined, purgeQuarantinedOf, QUARANTINE_MS } from '#inbound/inbound-rows.ts'
 import { RELEASED_ADDRESS_MS } from '#inboxes/inboxes-rows.ts'
@@ -70,6 +71,10 @@ export const purgeInboxStep = transaction({
     const quarantined = await purgeQuarantinedOf(tx, input.inboxId)
     if (quarantined.length > 0) {
       return { isDone: false, blobIds: await dropRawReferences(tx, quarantined) }
+    }
+    const drafts = await purgeDraftsOf(tx, input.inboxId)
+    if (!drafts.isDone) {
+      return { isDone: false, blobIds: await dropRawReferences(tx, drafts.rawIds) }
     }
     if (await removeNotes(tx, input.inboxId)) return { isDone: false, blobIds: [] }
     await endSearchInbox(tx, input.inboxId)

@@ -113,6 +113,7 @@ export type Tables = {
     unsent_count: Generated<number>
     /** The first sent messages, so many, have their recipients in `written_to`. */
     noted_count: Generated<number>
+    draft_count: Generated<number>
   }
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
   released_addresses: { address: string; account_id: string; released_at: number }
@@ -337,6 +338,21 @@ export type Tables = {
   /** Whom an inbox has written to, in messages that were queued. */
   written_to: { inbox_id: string; address_key: string }
   /** Accepted messages that wait for their time, for a person, or both, before they are queued. */
+  drafts: {
+    id: string
+    account_id: string
+    inbox_id: string
+    client_id: string | null
+    version: number
+    /** JSON of `DraftContent`. */
+    content: string
+    /** JSON list of `DraftFile`. */
+    attachments: string
+    /** Of the content and the files, as counted in inbox_counters. */
+    stored_bytes: number
+    created_at: number
+    updated_at: number
+  }
   waiting_sends: {
     message_id: string
     account_id: string

@@ -14,6 +14,7 @@ import type { Settings } from '#config/settings.ts'
 import { openDeliveryQueue } from '#delivery/delivery.ts'
 import { checkDueDomains, domainHandlers, rotateDueKeys } from '#domains/domains.ts'
 import { isDomainHere } from '#domains/domains-rows.ts'
+import { draftHandlers } from '#drafts/drafts.ts'
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import {
@@ -219,6 +220,7 @@ function allHandlers(
     ...mailHandlers({ ...common, ...reading }),
     ...searchHandlers({ ...common, ...reading }),
     ...sendHandlers({ ...common, ...reading, ...sending }),
+    ...draftHandlers({ ...common, ...reading, ...sending, ...limits }),
     ...limitHandlers({ ...common, ...sending }),
     ...sandboxHandlers({ ...common, ...reading, ...receiving, ...sending }),
     ...senderRuleHandlers(common),

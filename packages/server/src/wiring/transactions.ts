@@ -29,6 +29,14 @@ import {
   settleDomain,
   switchDkimKeys,
 } from '#domains/domains-rows.ts'
+import {
+  addDraftFile,
+  changeDraft,
+  insertDraft,
+  removeDraft,
+  removeDraftFile,
+  sendDraft,
+} from '#drafts/drafts-rows.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
 import {
   removeQuarantined,
@@ -160,6 +168,12 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   releaseTaskLeases,
   insertSend,
   noteRecipientsStep,
+  insertDraft,
+  changeDraft,
+  addDraftFile,
+  removeDraftFile,
+  removeDraft,
+  sendDraft,
   releaseWaiting,
   postponeSend,
   endWaiting,

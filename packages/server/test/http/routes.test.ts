@@ -27,6 +27,7 @@ const bodies: Record<string, string> = {
   'inboxes.sendBatch': '{"items":[]}',
   'messages.forward': '{"to":"a@b.example"}',
   'inboxes.checkSend': '{"to":"a@b.example","subject":"a","body":"b"}',
+  'drafts.addAttachment': '{"filename":"a","contentType":"text/plain","data":""}',
   'inboxes.send': '{"to":"a@b.example","subject":"a","body":"b"}',
   'suppressions.create': '{"address":"a@b.example"}',
   'senderRules.create': '{"type":"block","value":"b.example"}',
@@ -61,7 +62,7 @@ for (const id of operationIds) {
       method,
       token: tokenFor(operation),
       ...(body ? { body: bodies[id] ?? '{}' } : {}),
-      headers: { ...(body ? { ...JSON_TYPE, ...key } : {}), ...session },
+      headers: { ...(body ? JSON_TYPE : {}), ...key, ...session },
     })
     assert.equal(response.status, operation.success.status)
     assert.match(response.headers.get('x-request-id') ?? '', /^req_\d+$/)

@@ -141,11 +141,14 @@ function echoes(): Handlers {
     isReplay: false,
     body: { input, context },
   })
-  const oneOf = (input: unknown, context: unknown) => ({ status: 200, body: { input, context } })
+  const oneOf =
+    (status = 200) =>
+    (input: unknown, context: unknown) => ({ status, body: { input, context } })
   const echoOf = (id: OperationId) => {
-    const { success, otherSuccess, needsIdempotencyKey } = operationOf(id)
+    const { success, otherSuccess, hasEtag, needsIdempotencyKey } = operationOf(id)
     if ('mediaType' in success) return binary
-    if (otherSuccess !== undefined) return oneOf
+    if (otherSuccess !== undefined) return oneOf()
+    if (hasEtag) return oneOf(success.status)
     return needsIdempotencyKey ? once : echo
   }
   return Object.fromEntries(

@@ -25,6 +25,7 @@ const KINDS = {
   'policy/rules': 'rule',
   quarantine: 'quarantined',
   domains: 'domain',
+  drafts: 'draft',
 } as const
 
 export type Kind = (typeof KINDS)[keyof typeof KINDS]
@@ -32,6 +33,7 @@ export type Belongings = Record<Kind, string>
 
 /** A body for each operation that requires one. */
 const BODIES: Partial<Record<OperationId, object>> = {
+  'drafts.addAttachment': { filename: 'a.txt', contentType: 'text/plain', data: '' },
   'threads.update': { is_read: true },
   'domains.update': { podId: null },
   'domains.create': { domain: 'probe.example' },
@@ -66,7 +68,7 @@ const REFERENCES = new Set([
   'inbox_id',
   'thread_id',
 ])
-const NO_REFERENCES = new Set(['clientId'])
+const NO_REFERENCES = new Set(['clientId', 'contentId'])
 
 /** Operations that touch only objects that the caller creates by them. */
 const CREATIONS = new Set<OperationId>([
@@ -156,6 +158,7 @@ export function probe(id: OperationId, name: string, filename = 'a.txt'): Probe 
   const { method, path, body, needsIdempotencyKey } = operationOf(id)
   const filled = path
     .replace(/\{(?!filename)\w+\}/, () => encodeURIComponent(name))
+    .replace('{attachmentId}', 'att_01h455vb4pex5vsknk084sn02q')
     .replace('{deliveryId}', 'dlv_01h455vb4pex5vsknk084sn02q')
     .replace('{filename}', () => encodeURIComponent(filename))
   probes += 1

@@ -56,6 +56,7 @@ onEachEngine('isolation', (engine) => {
     const [quarantined] = (await client.quarantine.list().page()).data
     assert.equal(quarantined?.ruleId, rule.id)
     const domain = await client.domains.create({ domain: `${clientId}.example`, podId: pod.id })
+    const draft = await client.drafts.create(inbox.id, { subject: clientId })
     const held = await holdSend(world, inbox, {}, { client })
     // Bob, whose key makes the requests, has none: it could no longer change what approvers decide.
     const approver =
@@ -75,6 +76,7 @@ onEachEngine('isolation', (engine) => {
       rule: rule.id,
       quarantined: quarantined?.id ?? '',
       domain: domain.id,
+      draft: draft.id,
     }
   }
 
@@ -298,7 +300,8 @@ onEachEngine('isolation', (engine) => {
       const body = { ...elsewhere.body, threadId: bobs.thread }
       assert.equal(await outcomeOf(ask(bob, { ...elsewhere, body })), '404 not_found')
     }
-    assert.deepEqual(threadOperations(), ['inboxes.send', 'inboxes.checkSend'])
+    const taking = ['inboxes.send', 'inboxes.checkSend', 'drafts.create', 'drafts.update']
+    assert.deepEqual(threadOperations(), taking)
   })
 
   test('the sandbox injects no mail into an inbox of another account', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { originalOf } from '@mailroom/contract/schema.ts'
-import { type Inbox, Mailroom } from '@mailroom/sdk'
+import { type DraftToCreate, type Inbox, Mailroom } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { type DomainWorld, openDomainWorld, publish } from '#test/scenarios/domain-world.ts'
@@ -196,6 +196,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const later = await client.inboxes.send(inbox.id, fields)
     await client.inboxes.scheduled(inbox.id).page()
     await client.messages.cancel(later.messageId)
+    await draftsOf(client, inbox.id, { ...fields, threadId: message.threadId })
     const [captured] = (await client.sandbox.list().page()).data
     assert.ok(captured !== undefined)
     await client.sandbox.receiveRaw(bounceMail({ to: captured.reversePath, recipient: to }))
@@ -208,6 +209,19 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.threads.update(message.threadId, { is_read: true })
     await client.threads.messages(message.threadId)
     return { inbox, message }
+  }
+
+  async function draftsOf(client: Mailroom, inboxId: string, fields: DraftToCreate): Promise<void> {
+    const file = { filename: 'a.png', contentType: 'image/png', data: 'eA==', contentId: 'a' }
+    const more = { bodyHtml: '<p>Hello.</p>', replyTo: 'me@x.example', clientId: 'mine' }
+    const lists = { cc: ['ann@friend.example'], bcc: ['eve@friend.example'] }
+    const draft = await client.drafts.create(inboxId, { ...fields, ...more, ...lists })
+    const { attachments } = await client.drafts.addAttachment(draft.id, file)
+    await client.drafts.get(draft.id)
+    await client.drafts.update(draft.id, { replyTo: null, sendAt: null })
+    await client.drafts.list(inboxId).page()
+    await client.drafts.removeAttachment(draft.id, attachments[0]?.id ?? '')
+    await client.drafts.send(draft.id)
   }
 
   async function webhooksOf(client: Mailroom, inboxId: string): Promise<void> {

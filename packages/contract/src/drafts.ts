@@ -1,0 +1,240 @@
+// Drafts: messages that are not sent yet.
+
+import type { Operation } from './operation.ts'
+import { listOf, PageQuery } from './page.ts'
+import { type Static, type TSchema, type TUnsafe, Type } from './schema.ts'
+import { AttachmentToSend, attachmentsToSend, SendMessage, SentMessage } from './sending.ts'
+import { line, nullableLine, nullableText, nullableTime, text, time } from './text.ts'
+
+export const DRAFTS_PER_INBOX_MAX = 1_000
+const CLIENT_ID_LENGTH_MAX = 255
+
+const DraftAttachment = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    filename: text('As it was given.'),
+    contentType: text('As it was given.'),
+    size: Type.Integer({ minimum: 0, description: 'In bytes.' }),
+    contentId: nullableText('What the HTML refers to as "cid:" followed by this value.'),
+  },
+  { description: 'A file of a draft.' },
+)
+
+const addresses = (description: string) =>
+  Type.Array(text('One address, without its name.'), { description })
+
+export const Draft = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    inboxId: text('The inbox that will send the message.'),
+    clientId: nullableText('Chosen by the client, unique among the drafts of the inbox.'),
+    etag: text('The ETag of this version, with its quotation marks: what If-Match takes.'),
+    to: addresses('The recipients.'),
+    cc: addresses('Copied recipients.'),
+    bcc: addresses('Hidden recipients.'),
+    replyTo: nullableText('Where replies go.'),
+    subject: nullableText('The subject; ignored with threadId.'),
+    body: nullableText('Plain text or HTML.'),
+    bodyHtml: nullableText('HTML version, if it differs from body.'),
+    threadId: nullableText('The thread that the message replies in.'),
+    includeQuote: Type.Boolean({ description: 'Whether a reply quotes the last message.' }),
+    replyAll: Type.Boolean({ description: 'Whether a reply goes to the other recipients too.' }),
+    headers: Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'Further header fields by name.',
+    }),
+    unsubscribe: Type.Boolean({ description: 'Whether the message gets an unsubscribe link.' }),
+    sendAt: nullableTime('When to send the message; null: as soon as the draft is sent.'),
+    attachments: Type.Array(DraftAttachment, { description: 'The files, the first one first.' }),
+    createdAt: time('When the draft was created.'),
+    updatedAt: time('When the draft was last changed.'),
+  },
+  { description: 'A message that is not sent yet.' },
+)
+export type Draft = Static<typeof Draft>
+
+const clientIdBounds = {
+  minLength: 1,
+  maxLength: CLIENT_ID_LENGTH_MAX,
+  description: 'Unique among the drafts of the inbox: creating another one with it is refused.',
+}
+
+const { attachments: _, body, ...sent } = SendMessage.properties
+const fields = { ...sent, body: Type.Optional(body) }
+
+export const CreateDraft = Type.Object(
+  {
+    ...fields,
+    attachments: Type.Optional(attachmentsToSend),
+    clientId: Type.Optional(line(clientIdBounds)),
+  },
+  { additionalProperties: false, description: 'A draft. Every field may be left out.' },
+)
+
+/** The same, or null; without a default, because a field that is left out stays as it is. */
+function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | null> {
+  const { default: _default, type, ...rest } = schema as { default?: unknown; type?: string }
+  return Type.Unsafe<Static<Schema> | null>({ ...rest, type: [type ?? 'string', 'null'].flat() })
+}
+
+const UpdateDraft = Type.Object(
+  {
+    to: Type.Optional(nullable(fields.to)),
+    body: Type.Optional(nullable(fields.body)),
+    subject: Type.Optional(nullable(fields.subject)),
+    bodyHtml: Type.Optional(nullable(fields.bodyHtml)),
+    threadId: Type.Optional(nullable(fields.threadId)),
+    includeQuote: Type.Optional(nullable(fields.includeQuote)),
+    replyTo: Type.Optional(nullable(fields.replyTo)),
+    cc: Type.Optional(nullable(fields.cc)),
+    bcc: Type.Optional(nullable(fields.bcc)),
+    replyAll: Type.Optional(nullable(fields.replyAll)),
+    headers: Type.Optional(nullable(fields.headers)),
+    sendAt: Type.Optional(nullable(fields.sendAt)),
+    unsubscribe: Type.Optional(nullable(fields.unsubscribe)),
+    clientId: Type.Optional(nullableLine(clientIdBounds)),
+  },
+  { additionalProperties: false },
+)
+
+const ofDraft = { id: 'The id of a draft.' } as const
+const IF_MATCH_NOTE =
+  'With If-Match, the request is refused with draft_changed unless the draft still has this ETag. Without it, the last change wins.'
+const draftAnswer = { description: 'The draft as it is now.', schema: Draft } as const
+
+export const draftOperations = {
+  'drafts.create': {
+    method: 'POST',
+    path: '/v1/inboxes/{id}/drafts',
+    tag: 'Drafts',
+    summary: 'Create a draft in an inbox.',
+    notes:
+      'With the fields of a message to send, each of which may be left out. What is given is checked as when sending; what is missing is refused only when the draft is sent. When a draft of the inbox has the clientId already, the answer is client_id_taken with its draftId.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    body: CreateDraft,
+    hasLargeBody: true,
+    hasEtag: true,
+    success: { status: 201, description: 'The new draft.', schema: Draft },
+    errors: ['client_id_taken', 'draft_limit_reached'],
+  },
+  'drafts.list': {
+    method: 'GET',
+    path: '/v1/inboxes/{id}/drafts',
+    tag: 'Drafts',
+    summary: 'List drafts of an inbox.',
+    notes: 'Newest first.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    query: PageQuery,
+    success: {
+      status: 200,
+      description: 'A page of drafts.',
+      schema: listOf(Draft, 'A page of drafts.'),
+    },
+    errors: [],
+  },
+  'drafts.get': {
+    method: 'GET',
+    path: '/v1/drafts/{id}',
+    tag: 'Drafts',
+    summary: 'Get a draft.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: ofDraft,
+    hasEtag: true,
+    success: { status: 200, description: 'The draft.', schema: Draft },
+    errors: [],
+  },
+  'drafts.update': {
+    method: 'PATCH',
+    path: '/v1/drafts/{id}',
+    tag: 'Drafts',
+    summary: 'Update a draft.',
+    notes: `Omitted fields stay unchanged; null clears a field. ${IF_MATCH_NOTE}`,
+    auth: 'key',
+    isRateLimited: true,
+    parameters: ofDraft,
+    body: UpdateDraft,
+    hasEtag: true,
+    takesIfMatch: true,
+    success: { status: 200, ...draftAnswer },
+    errors: ['client_id_taken', 'draft_changed'],
+  },
+  'drafts.delete': {
+    method: 'DELETE',
+    path: '/v1/drafts/{id}',
+    tag: 'Drafts',
+    summary: 'Delete a draft.',
+    notes: IF_MATCH_NOTE,
+    auth: 'key',
+    isRateLimited: true,
+    parameters: ofDraft,
+    takesIfMatch: true,
+    success: { status: 204, description: 'The draft is deleted.' },
+    errors: ['draft_changed'],
+  },
+  'drafts.addAttachment': {
+    method: 'POST',
+    path: '/v1/drafts/{id}/attachments',
+    tag: 'Drafts',
+    summary: 'Attach a file to a draft.',
+    notes: `A draft may have 100 files of 25 MiB together. Files count as stored mail of the account. ${IF_MATCH_NOTE}`,
+    auth: 'key',
+    isRateLimited: true,
+    parameters: ofDraft,
+    body: AttachmentToSend,
+    hasLargeBody: true,
+    hasEtag: true,
+    takesIfMatch: true,
+    success: { status: 201, ...draftAnswer },
+    errors: ['draft_changed', 'draft_limit_reached'],
+  },
+  'drafts.removeAttachment': {
+    method: 'DELETE',
+    path: '/v1/drafts/{id}/attachments/{attachmentId}',
+    tag: 'Drafts',
+    summary: 'Remove a file from a draft.',
+    notes: IF_MATCH_NOTE,
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { ...ofDraft, attachmentId: 'The id of an attachment of the draft.' },
+    hasEtag: true,
+    takesIfMatch: true,
+    success: { status: 200, ...draftAnswer },
+    errors: ['draft_changed'],
+  },
+  'drafts.send': {
+    method: 'POST',
+    path: '/v1/drafts/{id}/send',
+    tag: 'Drafts',
+    summary: 'Send a draft.',
+    notes: `Exactly as POST /v1/inboxes/{id}/send with the fields and files of the draft. The draft is gone once the message is accepted; a refusal leaves it as it was. A repeat with the same Idempotency-Key gets the first response, although the draft is gone. ${IF_MATCH_NOTE}`,
+    auth: 'key',
+    isRateLimited: true,
+    parameters: ofDraft,
+    takesIfMatch: true,
+    needsIdempotencyKey: true,
+    success: {
+      status: 200,
+      description: 'The message is stored and queued, now or by an earlier request.',
+      schema: SentMessage,
+    },
+    errors: [
+      'bad_request',
+      'draft_changed',
+      'missing_idempotency_key',
+      'idempotency_key_reused',
+      'invalid_domain',
+      'feature_requires_paid_plan',
+      'payload_too_large',
+      'recipient_suppressed',
+      'loop_suspected',
+      'rate_limit_exceeded',
+      'cold_outreach_limit',
+    ],
+  },
+} as const satisfies Record<string, Operation>

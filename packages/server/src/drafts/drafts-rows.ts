@@ -1,0 +1,9 @@
+export {
+  addDraftFile,
+  changeDraft,
+  insertDraft,
+  purgeDraftsOf,
+  removeDraft,
+  removeDraftFile,
+  sendDraft,
+} from './draft-rows.ts'

@@ -1,0 +1,1 @@
+export { draftHandlers } from './draft-handlers.ts'

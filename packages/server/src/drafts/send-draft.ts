@@ -1,0 +1,97 @@
+// The send of a draft, which removes it.
+
+import type { Context } from '#http/handler.ts'
+import { isMatch } from '#http/if-match.ts'
+import { readRawBytes } from '#mailbox/mailbox.ts'
+import { findReplay, messageOf, type SendDeps, sendMessage, wrong } from '#outbound/outbound.ts'
+import { removeBlobs } from '#platform/blobs/blob-store.ts'
+import { AppError, notFound, problem } from '#platform/problem.ts'
+import { type Draft, findDraft, sendDraft } from './draft-rows.ts'
+
+/** How often the send of a draft that somebody changes meanwhile begins again. */
+const ATTEMPTS_MAX = 5
+
+export function etagOf({ version }: Draft): string {
+  return `"${version}"`
+}
+
+export async function getDraft(
+  deps: Pick<SendDeps, 'db'>,
+  accountId: string,
+  draftId: string,
+): Promise<Draft> {
+  const draft = await findDraft(deps.db, accountId, draftId)
+  if (draft === null) throw notFound()
+  return draft
+}
+
+type Asked = Pick<Context, 'headers'> & {
+  accountId: string
+  idempotencyKey: string
+  requestHash: Uint8Array
+}
+
+/**
+ * Sends the draft as it is stored, and removes it in the transaction that accepts the message. Refuses as `sendMessage`,
+ * with `bad_request` for what is missing, and `draft_changed`.
+ */
+export async function sendStoredDraft(
+  deps: SendDeps,
+  draftId: string,
+  { headers, accountId, idempotencyKey, requestHash }: Asked,
+): ReturnType<typeof sendMessage> {
+  const wanted = headers['if-match']
+  for (let attempt = 1; ; attempt++) {
+    const draft = await findDraft(deps.db, accountId, draftId)
+    if (draft === null) {
+      // A request with the same key may have sent it since this one began.
+      const response = await findReplay(deps, { accountId, key: idempotencyKey, requestHash })
+      if (response !== null) return { isReplay: true, response }
+      throw notFound()
+    }
+    if (!isMatch(wanted, etagOf(draft))) throw problem('draft_changed')
+    try {
+      return await sendVersion(deps, draft, { accountId, idempotencyKey, requestHash })
+    } catch (error) {
+      const hasChanged = error instanceof AppError && error.code === 'draft_changed'
+      if (!hasChanged || wanted !== undefined || attempt === ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+async function sendVersion(
+  deps: SendDeps,
+  draft: Draft,
+  use: Omit<Asked, 'headers'>,
+): ReturnType<typeof sendMessage> {
+  const { id: draftId, inboxId, version, content } = draft
+  const { body, subject, threadId } = content
+  if (body === undefined) throw wrong('body', 'is required')
+  if (subject === undefined && threadId === undefined) throw wrong('subject', 'is required')
+  const fields = messageOf({ ...content, body, attachments: [] })
+  const attachments = await readFiles(deps, draft)
+  const input = { ...use, inboxId, ...fields, attachments }
+  const removed: string[] = []
+  const answer = await sendMessage(deps, input, async (send) => {
+    const { outcome, blobIds } = await deps.db.write(sendDraft, { draftId, version, send })
+    if (outcome.kind === 'draft_changed') throw problem('draft_changed')
+    removed.push(...blobIds)
+    return outcome
+  })
+  await removeBlobs(deps, removed)
+  return answer
+}
+
+/** `draft_changed` where a file was removed since the draft was read. */
+async function readFiles(deps: SendDeps, { files }: Draft) {
+  const read = files.map(async ({ filename, contentType, contentId, rawId }) => ({
+    filename,
+    contentType,
+    contentId,
+    content: await readRawBytes(deps, rawId).catch((error) => {
+      const isRemoved = error instanceof AppError && error.code === 'not_found'
+      throw isRemoved ? problem('draft_changed') : error
+    }),
+  }))
+  return Promise.all(read)
+}
