@@ -419,6 +419,16 @@ onEachEngine('the policy of sends', (engine) => {
       },
       { requiredKeys: ['to', 'body'] },
     )
+    const guards = {
+      newRecipients: 'allow',
+      provenance: 'allow',
+      outsideThread: 'allow',
+      secrets: 'allow',
+      attachments: 'allow',
+      maxPerHour: null,
+    } as const
+    const open = { mode: 'none' as const, rules: [], guards }
+    const toNew = { to: ['new@sub.friend.example'], body: 'A body.' as const }
     const seen = new Set<string>()
     await fc.assert(
       fc.asyncProperty(policies, sends, async (outbound, fields) => {
@@ -428,7 +438,15 @@ onEachEngine('the policy of sends', (engine) => {
         assert.deepEqual(await sentAs(client.inboxes.send(inbox.id, asked)), outcome)
         seen.add(outcome.split(' ')[0] ?? '')
       }),
-      { numRuns: sizeOf('TEST_MAILROOM_POLICY_SENDS', { usual: 60, long: 2_000 }) },
+      {
+        numRuns: sizeOf('TEST_MAILROOM_POLICY_SENDS', { usual: 60, long: 2_000 }),
+        // One of each decision.
+        examples: [
+          [open, { to: ['bob@friend.example'], body: 'A body.' }],
+          [{ ...open, guards: { ...guards, newRecipients: 'hold' } }, toNew],
+          [{ ...open, guards: { ...guards, newRecipients: 'reject' } }, toNew],
+        ],
+      },
     )
     for (const outcome of ['allow', 'hold', 'reject']) assert.ok(seen.has(outcome), outcome)
   })
