@@ -89,7 +89,14 @@ onEachEngine('operating', (engine) => {
       if (method === 'GET') methods.add('HEAD')
       paths.set(path, methods)
     }
-    for (const [path, methods] of paths) {
+    // /v1/reviews/approve is also a /v1/reviews/{id}.
+    const isAlso = (path: string, template: string) =>
+      new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/{]+')}$`).test(path)
+    for (const [path, own] of paths) {
+      const also = [...paths].flatMap(([template, those]) =>
+        isAlso(path, template) ? [...those] : [],
+      )
+      const methods = new Set([...own, ...also])
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PURGE']) {
         if (methods.has(method)) continue
         const response = await world.fetch(path.replaceAll(/\{\w+\}/g, 'x'), {
@@ -262,7 +269,15 @@ suite('figures of a service without delivery', () => {
   })
 })
 
-const TASKS = ['blob sweep', 'hourly figures', 'key rotation', 'retention', 'search index']
+const TASKS = [
+  'blob sweep',
+  'hourly figures',
+  'key rotation',
+  'retention',
+  'review mail',
+  'scheduled sends',
+  'search index',
+]
 
 test('one process leads the common tasks, and another takes over when it ends', async (t) => {
   const databaseUrl = await createPreparedDatabase()

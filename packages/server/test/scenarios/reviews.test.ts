@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { expireReviews } from '#reviews/reviews.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
@@ -161,6 +162,7 @@ onEachEngine('held mail', (engine) => {
     const by = await guarded()
     const held = await hold(by)
     world.clock.advance(7 * DAY_MS - MINUTE_MS)
+    await expireReviews(world.app.deps, new AbortController().signal)
     assert.equal((await reviewOf(by.client, held)).status, 'pending')
     world.clock.advance(2 * MINUTE_MS)
     await until(async () => (await reviewOf(by.client, held)).status !== 'pending')
@@ -273,9 +275,14 @@ onBothEngines('decisions about one held message at once', (engine) => {
       }
       const order = Array.from({ length: DECISIONS }, (_, index) => (index * 7 + 3) % DECISIONS)
       const outcomes = await Promise.all(order.map((index) => outcomeOf(decide(index))))
-      const counts = Object.groupBy(outcomes, (outcome) => outcome)
-      assert.equal(counts['200']?.length, 1)
-      assert.equal(counts['409 review_decided']?.length, DECISIONS - 1)
+      const others = outcomes.filter((outcome) => outcome !== '200')
+      assert.equal(others.length, DECISIONS - 1)
+      // A busy store puts a decision off.
+      const lost = ['409 review_decided', '503 service_unavailable']
+      assert.ok(
+        others.every((outcome) => lost.includes(outcome)),
+        String(others),
+      )
       const review = await world.client.reviews.get(held.reviewId)
       const isApproved = review.status === 'approved'
       assert.equal((await settled(world, held)).status, isApproved ? 'sent' : 'failed')
