@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Mailroom } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { arrived, fieldOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onEachEngine, opened, openSecond } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -121,5 +122,32 @@ onEachEngine('a scheduled send', (engine) => {
       const copies = world.mta.transactions.filter(({ raw }) => raw.includes(providerMessageId))
       assert.equal(copies.length, 1)
     }
+  })
+
+  test('that is cancelled while it is released is either sent once or cancelled', async () => {
+    const second = engine === 'postgres' ? await openSecond(world) : null
+    const urls = [world.baseUrl, second?.http?.address ?? world.baseUrl]
+    const clients = urls.map((baseUrl) => new Mailroom({ baseUrl, apiKey: world.key }))
+    const inbox = await world.inbox()
+    const sendAt = ahead(HOUR_MS)
+    const sends = Array.from({ length: 100 }, () => send(world, inbox, { sendAt }))
+    const sent = await Promise.all(sends)
+    world.clock.advance(HOUR_MS + 1_000)
+    const cancels = sent.map(async ({ messageId }, index) => {
+      await new Promise((resolve) => setTimeout(resolve, index * 10))
+      return clients[index % 2]?.messages.cancel(messageId)
+    })
+    const outcomes = await Promise.allSettled(cancels)
+    for (const [index, one] of sent.entries()) {
+      const isCancelled = outcomes[index]?.status === 'fulfilled'
+      const { status } = await settled(world, one)
+      const raws = world.mta.transactions.filter(({ raw }) => raw.includes(one.providerMessageId))
+      assert.deepEqual(
+        [status, raws.length],
+        isCancelled ? ['failed', 0] : ['sent', 1],
+        one.messageId,
+      )
+    }
+    await second?.close()
   })
 })
