@@ -5,7 +5,8 @@ import { LocationProvider, Route, Router } from 'preact-iso/router'
 import { closeCompose } from '#data/compose.ts'
 import { followEvents, forgetEvents } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
-import { resumeSession, session, startFailure } from '#data/session.ts'
+import { usePendingReviews } from '#data/reviews.ts'
+import { isApprover, resumeSession, session, startFailure } from '#data/session.ts'
 import { dismissToast, toasts } from '#data/toasts.ts'
 import { DomainPage } from '#pages/domain.tsx'
 import { DomainsPage } from '#pages/domains.tsx'
@@ -16,6 +17,8 @@ import { MailPage } from '#pages/mail.tsx'
 import { OverviewPage } from '#pages/overview.tsx'
 import { PairPage } from '#pages/pair.tsx'
 import { QuarantinePage } from '#pages/quarantine.tsx'
+import { ReviewPage } from '#pages/review.tsx'
+import { ReviewsPage } from '#pages/reviews.tsx'
 import { RulesPage } from '#pages/rules.tsx'
 import { SandboxPage } from '#pages/sandbox.tsx'
 import { SearchPage } from '#pages/search.tsx'
@@ -59,15 +62,17 @@ function Gate() {
 }
 
 function SignedIn() {
+  usePendingReviews()
   useEffect(() => {
     const ending = new AbortController()
-    void followEvents(ending.signal)
+    if (!isApprover.value) void followEvents(ending.signal)
     return () => {
       ending.abort()
       forgetEvents()
       closeCompose()
     }
   }, [])
+  if (isApprover.value) return <ApproverPages />
   return (
     <Shell>
       <Router>
@@ -76,6 +81,8 @@ function SignedIn() {
         <Route path="/console/inboxes/:inboxId" component={MailPage} />
         <Route path="/console/inboxes/:inboxId/threads/:threadId" component={MailPage} />
         <Route path="/console/search" component={SearchPage} />
+        <Route path="/console/reviews" component={ReviewsPage} />
+        <Route path="/console/reviews/:id" component={ReviewPage} />
         <Route path="/console/domains" component={DomainsPage} />
         <Route path="/console/domains/:id" component={DomainPage} />
         <Route path="/console/webhooks" component={WebhooksPage} />
@@ -90,6 +97,34 @@ function SignedIn() {
         <Route default component={MissingPage} />
       </Router>
     </Shell>
+  )
+}
+
+/** The pages whose operations an approver may call. */
+function ApproverPages() {
+  return (
+    <Shell>
+      <Router>
+        <Route path="/console" component={ReviewsPage} />
+        <Route path="/console/reviews" component={ReviewsPage} />
+        <Route path="/console/reviews/:id" component={ReviewPage} />
+        <Route default component={OthersPage} />
+      </Router>
+    </Shell>
+  )
+}
+
+function OthersPage() {
+  return (
+    <Page title="Not for approvers">
+      <Empty
+        icon="shield"
+        title="This page needs an API key of the account"
+        actions={<ButtonLink href={paths.reviews}>Go to reviews</ButtonLink>}
+      >
+        Your token reads mail and decides about what is held, and nothing else.
+      </Empty>
+    </Page>
   )
 }
 

@@ -8,7 +8,8 @@ import { composeDraft, currentInboxId, openCompose } from '#data/compose.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { liveState } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
-import { session, signOut } from '#data/session.ts'
+import { pendingReviews } from '#data/reviews.ts'
+import { isApprover, session, signOut } from '#data/session.ts'
 import { storedTheme, storeTheme, type Theme } from '#data/theme.ts'
 import { ComposeDialog } from '#pages/compose.tsx'
 import { ActionButton, Button } from '#parts/button.tsx'
@@ -16,7 +17,7 @@ import { Dialog } from '#parts/dialog.tsx'
 import { Icon, type IconName } from '#parts/icon.tsx'
 import { Key } from '#parts/small.tsx'
 
-type Place = { text: string; icon: IconName; href: string; letter?: string }
+type Place = { text: string; icon: IconName; href: string; letter?: string; count?: number | null }
 type Group = { title: string | null; places: readonly Place[] }
 
 const groups: readonly Group[] = [
@@ -49,10 +50,19 @@ const groups: readonly Group[] = [
 const sandboxPlace: Place = { text: 'Sandbox', icon: 'flask', href: paths.sandbox, letter: 'b' }
 
 function placesShown(): readonly Group[] {
-  if (!session.value?.isSandbox) return groups
-  return groups.map((group) =>
-    group.title === 'Developers' ? { ...group, places: [...group.places, sandboxPlace] } : group,
-  )
+  const reviews: Place = {
+    text: 'Reviews',
+    icon: 'check',
+    href: paths.reviews,
+    letter: 'v',
+    count: pendingReviews.value,
+  }
+  if (isApprover.value) return [{ title: null, places: [reviews] }]
+  return groups.map((group) => {
+    if (group.title === null) return { ...group, places: [...group.places, reviews] }
+    if (group.title !== 'Developers' || !session.value?.isSandbox) return group
+    return { ...group, places: [...group.places, sandboxPlace] }
+  })
 }
 
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -65,8 +75,10 @@ export function Shell({ children }: { children: ComponentChildren }) {
     '?': () => {
       isHelpOpen.value = true
     },
-    c: () => openCompose({}),
-    '/': () => focusSearch(() => route(paths.search(currentInboxId.value ?? undefined))),
+    c: isApprover.value ? undefined : () => openCompose({}),
+    '/': isApprover.value
+      ? undefined
+      : () => focusSearch(() => route(paths.search(currentInboxId.value ?? undefined))),
   })
   useEffect(() => {
     isMenuOpen.value = false
@@ -86,7 +98,9 @@ export function Shell({ children }: { children: ComponentChildren }) {
           }}
         />
         <Brand />
-        <Button kind="quiet" icon="edit" label="Compose" onClick={() => openCompose({})} />
+        {!isApprover.value && (
+          <Button kind="quiet" icon="edit" label="Compose" onClick={() => openCompose({})} />
+        )}
       </header>
       <Sidebar
         path={path}
@@ -122,9 +136,13 @@ function Sidebar({ path, onHelp }: { path: string; onHelp: () => void }) {
           {current?.account.name}
           {current?.isSandbox && <span class="account-mode">Sandbox</span>}
         </p>
-        <Button kind="primary" icon="edit" onClick={() => openCompose({})}>
-          Compose
-        </Button>
+        {isApprover.value ? (
+          <p class="hint">Signed in as approver {current?.approver?.name}</p>
+        ) : (
+          <Button kind="primary" icon="edit" onClick={() => openCompose({})}>
+            Compose
+          </Button>
+        )}
       </div>
       <nav class="nav" aria-label="Pages">
         {placesShown().map(({ title, places }) => (
@@ -136,6 +154,12 @@ function Sidebar({ path, onHelp }: { path: string; onHelp: () => void }) {
                   <a href={place.href} aria-current={isAt(path, place.href) ? 'page' : undefined}>
                     <Icon name={place.icon} />
                     <span>{place.text}</span>
+                    {Boolean(place.count) && (
+                      <span class="nav-count">
+                        {place.count}
+                        <span class="unseen"> pending</span>
+                      </span>
+                    )}
                   </a>
                 </li>
               ))}
@@ -144,7 +168,7 @@ function Sidebar({ path, onHelp }: { path: string; onHelp: () => void }) {
         ))}
       </nav>
       <footer class="sidebar-foot">
-        <LiveMark />
+        {isApprover.value ? <span /> : <LiveMark />}
         <div class="sidebar-tools">
           <ThemeButton />
           <Button kind="quiet" icon="keyboard" label="Keyboard shortcuts" onClick={onHelp} />
@@ -220,6 +244,13 @@ const everywhere = [
   ['Esc', 'Close, or go back to the list'],
 ] as const
 
+const inReviews = [
+  ['j', 'Next'],
+  ['k', 'Previous'],
+  ['a', 'Approve, after a confirmation'],
+  ['x', 'Reject, after a confirmation'],
+] as const
+
 const inLists = [
   ['j', 'Next'],
   ['k', 'Previous'],
@@ -239,8 +270,9 @@ function HelpDialog({
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose} size="wide">
       <div class="help">
-        <Keys title="Everywhere" keys={everywhere} />
-        <Keys title="Mail" keys={inLists} />
+        <Keys title="Everywhere" keys={isApprover.value ? everywhere.slice(2) : everywhere} />
+        {!isApprover.value && <Keys title="Mail" keys={inLists} />}
+        <Keys title="Reviews" keys={inReviews} />
         <Keys title="Go to" keys={goes} />
       </div>
     </Dialog>

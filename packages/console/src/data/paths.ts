@@ -14,6 +14,8 @@ export const paths = {
     if (words) query.set('q', words)
     return `/console/search${query.size > 0 ? `?${query}` : ''}`
   },
+  reviews: '/console/reviews',
+  review: (id: string) => `/console/reviews/${part(id)}`,
   domains: '/console/domains',
   domain: (id: string) => `/console/domains/${part(id)}`,
   webhooks: '/console/webhooks',

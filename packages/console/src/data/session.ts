@@ -2,10 +2,12 @@
 // CSRF header proves that this page sent the request.
 
 import { Mailroom, MailroomError, type Session } from '@mailroom/sdk'
-import { effect, signal } from '@preact/signals'
+import { computed, effect, signal } from '@preact/signals'
 
 /** Undefined until the service has answered. */
 export const session = signal<Session | null | undefined>(undefined)
+/** A session of an approver may read mail and decide, and nothing else. */
+export const isApprover = computed(() => (session.value?.approver ?? null) !== null)
 /** Why the person was signed out. */
 export const signedOutReason = signal<string | null>(null)
 /** Why the service could not be reached at the start. */

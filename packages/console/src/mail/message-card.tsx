@@ -4,7 +4,7 @@ import type { Message } from '@mailroom/sdk'
 import { useMemo, useState } from 'preact/hooks'
 import { formatSize, readPerson } from '#data/format.ts'
 import { ownAddress } from '#data/paths.ts'
-import { client } from '#data/session.ts'
+import { client, isApprover } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
@@ -133,16 +133,18 @@ function OpenMessage({ message }: { message: Message }) {
         ]}
       />
       <Attachments message={message} />
-      <div class="row">
-        <Button icon="reply" onClick={() => openReply(message)}>
-          Reply
-        </Button>
-        {hasOthers(message) && (
-          <Button kind="quiet" onClick={() => openReplyToAll(message)}>
-            Reply to all
+      {!isApprover.value && (
+        <div class="row">
+          <Button icon="reply" onClick={() => openReply(message)}>
+            Reply
           </Button>
-        )}
-      </div>
+          {hasOthers(message) && (
+            <Button kind="quiet" onClick={() => openReplyToAll(message)}>
+              Reply to all
+            </Button>
+          )}
+        </div>
+      )}
     </div>
   )
 }
@@ -191,13 +193,15 @@ const REMOTE_IMAGE =
   /<(?:img|image|source|video|table|td|body|div)\b[^<>]{0,2000}?(?:src|srcset|background|poster|href)\s{0,9}=\s{0,9}["']?\s{0,9}(?:https?:)?\/\/|url\(\s{0,9}["']?\s{0,9}(?:https?:)?\/\//i
 
 /** The frame cannot report its height, so it is estimated from the amount of text. */
-function sizeOf({ bodyHtml, bodyText }: Message): 'small' | 'middle' | 'large' {
+function sizeOf({ bodyHtml, bodyText }: Shown): 'small' | 'middle' | 'large' {
   const isPlain = !/<(?:table|img)\b/i.test(bodyHtml)
   if (isPlain && bodyHtml.length < 1_500 && bodyText.length < 400) return 'small'
   return bodyHtml.length < 8_000 && bodyText.length < 1_500 ? 'middle' : 'large'
 }
 
-function HtmlBody({ message }: { message: Message }) {
+type Shown = Pick<Message, 'id' | 'subject' | 'bodyHtml' | 'bodyText'>
+
+export function HtmlBody({ message }: { message: Shown }) {
   const [showsImages, setShowsImages] = useState(false)
   const images = showsImages ? 'show' : 'block'
   const hasRemote = useMemo(() => REMOTE_IMAGE.test(message.bodyHtml), [message.bodyHtml])

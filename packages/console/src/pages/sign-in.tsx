@@ -47,7 +47,7 @@ export function SignInPage() {
         )}
         {failure !== null && <SignInFailure error={failure} />}
         <TextField
-          label="API key"
+          label="API key or token of an approver"
           name="api-key"
           type="password"
           value={apiKey}

@@ -13,6 +13,8 @@ export type ButtonProps = {
   isBusy?: boolean
   isDisabled?: boolean
   isPressed?: boolean
+  /** Takes the focus when its dialog opens. */
+  isFocused?: boolean
   /** The accessible name of a button with only an icon. */
   label?: string
   title?: string
@@ -27,6 +29,7 @@ export function Button(props: ButtonProps) {
       type={type}
       class={`button ${kind}${isBare ? ' bare' : ''}${isBusy ? ' busy' : ''}`}
       disabled={props.isDisabled}
+      autofocus={props.isFocused}
       aria-busy={isBusy}
       aria-pressed={props.isPressed}
       aria-label={label}

@@ -67,6 +67,7 @@ export function FormDialog({
   children,
   kind = 'primary',
   isDisabled = false,
+  isActionFocused = false,
   size = 'middle',
 }: {
   title: string
@@ -77,6 +78,8 @@ export function FormDialog({
   children: (fields: Readonly<Record<string, string>>) => ComponentChildren
   kind?: 'primary' | 'danger'
   isDisabled?: boolean
+  /** Enter carries it out without another key. */
+  isActionFocused?: boolean
   size?: 'middle' | 'wide'
 }) {
   const [isBusy, setIsBusy] = useState(false)
@@ -110,7 +113,13 @@ export function FormDialog({
         {children(described?.fields ?? {})}
         <div class="form-actions">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind={kind} isBusy={isBusy} isDisabled={isDisabled}>
+          <Button
+            type="submit"
+            kind={kind}
+            isBusy={isBusy}
+            isDisabled={isDisabled}
+            isFocused={isActionFocused}
+          >
             {action}
           </Button>
         </div>

@@ -2,11 +2,9 @@
 // a screenshot of each goes to that folder.
 
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import type { AxeResults } from 'axe-core'
+import { graveFaults, type ShownTheme, showTheme, THEMES } from '#test/browser/axe.ts'
 import { DESK, PHONE } from '#test/browser/chromium.ts'
 import {
   type ConsoleWorld,
@@ -15,16 +13,13 @@ import {
 } from '#test/browser/console-world.ts'
 import { type Furnished, furnish } from '#test/browser/furnish.ts'
 
-const THEMES = ['light', 'dark'] as const
 const folder = process.env.MAILROOM_SCREENSHOTS
 
 suite('the pages of the console', () => {
   let world: ConsoleWorld
   let furnished: Furnished
-  let axe = ''
 
   before(async () => {
-    axe = await readFile(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
     world = await openConsoleWorld()
     furnished = await furnish(world)
   })
@@ -72,25 +67,10 @@ suite('the pages of the console', () => {
     assert.deepEqual(foreignRequests(world), [])
   })
 
-  async function examine(name: string, theme: (typeof THEMES)[number]): Promise<void> {
-    const { page } = world
-    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
-    await page.evaluate(
-      () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50))),
-    )
+  async function examine(name: string, theme: ShownTheme): Promise<void> {
+    await showTheme(world.page, theme)
     if (folder !== undefined) await picture(`${name}-${theme}`)
-    // The debugger evaluates it, so the page's policy does not block it.
-    if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
-    // A theme changes nothing but colours.
-    const rules = theme === 'dark' ? { runOnly: ['color-contrast'] } : {}
-    const results: AxeResults = await page.evaluate(
-      (more) => Reflect.get(globalThis, 'axe').run(document, { iframes: false, ...more }),
-      rules,
-    )
-    const grave = results.violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, help, nodes }) => `${id}: ${help} (${nodes.map(({ html }) => html).join(' ; ')})`)
-    assert.deepEqual(grave, [], `${name} in ${theme}`)
+    assert.deepEqual(await graveFaults(world.page, theme), [], `${name} in ${theme}`)
   }
 
   async function picture(name: string): Promise<void> {

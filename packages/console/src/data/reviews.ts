@@ -1,0 +1,77 @@
+// How many reviews are pending, and what the service says about decisions, in words.
+
+import { MailroomError, type Review } from '@mailroom/sdk'
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { describeFailure } from './failure.ts'
+import { useLive } from './live.ts'
+import { client } from './session.ts'
+
+/** Null until the service has answered. */
+export const pendingReviews = signal<number | null>(null)
+
+/** An approver's session gets no events. */
+const ASK_EVERY_MS = 15_000
+
+export async function countPendingReviews(): Promise<void> {
+  const page = await client.reviews.list({ status: 'pending', limit: 1 }).page()
+  pendingReviews.value = page.total
+}
+
+/** Keeps the count while the component is mounted; without an answer the last count stays. */
+export function usePendingReviews(): void {
+  const count = () => void countPendingReviews().catch(() => {})
+  useEffect(() => {
+    count()
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') count()
+    }, ASK_EVERY_MS)
+    return () => {
+      clearInterval(timer)
+      pendingReviews.value = null
+    }
+  }, [])
+  useLive(({ event }) => {
+    if (event === 'message.held' || event === 'message.rejected') count()
+  })
+}
+
+const NEIGHBOURS_MAX = 100
+
+/** The pending review `by` places further in the list, newest first. */
+export async function neighbourOf(review: Review, by: 1 | -1): Promise<string | undefined> {
+  const { data } = await client.reviews.list({ status: 'pending', limit: NEIGHBOURS_MAX }).page()
+  const at = data.findIndex(({ id }) => id === review.id)
+  if (at !== -1) return data[at + by]?.id
+  const isBeyond = ({ createdAt }: Review) =>
+    by === 1 ? createdAt <= review.createdAt : createdAt > review.createdAt
+  return (by === 1 ? data.find(isBeyond) : data.findLast(isBeyond))?.id
+}
+
+export type Refusal = { title: string; text: string }
+
+/** Null if nobody knows whether the service decided: then it is asked again. */
+export function describeRefusal(error: unknown): Refusal | null {
+  if (!(error instanceof MailroomError) || error.status >= 500) return null
+  const { message, fix } = describeFailure(error)
+  return refusalOf(error.code, message, fix)
+}
+
+export function refusalOf(code: string, message: string, fix: string | null): Refusal {
+  if (code === 'review_changed') {
+    return {
+      title: 'The mail has changed since you read it',
+      text: 'The page shows it as it is now. Read it again before you decide.',
+    }
+  }
+  if (code === 'review_decided') {
+    return {
+      title: 'The review is decided already',
+      text: 'Another approver, the sender or its expiry was faster. The page shows the decision.',
+    }
+  }
+  return {
+    title: `Nothing was decided: ${message}`,
+    text: `${fix === null ? '' : `${fix} `}The review stays as it was.`,
+  }
+}

@@ -1,0 +1,33 @@
+// What axe finds wrong with a page.
+
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import type { AxeResults, RunOptions } from 'axe-core'
+import type { Page } from 'playwright-core'
+
+const source = readFile(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+export const THEMES = ['light', 'dark'] as const
+export type ShownTheme = (typeof THEMES)[number]
+
+export async function showTheme(page: Page, theme: ShownTheme): Promise<void> {
+  await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
+  await page.evaluate(
+    () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50))),
+  )
+}
+
+/** Serious and critical faults, in words. */
+export async function graveFaults(page: Page, theme: ShownTheme): Promise<string[]> {
+  // The debugger evaluates it, so the page's policy does not block it.
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(await source)
+  // A theme changes nothing but colours.
+  const rules: RunOptions = theme === 'dark' ? { runOnly: ['color-contrast'] } : {}
+  const results: AxeResults = await page.evaluate(
+    (more) => Reflect.get(globalThis, 'axe').run(document, { iframes: false, ...more }),
+    rules,
+  )
+  return results.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, help, nodes }) => `${id}: ${help} (${nodes.map(({ html }) => html).join(' ; ')})`)
+}
