@@ -8,6 +8,7 @@ import { paths } from '#data/paths.ts'
 import { usePendingReviews } from '#data/reviews.ts'
 import { isApprover, resumeSession, session, startFailure } from '#data/session.ts'
 import { dismissToast, toasts } from '#data/toasts.ts'
+import { ApproversPage } from '#pages/approvers.tsx'
 import { DomainPage } from '#pages/domain.tsx'
 import { DomainsPage } from '#pages/domains.tsx'
 import { EventsPage } from '#pages/events.tsx'
@@ -82,6 +83,7 @@ function SignedIn() {
         <Route path="/console/inboxes/:inboxId/threads/:threadId" component={MailPage} />
         <Route path="/console/search" component={SearchPage} />
         <Route path="/console/reviews" component={ReviewsPage} />
+        <Route path="/console/approvers" component={ApproversPage} />
         <Route path="/console/reviews/:id" component={ReviewPage} />
         <Route path="/console/domains" component={DomainsPage} />
         <Route path="/console/domains/:id" component={DomainPage} />
@@ -107,6 +109,7 @@ function ApproverPages() {
       <Router>
         <Route path="/console" component={ReviewsPage} />
         <Route path="/console/reviews" component={ReviewsPage} />
+        <Route path="/console/approvers" component={ApproversPage} />
         <Route path="/console/reviews/:id" component={ReviewPage} />
         <Route default component={OthersPage} />
       </Router>

@@ -20,6 +20,13 @@ import { Key } from '#parts/small.tsx'
 type Place = { text: string; icon: IconName; href: string; letter?: string; count?: number | null }
 type Group = { title: string | null; places: readonly Place[] }
 
+const approversPlace: Place = {
+  text: 'Approvers',
+  icon: 'shield',
+  href: paths.approvers,
+  letter: 'a',
+}
+
 const groups: readonly Group[] = [
   {
     title: null,
@@ -44,6 +51,7 @@ const groups: readonly Group[] = [
       { text: 'Webhooks', icon: 'webhook', href: paths.webhooks, letter: 'w' },
       { text: 'Events', icon: 'activity', href: paths.events, letter: 'e' },
       { text: 'API keys', icon: 'key', href: paths.keys, letter: 'k' },
+      approversPlace,
     ],
   },
 ]
@@ -57,7 +65,7 @@ function placesShown(): readonly Group[] {
     letter: 'v',
     count: pendingReviews.value,
   }
-  if (isApprover.value) return [{ title: null, places: [reviews] }]
+  if (isApprover.value) return [{ title: null, places: [reviews, approversPlace] }]
   return groups.map((group) => {
     if (group.title === null) return { ...group, places: [...group.places, reviews] }
     if (group.title !== 'Developers' || !session.value?.isSandbox) return group

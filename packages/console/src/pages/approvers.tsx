@@ -1,0 +1,206 @@
+// Approvers; forms that create one, whose token is shown once, and delete one.
+
+import type { Approver, NewApprover } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { client, session } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+import { Button } from '#parts/button.tsx'
+import { ConfirmDialog, Dialog, FormDialog } from '#parts/dialog.tsx'
+import { TextField } from '#parts/field.tsx'
+import { Badge, Empty, Notice } from '#parts/notice.tsx'
+import { Page } from '#parts/page.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
+import { Secret, Time } from '#parts/small.tsx'
+
+type Asked =
+  | { kind: 'create' }
+  | { kind: 'made'; approver: NewApprover }
+  | { kind: 'delete'; approver: Approver }
+  | null
+
+export function ApproversPage() {
+  const [asked, setAsked] = useState<Asked>(null)
+  const list = usePaged('approvers', (bounds) => client.approvers.list(bounds).page())
+  const close = () => setAsked(null)
+  return (
+    <Page
+      title="Approvers"
+      intro="People who decide about mail that a policy holds back. The first may be created with an API key; from then on only an approver creates approvers and changes policies."
+      actions={
+        <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
+          New approver
+        </Button>
+      }
+    >
+      <div class="panel">
+        <PagedList
+          list={list}
+          label="approvers"
+          empty={
+            <Empty icon="shield" title="No approvers yet">
+              A policy can hold mail once there is somebody who decides about it.
+            </Empty>
+          }
+        >
+          <ApproverTable
+            approvers={list.items}
+            remove={(approver) => setAsked({ kind: 'delete', approver })}
+          />
+        </PagedList>
+      </div>
+      {asked?.kind === 'create' && (
+        <CreateApprover
+          onClose={close}
+          onMade={(approver) => {
+            setAsked({ kind: 'made', approver })
+            list.reload()
+          }}
+        />
+      )}
+      {asked?.kind === 'made' && <MadeApprover made={asked.approver} onClose={close} />}
+      {asked?.kind === 'delete' && (
+        <ConfirmDialog
+          title="Delete this approver?"
+          action="Delete approver"
+          onClose={close}
+          submit={async () => {
+            await client.approvers.delete(asked.approver.id)
+            toast('Approver deleted')
+            close()
+            list.reload()
+          }}
+        >
+          <p>
+            The token of <strong>{asked.approver.name}</strong> stops working at once, and the
+            sessions that were opened with it end. This cannot be undone.
+          </p>
+          {isOwn(asked.approver) && <p>It is your own token, so you will be signed out.</p>}
+        </ConfirmDialog>
+      )}
+    </Page>
+  )
+}
+
+function ApproverTable({
+  approvers,
+  remove,
+}: {
+  approvers: readonly Approver[]
+  remove: (approver: Approver) => void
+}) {
+  return (
+    <div class="table-wrap">
+      <table class="table cards">
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Told by mail</th>
+            <th scope="col">Created</th>
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {approvers.map((approver) => (
+            <tr key={approver.id}>
+              <td class="main-cell">
+                {approver.name} {isOwn(approver) && <Badge tone="info">You</Badge>}
+              </td>
+              <td data-label="Told by mail" class="muted">
+                {approver.email ?? 'No'}
+              </td>
+              <td data-label="Created" class="nowrap muted">
+                <Time at={approver.createdAt} />
+              </td>
+              <td class="tools">
+                <div>
+                  <Button
+                    kind="quiet"
+                    icon="trash"
+                    label={`Delete ${approver.name}`}
+                    onClick={() => remove(approver)}
+                  />
+                </div>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function CreateApprover({
+  onClose,
+  onMade,
+}: {
+  onClose: () => void
+  onMade: (approver: NewApprover) => void
+}) {
+  const [name, setName] = useState('')
+  const [email, setEmail] = useState('')
+  return (
+    <FormDialog
+      title="New approver"
+      action="Create approver"
+      onClose={onClose}
+      isDisabled={name.trim() === ''}
+      submit={async () => {
+        const address = email.trim()
+        onMade(
+          await client.approvers.create({
+            name: name.trim(),
+            ...(address !== '' && { email: address }),
+          }),
+        )
+      }}
+    >
+      {(fields) => (
+        <>
+          <TextField
+            label="Name"
+            name="name"
+            value={name}
+            onValue={setName}
+            error={fields.name}
+            autocomplete="off"
+            autofocus
+          />
+          <TextField
+            label="Email (optional)"
+            name="email"
+            type="email"
+            value={email}
+            onValue={setEmail}
+            error={fields.email}
+            hint="Is told of held mail. It must not be on a domain of this service."
+            autocomplete="off"
+          />
+        </>
+      )}
+    </FormDialog>
+  )
+}
+
+function MadeApprover({ made, onClose }: { made: NewApprover; onClose: () => void }) {
+  return (
+    <Dialog title={`Approver “${made.name}” created`} onClose={onClose}>
+      <div class="form">
+        <Notice tone="warn" title="Copy the token now">
+          It is shown only once. Keep it away from the agent: it decides what the agent may send.
+        </Notice>
+        <Secret value={made.token} label="token" />
+        <div class="form-actions">
+          <Button kind="primary" onClick={onClose}>
+            Done
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}
+
+function isOwn({ id }: Approver): boolean {
+  return id === session.value?.approver?.id
+}
