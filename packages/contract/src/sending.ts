@@ -148,7 +148,6 @@ export const SendMessage = Type.Object(
     bcc: Type.Optional(copied(HIDDEN)),
     replyAll: Type.Optional(
       Type.Boolean({
-        default: false,
         description:
           'With threadId: also sends to the other recipients of the last message. Without to, the message goes to the Reply-To or From of the last message; its other To and Cc addresses are copied, without the inbox itself and without suppressed addresses.',
       }),

@@ -51,6 +51,7 @@ describe('a parsed message', () => {
       receivedCount: 2,
       loopMarks: [],
       hasListId: false,
+      kindSigns: [{ rule: 'precedence', says: 'list', detail: 'Precedence: list' }],
     })
     assert.deepEqual(defects, [])
   })

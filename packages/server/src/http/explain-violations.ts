@@ -73,7 +73,7 @@ function expectationOf({ keyword, params, message, parentSchema, data }: Violati
     case 'maxLength':
       return `must have at most ${limit} characters`
     case 'minItems':
-      return `must have at least ${limit} entries`
+      return limit === '1' ? 'must not be empty' : `must have at least ${limit} entries`
     case 'maxItems':
       return `must have at most ${limit} entries`
     case 'minimum':

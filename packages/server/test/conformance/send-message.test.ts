@@ -147,6 +147,7 @@ onBothEngines('sending', (engine) => {
         quarantined_bytes: 0,
         unsent_count: 0,
         noted_count: 1,
+        draft_count: 0,
       },
     )
     const { is_read, message_count, last_message_at } = await threadOf(send.thread.id)

@@ -118,6 +118,8 @@ onEachEngine('the recipients of a message', (engine) => {
     ]) {
       const error = await world.client.inboxes.send(inbox.id, wrong).catch((thrown) => thrown)
       assert.equal(error.code, 'bad_request')
+      const path = 'replyAll' in wrong ? 'replyAll' : 'to'
+      assert.equal(error.details[0].path, path)
     }
   })
 })

@@ -46,6 +46,7 @@ onEachEngine('webhooks', (engine) => {
       eventTypes: [],
       podIds: [],
       inboxIds: [],
+      categories: [],
       enabled: true,
       disabledReason: null,
       disabledAt: null,
