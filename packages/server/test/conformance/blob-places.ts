@@ -29,7 +29,7 @@ export function onEachBlobStore(name: string, define: (kind: BlobKind) => void):
 
 let shared: Promise<TestS3> | null = null
 
-/** The server of this test file. */
+/** The server of the test file that runs: files of one process run one after the other. */
 export function sharedS3(): Promise<TestS3> {
   shared ??= startS3()
   return shared
@@ -37,7 +37,9 @@ export function sharedS3(): Promise<TestS3> {
 
 /** For `after`. */
 export async function closeSharedS3(): Promise<void> {
-  await (await shared)?.close()
+  const closing = shared
+  shared = null
+  await (await closing)?.close()
 }
 
 /** An empty store: a folder of its own, or a prefix of its own in the bucket. */
