@@ -17,6 +17,7 @@ import { KeysPage } from '#pages/keys.tsx'
 import { MailPage } from '#pages/mail.tsx'
 import { OverviewPage } from '#pages/overview.tsx'
 import { PairPage } from '#pages/pair.tsx'
+import { PolicyPage } from '#pages/policy.tsx'
 import { QuarantinePage } from '#pages/quarantine.tsx'
 import { ReviewPage } from '#pages/review.tsx'
 import { ReviewsPage } from '#pages/reviews.tsx'
@@ -83,6 +84,7 @@ function SignedIn() {
         <Route path="/console/inboxes/:inboxId/threads/:threadId" component={MailPage} />
         <Route path="/console/search" component={SearchPage} />
         <Route path="/console/reviews" component={ReviewsPage} />
+        <Route path="/console/policy" component={PolicyPage} />
         <Route path="/console/approvers" component={ApproversPage} />
         <Route path="/console/reviews/:id" component={ReviewPage} />
         <Route path="/console/domains" component={DomainsPage} />
@@ -109,6 +111,7 @@ function ApproverPages() {
       <Router>
         <Route path="/console" component={ReviewsPage} />
         <Route path="/console/reviews" component={ReviewsPage} />
+        <Route path="/console/policy" component={PolicyPage} />
         <Route path="/console/approvers" component={ApproversPage} />
         <Route path="/console/reviews/:id" component={ReviewPage} />
         <Route default component={OthersPage} />

@@ -20,6 +20,7 @@ import { Key } from '#parts/small.tsx'
 type Place = { text: string; icon: IconName; href: string; letter?: string; count?: number | null }
 type Group = { title: string | null; places: readonly Place[] }
 
+const policyPlace: Place = { text: 'Policy', icon: 'shield', href: paths.policy, letter: 'p' }
 const approversPlace: Place = {
   text: 'Approvers',
   icon: 'shield',
@@ -42,6 +43,7 @@ const groups: readonly Group[] = [
       { text: 'Domains', icon: 'globe', href: paths.domains, letter: 'd' },
       { text: 'Suppressions', icon: 'block', href: paths.suppressions, letter: 'u' },
       { text: 'Quarantine', icon: 'shield', href: paths.quarantine, letter: 'q' },
+      policyPlace,
       { text: 'Sender rules', icon: 'filter', href: paths.rules, letter: 'r' },
     ],
   },
@@ -65,7 +67,7 @@ function placesShown(): readonly Group[] {
     letter: 'v',
     count: pendingReviews.value,
   }
-  if (isApprover.value) return [{ title: null, places: [reviews, approversPlace] }]
+  if (isApprover.value) return [{ title: null, places: [reviews, policyPlace, approversPlace] }]
   return groups.map((group) => {
     if (group.title === null) return { ...group, places: [...group.places, reviews] }
     if (group.title !== 'Developers' || !session.value?.isSandbox) return group

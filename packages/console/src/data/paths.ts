@@ -24,6 +24,7 @@ export const paths = {
   suppressions: '/console/suppressions',
   quarantine: '/console/quarantine',
   rules: '/console/sender-rules',
+  policy: '/console/policy',
   approvers: '/console/approvers',
   keys: '/console/keys',
   sandbox: '/console/sandbox',

@@ -29,8 +29,12 @@ const parts: Readonly<Record<string, string>> = {
   headers: 'the further header fields',
 }
 
-export function guardWords({ guard }: Reason): string {
+export function guardTitle(guard: string): string {
   return guards[guard] ?? guard
+}
+
+export function guardWords({ guard }: Reason): string {
+  return guardTitle(guard)
 }
 
 export function HoldReasons({ reasons }: { reasons: readonly Reason[] }) {

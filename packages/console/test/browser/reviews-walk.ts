@@ -78,6 +78,10 @@ suite('reviews in the console', () => {
     assert.equal(await page.getByRole('button', { name: /Approve|Reject/ }).count(), 0)
     await page.keyboard.press('a')
     assert.equal(await page.getByRole('dialog').count(), 0)
+    await page.getByRole('link', { name: 'Policy' }).click()
+    await page.getByLabel('New recipient').selectOption('allow')
+    await page.getByRole('button', { name: 'Save policy' }).click()
+    await page.getByText('Only an approver changes this policy').waitFor()
     await page.getByRole('link', { name: 'Approvers' }).click()
     await page.getByRole('button', { name: 'New approver' }).click()
     await page.getByLabel('Name').fill('Mallory')
@@ -99,12 +103,35 @@ suite('reviews in the console', () => {
     await signIn(token)
     await heading('Reviews')
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link')
-    assert.deepEqual(await links.allTextContents(), ['Reviews', 'Approvers'])
+    assert.deepEqual(await links.allTextContents(), ['Reviews', 'Policy', 'Approvers'])
     assert.equal(await page.getByRole('button', { name: 'Compose' }).count(), 0)
     await page.keyboard.press('c')
     assert.equal(await page.getByRole('dialog').count(), 0)
     await world.open('/console/keys')
     await page.getByText('This page needs an API key of the account').waitFor()
+  })
+
+  test('a policy says what applies and where it comes from, and an approver changes it', async () => {
+    const { page } = world
+    await world.open('/console/policy')
+    await page.getByLabel('Attached files').selectOption('reject')
+    await page.getByRole('button', { name: 'Save policy' }).click()
+    await page.getByText('Applies: reject, from the policy of the account.').waitFor()
+    await page.getByRole('button', { name: 'New rule for recipients' }).click()
+    await page.getByLabel('Address or domain').fill('known.example')
+    await page.keyboard.press('Enter')
+    await page.getByText('set here').waitFor()
+    await examine('policy')
+    await page.getByLabel('Policy of').selectOption(inbox.id)
+    await page.getByText('from the account', { exact: true }).waitFor()
+    await page.getByLabel('Attached files').selectOption('allow')
+    await page.getByRole('button', { name: 'Save policy' }).click()
+    await page.getByText('Applies: allow, from the policy of the inbox.').waitFor()
+    const { outbound } = (await approver.policy.get({ inboxId: inbox.id })).effective
+    assert.deepEqual(
+      [outbound.guards.attachments, outbound.guards.newRecipients, outbound.rules[0]?.value],
+      ['allow', 'hold', 'known.example'],
+    )
   })
 
   test('an approver makes another, whose token is shown once and works, and deletes it', async () => {
