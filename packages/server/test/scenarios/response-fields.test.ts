@@ -128,7 +128,8 @@ onAnyEngine('JSON responses of the service', (engine) => {
     })
     await client.inboxes.wait(inbox.id, { after: message.id, timeout: 1 })
     await client.stats.get()
-    await client.usage.get({ group_by: 'inbox' })
+    // Figures lag behind the mail.
+    await until(async () => (await client.usage.get({ group_by: 'inbox' })).data.length > 0)
     await client.inboxes.limits(inbox.id)
     const { token } = await client.approvers.create({ name: 'Ann' })
     await client.approvers.list().page()
