@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { promisify } from 'node:util'
+import { until } from '@mailroom/server/test/scenarios/outcomes.ts'
 import { openWorld, type World } from '@mailroom/server/test/world.ts'
 
 const LIMIT = { timeout: 60_000 }
@@ -115,9 +116,10 @@ suite('the first pages for new users', () => {
     try {
       const output = await runProgram(code, undefined, own)
       assert.match(output, /^pending \[\s*\{\s*guard: 'newRecipients'/)
-      const { data } = await own.client.sandbox.list().page()
+      const captured = async () => (await own.client.sandbox.list().page()).data
+      await until(async () => (await captured()).length > 0)
       assert.deepEqual(
-        data.map(({ to, subject }) => [to, subject]),
+        (await captured()).map(({ to, subject }) => [to, subject]),
         [[['stranger@example.org'], 'Hello']],
       )
     } finally {
