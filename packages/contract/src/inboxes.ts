@@ -191,10 +191,12 @@ export const inboxOperations = {
     path: '/v1/inboxes/{id}',
     tag: 'Inboxes',
     summary: 'Delete an inbox with all its messages, threads and attachments.',
+    notes:
+      'In an account with an approver, an inbox with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it.',
     auth: 'key',
     isRateLimited: true,
     parameters,
     success: { status: 204, description: 'The inbox is gone.' },
-    errors: [],
+    errors: ['approver_required'],
   },
 } as const satisfies Record<string, Operation>

@@ -9,6 +9,7 @@ import {
   findPodRow,
   inboxesAllowed,
   lockAccount,
+  needsApprover,
 } from '#accounts/accounts-rows.ts'
 import type { Domain } from '#domains/domains.ts'
 import {
@@ -19,6 +20,7 @@ import {
   lockDomain,
   lockDomainsNamed,
 } from '#domains/domains-rows.ts'
+import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
@@ -30,7 +32,7 @@ import {
   insertWebhookRow,
   removeWebhook,
 } from '#webhooks/webhooks-rows.ts'
-import type { ShownInbox } from './inbox.ts'
+import type { Inbox, ShownInbox } from './inbox.ts'
 import { findInbox, findInboxByAddress, findShownInbox, toInbox } from './inbox-rows.ts'
 
 /** How long the address of a deleted inbox stays reserved for its account. */
@@ -182,12 +184,16 @@ export const removeInbox = transaction({
   erasing: true,
   async run(
     tx: Tx,
-    input: { accountId: string; inboxId: string; jobId: string; nowMs: number },
-  ): Promise<'deleted' | 'not_found'> {
+    input: { accountId: string; inboxId: string; jobId: string; actor: Actor; nowMs: number },
+  ): Promise<'deleted' | 'not_found' | 'approver_required'> {
     // The account first, as creations do, to avoid deadlocks.
     await lockAccount(tx, input.accountId)
     const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
     if (inbox === null) return 'not_found'
+    // A new inbox may have the same address, but would not have the policy.
+    if (await hasPolicy(tx, inbox)) {
+      if (await needsApprover(tx, input.accountId, input.actor)) return 'approver_required'
+    }
     // Before the inbox, as a takeover of its domain does.
     if (inbox.domainId !== null) {
       await lockDomain(tx, { accountId: input.accountId, domainId: inbox.domainId })
@@ -226,6 +232,27 @@ export const removeInbox = transaction({
     return 'deleted'
   },
 })
+
+/** Whether the inbox has modes, guards or rules of its own. */
+async function hasPolicy(tx: Tx, { id, accountId }: Inbox): Promise<boolean> {
+  const own = await tx.query
+    .selectFrom('inboxes')
+    .select(['filter_mode', 'outbound_policy'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (own?.filter_mode != null || own?.outbound_policy != null) return true
+  for (const table of ['sender_rules', 'recipient_rules'] as const) {
+    const rule = await tx.query
+      .selectFrom(table)
+      .select('id')
+      .where('account_id', '=', accountId)
+      .where('inbox_id', '=', id)
+      .limit(1)
+      .executeTakeFirst()
+    if (rule !== undefined) return true
+  }
+  return false
+}
 
 async function releaseAddress(
   tx: Tx,

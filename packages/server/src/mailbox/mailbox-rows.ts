@@ -1,6 +1,7 @@
 export { fillCategoriesStep } from './fill-category-rows.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
+  CANCELLED,
   type DeliveryRole,
   type Direction,
   findMessage,

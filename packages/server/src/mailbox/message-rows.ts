@@ -11,6 +11,9 @@ import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
 
+/** Failure reason of a sent message that was cancelled. */
+export const CANCELLED = 'cancelled'
+
 export type Direction = 'inbound' | 'outbound'
 type MessageStatus = 'pending' | 'sent' | 'received' | 'failed'
 export type DeliveryRole = 'to' | 'cc'

@@ -1,10 +1,11 @@
 // Threads, to and from rows: the messages of one inbox that answer each other, with a read flag.
 
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
+import type { ExpressionBuilder } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
-import { countUpTo, findMessage, type Message, readCounters } from './message-rows.ts'
+import { type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
+import { CANCELLED, countUpTo, findMessage, type Message, readCounters } from './message-rows.ts'
 import { changeAt, changeRanges, findPageStart } from './thread-range-rows.ts'
 import { type Participant, sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
 
@@ -219,7 +220,25 @@ const THREAD_COPIES_SEARCHED_MAX = 1_000
 
 type Place = { accountId: string; threadId: string }
 
-/** The newest message of the thread; null when it was deleted. */
+/** Not what was held, cancelled, rejected or waits: nobody has it, and a quote of it would send it. */
+const isCorrespondence = (row: ExpressionBuilder<Tables, 'messages'>) =>
+  row.or([
+    row('messages.direction', '=', 'inbound'),
+    row.and([
+      row.or([
+        row('messages.failure_reason', 'is', null),
+        row('messages.failure_reason', '!=', CANCELLED),
+      ]),
+      row.exists(
+        row
+          .selectFrom('deliveries')
+          .select('deliveries.id')
+          .whereRef('deliveries.message_id', '=', 'messages.id'),
+      ),
+    ]),
+  ])
+
+/** The newest message of the thread that was received or queued; null without one. */
 export async function findLastMessage(
   db: ReadDb,
   { accountId, threadId }: Place,
@@ -229,6 +248,7 @@ export async function findLastMessage(
     .select('id')
     .where('account_id', '=', accountId)
     .where('thread_id', '=', threadId)
+    .where(isCorrespondence)
     .orderBy('thread_position', 'desc')
     .limit(1)
     .executeTakeFirst()
@@ -248,6 +268,7 @@ export async function listThreadIds(
     .select(['rfc_message_id', 'thread_position'])
     .where('account_id', '=', accountId)
     .where('thread_id', '=', threadId)
+    .where(isCorrespondence)
   const ids: (string | null)[] = []
   let octets = 0
   let before = Number.MAX_SAFE_INTEGER

@@ -17,7 +17,7 @@ import {
   type Thread,
 } from '#mailbox/mailbox-rows.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { problem } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 import { findSuppressed } from './suppression-rows.ts'
@@ -68,7 +68,7 @@ export type SendMessage = {
 export type Replied = {
   thread: Thread
   /** The newest message. */
-  last: Message
+  last: Message | null
   /** Message-IDs of the thread, oldest first: all, or the first and the newest where a header cannot hold all. */
   rfcMessageIds: string[]
   /** The author who wrote to others and copied the inbox; null without one, or if suppressed. */
@@ -89,8 +89,6 @@ export async function readReplied(
     listThreadIds(deps.db, { accountId, threadId, octetsMax: COMPOSED_HEADER_OCTETS_MAX }),
     findCopiedFrom(deps.db, { accountId, threadId }),
   ])
-  // Its inbox has been deleted meanwhile.
-  if (last === null) throw notFound()
   return { thread, last, rfcMessageIds, copiedBy: await findCopier(deps, accountId, from) }
 }
 
@@ -129,7 +127,7 @@ export async function addressSend(
   input: SendMessage,
   { inbox, replied }: { inbox: Inbox; replied: Replied | null },
 ): Promise<Addressees> {
-  const all = input.replyAll && replied !== null ? readAddressees(replied.last, inbox) : NOBODY_ELSE
+  const all = input.replyAll && replied?.last ? readAddressees(replied.last, inbox) : NOBODY_ELSE
   const to = input.to ?? all.to
   if (to.length === 0) throw wrongTo('cannot be left out: the last message has no other address')
   const named = new Set([...to, ...input.cc, ...input.bcc, inbox.address].map(addressKey))
@@ -147,7 +145,7 @@ export async function addressSend(
     const key = addressKey(address)
     if (!byKey.has(key)) byKey.set(key, address)
   }
-  checkCount(input, cc.length - input.cc.length)
+  checkCount({ ...input, to }, cc.length - input.cc.length)
   return { to, cc, bcc: input.bcc, recipients: [...byKey.values()] }
 }
 
@@ -162,7 +160,7 @@ export function checkCount(
   addedCount: number,
 ): void {
   const isSingle = (to?.length ?? 0) === 1 && bcc.length === 0 && !replyAll
-  const added = replyAll ? addedCount + (to === null ? 1 : 0) : 0
+  const added = replyAll ? addedCount : 0
   const count = (to?.length ?? 0) + cc.length + bcc.length + added
   if (count <= RECIPIENTS_MAX || (isSingle && cc.length <= RECIPIENTS_MAX)) return
   const message = `has ${count} addresses with cc and bcc; at most ${RECIPIENTS_MAX} are allowed`
@@ -185,7 +183,17 @@ function readAddressees(last: Message, inbox: Inbox): { to: string[]; cc: string
   const own = [inbox.address, ...(last.recipient === null ? [] : [comparedAddress(last.recipient)])]
   const isOther = (address: string) =>
     checkEmailAddress(address) === null && !own.includes(comparedAddress(address))
-  return { to: to.filter(isOther), cc: cc.filter(isOther) }
+  const others = { to: distinct(to.filter(isOther)), cc: distinct(cc.filter(isOther)) }
+  const count = others.to.length + others.cc.length
+  if (count <= ANSWERED_MAX) return others
+  throw wrongTo(`has ${count} addresses in a reply to all; at most ${RECIPIENTS_MAX} are allowed`)
+}
+
+/** More than may be answered, because suppressed ones are left out. Strangers choose how many there are. */
+const ANSWERED_MAX = 4 * RECIPIENTS_MAX
+
+function distinct(addresses: readonly string[]): string[] {
+  return [...new Map(addresses.map((address) => [addressKey(address), address])).values()]
 }
 
 function addressesIn(list: string): string[] {
@@ -223,7 +231,7 @@ export async function composeSend(
 ): Promise<Composition> {
   const { replyTo } = input
   const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
-  const quoted = replied !== null && input.includeQuote ? originalOf(replied.last) : null
+  const quoted = replied?.last && input.includeQuote ? originalOf(replied.last) : null
   const quote = input.forwarded ?? quoted
   const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
   // A reply has the subject of its thread, even if the client sends another.

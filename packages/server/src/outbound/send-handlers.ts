@@ -155,7 +155,7 @@ export function readExtraHeaders(headers: Readonly<Record<string, string>>): Hea
 
 function valueDefect(value: string): string | null {
   if (value.trim() === '') return 'must not be empty'
-  if (value.length > HEADER_VALUE_LENGTH_MAX) {
+  if ([...value].length > HEADER_VALUE_LENGTH_MAX) {
     return `must have at most ${HEADER_VALUE_LENGTH_MAX} characters`
   }
   const isPrintable = value.isWellFormed() && !/[\p{Cc}\u2028\u2029]/u.test(value)

@@ -3,7 +3,7 @@
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { EventKind } from '@mailroom/contract/vocabulary.ts'
 import { insertEvents } from '#events/events-rows.ts'
-import { changeInboxes, dropRawReferences, NO_CHANGE } from '#mailbox/mailbox-rows.ts'
+import { CANCELLED, changeInboxes, dropRawReferences, NO_CHANGE } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { insertAudit, type NewAuditEntry } from '#policy/policy-rows.ts'
@@ -424,8 +424,6 @@ async function failMessage(tx: Tx, messageId: string, failureReason: string): Pr
     .where('id', '=', messageId)
     .execute()
 }
-
-const CANCELLED = 'cancelled'
 
 /**
  * Cancels a send that waits or is queued and was never claimed. `already_sending` afterwards; a second call finds it

@@ -113,7 +113,9 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
     const findings = await parser.findSecrets({ subject, text, html, attachments })
     const inHeaders = await parser.findSecrets({
       subject: '',
-      text: headers.map(({ value }) => value).join('\n'),
+      text: headers
+        .map(({ name, value }) => `${name.replace(/^(?:x|list)-/i, '')}\n${value}`)
+        .join('\n'),
       html: '',
       attachments: [],
     })

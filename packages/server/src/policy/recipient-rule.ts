@@ -1,6 +1,7 @@
 // Rules for recipients: to whom an inbox may write, and which of several rules decides.
 
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import { addressKey } from '#platform/email-address.ts'
 import { blockValuesOf, ruleValuesOf, specificityOf } from './rule-value.ts'
 
 export type RecipientRule = {
@@ -20,13 +21,13 @@ export function recipientValuesOf(address: string): string[] {
 
 /** A block of an address is one of its sub-addresses, `name+tag@domain` (RFC 5233), too. */
 function blockedValuesOf(address: string): string[] {
-  const at = address.lastIndexOf('@')
-  const plus = address.indexOf('+')
-  const isTagged = plus > 0 && plus < at
   const values = blockValuesOf(address)
-  return isTagged
-    ? [...values, ...blockValuesOf(`${address.slice(0, plus)}${address.slice(at)}`)]
-    : values
+  // Without the quotes of RFC 5321 §4.1.2: "name+tag" and name+tag are one local part.
+  const key = addressKey(address)
+  const at = key.lastIndexOf('@')
+  const plus = key.indexOf('+')
+  const isTagged = plus > 0 && plus < at
+  return isTagged ? [...values, ...blockValuesOf(`${key.slice(0, plus)}${key.slice(at)}`)] : values
 }
 
 /**

@@ -1,6 +1,6 @@
 // Removes deleted inboxes and webhooks, expired rows, and blobs without references.
 
-import type { Handlers } from '#http/handler.ts'
+import type { Actor, Handlers } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
 import {
   countStoredStep,
@@ -14,7 +14,7 @@ import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/bl
 import type { Clock } from '#platform/clock.ts'
 import { isIdOf, type MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
-import { notFound } from '#platform/problem.ts'
+import { notFound, problem } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Job } from '#queue/job-rows.ts'
 import type { JobLease } from '#queue/work-jobs.ts'
@@ -27,6 +27,9 @@ import { purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
 /** Steps of a purge within the request; a job does the rest of a large mailbox. */
 const PURGE_STEPS_AT_ONCE = 4
 
+const POLICY_LEFT =
+  'The inbox has a policy of its own. An approver has to remove that first: a new inbox could have the same address without it.'
+
 /** Removes an inbox with everything in it. A second call is `not_found`. */
 async function deleteInbox(
   deps: {
@@ -38,7 +41,7 @@ async function deleteInbox(
     events: EventHub
     wakeWorker: () => void
   },
-  input: { accountId: string; inboxId: string },
+  input: { accountId: string; inboxId: string; actor: Actor },
 ): Promise<void> {
   const outcome = await deps.db.write(removeInbox, {
     ...input,
@@ -46,6 +49,7 @@ async function deleteInbox(
     nowMs: deps.clock.now(),
   })
   if (outcome === 'not_found') throw notFound()
+  if (outcome === 'approver_required') throw problem('approver_required', POLICY_LEFT)
   deps.events.inboxDeleted(input.accountId, input.inboxId)
   try {
     await purgeInbox(deps, { inboxId: input.inboxId, stepsMax: PURGE_STEPS_AT_ONCE })
@@ -62,8 +66,8 @@ export function removalHandlers(
   deps: Parameters<typeof deleteInbox>[0],
 ): Pick<Handlers, 'inboxes.delete'> {
   return {
-    'inboxes.delete': async ({ path }, { accountId }) => {
-      await deleteInbox(deps, { accountId, inboxId: path.id })
+    'inboxes.delete': async ({ path }, { accountId, actor }) => {
+      await deleteInbox(deps, { accountId, inboxId: path.id, actor })
     },
   }
 }

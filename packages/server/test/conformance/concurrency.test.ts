@@ -73,7 +73,13 @@ onBothEngines('concurrent transactions', (engine) => {
   test('inboxes created and deleted at once never deadlock', async () => {
     const inboxIds = await Promise.all(Array.from({ length: 20 }, () => addInbox(db, owner)))
     const changes = inboxIds.flatMap((inboxId) => [
-      db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: 1 }),
+      db.write(removeInbox, {
+        actor: { kind: 'operator' },
+        ...owner,
+        inboxId,
+        jobId: makeId('job'),
+        nowMs: 1,
+      }),
       addInbox(db, owner),
     ])
     await Promise.all(changes)
@@ -139,7 +145,13 @@ onBothEngines('concurrent transactions', (engine) => {
       for (let index = 0; index < 20; index++) {
         await db.write(storeReceived, arriving(owner, [gone, kept]))
       }
-      await db.write(removeInbox, { ...owner, inboxId: gone, jobId: makeId('job'), nowMs: 1 })
+      await db.write(removeInbox, {
+        actor: { kind: 'operator' },
+        ...owner,
+        inboxId: gone,
+        jobId: makeId('job'),
+        nowMs: 1,
+      })
       const purge = async () => {
         while (!(await db.write(purgeInboxStep, { inboxId: gone })).isDone);
       }

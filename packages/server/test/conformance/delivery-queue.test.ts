@@ -187,7 +187,13 @@ onBothEngines('the queue of deliveries', (engine) => {
   test('a claim drops deliveries whose inbox was deleted', async () => {
     const id = await send('1@far.example')
     const [first] = await deliveriesOf(db, [id])
-    await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
+    await db.write(removeInbox, {
+      actor: { kind: 'operator' },
+      ...owner,
+      inboxId,
+      jobId: makeId('job'),
+      nowMs: START_MS,
+    })
     inboxId = await addInbox(db, owner)
     const kept = await send('2@far.example')
     const held = await claim('worker', 'far.example')

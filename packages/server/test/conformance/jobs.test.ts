@@ -56,7 +56,13 @@ onBothEngines('jobs', (engine) => {
     const inboxId = await addInbox(db, owner)
     await db.write(storeReceived, arriving(owner, [inboxId]))
     const jobId = makeId('job')
-    await db.write(removeInbox, { ...owner, inboxId, jobId, nowMs })
+    await db.write(removeInbox, {
+      actor: { kind: 'operator' },
+      ...owner,
+      inboxId,
+      jobId,
+      nowMs,
+    })
     return { inboxId, jobId }
   }
   /** The same database, with a hook before each step of a purge. */

@@ -130,7 +130,13 @@ for (const { kind, engine } of PLACES) {
 
     test('bytes are removed with the last message that refers to them', async () => {
       const id = await receive(LARGE)
-      await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: Date.now() })
+      await db.write(removeInbox, {
+        actor: { kind: 'operator' },
+        ...owner,
+        inboxId,
+        jobId: makeId('job'),
+        nowMs: Date.now(),
+      })
       assert.equal(await purgeInbox(deps(), { inboxId, stepsMax: 50 }), true)
       await assert.rejects(readRawBytes(deps(), id), isGone)
       assert.equal(await isStored(id), false)
@@ -263,7 +269,13 @@ test('a failed removal counts as done, and is swept later', async (t) => {
   const message = arriving(owner, [inboxId])
   await place.blobs.put(message.raw.id, LARGE)
   await db.write(storeReceived, { ...message, raw: { ...message.raw, content: null } })
-  await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: Date.now() })
+  await db.write(removeInbox, {
+    actor: { kind: 'operator' },
+    ...owner,
+    inboxId,
+    jobId: makeId('job'),
+    nowMs: Date.now(),
+  })
   const deps = { db, blobs: place.blobs }
   s3.mood = 'failing'
   assert.equal(await purgeInbox(deps, { inboxId, stepsMax: 50 }), true)

@@ -172,7 +172,12 @@ onBothEngines('the index of words', (engine) => {
     await receive(inboxId, 5, 'hello zqerasedword')
     const before = await countEntries()
     const job = { jobId: makeId('job'), nowMs: systemClock.now() }
-    await db.write(removeInbox, { accountId: owner.accountId, inboxId, ...job })
+    await db.write(removeInbox, {
+      actor: { kind: 'operator' },
+      accountId: owner.accountId,
+      inboxId,
+      ...job,
+    })
     assert.equal(await findSearchState(db, { ...owner, inboxId }), null)
     assert.deepEqual(await db.write(indexSearchStep, step), { indexed: 0, behind: [] })
     while (!(await db.write(purgeInboxStep, { inboxId })).isDone);

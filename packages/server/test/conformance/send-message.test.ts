@@ -269,7 +269,7 @@ onBothEngines('sending', (engine) => {
         const deletion = { ...owner, inboxId, jobId: makeId('job'), nowMs: NOW_MS }
         const [outcome] = await Promise.all([
           db.write(insertSend, sending(owner, inboxId)),
-          others.write(removeInbox, deletion),
+          others.write(removeInbox, { ...deletion, actor: { kind: 'operator' } }),
         ])
         while (!(await db.write(purgeInboxStep, { inboxId })).isDone);
         assert.equal((await messagesOf(inboxId)).length, 0)

@@ -343,7 +343,13 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const id = await send('bob@far.example')
     const queue = queueWith(ACCEPTED)
     const group = await claimGroup(queue, owner.accountId, 'far.example')
-    await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
+    await db.write(removeInbox, {
+      actor: { kind: 'operator' },
+      ...owner,
+      inboxId,
+      jobId: makeId('job'),
+      nowMs: START_MS,
+    })
     await runSql(database, `delete from messages where id = '${id}'`)
     await queue.deliver(group, NEVER)
     assert.deepEqual(
@@ -372,7 +378,13 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
     const [group] = queue.group(await claimReady(queue))
     assert.ok(group)
-    await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
+    await db.write(removeInbox, {
+      actor: { kind: 'operator' },
+      ...owner,
+      inboxId,
+      jobId: makeId('job'),
+      nowMs: START_MS,
+    })
     assert.equal(await queue.deliver(group, NEVER), 'returned')
     assert.equal(farEnd.seen.length, 0)
   })

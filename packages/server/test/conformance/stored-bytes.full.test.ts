@@ -51,7 +51,13 @@ onBothEngines('stored octets', (engine) => {
     )
     const [going = '', staying = ''] = inboxIds
     const { accountId } = owner
-    await db.write(removeInbox, { accountId, inboxId: going, jobId: makeId('job'), nowMs: 1 })
+    await db.write(removeInbox, {
+      actor: { kind: 'operator' },
+      accountId,
+      inboxId: going,
+      jobId: makeId('job'),
+      nowMs: 1,
+    })
     const left = counters.find((row) => row.inbox_id === staying)?.stored_bytes
     assert.equal((await readStored(db, accountId)).storedBytes, left)
     assert.equal((await readStored(db, (await addAccount(db)).accountId)).storedBytes, 0)

@@ -199,7 +199,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const receive = () => paced.write(storeReceived, arriving(owner, [going, staying]))
     const begun = upTo(60).map(receive)
     const input = { ...owner, inboxId: going, jobId: makeId('job'), nowMs: 1 }
-    const deleted = paced.write(removeInbox, input)
+    const deleted = paced.write(removeInbox, { ...input, actor: { kind: 'operator' } })
     const outcomes = await Promise.all([...begun, ...upTo(20).map(receive)])
     assert.equal(await deleted, 'deleted')
     const stored = (await positionsOf(going)).length

@@ -32,6 +32,8 @@ const DECIDED: [rules: string[], address: string, deciding: string | null][] = [
   [['account block ann@a.example', 'pod allow a.example'], 'ann@a.example', 'pod allow a.example'],
   [['pod allow ann@a.example', 'inbox block a.example'], 'ann@a.example', 'inbox block a.example'],
   // Then an address before a domain, a longer one before a shorter one.
+  [['account block ann@a.example'], '"ann+t"@a.example', 'account block ann@a.example'],
+  [['account block ann@a.example'], '"a\\nn+t"@a.example', 'account block ann@a.example'],
   [['pod block a.example', 'pod allow ann@a.example'], 'ann@a.example', 'pod allow ann@a.example'],
   [['pod block a.example', 'pod allow b.a.example'], 'ann@b.a.example', 'pod allow b.a.example'],
   [['pod allow a.example', 'pod block *.a.example'], 'ann@b.a.example', 'pod block *.a.example'],

@@ -56,6 +56,7 @@ onEachEngine('deleting an inbox that sends', (engine) => {
     const { db, makeId, clock } = world.app.deps
     const [row] = await runSql(world, `select account_id from inboxes where id = '${inbox.id}'`)
     await db.write(removeInbox, {
+      actor: { kind: 'operator' },
       accountId: String(row?.account_id),
       inboxId: inbox.id,
       jobId: makeId('job'),

@@ -274,6 +274,7 @@ onEachEngine('events of an inbox that is deleted', (engine) => {
     await receiveMany(world, inbox, 3)
     const { db } = world.app.deps
     await db.write(removeInbox, {
+      actor: { kind: 'operator' },
       accountId: accountIdOf(world),
       inboxId: inbox.id,
       jobId: makeId('job'),

@@ -279,6 +279,7 @@ onEachEngine('waiting for a message', (engine) => {
     const refused = assert.rejects(late.ended, isProblem('not_found'))
     // As if another process deletes it, which sends no signal here.
     await world.app.deps.db.write(removeInbox, {
+      actor: { kind: 'operator' },
       accountId: accountIdOf(world),
       inboxId: other.id,
       jobId: makeId('job'),

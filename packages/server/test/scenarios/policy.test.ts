@@ -323,6 +323,19 @@ onEachEngine('policy', (engine) => {
     )
   })
 
+  test('an inbox does not lose its policy by being deleted, where there is an approver', async () => {
+    const { client, inbox } = await housed()
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    const { policy } = world.clientWith(token)
+    const own = { inboxId: inbox.id }
+    await policy.replace({ outbound: { mode: 'allowlist' } }, own)
+    assert.equal(await refusal(client.inboxes.delete(inbox.id)), '403 approver_required')
+    await policy.replace({ outbound: { rules: [{ type: 'block', value: 'a.example' }] } }, own)
+    assert.equal(await refusal(client.inboxes.delete(inbox.id)), '403 approver_required')
+    await policy.replace({ outbound: {} }, own)
+    await client.inboxes.delete(inbox.id)
+  })
+
   test('only an approver changes a policy where there is one, and a hold needs one', async () => {
     const { client, inbox } = await housed()
     const holds = [{ secrets: 'hold' }, { maxPerHour: 5 }] as const

@@ -57,6 +57,20 @@ onEachEngine('a scheduled send', (engine) => {
     assert.ok(!world.mta.transactions.some(({ raw }) => raw.includes(sent.providerMessageId)))
   })
 
+  test('that was cancelled is neither quoted nor answered', async () => {
+    const inbox = await world.inbox()
+    const first = await send(world, inbox, { body: 'Sent first.' })
+    await settled(world, first)
+    const { threadId } = first
+    const sendAt = ahead(HOUR_MS)
+    const cancelled = await send(world, inbox, { threadId, sendAt, body: 'Never sent.' })
+    await world.client.messages.cancel(cancelled.messageId)
+    const { raw } = await arrived(world, await send(world, inbox, { threadId, body: 'After it.' }))
+    assert.ok(raw.includes('Sent first.') && !raw.includes('Never sent.'))
+    assert.equal(fieldOf(raw, 'in-reply-to'), first.providerMessageId)
+    assert.ok(!raw.includes(cancelled.providerMessageId))
+  })
+
   test('is refused for a time that is no time, too near or too far', async () => {
     const inbox = await world.inbox()
     const wrong = [

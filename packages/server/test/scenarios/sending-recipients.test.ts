@@ -87,6 +87,22 @@ onEachEngine('the recipients of a message', (engine) => {
     }
   })
 
+  test('of a reply to all are no more than fifty, whoever chose them', async () => {
+    const inbox = await world.inbox()
+    for (const count of [51, 2_000]) {
+      const many = Array.from({ length: count }, (_, i) => `r${i}@friend.example`)
+      const messageId = `<many${count}.${inbox.id}@friend.example>`
+      const headers = [`Reply-To: ${many.join(',\r\n ')}`]
+      const mail = plainMail({ from: PLAIN.to, to: inbox.address, messageId, headers })
+      await deliver(world, inbox, mail, PLAIN.to)
+      const [thread] = (await world.client.threads.list(inbox.id).page()).data
+      const reply = { body: 'Yes', replyAll: true, threadId: thread?.id ?? '' }
+      const error = await world.client.inboxes.send(inbox.id, reply).catch((thrown) => thrown)
+      assert.deepEqual([error.code, error.details?.[0]?.path], ['bad_request', 'to'])
+      assert.match(error.details[0].message, new RegExp(`${count} addresses`))
+    }
+  })
+
   test('of a reply to all are everybody of the last message but the inbox', async () => {
     const inbox = await world.inbox()
     const mail = plainMail({

@@ -17,6 +17,9 @@ export function clamdPlaceOf(url: string): ClamdPlace {
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || '80') }
 }
 
+/** Of a signature, in characters. */
+const NAME_LENGTH_MAX = 120
+
 /** Rejects when there is no usable answer. */
 export async function askClamd(
   place: ClamdPlace,
@@ -24,7 +27,7 @@ export async function askClamd(
   signal: AbortSignal,
 ): Promise<ScanAnswer> {
   const reply = await exchange(place, raw, signal)
-  const found = /^stream: (.{1,120}) FOUND\0?$/.exec(reply)?.[1]
+  const found = /^stream: (.+) FOUND\0?$/.exec(reply)?.[1]?.slice(0, NAME_LENGTH_MAX)
   if (found !== undefined) {
     return { verdict: 'malicious', spamScore: null, reason: { rule: 'clamd', detail: found } }
   }
