@@ -49,7 +49,17 @@ suite('the reference page', () => {
     assert.equal(await page.locator('nav li:visible').count(), 1)
     await picture('docs-search')
     await search.fill('includeQuote')
-    assert.deepEqual(await shownOperations(), ['inboxes.send'])
+    assert.deepEqual(await shownOperations(), [
+      'inboxes.send',
+      'inboxes.sendBatch',
+      'inboxes.checkSend',
+      'drafts.create',
+      'drafts.list',
+      'drafts.get',
+      'drafts.update',
+      'drafts.addAttachment',
+      'drafts.removeAttachment',
+    ])
     await search.fill('no such field anywhere')
     assert.equal(await found.textContent(), '0 operations')
     await search.fill('')
