@@ -3,14 +3,7 @@ import { test } from 'node:test'
 import { Mailroom } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import {
-  arrived,
-  deliveryOf,
-  fieldOf,
-  openSendingWorld,
-  send,
-  settled,
-} from '#test/scenarios/sending-world.ts'
+import { arrived, fieldOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openSecond } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
@@ -144,13 +137,19 @@ onEachEngine('a scheduled send', (engine) => {
       assert.equal(copies.length, 1)
     }
   })
+})
+
+// In a world of its own: the queue's time of a second process comes from the database, and would be hours behind that
+// of the first after the clock was moved, so each would take the leases of the other for lost.
+onEachEngine('a send whose time has come', (engine) => {
+  const world = opened(() => openSendingWorld(engine))
 
   test('that is cancelled while it is released is either sent once or cancelled', async () => {
     const second = engine === 'postgres' ? await openSecond(world) : null
     const urls = [world.baseUrl, second?.http?.address ?? world.baseUrl]
     const clients = urls.map((baseUrl) => new Mailroom({ baseUrl, apiKey: world.key }))
     const inbox = await world.inbox()
-    const sendAt = ahead(HOUR_MS)
+    const sendAt = new Date(world.clock.now() + HOUR_MS).toISOString()
     const sends = Array.from({ length: 100 }, () => send(world, inbox, { sendAt }))
     const sent = await Promise.all(sends)
     world.clock.advance(HOUR_MS + 1_000)
@@ -163,14 +162,11 @@ onEachEngine('a scheduled send', (engine) => {
       const isCancelled = outcomes[index]?.status === 'fulfilled'
       const { status } = await settled(world, one)
       const raws = world.mta.transactions.filter(({ raw }) => raw.includes(one.providerMessageId))
-      if (isCancelled) {
-        assert.deepEqual([status, raws.length], ['failed', 0], one.messageId)
-        continue
-      }
-      // Queued once; an attempt may be repeated by the other process.
-      const { attempts } = await deliveryOf(world, one)
-      assert.equal(status, 'sent')
-      assert.ok(raws.length >= 1 && raws.length <= attempts, one.messageId)
+      assert.deepEqual(
+        [status, raws.length],
+        isCancelled ? ['failed', 0] : ['sent', 1],
+        one.messageId,
+      )
     }
     await second?.close()
   })
