@@ -6,7 +6,6 @@ import { type Static, type TSchema, type TUnsafe, Type } from './schema.ts'
 import { AttachmentToSend, attachmentsToSend, SendMessage, SentMessage } from './sending.ts'
 import { line, nullableLine, nullableText, nullableTime, text, time } from './text.ts'
 
-export const DRAFTS_PER_INBOX_MAX = 1_000
 const CLIENT_ID_LENGTH_MAX = 255
 
 const DraftAttachment = Type.Object(

@@ -258,18 +258,18 @@ export const errorCodes = {
   },
   review_changed: {
     status: 409,
-    sentence: 'The digest is not that of the message that waits.',
+    sentence: 'The digest is not the one of the message that waits.',
     fix: 'Read the review again: digest in this response is the current one. Approve only what you have read.',
   },
   review_decided: {
     status: 409,
     sentence: 'The review is decided already.',
-    fix: 'Nothing. GET /v1/reviews/{id} tells what was decided.',
+    fix: 'There is nothing to do. GET /v1/reviews/{id} says what was decided.',
   },
   already_sending: {
     status: 409,
     sentence: 'The message cannot be cancelled: its delivery has begun or is over.',
-    fix: 'Nothing. GET /v1/messages/{id}/deliveries tells what became of it.',
+    fix: 'There is nothing to do. GET /v1/messages/{id}/deliveries says what became of it.',
   },
   loop_suspected: {
     status: 429,

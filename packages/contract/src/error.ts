@@ -96,7 +96,7 @@ const fieldsOf: { readonly [Code in ErrorCode]?: Partial<ErrorBody> } = {
     recipient: 'bob@example.com',
   },
   content_not_permitted: {
-    message: 'The message has what must stay secret: card_number.',
+    message: 'The message contains secrets: card_number.',
     findings: [{ kind: 'card_number', part: 'bodyText', offset: 12, length: 19 }],
   },
   recipient_suppressed: {

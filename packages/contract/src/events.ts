@@ -3,12 +3,13 @@
 
 import { Authentication, CategoryReason, Extracted, KIND_TEXTS, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
-import { COUNTED_MAX, countedListOf, pageProperties } from './page.ts'
+import { countedListOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { HoldReason } from './sending.ts'
 import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
 import {
   bounceClasses,
+  COUNTED_MAX,
   domainStatuses,
   eventKinds,
   messageCategories,
@@ -235,7 +236,15 @@ export const eventOperations = {
       'Each server-sent event has the event_id as its id, the event type as its event and the event as its data. After a disconnect, Last-Event-ID (or after) resumes behind that event without gaps or repeats; without either, the stream begins with new events. If the event is no longer in the log, the stream resumes at its time; if Last-Event-ID is not an event id, the stream begins with new events. A comment line reports both cases, and unknown event_types, which are ignored if others are known. An account may have ten streams at once. A stream whose client reads nothing for 30 seconds is closed.',
     auth: 'key',
     isRateLimited: true,
-    query: Type.Object(filterProperties),
+    query: Type.Object({
+      order: Type.Optional(
+        oneOf(
+          ['asc'],
+          'Oldest first. A stream has no other order: read the log for the newest first.',
+        ),
+      ),
+      ...filterProperties,
+    }),
     success: {
       status: 200,
       description: 'Events, until either side ends the stream.',

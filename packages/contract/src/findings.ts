@@ -6,7 +6,7 @@ export const findings = Type.Array(
   Type.Object({
     kind: text('The kind of secret.'),
     part: text(
-      'Where it is: subject, bodyText, bodyHtml, headers, or attachment: and the number of the file.',
+      'Where it is: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or attachment: and the number of the file.',
     ),
     offset: count('Where it begins, in UTF-16 units.'),
     length: count('Its length in UTF-16 units.'),

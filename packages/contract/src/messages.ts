@@ -1,12 +1,13 @@
 // Messages, their attachments, and the results of the sender checks.
 
 import type { Operation } from './operation.ts'
-import { COUNTED_MAX, listOf, pageProperties } from './page.ts'
+import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { SEARCH_NOTES, SearchResult, searchProperties } from './search.ts'
 import { count, nullableOneOf, nullableText, nullableTime, oneOf, text, time } from './text.ts'
 import {
   authenticationResults,
+  COUNTED_MAX,
   deliveryRoles,
   dmarcPolicies,
   imageModes,
@@ -341,7 +342,7 @@ export const messageOperations = {
     tag: 'Messages',
     summary: 'Render a message as safe HTML.',
     notes:
-      'For display in a sandboxed frame. Scripts, forms and other active content are removed and styles are kept; a message without HTML is rendered from its text. The page loads nothing from other hosts: remote images are removed or, with images=show, fetched through this service. The header X-Blocked-Images counts the removed ones. Links open in a new window where the frame allows it.',
+      'For display in a sandboxed frame. Scripts, forms and other active content are removed and styles are kept; a message without HTML is rendered from its text, and so is one whose HTML is too large or too complex, with a sentence that says so. The page loads nothing from other hosts: remote images are removed or, with images=show, fetched through this service. The header X-Blocked-Images counts the removed ones. Links open in a new window where the frame allows it.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters,

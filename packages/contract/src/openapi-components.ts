@@ -29,7 +29,7 @@ import {
   ScopedPolicyRule,
 } from './policy.ts'
 import { QuarantinedMessage } from './quarantine.ts'
-import { Review, ReviewContent, WholeReview } from './reviews.ts'
+import { Review, ReviewContent, ReviewDisplay, WholeReview } from './reviews.ts'
 import { CapturedMessage, InboundMail, ReceivedMail } from './sandbox.ts'
 import { originalOf, type TSchema } from './schema.ts'
 import { SearchHit, SearchResult } from './search.ts'
@@ -86,6 +86,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   ReceivedMail,
   Review,
   ReviewContent,
+  ReviewDisplay,
   ScopedPolicyRule,
   SearchHit,
   SearchResult,

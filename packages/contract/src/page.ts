@@ -1,6 +1,7 @@
 // Lists and how they are paged.
 
 import { type TSchema, Type } from './schema.ts'
+import { COUNTED_MAX } from './vocabulary.ts'
 
 const PAGE_SIZE_DEFAULT = 50
 /** A larger `limit` counts as this one, because existing clients ask for more. */
@@ -11,19 +12,16 @@ export const pageProperties = {
   limit: Type.Integer({
     minimum: 1,
     default: PAGE_SIZE_DEFAULT,
-    description: `How many entries to return; above ${PAGE_SIZE_MAX} is treated as ${PAGE_SIZE_MAX}.`,
+    description: `Entries to return, at most ${PAGE_SIZE_MAX}; more counts as that.`,
   }),
   offset: Type.Integer({
     minimum: 0,
     default: 0,
-    description: 'How many entries to skip.',
+    description: 'Entries to skip.',
   }),
 }
 
 export const PageQuery = Type.Object(pageProperties)
-
-/** Long lists count only up to this number. */
-export const COUNTED_MAX = 10_000
 
 export function listOf<Item extends TSchema>(item: Item, description: string) {
   return Type.Object(

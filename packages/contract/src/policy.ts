@@ -67,7 +67,7 @@ export const PolicyGuards = Type.Object(
       'In a reply, a recipient in no From, To, Cc or Reply-To field of the thread, whom no rule allows.',
     ),
     secrets: guard(
-      'Private keys, API tokens, keys of this service, card numbers or IBANs in the subject, the bodies or text attachments.',
+      'Private keys, API tokens, keys of this service, card numbers or IBANs in the subject, the bodies, header fields, addresses or text attachments.',
     ),
     attachments: guard('Attached files.'),
     maxPerHour: nullableCount(

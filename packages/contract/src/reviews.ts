@@ -75,10 +75,29 @@ export const ReviewContent = Type.Object(
 )
 export type ReviewContent = Static<typeof ReviewContent>
 
+export const ReviewDisplay = Type.Object(
+  {
+    isHtmlWhole: Type.Boolean({
+      description:
+        'Whether a page can show all of bodyHtml that a mail program may show. If false, read bodyHtml itself: a page shows a part of it, or bodyText instead.',
+    }),
+    blockedImages: count('Images of other hosts that a page leaves out.'),
+    hidden: nullableText(
+      'What bodyHtml has that a reader does not see, in numbers and reasons; null for nothing, or if it is not known because no page can show bodyHtml.',
+    ),
+  },
+  {
+    description:
+      'What a person may miss who looks at a page of the message. It is no part of the digest.',
+  },
+)
+export type ReviewDisplay = Static<typeof ReviewDisplay>
+
 export const WholeReview = Type.Object(
   {
     ...reviewProperties,
     content: ReviewContent,
+    display: ReviewDisplay,
     thread: ThreadMessages,
   },
   {
@@ -250,7 +269,7 @@ export const reviewOperations = {
     parameters: linked,
     success: {
       status: 200,
-      description: 'A page with the message and two buttons.',
+      description: 'A page with the message, its HTML, its text and its source, and two buttons.',
       mediaType: 'text/html',
     },
     errors: ['rate_limit_exceeded'],
@@ -261,7 +280,7 @@ export const reviewOperations = {
     tag: 'Reviews',
     summary: 'Show the body of the message of a link.',
     notes:
-      'The page of the link has it in a frame, as its recipient will see it, without images of other hosts.',
+      'The page of the link has it in a frame, as its recipient will see it, without images of other hosts. If the HTML cannot be shown, it is the text, which then says so.',
     auth: 'none',
     isRateLimited: false,
     parameters: linked,

@@ -30,7 +30,7 @@ import {
   ScopedPolicyRule,
 } from './policy.ts'
 import { QuarantinedMessage } from './quarantine.ts'
-import { Review, ReviewContent, WholeReview } from './reviews.ts'
+import { Review, ReviewContent, ReviewDisplay, WholeReview } from './reviews.ts'
 import { CapturedMessage, ReceivedMail } from './sandbox.ts'
 import { SearchHit, SearchResult } from './search.ts'
 import { SenderRule } from './sender-rules.ts'
@@ -82,6 +82,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   ReceivedMail,
   Review,
   ReviewContent,
+  ReviewDisplay,
   ScopedPolicyRule,
   SearchHit,
   SearchResult,

@@ -34,7 +34,8 @@ const HTML_LENGTH_MAX = 500_000
 export const SUBJECT_LENGTH_MAX = 998
 /** Recipients of a message: to, cc and bcc together. */
 export const RECIPIENTS_MAX = 50
-const ATTACHMENTS_MAX = 100
+/** Files of a message. */
+export const ATTACHMENTS_MAX = 100
 const FILENAME_LENGTH_MAX = 1_000
 const MEDIA_TYPE_LENGTH_MAX = 255
 const CONTENT_ID_LENGTH_MAX = 250
@@ -95,7 +96,7 @@ const extraHeaders = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
   description:
-    'Up to 20 further header fields by name: X-… and List-…, except List-Unsubscribe and List-Unsubscribe-Post. Values are printable text of up to 998 characters on one line.',
+    'Up to 20 further header fields by name: X-… and List-…, except List-Unsubscribe…. Values are printable text of up to 998 characters on one line.',
 })
 
 const needsSubject = {
@@ -108,7 +109,7 @@ export const SendMessage = Type.Object(
   {
     to: Type.Optional(
       emailAddresses(
-        'The recipient, or a list of recipients: each one address, or Name <address>. Only the address is used, so you can pass the fromAddr of a message. Required without replyAll. to, cc and bcc have at most 50 addresses together.',
+        'The recipient, or a list of recipients: each one address, or Name <address>. Only the address is used. Required without replyAll. to, cc and bcc have at most 50 addresses together.',
         { maxItems: RECIPIENTS_MAX },
       ),
     ),
@@ -163,7 +164,7 @@ export const SendMessage = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          'Whether to add an unsubscribe link, which mail programs show as a button (List-Unsubscribe, RFC 8058). Using it puts the recipient on the suppression list. Only for messages to one recipient.',
+          'Whether to add an unsubscribe link (RFC 8058), which puts the recipient on the suppression list. Only for messages to one recipient.',
       }),
     ),
   },
@@ -222,7 +223,7 @@ const ForwardMessage = Type.Object(
     includeAttachments: Type.Optional(
       Type.Boolean({
         default: true,
-        description: 'Whether the files of the message are attached.',
+        description: 'Whether the files of the message are attached. More than 100 cannot be.',
       }),
     ),
   },
@@ -242,7 +243,7 @@ export const HoldReason = Type.Object(
     recipient: Type.Optional(text('The address that it is about.')),
     findings: Type.Optional(findings),
   },
-  { description: 'Why a policy decided so about mail.' },
+  { description: 'One reason for the decision of a policy.' },
 )
 export type HoldReason = Static<typeof HoldReason>
 

@@ -2,10 +2,10 @@
 
 import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.ts'
 import type { Operation } from './operation.ts'
-import { COUNTED_MAX, listOf, pageProperties } from './page.ts'
+import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
-import { messageCategories } from './vocabulary.ts'
+import { COUNTED_MAX, messageCategories } from './vocabulary.ts'
 
 export const Participant = Type.Object(
   {

@@ -105,6 +105,9 @@ export type FilterMode = (typeof filterModes)[number]
 export const policyModes = [...filterModes, 'inherit'] as const
 export type PolicyMode = (typeof policyModes)[number]
 
+/** Long lists count only up to this number. */
+export const COUNTED_MAX = 10_000
+
 /** Rules of an account, for senders and for recipients each. */
 export const POLICY_RULES_MAX = 10_000
 

@@ -1,7 +1,7 @@
 // Webhooks: URLs that events are posted to, and their deliveries; also the webhookUrl of an inbox.
 
 import type { Operation } from './operation.ts'
-import { COUNTED_MAX, countedListOf, listOf, PageQuery } from './page.ts'
+import { countedListOf, listOf, PageQuery } from './page.ts'
 import { type Static, type TUnsafe, Type } from './schema.ts'
 import {
   count,
@@ -17,6 +17,7 @@ import {
   time,
 } from './text.ts'
 import {
+  COUNTED_MAX,
   type EventKind,
   eventKinds,
   type MessageCategory,

@@ -1,9 +1,15 @@
 // What kind of mail a message is, by its header and envelope alone: each sign that a program sent it or that a list
 // passed it on, and the category that follows from all signs. Without a sign a message is personal.
 
-import type { CategoryReason, KindSign, MailCategory, ParsedHeaders } from '#mime/parsed-message.ts'
+import type {
+  CategoryReason,
+  KindSign,
+  Mailbox,
+  MailCategory,
+  ParsedHeaders,
+} from '#mime/parsed-message.ts'
 import { cleanLine } from './charset.ts'
-import type { HeaderField } from './header-fields.ts'
+import { firstField, type HeaderField } from './header-fields.ts'
 
 /** Characters of a detail. */
 const DETAIL_LENGTH_MAX = 160
@@ -16,7 +22,13 @@ type Read = { readonly rule: string; readonly says: Says } | null
 /** The signs in a header, each rule once, in the order of the fields. Never throws. */
 export function readKindSigns(
   fields: readonly HeaderField[],
-  { subject, from, replyTo }: Pick<ParsedHeaders, 'subject' | 'from' | 'replyTo'>,
+  {
+    subject,
+    from,
+    replyTo,
+    to,
+    cc,
+  }: Pick<ParsedHeaders, 'subject' | 'from' | 'replyTo' | 'to' | 'cc'>,
 ): KindSign[] {
   const signs = new Map<string, KindSign>()
   const add = (read: Read, detail: string) => {
@@ -35,11 +47,26 @@ export function readKindSigns(
     if (read !== null) add(read, `${titleOf(name)}: ${cleanLine(value)}`)
   }
   const title = subject.slice(0, SUBJECT_LENGTH_MAX)
-  add(readSubject(title), `Subject: ${title}`)
+  add(readSubject(title, isReply), `Subject: ${title}`)
   for (const address of [from?.address, ...replyTo.map((one) => one.address)]) {
     if (address !== undefined) add(readAddress(address), address)
   }
+  const token = replyTo.find(({ address }) => TOKEN_TAG.test(address))
+  if (token !== undefined) add(PROGRAM('service-mailbox'), token.address)
+  // There is nobody to answer: mail systems write so.
+  if (from === null || !/.@./.test(from.address)) {
+    add(PROGRAM('no-author'), `From: ${cleanLine(firstField(fields, 'from') ?? '')}`)
+  }
+  const [onlyTo] = to
+  if (to.length === 1 && cc.length === 0 && from !== null && isSame(onlyTo, from)) {
+    // The recipients are hidden, or there is none but a program's own mailbox.
+    add(PROGRAM('to-itself'), `To: ${from.address}`)
+  }
   return [...signs.values()]
+}
+
+function isSame(one: Mailbox | undefined, other: Mailbox): boolean {
+  return one?.address.toLowerCase() === other.address.toLowerCase()
 }
 
 export type Envelope = {
@@ -68,7 +95,7 @@ export function judgeKind(
   const signs = [...kindSigns]
   const author = from?.address.toLowerCase() ?? ''
   if (reversePath === '') signs.push(nullSender(author))
-  else if (isBounceAddress(reversePath)) {
+  else if (isBounceAddress(reversePath) || namesRecipient(reversePath, recipients)) {
     signs.push({ rule: 'bounce-address', says: 'program', detail: `MAIL FROM: ${reversePath}` })
   }
   if (author !== '' && recipients.some((address) => address.toLowerCase() === author)) {
@@ -79,6 +106,14 @@ export function judgeKind(
     reasons: signs.map(({ rule, detail }) => ({ rule, detail })),
     autoReplyable: signs.length === 0 && automaticReason === null,
   }
+}
+
+/** A path made for this recipient (VERP): `news-7-ann=y.example@x.example`. */
+function namesRecipient(reversePath: string, recipients: readonly string[]): boolean {
+  const lower = reversePath.toLowerCase()
+  // Gmail does so too with personal mail that it forwards.
+  if (lower.includes('+caf_=')) return false
+  return recipients.some((address) => lower.includes(address.toLowerCase().replace('@', '=')))
 }
 
 /** A null reverse-path is for notifications about mail (RFC 5321 §4.5.5). */
@@ -178,7 +213,7 @@ function readUnsubscribe(value: string): Read {
 }
 
 const PROGRAM_MAILER =
-  /php|swiftmailer|symfony|nodemailer|javamail|smtpsend|easendmail|mime::lite|mime-tools|python|perl|ruby|\.net|cdosys|blat|sendemail|^mail v|autoresponder|monit|nagios|zabbix|backup|veeam|synology|qnap|ricoh|mfp|xerox|scan|sap netweaver|ticket|zendesk|otrs|trac|redmine|git-send-email|opendmarc|report|mailenable|james|qualtrics|front \(/i
+  /php|swiftmailer|symfony|nodemailer|javamail|smtpsend|easendmail|mime::lite|mime-tools|python|perl|ruby|\.net|cdosys|blat|sendemail|^mail v|autorespond|vacation|helpdesk|commerce|mail engine|customer\.io|monit|nagios|zabbix|backup|veeam|synology|qnap|ricoh|mfp|xerox|scan|sap netweaver|ticket|zendesk|otrs|trac|redmine|git-send-email|opendmarc|report|mailenable|james|qualtrics|front \(/i
 const MAILING_PROGRAM =
   /mailchimp|sendinblue|brevo|cleverreach|inxmail|rapidmail|campaign|constant contact|mailerlite|activecampaign|phplist|mautic|sendy\b|acymailing|newsletter|emailvision|scnem|listmonk|mailpoet|getresponse|aweber|dotmailer|mailwizz|mailster/i
 
@@ -198,13 +233,17 @@ function readOtherSender(value: string): Read {
 }
 
 const LIST_FIELD =
-  /^(?:mailing-list|list-subscribe|x-(?:beenthere|mailman-|google-group|mailing-?list|list-|sympa))/
+  /^(?:mailing-list|list-subscribe|x-(?:beenthere|ml-|mlserver$|mail-count$|quickml$|listname$|lyris-|mailman-|google-group|mailing-?list|list-|sympa))/
 const NOTIFICATION_FIELD =
-  /^(?:rt-ticket|tls-report-|pp-correlation-id|x-(?:autoreply|autorespond|autoresponder|auto-reply|apple-auto-reply|github-|gitlab-|jira-|bugzilla-|trac-|redmine-|gerrit-|jenkins-|instance-identity|discourse-|launchpad-|phabricator-|sentry-|servicenow-|fd-ticket|zendesk-|phpbb|asterisk-|cron-env|debian-pr-|svn-|rt-loop-|linkedin-|facebook|stripe-|amazon-mail-relay|notifications|atlassian-|dropbox-|sfdc-))/
+  /^(?:rt-ticket|tls-report-|pp-correlation-id|x-(?:(?:[a-z\d]+-)*(?:autogenerated|auto-?generated|autoresponder|auto-?reply|vacation)$|autorespond|msexch-correlation-key|github-|gitlab-|jira-|bugzilla-|trac-|redmine-|gerrit-|jenkins-|instance-identity|discourse-|launchpad-|phabricator-|sentry-|servicenow-|fd-ticket|zendesk-|phpbb|asterisk-|cron-env|debian-pr-|svn-|rt-loop-|linkedin-|facebook|stripe-|amazon-mail-relay|notifications|atlassian-|dropbox-|sfdc-))/
 const MAILING_FIELD =
   /^x-(?:mc-user$|campaign|mailchimp|mj-mid|mailin-campaign|sib-|emarsys|kmail|hubspot-campaign|hs-cid|roving|ctct|mailerlite|ck-bid|beehiiv|listmonk|csa-|listmember|ulpe|job$|mailgun-campaign)/
 const SERVICE_FIELD =
   /^(?:bounces-to$|errors-to$|delivered-by-the-graces-of$|x-(?:sg-|smtpapi|ses-outgoing|mailgun-|pm-rcpt|mandrill-|msys|msfbl|report-abuse|report-spam|complaints-to|php-|antiabuse|ms-exchange-inbox-rules-loop|ms-exchange-generated-message-source|delivery-agent|helpscout|lsv-))/
+
+/** Words in the names of fields that programs of any maker add to what they send. */
+const PROGRAM_WORD_IN_FIELD =
+  /^x-(?:[a-z\d]+-)*(?:tickets?|case|campaigns?|newsletters?|subscribers?|recip-?id|delivery-id|entity-(?:ref-)?id|challenge|notice)(?:-|$)/
 
 function readOtherField(name: string, value: string): Read {
   if (name.startsWith('list-')) return PROGRAM('list')
@@ -219,7 +258,10 @@ function readOtherField(name: string, value: string): Read {
     return /^(?:no|false|0)$/i.test(value) ? null : { rule: 'notification', says: 'notification' }
   }
   if (MAILING_FIELD.test(name)) return { rule: 'mailing-program', says: 'mailing' }
-  if (SERVICE_FIELD.test(name)) return PROGRAM('sending-service')
+  if (SERVICE_FIELD.test(name) || PROGRAM_WORD_IN_FIELD.test(name)) {
+    return PROGRAM('sending-service')
+  }
+  if (name.startsWith('x-microsoft-cdo-')) return PROGRAM('calendar')
   return name === 'delivered-to' && /^(?:mailing list|responder for) /i.test(value)
     ? { rule: 'list', says: 'list' }
     : null
@@ -230,29 +272,54 @@ const AUTO_REPLY_SUBJECT =
   /^\s*(?:auto(?:matic)?[\s-]?(?:reply|response)|auto|out of office(?: auto-?reply)?|automatische antwort|abwesenheitsnotiz|abwesenheit|automatisch antwoord|afwezigheidsbericht|r[ée]ponse automatique|absence du bureau|respuesta autom[áa]tica|fuera de (?:la )?oficina|risposta automatica|fuori sede|resposta autom[áa]tica|odpowied[źz] automatyczna|automatyczna odpowied[źz]|autosvar|automaattinen vastaus|automatick[áa] odpov[ěe][ďd]|automatikus v[áa]lasz|r[ăa]spuns automat|otomatik yan[ıi]t|автоматический ответ|автоответ|автоматична відповідь|αυτόματη απάντηση|自動応答|自動返信|自动答复|自动回复|自動回覆|자동 회신|자동 응답|رد تلقائي|תשובה אוטומטית)\s*[:：]/iu
 const AWAY_SUBJECT =
   /^\s*(?:.{1,80} is out of the office\.?(?:\s*\(.{0,60}\))?|yahoo! auto response|away from my mail)\s*$/i
+/** What systems for absence write before the subject. */
+const AWAY_PREFIX =
+  /^\s*[[(【]?\s*(?:auto(?:mat(?:ic|ed))?[\s-]?(?:reply|response|answer)|ooo|out[\s-]of[\s-](?:the[\s-])?office(?: auto-?reply)?|vacation (?:reply|message|notice)|abwesenheits(?:assistent|meldung|nachricht)|(?:ich bin )?nicht im (?:b[üu]ro|haus)|automatische (?:r[üu]ckmeldung|nachricht)|(?:message|notification|avis) d['’]absence|absent(?:e|\(e\))? du bureau|respuesta autom[áa]tica|ausente de la oficina|mensaje de ausencia|messaggio automatico|fuori ufficio|buiten kantoor|aus[êe]ncia tempor[áa]ria|ausente do escrit[óo]rio|fora do escrit[óo]rio|poza biurem|fr[åa]nvaromeddelande|poissaoloviesti|lomavastaus|mimo kancel[áa][řr]|h[áa]zon k[íi]v[üu]l|ofis d[ıi][şs][ıi]nda|вне офиса|不在(?:通知|のお知らせ)|自動返信|外出自动回复|自动回复|부재\s?중(?: 자동 회신)?|خارج المكتب|מחוץ למשרד)\s*(?:[\])】]|[:：]|\s(?:re|aw|sv|tr|rif)\s?:)/iu
+/** The same, or what a person writes who reports an absence. */
+const ABSENCE_PREFIX =
+  /^\s*(?:out[\s-]of[\s-](?:the[\s-])?office|vacation|away|abwesend|absente?|absence|ausente|ausencia|respuesta autom[áa]tica|assente|assenza|afwezig(?:heid)?|niet aanwezig|aus[êe]ncia|nieobecno[śs][ćc]|fr[åa]nvaro|fr[åa]nvarande|frav[æa]r(?:ende)?|ikke til stede|poissa(?:olo)?|nep[řr][íi]tomnost|нет на (?:работе|месте)|отсутствие|不在|外出|休暇|휴가)\s*(?:[:：]|-\s)/iu
+/** Reports about reading, answers to invitations, and what shops, ticket systems and networks write; people may too. */
+const PROGRAM_SUBJECT =
+  /^\s*(?:read(?: receipt)?|return receipt|delivery receipt|opened|new time proposed|gelesen|lu|le[íi]d[oa]|letto|lida|gelezen|not read|accepted|declined|tentative(?:ly accepted)?|cancell?ed|zugesagt|abgelehnt|mit vorbehalt|accept[ée]|refus[ée]|aceptad[oa]|rechazad[oa]|accettato|rifiutato)\s?:|^\s*(?:\[[^\]]{0,30}[#!:][^\]]{0,10}\d{2,}[^\]]{0,10}\]|\[[^\]]{0,20}\d{4,}\]|##.{1,20}##)|\b(?:ticket|request|case|inquiry) (?:id )?(?:has been|was|is) (?:received|created|opened|logged|registered|updated|resolved|closed)|\bwe(?: have|['’]ve)? received your (?:request|message|email|order|payment)|\b(?:order|booking|payment|reservation) (?:confirmation|received|confirmed)\b(?=\s*(?:[#:–-]|for order|\d|$))|^\s*(?:your )?(?:receipt|invoice) (?:from |for |#|no\.?\s?)?\S*$|\b(?:mentioned|tagged|invited|followed|poked) you\b|\bsent you (?:a|an) \w+|\bstarted following you\b|\baccepted your (?:invitation|request)\b|^\s*auto[\s-]?(?:response|reply) from\b|^\s*thank you for (?:contacting|your (?:message|inquiry|order|email))\b|^\s*vielen dank f[üu]r ihre (?:anfrage|nachricht|bestellung|e-?mail)\b|^\s*(?:eingangs|empfangs)best[äa]tigung\b|\b(?:parcel|package|order|shipment) (?:is on its way|has (?:been )?shipped)\b|\b(?:quarantine|spam) (?:digest|report|summary)\b|\b(?:authentification requise|verification required)\b|^\s*abwesenheits(?:assistent|meldung|nachricht|notiz)\b/i
 /** What programs of machines begin a subject with. */
 const MACHINE_SUBJECT =
   /^\s*(?:(?:\[preview\] )?report[ -]domain:|complaint about message from|cron <|anacron job|\*\* (?:problem|recovery|acknowledgement)|\[(?:firing|resolved|problem|recovery|success|failed|warning|pbx|fail2ban|django|monitor)\b|problem:|resolved:|logwatch for|smart error|degradedarray event|monit alert|jenkins build|build (?:failed|succeeded)|bacula:|fax from|message from "rnp|svn commit:|\[[^\]]{1,40}\] comment:|\[[^\]]{1,60}\] your site has|majordomo results|output of your job)/i
 
 /** Whole subjects of mail systems; a person who writes about such a message adds words. */
 const BOUNCE_SUBJECT =
-  /^\s*(?:failure notice|undeliver(?:able|ed) (?:message|mail)|undelivered mail returned to sender|returned mail: .{0,80}|mail delivery (?:failed|failure)(?:: returning message to sender)?|(?:message )?delivery fail(?:ure|ed)|delivery status notification\b.{0,40})\s*$/i
+  /^\s*(?:failure notice|undeliver(?:able|ed) (?:message|mail)|undelivered mail returned to sender|returned mail: .{0,80}|mail delivery (?:failed|failure)(?:: returning message to sender)?|(?:message |permanent )?delivery fail(?:ure|ed)|non-?deliverable (?:mail|message)|delivery status notification\b.{0,40})\s*$/i
 
-function readSubject(subject: string): Read {
+function readSubject(subject: string, isReply: boolean): Read {
   if (BOUNCE_SUBJECT.test(subject)) return { rule: 'bounce-subject', says: 'bounce' }
-  if (AUTO_REPLY_SUBJECT.test(subject) || AWAY_SUBJECT.test(subject)) {
+  if ([AUTO_REPLY_SUBJECT, AWAY_SUBJECT, AWAY_PREFIX].some((pattern) => pattern.test(subject))) {
     return { rule: 'auto-reply-subject', says: 'notification' }
   }
-  return MACHINE_SUBJECT.test(subject) ? { rule: 'machine-subject', says: 'notification' } : null
+  if (MACHINE_SUBJECT.test(subject)) return { rule: 'machine-subject', says: 'notification' }
+  if (ABSENCE_PREFIX.test(subject)) {
+    return isReply
+      ? { rule: 'auto-reply-subject', says: 'notification' }
+      : PROGRAM('program-subject')
+  }
+  return PROGRAM_SUBJECT.test(subject) ? PROGRAM('program-subject') : null
 }
 
 const NO_REPLY =
   /(?:^|[-_.+=])(?:no[-_.]?re?ply|do[-_.]?not[-_.]?re?ply|dont[-_.]?reply|unattended|autoreply|auto[-_.]?(?:reply|confirm|response|mailer))(?:[-_.+=\d]|$)|(?:noreply|donotreply)$/
 const SYSTEM_NAME =
-  /^(?:mailer[-_.]?daemon|post[-_.]?master|bounces?|notify|notifications?|[a-z]+[-_.]notifications?|alerts?|alerting|alertmanager|mailer|robot|daemon|root|cron|anacron|nobody|www-data|apache|nginx|nagios|icinga2?|zabbix|monit|monitoring|logwatch|fail2ban|jenkins|jira|confluence|gitlab|gerrit|trac|redmine|[a-z]+-daemon|listserv|majordomo|sympa|.+-(?:request|owner|bounces)|owner-.+|opendmarc|dmarc.*|asterisk|bacula|veeam|sap[-_]wf.*)$/
+  /^(?:mailer[-_.]?daemon|mdaemon|post[-_.]?master|bounces?|notify|notifications?|[a-z]+[-_.]notifications?|alerts?|alerting|alertmanager|mailer|robot|daemon|root|cron|anacron|nobody|www-data|apache|nginx|nagios|icinga2?|zabbix|monit|monitoring|logwatch|fail2ban|jenkins|jira|confluence|gitlab|gerrit|trac|redmine|[a-z]+-daemon|listserv|majordomo|sympa|.+-(?:request|owner|bounces)|owner-.+|opendmarc|dmarc.*|asterisk|bacula|veeam|sap[-_]wf.*)$/
 /** Mailboxes that programs often send from, and people sometimes. */
 const SERVICE_NAME =
   /^(?:reports?|service|receipts?|orders?|shop|store|news|newsletters?|invoices?|updates?|digest|promo|promotions?|offers|marketing|members?|accounts?|onboarding|scanner|scan|fax|nas|app|ci|builds?|backups?|system|webmaster|wordpress|forum|bookings?|quarantine|feedback|survey|expiry|store-news|\+\d{6,})$/
+
+/** The same as a part of a longer name. */
+const SERVICE_WORD =
+  /^(?:tickets?|ticketing|helpdesk|servicedesk|service-desk|glpi|otrs|payments?|invoicing|confirmations?|notices?|reminders?|reply|mailrobot|(?:help|chat|mail|news|alert|build|deploy|support|pin)bot|letters?|mailings?|messenger|mastodon)$/
+/** Subdomains from which programs send. */
+const SERVICE_DOMAIN =
+  /^(?:.+\.)?(?:notify|notifications?|alerts?|updates?|em|mailer|mailings?|messaging|news|newsletters?|bounces?)\.[^.]+\.[^.]+/
+
+/** Made by a program for one conversation. */
+const TOKEN_TAG = /\+(?=[^@]*\d)[a-z\d_-]{16,}@/i
 
 /** `address` may be a local part alone. */
 function readAddress(address: string): Read {
@@ -260,14 +327,18 @@ function readAddress(address: string): Read {
   const at = lower.lastIndexOf('@')
   const local = at < 0 ? lower : lower.slice(0, at)
   if (NO_REPLY.test(local)) return { rule: 'no-reply', says: 'system' }
+  // A mail system writes about nothing but mail.
+  if (/^mailer[-_.]?daemon$/.test(local)) return { rule: 'system-sender', says: 'bounce' }
   // What follows a plus sign is a tag.
   const name = local.replace(/(?<=.)\+.*$/, '')
   if (SYSTEM_NAME.test(name)) return { rule: 'system-sender', says: 'system' }
-  return SERVICE_NAME.test(name) ? PROGRAM('service-mailbox') : null
+  const isService =
+    SERVICE_NAME.test(name) || name.split(/[-_.]/).some((word) => SERVICE_WORD.test(word))
+  return isService || SERVICE_DOMAIN.test(lower.slice(at + 1)) ? PROGRAM('service-mailbox') : null
 }
 
 const BOUNCE_NAME =
-  /(?:^|[-_.+=])(?:bounces?|returns?|errors|verp|owner|msprvs1|bnc|canned\.response)(?:[-_.+=\d]|$)|^(?:nobody|www-data|apache|root|noreply|no-reply|debbugs)$|^sentto-|[-_]000000$/
+  /(?:^|[-_.+=])(?:bounces?|returns?|errors|verp|owner|mailings?|msprvs1|bnc|canned\.response)(?:[-_.+=\d]|$)|^(?:nobody|www-data|apache|root|noreply|no-reply|debbugs)$|^sentto-|[-_]000000$/
 const BOUNCE_DOMAIN = /(?:^|\.)(?:[a-z-]*bounces?|bnc\d*|bounce-[a-z]+)\./
 
 /** Whether a reverse-path was made for the reports about mail that a program sends. */

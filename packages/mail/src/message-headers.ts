@@ -28,6 +28,8 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
   const from = authors[0] ?? null
   const subject = cleanLine(decodeWords(field('subject')))
   const replyTo = parseAddressList(field('reply-to'))
+  const to = parseAddressList(field('to'))
+  const cc = parseAddressList(field('cc'))
   return {
     messageId: parseMessageId(field('message-id')),
     inReplyTo: parseMessageIds(field('in-reply-to')),
@@ -35,12 +37,12 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
     subject,
     from,
     authorCount: authors.length + Math.max(0, fromCount - 1),
-    to: parseAddressList(field('to')),
-    cc: parseAddressList(field('cc')),
+    to,
+    cc,
     replyTo,
     date: parseDateTime(field('date')),
     automaticReason: automaticReason(fields, from?.address ?? null),
-    kindSigns: readKindSigns(fields, { subject, from, replyTo }),
+    kindSigns: readKindSigns(fields, { subject, from, replyTo, to, cc }),
     receivedCount,
     loopMarks,
     hasListId: field('list-id') !== '',

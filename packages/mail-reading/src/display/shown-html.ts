@@ -8,27 +8,49 @@ import {
   writeSafeHtml,
 } from '@mailroom/mail/html/safe-html.ts'
 import { HTML_LINK_LENGTH_MAX } from '@mailroom/mail/html/text.ts'
-import { HTML_TAGS_MAX, wordSet } from '@mailroom/mail/html/tree.ts'
+import {
+  attributeOf,
+  HTML_LENGTH_MAX,
+  HTML_TAGS_MAX,
+  type HtmlElement,
+  readHtml,
+  wordSet,
+} from '@mailroom/mail/html/tree.ts'
+import { hiddenLength, removeHidden } from '#html/hidden.ts'
+import { type Removal, RemovalTally } from '#view/removal.ts'
 import { type ImageReference, readImageAddress } from './images.ts'
 import { type PlaceImage, safeCss } from './safe-css.ts'
 
 /** Characters of the HTML that is shown: HTML_LENGTH_MAX, and room for what is added. */
 const SHOWN_HTML_LENGTH_MAX = 4_000_000
 
-export type ShownSource = { readonly html: string; readonly showsRemote: boolean }
+export type ShownSource = {
+  readonly html: string
+  readonly showsRemote: boolean
+  /** Whether `hidden` is wanted, which takes as long again. */
+  readonly findsHidden?: boolean
+}
 
 export type ShownHtml = {
   /** The content of a body; a mark stands for the address of an image. */
   readonly pieces: readonly Piece<ImageReference>[]
   /** Remote images that are left out, each as often as it occurs. */
   readonly blockedCount: number
+  /** False when parts are left out that some mail programs show, or the rest because it is too long. */
+  readonly isWhole: boolean
+  /** What a reader does not see; empty unless it was asked for. */
+  readonly hidden: readonly Removal[]
 }
 
 /**
  * `showsRemote`: remote images are marked, too, instead of being left out. Null for no HTML, and for HTML with
  * too many tags or too deep; long HTML is cut. Takes up to a second: not on the main thread.
  */
-export function showSource({ html, showsRemote }: ShownSource): ShownHtml | null {
+export function showSource({
+  html,
+  showsRemote,
+  findsHidden = false,
+}: ShownSource): ShownHtml | null {
   if (html === '') return null
   let blockedCount = 0
   const place: PlaceImage = (image) => {
@@ -40,12 +62,31 @@ export function showSource({ html, showsRemote }: ShownSource): ShownHtml | null
     kept: KEPT,
     dropped: DROPPED,
     tagsMax: HTML_TAGS_MAX,
+    onDropped(element) {
+      if (isSeenElsewhere(element)) omit()
+    },
     startTag: (name, attributes) => startTag(name, attributes, place),
     styleSheet: (css) => styleSheet(css, place),
   }
-  const options = { lengthMax: SHOWN_HTML_LENGTH_MAX, cut: CUT }
-  const pieces = writeSafeHtml(html, policy, options)
-  return pieces && { pieces: joined(pieces), blockedCount }
+  let isWhole = true
+  const omit = () => {
+    isWhole = false
+  }
+  const pieces = writeSafeHtml(html, policy, {
+    lengthMax: SHOWN_HTML_LENGTH_MAX,
+    cut: CUT,
+    onCut: omit,
+  })
+  if (pieces === null) return null
+  const hidden = findsHidden ? findHidden(html) : []
+  return { pieces: joined(pieces), blockedCount, isWhole, hidden }
+}
+
+function findHidden(html: string): Removal[] {
+  const tally = new RemovalTally()
+  const tree = readHtml(html.slice(0, HTML_LENGTH_MAX))
+  if (tree !== null) removeHidden(tree, (kind, node) => tally.add(kind, hiddenLength(node)))
+  return tally.list()
 }
 
 const CUT = '[The rest of this message is too long to be shown.]'
@@ -58,9 +99,19 @@ const KEPT = wordSet(`
   section small span strike strong sub summary sup table tbody td tfoot th thead time tr tt u ul var wbr
 `)
 const DROPPED = wordSet(`
-  applet audio base canvas datalist embed frame frameset iframe link math meta noembed
+  applet audio base canvas datalist embed frame frameset iframe input link math meta noembed
   noframes object option script select svg template textarea title video xmp
 `)
+/** Of those, the ones that some mail programs draw, or whose content they show. */
+const SEEN_ELSEWHERE = wordSet(`
+  applet audio canvas embed input math object select svg textarea video xmp
+`)
+
+function isSeenElsewhere(element: HtmlElement): boolean {
+  if (element.tagName !== 'input') return SEEN_ELSEWHERE.has(element.tagName)
+  return attributeOf(element, 'type')?.toLowerCase() !== 'hidden'
+}
+
 const ATTRIBUTES = wordSet(`
   abbr align alt background bgcolor border bordercolor cellpadding cellspacing cite class color colspan
   coords dir face headers height href hspace id lang name noshade nowrap reversed role rowspan scope
@@ -152,10 +203,17 @@ function joined(pieces: Pieces): Pieces {
   return [...result, texts.join('')]
 }
 
-/** The page of the HTML or, where none can be shown, of the text. */
-export function shownBody(shown: ShownHtml | null, text: string, addressOf: AddressOf): string {
-  return shown === null ? shownText(text) : shownDocument(shown.pieces, addressOf)
+/** The page of the HTML or, where none can be shown, of the text, which then says so. */
+export function shownBody(
+  shown: ShownHtml | null,
+  { html, text }: { html: string; text: string },
+  addressOf: AddressOf,
+): string {
+  if (shown !== null) return shownDocument(shown.pieces, addressOf)
+  return shownText(text, html === '' ? '' : UNSHOWN)
 }
+
+const UNSHOWN = `<p><strong>The HTML of this message cannot be shown: it is too large or too complex. This is the text part, which may say something else.</strong></p><hr>`
 
 /** An address of letters, digits and `/ ? & = % . ~ _ -` alone; null for an empty image. */
 export type AddressOf = (image: ImageReference) => string | null
@@ -168,9 +226,9 @@ function shownDocument(pieces: readonly Piece<ImageReference>[], addressOf: Addr
   return `${head('')}<body>${body.join('')}</body></html>\n`
 }
 
-/** A mail without HTML, as it was typed, with its web addresses as links. */
-function shownText(text: string): string {
-  return `${head(TEXT_STYLE)}<body><pre>${linked(text)}</pre></body></html>\n`
+/** A text as it was typed, with its web addresses as links; `notice` is HTML. */
+function shownText(text: string, notice: string): string {
+  return `${head(TEXT_STYLE)}<body>${notice}<pre>${linked(text)}</pre></body></html>\n`
 }
 
 /** An empty image, where an element must have one. */

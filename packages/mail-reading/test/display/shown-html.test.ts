@@ -10,7 +10,9 @@ const REMOTE = 'https://evil.example/track.png'
 function show(html: string, showsRemote = false): { page: string; blocked: number } {
   const shown = showSource({ html, showsRemote })
   assert.ok(shown !== null)
-  const page = shownBody(shown, 'its text', (image) => (image.kind === 'part' ? '/part' : ADDRESS))
+  const page = shownBody(shown, { html, text: 'its text' }, (image) =>
+    image.kind === 'part' ? '/part' : ADDRESS,
+  )
   return { page, blocked: shown.blockedCount }
 }
 
@@ -233,10 +235,53 @@ test('links open a new window without a referrer; links within the page stay in 
 })
 
 test('mail without HTML is shown as text, with markup as text and addresses as links', () => {
-  const page = shownBody(null, '<b>a & b</b>\r\n see https://a.example/x?y=1&z=2).', () => null)
+  const text = '<b>a & b</b>\r\n see https://a.example/x?y=1&z=2).'
+  const page = shownBody(null, { html: '', text }, () => null)
   assert.ok(page.includes('&lt;b&gt;a &amp; b&lt;/b&gt;'))
   assert.ok(page.includes('<a href="https://a.example/x?y=1&amp;z=2" target="_blank"'))
   assert.deepEqual(dangersOf(page), [])
+})
+
+test('HTML that cannot be shown is replaced by the text, which says so outside of its own words', () => {
+  const html = '<div>'.repeat(25_000)
+  const shown = showSource({ html, showsRemote: false })
+  const page = shownBody(shown, { html, text: 'its text' }, () => null)
+  assert.match(page, /<strong>The HTML of this message cannot be shown.*<pre>its text<\/pre>/s)
+  const withoutHtml = shownBody(null, { html: '', text: 'its text' }, () => null)
+  assert.doesNotMatch(withoutHtml, /cannot be shown/)
+})
+
+test('HTML that is shown tells whether its end is missing, and what a reader does not see if asked', () => {
+  const html = '<p>Pay 10</p><p style="display:none">Pay 1000</p><font color="#fff">and more</font>'
+  const shown = showSource({ html, showsRemote: false, findsHidden: true })
+  assert.deepEqual(shown?.hidden, [
+    { kind: 'display-none', characters: 8 },
+    { kind: 'same-colour', characters: 8 },
+  ])
+  assert.equal(shown.isWhole, true)
+  assert.deepEqual(showSource({ html, showsRemote: false })?.hidden, [])
+  const long = `<p>${'x'.repeat(1_100_000)}</p>`
+  assert.equal(showSource({ html: long, showsRemote: false })?.isWhole, false)
+})
+
+test('HTML with parts that some mail programs show, and a page leaves out, is not shown whole', () => {
+  const isWhole = (html: string) => showSource({ html, showsRemote: false })?.isWhole
+  const leftOut = [
+    '<svg><text>Pay 9999</text></svg>',
+    '<textarea>Pay 9999</textarea>',
+    '<form><input value="Pay 9999"></form>',
+    '<select><option>Pay 9999</select>',
+    '<object data="https://evil.example/x">Pay 9999</object>',
+    '<math><mtext>Pay 9999</mtext></math>',
+    '<xmp>Pay 9999</xmp>',
+  ]
+  for (const html of leftOut) assert.equal(isWhole(`<p>Pay 10</p>${html}`), false, html)
+  const unseen = [
+    '<title>x</title><meta charset="utf-8"><link rel="stylesheet" href="x">',
+    '<script>alert(1)</script><template>x</template><iframe src="x">x</iframe>',
+    '<form><input type="hidden" value="x"><button>Go</button></form>',
+  ]
+  for (const html of unseen) assert.equal(isWhole(`<p>Pay 10</p>${html}`), true, html)
 })
 
 test('hostile sizes take bounded time, and a page that cannot be shown says so', () => {

@@ -206,11 +206,42 @@ function optionsOf(outgoing: OutgoingMessage): Options {
   }
   if (html !== '') options.html = textPart(html)
   if (text !== '' || html === '') options.text = textPart(text)
-  const names = safeFileNames(attachments.map(withoutEncodedWord))
-  options.attachments = attachments.map((attachment, index) =>
-    attachmentPart(attachment, names[index] ?? '', html !== ''),
-  )
+  options.attachments = attachmentParts(attachments, html !== '')
   return options
+}
+
+type ComposedFile = {
+  readonly filename: string
+  /** Without parameters. */
+  readonly contentType: string
+  readonly content: Uint8Array
+}
+
+/** The files of the composed message in the order of its parts, with the names and types that readers find there. */
+export function composedFiles({
+  attachments,
+  html,
+}: Pick<OutgoingMessage, 'attachments' | 'html'>): ComposedFile[] {
+  const parts = attachmentParts(attachments, normaliseText(html) !== '')
+  const files = parts.map(({ filename, contentType, cid }, index) => ({
+    filename: String(filename),
+    contentType: String(contentType).split(';', 1)[0] ?? OPAQUE_TYPE,
+    content: attachments[index]?.content ?? NOTHING,
+    isBesideHtml: cid !== undefined,
+  }))
+  return [
+    ...files.filter(({ isBesideHtml }) => isBesideHtml),
+    ...files.filter(({ isBesideHtml }) => !isBesideHtml),
+  ].map(({ isBesideHtml: _, ...file }) => file)
+}
+
+const NOTHING = new Uint8Array()
+
+function attachmentParts(attachments: readonly OutgoingAttachment[], hasHtml: boolean) {
+  const names = safeFileNames(attachments.map(withoutEncodedWord))
+  return attachments.map((attachment, index) =>
+    attachmentPart(attachment, names[index] ?? '', hasHtml),
+  )
 }
 
 /** RFC 2047 §5 has no encoded words in parameters, but readers decode what looks like one. */

@@ -20,6 +20,8 @@ export type HtmlPolicy<Mark = never> = {
   readonly kept: ReadonlySet<string>
   /** Elements left out with their content; of any other element only the tags are left out. */
   readonly dropped: ReadonlySet<string>
+  /** Called for each of those. */
+  onDropped?(element: HtmlElement): void
   /** HTML of more tags is not read. */
   readonly tagsMax: number
   /** The start tag of a kept element, or text that stands for the element; nothing leaves the tags out. */
@@ -33,6 +35,8 @@ export type SafeHtmlOptions = {
   readonly lengthMax: number
   /** Text that stands where the rest was left out. */
   readonly cut: string
+  /** Called once if the rest is left out. */
+  onCut?(): void
 }
 
 /**
@@ -91,19 +95,24 @@ class SafeWriter<Mark> {
   }
 
   cut(): void {
-    if (!this.#isCut) this.pieces.push(escapeHtml(this.#options.cut))
+    if (this.#isCut) return
+    this.pieces.push(escapeHtml(this.#options.cut))
     this.#isCut = true
+    this.#options.onCut?.()
   }
 
   #writeElement(element: HtmlElement): void {
     const { tagName, attrs, childNodes } = element
-    const { kept, dropped, styleSheet } = this.#policy
+    const { kept, dropped, onDropped, styleSheet } = this.#policy
     if (tagName === 'style' && styleSheet !== undefined) {
       const css = styleSheet(childNodes.map((node) => (isText(node) ? node.value : '')).join(''))
       if (css.length > 0) this.#push(['<style>', ...css, '</style>'])
       return
     }
-    if (dropped.has(tagName)) return
+    if (dropped.has(tagName)) {
+      onDropped?.(element)
+      return
+    }
     // Every tree has a body; one without attributes says nothing.
     const isBare = tagName === 'body' && attrs.length === 0
     const isKept = kept.has(tagName) && !isBare && this.#depth < HTML_DEPTH_MAX

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { composeMessage, type OutgoingMessage } from '#compose/compose-message.ts'
+import { composedFiles, composeMessage, type OutgoingMessage } from '#compose/compose-message.ts'
 import { singleLine } from '#compose/header-text.ts'
 import { safeFileNames } from '#file-name.ts'
 import { textFromHtml } from '#html/text.ts'
@@ -417,7 +417,7 @@ test('bodies and files parse back to the given values', async () => {
     ),
     contentType: fc.constantFrom(
       'application/pdf',
-      'text/plain',
+      'text/plain; charset=utf-8',
       'text/html',
       'image/png',
       'message/rfc822',
@@ -453,6 +453,15 @@ test('bodies and files parse back to the given values', async () => {
         assert.deepEqual(Buffer.from(read?.content ?? []), Buffer.from(content))
         assert.equal(read?.attachment.contentId, contentId)
       }
+      const listed = parsed.attachments.map(({ filename, contentType }) => {
+        const { content = [] } = readAttachment(raw, filename) ?? {}
+        return { filename, contentType, content: Buffer.from(content) }
+      })
+      const told = composedFiles({ attachments: files, html })
+      assert.deepEqual(
+        told.map((one) => ({ ...one, content: Buffer.from(one.content) })),
+        listed,
+      )
     }),
     { numRuns: 500 },
   )

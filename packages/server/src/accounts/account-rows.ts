@@ -286,6 +286,11 @@ export function isAllowed(actor: Actor, active: readonly string[]): boolean {
   }
 }
 
+/** Whose share of the writes a change uses: an approver has one apart from the account's, as for requests. */
+export function payerOfChange({ accountId, actor }: { accountId: string; actor: Actor }): string {
+  return actor.kind === 'approver' ? actor.approverId : accountId
+}
+
 /** Their ids. */
 export async function activeApprovers(tx: Tx, accountId: string): Promise<string[]> {
   const rows = await tx.query

@@ -18,6 +18,7 @@ export {
   lockAccount,
   markKeyRevoked,
   needsApprover,
+  payerOfChange,
   readAccountCounters,
   touchKeys,
 } from './account-rows.ts'
@@ -27,6 +28,7 @@ export {
   insertApprover,
   listApprovers,
   listApproversToTell,
+  lockApprover,
   markApproverDeleted,
 } from './approver-rows.ts'
 export {

@@ -7,6 +7,7 @@ export {
 export { accountHandlers } from './account-handlers.ts'
 export { createApprover, deleteApprover } from './approver.ts'
 export {
+  approverDeleted,
   bearerToken,
   type Caller,
   digest,

@@ -2,8 +2,9 @@
 
 import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
-import { activeApprovers, isAllowed, lockAccount } from './account-rows.ts'
+import { activeApprovers, isAllowed, lockAccount, payerOfChange } from './account-rows.ts'
 
 export type Approver = {
   id: string
@@ -23,7 +24,7 @@ type NewApprover = {
 /** An API key may add the first approver of its account. */
 export const insertApprover = transaction({
   name: 'createApprover',
-  accountOf: ({ accountId }) => accountId,
+  accountOf: payerOfChange,
   async run(
     tx: Tx,
     { accountId, approver, actor }: NewApprover,
@@ -51,7 +52,7 @@ export const insertApprover = transaction({
 /** Only the operator may delete the last one. A second call returns `not_found`. */
 export const markApproverDeleted = transaction({
   name: 'deleteApprover',
-  accountOf: ({ accountId }) => accountId,
+  accountOf: payerOfChange,
   essential: true,
   async run(
     tx: Tx,
@@ -124,6 +125,20 @@ export async function findApprover(
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
   return row === undefined ? null : toApprover(row)
+}
+
+/** Whether the approver is active. A deletion waits until the transaction ends. */
+export async function lockApprover(
+  tx: Tx,
+  { accountId, approverId }: { accountId: string; approverId: string },
+): Promise<boolean> {
+  const active = tx.query
+    .selectFrom('approvers')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('id', '=', approverId)
+    .where('deleted_at', 'is', null)
+  return (await lockRows(tx, active).executeTakeFirst()) !== undefined
 }
 
 /** The account of an active approver, for operators, who name no account. */

@@ -199,6 +199,11 @@ export function payerOf(caller: Caller | null): string | null {
   return caller?.kind === 'approver' ? caller.approverId : null
 }
 
+/** What the next request with the token of a deleted approver gets. */
+export function approverDeleted(): AppError {
+  return problem('unauthorized', UNKNOWN_TOKEN)
+}
+
 const UNKNOWN_TOKEN = 'The API key is unknown or revoked.'
 const NO_SESSION = 'The request has no session cookie.'
 const SESSION_OVER =

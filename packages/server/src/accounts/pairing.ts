@@ -2,10 +2,9 @@
 // signed in compares the code and decides; the client takes a key of its own.
 
 import { hash } from 'node:crypto'
-import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { Context, HandlersOf } from '#http/handler.ts'
-import { rateLimited } from '#http/problems.ts'
+import { limiter } from '#http/problems.ts'
 import { type Chance, randomText } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTimes } from '#platform/clock.ts'
@@ -35,23 +34,22 @@ export const PAIRING_LOOKUPS_PER_MINUTE_MAX = 20
 export function pairingHandlers(
   deps: PairingDeps & { publicUrl: () => string; budgets: Budgets },
 ): HandlersOf<'pairing'> {
-  const limiter = (name: string, limit: number, message: string, scope: LimitScope = 'address') => {
-    const window = deps.budgets.openWindow({ name, limit, windowMs: MINUTE_MS })
-    return async (key: string) => {
-      const refusal = await window.take(key)
-      if (!refusal.isAllowed) throw rateLimited(message, { scope, refusal, clock: deps.clock })
-    }
-  }
-  const [starts, polls] = [PAIRING_STARTS_PER_MINUTE_MAX, PAIRING_POLLS_PER_MINUTE_MAX]
-  const limitStarts = limiter('pairing starts', starts, 'Too many pairings from this address.')
-  const limitPolls = limiter('pairing polls', polls, 'Too many polls from this address.')
-  const lookups = PAIRING_LOOKUPS_PER_MINUTE_MAX
-  const limitLookups = limiter(
-    'pairing looks',
-    lookups,
-    'Too many codes were looked up.',
-    'account',
-  )
+  const limitStarts = limiter(deps, {
+    name: 'pairing starts',
+    perMinute: PAIRING_STARTS_PER_MINUTE_MAX,
+    message: 'Too many pairings from this address.',
+  })
+  const limitPolls = limiter(deps, {
+    name: 'pairing polls',
+    perMinute: PAIRING_POLLS_PER_MINUTE_MAX,
+    message: 'Too many polls from this address.',
+  })
+  const limitLookups = limiter(deps, {
+    name: 'pairing looks',
+    perMinute: PAIRING_LOOKUPS_PER_MINUTE_MAX,
+    message: 'Too many codes were looked up.',
+    scope: 'account',
+  })
   const poll = async (requestId: string, { clientAddress, wantsContent }: Context) => {
     await limitPolls(clientGroup(clientAddress))
     // HEAD gets no content, so the key would be lost.

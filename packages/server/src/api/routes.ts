@@ -70,9 +70,8 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         if (operation.method !== 'GET') options.ports.requireRoom?.()
         await admit(operation, options, request, reply)
         options.answers.requireRoom(request)
-        const { caller } = request
-        const isOfAccount = caller?.kind === 'key' || caller?.kind === 'approver'
-        if (operation.method !== 'GET' && isOfAccount) options.ports.requireRoom?.(caller.accountId)
+        const payer = payerOf(request.caller)
+        if (operation.method !== 'GET' && payer !== null) options.ports.requireRoom?.(payer)
         if (operation.isOfSandbox && !options.ports.isSandbox()) throw notFound()
         if (operation.needsIdempotencyKey) request.idempotencyKey = readIdempotencyKey(request.raw)
         if (operation.body) {
@@ -256,10 +255,10 @@ export type RequestPorts = EventPorts & {
     readonly requestHash: Uint8Array
   }): Promise<unknown>
   /**
-   * Throws `service_unavailable` when the store is too slow for the writes of all accounts or of this one. Called
+   * Throws `service_unavailable` when the store is too slow for the writes of all accounts or of this payer. Called
    * for requests that change something.
    */
-  requireRoom?(accountId?: string): void
+  requireRoom?(payer?: string): void
   /** Whether mail goes to the sandbox; otherwise the sandbox's routes look as if they did not exist. */
   isSandbox(): boolean
 }

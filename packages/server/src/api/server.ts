@@ -2,7 +2,6 @@
 
 import type { Server } from 'node:http'
 import { type AddressInfo, BlockList, type Socket } from 'node:net'
-import { MAILBOX } from '@mailroom/contract/text.ts'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type Authenticate, Identifier, type Sessions } from '#accounts/accounts.ts'
 import { sendJson } from '#http/answer.ts'
@@ -15,7 +14,6 @@ import type { Handlers } from '#http/handler.ts'
 import { type Problem, problemOf } from '#http/problems.ts'
 import { acceptBodies } from '#http/read-body.ts'
 import type { Clock } from '#platform/clock.ts'
-import { checkEmailAddress } from '#platform/email-address.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { type OpenSpan, silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
@@ -34,6 +32,7 @@ import { addRoutes, type RequestPorts, type RouteOptions } from './routes.ts'
 import { batchHandlers } from './send-batch.ts'
 import { sessionHandlers } from './session-handlers.ts'
 import { type PathVisibility, unknownRoute } from './unknown-route.ts'
+import { VALIDATION } from './validation.ts'
 
 /** Size of all bodies over JSON_BODY_BYTES_MAX that are being received or wait for a slot; more get 503. */
 const LARGE_BODIES_BYTES_MAX = 256 * 1024 * 1024
@@ -196,25 +195,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
     clientErrorHandler: (error, socket) => refused.answer(error, socket),
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: PATH_PARAMETER_LENGTH_MAX },
-    ajv: {
-      customOptions: {
-        coerceTypes: false,
-        removeAdditional: false,
-        useDefaults: true,
-        // JSON_VALUES_MAX bounds the errors: a value violates a few keywords at most.
-        allErrors: true,
-        verbose: true,
-        strict: false,
-      },
-      onCreate: (ajv) => {
-        ajv.addKeyword({
-          keyword: MAILBOX,
-          type: 'string',
-          errors: false,
-          validate: (_: unknown, text: string) => checkEmailAddress(text) === null,
-        })
-      },
-    },
+    ajv: VALIDATION,
     schemaController: { compilersFactory: { buildSerializer: () => () => JSON.stringify } },
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')

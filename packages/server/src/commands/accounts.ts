@@ -17,8 +17,7 @@ import {
 import { isDomainHere } from '#domains/domains-rows.ts'
 import { createInbox } from '#inboxes/inboxes.ts'
 import { bareAddress, checkEmailAddress } from '#platform/email-address.ts'
-import { AppError } from '#platform/problem.ts'
-import { CommandFailure, plainText } from './command.ts'
+import { CommandFailure, OPERATOR, plainText, told } from './command.ts'
 import { withKeys, withStore } from './with-store.ts'
 
 /** Prints the account's id and, this once, its key. */
@@ -83,8 +82,6 @@ export async function revokeKeyCommand(keyId: string): Promise<void> {
   print(`revoked ${keyId}`)
 }
 
-const OPERATOR = { kind: 'operator' } as const
-
 /** Prints the approver's id and, this once, the token. */
 export async function createApproverCommand(options: {
   account: string
@@ -141,15 +138,6 @@ function checkName(name: string): void {
     throw new CommandFailure(
       `a name has 1 to ${NAME_LENGTH_MAX} characters and no control characters.`,
     )
-  }
-}
-
-async function told<Value>(outcome: Promise<Value>): Promise<Value> {
-  try {
-    return await outcome
-  } catch (error) {
-    if (error instanceof AppError) throw new CommandFailure(error.message)
-    throw error
   }
 }
 

@@ -4,6 +4,7 @@
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
 import { Command, Option } from 'commander'
 import { CommandFailure } from './command.ts'
+import type { PolicyOptions } from './policy.ts'
 
 /** Reads `argv` and runs the command; sets the exit code: 0 done, 1 failed, 2 wrong usage. */
 export async function runCommandLine(argv: string[]): Promise<void> {
@@ -145,6 +146,7 @@ function addAccountCommands(program: Command): void {
       const { createInboxCommand } = await import('./accounts.ts')
       await createInboxCommand(options)
     })
+  addPolicyCommands(account)
   const key = program.command('key').description('API keys of any account of this service.')
   key
     .command('create')
@@ -162,6 +164,31 @@ function addAccountCommands(program: Command): void {
     .action(async (id: string) => {
       const { revokeKeyCommand } = await import('./accounts.ts')
       await revokeKeyCommand(id)
+    })
+}
+
+function addPolicyCommands(account: Command): void {
+  const add = (name: string, description: string) =>
+    account
+      .command(name)
+      .description(description)
+      .requiredOption('--account <id>', 'The id of the account.')
+      .option('--pod <pod>', 'The policy of this pod, by its id or clientId.')
+      .option('--inbox <id>', 'The policy of this inbox.')
+  add('show-policy', 'Print a policy as JSON: of the account, a pod or an inbox.').action(
+    async (options: PolicyOptions) => {
+      const { showPolicyCommand } = await import('./policy.ts')
+      await showPolicyCommand(options)
+    },
+  )
+  add(
+    'put-policy',
+    'Replace each direction of a policy that a JSON file names, as PUT /v1/policy does, also where only an approver may.',
+  )
+    .argument('<path>', 'The file; "-" reads standard input.')
+    .action(async (path: string, options: PolicyOptions) => {
+      const { putPolicyCommand } = await import('./policy.ts')
+      await putPolicyCommand(path, options)
     })
 }
 

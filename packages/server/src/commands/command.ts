@@ -2,10 +2,24 @@
 
 import { describeMistake, readDotEnv, readSettings } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
+import { AppError } from '#platform/problem.ts'
 
 /** A failure whose message is all that an operator needs; the command prints no stack. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure'
+}
+
+/** Who uses these commands, in the audit. */
+export const OPERATOR = { kind: 'operator' } as const
+
+/** Makes a refusal of the service a failure. */
+export async function told<Value>(outcome: Promise<Value>): Promise<Value> {
+  try {
+    return await outcome
+  } catch (error) {
+    if (error instanceof AppError) throw new CommandFailure(error.message)
+    throw error
+  }
 }
 
 /** `text` on one line, with `?` for characters that could control a terminal or reverse the text's direction. */

@@ -361,7 +361,7 @@ export const LIMIT_SETTINGS = {
     'MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT',
     forms.bytes,
     { default: '10737418240' },
-    'Bytes of messages an account may store. At the quota, mail to its inboxes is refused with 552 5.2.2. 0 means no quota.',
+    'Bytes of messages an account may store. At the quota, mail to its inboxes is refused with 552 5.2.2, and messages that would wait with rate_limit_exceeded. 0 means no quota.',
   ),
 } as const
 

@@ -14,13 +14,12 @@ import {
   receiveMail,
   refusalReply,
 } from '#inbound/inbound.ts'
-import { domainOf } from '#inboxes/inboxes.ts'
 import type { StorageQuota } from '#mailbox/mailbox.ts'
 import { findRawMessage } from '#mailbox/mailbox-rows.ts'
-import { newSuppression } from '#outbound/outbound.ts'
 import {
   deliveryQueue,
   type HeldDelivery,
+  newSuppression,
   type SettledDelivery,
   type SettleInput,
   type SuppressionType,
@@ -29,6 +28,7 @@ import {
 import { raceAbort } from '#platform/abort.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
+import { domainOf } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { HOUR_MS } from '#platform/units.ts'

@@ -2,6 +2,7 @@
 // ids, as `settleDomain` does.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
+import { sql } from 'kysely'
 import {
   changeAccountTotal,
   changePodTotal,
@@ -19,67 +20,83 @@ import { nextCheckAt } from './domain.ts'
 
 type ServedDomain = { accountId: string; domainId: string; catchAllInboxId: string | null }
 
+export type ServingDomain = ServedDomain & { domain: string }
+
 /** The holder of a domain, for arriving mail; null when no account ever verified it. */
 export async function findServedDomain(db: ReadDb, domain: string): Promise<ServedDomain | null> {
-  const [row] = await selectHolder(db.reading, { domain })
-  return row === undefined ? null : toServed(row)
+  const [row] = await selectHolders(db.reading, { domains: JSON.stringify([domain]) })
+  return row === undefined ? null : toServing(row)
 }
 
 /**
- * The domain by which mail for this name arrives: the name itself, or the nearest name above it that an account holds,
+ * The domain by which mail for each name arrives: the name itself, or the nearest name above it that an account holds,
  * if that account takes subdomains. A domain below it, held by any account or by the service, keeps its own names, as
- * it does in DNS (RFC 4592 §2.2.2). `name` is in lower-case A-labels.
+ * it does in DNS (RFC 4592 §2.2.2). `names` are in lower-case A-labels.
  */
-export async function findServingDomain(
+export async function findServingDomains(
   { db, inboxDomain }: { db: ReadDb; inboxDomain: string },
-  name: string,
-): Promise<(ServedDomain & { domain: string }) | null> {
-  const own = await findServedDomain(db, name)
-  if (own !== null) return { ...own, domain: name }
-  const above = namesAbove(name, inboxDomain)
-  if (above.length === 0) return null
-  const row = await db.read
-    .selectFrom('domains')
-    .select(['id', 'account_id', 'domain', 'takes_subdomains', 'catch_all_inbox_id'])
-    .where('domain', 'in', above)
-    .where('is_holder', '=', 1)
-    .orderBy(({ fn }) => fn('length', ['domain']), 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.takes_subdomains === 1 ? { ...toServed(row), domain: row.domain } : null
+  names: readonly string[],
+): Promise<Map<string, ServingDomain>> {
+  const candidates = new Map(names.map((name) => [name, servingNames(name, inboxDomain)]))
+  const domains = JSON.stringify([...new Set([...candidates.values()].flat())])
+  const rows = await selectHolders(db.reading, { domains })
+  const held = new Map(rows.map((row) => [row.domain, row]))
+  const serving = new Map<string, ServingDomain>()
+  for (const [name, nearestFirst] of candidates) {
+    const nearest = nearestFirst.find((domain) => held.has(domain))
+    const row = nearest === undefined ? undefined : held.get(nearest)
+    if (row === undefined) continue
+    if (nearest === name || row.takes_subdomains === 1) serving.set(name, toServing(row))
+  }
+  return serving
 }
 
-/** Names above this one that an account may hold: none above the service's own domain. */
-function namesAbove(name: string, inboxDomain: string): string[] {
+/** The same for one name; null where its mail does not arrive here. */
+export async function findServingDomain(
+  deps: { db: ReadDb; inboxDomain: string },
+  name: string,
+): Promise<ServingDomain | null> {
+  return (await findServingDomains(deps, [name])).get(name) ?? null
+}
+
+/** The name and those above it that an account may hold, nearest first: none above the service's own domain. */
+function servingNames(name: string, inboxDomain: string): string[] {
   if (readDomainName(name) !== name) return []
-  const above: string[] = []
+  const names = [name]
   for (let dot = name.indexOf('.'); dot >= 0; dot = name.indexOf('.', dot + 1)) {
     const next = name.slice(dot + 1)
-    if (next === inboxDomain) return above
-    if (next.includes('.')) above.push(next)
+    if (next === inboxDomain) return names
+    if (next.includes('.')) names.push(next)
   }
-  return above
+  return names
 }
 
-function toServed(
-  row: Pick<Row<'domains'>, 'id' | 'account_id' | 'catch_all_inbox_id'>,
-): ServedDomain {
+type HolderRow = Pick<
+  Row<'domains'>,
+  'id' | 'account_id' | 'domain' | 'takes_subdomains' | 'catch_all_inbox_id'
+>
+
+function toServing(row: HolderRow): ServingDomain {
   return {
     accountId: row.account_id,
     domainId: row.id,
     catchAllInboxId: row.catch_all_inbox_id,
+    domain: row.domain,
   }
 }
 
-const selectHolder = statement<
-  Tables,
-  { domain: string },
-  Pick<Row<'domains'>, 'id' | 'account_id' | 'catch_all_inbox_id'>
->((query, place) =>
+/** `domains` is a list as JSON, so that one text serves any number of names. */
+const selectHolders = statement<Tables, { domains: string }, HolderRow>((query, place, engine) =>
   query
     .selectFrom('domains')
-    .select(['id', 'account_id', 'catch_all_inbox_id'])
-    .where('domain', '=', place('domain'))
+    .select(['id', 'account_id', 'domain', 'takes_subdomains', 'catch_all_inbox_id'])
+    .where(
+      'domain',
+      engine === 'sqlite' ? 'in' : '=',
+      engine === 'sqlite'
+        ? sql<string>`(select value from json_each(${place('domains')}))`
+        : sql<string>`any(array(select json_array_elements_text(${place('domains')}::json)))`,
+    )
     .where('is_holder', '=', 1),
 )
 
@@ -90,10 +107,8 @@ export async function isDomainHere(
 ): Promise<boolean> {
   if (domain === inboxDomain || domain.endsWith(`.${inboxDomain}`)) return true
   const labels = domain.split('.')
-  for (let at = 0; at < labels.length; at += 1) {
-    if ((await findServedDomain(db, labels.slice(at).join('.'))) !== null) return true
-  }
-  return false
+  const domains = JSON.stringify(labels.map((_, at) => labels.slice(at).join('.')))
+  return (await selectHolders(db.reading, { domains })).length > 0
 }
 
 /** The holder's domain of this name; null when no account ever verified it. */

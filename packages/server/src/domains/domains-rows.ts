@@ -17,11 +17,13 @@ export {
   findHeldDomain,
   findServedDomain,
   findServingDomain,
+  findServingDomains,
   insertDomain,
   isDomainHere,
   listEveryDomain,
   lockDomain,
   lockDomainsNamed,
   removeDomain,
+  type ServingDomain,
 } from './domain-rows.ts'
 export { claimDomainChecks, settleDomain } from './settle-domain-rows.ts'

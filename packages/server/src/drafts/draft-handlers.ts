@@ -5,7 +5,7 @@ import type { Answered, AttachedFile, Context, HandlersOf } from '#http/handler.
 import { isMatch } from '#http/if-match.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
-import { type StorageQuota, withRawBytes } from '#mailbox/mailbox.ts'
+import { withRawBytes } from '#mailbox/mailbox.ts'
 import { findThread } from '#mailbox/mailbox-rows.ts'
 import {
   checkCount,
@@ -38,9 +38,7 @@ import {
 } from './draft-rows.ts'
 import { etagOf, getDraft, sendStoredDraft } from './send-draft.ts'
 
-type Deps = SendDeps & { storageQuota: Pick<StorageQuota, 'isExceeded'> }
-
-export function draftHandlers(deps: Deps): HandlersOf<'drafts'> {
+export function draftHandlers(deps: SendDeps): HandlersOf<'drafts'> {
   return {
     'drafts.create': async ({ path, body }, { accountId }) => {
       const { attachments, clientId = null, ...fields } = body
@@ -107,7 +105,7 @@ export function draftHandlers(deps: Deps): HandlersOf<'drafts'> {
   }
 }
 
-async function getInbox(deps: Deps, accountId: string, inboxId: string): Promise<Inbox> {
+async function getInbox(deps: SendDeps, accountId: string, inboxId: string): Promise<Inbox> {
   const inbox = await findInbox(deps.db, accountId, inboxId)
   if (inbox === null) throw notFound()
   return inbox
@@ -115,7 +113,7 @@ async function getInbox(deps: Deps, accountId: string, inboxId: string): Promise
 
 /** The draft, and which version of it the request may change. */
 async function choose(
-  deps: Deps,
+  deps: SendDeps,
   {
     accountId,
     draftId,
@@ -129,7 +127,7 @@ async function choose(
   return { draft, which: { accountId, draftId, version, nowMs: deps.clock.now() } }
 }
 
-async function requireStorage({ storageQuota }: Deps, accountId: string): Promise<void> {
+async function requireStorage({ storageQuota }: SendDeps, accountId: string): Promise<void> {
   if (!(await storageQuota.isExceeded(accountId))) return
   throw problem('draft_limit_reached', 'The storage of the account is full.', {
     fix: 'Delete inboxes or drafts that are no longer needed.',
@@ -139,7 +137,7 @@ async function requireStorage({ storageQuota }: Deps, accountId: string): Promis
 type Fields = Omit<BodyOf<'drafts.update'>, 'clientId'>
 
 /** The fields in the form in which they are stored; `bad_request` as for a send. */
-function readChange(deps: Deps, { to, headers, sendAt, ...fields }: Fields): DraftChange {
+function readChange(deps: SendDeps, { to, headers, sendAt, ...fields }: Fields): DraftChange {
   readExtraHeaders(headers ?? {})
   const sendAtMs = readSendAt(sendAt ?? undefined)
   checkSendAt(deps, sendAtMs)
@@ -153,7 +151,7 @@ function readChange(deps: Deps, { to, headers, sendAt, ...fields }: Fields): Dra
 
 /** What a send would be refused for, whatever else it has. */
 async function checkChange(
-  deps: Deps,
+  deps: SendDeps,
   inbox: Inbox,
   { change, merged }: { change: DraftChange; merged: DraftChange },
 ): Promise<void> {
@@ -175,7 +173,7 @@ type Given = { inbox: Inbox; attachments: readonly AttachedFile[]; nowMs: number
 
 /** Stores the bytes of the files, then runs the transaction that refers to them. */
 async function withFiles(
-  deps: Deps,
+  deps: SendDeps,
   given: Given,
   write: (files: NewFile[]) => Promise<DraftOutcome>,
   stored: NewFile[] = [],
@@ -231,7 +229,7 @@ function answerWith(status: 200 | 201, draft: Draft): Answered<DraftShape> {
 }
 
 async function* presentEach(
-  deps: Deps,
+  deps: SendDeps,
   accountId: string,
   ids: readonly string[],
 ): AsyncGenerator<DraftShape> {

@@ -1,6 +1,5 @@
 // Drafts, to and from rows. Each transaction locks the counters of the inbox first, as those that send do.
 
-import { DRAFTS_PER_INBOX_MAX } from '@mailroom/contract/drafts.ts'
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import { dropRawReferences } from '#mailbox/mailbox-rows.ts'
 import {
@@ -13,6 +12,7 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
 
+const DRAFTS_PER_INBOX_MAX = 1_000
 const FILES_MAX = 100
 /** A deleted draft has up to FILES_MAX raw messages, which are removed in the same step. */
 const PURGE_STEP_DRAFTS = 20

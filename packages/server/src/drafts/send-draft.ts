@@ -3,9 +3,9 @@
 import type { Context } from '#http/handler.ts'
 import { isMatch } from '#http/if-match.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
-import { findReplay, messageOf, type SendDeps, sendMessage, wrong } from '#outbound/outbound.ts'
+import { findReplay, messageOf, type SendDeps, sendMessage } from '#outbound/outbound.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
-import { AppError, notFound, problem } from '#platform/problem.ts'
+import { AppError, notFound, problem, wrongField } from '#platform/problem.ts'
 import { type Draft, findDraft, sendDraft } from './draft-rows.ts'
 
 /** How often the send of a draft that somebody changes meanwhile begins again. */
@@ -66,8 +66,8 @@ async function sendVersion(
 ): ReturnType<typeof sendMessage> {
   const { id: draftId, inboxId, version, content } = draft
   const { body, subject, threadId } = content
-  if (body === undefined) throw wrong('body', 'is required')
-  if (subject === undefined && threadId === undefined) throw wrong('subject', 'is required')
+  if (body === undefined) throw wrongField('body', 'is required')
+  if (subject === undefined && threadId === undefined) throw wrongField('subject', 'is required')
   const fields = messageOf({ ...content, body, attachments: [] })
   const attachments = await readFiles(deps, draft)
   const input = { ...use, inboxId, ...fields, attachments }

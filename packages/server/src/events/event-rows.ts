@@ -2,6 +2,7 @@
 // keeps its position and nothing else.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import { type SqlBool, sql } from 'kysely'
 import {
   inLog,
@@ -26,8 +27,6 @@ import {
 export const LOG_WINDOW_EVENTS = 2_000
 /** Events after a full page that are scanned for its total, where there is a filter. */
 export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
-/** The highest total of a page of events, and of a list of deliveries. */
-export const COUNTED_MAX = 10_000
 
 /** The kind of an event whose inbox was deleted: readers may continue from its position. */
 export const ERASED = 'erased'
@@ -405,7 +404,7 @@ export const EVENTS = rowInsert<Tables, TracedEvent>('events', [
 
 export const insertEvents = forEachRow(EVENTS)
 
-export type LogReaderName = 'webhooks' | 'figures'
+export type LogReaderName = 'webhooks' | 'figures' | 'inbox_days'
 
 /** The position up to which this reader has read the log. */
 export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promise<LogPosition> {

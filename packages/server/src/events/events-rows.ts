@@ -1,7 +1,6 @@
 export { EVENT_MS } from './event.ts'
 export { settleEventOrder } from './event-order-rows.ts'
 export {
-  COUNTED_MAX,
   countEvents,
   ERASED,
   EVENTS,

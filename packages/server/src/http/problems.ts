@@ -13,7 +13,8 @@ import {
   RETRY_AFTER_SECONDS,
   withStorageProblem,
 } from '#platform/problem.ts'
-import type { Allowance, RateWindow } from '#rate-limits/rate-limits.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import type { Allowance, Budgets, RateWindow } from '#rate-limits/rate-limits.ts'
 
 export type Problem = {
   readonly status: number
@@ -52,6 +53,26 @@ export function rateLimited(
     retryAfterSeconds: resetSeconds,
     fields: limitFields({ scope, limit, resetsAtMs }),
   })
+}
+
+/**
+ * Counts a use by an address or account, in a window of a minute over all processes. The use over the limit rejects
+ * with `rate_limit_exceeded`.
+ */
+export function limiter(
+  { budgets, clock }: { budgets: Budgets; clock: Pick<Clock, 'now'> },
+  {
+    name,
+    perMinute,
+    message,
+    scope = 'address',
+  }: { name: string; perMinute: number; message: string; scope?: LimitScope },
+): (key: string) => Promise<void> {
+  const window = budgets.openWindow({ name, limit: perMinute, windowMs: MINUTE_MS })
+  return async (key) => {
+    const refusal = await window.take(key)
+    if (!refusal.isAllowed) throw rateLimited(message, { scope, refusal, clock })
+  }
 }
 
 function isErrorCode(code: string): code is ErrorCode {

@@ -1,11 +1,12 @@
 import { asciiDomain } from '@mailroom/mail/address.ts'
-import { findServingDomain } from '#domains/domains-rows.ts'
-import { inboxAddressOf, type ReachedInbox, unquote } from '#inboxes/inboxes.ts'
-import { findInboxByAddress, findReachedInbox } from '#inboxes/inboxes-rows.ts'
-import { isReturnPath } from '#outbound/outbound.ts'
+import { findServingDomain, type ServingDomain } from '#domains/domains-rows.ts'
+import type { ReachedInbox } from '#inboxes/inboxes.ts'
+import { findInboxByAddress, findReachedInbox, inboxAddressOf } from '#inboxes/inboxes-rows.ts'
+import { isReturnPath } from '#outbound/outbound-rows.ts'
+import { unquote } from '#platform/email-address.ts'
 import type { Db } from '#schema/tables.ts'
 
-/** The custom domain by which an address that is no inbox's own reaches one: as a subdomain, or by the catch-all. */
+/** The custom domain by which an address reaches an inbox: its own, or the one of a subdomain or a catch-all. */
 export type ReachedThrough = {
   /** The domain that the address has. */
   name: string
@@ -14,6 +15,7 @@ export type ReachedThrough = {
 }
 
 export type Recipient =
+  /** `through` is null on the domain of the service. */
   | { kind: 'inbox'; inbox: ReachedInbox; through: ReachedThrough | null }
   /** RFC 5321 §4.5.1: always accepted. */
   | { kind: 'postmaster' }
@@ -46,8 +48,11 @@ export async function findRecipient(
   const mailbox = inboxAddressOf(localPart, domain)
   const isAbuse = mailbox === `abuse@${domain}`
   const inbox = isReturnPath(localPart) ? null : await findInboxByAddress(deps.db, mailbox)
-  if (inbox !== null)
-    return isAbuse ? { kind: 'abuse', inbox } : { kind: 'inbox', inbox, through: null }
+  if (inbox !== null) {
+    const { domainId } = inbox
+    const through = domainId === null ? null : { name: domain, domainId }
+    return isAbuse ? { kind: 'abuse', inbox } : { kind: 'inbox', inbox, through }
+  }
   // Looked up last: most mail is for an inbox, whose address has the domain.
   const isOwnDomain = domain === deps.inboxDomain
   const serving = isOwnDomain ? null : await findServingDomain(deps, domain)
@@ -64,10 +69,7 @@ export async function findRecipient(
   return { kind: 'inbox', inbox: reached, through: { name: domain, domainId: serving.domainId } }
 }
 
-async function findCatchAll(
-  db: Db,
-  serving: Awaited<ReturnType<typeof findServingDomain>>,
-): Promise<ReachedInbox | null> {
+async function findCatchAll(db: Db, serving: ServingDomain | null): Promise<ReachedInbox | null> {
   if (serving === null || serving.catchAllInboxId === null) return null
   return findReachedInbox(db, serving.accountId, serving.catchAllInboxId)
 }

@@ -4,12 +4,18 @@
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
-import { domainOf } from '#inboxes/inboxes.ts'
-import { hopMarkOf, isReturnPath, RETURN_PATH_MS, readReturnPath } from '#outbound/outbound.ts'
-import { findSent, findSentByDelivery, type SentMessage } from '#outbound/outbound-rows.ts'
+import {
+  findSent,
+  findSentByDelivery,
+  hopMarkOf,
+  isReturnPath,
+  RETURN_PATH_MS,
+  readReturnPath,
+  type SentMessage,
+} from '#outbound/outbound-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { isPublicSuffix } from '#platform/domain-name.ts'
-import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
+import { addressKey, checkEmailAddress, domainOf } from '#platform/email-address.ts'
 import { idTimeMs, isIdOf } from '#platform/ids.ts'
 import type { Db } from '#schema/tables.ts'
 import { findRecipient } from './find-recipient.ts'

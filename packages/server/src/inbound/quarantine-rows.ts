@@ -1,3 +1,4 @@
+import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { MessageContent } from '#mailbox/mailbox.ts'
 import { type DeliveryRole, dropRawReferences } from '#mailbox/mailbox-rows.ts'
@@ -5,7 +6,7 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
-import type { QuarantineReason } from '#policy/policy.ts'
+import { SENDER_PROOFS } from '#policy/policy-rows.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
@@ -154,6 +155,8 @@ export const storeReleased = transaction({
     const { messageId, threadId, eventId, ...arrival } = input
     const result = await receiveKept(tx, {
       ...arrival,
+      // Else a key could make a correspondent of everybody whom a policy keeps out.
+      senderProof: SENDER_PROOFS.none,
       raw: { id: rawId, size_bytes: await sizeOf(tx, rawId), reverse_path: taken.reversePath },
       receipts: [{ ...taken, messageId, threadId, eventId }],
     })

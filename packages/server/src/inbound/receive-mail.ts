@@ -8,17 +8,23 @@ import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
-import { inboxAddressOf, type ReachedInbox, type Screening } from '#inboxes/inboxes.ts'
+import type { ReachedInbox, Screening } from '#inboxes/inboxes.ts'
+import { inboxAddressOf } from '#inboxes/inboxes-rows.ts'
 import { NOT_SCANNED, type ScanResult, withRawBytes } from '#mailbox/mailbox.ts'
-import { type DeriveKey, hopMarkOf } from '#outbound/outbound.ts'
+import { type DeriveKey, hopMarkOf } from '#outbound/outbound-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
-import { candidateValuesOf, judgeSender, type Sender } from '#policy/policy.ts'
-import { findRulesForValues } from '#policy/policy-rows.ts'
+import {
+  candidateValuesOf,
+  findRulesForValues,
+  judgeSender,
+  SENDER_PROOFS,
+  type Sender,
+} from '#policy/policy-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import type { AcceptedRecipient, MailRecipient } from './find-recipient.ts'
 import { processReports, type ReportDeps } from './process-reports.ts'
@@ -218,11 +224,19 @@ function commit(
         ...accepted,
         parentKeys: parentKeysOf(parsed.headers),
         senderKey: senderKeyOf(parsed.headers),
+        senderProof: isProof(origin, envelope.authentication)
+          ? SENDER_PROOFS.verified
+          : SENDER_PROOFS.claimed,
         nowMs,
       })
     },
     isKept: (outcome) => outcome.isKept,
   })
+}
+
+/** Mail injected into the sandbox proves nothing, even with a signature that is right: it is a copy. */
+function isProof(origin: ArrivingMail['origin'], authentication: Authentication | null): boolean {
+  return origin !== 'sandbox' && authentication?.verifiedFrom === true
 }
 
 /** Never rejects. */
@@ -305,7 +319,6 @@ function receiptOf(deps: { makeId: MakeId }, inbox: Target, headers: ParsedHeade
     accountId: inbox.accountId,
     podId: inbox.podId,
     inboxId: inbox.id,
-    domainId: inbox.domainId,
     messageId: deps.makeId('msg'),
     threadId: deps.makeId('thr'),
     eventId: deps.makeId('evt'),

@@ -1,7 +1,7 @@
 // The transaction behind every 250: writes arriving messages for each of their recipients with threads, counters
 // and events, keeps them in quarantine, or recognises them as duplicates.
 
-import { findServingDomain } from '#domains/domains-rows.ts'
+import { findServingDomains } from '#domains/domains-rows.ts'
 import type { ParentThread } from '#mailbox/mailbox.ts'
 import {
   bodiesForRow,
@@ -109,13 +109,12 @@ async function receiveMessages(
   const inboxIds = new Set(first.flatMap(({ input }) => inboxIdsOf(input)))
   const isOfSeveral = new Set(first.map(({ input }) => accountOfFirst(input))).size > 1
   if (isOfSeveral) await limitLockWait(tx, SHARED_LOCK_WAIT_MS_MAX)
-  const locked = await lockCounters(
+  const counters = await lockCounters(
     tx,
     [...inboxIds].sort().map((inbox_id) => ({ inbox_id })),
   )
   const joined = join((input) => inboxIdsOf(input).every((id) => inboxIds.has(id)))
   const writes = await withoutForeign(tx, [...first, ...joined])
-  const counters = await withoutLost(tx, locked, writes)
   const arrivals = writes.map(({ input, traceParent = null }) => ({ ...input, traceParent }))
   const known = await readKnown(tx, counters, arrivals)
   const { results, changes, rows, audit } = planReceiving(known, arrivals)
@@ -146,25 +145,19 @@ function inboxIdsOf({ receipts, keptOut }: ReceiveInput): string[] {
 }
 
 /**
- * Leaves out recipients at a subdomain or of a catch-all whose domain is another account's now. A takeover locks the
- * counters of the inboxes that it concerns, which this transaction has locked.
+ * Leaves out recipients that reach their inbox only through domains that are another account's now. A takeover locks
+ * the counters of the inboxes that it concerns, which this transaction has locked.
  */
 async function withoutForeign(tx: Tx, writes: readonly Write[]): Promise<readonly Write[]> {
-  const names = new Set<string>()
-  for (const { input } of writes) {
-    for (const { through } of [...input.receipts, ...input.keptOut]) {
-      for (const { name } of through) names.add(name)
-    }
-  }
-  if (names.size === 0) return writes
-  const holders = new Map<string, string | undefined>()
-  for (const name of names) {
-    // The service's own domain is above no name that a custom domain takes.
-    const serving = await findServingDomain({ db: readIn(tx), inboxDomain: '' }, name)
-    holders.set(name, serving?.domainId)
-  }
+  const names = writes
+    .flatMap(({ input }) => [...input.receipts, ...input.keptOut])
+    .flatMap(({ through }) => through.map(({ name }) => name))
+  if (names.length === 0) return writes
+  // The service's own domain is above no name that a custom domain takes.
+  const serving = await findServingDomains({ db: readIn(tx), inboxDomain: '' }, names)
   const isOurs = ({ through }: Pick<Receipt, 'through'>) =>
-    through.length === 0 || through.some(({ name, domainId }) => holders.get(name) === domainId)
+    through.length === 0 ||
+    through.some(({ name, domainId }) => serving.get(name)?.domainId === domainId)
   return writes.map((write) => {
     const { receipts, keptOut } = write.input
     const input = {
@@ -174,24 +167,6 @@ async function withoutForeign(tx: Tx, writes: readonly Write[]): Promise<readonl
     }
     return { ...write, input }
   })
-}
-
-/** Leaves out inboxes whose domain another account has taken over, which needs the lock of their counters. */
-async function withoutLost(
-  tx: Tx,
-  counters: KnownRows['counters'],
-  writes: readonly Write[],
-): Promise<KnownRows['counters']> {
-  const receipts = writes.flatMap(({ input }) => [...input.receipts, ...input.keptOut])
-  const onDomains = new Set(
-    receipts.filter(({ domainId }) => domainId !== null).map(({ inboxId }) => inboxId),
-  )
-  const receiving = await selectReceiving(
-    tx,
-    [...onDomains].map((id) => ({ id })),
-  )
-  const ids = new Set(receiving.map(({ id }) => id))
-  return counters.filter(({ inbox_id: id }) => !onDomains.has(id) || ids.has(id))
 }
 
 /** Reads the rows that the plan needs, of inboxes whose counters are locked. */
@@ -280,17 +255,6 @@ const lockCounters = forEachRow(
           .select(['inbox_id', 'inbound_count', 'outbound_count'])
           .where('inbox_id', '=', given('inbox_id')),
       ),
-  ),
-)
-
-/** The inboxes whose domain is still their account's. */
-const selectReceiving = forEachRow(
-  rowSelect<Tables, { id: string }, { id: string }>('inboxes', (query, given) =>
-    query
-      .selectFrom('inboxes')
-      .select('id')
-      .where('id', '=', given('id'))
-      .where('receiving_address', 'is not', null),
   ),
 )
 

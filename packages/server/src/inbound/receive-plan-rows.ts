@@ -3,6 +3,7 @@
 
 import type { EventQuarantined } from '@mailroom/contract/events.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
+import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { TracedEvent } from '#events/events-rows.ts'
 import type {
   CounterChange,
@@ -22,8 +23,7 @@ import {
   NO_CHANGE,
   nextSummary,
 } from '#mailbox/mailbox-rows.ts'
-import type { QuarantineReason } from '#policy/policy.ts'
-import type { NewAuditEntry } from '#policy/policy-rows.ts'
+import type { NewAuditEntry, SenderProof } from '#policy/policy-rows.ts'
 import type { Row } from '#schema/tables.ts'
 import type { ReachedThrough } from './find-recipient.ts'
 
@@ -34,8 +34,6 @@ export type Receipt = {
   accountId: string
   podId: string
   inboxId: string
-  /** The inbox's custom domain, which another account may take over; null on the domain of the service. */
-  domainId: string | null
   messageId: string
   /** Id of the thread, should the message start one. */
   threadId: string
@@ -43,7 +41,7 @@ export type Receipt = {
   toAddr: string
   /** The first address at RCPT that reaches the inbox, in the client's spelling. */
   recipient: string | null
-  /** The domains by which its addresses reach the inbox; empty where one of them is the inbox's own. */
+  /** The custom domains by which its addresses reach the inbox; empty where one is on the domain of the service. */
   through: ReachedThrough[]
   deliveryRole: 'to' | 'cc'
 }
@@ -55,7 +53,6 @@ export type KeptOut = Pick<
   | 'accountId'
   | 'podId'
   | 'inboxId'
-  | 'domainId'
   | 'toAddr'
   | 'recipient'
   | 'through'
@@ -65,12 +62,13 @@ export type KeptOut = Pick<
 export type Arrival = {
   raw: Pick<Row<'raw_messages'>, 'id' | 'size_bytes' | 'reverse_path'>
   content: MessageContent
-  receipts: readonly Omit<Receipt, 'domainId' | 'through'>[]
-  keptOut: readonly Omit<KeptOut, 'domainId' | 'through'>[]
+  receipts: readonly Omit<Receipt, 'through'>[]
+  keptOut: readonly Omit<KeptOut, 'through'>[]
   /** Message-IDs that this message answers, in the order in which they decide its thread. */
   parentKeys: readonly string[]
   /** The author's address in canonical form; null when it is not valid. */
   senderKey: string | null
+  senderProof: SenderProof
   /** Trace of its events. */
   traceParent: string | null
   nowMs: number
@@ -119,7 +117,8 @@ type Draft = {
   readonly quarantined: Set<string>
   readonly started: Map<string, NewThread>
   readonly continued: Map<string, ContinuedThread>
-  readonly rows: Omit<NewMessages, 'raws' | 'threads'>
+  readonly correspondents: Map<string, Row<'correspondents'>>
+  readonly rows: Omit<NewMessages, 'raws' | 'threads' | 'correspondents'>
   readonly audit: NewAuditEntry[]
 }
 
@@ -139,7 +138,11 @@ export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): R
       counters: changed.filter((one) => one.inbound_count > 0 || one.quarantined_count > 0),
       threads: [...draft.continued.values()].map(threadChange),
     },
-    rows: { ...draft.rows, threads: [...draft.started.values()] },
+    rows: {
+      ...draft.rows,
+      threads: [...draft.started.values()],
+      correspondents: [...draft.correspondents.values()],
+    },
     audit: draft.audit,
   }
 }
@@ -169,7 +172,8 @@ function draftOf({ counters, same, parents, quarantined }: KnownRows): Draft {
     ),
     started: new Map(),
     continued: new Map(),
-    rows: { ranges: [], messages: [], correspondents: [], quarantined: [], events: [] },
+    correspondents: new Map(),
+    rows: { ranges: [], messages: [], quarantined: [], events: [] },
     audit: [],
   }
 }
@@ -217,8 +221,14 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
     category: content.category ?? null,
   })
   if (senderKey !== null) {
-    const sender = { inbox_id: inboxId, address_key: senderKey }
-    draft.rows.correspondents.push({ ...sender, first_message_id: messageId })
+    const key = keyIn(inboxId, senderKey)
+    const known = draft.correspondents.get(key)
+    draft.correspondents.set(key, {
+      inbox_id: inboxId,
+      address_key: senderKey,
+      first_message_id: known?.first_message_id ?? messageId,
+      proof: Math.max(known?.proof ?? 0, arrival.senderProof),
+    })
   }
   remember(draft, { inboxId, messageId, content, thread })
   return { kind: 'stored', messageId }

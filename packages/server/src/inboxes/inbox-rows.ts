@@ -3,6 +3,7 @@
 import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { groupedLookup, statement } from '#platform/db/statement.ts'
+import { unquote } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 import {
   type Inbox,
@@ -10,7 +11,6 @@ import {
   type ReachedInbox,
   type Screening,
   type ShownInbox,
-  unquote,
 } from './inbox.ts'
 
 /** Newest first; of one pod when `podId` is given. */

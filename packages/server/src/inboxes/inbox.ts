@@ -3,6 +3,7 @@
 import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
+import { unquote } from '#platform/email-address.ts'
 
 export type Inbox = {
   id: string
@@ -94,15 +95,4 @@ export function tagOf(address: string): string | null {
   const plus = localPart.indexOf('+')
   if (plus <= 0 || localPart.slice(0, plus).toLowerCase() === RETURN_PATH_NAME) return null
   return localPart.slice(plus + 1) || null
-}
-
-/** The domain of an address in the form for comparison. */
-export function domainOf(address: string): string {
-  return asciiDomain(address.slice(address.lastIndexOf('@') + 1))
-}
-
-/** RFC 5321 §4.1.2: `"name"` and `name` are the same local part. */
-export function unquote(localPart: string): string {
-  if (!localPart.startsWith('"') || !localPart.endsWith('"')) return localPart
-  return localPart.slice(1, -1).replace(/\\(.)/g, '$1')
 }

@@ -1,4 +1,5 @@
 export { changeInbox, insertInbox, RELEASED_ADDRESS_MS, removeInbox } from './change-inbox-rows.ts'
+export { inboxAddressOf } from './inbox.ts'
 export {
   findInbox,
   findInboxByAddress,

@@ -11,7 +11,7 @@ import type { Chance } from '#platform/chance.ts'
 import { type Clock, presentTimes } from '#platform/clock.ts'
 import type { HttpGet } from '#platform/egress/http-get.ts'
 import type { Log } from '#platform/log.ts'
-import { problem } from '#platform/problem.ts'
+import { problem, wrongField } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
@@ -107,9 +107,7 @@ function threadHandlers(deps: Deps): HandlersOf<'threads'> {
 function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean {
   const wanted = isRead ?? alias
   if (wanted === undefined) {
-    throw problem('bad_request', 'The field "is_read" is required.', {
-      details: [{ path: 'is_read', message: 'is required' }],
-    })
+    throw wrongField('is_read', 'is required')
   }
   if (alias === undefined || alias === wanted) return wanted
   throw problem('bad_request', 'The fields "is_read" and "isRead" differ.', {

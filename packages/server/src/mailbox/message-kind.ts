@@ -69,7 +69,8 @@ export function kindOfRow(
   return {
     category,
     categoryReasons: reason === null ? [] : [{ rule: reason, detail: '' }],
-    autoReplyable: reason === null,
+    // What else its header said is not stored: an answer might loop.
+    autoReplyable: false,
     verdict: 'clean',
     spamScore: null,
   }

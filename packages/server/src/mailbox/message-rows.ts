@@ -1,8 +1,8 @@
 // Messages, from rows. Lists are ranges of positions, so a page costs the same wherever it lies.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { COUNTED_MAX } from '@mailroom/contract/page.ts'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
+import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { type SelectQueryBuilder, sql } from 'kysely'

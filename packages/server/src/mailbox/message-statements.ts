@@ -158,7 +158,8 @@ export type NewMessages = {
   threads: NewThread[]
   ranges: RangeChange[]
   messages: NewMessage[]
-  correspondents: NewRow<'correspondents'>[]
+  /** Each address of an inbox once. */
+  correspondents: Row<'correspondents'>[]
   quarantined: NewRow<'quarantined_messages'>[]
   events: TracedEvent[]
   raws: NewRow<'raw_messages'>[]
@@ -217,11 +218,12 @@ const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[
     'defects',
     'created_at',
   ]),
-  // The first message of an address to an inbox stays noted.
+  // The first message of an address to an inbox stays noted, and the best proof.
   correspondents: rowInsert(
     'correspondents',
-    ['inbox_id', 'address_key', 'first_message_id'],
-    'on conflict do nothing',
+    ['inbox_id', 'address_key', 'first_message_id', 'proof'],
+    `on conflict (inbox_id, address_key) do update set proof = excluded.proof
+     where correspondents.proof < excluded.proof`,
   ),
   quarantined: rowInsert('quarantined_messages', [
     'id',

@@ -41,7 +41,7 @@ export async function showMessage(
   const shown =
     html === '' ? null : await deps.parser.show({ html, showsRemote: input.showsRemote })
   return {
-    document: shownBody(shown, bodyText, addresses(deps, message)),
+    document: shownBody(shown, { html, text: bodyText }, addresses(deps, message)),
     blockedCount: shown?.blockedCount ?? 0,
   }
 }

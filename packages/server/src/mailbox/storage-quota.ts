@@ -1,5 +1,5 @@
-// The storage quota of accounts. Mail to an account over its quota is refused; mail that it sends counts, but is
-// not refused.
+// The storage quota of accounts. Mail to an account over its quota is refused, and mail that it sends where that would
+// wait; what it sends at once counts, but is not refused.
 
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'

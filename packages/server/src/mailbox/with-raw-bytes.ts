@@ -27,7 +27,7 @@ export async function withRawBytes<Outcome>(
   steps: { write(row: RawRow): Promise<Outcome>; isKept(outcome: Outcome): boolean },
 ): Promise<Outcome> {
   const id = deps.makeId('raw')
-  const sha256 = await digest(raw)
+  const sha256 = await digestInSteps(raw)
   const isBlob = deps.blobs !== null && raw.length > ROW_BLOB_BYTES_MAX
   const isInTime = deadline(deps.clock)
   if (isBlob) await deps.blobs?.put(id, raw)
@@ -56,8 +56,8 @@ function deadline(clock: Clock): () => boolean {
   return () => Math.max(clock.now() - startMs, clock.steady() - startSteadyMs) < BLOB_COMMIT_MS_MAX
 }
 
-/** In steps: 25 MiB at once take up to 60 ms, in which no connection would be served. */
-async function digest(raw: Uint8Array): Promise<Uint8Array> {
+/** SHA-256, in steps: 25 MiB at once take up to 60 ms, in which no connection would be served. */
+export async function digestInSteps(raw: Uint8Array): Promise<Uint8Array> {
   const hash = createHash('sha256')
   for (let start = 0; start < raw.length; start += COMPOSE_STEP_BYTES) {
     if (start > 0) await nextTurn()

@@ -102,6 +102,7 @@ const STORED = [
   'domainChecksDue',
   'domainChecksDueAge',
   'mailHoursLag',
+  'inboxDaysLag',
 ] as const satisfies GaugeName[]
 
 async function readStored({
@@ -133,7 +134,8 @@ async function readStored({
     fanOutLag: ageOf(fanOut.oldestAtMs, nowMs),
     domainChecksDue: checks.count,
     domainChecksDueAge: ageOf(checks.oldestAtMs, nowMs),
-    mailHoursLag: ageOf((await findUncounted(db)).sinceMs, nowMs),
+    mailHoursLag: ageOf((await findUncounted(db, 'figures')).sinceMs, nowMs),
+    inboxDaysLag: ageOf((await findUncounted(db, 'inbox_days')).sinceMs, nowMs),
   }
 }
 

@@ -21,7 +21,7 @@ export function judgedMessageOf(
 }
 
 /** The reason of a send after as many as an hour allows. */
-export function tooManyUnseen(limit: number): HoldReason {
+export function tooManyPerHour(limit: number): HoldReason {
   const detail = `The inbox has sent ${limit} messages within an hour, as many as the policy allows without approval.`
   return { guard: 'maxPerHour', detail }
 }
@@ -48,7 +48,7 @@ type Judged = {
 }
 
 export function auditOfSend(deps: { makeId: MakeId }, judged: Judged): NewAuditEntry {
-  const { inbox, messageId, recipients, reasons } = judged
+  const { inbox, messageId, recipients, reasons } = withoutSecretAddresses(judged)
   return {
     id: deps.makeId('aud'),
     accountId: inbox.accountId,
@@ -59,6 +59,22 @@ export function auditOfSend(deps: { makeId: MakeId }, judged: Judged): NewAuditE
     actor: null,
     details: { messageId, sender: null, recipients: [...recipients], reasons: [...reasons] },
     createdAtMs: judged.nowMs,
+  }
+}
+
+/** With the domains alone, if an address has a secret: the audit outlives the message. */
+function withoutSecretAddresses(judged: Judged): Judged {
+  const parts = judged.reasons.flatMap(({ findings = [] }) => findings.map(({ part }) => part))
+  if (!parts.some((part) => /^(?:to|cc|bcc|replyTo)$/.test(part))) return judged
+  const hide = (address: string) => `…${address.slice(address.lastIndexOf('@'))}`
+  return {
+    ...judged,
+    recipients: judged.recipients.map(hide),
+    reasons: judged.reasons.map(({ recipient, ...reason }) => {
+      if (recipient === undefined) return reason
+      const hidden = hide(recipient)
+      return { ...reason, detail: reason.detail.replaceAll(recipient, hidden), recipient: hidden }
+    }),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
+import { sql } from 'kysely'
 import { insertEvent } from '#events/events-rows.ts'
 import type { ParentThread } from '#mailbox/mailbox.ts'
 import { PARENT_COLUMNS } from '#mailbox/mailbox-rows.ts'
@@ -17,7 +18,16 @@ export const AUTOMATIC_SENDS_MS = HOUR_MS
 /** The newest messages of a thread that are searched for automatic ones: a burst of them and its answers. */
 const AUTOMATIC_SEARCHED_MAX = 64
 
-export type SendCheck = LimitCheck & { use: KeyUse }
+/** Messages of an inbox that are accepted and not queued yet: held and scheduled ones. */
+const WAITING_PER_INBOX_MAX = 10_000
+/** When a send is tried again if nothing that waits has a time. */
+const WAITING_RETRY_MS = HOUR_MS
+
+export type SendCheck = LimitCheck & {
+  use: KeyUse
+  /** Whether it will wait for its time or for approval. */
+  isWaiting: boolean
+}
 
 /** What is checked when a send is accepted, and again when one that waited is released. */
 export type LimitCheck = {
@@ -34,7 +44,7 @@ export type LimitCheck = {
   coldRecipients: string[]
   limits: SendLimits
   /** Sends in any hour above which the policy wants a person to look; null for none, or when one has. */
-  unseenPerHour: number | null
+  holdAbovePerHour: number | null
 }
 
 export type SendLimits = {
@@ -45,7 +55,9 @@ export type SendLimits = {
   coldAccountPerDay: number
 }
 
-export type SendRefusal = Replay | LimitRefusal
+export type SendRefusal = Replay | LimitRefusal | TooManyWaiting
+
+export type TooManyWaiting = { kind: 'too_many_waiting'; limit: number; retryAtMs: number }
 
 export type LimitRefusal =
   | { kind: 'not_found' }
@@ -56,7 +68,7 @@ export type LimitRefusal =
   | TooMany
   | TooCold
   /** The send must wait for approval: the inbox has sent `limit` messages in an hour. */
-  | { kind: 'too_many_unseen'; limit: number }
+  | { kind: 'too_many_per_hour'; limit: number }
 
 type LoopSuspected = {
   kind: 'loop_suspected'
@@ -105,7 +117,7 @@ type Access = 'lock' | 'read'
 
 /**
  * All checks of a send; the first refusal counts: an earlier answer under its key, the inbox, the thread,
- * suppressed recipients, a suspected loop, the rate, cold recipients.
+ * suppressed recipients, a suspected loop, the rate, cold recipients, the number that waits.
  */
 export async function checkSend(
   tx: Tx,
@@ -117,7 +129,9 @@ export async function checkSend(
   const [counters] = await (access === 'lock' ? lockCounters : readCounters)(tx, { inboxId })
   const replay = await findReplay(tx, use)
   if (replay !== null) return replay
-  return checkLimits(tx, input, { counters, access })
+  const checked = await checkLimits(tx, input, { counters, access })
+  if (checked.kind !== 'allowed' || !input.isWaiting) return checked
+  return (await checkWaiting(tx, input, checked)) ?? checked
 }
 
 /** The checks of a send that waited, whose request was checked before; other sends of the inbox wait. */
@@ -126,12 +140,30 @@ export async function checkRelease(tx: Tx, input: LimitCheck): Promise<AllowedSe
   return checkLimits(tx, input, { counters, access: 'lock' })
 }
 
+async function checkWaiting(
+  tx: Tx,
+  { inboxId, nowMs }: LimitCheck,
+  { counters }: AllowedSend,
+): Promise<TooManyWaiting | null> {
+  const limit = WAITING_PER_INBOX_MAX
+  // Those that wait are among those that were never queued, so the rows of most inboxes are never counted.
+  if (counters.unsent_count < limit) return null
+  const [last] = await selectWaiting(tx, { inboxId, offset: limit - 1 })
+  if (last === undefined) return null
+  const [next] = await selectNextRelease(tx, { inboxId })
+  return {
+    kind: 'too_many_waiting',
+    limit,
+    retryAtMs: next?.release_at ?? nowMs + WAITING_RETRY_MS,
+  }
+}
+
 async function checkLimits(
   tx: Tx,
   input: LimitCheck,
   { counters, access }: { counters: Counters | undefined; access: Access },
 ): Promise<AllowedSend | LimitRefusal> {
-  const { accountId, nowMs, inboxId, limits, unseenPerHour } = input
+  const { accountId, nowMs, inboxId, limits, holdAbovePerHour } = input
   if (counters === undefined) return { kind: 'not_found' }
   const thread = await findThreadOf(tx, input)
   if (typeof thread === 'string') return { kind: thread }
@@ -142,11 +174,11 @@ async function checkLimits(
   const answers = thread === null ? NO_ANSWERS : await checkAnswers(tx, thread, nowMs)
   if (answers.kind === 'loop_suspected') return answers
   const number = sendNumber(counters)
-  const rate = await checkSendRate(tx, { inboxId, number, limits, unseenPerHour, nowMs })
+  const rate = await checkSendRate(tx, { inboxId, number, limits, holdAbovePerHour, nowMs })
   if (rate.kind === 'too_many') return rate
   const cold = await checkColdRecipients(tx, input, access)
   if (cold.kind === 'too_cold') return cold
-  if (rate.isUnseen) return { kind: 'too_many_unseen', limit: unseenPerHour ?? 0 }
+  if (rate.isAboveHold) return { kind: 'too_many_per_hour', limit: holdAbovePerHour ?? 0 }
   const { times: automaticTimes } = answers
   const { sentMs } = rate
   return {
@@ -291,16 +323,16 @@ async function checkSendRate(
     inboxId: string
     number: number
     limits: SendLimits
-    unseenPerHour: number | null
+    holdAbovePerHour: number | null
     nowMs: number
   },
-): Promise<{ kind: 'allowed'; sentMs: number; isUnseen: boolean } | TooMany> {
-  const { inboxId, number, limits, unseenPerHour } = input
+): Promise<{ kind: 'allowed'; sentMs: number; isAboveHold: boolean } | TooMany> {
+  const { inboxId, number, limits, holdAbovePerHour } = input
   const rows = await selectInboxSends(tx, {
     inboxId,
     minute: number - limits.perMinute,
     day: number - limits.perDay,
-    hour: number - (unseenPerHour ?? 1),
+    hour: number - (holdAbovePerHour ?? 1),
     last: number - 1,
   })
   const timeOf = (wanted: number) =>
@@ -318,8 +350,9 @@ async function checkSendRate(
     }
   }
   if (found !== null) return found
-  const unseenMs = unseenPerHour === null ? Number.NEGATIVE_INFINITY : limitingMs(unseenPerHour)
-  return { kind: 'allowed', sentMs: nowMs, isUnseen: unseenMs > nowMs - HOUR_MS }
+  const hourlyMs =
+    holdAbovePerHour === null ? Number.NEGATIVE_INFINITY : limitingMs(holdAbovePerHour)
+  return { kind: 'allowed', sentMs: nowMs, isAboveHold: hourlyMs > nowMs - HOUR_MS }
 }
 
 /**
@@ -398,6 +431,32 @@ export const readCounters = statement<Tables, { inboxId: string }, Counters>((qu
     .selectFrom('inbox_counters')
     .select(['inbound_count', 'outbound_count', 'unsent_count'])
     .where('inbox_id', '=', place('inboxId')),
+)
+
+const selectWaiting = statement<
+  Tables,
+  { inboxId: string; offset: number },
+  { message_id: string }
+>((query, place) =>
+  query
+    .selectFrom('waiting_sends')
+    .select('message_id')
+    .where('inbox_id', '=', place('inboxId'))
+    .orderBy('release_at')
+    .orderBy('message_id')
+    .limit(sql.lit(1))
+    .offset(place('offset')),
+)
+
+const selectNextRelease = statement<Tables, { inboxId: string }, { release_at: number | null }>(
+  (query, place) =>
+    query
+      .selectFrom('waiting_sends')
+      .select('release_at')
+      .where('inbox_id', '=', place('inboxId'))
+      .where('release_at', 'is not', null)
+      .orderBy('release_at')
+      .limit(sql.lit(1)),
 )
 
 const selectThread = statement<Tables, { id: string; inboxId: string }, FoundThread>(

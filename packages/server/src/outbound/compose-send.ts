@@ -7,7 +7,7 @@ import {
   replySubject,
   trimReferences,
 } from '@mailroom/mail/compose/header-text.ts'
-import { type Inbox, inboxAddressOf, unquote } from '#inboxes/inboxes.ts'
+import { type Inbox, inboxAddressOf } from '#inboxes/inboxes.ts'
 import {
   findCopiedFrom,
   findLastMessage,
@@ -16,8 +16,8 @@ import {
   type Message,
   type Thread,
 } from '#mailbox/mailbox-rows.ts'
-import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
-import { problem } from '#platform/problem.ts'
+import { addressKey, checkEmailAddress, unquote } from '#platform/email-address.ts'
+import { problem, wrongField } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 import { findSuppressed } from './suppression-rows.ts'
@@ -129,7 +129,8 @@ export async function addressSend(
 ): Promise<Addressees> {
   const all = input.replyAll && replied?.last ? readAddressees(replied.last, inbox) : NOBODY_ELSE
   const to = input.to ?? all.to
-  if (to.length === 0) throw wrongTo('cannot be left out: the last message has no other address')
+  if (to.length === 0)
+    throw wrongField('to', 'cannot be left out: the last message has no other address')
   const named = new Set([...to, ...input.cc, ...input.bcc, inbox.address].map(addressKey))
   const others = await withoutSuppressed(deps, inbox.accountId, [...all.to, ...all.cc])
   const copier = replied?.copiedBy ?? null
@@ -164,13 +165,7 @@ export function checkCount(
   const count = (to?.length ?? 0) + cc.length + bcc.length + added
   if (count <= RECIPIENTS_MAX || (isSingle && cc.length <= RECIPIENTS_MAX)) return
   const message = `has ${count} addresses with cc and bcc; at most ${RECIPIENTS_MAX} are allowed`
-  throw wrongTo(message)
-}
-
-function wrongTo(message: string) {
-  return problem('bad_request', `The field "to" ${message}.`, {
-    details: [{ path: 'to', message }],
-  })
+  throw wrongField('to', message)
 }
 
 /** Whom a reply to all answers: the author, or the recipients of an own message, and everybody else who got it. */
@@ -186,7 +181,10 @@ function readAddressees(last: Message, inbox: Inbox): { to: string[]; cc: string
   const others = { to: distinct(to.filter(isOther)), cc: distinct(cc.filter(isOther)) }
   const count = others.to.length + others.cc.length
   if (count <= ANSWERED_MAX) return others
-  throw wrongTo(`has ${count} addresses in a reply to all; at most ${RECIPIENTS_MAX} are allowed`)
+  throw wrongField(
+    'to',
+    `has ${count} addresses in a reply to all; at most ${RECIPIENTS_MAX} are allowed`,
+  )
 }
 
 /** More than may be answered, because suppressed ones are left out. Strangers choose how many there are. */

@@ -1,10 +1,11 @@
 // Forwards: sends that start a thread and pass on a message of the inbox, with its files.
 
+import { ATTACHMENTS_MAX } from '@mailroom/contract/sending.ts'
 import type { Forwarded } from '@mailroom/mail/compose/body-parts.ts'
 import { forwardSubject } from '@mailroom/mail/compose/header-text.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
-import { notFound } from '#platform/problem.ts'
+import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import type { SendMessage } from './compose-send.ts'
 import { checkSize, sendMessage } from './send-message.ts'
 import type { SendDeps } from './sender.ts'
@@ -33,7 +34,7 @@ export async function forwardMessage(
   if (message === null) throw notFound()
   const hasFiles = includesFiles && message.attachments.length > 0
   if (hasFiles) {
-    checkSize(message.attachments.reduce((sum, { sizeBytes }) => sum + encodedLength(sizeBytes), 0))
+    checkFiles(message)
     await takeSlot()
   }
   return sendMessage(deps, {
@@ -53,6 +54,21 @@ export async function forwardMessage(
   })
 }
 
+/** What a send may have, too. */
+function checkFiles({ attachments }: Message): void {
+  if (attachments.length > ATTACHMENTS_MAX) {
+    const text = `The message has ${attachments.length} files; at most ${ATTACHMENTS_MAX} can be forwarded.`
+    throw problem('payload_too_large', text, { fix: WITHOUT_FILES })
+  }
+  const sizes = attachments.map(({ sizeBytes }) => encodedLength(sizeBytes))
+  checkSize(
+    sizes.reduce((sum, size) => sum + size, 0),
+    WITHOUT_FILES,
+  )
+}
+
+const WITHOUT_FILES = 'Forward it with includeAttachments false, and send the files that matter.'
+
 /** Octets in base64 without line ends. */
 function encodedLength(bytes: number): number {
   return Math.ceil(bytes / 3) * 4
@@ -61,6 +77,12 @@ function encodedLength(bytes: number): number {
 async function filesOf(deps: SendDeps, message: Message): Promise<SendMessage['attachments']> {
   const raw = await readRawBytes(deps, message.rawId)
   const files = await deps.parser.readAttachments(raw)
+  const names = files.map(({ attachment }) => attachment.filename)
+  // A parser that runs out of time finds other files than the message lists.
+  if (names.join('\n') !== message.attachments.map(({ filename }) => filename).join('\n')) {
+    const text = 'The files of the message could not be read in time.'
+    throw problem('service_unavailable', text, { retryAfterSeconds: RETRY_AFTER_SECONDS })
+  }
   return files.map(({ attachment: { filename, contentType, contentId, isInline }, content }) => ({
     filename,
     contentType,

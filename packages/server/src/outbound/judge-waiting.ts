@@ -8,7 +8,7 @@ import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import { notFound } from '#platform/problem.ts'
 import { type JudgedMessage, judgeSend, type SendJudgement } from '#policy/policy.ts'
 import { auditOfSend } from './apply-policy.ts'
-import { hashAttachments, makeHold } from './review-content.ts'
+import { hashFile, makeHold } from './review-content.ts'
 import type { SendDeps } from './sender.ts'
 import { holdWaiting, type WaitingEnvelope } from './waiting-send-rows.ts'
 
@@ -20,26 +20,36 @@ export function judgeWaiting(deps: SendDeps, due: Due): Promise<SendJudgement | 
 }
 
 async function readJudged(deps: SendDeps, due: Due): Promise<JudgedMessage> {
-  const { message, raw } = await readWhole(deps, due)
+  const message = await readWhole(deps, due)
+  const raw = await readRawBytes(deps, message.rawId)
   const { to, cc, bcc, replyTo, subject, bodyText: text, bodyHtml: html } = message
-  const files = message.attachments.length === 0 ? [] : await deps.parser.readAttachments(raw)
-  const attachments = files.map(({ attachment: { filename, contentType }, content }) => ({
-    filename,
-    contentType,
-    content,
-  }))
-  const { headers, isReply } = due.envelope
+  const { headers, isReply, attachments: composed } = due.envelope
+  const attachments = composed.length === 0 ? [] : await readFiles(deps, raw, composed)
   const threadId = isReply ? message.threadId : null
   return { to, cc, bcc, replyTo, subject, text, html, headers, attachments, threadId }
 }
 
-async function readWhole(
-  deps: SendDeps,
-  { inbox, messageId }: Due,
-): Promise<{ message: Message; raw: Uint8Array }> {
+/** Null when the parser does not find every composed file again, as when it runs out of time. */
+async function readFiles(
+  { parser }: SendDeps,
+  raw: Uint8Array,
+  composed: WaitingEnvelope['attachments'],
+): Promise<JudgedMessage['attachments']> {
+  const files = await parser.readAttachments(raw)
+  const found = new Set<string>()
+  for (const { content } of files) found.add(await hashFile(content))
+  if (!composed.every(({ sha256 }) => found.has(sha256))) return null
+  return files.map(({ attachment: { filename, contentType }, content }) => ({
+    filename,
+    contentType,
+    content,
+  }))
+}
+
+async function readWhole(deps: SendDeps, { inbox, messageId }: Due): Promise<Message> {
   const message = await findMessage(deps.db, inbox.accountId, messageId)
   if (message === null) throw notFound()
-  return { message, raw: await readRawBytes(deps, message.rawId) }
+  return message
 }
 
 /** Holds a send that was to be sent now. False when it does not wait any more. */
@@ -49,7 +59,7 @@ export async function holdDue(
   reasons: readonly HoldReason[],
 ): Promise<boolean> {
   const { inbox, messageId, envelope } = due
-  const { message, raw } = await readWhole(deps, due)
+  const message = await readWhole(deps, due)
   const { subject, bodyText, bodyHtml } = message
   const nowMs = deps.clock.now()
   const judged = { inbox, recipients: envelope.recipients, messageId, reasons, nowMs }
@@ -67,7 +77,7 @@ export async function holdDue(
         replyTo: message.replyTo,
         inReplyTo: message.references.at(-1) ?? null,
         headers: Object.fromEntries(envelope.headers.map(({ name, value }) => [name, value])),
-        attachments: message.attachments.length > 0 ? await hashAttachments(deps, raw) : [],
+        attachments: envelope.attachments,
       },
       texts: { subject, bodyText, bodyHtml },
       reasons,

@@ -4,6 +4,13 @@ export { findSent, findSentByDelivery, type SentMessage } from './delivery-rows.
 export { findReplay, IDEMPOTENCY_MS } from './idempotency-key-rows.ts'
 export { insertSend, type SendInput, type SendOutcome } from './send-message-rows.ts'
 export {
+  type DeriveKey,
+  hopMarkOf,
+  isReturnPath,
+  RETURN_PATH_MS,
+  readReturnPath,
+} from './sent-marks.ts'
+export {
   eventsOf,
   type LockedMessage,
   lockSentMessages,
@@ -19,6 +26,7 @@ export {
   type NewSuppression,
   type SuppressionType,
 } from './suppression-rows.ts'
+export { newSuppression } from './suppressions.ts'
 export {
   cancelSend,
   endWaiting,

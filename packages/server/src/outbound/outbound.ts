@@ -7,16 +7,8 @@ export {
   readExtraHeaders,
   readSendAt,
   sendHandlers,
-  wrong,
 } from './send-handlers.ts'
 export { checkReplyTo, checkSendAt, findReplay, sendMessage } from './send-message.ts'
 export { type SendDeps, sentRaw } from './sender.ts'
-export {
-  type DeriveKey,
-  hopMarkOf,
-  isReturnPath,
-  RETURN_PATH_MS,
-  readReturnPath,
-} from './sent-marks.ts'
-export { newSuppression, suppressionHandlers } from './suppressions.ts'
+export { suppressionHandlers } from './suppressions.ts'
 export { unsubscribeHandlers } from './unsubscribe.ts'

@@ -2,6 +2,7 @@
 // sent.
 
 import { withDate } from '@mailroom/mail/compose/compose-message.ts'
+import { approverDeleted } from '#accounts/accounts.ts'
 import { findAccount } from '#accounts/accounts-rows.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { readRawBytes, withRawBytes } from '#mailbox/mailbox.ts'
@@ -10,7 +11,7 @@ import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { addressKey } from '#platform/email-address.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
-import { rejectSend, tooManyUnseen } from './apply-policy.ts'
+import { rejectSend, tooManyPerHour } from './apply-policy.ts'
 import type { LimitCheck } from './check-send-rows.ts'
 import { holdDue, judgeWaiting } from './judge-waiting.ts'
 import { refusalOf } from './send-refusal.ts'
@@ -37,26 +38,39 @@ import {
   type WaitingSend,
 } from './waiting-send-rows.ts'
 
-/** Sends that become due together are released a few at a time: each is signed, and small accounts wait for no other. */
+/** Sends that become due together are released a few at a time: each is signed. */
 const DUE_AT_ONCE = 8
-const DUE_PER_STEP = 64
+const DUE_PER_LOOK = 64
+/** Of one account before the others have their turn: its sends wait for each other where they are counted. */
+const DUE_PER_TURN = 16
+/** Bounds the names in a query. */
+const ACCOUNTS_PER_ROUND = 256
 /** After a fault a send waits as long again as it is late, within these bounds. */
 const RELEASE_RETRY_MS_MIN = 10 * SECOND_MS
 const RELEASE_RETRY_MS_MAX = 5 * MINUTE_MS
 
 /**
- * Releases the sends whose time has come; true when there may be more. What is refused now has failed with the code of
- * the refusal, and what meets a fault is tried again later. Safe beside another process: one of them releases each
- * send. Rejects only when the store fails.
+ * Releases the sends whose time has come, some of each account; true when there may be more. What is refused now has
+ * failed with the code of the refusal, and what meets a fault is tried again later. Safe beside another process: one of
+ * them releases each send. Rejects only when the store fails.
  */
 export async function releaseDueSends(deps: SendDeps, signal: AbortSignal): Promise<boolean> {
-  const due = await listDueSends(deps.db, { nowMs: deps.clock.now(), limit: DUE_PER_STEP })
-  for (let at = 0; at < due.length && !signal.aborted; at += DUE_AT_ONCE) {
-    const some = due.slice(at, at + DUE_AT_ONCE)
-    const outcomes = await Promise.allSettled(some.map((waiting) => releaseDue(deps, waiting)))
-    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+  const turns = new Map<string, number>()
+  while (!signal.aborted && turns.size < ACCOUNTS_PER_ROUND) {
+    const look = { nowMs: deps.clock.now(), except: [...turns.keys()], limit: DUE_PER_LOOK }
+    const due = (await listDueSends(deps.db, look)).filter(({ account_id }) => {
+      const count = (turns.get(account_id) ?? 0) + 1
+      turns.set(account_id, count)
+      return count <= DUE_PER_TURN
+    })
+    if (due.length === 0) break
+    for (let at = 0; at < due.length && !signal.aborted; at += DUE_AT_ONCE) {
+      const some = due.slice(at, at + DUE_AT_ONCE)
+      const outcomes = await Promise.allSettled(some.map((waiting) => releaseDue(deps, waiting)))
+      for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+    }
   }
-  return due.length === DUE_PER_STEP
+  return turns.size > 0
 }
 
 async function releaseDue(deps: SendDeps, waiting: WaitingSend): Promise<void> {
@@ -125,7 +139,7 @@ async function releaseSend(
     findAccount(deps.db, accountId),
     findMessage(deps.db, accountId, messageId, { lengthMax: 0 }),
   ])
-  // The inbox was deleted: what waits is removed with it.
+  // The inbox was deleted: what waits is removed with it, or when it is postponed.
   if (inbox === null || account === null || message === null) return false
   const sender = { inbox, account, domain: await findSendingDomain(deps, inbox) }
   const envelope = JSON.parse(waiting.envelope) as WaitingEnvelope
@@ -137,8 +151,8 @@ async function releaseSend(
     throw await rejectSend(deps, { inbox, recipients: envelope.recipients, messageId, judgement })
   }
   if (judgement?.decision === 'hold') return holdDue(deps, due, judgement.reasons)
-  const unseenPerHour = judgement?.holdAbovePerHour ?? null
-  const check = await checkOf(deps, sender, { message, envelope, nowMs, unseenPerHour })
+  const holdAbovePerHour = judgement?.holdAbovePerHour ?? null
+  const check = await checkOf(deps, sender, { message, envelope, nowMs, holdAbovePerHour })
   const isDue = waiting.release_at === null || waiting.release_at <= nowMs
   const release = { ...check, messageId, approval }
   const outcome = isDue
@@ -148,8 +162,9 @@ async function releaseSend(
   if (outcome.kind === 'review_changed') {
     throw problem('review_changed', undefined, { fields: { digest: outcome.digest } })
   }
-  if (outcome.kind === 'too_many_unseen') {
-    return holdDue(deps, due, [tooManyUnseen(outcome.limit)])
+  if (outcome.kind === 'approver_deleted') throw approverDeleted()
+  if (outcome.kind === 'too_many_per_hour') {
+    return holdDue(deps, due, [tooManyPerHour(outcome.limit)])
   }
   if (outcome.kind !== 'released') throw refusalOf(deps, outcome)
   await removeBlobs(deps, outcome.blobIds)
@@ -166,8 +181,8 @@ async function checkOf(
     message,
     envelope,
     nowMs,
-    unseenPerHour,
-  }: Releasing & Pick<LimitCheck, 'nowMs' | 'unseenPerHour'>,
+    holdAbovePerHour,
+  }: Releasing & Pick<LimitCheck, 'nowMs' | 'holdAbovePerHour'>,
 ): Promise<LimitCheck> {
   const { inbox } = sender
   return {
@@ -178,7 +193,7 @@ async function checkOf(
     recipientKeys: envelope.recipients.map(addressKey),
     coldRecipients: await findColdRecipients(deps, inbox, envelope.recipients),
     limits: limitsOf(deps, sender, nowMs),
-    unseenPerHour,
+    holdAbovePerHour,
   }
 }
 

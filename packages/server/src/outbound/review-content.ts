@@ -2,10 +2,12 @@
 
 import { createHash } from 'node:crypto'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
+import { composedFiles } from '@mailroom/mail/compose/compose-message.ts'
+import { digestInSteps } from '#mailbox/mailbox.ts'
 import { canonicalJson } from '#platform/canonical-json.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
-import type { Parser } from '#platform/workers/parser.ts'
+import type { Composition } from './compose-send.ts'
 import type { NewHold } from './waiting-send-rows.ts'
 
 /** As docs/reviews.md describes it. Date, Message-ID and boundaries are not part of it. */
@@ -62,15 +64,18 @@ export function makeHold(
   }
 }
 
-/** The files of a composed message, in their order, each with the SHA-256 of its content in hexadecimal. */
+/** The files of a message that is composed, in the order of its parts. Nothing is read back from its octets. */
 export async function hashAttachments(
-  { parser }: { parser: Parser },
-  raw: Uint8Array,
+  outgoing: Composition['outgoing'],
 ): Promise<ReviewEnvelope['attachments']> {
-  const files = await parser.readAttachments(raw)
-  return files.map(({ attachment: { filename, contentType }, content }) => ({
-    filename,
-    contentType,
-    sha256: createHash('sha256').update(content).digest('hex'),
-  }))
+  const files: ReviewEnvelope['attachments'][number][] = []
+  for (const { filename, contentType, content } of composedFiles(outgoing)) {
+    files.push({ filename, contentType, sha256: await hashFile(content) })
+  }
+  return files
+}
+
+/** In hexadecimal. */
+export async function hashFile(content: Uint8Array): Promise<string> {
+  return Buffer.from(await digestInSteps(content)).toString('hex')
 }

@@ -11,7 +11,7 @@ import {
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { notFound, wrongField } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, Page } from '#schema/tables.ts'
 import type { HeaderField } from './compose-send.ts'
@@ -113,13 +113,9 @@ export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
 type Recipients = Pick<BodyOf<'inboxes.send'>, 'to' | 'cc' | 'bcc' | 'replyAll' | 'threadId'>
 
 function recipientsOf({ to, cc = [], bcc = [], replyAll = false, threadId }: Recipients) {
-  if (replyAll && threadId === undefined) throw wrong('replyAll', 'needs threadId')
-  if (to === undefined && !replyAll) throw wrong('to', 'is required')
+  if (replyAll && threadId === undefined) throw wrongField('replyAll', 'needs threadId')
+  if (to === undefined && !replyAll) throw wrongField('to', 'is required')
   return { to: to === undefined ? null : [to].flat(), cc, bcc, replyAll }
-}
-
-export function wrong(path: string, message: string) {
-  return problem('bad_request', `The field "${path}" ${message}.`, { details: [{ path, message }] })
 }
 
 const EXTRA_HEADERS_MAX = 20
@@ -128,27 +124,27 @@ const HEADER_NAME_LENGTH_MAX = 60
 const HEADER_VALUE_LENGTH_MAX = 998
 /** RFC 5322 §2.2: printable ASCII except the colon. */
 const EXTRA_HEADER_NAME = /^(?:x|list)-[!-9;-~]+$/i
-const OWN_HEADER_NAME = /^list-unsubscribe(?:-post)?$/i
+const OWN_HEADER_NAME = /^list-unsubscribe/i
 
 /** The further fields of a message; `bad_request` names the field that is not allowed. */
 export function readExtraHeaders(headers: Readonly<Record<string, string>>): HeaderField[] {
   const fields = Object.entries(headers).map(([name, value]) => ({ name, value }))
   if (fields.length > EXTRA_HEADERS_MAX) {
-    throw wrong('headers', `must have at most ${EXTRA_HEADERS_MAX} fields`)
+    throw wrongField('headers', `must have at most ${EXTRA_HEADERS_MAX} fields`)
   }
   const names = new Set<string>()
   for (const { name, value } of fields) {
     const path = `headers.${name.slice(0, HEADER_NAME_LENGTH_MAX).toWellFormed()}`
     if (!EXTRA_HEADER_NAME.test(name) || OWN_HEADER_NAME.test(name)) {
-      throw wrong(path, 'must be a field X-… or List-… other than List-Unsubscribe')
+      throw wrongField(path, 'must be a field X-… or List-…, except List-Unsubscribe…')
     }
     if (name.length > HEADER_NAME_LENGTH_MAX) {
-      throw wrong(path, `must have a name of at most ${HEADER_NAME_LENGTH_MAX} characters`)
+      throw wrongField(path, `must have a name of at most ${HEADER_NAME_LENGTH_MAX} characters`)
     }
-    if (names.has(name.toLowerCase())) throw wrong(path, 'occurs twice')
+    if (names.has(name.toLowerCase())) throw wrongField(path, 'occurs twice')
     names.add(name.toLowerCase())
     const defect = valueDefect(value)
-    if (defect !== null) throw wrong(path, defect)
+    if (defect !== null) throw wrongField(path, defect)
   }
   return fields
 }
@@ -168,7 +164,10 @@ export function readSendAt(text: string | undefined): number | null {
   if (text === undefined) return null
   const timeMs = INSTANT.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(timeMs)) {
-    throw wrong('sendAt', 'must be a time of ISO 8601 with its zone, such as 2026-11-20T07:19:00Z')
+    throw wrongField(
+      'sendAt',
+      'must be a time of ISO 8601 with its zone, such as 2026-11-20T07:19:00Z',
+    )
   }
   return timeMs
 }

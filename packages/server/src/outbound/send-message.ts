@@ -7,17 +7,17 @@ import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { type Account, findAccount } from '#accounts/accounts-rows.ts'
 import { freeMemory } from '#http/collect-body.ts'
-import { domainOf, type Inbox } from '#inboxes/inboxes.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox, findOwnInbox } from '#inboxes/inboxes-rows.ts'
 import { type MessageContent, ownBytes, withRawBytes } from '#mailbox/mailbox.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
-import { addressKey } from '#platform/email-address.ts'
-import { type AppError, notFound, problem } from '#platform/problem.ts'
+import { addressKey, domainOf } from '#platform/email-address.ts'
+import { type AppError, notFound, problem, wrongField } from '#platform/problem.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import { judgeSend, type SendJudgement } from '#policy/policy.ts'
 import type { Db } from '#schema/tables.ts'
-import { auditOfSend, judgedMessageOf, rejectSend, tooManyUnseen } from './apply-policy.ts'
+import { auditOfSend, judgedMessageOf, rejectSend, tooManyPerHour } from './apply-policy.ts'
 import { checkSend, findRefusal, type SendCheck } from './check-send-rows.ts'
 import {
   type Addressees,
@@ -31,7 +31,7 @@ import {
 import * as store from './idempotency-key-rows.ts'
 import { hashAttachments, makeHold, type ReviewEnvelope } from './review-content.ts'
 import { insertSend, type SendInput, type SendOutcome } from './send-message-rows.ts'
-import { refusalOf } from './send-refusal.ts'
+import { type RefusalDeps, refusalOf, storageFull } from './send-refusal.ts'
 import {
   deliveriesOf,
   findColdRecipients,
@@ -94,7 +94,7 @@ export async function checkMessage(
   return { decision, reasons }
 }
 
-type Settled = Exclude<Outcome, { kind: 'too_many_unseen' | 'thread_changed' }>
+type Settled = Exclude<Outcome, { kind: 'too_many_per_hour' | 'thread_changed' }>
 
 /** Repeats a reply to a thread that has changed, and a send that policy holds by the number of those before it. */
 async function runSend(
@@ -114,13 +114,13 @@ async function runSend(
   const domain = await findSendingDomain(deps, inbox)
   await checkReplyTo(deps, account, input.replyTo)
   const sender: ComposingSender = { inbox, account, domain, attachments: null }
-  const unseen: HoldReason[] = []
+  const heldByCount: HoldReason[] = []
   for (let attempt = 1; ; attempt++) {
     const mayBeStale = attempt === COMPOSE_ATTEMPTS_MAX
-    const made = { sender, replied, mayBeStale, unseen, isCheck, accept }
+    const made = { sender, replied, mayBeStale, heldByCount, isCheck, accept }
     const outcome = await trySend(deps, input, made)
-    if (outcome.kind === 'too_many_unseen') {
-      unseen.push(tooManyUnseen(outcome.limit))
+    if (outcome.kind === 'too_many_per_hour') {
+      heldByCount.push(tooManyPerHour(outcome.limit))
     } else if (outcome.kind === 'thread_changed') {
       replied = await readReplied(deps, { inbox, threadId })
     } else return outcome
@@ -158,7 +158,7 @@ type Attempt = {
   /** Whether the thread may have newer messages than the reply was composed after. */
   mayBeStale: boolean
   /** That the inbox has sent too many messages in an hour, if it has. */
-  unseen: readonly HoldReason[]
+  heldByCount: readonly HoldReason[]
   /** Only says what would be. */
   isCheck: boolean
 }
@@ -168,10 +168,12 @@ type Outcome =
   | ({ kind: 'checked' } & Pick<SendJudgement, 'decision' | 'reasons'>)
   /** By policy. */
   | { kind: 'rejected'; problem: AppError }
+  /** Of the account. */
+  | { kind: 'storage_full' }
 
 /** Judges the message, and checks what would refuse it, before it is composed and committed. */
 async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Promise<Outcome> {
-  const { sender, replied, unseen, isCheck } = attempt
+  const { sender, replied, heldByCount, isCheck } = attempt
   const { inbox } = sender
   const addressees = await addressSend(deps, input, { inbox, replied })
   const { to, cc, recipients } = addressees
@@ -191,10 +193,16 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
     const rejected = { inbox, recipients, messageId: null, judgement }
     return { kind: 'rejected', problem: await rejectSend(deps, rejected) }
   }
-  const reasons = [...(judgement?.reasons ?? []), ...unseen]
+  const reasons = [...(judgement?.reasons ?? []), ...heldByCount]
   const found = await findCheck(deps, input, { ...attempt, recipients })
-  const unseenPerHour = reasons.length > 0 ? null : (judgement?.holdAbovePerHour ?? null)
-  const check = { ...found, unseenPerHour }
+  const isHeld = reasons.length > 0
+  const holdAbovePerHour = isHeld ? null : (judgement?.holdAbovePerHour ?? null)
+  const isWaiting = isHeld || input.sendAtMs !== null
+  const check = { ...found, holdAbovePerHour, isWaiting }
+  if (isWaiting && (await deps.storageQuota.isExceeded(input.accountId))) {
+    // The same request may have been accepted since its key was read, and have filled the storage.
+    return (await store.findReplay(deps.db.reading, check.use)) ?? { kind: 'storage_full' }
+  }
   if (isCostly(input)) {
     const refusal = await findRefusal(deps.db, check)
     if (refusal !== null) return refusal
@@ -230,7 +238,9 @@ async function acceptSend(
   const made = { messageId, rfcMessageId, nowMs: check.use.nowMs }
   const releaseAtMs = input.sendAtMs
   const isHeld = reasons.length > 0
-  const isWaiting = isHeld || releaseAtMs !== null
+  const { isWaiting } = check
+  // Before it is composed, because that may free them.
+  const attachments = isWaiting ? await hashAttachments(composition.outgoing) : []
   const composed = await compose(deps, input, { accepting, made })
   const { needsSmtpUtf8 } = composed
   // What waits is signed when it is sent.
@@ -247,11 +257,11 @@ async function acceptSend(
     const refusal = await findRefusal(deps.db, check)
     if (refusal !== null) return refusal
   }
-  const hold = isHeld ? await holdOf(deps, input, { accepting, raw, nowMs: made.nowMs }) : null
+  const hold = isHeld ? holdOf(deps, input, { accepting, attachments }) : null
   const decision = isHeld ? 'hold' : 'allow'
   const judged = { inbox, recipients, messageId, decision, reasons, nowMs: made.nowMs } as const
   const isReply = attempt.replied !== null
-  const envelope = { recipients, needsSmtpUtf8, headers: [...input.headers], isReply }
+  const envelope = { recipients, needsSmtpUtf8, headers: [...input.headers], attachments, isReply }
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
       attempt.accept({
@@ -283,11 +293,11 @@ async function acceptSend(
   return outcome
 }
 
-async function holdOf(
+function holdOf(
   deps: SendDeps,
   input: SendMessage,
-  { accepting, raw, nowMs }: { accepting: Accepting; raw: Uint8Array; nowMs: number },
-): Promise<NewHold> {
+  { accepting, attachments }: { accepting: Accepting } & Pick<ReviewEnvelope, 'attachments'>,
+): NewHold {
   const { attempt, addressees, check, composition, reasons } = accepting
   const { sender } = attempt
   const { outgoing } = composition
@@ -302,10 +312,15 @@ async function holdOf(
     replyTo: input.replyTo,
     inReplyTo: outgoing.inReplyTo,
     headers: Object.fromEntries(input.headers.map(({ name, value }) => [name, value])),
-    attachments: sender.attachments?.length ? await hashAttachments(deps, raw) : [],
+    attachments,
   }
   const { subject, text: bodyText, html: bodyHtml } = outgoing
-  return makeHold(deps, { envelope, texts: { subject, bodyText, bodyHtml }, reasons, nowMs })
+  return makeHold(deps, {
+    envelope,
+    texts: { subject, bodyText, bodyHtml },
+    reasons,
+    nowMs: check.nowMs,
+  })
 }
 
 function fromOf({ displayName, address }: Inbox): string {
@@ -343,7 +358,8 @@ async function findCheck(
     recipientKeys: recipients.map(addressKey),
     coldRecipients: await findColdRecipients(deps, inbox, recipients),
     limits: limitsOf(deps, sender, nowMs),
-    unseenPerHour: null,
+    holdAbovePerHour: null,
+    isWaiting: false,
   }
 }
 
@@ -370,18 +386,17 @@ async function compose(
     unsubscribeUrl: hasUnsubscribe ? unsubscribeUrl(deps, { accountId, address, messageId }) : null,
   })
   // A message that starts a thread is composed again only to be held for the number of those before it.
-  if (attempt.replied === null && check.unseenPerHour === null)
+  if (attempt.replied === null && check.holdAbovePerHour === null)
     for (const { content } of input.attachments) freeMemory(content)
   const needsSmtpUtf8 = composed.needsSmtpUtf8 || recipients.some(isInternational)
   return { raw: composed.raw, needsSmtpUtf8 }
 }
 
 /** `payload_too_large` for a composed message of more than 25 MiB. */
-export function checkSize(bytes: number): void {
+export function checkSize(bytes: number, fix = 'Send fewer or smaller attachments.'): void {
   if (bytes <= SENT_BYTES_MAX) return
-  throw problem('payload_too_large', 'The composed message would be larger than 25 MiB.', {
-    fix: 'Send fewer or smaller attachments.',
-  })
+  const text = 'The composed message would be larger than 25 MiB.'
+  throw problem('payload_too_large', text, { fix })
 }
 
 /** Attachments as the parser finds them in the message, with the names that their URLs have. */
@@ -429,10 +444,7 @@ export function checkSendAt({ clock }: { clock: Clock }, sendAtMs: number | null
   if (sendAtMs === null) return
   const aheadMs = sendAtMs - clock.now()
   if (aheadMs >= SCHEDULED_MS_MIN && aheadMs <= SCHEDULED_MS_MAX) return
-  const message = 'must be 1 minute to 90 days ahead'
-  throw problem('bad_request', `The field "sendAt" ${message}.`, {
-    details: [{ path: 'sendAt', message }],
-  })
+  throw wrongField('sendAt', 'must be 1 minute to 90 days ahead')
 }
 
 /** A link that goes to several recipients would let each unsubscribe the others. */
@@ -465,7 +477,7 @@ export async function checkReplyTo(
 
 /** Rejects a refusal as a problem. */
 function answerOf(
-  deps: { clock: Clock },
+  deps: RefusalDeps,
   outcome: Settled,
 ): { isReplay: boolean; response: store.SendAnswer } {
   switch (outcome.kind) {
@@ -479,8 +491,10 @@ function answerOf(
   }
 }
 
-function problemOf(deps: { clock: Clock }, outcome: Settled): unknown {
+function problemOf(deps: RefusalDeps, outcome: Settled): unknown {
   switch (outcome.kind) {
+    case 'storage_full':
+      return storageFull(deps)
     case 'rejected':
       return outcome.problem
     case 'key_reused':

@@ -1,17 +1,26 @@
 // The refusals of a send as problems of the API.
 
 import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
+import type { StorageQuota } from '#mailbox/mailbox.ts'
 import type { Clock } from '#platform/clock.ts'
 import { type AppError, limitFields, notFound, problem } from '#platform/problem.ts'
-import { AUTOMATIC_SENDS_MAX, type LimitRefusal, type TooCold } from './check-send-rows.ts'
+import { HOUR_MS } from '#platform/units.ts'
+import {
+  AUTOMATIC_SENDS_MAX,
+  type LimitRefusal,
+  type TooCold,
+  type TooManyWaiting,
+} from './check-send-rows.ts'
 
-export function refusalOf({ clock }: { clock: Clock }, outcome: LimitRefusal): AppError {
-  // The time may have passed since the check.
-  const secondsUntil = (timeMs: number) => Math.max(1, Math.ceil((timeMs - clock.now()) / 1000))
-  const limited = (scope: LimitScope, limit: number, retryAtMs: number) => ({
-    retryAfterSeconds: secondsUntil(retryAtMs),
-    fields: limitFields({ scope, limit, resetsAtMs: retryAtMs }),
-  })
+/** When a send is tried again that was refused because the storage is full: nobody knows when there is room. */
+const STORAGE_RETRY_MS = HOUR_MS
+
+export function refusalOf(
+  { clock }: { clock: Clock },
+  outcome: LimitRefusal | TooManyWaiting,
+): AppError {
+  const limited = (scope: LimitScope, limit: number, resetsAtMs: number) =>
+    limitedUntil({ clock, scope, limit, resetsAtMs })
   switch (outcome.kind) {
     case 'not_found':
       return notFound()
@@ -41,11 +50,41 @@ export function refusalOf({ clock }: { clock: Clock }, outcome: LimitRefusal): A
         // The message has more cold recipients than the limit of a whole day.
         ...(outcome.coldRecipients > outcome.limit ? { fix: fixForTooCold(outcome.limit) } : {}),
       })
-    case 'too_many_unseen':
+    case 'too_many_waiting':
+      return problem(
+        'rate_limit_exceeded',
+        `${outcome.limit} messages of the inbox wait for their time or for approval.`,
+        {
+          ...limited('inbox', outcome.limit, outcome.retryAtMs),
+          fix: 'Cancel messages that wait, or repeat the request after the number of seconds in Retry-After.',
+        },
+      )
+    case 'too_many_per_hour':
     case 'thread_changed':
       // A send is held, or composed again.
       throw new Error(`${outcome.kind} is not the end of a send`)
   }
+}
+
+export type RefusalDeps = { clock: Clock; storageQuota: Pick<StorageQuota, 'limitBytes'> }
+
+export function storageFull({ clock, storageQuota }: RefusalDeps): AppError {
+  const resetsAtMs = clock.now() + STORAGE_RETRY_MS
+  const limit = storageQuota.limitBytes ?? 0
+  return problem(
+    'rate_limit_exceeded',
+    `The account stores ${limit} bytes or more: its messages can be sent now, but not wait for their time or for approval.`,
+    {
+      ...limitedUntil({ clock, scope: 'account', limit, resetsAtMs }),
+      fix: 'Delete inboxes that are no longer needed.',
+    },
+  )
+}
+
+function limitedUntil({ clock, ...fields }: { clock: Clock } & Parameters<typeof limitFields>[0]) {
+  // The time may have passed since the check.
+  const seconds = Math.max(1, Math.ceil((fields.resetsAtMs - clock.now()) / 1000))
+  return { retryAfterSeconds: seconds, fields: limitFields(fields) }
 }
 
 function fixForTooCold(limit: number): string {

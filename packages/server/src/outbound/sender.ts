@@ -5,11 +5,12 @@ import type { Account } from '#accounts/accounts-rows.ts'
 import { type DkimOwner, SERVICE_OWNER, type Signers } from '#domains/domains.ts'
 import { findDomain, isUsable } from '#domains/domains-rows.ts'
 import { freeMemory } from '#http/collect-body.ts'
-import { domainOf, type Inbox } from '#inboxes/inboxes.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
 import { findOwnInbox } from '#inboxes/inboxes-rows.ts'
+import type { StorageQuota } from '#mailbox/mailbox.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
-import { addressKey } from '#platform/email-address.ts'
+import { addressKey, domainOf } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { problem } from '#platform/problem.ts'
@@ -41,6 +42,7 @@ export type SendDeps = {
   signers: Signers
   inboxDomain: string
   sending: SendSettings
+  storageQuota: StorageQuota
   laneOf: (domain: string) => string
   queueClock: QueueClock
   wakeDelivery: () => void
@@ -48,6 +50,8 @@ export type SendDeps = {
   deriveKey: (purpose: string) => Uint8Array
   sealer: Sealer
   publicUrl: () => string
+  /** Null in the sandbox, where no mail leaves the machine. */
+  carrier: object | null
 }
 
 export type Sender = { inbox: Inbox; account: Account; domain: SendingDomain }

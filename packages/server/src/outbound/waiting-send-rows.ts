@@ -2,6 +2,7 @@
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { EventKind } from '@mailroom/contract/vocabulary.ts'
+import { lockApprover } from '#accounts/accounts-rows.ts'
 import { insertEvents } from '#events/events-rows.ts'
 import { CANCELLED, changeInboxes, dropRawReferences, NO_CHANGE } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -24,6 +25,8 @@ export type WaitingEnvelope = {
   needsSmtpUtf8: boolean
   /** Further header fields. */
   headers: { name: string; value: string }[]
+  /** Its files as a review names them. */
+  attachments: readonly { filename: string; contentType: string; sha256: string }[]
   isReply: boolean
 }
 
@@ -135,22 +138,25 @@ async function tellOf(
 
 export type WaitingSend = Row<'waiting_sends'>
 
-/** Those of all accounts whose time has come and that nothing holds, the longest due first. */
+/** Those whose time has come and that nothing holds, of all accounts but `except`, the longest due first. */
 export async function listDueSends(
   db: ReadDb,
-  input: { nowMs: number; limit: number },
+  { nowMs, except, limit }: { nowMs: number; except: readonly string[]; limit: number },
 ): Promise<WaitingSend[]> {
-  return db.read
+  const due = db.read
     .selectFrom('waiting_sends')
     .selectAll()
     .where('review_id', 'is', null)
-    .where('release_at', '<=', input.nowMs)
+    .where('release_at', '<=', nowMs)
     .orderBy('release_at')
-    .limit(input.limit)
-    .execute()
+    .limit(limit)
+  return (except.length === 0 ? due : due.where('account_id', 'not in', except)).execute()
 }
 
-/** A send that is due and could not be released waits as long again as it is late, within the bounds. */
+/**
+ * A send that is due and could not be released waits as long again as it is late, within the bounds. One whose message is
+ * gone, because a program that knows of no waiting sends removed the inbox, is removed.
+ */
 export const postponeSend = transaction({
   name: 'postponeSend',
   accountOf: ({ accountId }) => accountId,
@@ -171,7 +177,11 @@ export const postponeSend = transaction({
       .select('scheduled_at')
       .where('id', '=', messageId)
       .executeTakeFirst()
-    const lateMs = nowMs - (message?.scheduled_at ?? nowMs)
+    if (message === undefined) {
+      await deleteWaiting(tx, input)
+      return
+    }
+    const lateMs = nowMs - (message.scheduled_at ?? nowMs)
     await tx.query
       .updateTable('waiting_sends')
       .set({ release_at: nowMs + Math.min(Math.max(lateMs, delayMsMin), delayMsMax) })
@@ -237,6 +247,7 @@ export type ReleaseOutcome =
   /** Released, held, cancelled or decided meanwhile. */
   | { kind: 'gone' }
   | { kind: 'review_changed'; digest: string }
+  | { kind: 'approver_deleted' }
   | LimitRefusal
 
 /**
@@ -245,7 +256,7 @@ export type ReleaseOutcome =
  */
 export const releaseWaiting = transaction({
   name: 'releaseWaiting',
-  accountOf: ({ accountId }) => accountId,
+  accountOf: ({ accountId, approval }) => approval?.approverId ?? accountId,
   async run(tx: Tx, input: Release): Promise<ReleaseOutcome> {
     // The counters first, as in every transaction that sends.
     const checked = await checkRelease(tx, input)
@@ -255,7 +266,10 @@ export const releaseWaiting = transaction({
       return { kind: 'gone' }
     }
     if (input.approval !== null) {
-      const changed = await findOtherDigest(tx, input.approval)
+      const { accountId, approval } = input
+      const { approverId } = approval
+      if (!(await lockApprover(tx, { accountId, approverId }))) return { kind: 'approver_deleted' }
+      const changed = await findOtherDigest(tx, approval)
       if (changed !== null) return { kind: 'review_changed', digest: changed }
     }
     if (checked.kind !== 'allowed') return checked
@@ -280,7 +294,7 @@ async function queueWaiting(
   allowed: AllowedSend,
 ): Promise<string[]> {
   const { messageId, inboxId } = input
-  await deleteWaiting(tx, messageId)
+  await deleteWaiting(tx, input)
   const message = await tx.query
     .selectFrom('messages')
     .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
@@ -340,8 +354,15 @@ async function lockWaiting(
   return (await lockRows(tx, selected).executeTakeFirst()) ?? null
 }
 
-async function deleteWaiting(tx: Tx, messageId: string): Promise<void> {
-  await tx.query.deleteFrom('waiting_sends').where('message_id', '=', messageId).execute()
+async function deleteWaiting(
+  tx: Tx,
+  { accountId, messageId }: { accountId: string; messageId: string },
+): Promise<void> {
+  await tx.query
+    .deleteFrom('waiting_sends')
+    .where('message_id', '=', messageId)
+    .where('account_id', '=', accountId)
+    .execute()
 }
 
 /** Holds a send whose time has come. False when it does not wait any more, or was held or approved meanwhile. */
@@ -387,25 +408,37 @@ type WaitingEnd = {
   nowMs: number
 }
 
-/** Ends a send that waits: the message has failed, and a review is decided. False when it does not wait any more. */
+/**
+ * Ends a send that waits: the message has failed, and a review is decided. `gone` when it does not wait any more; a review
+ * that is still pending then is removed, because a program that knows of no reviews removed its inbox.
+ */
 export const endWaiting = transaction({
   name: 'endWaiting',
-  accountOf: ({ accountId }) => accountId,
+  accountOf: ({ accountId, review }) => review.decidedBy ?? accountId,
   essential: true,
   run: endWaitingIn,
 })
 
-async function endWaitingIn(tx: Tx, input: WaitingEnd): Promise<boolean> {
-  const { messageId, failureReason, review, event, nowMs } = input
+type WaitingEnded = 'ended' | 'gone' | 'approver_deleted'
+
+async function endWaitingIn(tx: Tx, input: WaitingEnd): Promise<WaitingEnded> {
+  const { accountId, messageId, failureReason, review, event, nowMs } = input
+  const { status, decidedBy, reason } = review
   const [message] = (await lockSentMessages(tx, [messageId])).values()
   const waiting = await lockWaiting(tx, input)
-  if (message === undefined || waiting === null) return false
-  if (input.reviewId !== null && waiting.review_id !== input.reviewId) return false
-  await deleteWaiting(tx, messageId)
+  if (message === undefined || waiting === null) {
+    if (waiting !== null) await deleteWaiting(tx, input)
+    await deletePending(tx, input)
+    return 'gone'
+  }
+  if (input.reviewId !== null && waiting.review_id !== input.reviewId) return 'gone'
+  if (decidedBy !== null && !(await lockApprover(tx, { accountId, approverId: decidedBy }))) {
+    return 'approver_deleted'
+  }
+  await deleteWaiting(tx, input)
   await failMessage(tx, messageId, failureReason)
   let details: Record<string, unknown> | null = null
   if (waiting.review_id !== null) {
-    const { status, decidedBy, reason } = review
     await tx.query
       .updateTable('reviews')
       .set({ status, decided_at: nowMs, decided_by: decidedBy, decided_reason: reason })
@@ -414,7 +447,20 @@ async function endWaitingIn(tx: Tx, input: WaitingEnd): Promise<boolean> {
     details = { review: { id: waiting.review_id, status, reason } }
   }
   await tellOf(tx, message, { eventId: event.id, kind: event.kind, details, nowMs })
-  return true
+  return 'ended'
+}
+
+async function deletePending(
+  tx: Tx,
+  { accountId, reviewId }: Pick<WaitingEnd, 'accountId' | 'reviewId'>,
+): Promise<void> {
+  if (reviewId === null) return
+  await tx.query
+    .deleteFrom('reviews')
+    .where('id', '=', reviewId)
+    .where('account_id', '=', accountId)
+    .where('status', '=', 'pending')
+    .execute()
 }
 
 async function failMessage(tx: Tx, messageId: string, failureReason: string): Promise<void> {
@@ -441,7 +487,7 @@ export const cancelSend = transaction({
     const review = { status: 'rejected', decidedBy: null, reason: CANCELLED } as const
     const event = { id: eventId, kind: 'message.failed' } as const
     const end = { ...input, failureReason: CANCELLED, reviewId: null, review, event }
-    if (await endWaitingIn(tx, end)) return 'cancelled'
+    if ((await endWaitingIn(tx, end)) === 'ended') return 'cancelled'
     const [message] = (await lockSentMessages(tx, [messageId])).values()
     if (message === undefined || message.account_id !== input.accountId) return 'already_sending'
     if (message.status === 'failed' && message.failure_reason === CANCELLED) return 'cancelled'

@@ -60,3 +60,14 @@ export function addressKey(text: string): string {
   if (parsed?.kind !== 'mailbox') return `\t${text.toLowerCase()}`
   return `${parsed.localPart.toLowerCase()}@${asciiDomain(parsed.domain)}`
 }
+
+/** The domain of an address in the form for comparison. */
+export function domainOf(address: string): string {
+  return asciiDomain(address.slice(address.lastIndexOf('@') + 1))
+}
+
+/** RFC 5321 §4.1.2: `"name"` and `name` are the same local part. */
+export function unquote(localPart: string): string {
+  if (!localPart.startsWith('"') || !localPart.endsWith('"')) return localPart
+  return localPart.slice(1, -1).replace(/\\(.)/g, '$1')
+}

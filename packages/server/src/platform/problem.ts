@@ -43,6 +43,15 @@ export function problem(
   return new AppError(code, message ?? errorCodes[code].sentence, options)
 }
 
+/** A field whose value is refused; `message` follows its name. */
+export function wrongField(
+  path: string,
+  message: string,
+  code: ErrorCode = 'bad_request',
+): AppError {
+  return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
+}
+
 /** Fields of a 429: the limit that was reached, and when a repeat may succeed. */
 export function limitFields({
   scope,

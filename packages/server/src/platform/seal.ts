@@ -51,3 +51,21 @@ export function sealer(key: Uint8Array, chance: Chance = systemChance): Sealer {
     },
   }
 }
+
+/** In characters. The longest are links with an address, of some 600. */
+const SEALED_TEXT_LENGTH_MAX = 1_000
+
+/** The sealed form as a part of a URL. */
+export function sealText(sealer: Sealer, plain: string, context: string): string {
+  return Buffer.from(sealer.seal(Buffer.from(plain), context)).toString('base64url')
+}
+
+/** Null for what `sealText` did not make in this context. */
+export function openText(sealer: Sealer, sealed: string, context: string): string | null {
+  if (sealed.length > SEALED_TEXT_LENGTH_MAX) return null
+  const octets = Buffer.from(sealed, 'base64url')
+  // Decoding skips characters that are no base64url.
+  if (octets.toString('base64url') !== sealed) return null
+  const plain = sealer.open(octets, context)
+  return plain === null ? null : Buffer.from(plain).toString()
+}

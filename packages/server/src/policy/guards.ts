@@ -13,10 +13,17 @@ import {
   findWriters,
   findWrittenTo,
   readThreadMessages,
+  SENDER_PROOFS,
   type ThreadMessage,
 } from './send-policy-rows.ts'
 
-export type GuardDeps = { db: Db; blobs: BlobStore | null; parser: Parser }
+export type GuardDeps = {
+  db: Db
+  blobs: BlobStore | null
+  parser: Parser
+  /** Null in the sandbox, where no mail leaves the machine. */
+  carrier: object | null
+}
 
 /** What will really be sent: after the derivation of recipients, with the quote. */
 export type JudgedMessage = {
@@ -29,11 +36,14 @@ export type JudgedMessage = {
   html: string
   /** Further header fields. */
   headers: readonly { readonly name: string; readonly value: string }[]
-  attachments: readonly {
-    readonly filename: string
-    readonly contentType: string
-    readonly content: Uint8Array
-  }[]
+  /** Null where they cannot be read. */
+  attachments:
+    | readonly {
+        readonly filename: string
+        readonly contentType: string
+        readonly content: Uint8Array
+      }[]
+    | null
   /** Null for a new thread. */
   threadId: string | null
 }
@@ -59,11 +69,11 @@ const THREAD_MESSAGES_MAX = 5_000
 const THREAD_BYTES_MAX = 64 * 1024 * 1024
 
 export const guards: Readonly<Record<GuardName, Guard>> = {
-  async newRecipients({ db }, { inbox, unruled }) {
+  async newRecipients(deps, { inbox, unruled }) {
     const strangers = others(unruled, inbox)
     const keys = strangers.map(({ key }) => key)
-    const writers = await findWriters(db, inbox.id, keys)
-    const written = await findWrittenTo(db, inbox.id, keys)
+    const writers = await findProvenWriters(deps, inbox, keys)
+    const written = await findWrittenTo(deps.db, inbox.id, keys)
     return strangers
       .filter(({ key }) => !writers.has(key) && !written.has(key))
       .map(({ address: recipient }) => ({
@@ -75,7 +85,7 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
   async provenance(deps, { inbox, message, unruled }) {
     if (message.threadId === null || unruled.length === 0) return []
     const keys = others(unruled, inbox).map(({ key }) => key)
-    const writers = await findWriters(deps.db, inbox.id, keys)
+    const writers = await findProvenWriters(deps, inbox, keys)
     const thread = await readThread(deps, inbox, message.threadId)
     const sentTo = keysOf(
       thread.filter(({ isReceived }) => !isReceived),
@@ -108,29 +118,67 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
       }))
   },
 
-  async secrets({ parser }, { message }) {
-    const { subject, text, html, headers, attachments } = message
-    const findings = await parser.findSecrets({ subject, text, html, attachments })
-    const inHeaders = await parser.findSecrets({
-      subject: '',
-      text: headers
-        .map(({ name, value }) => `${name.replace(/^(?:x|list)-/i, '')}\n${value}`)
-        .join('\n'),
-      html: '',
-      attachments: [],
+  async secrets({ parser }, { inbox, message }) {
+    const { subject, text, html } = message
+    const attachments = filesOf(message)
+    const fields = fieldTexts(inbox, message).filter((field) => field.text !== '')
+    const found = await Promise.all([
+      parser.findSecrets({ subject, text, html, attachments }),
+      ...fields.map(async (field) => {
+        const asked = { subject: '', text: field.text, html: '', attachments: [] }
+        const findings = await parser.findSecrets(asked)
+        return findings?.map((one) => ({ ...one, part: field.part })) ?? null
+      }),
+    ])
+    const all = found.flatMap((findings) => {
+      if (findings === null) throw new Error('The message was not read whole.')
+      return findings
     })
-    if (findings === null || inHeaders === null) throw new Error('The message was not read whole.')
-    const all = [...findings, ...inHeaders.map((one) => ({ ...one, part: 'headers' }))]
     if (all.length === 0) return []
     const kinds = [...new Set(all.map(({ kind }) => kind))].join(', ')
-    return [{ detail: `The message has what must stay secret: ${kinds}.`, findings: all }]
+    return [{ detail: `The message contains secrets: ${kinds}.`, findings: all }]
   },
 
-  async attachments(_deps, { message: { attachments } }) {
+  async attachments(_deps, { message }) {
+    const attachments = filesOf(message)
     if (attachments.length === 0) return []
     const count = attachments.length === 1 ? 'a file' : `${attachments.length} files`
     return [{ detail: `The message has ${count} attached.` }]
   },
+}
+
+function filesOf({ attachments }: JudgedMessage) {
+  if (attachments === null) throw new Error('The files of the message were not read.')
+  return attachments
+}
+
+/** The header fields that a caller chooses, and the envelope, as texts to be searched. */
+function fieldTexts(
+  { displayName, address }: Inbox,
+  { to, cc, bcc, replyTo, headers }: JudgedMessage,
+): { part: string; text: string }[] {
+  const lines = headers.map(({ name, value }) => `${name.replace(/^(?:x|list)-/i, '')}\n${value}`)
+  return [
+    { part: 'headers', text: lines.join('\n') },
+    { part: 'from', text: `${displayName ?? ''} <${address}>` },
+    { part: 'to', text: to.join(', ') },
+    { part: 'cc', text: cc.join(', ') },
+    { part: 'bcc', text: bcc.join(', ') },
+    { part: 'replyTo', text: replyTo ?? '' },
+  ]
+}
+
+/**
+ * Those who have written to the inbox. Anybody can write a name into From, so SPF or DKIM has to prove it; in the sandbox
+ * nothing can. What an API key has released from quarantine never counts.
+ */
+function findProvenWriters(
+  { db, carrier }: GuardDeps,
+  { id: inboxId }: Inbox,
+  keys: readonly string[],
+): Promise<Set<string>> {
+  const proofMin = carrier === null ? SENDER_PROOFS.claimed : SENDER_PROOFS.verified
+  return findWriters(db, { inboxId, proofMin }, keys)
 }
 
 /** Without the inbox itself. */

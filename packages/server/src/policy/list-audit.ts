@@ -1,5 +1,5 @@
-import { COUNTED_MAX } from '@mailroom/contract/page.ts'
 import type { PolicyDecision, PolicyDirection } from '@mailroom/contract/vocabulary.ts'
+import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import type { Actor } from '#http/handler.ts'
 import type { Page, ReadDb, Row } from '#schema/tables.ts'
 import type { AuditDetails, AuditEntry } from './audit-rows.ts'

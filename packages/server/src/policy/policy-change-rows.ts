@@ -7,7 +7,13 @@ import type {
   PolicyScope,
   SenderRuleType,
 } from '@mailroom/contract/vocabulary.ts'
-import { activeApprovers, findPodRow, lockAccount, needsApprover } from '#accounts/accounts-rows.ts'
+import {
+  activeApprovers,
+  findPodRow,
+  lockAccount,
+  needsApprover,
+  payerOfChange,
+} from '#accounts/accounts-rows.ts'
 import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, readIn, type Tx } from '#schema/tables.ts'
@@ -142,7 +148,7 @@ const DIRECTIONS: readonly PolicyDirection[] = ['inbound', 'outbound']
 /** Replaces each direction that is given, whole. Nothing is changed when it is refused. */
 export const replacePolicy = transaction({
   name: 'replacePolicy',
-  accountOf: ({ accountId }) => accountId,
+  accountOf: payerOfChange,
   async run(tx: Tx, input: Replacement): Promise<{ kind: 'replaced' } | PolicyRefusal> {
     const { accountId, inbound, outbound, nowMs } = input
     // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or pod.
@@ -207,7 +213,7 @@ type NewPolicyRule = Change & {
 /** An equal rule of the policy is returned instead. */
 export const insertPolicyRule = transaction({
   name: 'createPolicyRule',
-  accountOf: ({ accountId }) => accountId,
+  accountOf: payerOfChange,
   async run(
     tx: Tx,
     input: NewPolicyRule,
@@ -245,7 +251,7 @@ export async function noteAddedRule(
 /** Removes a rule of any policy of the account, in either direction or in the given one alone. */
 export const removePolicyRule = transaction({
   name: 'deletePolicyRule',
-  accountOf: ({ accountId }) => accountId,
+  accountOf: payerOfChange,
   essential: true,
   async run(
     tx: Tx,

@@ -4,11 +4,11 @@ import type {
   ReplacePolicy,
   ScopedPolicyRule,
 } from '@mailroom/contract/policy.ts'
-import type { PolicyDirection, PolicyMode } from '@mailroom/contract/vocabulary.ts'
+import type { PolicyDirection, PolicyMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import type { Actor, HandlersOf } from '#http/handler.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { AppError, type ErrorDetail, notFound } from '#platform/problem.ts'
+import { AppError, type ErrorDetail, notFound, wrongField } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import type { AuditEntry } from './audit-rows.ts'
 import { listAudit } from './list-audit.ts'
@@ -24,43 +24,53 @@ import {
 import { byRecipientPrecedence } from './recipient-rule.ts'
 import type { NewRule, RuleRow } from './rule-rows.ts'
 import { readRuleValue } from './rule-value.ts'
-import { byPrecedence, type SenderRuleType } from './sender-rule.ts'
-import { policyRefusal, wrong } from './sender-rules.ts'
+import { byPrecedence } from './sender-rule.ts'
+import { policyRefusal } from './sender-rules.ts'
 
 type Deps = { db: Db; clock: Clock; makeId: MakeId }
 
+type Asked = { accountId: string; place: PolicyPlace }
+
+/** Rejects with `not_found`. */
+export async function getPolicy({ db }: Pick<Deps, 'db'>, asked: Asked): Promise<Policy> {
+  const found = await findPolicy(db, asked.accountId, asked.place)
+  if (found === null) throw notFound()
+  return presentPolicy(found)
+}
+
+/** Replaces each direction that the body names. Rejects with `bad_request`, `not_found`, and as policies refuse. */
+export async function putPolicy(
+  deps: Deps,
+  { body, ...change }: Asked & { actor: Actor; body: ReplacePolicy },
+): Promise<void> {
+  const replacement = await readReplacement(deps, body)
+  const outcome = await deps.db.write(replacePolicy, {
+    ...change,
+    nowMs: deps.clock.now(),
+    ...replacement,
+    auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
+  })
+  if (outcome.kind !== 'replaced') throw policyRefusal(outcome)
+}
+
 export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
-  const getPolicy = async (accountId: string, place: PolicyPlace) => {
-    const found = await findPolicy(deps.db, accountId, place)
-    if (found === null) throw notFound()
-    return presentPolicy(found)
-  }
   return {
     'policy.get': async ({ query }, { accountId, takeSlot }) => {
       const place = placeOf(query)
       await takeSlot()
-      return getPolicy(accountId, place)
+      return getPolicy(deps, { accountId, place })
     },
     'policy.replace': async ({ query, body }, { accountId, actor, takeSlot }) => {
       const place = placeOf(query)
-      const replacement = await readReplacement(deps, body)
-      const outcome = await deps.db.write(replacePolicy, {
-        accountId,
-        actor,
-        nowMs: deps.clock.now(),
-        ...replacement,
-        place,
-        auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
-      })
-      if (outcome.kind !== 'replaced') throw policyRefusal(outcome)
+      await putPolicy(deps, { accountId, actor, place, body })
       await takeSlot()
-      return getPolicy(accountId, place)
+      return getPolicy(deps, { accountId, place })
     },
     'policy.createRule': async ({ query, body }, { accountId, actor }) => {
       const place = placeOf(query)
       const { direction, type } = body
       const read = await readRuleValue(body.value)
-      if (read.kind === 'defect') throw wrong('value', read.message)
+      if (read.kind === 'defect') throw wrongField('value', read.message)
       const needs_verified = direction === 'inbound' && type === 'allow' ? 1 : 0
       const created = await deps.db.write(insertPolicyRule, {
         accountId,
@@ -102,7 +112,7 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
 
 function placeOf(query: { podId?: string; inboxId?: string }): PolicyPlace {
   const { podId: pod = null, inboxId = null } = query
-  if (pod !== null && inboxId !== null) throw wrong('inboxId', 'must not be given with podId')
+  if (pod !== null && inboxId !== null) throw wrongField('inboxId', 'must not be given with podId')
   return { pod, inboxId }
 }
 

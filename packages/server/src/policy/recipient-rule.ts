@@ -2,7 +2,7 @@
 
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { addressKey } from '#platform/email-address.ts'
-import { blockValuesOf, ruleValuesOf, specificityOf } from './rule-value.ts'
+import { blockValuesOf, placeRankOf, ruleValuesOf, specificityOf } from './rule-value.ts'
 
 export type RecipientRule = {
   id: string
@@ -49,14 +49,9 @@ export function decidingRecipientRule(
 
 export function byRecipientPrecedence(a: RecipientRule, b: RecipientRule): number {
   return (
-    widthOf(b) - widthOf(a) ||
+    placeRankOf(b) - placeRankOf(a) ||
     specificityOf(b.value) - specificityOf(a.value) ||
     Number(b.type === 'block') - Number(a.type === 'block') ||
     (a.id < b.id ? -1 : 1)
   )
-}
-
-function widthOf({ podId, inboxId }: RecipientRule): number {
-  if (inboxId !== null) return 2
-  return podId === null ? 0 : 1
 }

@@ -1,9 +1,8 @@
-// The values of rules, an address or a domain: which are valid, and which match an address.
+// The values of rules, an address or a domain: which are valid, which match an address, and how narrow they are.
 
 import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
-import { domainOf } from '#inboxes/inboxes.ts'
 import { isPublicSuffix, readNamedDomain } from '#platform/domain-name.ts'
-import { addressKey, bareAddress, checkEmailAddress } from '#platform/email-address.ts'
+import { addressKey, bareAddress, checkEmailAddress, domainOf } from '#platform/email-address.ts'
 
 /** RFC 1035 §2.3.4: 255 octets on the wire are 253 of text. */
 export const DOMAIN_LENGTH_MAX = 253
@@ -84,4 +83,16 @@ export function specificityOf(value: string): number {
   const labels = value.split('.').length
   // The wildcard is no label, but more specific than the domain itself.
   return value.startsWith('*.') ? 2 * labels - 1 : 2 * labels
+}
+
+/** The narrower the place of a rule, the higher the number. */
+export function placeRankOf({
+  podId,
+  inboxId,
+}: {
+  podId: string | null
+  inboxId: string | null
+}): number {
+  if (inboxId !== null) return 2
+  return podId === null ? 0 : 1
 }

@@ -84,33 +84,44 @@ export async function findRecipientRules(
     }))
 }
 
-/** The keys among these of addresses that have written to the inbox. */
-export function findWriters(
-  db: ReadDb,
-  inboxId: string,
-  keys: readonly string[],
-): Promise<Set<string>> {
-  return findKnown(db, 'correspondents', { inboxId, keys })
-}
+/** How well it is proven that the author wrote to the inbox. */
+export const SENDER_PROOFS = {
+  /** An API key let the message in. */
+  none: 0,
+  /** The name in From alone. */
+  claimed: 1,
+  /** SPF or DKIM, or the author is an inbox of this service. */
+  verified: 2,
+} as const
 
-/** The keys among these of addresses that the inbox has really written to. */
-export function findWrittenTo(
-  db: ReadDb,
-  inboxId: string,
-  keys: readonly string[],
-): Promise<Set<string>> {
-  return findKnown(db, 'written_to', { inboxId, keys })
-}
+export type SenderProof = (typeof SENDER_PROOFS)[keyof typeof SENDER_PROOFS]
 
-async function findKnown(
+/** The keys among these of addresses that have written to the inbox, proven as well as asked. */
+export async function findWriters(
   db: ReadDb,
-  table: 'correspondents' | 'written_to',
-  { inboxId, keys }: { inboxId: string; keys: readonly string[] },
+  { inboxId, proofMin }: { inboxId: string; proofMin: SenderProof },
+  keys: readonly string[],
 ): Promise<Set<string>> {
   if (keys.length === 0) return new Set()
   const rows = await db.read
-    // Both tables have these columns.
-    .selectFrom(table as 'written_to')
+    .selectFrom('correspondents')
+    .select('address_key')
+    .where('inbox_id', '=', inboxId)
+    .where('address_key', 'in', keys)
+    .where('proof', '>=', proofMin)
+    .execute()
+  return new Set(rows.map(({ address_key }) => address_key))
+}
+
+/** The keys among these of addresses that the inbox has really written to. */
+export async function findWrittenTo(
+  db: ReadDb,
+  inboxId: string,
+  keys: readonly string[],
+): Promise<Set<string>> {
+  if (keys.length === 0) return new Set()
+  const rows = await db.read
+    .selectFrom('written_to')
     .select('address_key')
     .where('inbox_id', '=', inboxId)
     .where('address_key', 'in', keys)

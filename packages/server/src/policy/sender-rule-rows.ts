@@ -1,11 +1,12 @@
-import { findPodRow, lockAccount, needsApprover } from '#accounts/accounts-rows.ts'
+import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import { findPodRow, lockAccount, needsApprover, payerOfChange } from '#accounts/accounts-rows.ts'
 import type { Actor } from '#http/handler.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 import { noteAddedRule } from './policy-change-rows.ts'
 import { addRule, type RuleScope } from './rule-rows.ts'
-import type { DecidingRule, SenderRule, SenderRuleType } from './sender-rule.ts'
+import type { DecidingRule, SenderRule } from './sender-rule.ts'
 
 type SenderRuleFilter = {
   type: SenderRuleType | null
@@ -110,7 +111,7 @@ export type SenderRuleCreation =
  */
 export const insertSenderRule = transaction({
   name: 'createSenderRule',
-  accountOf: ({ accountId }) => accountId,
+  accountOf: payerOfChange,
   async run(tx: Tx, input: NewSenderRule): Promise<SenderRuleCreation> {
     // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or pod.
     const account = await lockAccount(tx, input.accountId)

@@ -2,9 +2,7 @@
 
 import type { QuarantineReason, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import type { Screening } from '#inboxes/inboxes.ts'
-import { blockValuesOf, ruleValuesOf, specificityOf } from './rule-value.ts'
-
-export type { QuarantineReason, SenderRuleType }
+import { blockValuesOf, placeRankOf, ruleValuesOf, specificityOf } from './rule-value.ts'
 
 export type SenderRule = {
   id: string
@@ -80,13 +78,8 @@ function isFor(rule: DecidingRule, to: { podId: string; inboxId: string }): bool
 export function byPrecedence(a: DecidingRule, b: DecidingRule): number {
   return (
     specificityOf(b.value) - specificityOf(a.value) ||
-    scopeOf(b) - scopeOf(a) ||
+    placeRankOf(b) - placeRankOf(a) ||
     Number(b.type === 'block') - Number(a.type === 'block') ||
     (a.id < b.id ? -1 : 1)
   )
-}
-
-function scopeOf({ podId, inboxId }: DecidingRule): number {
-  if (inboxId !== null) return 2
-  return podId === null ? 0 : 1
 }

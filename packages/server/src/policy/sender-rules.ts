@@ -1,5 +1,6 @@
 import type { OwnAccount } from '@mailroom/contract/accounts.ts'
 import type { SenderRule as SenderRuleShape } from '@mailroom/contract/sender-rules.ts'
+import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
 import { getAccount } from '#accounts/accounts.ts'
 import { type Account, findPod } from '#accounts/accounts-rows.ts'
@@ -7,11 +8,11 @@ import type { Actor, HandlersOf } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Db, Page } from '#schema/tables.ts'
 import { type PolicyRefusal, removePolicyRule, replacePolicy } from './policy-change-rows.ts'
 import { compareValue, readRuleValue } from './rule-value.ts'
-import type { SenderRule, SenderRuleType } from './sender-rule.ts'
+import type { SenderRule } from './sender-rule.ts'
 import * as store from './sender-rule-rows.ts'
 import { insertSenderRule, type SenderRuleCreation } from './sender-rule-rows.ts'
 
@@ -103,10 +104,10 @@ async function createSenderRule(
   { accountId, type, value, pod, inboxId, requireVerified, actor }: CreateSenderRule,
 ): Promise<SenderRule> {
   if (type !== 'allow' && requireVerified !== null) {
-    throw wrong('requireVerified', 'is only for rules of type allow')
+    throw wrongField('requireVerified', 'is only for rules of type allow')
   }
   const read = await readRuleValue(value)
-  if (read.kind === 'defect') throw wrong('value', read.message)
+  if (read.kind === 'defect') throw wrongField('value', read.message)
   const creation = await deps.db.write(insertSenderRule, {
     id: deps.makeId('rul'),
     accountId,
@@ -130,11 +131,11 @@ function refusal({ kind }: Exclude<SenderRuleCreation, { kind: 'created' }>) {
     case 'approver_required':
       return problem('approver_required')
     case 'invalid_pod':
-      return wrong('podId', 'is not a pod of this account', 'invalid_pod')
+      return wrongField('podId', 'is not a pod of this account', 'invalid_pod')
     case 'unknown_inbox':
-      return wrong('inboxId', 'is not an inbox of this account')
+      return wrongField('inboxId', 'is not an inbox of this account')
     case 'inbox_of_other_pod':
-      return wrong('inboxId', 'is not in the pod of podId')
+      return wrongField('inboxId', 'is not in the pod of podId')
     case 'limit_reached':
       return policyRefusal({ kind: 'limit_reached', direction: 'inbound' })
   }
@@ -155,14 +156,6 @@ export function policyRefusal(refused: PolicyRefusal) {
         : problem('recipient_rule_limit_reached', `${limit} rules for recipients.`)
     }
   }
-}
-
-export function wrong(
-  path: string,
-  message: string,
-  code: 'bad_request' | 'invalid_pod' = 'bad_request',
-) {
-  return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
 }
 
 /** Newest first. A value that no rule can have gives an empty list, and so does an unknown pod. */

@@ -31,6 +31,7 @@ export type TaskName =
   | 'key rotation'
   | 'search index'
   | 'hourly figures'
+  | 'daily figures'
   | 'scheduled sends'
   | 'review mail'
 
@@ -284,7 +285,9 @@ type BackgroundPorts = {
   /** True when there may be more. */
   indexSearch(signal: AbortSignal): Promise<boolean>
   /** True when there may be more. */
-  countMail(): Promise<boolean>
+  countHours(): Promise<boolean>
+  /** True when there may be more. */
+  countDays(): Promise<boolean>
   /** True when there may be more. */
   releaseSends(signal: AbortSignal): Promise<boolean>
   /** True when there may be more. */
@@ -313,7 +316,8 @@ export function openBackground(ports: BackgroundPorts) {
     jobs,
     open('domains', DOMAIN_CHECKS_EVERY_MS, ports.checkDomains),
     goOn('search index', SEARCH_POLL_MS, ports.indexSearch),
-    goOn('hourly figures', FIGURES_POLL_MS, ports.countMail),
+    goOn('hourly figures', FIGURES_POLL_MS, ports.countHours),
+    goOn('daily figures', FIGURES_POLL_MS, ports.countDays),
     goOn('scheduled sends', SCHEDULE_POLL_MS, ports.releaseSends),
     goOn('review mail', REVIEW_MAIL_POLL_MS, ports.mailReviews),
     repeat('retention', PURGE_EVERY_MS, ports.purgeExpired),

@@ -1,5 +1,6 @@
 // Transactions that remove, in small steps, the mail of deleted inboxes and rows that have expired.
 
+import { sql } from 'kysely'
 import { changeAccountCounters } from '#accounts/accounts-rows.ts'
 import { purgeDraftsOf } from '#drafts/drafts-rows.ts'
 import { ERASED, EVENT_MS } from '#events/events-rows.ts'
@@ -13,7 +14,7 @@ import { DAY_MS } from '#platform/units.ts'
 import { purgeAudit } from '#policy/policy-rows.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
-import type { Tx } from '#schema/tables.ts'
+import type { ReadDb, Tx } from '#schema/tables.ts'
 import { endSearchInbox, removeFromSearch } from '#search/search-rows.ts'
 import { deleteInboxDays, purgeMailFigures } from '#stats/stats-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhooks-rows.ts'
@@ -128,39 +129,61 @@ async function removeSent(tx: Tx, messageIds: string[]): Promise<void> {
   )
 }
 
+/** Tables with an index by inbox, each with the rest of its key. */
+const NOTES = [
+  ['correspondents', 'address_key'],
+  ['written_to', 'address_key'],
+  ['reviews', 'id'],
+  ['waiting_sends', 'message_id'],
+] as const
+
 /**
- * Removes an inbox's reviews and the rows that its limits count: correspondents on both sides, sends, cold recipients;
- * true if there were any.
+ * Removes an inbox's reviews, what its sends wait for, and the rows that its limits count: correspondents on both sides,
+ * sends, cold recipients; true if there were any.
  */
 async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
-  for (const table of ['correspondents', 'written_to'] as const) {
-    const removed = await tx.query
-      .deleteFrom(table)
-      .where('inbox_id', '=', inboxId)
-      .where('address_key', 'in', (row) =>
-        row
-          .selectFrom(table)
-          .select('address_key')
-          .where('inbox_id', '=', inboxId)
-          .limit(PURGE_STEP_ROWS),
+  for (const [table, key] of NOTES) {
+    const { rows } = await sql`
+      delete from ${sql.table(table)}
+      where inbox_id = ${inboxId} and ${sql.ref(key)} in (
+        select ${sql.ref(key)} from ${sql.table(table)} where inbox_id = ${inboxId} limit ${PURGE_STEP_ROWS}
       )
-      .returning('inbox_id')
-      .execute()
-    if (removed.length > 0) return true
+      returning inbox_id
+    `.execute(tx.query)
+    if (rows.length > 0) return true
   }
-  const reviews = await tx.query
-    .deleteFrom('reviews')
-    .where('id', 'in', (row) =>
-      row.selectFrom('reviews').select('id').where('inbox_id', '=', inboxId).limit(PURGE_STEP_ROWS),
-    )
-    .returning('id')
-    .execute()
-  if (reviews.length > 0) return true
   // The limits themselves bound these two.
   await tx.query.deleteFrom('inbox_sends').where('inbox_id', '=', inboxId).execute()
   await tx.query.deleteFrom('cold_recipients').where('inbox_id', '=', inboxId).execute()
   await deleteInboxDays(tx, inboxId)
   return false
+}
+
+/**
+ * The next inbox by id with drafts, reviews or sends that wait, and whether it was deleted. Null for none. Costs a few
+ * looks into an index, however many rows an inbox has.
+ */
+export async function findKeepingInbox(
+  db: ReadDb,
+  after: string,
+): Promise<{ inboxId: string; isDeleted: boolean } | null> {
+  const nextOf = (table: 'drafts' | 'reviews' | 'waiting_sends') =>
+    db.read
+      .selectFrom(table)
+      .select('inbox_id')
+      .where('inbox_id', '>', after)
+      .orderBy('inbox_id')
+      .limit(1)
+      .executeTakeFirst()
+  const rows = await Promise.all([nextOf('drafts'), nextOf('reviews'), nextOf('waiting_sends')])
+  const [inboxId] = rows.flatMap((row) => row?.inbox_id ?? []).sort()
+  if (inboxId === undefined) return null
+  const inbox = await db.read
+    .selectFrom('inboxes')
+    .select('id')
+    .where('id', '=', inboxId)
+    .executeTakeFirst()
+  return { inboxId, isDeleted: inbox === undefined }
 }
 
 /** Removes up to `PURGE_STEP_ROWS` expired rows of each kind; call until it is done. */

@@ -22,7 +22,7 @@ import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import type { EventHub } from '#streams/streams.ts'
 import { purgeWebhookStep } from '#webhooks/webhooks-rows.ts'
-import { purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
+import { findKeepingInbox, purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
 
 /** Steps of a purge within the request; a job does the rest of a large mailbox. */
 const PURGE_STEPS_AT_ONCE = 4
@@ -140,6 +140,23 @@ export function purgeInbox(
     const removed = await deps.db.write(purgeInboxStep, { inboxId })
     await removeBlobs(deps, removed.blobIds)
     return removed
+  })
+}
+
+/**
+ * Removes what deleted inboxes still have because a program that knows of no drafts, reviews and sends that wait removed
+ * their mail. Safe to run again.
+ */
+export async function purgeLeftovers(deps: PurgeDeps, signal: AbortSignal): Promise<void> {
+  let after = ''
+  await inSteps({ signal }, async () => {
+    const next = await findKeepingInbox(deps.db, after)
+    if (next === null) return { isDone: true }
+    const { inboxId, isDeleted } = next
+    const isOver =
+      !isDeleted || (await purgeInbox(deps, { inboxId, stepsMax: PURGE_STEPS_AT_ONCE }))
+    if (isOver) after = inboxId
+    return { isDone: false }
   })
 }
 

@@ -1,5 +1,6 @@
 // How a review ends: an approver approves or rejects it, or nobody decides in time. Nothing is sent by time passing.
 
+import { approverDeleted } from '#accounts/accounts.ts'
 import { approveHeld, type SendDeps } from '#outbound/outbound.ts'
 import { endWaiting } from '#outbound/outbound-rows.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -12,7 +13,8 @@ type Decision = { accountId: string; reviewId: string; approverId: string }
 
 /**
  * Decides and sends in one transaction, or leaves a message with a time waiting for it. `not_found`, `review_decided`,
- * `review_changed`, or what a new send would be refused with, after which the review is still pending.
+ * `review_changed`, `unauthorized` for an approver who was deleted meanwhile, or what a new send would be refused with,
+ * after which the review is still pending.
  */
 export async function approveReview(
   deps: SendDeps,
@@ -36,7 +38,7 @@ export async function approveReview(
 
 type EndDeps = { db: Db; clock: Clock; makeId: MakeId; wakeEvents: () => void }
 
-/** `not_found` or `review_decided`. */
+/** `not_found`, `review_decided`, or `unauthorized` for an approver who was deleted meanwhile. */
 export async function rejectReview(
   deps: EndDeps,
   { reason, ...decision }: Decision & { reason: string | null },
@@ -75,9 +77,10 @@ async function end(
   ending: Omit<Parameters<typeof endWaiting.run>[1], 'event' | 'nowMs'>,
 ): Promise<boolean> {
   const event = { id: makeId('evt'), kind: 'message.rejected' } as const
-  const isEnded = await db.write(endWaiting, { ...ending, event, nowMs: clock.now() })
-  if (isEnded) wakeEvents()
-  return isEnded
+  const outcome = await db.write(endWaiting, { ...ending, event, nowMs: clock.now() })
+  if (outcome === 'approver_deleted') throw approverDeleted()
+  if (outcome === 'ended') wakeEvents()
+  return outcome === 'ended'
 }
 
 async function requirePending(deps: { db: Db }, decision: Decision): Promise<Review> {

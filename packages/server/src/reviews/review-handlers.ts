@@ -9,6 +9,7 @@ import { presentTime } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'
 import { approveReview, rejectReview } from './decide-review.ts'
+import { readDisplay } from './read-display.ts'
 import { findReview, listReviews, type Review } from './review-rows.ts'
 
 /** The newest messages of a thread that a review shows. */
@@ -75,6 +76,7 @@ async function readWhole(deps: Deps, review: Review): Promise<WholeReview | null
   return {
     ...presentReview(review),
     content: { ...review.content, subject, bodyText, bodyHtml },
+    display: await readDisplay(deps, bodyHtml),
     thread: await readNewest(deps, review),
   }
 }

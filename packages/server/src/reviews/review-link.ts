@@ -4,16 +4,17 @@
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import { findApprover } from '#accounts/accounts-rows.ts'
 import type { BinaryResponse, Context, Handlers } from '#http/handler.ts'
-import { rateLimited } from '#http/problems.ts'
+import { unknownLink } from '#http/link-page.ts'
+import { limiter } from '#http/problems.ts'
 import { attachmentUrl, MESSAGE_PAGE_HEADERS, showMessage } from '#mailbox/mailbox.ts'
 import { findMessage } from '#mailbox/mailbox-rows.ts'
 import type { SendDeps } from '#outbound/outbound.ts'
-import { AppError, notFound } from '#platform/problem.ts'
-import type { Sealer } from '#platform/seal.ts'
-import { MINUTE_MS } from '#platform/units.ts'
+import { AppError } from '#platform/problem.ts'
+import { openText, type Sealer, sealText } from '#platform/seal.ts'
 import type { Budgets } from '#rate-limits/rate-limits.ts'
 import { approveReview, rejectReview } from './decide-review.ts'
-import { decidedPage, refusedPage, reviewPage, unknownPage } from './review-page.ts'
+import { readDisplay } from './read-display.ts'
+import { changedPage, decidedPage, refusedPage, reviewPage } from './review-page.ts'
 import { findReview, type Review } from './review-rows.ts'
 
 /** Uses of links from one address in a minute. */
@@ -24,17 +25,13 @@ type Deps = SendDeps & { budgets: Budgets; urlKey: Uint8Array }
 type LinkOperation = Extract<keyof Handlers, `reviews.${string}Linked`>
 
 export function reviewLinkHandlers(deps: Deps): Pick<Handlers, LinkOperation> {
-  const uses = deps.budgets.openWindow({
+  const limitUses = limiter(deps, {
     name: 'review links',
-    limit: LINK_USES_PER_MINUTE_MAX,
-    windowMs: MINUTE_MS,
+    perMinute: LINK_USES_PER_MINUTE_MAX,
+    message: 'Too many uses of links from this address.',
   })
   const open = async (token: string, { clientAddress }: Context): Promise<OpenLink | null> => {
-    const refusal = await uses.take(clientGroup(clientAddress))
-    if (!refusal.isAllowed) {
-      const refused = { scope: 'address', refusal, clock: deps.clock } as const
-      throw rateLimited('Too many uses of links from this address.', refused)
-    }
+    await limitUses(clientGroup(clientAddress))
     return openLink(deps, token)
   }
   const decide = async (
@@ -43,32 +40,37 @@ export function reviewLinkHandlers(deps: Deps): Pick<Handlers, LinkOperation> {
     run: (link: ReviewLink) => Promise<Review>,
   ): Promise<BinaryResponse> => {
     const opened = await open(token, context)
-    if (opened === null) return unknown(context)
+    if (opened === null) return unknownLink(context)
+    if (isOfAnother(opened)) return changedPage()
     try {
       return decidedPage(await run(opened.link), { isByThis: true })
     } catch (error) {
+      // The approver was deleted meanwhile: the link is dead.
+      if (error instanceof AppError && error.code === 'unauthorized') return unknownLink(context)
       const review = await findReview(deps.db, opened.link)
       if (!(error instanceof AppError) || review === null) throw error
-      return review.status === 'pending'
-        ? refusedPage(error)
-        : decidedPage(review, { isByThis: false })
+      if (review.status !== 'pending') return decidedPage(review, { isByThis: false, status: 409 })
+      return error.code === 'review_changed' ? changedPage() : refusedPage(error)
     }
   }
   return {
     'reviews.showLinked': async ({ path }, context) => {
       const opened = await open(path.token, context)
-      if (opened === null) return unknown(context)
+      if (opened === null) return unknownLink(context)
       const { review } = opened
+      if (isOfAnother(opened)) return changedPage()
       if (review.status !== 'pending') return decidedPage(review, { isByThis: false })
-      const message = await findMessage(deps.db, review.accountId, review.messageId, LINES_ONLY)
-      if (message === null) return unknown(context)
+      const before = context.takeSlot
+      const message = await findMessage(deps.db, review.accountId, review.messageId, { before })
+      if (message === null) return unknownLink(context)
       const file = { messageId: message.id, nowMs: deps.clock.now() }
       const urlOf = (filename: string) => attachmentUrl(deps, { ...file, filename })
-      return reviewPage(review, message, { token: path.token, urlOf })
+      const display = await readDisplay(deps, message.bodyHtml)
+      return reviewPage({ review, message, display }, { token: path.token, urlOf })
     },
     'reviews.bodyLinked': async ({ path }, context) => {
       const opened = await open(path.token, context)
-      if (opened === null || opened.review.status !== 'pending') return unknown(context)
+      if (opened?.review.status !== 'pending' || isOfAnother(opened)) return unknownLink(context)
       const { accountId, messageId } = opened.review
       const asked = { accountId, messageId, showsRemote: false, beforeLong: context.takeSlot }
       const { document } = await showMessage(deps, asked)
@@ -79,14 +81,6 @@ export function reviewLinkHandlers(deps: Deps): Pick<Handlers, LinkOperation> {
     'reviews.rejectLinked': ({ path }, context) =>
       decide(path.token, context, (link) => rejectReview(deps, { ...link, reason: null })),
   }
-}
-
-const LINES_ONLY = { lengthMax: 0 }
-
-/** Browsers get a page, programs the usual problem. */
-function unknown({ headers }: Context): BinaryResponse {
-  if (headers.accept?.includes('text/html')) return unknownPage()
-  throw notFound()
 }
 
 export type ReviewLink = {
@@ -103,32 +97,28 @@ async function openLink(deps: Deps, token: string): Promise<OpenLink | null> {
   const link = readReviewToken(deps.sealer, token)
   if (link === null || (await findApprover(deps.db, link)) === null) return null
   const review = await findReview(deps.db, link)
-  return review === null || review.digest !== link.digest ? null : { link, review }
+  return review === null ? null : { link, review }
+}
+
+/** Whether what waits is not what the link was made for. */
+function isOfAnother({ link, review }: OpenLink): boolean {
+  return review.status === 'pending' && review.digest !== link.digest
 }
 
 const CONTEXT = 'review-link'
-/** In characters; a token has some 290. */
-const TOKEN_LENGTH_MAX = 1_000
 
 /** An absolute URL with a new token each time. It discloses nothing and cannot be forged. */
 export function reviewUrl(
   { publicUrl, sealer }: { publicUrl: () => string; sealer: Sealer },
   { accountId, reviewId, approverId, digest }: ReviewLink,
 ): string {
-  const plain = Buffer.from([accountId, reviewId, approverId, digest].join(' '))
-  const token = Buffer.from(sealer.seal(plain, CONTEXT)).toString('base64url')
+  const token = sealText(sealer, [accountId, reviewId, approverId, digest].join(' '), CONTEXT)
   return `${publicUrl()}/reviews/${token}`
 }
 
 function readReviewToken(sealer: Sealer, token: string): ReviewLink | null {
-  if (token.length > TOKEN_LENGTH_MAX) return null
-  const sealed = Buffer.from(token, 'base64url')
-  // Decoding skips characters that are no base64url.
-  if (sealed.toString('base64url') !== token) return null
-  const plain = sealer.open(sealed, CONTEXT)
-  if (plain === null) return null
-  const [accountId = '', reviewId = '', approverId = '', digest = ''] = Buffer.from(plain)
-    .toString()
-    .split(' ')
+  const text = openText(sealer, token, CONTEXT)
+  if (text === null) return null
+  const [accountId = '', reviewId = '', approverId = '', digest = ''] = text.split(' ')
   return { accountId, reviewId, approverId, digest }
 }

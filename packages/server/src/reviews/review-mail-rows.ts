@@ -2,7 +2,6 @@
 
 import { listApproversToTell } from '#accounts/accounts-rows.ts'
 import { transaction } from '#platform/db/db.ts'
-import { lockRows } from '#platform/db/dialect.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 
 export type ReviewMail = {
@@ -68,41 +67,47 @@ export const gatherReviewMail = transaction({
   },
 })
 
-export async function hasDueReviewMail(db: ReadDb, nowMs: number): Promise<boolean> {
-  const row = await db.read
-    .selectFrom('review_mails')
-    .select('id')
-    .where('next_attempt_at', '<=', nowMs)
+type Key = Pick<ReviewMail, 'id' | 'approverId' | 'accountId'>
+
+/** The mail that is due longest in the account whose turn it is after `after`, except `busy` accounts; null for none. */
+export async function findDueReviewMail(
+  db: ReadDb,
+  { nowMs, after, busy }: { nowMs: number; after: string; busy: readonly string[] },
+): Promise<Key | null> {
+  const allDue = db.read.selectFrom('review_mails').where('next_attempt_at', '<=', nowMs)
+  // By the index of times. That by account would pass all that wait for another attempt.
+  if ((await allDue.select('id').limit(1).executeTakeFirst()) === undefined) return null
+  let due = allDue
+    .select(['id', 'approver_id as approverId', 'account_id as accountId'])
+    .orderBy('account_id')
+    .orderBy('next_attempt_at')
     .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+  if (busy.length > 0) due = due.where('account_id', 'not in', busy)
+  const from = (accountId: string) => due.where('account_id', '>', accountId).executeTakeFirst()
+  return (await from(after)) ?? (await from('')) ?? null
 }
 
-/** Mails that are due, which no other process gets until `leaseMs` are over. */
+/** The mail, which no other process gets until `leaseMs` are over; null if another one has it. */
 export const claimReviewMail = transaction({
   name: 'claimReviewMail',
-  accountOf: () => null,
+  accountOf: ({ accountId }) => accountId,
   essential: true,
   async run(
     tx: Tx,
-    { nowMs, leaseMs, limit }: { nowMs: number; leaseMs: number; limit: number },
-  ): Promise<ReviewMail[]> {
-    const due = tx.query
-      .selectFrom('review_mails')
-      .selectAll()
+    { id, approverId, nowMs, leaseMs }: Key & { nowMs: number; leaseMs: number },
+  ): Promise<ReviewMail | null> {
+    const row = await tx.query
+      .updateTable('review_mails')
+      .set((columns) => ({
+        next_attempt_at: nowMs + leaseMs,
+        attempts: columns('attempts', '+', 1),
+      }))
+      .where('id', '=', id)
+      .where('approver_id', '=', approverId)
       .where('next_attempt_at', '<=', nowMs)
-      .orderBy('next_attempt_at')
-      .limit(limit)
-    const rows = await lockRows(tx, due, { skipLocked: true }).execute()
-    for (const { id, approver_id } of rows) {
-      await tx.query
-        .updateTable('review_mails')
-        .set((row) => ({ next_attempt_at: nowMs + leaseMs, attempts: row('attempts', '+', 1) }))
-        .where('id', '=', id)
-        .where('approver_id', '=', approver_id)
-        .execute()
-    }
-    return rows.map(toMail)
+      .returningAll()
+      .executeTakeFirst()
+    return row === undefined ? null : toMail(row)
   },
 })
 
@@ -111,10 +116,7 @@ export const settleReviewMail = transaction({
   name: 'settleReviewMail',
   accountOf: ({ accountId }) => accountId,
   essential: true,
-  async run(
-    tx: Tx,
-    input: Pick<ReviewMail, 'id' | 'approverId' | 'accountId'> & { nextAttemptAtMs: number | null },
-  ): Promise<void> {
+  async run(tx: Tx, input: Key & { nextAttemptAtMs: number | null }): Promise<void> {
     const { id, approverId, nextAttemptAtMs } = input
     if (nextAttemptAtMs === null) {
       await tx.query
@@ -139,7 +141,7 @@ function toMail(row: Row<'review_mails'>): ReviewMail {
     approverId: row.approver_id,
     accountId: row.account_id,
     reviewIds: JSON.parse(row.review_ids) as string[],
-    attempts: row.attempts + 1,
+    attempts: row.attempts,
     expiresAtMs: row.expires_at,
   }
 }

@@ -7,22 +7,22 @@ import { isInternational } from '@mailroom/mail/compose/header-text.ts'
 import { findApprover } from '#accounts/accounts-rows.ts'
 import { SERVICE_OWNER, type Signers } from '#domains/domains.ts'
 import { isDomainHere } from '#domains/domains-rows.ts'
-import { domainOf } from '#inboxes/inboxes.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
+import { domainOf } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import type { Sealer } from '#platform/seal.ts'
-import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import { nextAttemptAt } from '#queue/retry-schedules.ts'
 import type { Db } from '#schema/tables.ts'
 import { reviewUrl } from './review-link.ts'
 import {
   claimReviewMail,
   findAccountWithNews,
+  findDueReviewMail,
   gatherReviewMail,
-  hasDueReviewMail,
   type ReviewMail,
   settleReviewMail,
 } from './review-mail-rows.ts'
@@ -32,7 +32,10 @@ import { findReview, type Review } from './review-rows.ts'
 const GATHER_MS = 2 * MINUTE_MS
 /** Later the approver finds what is pending in the console. */
 const MAIL_MS_MAX = DAY_MS
-const MAILS_AT_ONCE = 4
+/** Each of another account. */
+const MAILS_AT_ONCE = 16
+/** How soon a new mail begins beside those under way. */
+const POLL_MS = SECOND_MS
 const LEASE_MS = 5 * MINUTE_MS
 /** An attempt ends before its lease does. */
 const ATTEMPT_MS_MAX = 2 * MINUTE_MS
@@ -72,22 +75,52 @@ export type ReviewMailDeps = {
   carrier: { carry: Carry } | null
 }
 
-/** Gathers what is new and sends what is due; true when there may be more. Safe beside another process. */
+/**
+ * Gathers what is new and sends what is due, by account in turn, until nothing is; true when there may be more. An
+ * account has one mail under way, so its slow servers delay the mail of no other. Safe beside another process.
+ */
 export async function mailReviews(deps: ReviewMailDeps, signal: AbortSignal): Promise<boolean> {
-  const nowMs = deps.clock.now()
-  const isSandbox = deps.carrier === null
-  const accountId = await findAccountWithNews(deps.db, nowMs - GATHER_MS)
-  if (accountId !== null) {
-    const mail = isSandbox ? null : { id: deps.makeId('rmt'), expiresAtMs: nowMs + MAIL_MS_MAX }
-    await deps.db.write(gatherReviewMail, { accountId, mail, nowMs })
+  /** By account. */
+  const underWay = new Map<string, Promise<void>>()
+  let after = ''
+  try {
+    for (;;) {
+      const hasGathered = await gatherOldest(deps)
+      const mail = signal.aborted ? null : await claimNext(deps, { after, underWay })
+      if (mail !== null) {
+        const { accountId } = mail
+        const sending = mailOne(deps, mail, signal)
+          // It is tried again after its lease.
+          .catch((error) => deps.log.warn({ error }, 'the outcome of mail to an approver was lost'))
+          .finally(() => underWay.delete(accountId))
+        underWay.set(accountId, sending)
+        after = accountId
+      } else if (underWay.size === 0 || signal.aborted) return hasGathered
+      else if (!hasGathered)
+        await raceAbort(Promise.race(underWay.values()), { signal, timeoutMs: POLL_MS })
+    }
+  } finally {
+    await Promise.all(underWay.values())
   }
-  // A read is cheap; a claim costs a commit.
-  const isIdle = signal.aborted || isSandbox || !(await hasDueReviewMail(deps.db, nowMs))
-  if (isIdle) return accountId !== null
-  const claim = { nowMs, leaseMs: LEASE_MS, limit: MAILS_AT_ONCE }
-  const mails = await deps.db.write(claimReviewMail, claim)
-  await Promise.all(mails.map((mail) => mailOne(deps, mail, signal)))
-  return accountId !== null || mails.length > 0
+}
+
+async function gatherOldest({ db, clock, makeId, carrier }: ReviewMailDeps): Promise<boolean> {
+  const nowMs = clock.now()
+  const accountId = await findAccountWithNews(db, nowMs - GATHER_MS)
+  if (accountId === null) return false
+  const mail = carrier === null ? null : { id: makeId('rmt'), expiresAtMs: nowMs + MAIL_MS_MAX }
+  await db.write(gatherReviewMail, { accountId, mail, nowMs })
+  return true
+}
+
+async function claimNext(
+  { db, clock, carrier }: ReviewMailDeps,
+  { after, underWay }: { after: string; underWay: ReadonlyMap<string, unknown> },
+): Promise<ReviewMail | null> {
+  if (carrier === null || underWay.size === MAILS_AT_ONCE) return null
+  const nowMs = clock.now()
+  const due = await findDueReviewMail(db, { nowMs, after, busy: [...underWay.keys()] })
+  return due && db.write(claimReviewMail, { ...due, nowMs, leaseMs: LEASE_MS })
 }
 
 async function mailOne(deps: ReviewMailDeps, mail: ReviewMail, signal: AbortSignal): Promise<void> {
@@ -100,7 +133,9 @@ async function mailOne(deps: ReviewMailDeps, mail: ReviewMail, signal: AbortSign
     deps.log.error({ ...fields, error }, 'mail to an approver failed within the service')
   }
   const nowMs = deps.clock.now()
-  const nextAttemptAtMs = isOver ? null : nextAttemptAt({ attempts, nowMs, expiresAtMs })
+  // An attempt that this process had to end says nothing about the server.
+  const retryAtMs = signal.aborted ? nowMs : nextAttemptAt({ attempts, nowMs, expiresAtMs })
+  const nextAttemptAtMs = isOver ? null : retryAtMs
   if (!isOver) deps.log.info(fields, 'mail to an approver was not taken')
   await deps.db.write(settleReviewMail, { id, approverId, accountId, nextAttemptAtMs })
 }

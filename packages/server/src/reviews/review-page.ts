@@ -1,18 +1,20 @@
 // The pages of the links in the mail to approvers: plain HTML without scripts. Every text of the message is escaped,
-// and its body is in a frame of its own, as the console shows it.
+// and its HTML is in a frame of its own, as the console shows it.
 
-import { hash } from 'node:crypto'
+import type { ReviewDisplay } from '@mailroom/contract/reviews.ts'
 import { escapeHtml } from '#http/answer.ts'
 import type { BinaryResponse } from '#http/handler.ts'
+import { linkPage } from '#http/link-page.ts'
 import type { Message } from '#mailbox/mailbox-rows.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { AppError } from '#platform/problem.ts'
 import type { Review } from './review-rows.ts'
 
+type Shown = { review: Review; message: Message; display: ReviewDisplay }
+
 /** `urlOf` makes the address of a file by its name. */
 export function reviewPage(
-  review: Review,
-  message: Message,
+  { review, message, display }: Shown,
   { token, urlOf }: { token: string; urlOf: (filename: string) => string },
 ): BinaryResponse {
   const { content, reasons, expiresAtMs, digest } = review
@@ -23,6 +25,8 @@ export function reviewPage(
     ['Bcc', content.bcc.join(', ')],
     ['Reply-To', content.replyTo ?? ''],
     ['Subject', message.subject],
+    ['In-Reply-To', content.inReplyTo ?? ''],
+    ['Not before', message.scheduledAtMs === null ? '' : presentTime(message.scheduledAtMs)],
     ...Object.entries(content.headers),
   ]
   const rows = fields
@@ -37,19 +41,44 @@ export function reviewPage(
   })
   const form = (verb: string, label: string) =>
     `<form method="post" action="/reviews/${token}/${verb}"><button type="submit">${label}</button></form>`
-  return page(
-    200,
+  return linkPage(
     'May this message be sent?',
     `<p>A program wants to send this message, and the policy of the account wants a person to decide. Nobody else wrote it: read it as if you had to sign it.</p>
 <h2>Why it is held</h2>
 <ul>${why.join('')}</ul>
 <h2>What will be sent</h2>
 <dl>${rows.join('')}${files.join('')}</dl>
-<iframe sandbox src="/reviews/${token}/body" title="The body of the message"></iframe>
+${bodies(message, display, token)}
 <div class="forms">${form('approve', 'Approve and send')} ${form('reject', 'Reject')}</div>
 <p class="small">If nobody decides by ${presentTime(expiresAtMs)}, it is not sent. Digest: ${escapeHtml(digest)}</p>`,
   )
 }
+
+/** Both bodies, because a recipient reads only one, and the source of what a page may not show. */
+function bodies(
+  { bodyText, bodyHtml }: Message,
+  { isHtmlWhole, blockedImages, hidden }: ReviewDisplay,
+  token: string,
+): string {
+  const text = `<pre tabindex="0" aria-label="The text">${shownLines(bodyText)}</pre>`
+  if (bodyHtml === '') return text
+  const isIncomplete = !isHtmlWhole || hidden !== null
+  const notices = [
+    isHtmlWhole ? '' : HTML_NOT_WHOLE,
+    hidden === null ? '' : `The HTML has text that its readers do not see: ${hidden}.`,
+    blockedImages === 0 ? '' : `Images of other hosts that are left out here: ${blockedImages}.`,
+  ]
+  return `${notices.map((notice) => notice && `<p class="notice">${escapeHtml(notice)}</p>`).join('\n')}
+<h2>The HTML, which most recipients see</h2>
+<iframe sandbox src="/reviews/${token}/body" title="The body of the message"></iframe>
+<details${isIncomplete ? ' open' : ''}><summary>The source of the HTML</summary>
+<pre tabindex="0" aria-label="The source of the HTML">${shownLines(bodyHtml)}</pre></details>
+<h2>The text, which the other recipients see instead</h2>
+${bodyText.trim() === '' ? '<p>It is empty.</p>' : text}`
+}
+
+const HTML_NOT_WHOLE =
+  'The HTML cannot be shown, or not all of it: it is too large or too complex, or has parts that pages leave out, such as forms and drawings. Below is its source: do not approve what you have not read.'
 
 const OUTCOMES = {
   pending: 'It still waits for a decision.',
@@ -61,83 +90,45 @@ const OUTCOMES = {
 /** `isByThis`: this request decided, and not another one before. */
 export function decidedPage(
   { status }: Review,
-  { isByThis }: { isByThis: boolean },
+  { isByThis, status: httpStatus }: { isByThis: boolean; status?: number },
 ): BinaryResponse {
   const title = isByThis ? 'Done' : 'This message is decided already'
-  return page(200, title, `<p>${OUTCOMES[status]}</p>\n<p>You can close this page.</p>`)
+  const body = `<p>${OUTCOMES[status]}</p>\n<p>You can close this page.</p>`
+  return linkPage(title, body, { status: httpStatus })
+}
+
+/** The review is still pending, and its digest is not that of the link. */
+export function changedPage(): BinaryResponse {
+  return linkPage(
+    'The message has changed',
+    `<p>What waits now is not what this link was made for, so the link decides nothing about it.</p>
+<p>Nothing was changed: it still waits. Read it in the console before you decide.</p>`,
+    { status: 409 },
+  )
 }
 
 /** The review is still pending. */
 export function refusedPage({ message }: AppError): BinaryResponse {
-  return page(
-    409,
+  return linkPage(
     'The message cannot be sent now',
     `<p>${shown(message)}</p>\n<p>Nothing was changed: you can approve it later with the same link.</p>`,
-  )
-}
-
-export function unknownPage(): BinaryResponse {
-  return page(
-    404,
-    'This link does not work',
-    `<p>It may have been cut off on the way, or the message is gone. Open it once more from your mail, or copy all of it.</p>
-<p>Nothing was changed.</p>`,
+    { status: 409 },
   )
 }
 
 /** Characters that change the direction of writing, or that nobody sees, are shown by their numbers. */
 const UNSEEN = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu
 
-function shown(text: string): string {
-  const visible = text.replace(UNSEEN, (one) => {
+function shown(text: string, unseen = UNSEEN): string {
+  const visible = text.replace(unseen, (one) => {
     return `[U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`
   })
   return escapeHtml(visible)
 }
 
-const style = `
-:root { color-scheme: light dark }
-body { margin: 6vh auto 4rem; max-width: 46rem; padding: 0 1.25rem; font: 1.05rem/1.6 system-ui, sans-serif }
-h1 { font-size: 1.6rem; line-height: 1.25 } h2 { font-size: 1.15rem }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem } dt { font-weight: 600 }
-dd { margin: 0 } dd, li { overflow-wrap: anywhere; white-space: pre-wrap }
-iframe { width: 100%; height: 24rem; border: 1px solid; border-radius: 6px; background: #fff }
-.forms { display: flex; gap: 1rem; flex-wrap: wrap } .small { font-size: .85rem; overflow-wrap: anywhere }
-button { font: inherit; padding: .6rem 1.4rem; border: 1px solid; border-radius: 6px; cursor: pointer }
-`
+/** With line ends and tabs, and with the joiners that emoji and some scripts need. */
+const UNSEEN_IN_LINES = new RegExp(`(?![\\n\\t\\u200c\\u200d])${UNSEEN.source}`, 'gu')
 
-const HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'cache-control': 'no-store',
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
-  // The page's URL is a secret of the approver.
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  'x-robots-tag': 'noindex, nofollow',
-}
-
-/** `body` is HTML. */
-function page(status: number, title: string, body: string): BinaryResponse {
-  return {
-    status,
-    headers: HEADERS,
-    content: `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex, nofollow">
-<title>${title}</title>
-<style>${style}</style>
-</head>
-<body>
-<main>
-<h1>${title}</h1>
-${body}
-</main>
-</body>
-</html>
-`,
-  }
+function shownLines(text: string): string {
+  return shown(text, UNSEEN_IN_LINES)
 }

@@ -1,9 +1,9 @@
 // Reviews of held mail, from rows. `outbound` writes them in the transactions that hold, release and end a send.
 
-import { COUNTED_MAX } from '@mailroom/contract/page.ts'
 import type { ReviewContent } from '@mailroom/contract/reviews.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { ReviewStatus } from '@mailroom/contract/vocabulary.ts'
+import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import type { ReadDb, Row } from '#schema/tables.ts'
 
 /** What the digest covers and the message does not have. */

@@ -16,7 +16,6 @@ import {
   type ReceiveDeps,
   receiveMail,
 } from '#inbound/inbound.ts'
-import { domainOf } from '#inboxes/inboxes.ts'
 import { findOwnInbox } from '#inboxes/inboxes-rows.ts'
 import {
   CUT_READ_LENGTH,
@@ -29,7 +28,7 @@ import {
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import { type Captured, listCaptured, removeCaptured } from '#outbound/outbound-rows.ts'
 import { presentTime } from '#platform/clock.ts'
-import { checkEmailAddress } from '#platform/email-address.ts'
+import { checkEmailAddress, domainOf } from '#platform/email-address.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 

@@ -333,7 +333,13 @@ export type Tables = {
     reason: string | null
     created_at: number
   }
-  correspondents: { inbox_id: string; address_key: string; first_message_id: string | null }
+  correspondents: {
+    inbox_id: string
+    address_key: string
+    first_message_id: string | null
+    /** See `SenderProof`. */
+    proof: Generated<number>
+  }
   inbox_sends: { inbox_id: string; send_number: number; sent_at: number }
   /** Whom an inbox has written to, in messages that were queued. */
   written_to: { inbox_id: string; address_key: string }

@@ -1,53 +1,98 @@
-// Counts the events of the log in hourly figures.
+// Counts the events of the log: in the hours of accounts, and in the days of inboxes.
 
-import { LOG_START, type LogReader, openLogReader } from '#events/events.ts'
+import { LOG_START, type LogPosition, type LogReader, openLogReader } from '#events/events.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addLatencies, latencyClass } from '#platform/telemetry/latency.ts'
-import { HOUR_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
-import { type AccountHour, addMailHours, type CountedEvent, readLogToCount } from './stats-rows.ts'
+import { DAY_MS, HOUR_MS } from '#platform/units.ts'
+import type { Db, Row } from '#schema/tables.ts'
+import {
+  type AccountHour,
+  addInboxDays,
+  addMailHours,
+  type CountedEvent,
+  type CounterName,
+  readLogToCount,
+} from './stats-rows.ts'
+import { NO_MAIL } from './usage-rows.ts'
 
 export const STATS_STEP_EVENTS = 500
 
-/** Counts the mail of all accounts. One for a process. */
-export function openMailCounter(deps: { db: Db; clock: Clock }): LogReader {
+type Deps = { db: Db; clock: Clock }
+
+/** Counts the mail of all accounts by the hour. One for a process. */
+export function openHourCounter(deps: Deps): LogReader {
+  return openCounter(deps, 'figures', hoursOf, ({ from, to, work }) =>
+    deps.db.write(addMailHours, { from, to, hours: [...work] }),
+  )
+}
+
+/** Counts the mail of all inboxes by the day. One for a process. */
+export function openDayCounter(deps: Deps): LogReader {
+  return openCounter(deps, 'inbox_days', daysOf, ({ from, to, work }) =>
+    deps.db.write(addInboxDays, { from, to, days: [...work] }),
+  )
+}
+
+function openCounter<Figures>(
+  deps: Deps,
+  name: CounterName,
+  count: (events: readonly CountedEvent[]) => Figures[],
+  write: (step: {
+    from: LogPosition
+    to: LogPosition
+    work: readonly Figures[]
+  }) => Promise<boolean>,
+): LogReader {
   const limit = STATS_STEP_EVENTS
-  return openLogReader<CountedEvent, AccountHour>(deps, {
-    name: 'figures',
+  return openLogReader<CountedEvent, Figures>(deps, {
+    name,
     limit,
     read: (after) => readLogToCount(deps.db, { after, limit }),
     async match(events) {
-      return { work: hoursOf(events), to: events.at(-1)?.position ?? LOG_START }
+      return { work: count(events), to: events.at(-1)?.position ?? LOG_START }
     },
-    write: ({ from, to, work }) => deps.db.write(addMailHours, { from, to, hours: [...work] }),
+    write,
   })
 }
 
 /** The figures that these events add, for each account and hour. */
 function hoursOf(events: readonly CountedEvent[]): AccountHour[] {
   const hours = new Map<string, AccountHour>()
-  for (const { kind, accountId, inboxId, occurredAtMs, acceptedAtMs } of events) {
+  for (const { kind, accountId, occurredAtMs, acceptedAtMs } of events) {
     const field = FIELDS[kind]
     if (field === undefined) continue
     const hourAtMs = Math.floor(occurredAtMs / HOUR_MS) * HOUR_MS
     const key = `${accountId} ${hourAtMs}`
-    const none = { received: 0, sent: 0, failed: 0 }
-    const hour = hours.get(key) ?? { accountId, hourAtMs, ...none, latencies: {}, inboxes: {} }
+    const hour = hours.get(key) ?? { accountId, hourAtMs, ...NO_MAIL, latencies: {} }
     hour[field] += 1
-    if (inboxId !== null) {
-      const counts = hour.inboxes[inboxId] ?? none
-      hour.inboxes[inboxId] = { ...counts, [field]: counts[field] + 1 }
-    }
     if (field === 'sent' && acceptedAtMs !== null) {
       const latency = { [latencyClass(occurredAtMs - acceptedAtMs)]: 1 }
       hour.latencies = addLatencies(hour.latencies, latency)
     }
     hours.set(key, hour)
   }
-  // In one order, so that no two processes wait for each other's rows.
-  return [...hours.values()].sort((a, b) =>
-    a.accountId === b.accountId ? a.hourAtMs - b.hourAtMs : a.accountId < b.accountId ? -1 : 1,
-  )
+  return inOneOrder(hours)
+}
+
+/** The figures that these events add, for each inbox and day. */
+function daysOf(events: readonly CountedEvent[]): Row<'inbox_days'>[] {
+  const days = new Map<string, Row<'inbox_days'>>()
+  for (const { kind, accountId, inboxId, occurredAtMs } of events) {
+    const field = FIELDS[kind]
+    if (field === undefined || inboxId === null) continue
+    const dayAtMs = Math.floor(occurredAtMs / DAY_MS) * DAY_MS
+    const key = `${inboxId} ${dayAtMs}`
+    const day = { account_id: accountId, day_at: dayAtMs, inbox_id: inboxId }
+    const figures = days.get(key) ?? { ...day, ...NO_MAIL }
+    figures[field] += 1
+    days.set(key, figures)
+  }
+  return inOneOrder(days)
+}
+
+/** So that no two processes wait for each other's rows. */
+function inOneOrder<Figures>(figures: ReadonlyMap<string, Figures>): Figures[] {
+  return [...figures].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, value]) => value)
 }
 
 const FIELDS: Readonly<Record<string, 'received' | 'sent' | 'failed'>> = {

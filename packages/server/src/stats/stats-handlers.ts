@@ -50,7 +50,7 @@ export async function readStats(
   const lastMs = Math.floor(nowMs / bucketMs) * bucketMs
   const sinceMs = lastMs - (count - 1) * bucketMs
   const [{ sinceMs: uncountedMs }, hours, unread, { storedBytes }] = await Promise.all([
-    findUncounted(deps.db),
+    findUncounted(deps.db, 'figures'),
     listMailHours(deps.db, { accountId, sinceMs }),
     countUnread(deps.db, accountId),
     readStored(deps.db, accountId),

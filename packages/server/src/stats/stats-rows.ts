@@ -9,26 +9,19 @@ import { addLatencies, type Latencies } from '#platform/telemetry/latency.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
-import { addInboxDays, countsOf, type Days, type MailCounts, purgeInboxDays } from './usage-rows.ts'
+import { countsOf, type Days, type MailCounts, purgeInboxDays } from './usage-rows.ts'
 
-export { deleteInboxDays } from './usage-rows.ts'
+export { addInboxDays, deleteInboxDays } from './usage-rows.ts'
 
 /** Figures are kept for a year and a month to compare it with. */
 export const MAIL_HOURS_MS = 400 * DAY_MS
 
-export type MailHour = {
-  hourAtMs: number
-  received: number
-  sent: number
-  failed: number
-  latencies: Latencies
-}
+export type MailHour = MailCounts & { hourAtMs: number; latencies: Latencies }
 
-export type AccountHour = MailHour & {
-  accountId: string
-  /** The same counts by the id of the inbox. */
-  inboxes: Record<string, MailCounts>
-}
+export type AccountHour = MailHour & { accountId: string }
+
+/** `figures` counts the hours of accounts, `inbox_days` the days of inboxes. */
+export type CounterName = 'figures' | 'inbox_days'
 
 export type CountedEvent = {
   position: LogPosition
@@ -88,8 +81,9 @@ export async function readLogToCount(
 /** The position up to which the log was counted, and the time of the first uncounted event; null for none. */
 export async function findUncounted(
   db: ReadDb,
+  name: CounterName,
 ): Promise<{ position: LogPosition; sinceMs: number | null }> {
-  const position = await findReaderPosition(db, 'figures')
+  const position = await findReaderPosition(db, name)
   const [first] = await readLogToCount(db, { after: position, limit: 1, countedOnly: true })
   return { position, sinceMs: first?.occurredAtMs ?? null }
 }
@@ -185,7 +179,6 @@ export const addMailHours = transaction({
         .onConflict((conflict) => conflict.columns(['account_id', 'hour_at']).doUpdateSet(figures))
         .execute()
     }
-    await addInboxDays(tx, hours)
     return true
   },
 })

@@ -1,3 +1,3 @@
-export { openMailCounter } from './count-mail.ts'
+export { openDayCounter, openHourCounter } from './count-mail.ts'
 export { statsHandlers } from './stats-handlers.ts'
 export { usageHandlers } from './usage-handlers.ts'

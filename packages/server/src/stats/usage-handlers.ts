@@ -2,7 +2,7 @@ import { USAGE_DAYS_MAX } from '@mailroom/contract/usage.ts'
 import type { Handlers } from '#http/handler.ts'
 import { readStored } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
-import { type AppError, problem } from '#platform/problem.ts'
+import { wrongField } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { findUncounted, sumMailHours } from './stats-rows.ts'
@@ -19,7 +19,7 @@ export function usageHandlers(deps: { db: Db; clock: Clock }): Pick<Handlers, 'u
       const range = readDays(query, nowMs)
       const days = { accountId, ...range }
       const [{ sinceMs: uncountedMs }, { entries, ...counted }] = await Promise.all([
-        findUncounted(deps.db),
+        findUncounted(deps.db, groupBy === 'inbox' ? 'inbox_days' : 'figures'),
         groupBy === 'inbox'
           ? listInboxUsage(deps.db, { ...days, limit, offset })
           : readAccountUsage(deps.db, days, offset),
@@ -52,10 +52,10 @@ function readDays(
 ): { sinceMs: number; untilMs: number } {
   const lastMs = to === undefined ? dayOf(nowMs) : readDay(to, 'to')
   const firstMs = from === undefined ? lastMs - (DAYS_DEFAULT - 1) * DAY_MS : readDay(from, 'from')
-  if (firstMs > lastMs) throw wrong('from', 'must not be after to')
+  if (firstMs > lastMs) throw wrongField('from', 'must not be after to')
   const untilMs = lastMs + DAY_MS
   if (untilMs - firstMs > USAGE_DAYS_MAX * DAY_MS) {
-    throw wrong('from', `must not be more than ${USAGE_DAYS_MAX - 1} days before to`)
+    throw wrongField('from', `must not be more than ${USAGE_DAYS_MAX - 1} days before to`)
   }
   return { sinceMs: firstMs, untilMs }
 }
@@ -65,14 +65,10 @@ function readDay(text: string, name: string): number {
   const [date = ''] = text.split('T')
   // The parser takes 30 February for 2 March.
   const isReal = !Number.isNaN(timeMs) && presentTime(Date.parse(date)).startsWith(date)
-  if (!isReal) throw wrong(name, 'must be a date that exists')
+  if (!isReal) throw wrongField(name, 'must be a date that exists')
   return dayOf(timeMs)
 }
 
 function dayOf(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS) * DAY_MS
-}
-
-function wrong(path: string, message: string): AppError {
-  return problem('bad_request', `The field "${path}" ${message}.`, { details: [{ path, message }] })
 }

@@ -1,7 +1,10 @@
-// The rows of daily figures of inboxes, added by the transaction that adds the hours of their account.
+// The rows of daily figures of inboxes. They count each event once, because their reader of the log moves in the same
+// transaction.
 
+import type { LogPosition } from '#events/events.ts'
+import { moveReader } from '#events/events-rows.ts'
+import { transaction } from '#platform/db/db.ts'
 import { forEachRow, rowInsert, rowSelect } from '#platform/db/statement.ts'
-import { DAY_MS } from '#platform/units.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { Page, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 
@@ -13,37 +16,33 @@ export type InboxUsage = MailCounts & {
   storedBytes: number
 }
 
-const NONE: MailCounts = { received: 0, sent: 0, failed: 0 }
+export const NO_MAIL: MailCounts = { received: 0, sent: 0, failed: 0 }
 
 /** Days from `sinceMs` up to `untilMs`, which is not included; both are midnights. */
 export type Days = { accountId: string; sinceMs: number; untilMs: number }
 
-type CountedHour = {
-  accountId: string
-  hourAtMs: number
-  inboxes: Readonly<Record<string, MailCounts>>
-}
-
-/** Adds the figures of these hours to the days of the inboxes that are still there. */
-export async function addInboxDays(tx: Tx, hours: readonly CountedHour[]): Promise<void> {
-  const ids = new Set(hours.flatMap(({ inboxes }) => Object.keys(inboxes)))
-  const found = await selectInboxes(
-    tx,
-    [...ids].map((id) => ({ id })),
-  )
-  const known = new Set(found.map(({ id }) => id))
-  const days = new Map<string, Row<'inbox_days'>>()
-  for (const { accountId, hourAtMs, inboxes } of hours) {
-    const dayAtMs = Math.floor(hourAtMs / DAY_MS) * DAY_MS
-    for (const [inboxId, counts] of Object.entries(inboxes)) {
-      if (!known.has(inboxId)) continue
-      const day = { account_id: accountId, day_at: dayAtMs, inbox_id: inboxId }
-      const key = `${inboxId} ${dayAtMs}`
-      days.set(key, { ...day, ...sumOf([days.get(key) ?? NONE, counts]) })
-    }
-  }
-  await upsertDays(tx, [...days.values()])
-}
+/** Moves the reader and adds the figures of the inboxes that are still there; false, and nothing is added, when it is not at `from`. */
+export const addInboxDays = transaction({
+  name: 'addInboxDays',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    { from, to, days }: { from: LogPosition; to: LogPosition; days: Row<'inbox_days'>[] },
+  ): Promise<boolean> {
+    if (!(await moveReader(tx, { name: 'inbox_days', from, to }))) return false
+    const ids = new Set(days.map(({ inbox_id }) => inbox_id))
+    const found = await selectInboxes(
+      tx,
+      [...ids].map((id) => ({ id })),
+    )
+    const known = new Set(found.map(({ id }) => id))
+    await upsertDays(
+      tx,
+      days.filter(({ inbox_id }) => known.has(inbox_id)),
+    )
+    return true
+  },
+})
 
 const selectInboxes = forEachRow(
   rowSelect<Tables, { id: string }, { id: string }>('inboxes', (query, given) =>
@@ -109,7 +108,7 @@ export function countsOf(row: { [Name in keyof MailCounts]: number | string | nu
 }
 
 function sumOf(entries: readonly MailCounts[]): MailCounts {
-  const sum = { ...NONE }
+  const sum = { ...NO_MAIL }
   for (const entry of entries) {
     sum.received += entry.received
     sum.sent += entry.sent

@@ -1,6 +1,7 @@
 // Reads the events of an account: checks filters and cursors, and reads pages of the log.
 
 import {
+  COUNTED_MAX,
   type EventKind,
   eventKinds,
   type MessageCategory,
@@ -16,7 +17,6 @@ import {
   type LogPosition,
 } from '#events/events.ts'
 import {
-  COUNTED_MAX,
   countEvents,
   type EventOrder,
   type EventRange,

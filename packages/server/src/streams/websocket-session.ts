@@ -2,6 +2,7 @@
 // them. The queue in either direction is bounded.
 
 import type { Socket } from 'node:net'
+import { FILTER_IDS_MAX } from '@mailroom/contract/webhooks.ts'
 import type { RawData, WebSocket } from 'ws'
 import type { EventFilter } from '#events/events.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -286,9 +287,6 @@ const FIELD_NAMES = {
   inboxIds: 'inbox_ids',
   categories: 'categories',
 } as const
-
-/** Entries of inbox_ids or pod_ids of one subscription or webhook. */
-export const FILTER_IDS_MAX = 1_000
 
 export type ClientFrame =
   | {

@@ -5,7 +5,7 @@ import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
@@ -155,7 +155,7 @@ function requirePlace({ inboxId }: Webhook, { podIds = [], inboxIds }: UpdateWeb
   if (path === null) return
   const message =
     'cannot be changed, because the webhook belongs to an inbox and delivers only its events'
-  throw refusal('bad_request', path, message)
+  throw wrongField(path, message)
 }
 
 const isOf = (inboxId: string) => (id: string) => id === inboxId
@@ -168,17 +168,13 @@ async function requireFilter(
   const test = asked.kinds.indexOf('webhook.test')
   if (test >= 0) {
     const message = 'cannot contain webhook.test, which is always sent to the webhook under test'
-    throw refusal('bad_request', `${FIELD_NAMES.kinds}[${test}]`, message)
+    throw wrongField(`${FIELD_NAMES.kinds}[${test}]`, message)
   }
   const checked = await deps.checkFilter(asked)
   if (checked.kind === 'filter') return checked.filter
   const { field, index, message } = checked
   const code = field === 'podIds' ? 'invalid_pod' : 'bad_request'
-  throw refusal(code, `${FIELD_NAMES[field]}[${index}]`, message)
-}
-
-function refusal(code: 'invalid_pod' | 'bad_request', path: string, message: string) {
-  return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
+  throw wrongField(`${FIELD_NAMES[field]}[${index}]`, message, code)
 }
 
 const FIELD_NAMES = {

@@ -1,7 +1,8 @@
 // Deliveries of webhooks as an account lists and retries them, and their removal. Their queue has a file of its own.
 
+import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
-import { COUNTED_MAX, EVENT_MS } from '#events/events-rows.ts'
+import { EVENT_MS } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { idsOf, READY } from '#queue/leased-queue-rows.ts'

@@ -71,6 +71,7 @@ export async function openParts(
   }
   const sending = {
     sending: settings.limits,
+    storageQuota: own.storageQuota,
     signers: openSigners({ ...base, ...service, ...domains }),
     /** Null in the sandbox, where no mail leaves the machine. */
     carrier: traceCarrier(network.delivery.carrier, tracing),

@@ -58,6 +58,7 @@ import {
   fillCategories,
   noteOldRecipients,
   purgeExpired,
+  purgeLeftovers,
   removalHandlers,
   runJob,
   sweepBlobs,
@@ -65,7 +66,7 @@ import {
 import { expireReviews, mailReviews, reviewHandlers, reviewLinkHandlers } from '#reviews/reviews.ts'
 import { sandboxHandlers } from '#sandbox/sandbox.ts'
 import { openIndexer, searchHandlers } from '#search/search.ts'
-import { openMailCounter, statsHandlers, usageHandlers } from '#stats/stats.ts'
+import { openDayCounter, openHourCounter, statsHandlers, usageHandlers } from '#stats/stats.ts'
 import {
   checkFilter,
   eventHandlers,
@@ -220,7 +221,7 @@ function allHandlers(
     ...mailHandlers({ ...common, ...reading }),
     ...searchHandlers({ ...common, ...reading }),
     ...sendHandlers({ ...common, ...reading, ...sending }),
-    ...draftHandlers({ ...common, ...reading, ...sending, ...limits }),
+    ...draftHandlers({ ...common, ...reading, ...sending }),
     ...limitHandlers({ ...common, ...sending }),
     ...sandboxHandlers({ ...common, ...reading, ...receiving, ...sending }),
     ...senderRuleHandlers(common),
@@ -306,13 +307,15 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       await countOldStored(base, signal)
       await fillCategories(base, signal)
       await noteOldRecipients(base, signal)
+      await purgeLeftovers(base, signal)
     },
     sweepBlobs: (signal) => sweepBlobs(base, signal),
     sweepEveryMs: base.blobs?.sweepEveryMs ?? HOUR_MS,
     checkDomains: (signal) => checkDueDomains(checks, signal),
     rotateKeys: (signal) => rotateDueKeys(checks, schedule, signal),
     indexSearch: indexer.step,
-    countMail: openMailCounter(base).step,
+    countHours: openHourCounter(base).step,
+    countDays: openDayCounter(base).step,
     releaseSends: async (signal) => {
       const [more, moreExpired] = [
         await releaseDueSends(sends, signal),
@@ -328,6 +331,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
 }
 
 const TASKS_OF_ONE: readonly TaskName[] = [
+  'daily figures',
   'hourly figures',
   'key rotation',
   'retention',

@@ -96,7 +96,7 @@ import { claimReviewMail, gatherReviewMail, settleReviewMail } from '#reviews/re
 import type { Tables } from '#schema/tables.ts'
 import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
 import { ensureSecret, replaceSecret } from '#secrets/secrets-rows.ts'
-import { addMailHours } from '#stats/stats-rows.ts'
+import { addInboxDays, addMailHours } from '#stats/stats-rows.ts'
 import {
   addWebhookDeliveries,
   addWebhookTest,
@@ -204,6 +204,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   markPairingApproved,
   markPairingDenied,
   takePairing,
+  addInboxDays,
   addMailHours,
   insertWebhook,
   changeWebhook,

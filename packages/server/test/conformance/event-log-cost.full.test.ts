@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { sql } from 'kysely'
 import { type EventFilter, LOG_START, type LogPosition } from '#events/event.ts'
 import {
   countEvents,
@@ -11,7 +10,6 @@ import {
   scanLog,
 } from '#events/event-rows.ts'
 import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
-import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -19,6 +17,7 @@ import {
   openDatabase,
   untilReadable,
 } from '#test/conformance/open-database.ts'
+import { plansOf } from '#test/conformance/plans.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
@@ -26,35 +25,6 @@ const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [], categorie
 /** The most rows that one statement may visit. */
 const ROWS_MAX = LOG_WINDOW_EVENTS + 10
 const COUNT = 20 * LOG_WINDOW_EVENTS
-
-/** The statements that `run` sends, recorded. */
-async function statementsOf(db: Db, run: () => Promise<unknown>) {
-  const statements: { sql: string; parameters: readonly unknown[] }[] = []
-  const executor = db.read.getExecutor()
-  const execute = executor.executeQuery.bind(executor)
-  executor.executeQuery = (query, ...rest) => {
-    statements.push(query)
-    return execute(query, ...rest)
-  }
-  try {
-    await run()
-  } finally {
-    executor.executeQuery = execute
-  }
-  return statements
-}
-
-/** Each step of the plan that reads rows, with its index condition. */
-async function plansOf(db: Db, run: () => Promise<unknown>): Promise<string[]> {
-  const plans: string[] = []
-  for (const { sql: text, parameters } of await statementsOf(db, run)) {
-    const explain = db.engine === 'sqlite' ? 'explain query plan' : 'explain (analyze, costs off)'
-    const query = { ...sql.raw(text).compile(db.read), parameters, sql: `${explain} ${text}` }
-    const { rows } = await db.read.executeQuery<Record<string, string>>(query)
-    plans.push(rows.map((row) => row.detail ?? row['QUERY PLAN']).join('\n'))
-  }
-  return plans
-}
 
 onBothEngines('a read in a log of thousands', (engine) => {
   const database = opened(() => openDatabase(engine))
@@ -120,6 +90,31 @@ onBothEngines('a read in a log of thousands', (engine) => {
         .where('sequence', '<=', reached.sequence)
         .execute()
       assert.equal(rows.length, LOG_WINDOW_EVENTS, name)
+    }
+  })
+
+  test('scans newest first by the same indexes, also behind a cursor', async () => {
+    const half = { transactionId: 100, sequence: COUNT / 2 }
+    const filters: [string, number, Partial<EventFilter>][] = [
+      ['events_by_account', 1, {}],
+      ['events_by_account', 2, { kinds: ['message.complained'] }],
+      ['events_by_account', 2, { categories: ['marketing'] }],
+      ['events_by_inbox', 1, { inboxIds: [busy] }],
+      ['events_by_inbox', 2, { inboxIds: [busy], kinds: ['message.complained'] }],
+    ]
+    for (const [index, statements, asked] of filters) {
+      for (const until of [undefined, half]) {
+        const range = {
+          accountId: owner.accountId,
+          after: LOG_START,
+          filter: { ...EVERYTHING, ...asked },
+          order: 'desc' as const,
+          ...(until !== undefined && { until }),
+        }
+        const plans = await plansOf(db, () => scanLog(db, { ...range, limit: 10 }))
+        assert.equal(plans.length, statements, JSON.stringify(asked))
+        for (const plan of plans) assertBounded(plan, index, plan)
+      }
     }
   })
 

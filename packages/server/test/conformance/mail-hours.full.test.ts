@@ -5,9 +5,9 @@ import type { LogReader } from '#events/follow-log.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import { purgeExpiredStep } from '#removal/removal-rows.ts'
-import { openMailCounter, STATS_STEP_EVENTS } from '#stats/count-mail.ts'
+import { openDayCounter, openHourCounter, STATS_STEP_EVENTS } from '#stats/count-mail.ts'
 import { readStats } from '#stats/stats-handlers.ts'
-import { listMailHours, MAIL_HOURS_MS, sumMailHours } from '#stats/stats-rows.ts'
+import { type CounterName, listMailHours, MAIL_HOURS_MS, sumMailHours } from '#stats/stats-rows.ts'
 import { listInboxUsage } from '#stats/usage-rows.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
@@ -40,13 +40,14 @@ onBothEngines('hourly figures', (engine) => {
     clock = stillClock(START_MS)
   })
 
-  const counter = (on = db) => openMailCounter({ db: on, clock })
+  const counter = (on = db) => openHourCounter({ db: on, clock })
+  const dayCounter = (on = db) => openDayCounter({ db: on, clock })
   const arrive = (atMs = clock.now(), of = { owner, inboxId }) =>
     db.write(storeReceived, { ...arriving(of.owner, [of.inboxId]), nowMs: atMs })
-  const settle = async (one: LogReader) => {
+  const settle = async (one: LogReader, name: CounterName = 'figures') => {
     for (;;) {
       while (await one.step());
-      if (!(await isUnsettledAfter(db, await findReaderPosition(db, 'figures')))) return
+      if (!(await isUnsettledAfter(db, await findReaderPosition(db, name)))) return
     }
   }
   const receivedOf = async (accountId = owner.accountId) =>
@@ -73,7 +74,9 @@ onBothEngines('hourly figures', (engine) => {
       await Promise.all(Array.from({ length: batch }, () => arrive()))
     }
     await untilReadable(db)
-    await Promise.all([counter(), counter(others), counter(), counter(others)].map(settle))
+    await Promise.all(
+      [counter(), counter(others), counter(), counter(others)].map((one) => settle(one)),
+    )
     assert.deepEqual(await receivedOf(), [count])
     await settle(counter(others))
     assert.deepEqual(await receivedOf(), [count])
@@ -164,10 +167,14 @@ onBothEngines('hourly figures', (engine) => {
       await arrive(atMs, { owner, inboxId: of })
       const isCounted = atMs >= DAYS.sinceMs && atMs < DAYS.untilMs
       if (isCounted) expected.set(of, (expected.get(of) ?? 0) + 1)
-      if (step % 20 === 0) await Promise.all([counter().step(), counter(others).step()])
+      if (step % 20 !== 0) continue
+      // A program that knows only the hours counts them alone.
+      await Promise.all([counter().step(), counter(others).step()])
+      if (step % 40 === 0) await Promise.all([dayCounter().step(), dayCounter(others).step()])
     }
     await untilReadable(db)
-    await Promise.all([counter(), counter(others)].map(settle))
+    await Promise.all([counter(), counter(others)].map((one) => settle(one)))
+    await Promise.all([dayCounter(), dayCounter(others)].map((one) => settle(one, 'inbox_days')))
     const days = { accountId: owner.accountId, ...DAYS }
     const { entries, total, totals } = await listInboxUsage(db, { ...days, limit: 10, offset: 0 })
     assert.equal(total, 2)
@@ -180,6 +187,7 @@ onBothEngines('hourly figures', (engine) => {
     await arrive(START_MS - MAIL_HOURS_MS + HOUR_MS)
     await untilReadable(db)
     await settle(counter())
+    await settle(dayCounter(), 'inbox_days')
     assert.deepEqual(await receivedOf(), [1, 1])
     while (!(await db.write(purgeExpiredStep, { nowMs: START_MS })).isDone);
     assert.deepEqual(await receivedOf(), [1])

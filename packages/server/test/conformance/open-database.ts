@@ -14,6 +14,7 @@ import type { Engine } from '#platform/db/db.ts'
 import { openPostgres } from '#platform/db/postgres.ts'
 import { openSqlite } from '#platform/db/sqlite.ts'
 import { idMaker } from '#platform/ids.ts'
+import { SENDER_PROOFS } from '#policy/policy-rows.ts'
 import type { Db, Tables } from '#schema/tables.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { prepareSqlite } from '#test/peers/sqlite.ts'
@@ -175,6 +176,7 @@ export function arriving(
     postmaster: null,
     parentKeys: fields.parentKeys ?? [],
     senderKey: null,
+    senderProof: SENDER_PROOFS.claimed,
     nowMs: systemClock.now(),
   }
 }

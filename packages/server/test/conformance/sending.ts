@@ -2,11 +2,10 @@
 
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import { domainOf } from '#inboxes/inbox.ts'
 import type { SendLimits } from '#outbound/check-send-rows.ts'
 import { insertSend, type SendInput } from '#outbound/send-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
-import { addressKey } from '#platform/email-address.ts'
+import { addressKey, domainOf } from '#platform/email-address.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { makeId, type Owner, type TestDatabase } from '#test/conformance/open-database.ts'
@@ -49,6 +48,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
     },
     accountId: owner.accountId,
     nowMs,
+    isWaiting: false,
     inboxId,
     messageId,
     thread: fields.thread ?? { kind: 'new', id: makeId('thr') },
@@ -86,7 +86,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
     })),
     recipientKeys: recipients.map(addressKey),
     coldRecipients: coldRecipients.map(addressKey),
-    unseenPerHour: null,
+    holdAbovePerHour: null,
     limits: { ...UNLIMITED, ...fields.limits },
     audit: null,
     loopEventId: makeId('evt'),

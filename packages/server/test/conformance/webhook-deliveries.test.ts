@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test } from 'node:test'
+import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import pg from 'pg'
-import { COUNTED_MAX } from '#events/event-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { paceWrites } from '#platform/db/paced-db.ts'

@@ -20,9 +20,14 @@ export type WrittenKind = {
 
 export const KINDS_FOLDER: string = join(import.meta.dirname, 'kinds')
 
-type Defaults = Pick<WrittenKind, 'category' | 'replyable'> & { readonly variations: number }
+type Defaults = Pick<WrittenKind, 'category' | 'replyable'> & {
+  readonly variations: number
+  readonly seed?: number
+}
 
 const FILES: Readonly<Record<string, Defaults>> = {
+  // Rare and misleading forms: programs without the usual fields, and people who look like programs.
+  'adversarial.txt': { category: 'any', replyable: 'no', variations: 3, seed: 1_000_003 },
   'personal.txt': { category: 'personal', replyable: 'yes', variations: 50 },
   'lists.txt': { category: 'any', replyable: 'no', variations: 20 },
   'replies.txt': { category: 'automated', replyable: 'no', variations: 20 },
@@ -44,7 +49,7 @@ export function writtenKinds(): WrittenKind[] {
           file,
           number,
           defaults,
-          dice: seededDice(place * 10_007 + number * 31 + 7),
+          dice: seededDice((defaults.seed ?? 7) + place * 10_007 + number * 31),
         }),
       ),
     )
@@ -56,7 +61,7 @@ type Given = { file: string; number: number; defaults: Defaults; dice: Dice }
 function vary(family: string, { file, number, defaults, dice }: Given): WrittenKind {
   const [title = '', ...lines] = family.trimEnd().split('\n')
   const values = valuesOf(dice)
-  const fill = (line: string) => line.replace(/\{([a-z-]+)\}/g, (_, key) => values(key))
+  const fill = (line: string) => line.replace(/\{([a-z\d-]+)\}/g, (_, key) => values(key))
   const told = new Map<string, string>()
   const fields: string[] = []
   for (const line of lines) {

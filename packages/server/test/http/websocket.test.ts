@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { FILTER_IDS_MAX } from '@mailroom/contract/webhooks.ts'
 import { WebSocket } from 'ws'
 import { AppError } from '#platform/problem.ts'
 import type { KeyedSlots } from '#rate-limits/budgets.ts'
 import type { EventSink } from '#streams/event-stream.ts'
 import { STREAM_BUFFER_BYTES_MAX } from '#streams/event-stream.ts'
-import {
-  FILTER_IDS_MAX,
-  SOCKET_FRAME_BYTES_MAX,
-  SOCKET_FRAMES_MAX,
-} from '#streams/websocket-session.ts'
+import { SOCKET_FRAME_BYTES_MAX, SOCKET_FRAMES_MAX } from '#streams/websocket-session.ts'
 import { eventText } from '#test/http/event-text.ts'
 import {
   closeSocket,

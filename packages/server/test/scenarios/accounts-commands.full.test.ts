@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rm } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { changeAccount, listAccounts } from '#accounts/account-rows.ts'
@@ -87,6 +87,57 @@ onEachEngine('the command line', (engine) => {
     assert.equal(wrong.code, 1)
     const unknown = await place.command('approver', 'create', '--account', 'acc_x', '--name', 'x')
     assert.equal(unknown.code, 1)
+  })
+
+  test('a policy is shown and replaced by a command also where only an approver may, which the audit tells', async () => {
+    const made = await place.command('account', 'create', '--name', 'Guarded')
+    const id = /acc_[0-9a-z]{26}/.exec(made.output)?.[0] ?? ''
+    const client = clientOf(http, /mr_[0-9A-Za-z]{40}/.exec(made.output)?.[0] ?? '')
+    const inbox = await client.inboxes.create()
+    const of = ['--account', id, '--inbox', inbox.id]
+    const path = join(place.dataDir, 'policy.json')
+    const put = async (body: unknown) => {
+      await writeFile(path, typeof body === 'string' ? body : JSON.stringify(body))
+      return place.command('account', 'put-policy', path, ...of)
+    }
+    const guards = { newRecipients: 'hold', maxPerHour: 5 } as const
+    const early = await put({ outbound: { guards } })
+    assert.deepEqual([early.code, /approver/.test(early.output)], [1, true])
+
+    await client.approvers.create({ name: 'Ann' })
+    const here = { inboxId: inbox.id }
+    const refused = client.policy.replace({ outbound: { guards } }, here)
+    await assert.rejects(refused, { code: 'approver_required' })
+    const rules = [{ type: 'allow', value: 'partner.example' }]
+    assert.equal((await put({ outbound: { guards, rules } })).code, 0)
+    const shown = await place.command('account', 'show-policy', ...of)
+    const policy = await client.policy.get(here)
+    assert.deepEqual(JSON.parse(shown.output), policy)
+    assert.deepEqual(
+      [policy.outbound.guards.newRecipients, policy.outbound.rules.length],
+      ['hold', 1],
+    )
+    const { data } = await client.policy.audit({ decision: 'change' }).page()
+    assert.deepEqual(data[0]?.actor, { kind: 'operator', id: null })
+
+    for (const [body, fault] of [
+      [{ outbound: { guards: { newRecipients: 'ask' } } }, /"outbound\.guards\.newRecipients"/],
+      [
+        { outbound: { rules: [{ type: 'allow', value: 'no domain' }] } },
+        /"outbound\.rules\[0\]\.value"/,
+      ],
+      [{ sideways: {} }, /"sideways"/],
+      ['{', /cannot be read as JSON/],
+    ] as const) {
+      const wrong = await put(body)
+      assert.equal(wrong.code, 1, wrong.output)
+      assert.match(wrong.output, fault)
+    }
+    const both = await place.command('account', 'show-policy', ...of, '--pod', 'tenant')
+    assert.match(both.output, /not both/)
+    const unknown = await place.command('account', 'show-policy', '--account', 'acc_x')
+    assert.equal(unknown.code, 1)
+    assert.deepEqual(await client.policy.get(here), policy)
   })
 
   test('a key created by a command works, and is refused as soon as a command revokes it', async () => {

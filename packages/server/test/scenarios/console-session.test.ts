@@ -218,7 +218,7 @@ onBothEngines('a session of the console', (engine) => {
     t.after(() => second.close(1_000))
     const { cookie } = signedIn
     const answer = await fetch(`${second.http?.address}/v1/pods`, { headers: { cookie } })
-    assert.equal(answer.status, 200)
+    assert.equal(answer.status, 200, await answer.text())
   })
 })
 

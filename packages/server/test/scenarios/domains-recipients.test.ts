@@ -275,6 +275,36 @@ onEachEngine('addresses of a custom domain', (engine) => {
     assert.equal(await replyTo('any@sub.lost.example'), '550 5.7.1')
   })
 
+  test('of one domain reach their catch-all inbox after its own domain was taken over', async () => {
+    const lost = await verifiedDomain(world, 'former.example', ann)
+    const rest = await inboxOf(ann, 'former.example', 'rest')
+    const kept = await verifiedDomain(world, 'kept.example', ann)
+    await ann.client.domains.update(kept.id, { catchAllInboxId: rest.id })
+    withdraw(world.dns, lost)
+    await ann.client.domains.verify(lost.id)
+    world.clock.advance(72 * HOUR)
+    await checkDue(world)
+    const both = await begin('any@kept.example', rest.address)
+    await verifiedDomain(world, 'former.example', bob)
+    assert.equal(await finish(both.sender, plainMail({ subject: 'both' })), 250)
+    assert.equal(await mail(['any@kept.example']), 250)
+    const other = await ann.client.inboxes.create()
+    assert.equal(await mail([other.address, 'any@kept.example'], { Cc: 'a@b.example' }), 250)
+    assert.deepEqual([(await newest(rest)).total, (await newest(other)).total], [3, 1])
+    assert.equal(await replyTo(rest.address), '550 5.1.1')
+
+    await ann.client.senderRules.create({
+      type: 'block',
+      value: 'sender.example',
+      inboxId: rest.id,
+    })
+    assert.equal(await mail(['any@kept.example'], { Cc: 'c@d.example' }), 250)
+    const page = await ann.client.quarantine.list({ inboxId: rest.id }).page()
+    assert.equal(page.total, 1)
+    await ann.client.quarantine.release(page.data[0]?.id ?? '')
+    assert.equal((await newest(rest)).total, 4)
+  })
+
   test('with hostile names are refused as any other, quickly', async () => {
     const domain = await verifiedDomain(world, 'calm.example', ann)
     await ann.client.domains.update(domain.id, { subdomainsEnabled: true })

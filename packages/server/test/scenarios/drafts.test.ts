@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Draft } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
-import { refusalOf } from '#test/scenarios/outcomes.ts'
+import { refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { arrived, openSendingWorld, PLAIN, send, settled } from '#test/scenarios/sending-world.ts'
 import { onBothEngines, onEachEngine, opened } from '#test/world.ts'
 
@@ -168,10 +168,7 @@ onBothEngines('a draft', (engine) => {
     }
     const isGone = async () =>
       (await runSql(world, `select id from drafts where inbox_id = '${inbox.id}'`)).length === 0
-    for (let round = 0; round < 200 && !(await isGone()); round++) {
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    assert.ok(await isGone())
+    await until(isGone)
   })
 })
 

@@ -5,8 +5,9 @@ import type { Inbox } from '@mailroom/sdk'
 import { type FeedClient, openFeedClient } from '#test/http/event-feed-client.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
-import { untilReadable } from './event-world.ts'
+import { receive, receiveMany, untilReadable } from './event-world.ts'
 
+type EventQuery = NonNullable<Parameters<World['client']['events']['list']>[0]>
 type Page = { data: Record<string, unknown>[]; total: number }
 
 onEachEngine('the log of events', (engine) => {
@@ -92,6 +93,50 @@ onEachEngine('the log of events', (engine) => {
     assert.equal((details[0] as { path: string }).path, 'order')
   })
 
+  test('is paged newest first without a gap or a repeat while mail arrives, with any filter', async () => {
+    const [inbox, other] = [await world.inbox(), await world.inbox()]
+    const written = [
+      ...(await receiveMany(world, inbox, 12)),
+      ...(await receiveMany(world, other, 3)),
+    ]
+    await untilReadable(world)
+    let isPaging = true
+    const arriving = [inbox, other].map(async (to) => {
+      while (isPaging) {
+        await receive(world, to)
+        await sleep(5)
+      }
+    })
+    const filters: EventQuery[] = [
+      {},
+      { inbox_id: inbox.id },
+      { event_types: 'message.received' },
+      { inbox_id: inbox.id, event_types: 'message.received', categories: 'personal' },
+    ]
+    const read: string[][] = []
+    for (const filter of filters) {
+      read.push(await idsOf({ ...filter, order: 'desc', limit: 4 }))
+      await sleep(5)
+    }
+    isPaging = false
+    await Promise.all(arriving)
+    await untilReadable(world)
+    for (const [index, filter] of filters.entries()) {
+      const ids = read[index] ?? []
+      const inOrder = await idsOf({ ...filter, order: 'asc' })
+      assert.deepEqual(ids.toReversed(), inOrder.slice(0, ids.length), JSON.stringify(filter))
+      const expected = written.slice(0, 'inbox_id' in filter ? 12 : 15)
+      const missed = expected.filter((id) => !ids.includes(id))
+      assert.deepEqual(missed, [], JSON.stringify(filter))
+    }
+  })
+
+  async function idsOf(query: EventQuery): Promise<string[]> {
+    const ids: string[] = []
+    for await (const event of world.client.events.list(query)) ids.push(event.event_id)
+    return ids
+  }
+
   test('refuses unknown values in pages and streams, for GET and HEAD', async () => {
     const theirs = await world.newAccount()
     const inbox = await theirs.client.inboxes.create()
@@ -117,6 +162,7 @@ onEachEngine('the log of events', (engine) => {
       }
     }
     assert.equal(await outcomeOf(world.fetch('/v1/events?limit=0')), '400 bad_request')
+    assert.equal(await outcomeOf(world.fetch('/v1/events/stream?order=desc')), '400 bad_request')
     const head = await world.fetch('/v1/events/stream', { method: 'HEAD' })
     assert.equal(head.headers.get('content-type'), 'text/event-stream; charset=utf-8')
     const among = await world.fetch('/v1/events?event_types=message.received,nonsense')

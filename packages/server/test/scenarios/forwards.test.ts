@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'
+import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
+import { refusal } from '#test/scenarios/outcomes.ts'
 import {
   arrived,
   deliveriesOf,
@@ -81,6 +83,18 @@ onEachEngine('a forwarded message', (engine) => {
     assert.ok(message !== undefined)
     return { inbox, message: await world.client.messages.get(message.id) }
   }
+
+  test('is refused for now when its files are not found as the message lists them', async () => {
+    const { message } = await received(withFiles)
+    await runSql(
+      world,
+      `update messages set attachments = replace(attachments, 'table.csv', 'other.csv') where id = '${message.id}'`,
+    )
+    const asked = { to: DAN, body: 'See below.' }
+    const forward = world.client.messages.forward(message.id, asked, { maxRetries: 0 })
+    assert.equal(await refusal(forward), '503 service_unavailable')
+    await world.client.messages.forward(message.id, { ...asked, includeAttachments: false })
+  })
 
   test('stands whole below the text, with its header lines and its files', async () => {
     const { inbox, message } = await received(withFiles)
@@ -249,9 +263,34 @@ onEachEngine('a forwarded message', (engine) => {
     assert.ok((message.attachments[0]?.sizeBytes ?? 0) > 18 * 1024 * 1024)
     await assert.rejects(world.client.messages.forward(message.id, { to: ANN }), {
       code: 'payload_too_large',
+      message: /25 MiB/,
+      fix: /includeAttachments/,
     })
     const without = { to: ANN, includeAttachments: false }
     await settled(world, await world.client.messages.forward(message.id, without))
+  })
+
+  test('has at most as many files as a send', async () => {
+    const files = (count: number) => (inbox: Inbox) => {
+      const file =
+        'Content-Type: text/csv; name=a.csv\r\nContent-Disposition: attachment\r\n\r\na\r\n'
+      const headers = ['MIME-Version: 1.0', 'Content-Type: multipart/mixed; boundary=m']
+      const body = `${`--m\r\n${file}`.repeat(count)}--m--`
+      const messageId = `<many${count}.${inbox.id}@friend.example>`
+      return plainMail({ from: ANN, to: inbox.address, messageId, headers, body })
+    }
+    const { message } = await received(files(101))
+    assert.equal(message.attachments.length, 101)
+    const { client } = world
+    await assert.rejects(client.messages.forward(message.id, { to: ANN }), {
+      code: 'payload_too_large',
+      message: 'The message has 101 files; at most 100 can be forwarded.',
+      fix: /includeAttachments/,
+    })
+    const without = { to: ANN, includeAttachments: false }
+    await settled(world, await client.messages.forward(message.id, without))
+    const { message: allowed } = await received(files(100))
+    await settled(world, await client.messages.forward(allowed.id, { to: ANN }))
   })
 
   test('cannot add lines to the header, neither of the mail nor of the original', async () => {

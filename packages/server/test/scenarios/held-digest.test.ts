@@ -14,7 +14,11 @@ function digestOf(value: unknown): string {
     const members = Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))
     return `{${members.map(([name, of]) => `${JSON.stringify(name)}:${canonical(of)}`).join()}}`
   }
-  return createHash('sha256').update(canonical(value)).digest('hex')
+  return sha256(canonical(value))
+}
+
+function sha256(of: string | Uint8Array): string {
+  return createHash('sha256').update(of).digest('hex')
 }
 
 onEachEngine('the digest of a held send', (engine) => {
@@ -34,6 +38,12 @@ onEachEngine('the digest of a held send', (engine) => {
     })
     const { threadId } = await deliver({ ...world, client }, inbox, raw)
     const text = fc.string({ unit: 'binary', maxLength: 60 }).map((any) => any.replaceAll('\0', ''))
+    const file = fc.record({
+      filename: fc.constantFrom('Größe.bin', 'a.png', 'A.PNG', '../x.txt'),
+      contentType: fc.constantFrom('image/png', 'text/plain; charset=utf-8', 'message/rfc822'),
+      contentId: fc.constantFrom('logo@here', undefined),
+      data: fc.uint8Array({ maxLength: 50 }),
+    })
     const sends = fc.record(
       {
         body: text.map((any) => `A ${any}`),
@@ -44,11 +54,7 @@ onEachEngine('the digest of a held send', (engine) => {
         replyTo: fc.constant('desk@friend.example'),
         headers: fc.constant({ 'X-b': '1', 'X-A': 'Zürich' }),
         threadId: fc.constant(threadId),
-        attachments: fc
-          .uint8Array({ maxLength: 50 })
-          .map((data) => [
-            { filename: 'Größe.bin', contentType: 'application/octet-stream', data },
-          ]),
+        attachments: fc.array(file, { maxLength: 4 }),
       },
       { requiredKeys: ['body', 'subject'] },
     )
@@ -65,15 +71,17 @@ onEachEngine('the digest of a held send', (engine) => {
           [content.to, content.cc, content.bcc, content.subject, content.bodyText],
           [['bob@friend.example'], message.cc, fields.bcc ?? [], message.subject, message.bodyText],
         )
-        const [data] = fields.attachments ?? []
-        const hashes =
-          data === undefined ? [] : [createHash('sha256').update(data.data).digest('hex')]
-        assert.deepEqual(
-          content.attachments.map(({ sha256 }) => sha256),
-          hashes,
-        )
+        // The files that the recipient finds, under the names by which they can be fetched.
+        const files = message.attachments.map(async ({ filename, contentType, url }) => {
+          const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer())
+          return { filename, contentType, sha256: sha256(bytes) }
+        })
+        assert.deepEqual(content.attachments, await Promise.all(files))
+        const asGiven = (fields.attachments ?? []).map(({ data }) => sha256(data))
+        const told = content.attachments.map((one) => one.sha256)
+        assert.deepEqual(told.toSorted(), asGiven.toSorted())
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     )
   })
 })

@@ -6,6 +6,7 @@ import type { Message } from '@mailroom/sdk'
 import { fillCategories } from '#removal/removal.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
+import { untilReadable } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { send } from '#test/scenarios/sending-world.ts'
 import {
@@ -56,6 +57,7 @@ onAnyEngine('the kind of a message', (engine) => {
       inbox,
       plainMail({ to: inbox.address, headers: NEWSLETTER }),
     )
+    await untilReadable(world)
     const { data } = await world.client.events.list({ inbox_id: inbox.id }).page()
     const message = data.find((event) => event.message?.id === id)?.message
     assert.equal(message?.category, 'marketing')
@@ -117,7 +119,7 @@ onEachEngine('mail that an earlier version received', (engine) => {
       {
         category: 'personal',
         categoryReasons: [],
-        autoReplyable: true,
+        autoReplyable: false,
         verdict: 'clean',
         spamScore: null,
       },
@@ -129,7 +131,22 @@ onEachEngine('mail that an earlier version received', (engine) => {
         spamScore: null,
       },
     ])
+    await untilReadable(world)
+    const everywhere = async () => {
+      const { data: listed } = await world.client.messages.list(inbox.id).page()
+      const { data: events } = await world.client.events.list({ inbox_id: inbox.id }).page()
+      return [old.id, newest.id].map((id) => [
+        listed.find((message) => message.id === id)?.autoReplyable,
+        events.find((event) => event.message?.id === id)?.message?.auto_replyable,
+      ])
+    }
+    const unanswered = [
+      [false, false],
+      [false, false],
+    ]
+    assert.deepEqual(await everywhere(), unanswered, 'its header is not stored')
     await fillCategories(world.app.deps, new AbortController().signal)
+    assert.deepEqual(await everywhere(), unanswered)
     const left = "select id from messages where category is null and direction = 'inbound'"
     assert.deepEqual(await runSql(world, left), [])
     assert.equal((await world.client.threads.get(old.threadId)).category, 'automated')

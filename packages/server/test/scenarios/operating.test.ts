@@ -271,6 +271,7 @@ suite('figures of a service without delivery', () => {
 
 const TASKS = [
   'blob sweep',
+  'daily figures',
   'hourly figures',
   'key rotation',
   'retention',

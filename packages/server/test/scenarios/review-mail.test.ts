@@ -1,13 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { MessageToSend } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
-import { fieldOf, openSendingWorld, readMail, settled } from '#test/scenarios/sending-world.ts'
+import {
+  fieldOf,
+  openSendingWorld,
+  readMail,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
 import { onAnyEngine, onEachEngine, opened, openWorld } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+const SENDS_PER_MINUTE = 5
+/** Shorter than the lease of a periodic task. */
+const STEP_MS = 10_000
 
 let accounts = 0
 
@@ -15,10 +26,15 @@ onEachEngine('mail to approvers', (engine) => {
   const lines: string[] = []
   const keep = (...parts: unknown[]) => void lines.push(JSON.stringify(parts))
   const log = { debug: keep, info: keep, warn: keep, error: keep }
+  /** The answer to recipients whose name says that they are slow. */
+  const slow = Promise.withResolvers<undefined>()
   const world = opened(() => {
-    const onRcpt = (address: string, count: number) =>
-      address.startsWith('late') && count === 1 ? '451 4.7.1 Later' : undefined
-    return openSendingWorld(engine, { log, script: { onRcpt } })
+    const onRcpt = (address: string, count: number) => {
+      if (address.startsWith('slow')) return slow.promise
+      return address.startsWith('late') && count === 1 ? '451 4.7.1 Later' : undefined
+    }
+    const env = { MAILROOM_LIMIT_SENDS_PER_MINUTE: String(SENDS_PER_MINUTE) }
+    return openSendingWorld(engine, { log, env, script: { onRcpt } })
   })
 
   async function guarded(name = 'ann') {
@@ -137,6 +153,50 @@ onEachEngine('mail to approvers', (engine) => {
     assert.equal((await fetch(`${link}/body`)).status, 404)
   })
 
+  /** The page of the link to a held message with these bodies, without the entities of its texts. */
+  async function pageOf(fields: Partial<MessageToSend>): Promise<{ link: string; page: string }> {
+    const { client, inbox, email } = await guarded()
+    await holdSend(world, inbox, fields, { client })
+    const [link = ''] = await linksTo(email)
+    const page = await (await fetch(link)).text()
+    return { link, page: page.replaceAll('&lt;', '<').replaceAll('&quot;', '"') }
+  }
+
+  test('has links whose page shows both bodies, and says what the HTML hides and leaves out', async () => {
+    const { link, page } = await pageOf({
+      body: 'Pay \u202e9999 to Eve.\n\tNow.',
+      bodyHtml: `<p>Pay 10 to Bob.</p><p style="display:none">Ignore it.</p>
+<img src="https://evil.example/1.png"><img src="https://evil.example/2.png">`,
+    })
+    assert.match(page, /text that its readers do not see: 10 characters hidden by display:none\./)
+    assert.match(page, /Images of other hosts that are left out here: 2\./)
+    assert.match(page, /<pre [^>]*aria-label="The text">Pay \[U\+202E\]9999 to Eve\.\n\tNow\./)
+    assert.match(page, /<details open>.*<pre [^>]*>.*<p style="display:none"&gt;Ignore it\./s)
+    const body = await (await fetch(`${link}/body`)).text()
+    assert.match(body, /Pay 10 to Bob\./)
+    assert.doesNotMatch(body, /9999|cannot be shown/)
+  })
+
+  test('has links whose page shows a text alone, without frame or notice', async () => {
+    const { page } = await pageOf({ body: 'Only <b>text</b>.' })
+    assert.match(page, /<pre [^>]*>Only <b&gt;text<\/b&gt;\./)
+    assert.doesNotMatch(page, /<iframe|<details|class="notice"/)
+  })
+
+  test('has links whose page shows the source of HTML that cannot be shown, and says so', async () => {
+    const deep = `${'<div>'.repeat(20_000)}Pay 9999 to Eve.`
+    const long = `<p>${'x '.repeat(240_000)}</p>${'<i>'.repeat(10)}Pay 9999 to Eve.`
+    const { link, page } = await pageOf({ body: 'Pay 10 to Bob.', bodyHtml: deep })
+    assert.match(page, /class="notice">The HTML cannot be shown, or not all of it/)
+    assert.match(page, /<details open>.*<div&gt;<div&gt;.*Pay 9999 to Eve\.<\/pre>/s)
+    const body = await (await fetch(`${link}/body`)).text()
+    assert.match(body, /The HTML of this message cannot be shown.*Pay 10 to Bob\./s)
+    const drawn = await pageOf({ bodyHtml: '<p>Pay 10</p><svg><text>Pay 9999</text></svg>' })
+    assert.match(drawn.page, /not all of it.*<details open>.*<text&gt;Pay 9999/s)
+    const whole = await pageOf({ body: 'Pay 10 to Bob.', bodyHtml: long })
+    assert.doesNotMatch(whole.page, /class="notice"|<details open>/)
+  })
+
   test('has links that are bound to approver, review and digest', async () => {
     const { client, inbox, email, asApprover } = await guarded()
     const second = await asApprover.approvers.create({ name: 'Eve', email: `eve-${email}` })
@@ -166,12 +226,87 @@ onEachEngine('mail to approvers', (engine) => {
       '401 unauthorized',
     )
     await runSql(world, `update reviews set digest = 'changed' where id = '${held.reviewId}'`)
-    assert.equal((await post(own, 'approve')).status, 404)
+    const pages = [await fetch(own), await post(own, 'approve'), await post(own, 'reject')]
+    for (const changed of pages) {
+      assert.equal(changed.status, 409)
+      const text = await changed.text()
+      assert.match(text, /The message has changed.*it still waits/s)
+      assert.ok(!text.includes('<form') && !text.includes('bob@friend.example'))
+    }
+    assert.equal((await fetch(`${own}/body`)).status, 404)
+    assert.equal((await client.reviews.get(held.reviewId)).status, 'pending')
     await runSql(
       world,
       `update reviews set digest = '${held.digest}' where id = '${held.reviewId}'`,
     )
     assert.match(await (await post(own, 'reject')).text(), /Done.*rejected/s)
+  })
+
+  test('says that another approver was faster, and what they decided', async () => {
+    const { client, inbox, email, asApprover } = await guarded()
+    const held = await holdSend(world, inbox, {}, { client })
+    const [link = ''] = await linksTo(email)
+    await asApprover.reviews.reject(held.reviewId)
+    for (const verb of ['approve', 'reject']) {
+      const late = await post(link, verb)
+      assert.equal(late.status, 409)
+      assert.match(await late.text(), /decided already.*It was rejected and is not sent\./s)
+    }
+    assert.equal((await client.messages.deliveries(held.messageId).page()).total, 0)
+  })
+
+  test('says that nobody decided in time, and sends nothing then', async () => {
+    const { client, inbox, email } = await guarded()
+    const held = await holdSend(world, inbox, {}, { client })
+    const [link = ''] = await linksTo(email)
+    world.clock.advance(7 * DAY_MS)
+    await until(async () => (await client.reviews.get(held.reviewId)).status === 'expired')
+    const late = await post(link, 'approve')
+    assert.equal(late.status, 409)
+    assert.match(await late.text(), /decided already.*Nobody decided in time/s)
+    assert.match(await (await fetch(link)).text(), /decided already.*Nobody decided in time/s)
+    const message = await client.messages.get(held.messageId)
+    assert.deepEqual([message.status, message.failureReason], ['failed', 'review_expired'])
+    assert.equal((await client.messages.deliveries(held.messageId).page()).total, 0)
+  })
+
+  test('of a deleted approver is a page that says that it does not work', async () => {
+    const { client, inbox, email, approver, asApprover } = await guarded()
+    await asApprover.approvers.create({ name: 'Eve' })
+    const held = await holdSend(world, inbox, {}, { client })
+    const [link = ''] = await linksTo(email)
+    await asApprover.approvers.delete(approver.id)
+    const accept = { headers: { accept: 'text/html' } }
+    const pages = [
+      await fetch(link, accept),
+      await post(link, 'approve'),
+      await post(link, 'reject'),
+    ]
+    for (const dead of pages) {
+      assert.equal(dead.status, 404)
+      const text = await dead.text()
+      assert.match(text, /This link does not work.*Nothing was changed/s)
+      assert.ok(!text.includes('<form') && !text.includes('bob@friend.example'))
+    }
+    assert.equal((await client.reviews.get(held.reviewId)).status, 'pending')
+  })
+
+  test('says which limit refuses the message, which waits on', async () => {
+    const { client, inbox, email } = await guarded()
+    const held = await holdSend(world, inbox, {}, { client })
+    const [link = ''] = await linksTo(email)
+    for (let count = 0; count < SENDS_PER_MINUTE; count += 1) await send({ client }, inbox)
+    const refused = await post(link, 'approve')
+    assert.equal(refused.status, 409)
+    const words = new RegExp(
+      `may send ${SENDS_PER_MINUTE} messages a minute.*approve it later`,
+      's',
+    )
+    assert.match(await refused.text(), words)
+    assert.equal((await client.reviews.get(held.reviewId)).status, 'pending')
+    world.clock.advance(MINUTE_MS)
+    assert.match(await (await post(link, 'approve')).text(), /Done/)
+    assert.equal((await settled({ client }, held)).status, 'sent')
   })
 
   test('says what refuses the message now, and the link goes on working', async () => {
@@ -185,6 +320,34 @@ onEachEngine('mail to approvers', (engine) => {
     await client.suppressions.delete('away@friend.example')
     assert.match(await (await post(link, 'approve')).text(), /Done/)
     assert.equal((await settled({ client }, held)).status, 'sent')
+  })
+
+  test('of one account whose servers are slow does not delay that of another', async () => {
+    const away = await guarded('slow1')
+    const others = Array.from({ length: 19 }, (_, index) =>
+      away.asApprover.approvers.create({
+        name: 'Ann',
+        email: `slow${index + 2}-${accounts}@friend.example`,
+      }),
+    )
+    await Promise.all(others)
+    const quick = await guarded('quick')
+    await holdSend(world, away.inbox, {}, { client: away.client })
+    world.clock.advance(STEP_MS)
+    await holdSend(world, quick.inbox, {}, { client: quick.client })
+    world.clock.advance(2 * MINUTE_MS - STEP_MS)
+    const named = () => world.mta.commands.filter(({ line }) => /^RCPT TO:<slow/i.test(line))
+    await until(async () => named().length > 0)
+    // The task is led under a lease: a longer step would end the attempt that is under way.
+    world.clock.advance(STEP_MS)
+    await until(async () => mailsTo(quick.email).length > 0)
+    assert.equal(named().length, 1)
+    slow.resolve(undefined)
+    await until(async () => (await runSql(world, 'select * from review_mails')).length === 0)
+    const recipients = world.mta.transactions.flatMap((one) => one.recipients)
+    const told = recipients.filter((address) => address.startsWith('slow'))
+    assert.equal(new Set(told).size, 20)
+    assert.equal(told.length, 20)
   })
 
   test('is tried again until a server takes it, and not sent about what is decided', async () => {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { reviewUrl } from '#reviews/review-link.ts'
 import { expireReviews } from '#reviews/reviews.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
@@ -64,16 +67,21 @@ onEachEngine('held mail', (engine) => {
       cc: ['carol@friend.example'],
       bcc: ['dora@friend.example'],
       headers: { 'X-Case': '7' },
-      bodyHtml: '<p>Hello</p>',
+      bodyHtml: '<p>Hello</p><p style="font-size:1px">Tiny</p><img src="https://a.example/b.png">',
     }
     const held = await hold(by, fields)
     for (const client of [by.client, by.asApprover]) {
-      const { content, thread, ...review } = await client.reviews.get(held.reviewId)
+      const { content, thread, display, ...review } = await client.reviews.get(held.reviewId)
       assert.deepEqual([review.status, review.digest], ['pending', held.digest])
       assert.deepEqual(review.bcc, ['dora@friend.example'])
       assert.deepEqual(content.headers, { 'X-Case': '7' })
       assert.match(content.bodyText, /^A body\./)
       assert.match(content.bodyHtml, /Hello/)
+      assert.deepEqual(display, {
+        isHtmlWhole: true,
+        blockedImages: 1,
+        hidden: '4 characters in a font of 2 pixels or less',
+      })
       assert.deepEqual(
         thread.data.map(({ id }) => id),
         [first.messageId, held.messageId],
@@ -253,6 +261,50 @@ onBothEngines('decisions about one held message at once', (engine) => {
   const closing: (() => Promise<void>)[] = []
   after(() => Promise.all(closing.map((close) => close())))
 
+  async function withTwoApprovers() {
+    const client = await world.newAccount()
+    const ann = await client.client.approvers.create({ name: 'Ann' })
+    const eve = await world.clientWith(ann.token).approvers.create({ name: 'Eve' })
+    return { client, ann, eve, inbox: await client.client.inboxes.create() }
+  }
+
+  /** Has the database run the statement in the transaction that approves the review. */
+  async function onApproval(reviewId: string, statement: string): Promise<void> {
+    const name = `on_${reviewId}`
+    const isApproved = `when (new.id = '${reviewId}' and new.status = 'approved')`
+    if (engine === 'sqlite') {
+      const text = `create trigger ${name} after update on reviews ${isApproved} begin ${statement}; end`
+      await runSql(world, text)
+      return
+    }
+    await runSql(
+      world,
+      `create function ${name}() returns trigger language plpgsql as $$ begin ${statement}; return new; end $$`,
+    )
+    await runSql(
+      world,
+      `create trigger ${name} after update on reviews for each row ${isApproved} execute function ${name}()`,
+    )
+  }
+
+  /** Holds a row until it is released, as a slow transaction of another program does. */
+  async function lockRow(table: string, condition: string) {
+    const holder = new pg.Client({ connectionString: world.settings.databaseUrl ?? '' })
+    await holder.connect()
+    await holder.query('begin')
+    await holder.query(`select 1 from ${table} where ${condition} for update`)
+    closing.push(() => holder.end())
+    return {
+      /** Transactions that wait for a lock. */
+      async countWaiting(): Promise<number> {
+        const waiting = `select count(*) as count from pg_stat_activity
+          where wait_event_type = 'Lock' and datname = current_database()`
+        return Number((await runSql(world, waiting))[0]?.count)
+      },
+      release: () => holder.query('rollback'),
+    }
+  }
+
   test('end in one, over two processes', async () => {
     const addresses = [world.baseUrl]
     if (engine === 'postgres') {
@@ -308,4 +360,86 @@ onBothEngines('decisions about one held message at once', (engine) => {
     ])
     assert.deepEqual(counts, { '401 unauthorized': 2 })
   })
+
+  test('end within a bulk approval when its approver is deleted', async () => {
+    const { client, ann, eve, inbox } = await withTwoApprovers()
+    const helds: Held[] = []
+    for (let count = 0; count < 4; count += 1) helds.push(await holdSend(world, inbox, {}, client))
+    const [first, second] = helds
+    assert.ok(first !== undefined && second !== undefined)
+    // The deletion falls between the second item and the third.
+    await onApproval(second.reviewId, `update approvers set deleted_at = 1 where id = '${eve.id}'`)
+    const items = helds.map(({ reviewId: id, digest }) => ({ id, digest }))
+    const { data } = await world.clientWith(eve.token).reviews.approveMany({ items })
+    assert.deepEqual(
+      data.map(({ status, error }) => [status, error?.error ?? null]),
+      [
+        [200, null],
+        [200, null],
+        [401, 'unauthorized'],
+        [401, 'unauthorized'],
+      ],
+    )
+    const pending = await world.clientWith(ann.token).reviews.list({ status: 'pending' }).page()
+    assert.deepEqual(
+      pending.data.map(({ id }) => id),
+      helds
+        .slice(2)
+        .map(({ reviewId }) => reviewId)
+        .reverse(),
+    )
+  })
+
+  if (engine === 'postgres') {
+    test('do not count when the approver is deleted before the decision is stored', async () => {
+      const { client, ann, eve, inbox } = await withTwoApprovers()
+      const { id: accountId } = client
+      const held = await holdSend(world, inbox, {}, client)
+      const { reviewId, digest } = held
+      const link = reviewUrl(world.app.deps, { accountId, reviewId, approverId: eve.id, digest })
+      const session = await signIn(world, eve.token)
+      const init = { method: 'POST', body: JSON.stringify({ digest }) }
+      const lock = await lockRow('waiting_sends', `message_id = '${held.messageId}'`)
+      const decisions = [
+        fetch(`${link}/approve`, { method: 'POST' }),
+        fetch(`${link}/reject`, { method: 'POST' }),
+        browse(world, session, `/v1/reviews/${reviewId}/approve`, init),
+        browse(world, session, `/v1/reviews/${reviewId}/reject`, { method: 'POST', body: '{}' }),
+      ]
+      await until(async () => (await lock.countWaiting()) >= decisions.length)
+      await world.clientWith(ann.token).approvers.delete(eve.id)
+      await lock.release()
+      const outcomes = await Promise.all(decisions.map(outcomeOf))
+      const [dead, signedOut] = ['404 not_found', '401 unauthorized']
+      assert.deepEqual(outcomes, [dead, dead, signedOut, signedOut])
+      assert.equal((await reviewOf(client.client, held)).status, 'pending')
+    })
+
+    test('are accepted while the writes of the account’s key are refused', async () => {
+      const { client, ann, inbox } = await withTwoApprovers()
+      const held = await holdSend(world, inbox, {}, client)
+      const { messageId } = await holdSend(world, inbox, {}, client)
+      const lock = await lockRow('messages', `id = '${messageId}'`)
+      const flood: Promise<Record<string, number>>[] = []
+      const isFlooded = async () => {
+        flood.push(countOutcomes([client.client.messages.cancel(messageId)]))
+        const latest = await Promise.race([flood.at(-1), sleep(20)])
+        return latest?.['503 service_unavailable'] === 1
+      }
+      await until(isFlooded)
+      const approve = world
+        .clientWith(ann.token)
+        .reviews.approve(held.reviewId, { digest: held.digest })
+      assert.equal((await approve).status, 'approved')
+      const rules = world.clientWith(ann.token).policy.createRule({
+        direction: 'outbound',
+        type: 'block',
+        value: 'stop@friend.example',
+      })
+      assert.equal((await rules).value, 'stop@friend.example')
+      assert.equal(await Promise.race([flood[0], 'waiting']), 'waiting', 'nobody waited for it')
+      await lock.release()
+      await Promise.all(flood)
+    })
+  }
 })

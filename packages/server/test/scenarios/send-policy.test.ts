@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import type { Inbox, Mailroom, MailroomError, MessageToSend, PolicyGuards } from '@mailroom/sdk'
 import fc from 'fast-check'
@@ -261,6 +262,41 @@ onEachEngine('the policy of sends', (engine) => {
     assert.equal(Number(row?.count), 0)
   })
 
+  test('secrets in names and addresses are noticed, and the audit does not keep them', async () => {
+    const { client, inbox, guard } = await guarded()
+    await guard({ secrets: 'reject', newRecipients: 'reject' })
+    const secret = '4111-1111-1111-1111@other.example'
+    const addressed: [Partial<MessageToSend>, part: string][] = [
+      [{ to: secret }, 'to'],
+      [{ to: ['ann@other.example', secret] }, 'to'],
+      [{ cc: [secret] }, 'cc'],
+      [{ bcc: [secret] }, 'bcc'],
+      [{ replyTo: secret }, 'replyTo'],
+    ]
+    for (const [fields, part] of addressed) {
+      const { decision, reasons } = await client.inboxes.checkSend(inbox.id, message(fields))
+      const found = reasons.flatMap(({ findings = [] }) => findings)
+      assert.deepEqual([decision, found.map((one) => one.part)], ['reject', [part]])
+      assert.ok(!JSON.stringify(found).includes('1111'))
+      await refusalOf(send(client, inbox, fields))
+    }
+    await guard({ secrets: 'reject' })
+    await send(client, inbox)
+    await client.inboxes.update(inbox.id, { displayName: `Ann ${CARD}` })
+    const named = await refusalOf(send(client, inbox))
+    assert.equal(`${named.status} ${named.code}`, '403 content_not_permitted')
+    assert.deepEqual(
+      (named.body.findings as { part: string }[]).map(({ part }) => part),
+      ['from'],
+    )
+    const audit = await runSql(
+      world,
+      `select details from policy_audit where inbox_id = '${inbox.id}'`,
+    )
+    assert.ok(audit.length > 6)
+    assert.ok(!JSON.stringify(audit).includes('1111'), JSON.stringify(audit))
+  })
+
   test('attachments are noticed', async () => {
     const { client, inbox, guard } = await guarded()
     await guard({ attachments: 'hold' })
@@ -318,6 +354,10 @@ onEachEngine('the policy of sends', (engine) => {
     await until(async () => (await ann.reviews.list({ status: 'pending' }).page()).total === 1)
     const [review] = (await ann.reviews.list({ status: 'pending' }).page()).data
     assert.equal(review?.messageId, held.messageId)
+    // Equal to what was held at once, except its reader and its thread.
+    const { content } = await ann.reviews.get(id)
+    const own = { to: ['new@other.example'], threadId: held.threadId }
+    assert.deepEqual((await ann.reviews.get(review?.id ?? '')).content, { ...content, ...own })
     const reasons = review?.reasons.map(({ guard: name }) => name)
     assert.deepEqual(reasons, ['newRecipients', 'attachments'])
     const statusOf = async ({ messageId }: { messageId: string }) => {
@@ -330,6 +370,28 @@ onEachEngine('the policy of sends', (engine) => {
     assert.deepEqual(await statusOf(held), ['pending', null])
     await ann.reviews.approve(review?.id ?? '', { digest: review?.digest ?? '' })
     await until(async () => (await statusOf(held))[0] === 'sent')
+  })
+
+  test('a scheduled send whose files cannot be read again is held when it is due', async () => {
+    const { client, ann, inbox, guard } = await guarded()
+    const sendAt = new Date(world.clock.now() + HOUR_MS).toISOString()
+    const attachments = [{ ...TEXT_FILE, data: 'aGVsbG8=' }]
+    const whole = await send(client, inbox, { sendAt, attachments })
+    const { messageId } = await send(client, inbox, { sendAt, attachments })
+    const hash = createHash('sha256').update('hello').digest('hex')
+    await runSql(
+      world,
+      `update waiting_sends set envelope = replace(envelope, '${hash}', '${'0'.repeat(64)}') where message_id = '${messageId}'`,
+    )
+    await guard({ secrets: 'reject' })
+    world.clock.advance(HOUR_MS + 1_000)
+    await until(async () => (await ann.reviews.list({ status: 'pending' }).page()).total === 1)
+    const [review] = (await ann.reviews.list({ status: 'pending' }).page()).data
+    assert.deepEqual(
+      [review?.messageId, review?.reasons.map(({ guard: name }) => name)],
+      [messageId, ['secrets']],
+    )
+    await until(async () => (await client.messages.get(whole.messageId)).status === 'sent')
   })
 
   test('scheduled sends that are due together are held above the number of an hour', async () => {

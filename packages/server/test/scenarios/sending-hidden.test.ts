@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { untilReadable } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { deliveriesOf, PLAIN, send } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
@@ -60,6 +61,7 @@ onEachEngine('hidden recipients', (engine) => {
     assert.equal((await client.messages.search({ q: 'hiddenbob' }).page()).total, 0)
     const raw = await client.messages.raw(listed.id)
     const { text } = await client.messages.view(listed.id)
+    await untilReadable(world)
     const { data: events } = await client.events.list().page()
     const told = [JSON.stringify([listed, events]), Buffer.from(raw.content).toString(), text]
     for (const one of told) assert.ok(!one.toLowerCase().includes('hiddenbob'))
@@ -68,5 +70,43 @@ onEachEngine('hidden recipients', (engine) => {
     const passed = await world.client.messages.forward(sent.messageId, { to: 'ann@far.example' })
     const forwarded = await world.client.messages.raw(passed.messageId)
     assert.ok(!Buffer.from(forwarded.content).toString().toLowerCase().includes('hiddenbob'))
+  })
+
+  test('are told to no other inbox of the account and its webhook, and are in no captured header', async () => {
+    const account = await world.newAccount()
+    const { client } = account
+    const [inbox, other] = [await client.inboxes.create(), await client.inboxes.create()]
+    const receiver = await client.webhooks.create({
+      url: 'https://receiver.example/hook',
+      inboxIds: [other.id],
+    })
+    const to = [PLAIN.to, other.address]
+    const sent = await send(account, inbox, { to, bcc: [HIDDEN], subject: 'Secret copies' })
+    const received = async () => (await client.messages.list(other.id).page()).data[0]
+    await until(async () => (await received()) !== undefined)
+    const listed = await received()
+    assert.ok(listed !== undefined)
+    const thread = await client.threads.get(listed.threadId)
+    await untilReadable(world)
+    const { data: events } = await client.events.list({ inbox_id: other.id }).page()
+    const { data: deliveries } = await client.webhooks.deliveries(receiver.id).page()
+    const raw = Buffer.from((await client.messages.raw(listed.id)).content)
+    const { text } = await client.messages.view(listed.id)
+    assert.ok(events.length > 0)
+    for (const told of [JSON.stringify([listed, thread, events, deliveries]), String(raw), text]) {
+      assert.ok(!told.toLowerCase().includes('hiddenbob'), told)
+    }
+
+    const captured = async () => (await client.sandbox.list().page()).data
+    await until(async () => (await captured()).some((one) => one.to.includes(PLAIN.to)))
+    const [one] = (await captured()).filter((each) => each.to.includes(PLAIN.to))
+    assert.ok(one !== undefined)
+    const { to: envelope, ...shown } = one
+    assert.ok(envelope.length > 0)
+    assert.ok(!JSON.stringify(shown).toLowerCase().includes('hiddenbob'))
+    const returned = await client.messages.raw(sent.messageId)
+    assert.ok(!Buffer.from(returned.content).toString().toLowerCase().includes('hiddenbob'))
+    // Its own sender may know.
+    assert.deepEqual((await client.messages.get(sent.messageId)).bcc, [HIDDEN])
   })
 })

@@ -73,6 +73,7 @@ onEachEngine('the recipients of a message', (engine) => {
     const bad: Record<string, string>[] = [
       { Subject: 'x' },
       { 'List-Unsubscribe': '<https://a.example>' },
+      { 'list-unsubscribe-other': 'x' },
       { 'X-A\r\nBcc': 'x' },
       { 'X-A': 'x\r\nBcc: eve@friend.example' },
       { 'X-A': 'x', 'x-a': 'y' },

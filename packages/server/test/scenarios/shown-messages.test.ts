@@ -67,6 +67,13 @@ onAnyEngine('a displayed message', (engine) => {
     assert.equal(await head.text(), '')
   })
 
+  test('is replaced by its text when its HTML cannot be shown, and says so', async () => {
+    const id = await receive(`${'<div>'.repeat(20_000)}Deep inside.`)
+    const page = await (await show(id)).text()
+    assert.match(page, /<strong>The HTML of this message cannot be shown/)
+    assert.doesNotMatch(page, /<div>/)
+  })
+
   test('is shown only to a signed-in user of the account', async () => {
     const id = await receive('<p>secret</p>')
     const person = await signIn(world)

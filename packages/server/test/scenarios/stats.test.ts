@@ -41,8 +41,8 @@ onEachEngine('figures', (engine) => {
     }
     await client.inboxes.send(busy.id, { to: 'ann@elsewhere.example', subject: 'A', body: 'B.' })
     await until(async () => {
-      const { received, sent } = (await client.usage.get()).totals
-      return received === 4 && sent === 1
+      const both = [await client.usage.get(), await client.usage.get({ group_by: 'inbox' })]
+      return both.every(({ totals: { received, sent } }) => received === 4 && sent === 1)
     }, 30_000)
     await client.inboxes.delete(gone.id)
     const whole = await client.usage.get()

@@ -25,7 +25,7 @@ export type RunSql = (sql: string, parameters: readonly unknown[]) => unknown[]
  */
 export type Transaction<Schema, Input, Value> = {
   readonly name: string
-  /** The account whose share of the writes it uses; null for the service or several accounts. */
+  /** The account, or the approver, whose share of the writes it uses; null for the service or several accounts. */
   readonly accountOf: (input: Input) => string | null
   /** It removes data that must not stay in the database or its log. */
   readonly erasing: boolean

@@ -313,6 +313,10 @@ const GAUGES = {
     name: 'mailroom_mail_hours_lag_seconds',
     help: 'Age of the oldest event that the hourly figures do not count yet.',
   },
+  inboxDaysLag: {
+    name: 'mailroom_inbox_days_lag_seconds',
+    help: 'Age of the oldest event that the daily figures of inboxes do not count yet.',
+  },
   searchInboxesWaiting: {
     name: 'mailroom_search_inboxes_waiting',
     help: 'Inboxes with messages that this process has yet to index.',

@@ -177,7 +177,9 @@ class ThreadPool implements ParserPool {
   }
 
   async show(source: ShownSource): Promise<ShownHtml | null> {
-    if (source.html.length > INLINE_HTML_LENGTH_MAX) return this.#ask({ kind: 'show', source })
+    if (source.html.length > INLINE_HTML_LENGTH_MAX || source.findsHidden) {
+      return this.#ask({ kind: 'show', source })
+    }
     // Loaded only when somebody looks at a message.
     const { showSource } = await import('@mailroom/mail-reading/display/shown-html.ts')
     return showSource(source)

@@ -1,0 +1,42 @@
+// How the schemas of the contract are compiled, and a check of a body that comes from elsewhere than a request.
+
+import type { OperationId } from '@mailroom/contract/operations.ts'
+import { MAILBOX } from '@mailroom/contract/text.ts'
+import fastify, { type FastifyServerOptions } from 'fastify'
+import { checkEmailAddress } from '#platform/email-address.ts'
+import { readInput } from './read-input.ts'
+
+export const VALIDATION: NonNullable<FastifyServerOptions['ajv']> = {
+  customOptions: {
+    coerceTypes: false,
+    removeAdditional: false,
+    useDefaults: true,
+    // JSON_VALUES_MAX bounds the errors: a value violates a few keywords at most.
+    allErrors: true,
+    verbose: true,
+    strict: false,
+  },
+  onCreate: (ajv) => {
+    ajv.addKeyword({
+      keyword: MAILBOX,
+      type: 'string',
+      errors: false,
+      validate: (_: unknown, text: string) => checkEmailAddress(text) === null,
+    })
+  },
+}
+
+/** The body as a handler gets it. Throws `bad_request` as a request does. */
+export async function readBodyOf(id: OperationId, value: unknown): Promise<unknown> {
+  const app = fastify({ ajv: VALIDATION })
+  const { promise, resolve } = Promise.withResolvers<unknown>()
+  app.get('/', async (request) => {
+    const raw = { path: {}, query: {}, body: { kind: 'json', value } } as const
+    resolve(
+      (async () => readInput(id, raw, (schema) => request.compileValidationSchema(schema)).body)(),
+    )
+  })
+  await app.inject('/')
+  await app.close()
+  return promise
+}

@@ -1,0 +1,48 @@
+// Policies from the command line of the machine, whose user is the operator.
+
+import { readFileSync } from 'node:fs'
+import type { ReplacePolicy } from '@mailroom/contract/policy.ts'
+import { readBodyOf } from '#api/api.ts'
+import { getPolicy, putPolicy } from '#policy/policy.ts'
+import { CommandFailure, OPERATOR, told } from './command.ts'
+import { type CommandStore, withStore } from './with-store.ts'
+
+export type PolicyOptions = { account: string; pod?: string; inbox?: string }
+
+/** Prints it as the API answers it. */
+export async function showPolicyCommand(options: PolicyOptions): Promise<void> {
+  await told(withStore((store) => print(store, options)))
+}
+
+/** Prints what is in effect then. The audit says that the operator changed it. */
+export async function putPolicyCommand(path: string, options: PolicyOptions): Promise<void> {
+  const value = readJson(path)
+  await told(
+    withStore(async (store) => {
+      const body = (await readBodyOf('policy.replace', value)) as ReplacePolicy
+      await putPolicy(store, { ...placeOf(options), actor: OPERATOR, body })
+      await print(store, options)
+    }),
+  )
+}
+
+async function print(store: CommandStore, options: PolicyOptions): Promise<void> {
+  const policy = await getPolicy(store, placeOf(options))
+  process.stdout.write(`${JSON.stringify(policy, null, 2)}\n`)
+}
+
+function placeOf({ account: accountId, pod, inbox }: PolicyOptions) {
+  if (pod !== undefined && inbox !== undefined) {
+    throw new CommandFailure('give --pod or --inbox, not both.')
+  }
+  return { accountId, place: { pod: pod ?? null, inboxId: inbox ?? null } }
+}
+
+function readJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path === '-' ? 0 : path, 'utf8'))
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new CommandFailure(`${path} cannot be read as JSON: ${why}`)
+  }
+}

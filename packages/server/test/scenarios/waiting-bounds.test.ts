@@ -1,0 +1,176 @@
+// How much of an inbox may wait, and what becomes of it when its inbox is gone.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Inbox } from '@mailroom/sdk'
+import { purgeLeftovers } from '#removal/removal.ts'
+import { runSql } from '#test/peers/sql.ts'
+import { refusalOf, until } from '#test/scenarios/outcomes.ts'
+import { holdSend } from '#test/scenarios/review-world.ts'
+import { openSendingWorld, PLAIN, send, settled } from '#test/scenarios/sending-world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const WAITING_MAX = 10_000
+const QUOTA_BYTES = 100_000
+/** More than expire, or are released, in one step. */
+const LEFT = 70
+
+onEachEngine('what waits in an inbox', (engine) => {
+  const world = opened(() =>
+    openSendingWorld(engine, {
+      env: { MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT: String(QUOTA_BYTES) },
+    }),
+  )
+  const ahead = (ms: number) => new Date(world.clock.now() + ms).toISOString()
+  const idsOf = async (table: string, column: string, { id }: Pick<Inbox, 'id'>) => {
+    const rows = await runSql(
+      world,
+      `select ${column} as id from ${table} where inbox_id = '${id}'`,
+    )
+    return rows.map((row) => String(row.id))
+  }
+
+  /** Rows as of messages that wait for a time or, without one, for approval. */
+  async function addWaiting(
+    inbox: Inbox,
+    count: number,
+    releaseAtMs: number | null,
+  ): Promise<void> {
+    await runSql(
+      world,
+      `insert into waiting_sends
+         (message_id, account_id, inbox_id, release_at, review_id, is_approved, envelope, created_at)
+       with recursive numbers (n) as (
+         select 1 union all select n + 1 from numbers where n < ${count}
+       )
+       select 'msg_' || n || '${inbox.id}', account_id, id, ${releaseAtMs}, null, 0, '{}', 0
+       from inboxes, numbers where id = '${inbox.id}'`,
+    )
+    await runSql(
+      world,
+      `update inbox_counters set unsent_count = unsent_count + ${count}
+       where inbox_id = '${inbox.id}'`,
+    )
+  }
+
+  test('is at most 10,000 messages, also when many come at once, and sending goes on', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    const nextMs = world.clock.now() + 60 * DAY_MS
+    await addWaiting(inbox, WAITING_MAX - 3, nextMs)
+    const sendAt = ahead(61 * DAY_MS)
+    const first = await send({ client }, inbox, { sendAt }, 'the first')
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 6 }, () => send({ client }, inbox, { sendAt })),
+    )
+    const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+    assert.equal(refused.length, 4)
+    for (const { status, code, body, message } of refused) {
+      assert.deepEqual([status, code], [429, 'rate_limit_exceeded'])
+      assert.match(message, /10000 messages of the inbox wait/)
+      const { scope, limit, resetsAt } = body
+      assert.deepEqual(
+        [scope, limit, resetsAt],
+        ['inbox', WAITING_MAX, new Date(nextMs).toISOString()],
+      )
+    }
+    // A large one is refused before it is composed.
+    const files = [{ filename: 'a', contentType: 'text/plain', data: Buffer.alloc(20_000) }]
+    await assert.rejects(send({ client }, inbox, { sendAt, attachments: files }), {
+      code: 'rate_limit_exceeded',
+    })
+    const draft = await client.drafts.create(inbox.id, { ...PLAIN, sendAt })
+    await assert.rejects(client.drafts.send(draft.id), { code: 'rate_limit_exceeded' })
+    assert.equal((await client.drafts.get(draft.id)).id, draft.id)
+    assert.deepEqual(await send({ client }, inbox, { sendAt }, 'the first'), first)
+    assert.equal((await settled({ client }, await send({ client }, inbox))).status, 'sent')
+    await client.messages.cancel(first.messageId)
+    await send({ client }, inbox, { sendAt })
+    assert.equal((await refusalOf(send({ client }, inbox, { sendAt }))).status, 429)
+    const other = await client.inboxes.create()
+    await send({ client }, other, { sendAt })
+  })
+
+  test('takes nothing more while the storage of the account is full, and sending goes on', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    const sendAt = ahead(HOUR_MS)
+    const body = 'A line of text.\n'.repeat(QUOTA_BYTES / 16 - 1)
+    const filling = { sendAt, body, subject: 'It fills the storage' }
+    const first = await send({ client }, inbox, filling, 'the large one')
+    const error = await refusalOf(send({ client }, inbox, { sendAt }))
+    assert.deepEqual([error.status, error.code], [429, 'rate_limit_exceeded'])
+    assert.deepEqual([error.body?.scope, error.body?.limit], ['account', QUOTA_BYTES])
+    assert.match(error.message, /stores 100000 bytes or more/)
+    assert.deepEqual(await send({ client }, inbox, filling, 'the large one'), first)
+    assert.equal((await settled({ client }, await send({ client }, inbox))).status, 'sent')
+  })
+
+  /** As a program that knows of no drafts, reviews and waiting sends does. */
+  async function removeAsBefore({ id }: Inbox): Promise<void> {
+    for (const table of ['messages', 'threads', 'inbox_counters']) {
+      await runSql(world, `delete from ${table} where inbox_id = '${id}'`)
+    }
+    await runSql(world, `delete from inboxes where id = '${id}'`)
+  }
+
+  test('vanishes at its time after an older program removed its inbox, and delays nothing else', async () => {
+    const [gone, other] = [await world.inbox(), await world.inbox()]
+    await addWaiting(gone, LEFT, world.clock.now() + HOUR_MS)
+    const held = await holdSend(world, gone)
+    const kept = await holdSend(world, other)
+    await runSql(
+      world,
+      `insert into reviews
+       select 'hld_' || message_id, account_id, inbox_id, 'thr_x', message_id, 'pending', '[]', 'x', '{}',
+         ${world.clock.now() + DAY_MS}, null, null, null, 0
+       from waiting_sends where inbox_id = '${gone.id}' and review_id is null`,
+    )
+    const scheduled = await send(world, other, { sendAt: ahead(HOUR_MS) })
+    await removeAsBefore(gone)
+    world.clock.advance(HOUR_MS + 1_000)
+    assert.equal((await settled(world, scheduled)).status, 'sent')
+    // The upkeep, which may be due then, removes the held one too.
+    await until(async () => (await idsOf('waiting_sends', 'message_id', gone)).length <= 1)
+    world.clock.advance(8 * DAY_MS)
+    assert.equal((await settled(world, kept)).failureReason, 'review_expired')
+    await until(async () => (await idsOf('reviews', 'id', gone)).length === 0)
+    assert.deepEqual(await idsOf('waiting_sends', 'message_id', gone), [])
+    assert.equal((await refusalOf(world.client.reviews.get(held.reviewId))).code, 'not_found')
+    assert.equal((await world.client.reviews.get(kept.reviewId)).status, 'expired')
+  })
+
+  test('is removed by the upkeep after an older program removed its inbox', async () => {
+    const [gone, other] = [await world.inbox(), await world.inbox()]
+    const files = [{ filename: 'a', contentType: 'text/plain', data: Buffer.alloc(2_000) }]
+    for (const inbox of [gone, other]) {
+      await holdSend(world, inbox)
+      await send(world, inbox, { sendAt: ahead(HOUR_MS) })
+      await world.client.drafts.create(inbox.id, { ...PLAIN, attachments: files })
+    }
+    await addWaiting(gone, 2 * LEFT, world.clock.now() + HOUR_MS)
+    const rawIds = async (inbox: Inbox) => {
+      const [draft] = await runSql(
+        world,
+        `select attachments from drafts where inbox_id = '${inbox.id}'`,
+      )
+      const [file] = JSON.parse(String(draft?.attachments ?? '[]'))
+      return file?.rawId
+    }
+    const rawId = await rawIds(gone)
+    await removeAsBefore(gone)
+    await purgeLeftovers(world.app.deps, AbortSignal.timeout(60_000))
+    for (const table of ['drafts', 'reviews', 'waiting_sends']) {
+      assert.deepEqual(await idsOf(table, 'inbox_id', gone), [], table)
+      assert.ok((await idsOf(table, 'inbox_id', other)).length > 0, table)
+    }
+    assert.deepEqual(await runSql(world, `select id from raw_messages where id = '${rawId}'`), [])
+    const [file] = await runSql(
+      world,
+      `select id from raw_messages where id = '${await rawIds(other)}'`,
+    )
+    assert.ok(file !== undefined)
+  })
+})
