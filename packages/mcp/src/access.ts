@@ -1,7 +1,7 @@
 // The access of one connection: a client with its key, optionally restricted to one inbox or to reading.
 // Anything outside is reported as not found, in the same words as something that does not exist.
 
-import { type Inbox, Mailroom, type Message, type Thread } from '@mailroom/sdk'
+import { type Draft, type Inbox, Mailroom, type Message, type Thread } from '@mailroom/sdk'
 import { isNotFound, orElse, ToolProblem } from './problem.ts'
 import type { Restriction } from './restriction.ts'
 
@@ -114,6 +114,13 @@ export class Access {
     return message
   }
 
+  /** Rejects the same way for a draft of another inbox and for one that does not exist. */
+  async draft(id: string): Promise<Draft> {
+    const draft = await orElse(this.client.drafts.get(id), () => noDraft(id))
+    if (!(await this.reaches(draft.inboxId))) throw noDraft(id)
+    return draft
+  }
+
   async reaches(inboxId: string): Promise<boolean> {
     const only = await this.only()
     return only === null || only.id === inboxId
@@ -143,6 +150,12 @@ export class Access {
 
 function isNamed({ id, address }: Inbox, name: string): boolean {
   return name === id || name.toLowerCase() === address.toLowerCase()
+}
+
+export function noDraft(id: string): ToolProblem {
+  return new ToolProblem(
+    `No draft ${id}: it was sent or deleted, or never was. Call list_drafts to see the drafts.`,
+  )
 }
 
 function noInbox(name: string): ToolProblem {

@@ -2,6 +2,7 @@
 
 import { type CallToolResult, McpServer, type ServerContext } from '@modelcontextprotocol/server'
 import { getAttachment } from '#tools/attachment-tool.ts'
+import { deleteDraft, listDrafts, saveDraft, sendDraft } from '#tools/draft-tools.ts'
 import { createInbox, getLimits, listInboxes } from '#tools/inbox-tools.ts'
 import {
   listUnread,
@@ -12,6 +13,8 @@ import {
 } from '#tools/reading-tools.ts'
 import { getSandboxMail, simulateInbound } from '#tools/sandbox-tools.ts'
 import {
+  cancelSend,
+  checkSend,
   forward,
   getDeliveryStatus,
   listHeld,
@@ -135,14 +138,20 @@ export const allTools: readonly Tool[] = [
   readThread,
   readMessage,
   waitForMail,
+  checkSend,
   sendMail,
   reply,
   forward,
+  listDrafts,
+  saveDraft,
+  sendDraft,
+  deleteDraft,
   markThread,
   searchMail,
   getAttachment,
   listSent,
   listHeld,
+  cancelSend,
   getDeliveryStatus,
   getSandboxMail,
   simulateInbound,

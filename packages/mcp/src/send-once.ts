@@ -43,6 +43,27 @@ export function forwardOnce(
   )
 }
 
+/** A draft is sent once at all: a repeat gets the first answer although the draft is gone. */
+export async function sendDraftOnce(
+  access: Access,
+  {
+    draftId,
+    ifMatch,
+    signal,
+  }: { draftId: string; ifMatch: string | undefined; signal: AbortSignal },
+): Promise<SendOutcome> {
+  let isRepeat = false
+  const client = access.clientSeeing(({ headers }) => {
+    isRepeat = headers.get('idempotency-replayed') === 'true'
+  })
+  const options = { idempotencyKey: `mcp-draft-${draftId}`, signal }
+  const sent = await client.drafts.send(draftId, {
+    ...options,
+    ...(ifMatch === undefined ? {} : { ifMatch }),
+  })
+  return { sent, isRepeat }
+}
+
 type Forward = Parameters<Mailroom['messages']['forward']>[1]
 
 async function once(

@@ -79,6 +79,9 @@ onEachTransport('a narrow connection', (open, connect) => {
           ['search_mail', { query: 'zeppelin' }],
           ['wait_for_mail', {}],
           ['send_mail', { to: 'ann@firm.example', subject: 'Hi', body: 'Hi' }],
+          ['check_send', { to: 'ann@firm.example', subject: 'Hi', body: 'Hi' }],
+          ['list_drafts', {}],
+          ['save_draft', { to: 'ann@firm.example', subject: 'Hi', body: 'Hi' }],
           ['simulate_inbound', { from: 'ann@firm.example', subject: 'Hi', text: 'Hi' }],
         ] as const) {
           const told = await tools.refusal(tool, { inbox: name, ...given })
@@ -88,7 +91,14 @@ onEachTransport('a narrow connection', (open, connect) => {
       const missing = {
         message: 'msg_01m7zzzzzzfzzzzzzzzzzzzzzz',
         thread: 'thr_01m7zzzzzzfzzzzzzzzzzzzzzz',
+        draft: 'drf_01m7zzzzzzfzzzzzzzzzzzzzzz',
       }
+      const letter = { to: 'ann@firm.example', subject: 'Hidden', body: 'A zeppelin.' }
+      const draft = await world.client.drafts.create(other.id, letter)
+      const sentDraft = await world.client.drafts.create(other.id, letter)
+      // Sent by a connection that may, so that the answer is kept under the key of the tool.
+      await using wide = await connect(world)
+      await wide.call('send_draft', { draft_id: sentDraft.id })
       for (const [tool, field, id, unknown] of [
         ['read_thread', 'thread_id', secret.threadId, missing.thread],
         ['read_message', 'message_id', secret.id, missing.message],
@@ -98,6 +108,14 @@ onEachTransport('a narrow connection', (open, connect) => {
         ['forward', 'message_id', secret.id, missing.message],
         ['mark_thread', 'thread_id', secret.threadId, missing.thread],
         ['wait_for_mail', 'thread_id', secret.threadId, missing.thread],
+        ['check_send', 'thread_id', secret.threadId, missing.thread],
+        ['cancel_send', 'message_id', secret.id, missing.message],
+        ['save_draft', 'thread_id', secret.threadId, missing.thread],
+        ['save_draft', 'draft_id', draft.id, missing.draft],
+        ['list_drafts', 'draft_id', draft.id, missing.draft],
+        ['send_draft', 'draft_id', draft.id, missing.draft],
+        ['send_draft', 'draft_id', sentDraft.id, missing.draft],
+        ['delete_draft', 'draft_id', draft.id, missing.draft],
       ] as const) {
         const rest = { filename: 'x', body: 'x', state: 'read', to: 'ann@firm.example' }
         const needed = Object.entries(rest).filter(([name]) => needs(tool).includes(name))
@@ -106,6 +124,7 @@ onEachTransport('a narrow connection', (open, connect) => {
         assert.equal((await ask(id)).replace(id, unknown), await ask(unknown), tool)
       }
       assert.equal((await world.client.threads.get(secret.threadId)).isRead, false)
+      assert.equal((await world.client.drafts.get(draft.id)).etag, draft.etag)
       await world.client.inboxes.send(other.id, {
         to: 'a@b.example',
         subject: 'S',
@@ -128,6 +147,10 @@ onEachTransport('a narrow connection', (open, connect) => {
       'send_mail',
       'reply',
       'forward',
+      'save_draft',
+      'send_draft',
+      'delete_draft',
+      'cancel_send',
       'mark_thread',
       'simulate_inbound',
     ]
@@ -148,7 +171,7 @@ onEachTransport('a narrow connection', (open, connect) => {
 })
 
 function needs(tool: string): string[] {
-  if (tool === 'reply') return ['body']
+  if (tool === 'reply' || tool === 'check_send') return ['body']
   if (tool === 'mark_thread') return ['state']
   return tool === 'get_attachment' ? ['filename'] : []
 }

@@ -11,13 +11,25 @@ const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 suite('the tools', () => {
-  test('are at most eighteen, with names, sentences and described arguments', () => {
-    assert.ok(allTools.length <= 18)
+  test('are at most twenty-four, with names, sentences and described arguments', () => {
+    assert.ok(allTools.length <= 24)
     for (const { name, title, description } of allTools) {
       assert.match(name, /^[a-z]+(?:_[a-z]+)*$/)
       assert.ok(title.length > 3 && description.length > 30, name)
       assert.ok(description.length < 600, `${name}: ${description.length}`)
     }
+  })
+
+  test('that send say what a hold is, and not to send again', () => {
+    const told = allTools.filter(({ description }) =>
+      /may hold the mail until a person approves it\. Do not send held mail again/.test(
+        description,
+      ),
+    )
+    assert.deepEqual(
+      told.map(({ name }) => name),
+      ['send_mail', 'reply', 'forward', 'send_draft'],
+    )
   })
 })
 

@@ -49,7 +49,12 @@ export type {
   PolicyRule,
 } from '@mailroom/contract/policy.ts'
 export type { QuarantinedMessage } from '@mailroom/contract/quarantine.ts'
-export type { Review, ReviewContent, WholeReview } from '@mailroom/contract/reviews.ts'
+export type {
+  Review,
+  ReviewContent,
+  ReviewDisplay,
+  WholeReview,
+} from '@mailroom/contract/reviews.ts'
 export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/sandbox.ts'
 export type { SenderRule } from '@mailroom/contract/sender-rules.ts'
 export type { Delivery, SentMessage } from '@mailroom/contract/sending.ts'

@@ -71,8 +71,9 @@ function idOf(item: Listed): string {
 export type EventQuery = Partial<QueryOf<'events.list'>>
 
 /**
- * `await listing.page()` reads one page; `for await (const event of listing)` reads to the end of the log.
- * The next page starts after the last event read, so none is missed or repeated while the log grows.
+ * `await listing.page()` reads one page; `for await (const event of listing)` reads to the end of the log,
+ * with `order: 'desc'` to its beginning. The next page starts after the last event read, so none is missed or
+ * repeated while the log grows.
  */
 export class EventListing implements AsyncIterable<Event> {
   private readonly read: (query: EventQuery) => Promise<Page<Event>>

@@ -317,7 +317,7 @@ export function drafts(api: Api) {
 /** Events, as they happen and from the log. */
 export function events(api: Api) {
   return {
-    /** The log, oldest first. */
+    /** The log, oldest first; with `order: 'desc'` newest first, back to the oldest. */
     list: ({ signal, timeoutMs, maxRetries, ...query }: EventQuery & RequestOptions = {}) =>
       new EventListing(
         (asked) =>

@@ -114,10 +114,11 @@ async function readAdded(
 /** Matches like the service. */
 function isMatch(
   message: Message,
-  { from = '', subject = '', threadId, direction = 'inbound' }: WaitOptions,
+  { from = '', subject = '', threadId, category, direction = 'inbound' }: WaitOptions,
 ): boolean {
   return (
     message.direction === direction &&
+    (category === undefined || message.category === category) &&
     (direction === 'inbound' || message.status !== 'pending') &&
     (threadId === undefined || message.threadId === threadId) &&
     message.fromAddr.toLowerCase().includes(from.toLowerCase()) &&

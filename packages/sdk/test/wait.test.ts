@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { WaitOptions } from '@mailroom/sdk'
 import { Mailroom } from '@mailroom/sdk'
 import { openPeer, type Peer, type Step } from './peer.ts'
 
@@ -21,7 +22,7 @@ const nothing: Step = { body: { message: null } }
 
 async function wait(
   steps: Step[],
-  options: { after?: string; subject?: string } = {},
+  options: WaitOptions = {},
 ): Promise<{ found: string | undefined; peer: Peer }> {
   await using peer = await openPeer(...steps)
   const client = new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'key' })
@@ -50,6 +51,17 @@ test('an outcome between two requests is found, and an earlier one is not', asyn
   const all = page(sent(4, 'sent'), sent(3, 'sent'), sent(2, 'sent'), sent(1, 'sent'))
   assert.equal((await wait([before, nothing, all], { subject: 'number 3' })).found, 'msg_3')
   assert.equal((await wait([page(), nothing, page(sent(1, 'sent'))])).found, 'msg_1')
+})
+
+test('mail of another category between two requests is not the one that is waited for', async () => {
+  const received = (number: number, category: string) => ({
+    ...sent(number, 'sent'),
+    direction: 'inbound',
+    category,
+  })
+  const arrived = page(received(2, 'personal'), received(1, 'marketing'))
+  const wanted = { direction: 'inbound', category: 'personal' } as const
+  assert.equal((await wait([page(), nothing, arrived], wanted)).found, 'msg_2')
 })
 
 test('a given message or event is passed to the service as the start of the wait', async () => {

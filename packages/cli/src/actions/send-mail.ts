@@ -8,7 +8,7 @@ import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { readPathOrInput } from '#base/read-input.ts'
 import { findInbox, openSession, type Session } from '#base/session.ts'
-import { showItem } from '#base/show.ts'
+import { show, showItem } from '#base/show.ts'
 import { readAttachments } from './attachments.ts'
 import { chooseKey, noteKey } from './idempotency-key.ts'
 import type { CommonOptions } from './run-operation.ts'
@@ -29,6 +29,7 @@ type ContentOptions = OnceOptions &
     readonly replyTo?: string
     readonly header?: readonly string[]
     readonly sendAt?: string
+    readonly check?: true
   }
 
 export type SendingOptions = ContentOptions & {
@@ -93,8 +94,27 @@ async function send(
   message: MessageToSend,
   options: ContentOptions,
 ): Promise<void> {
+  if (options.check) return check(session, inboxId, message, options)
   const body = withEncodedFiles(message)
   await sendOnce(session, { id: 'inboxes.send', path: { id: inboxId }, body }, options)
+}
+
+async function check(
+  { client }: Session,
+  inboxId: string,
+  message: MessageToSend,
+  { json, color }: CommonOptions,
+): Promise<void> {
+  const output = openOutput({ isColored: color })
+  const checked = await client.inboxes.checkSend(inboxId, message)
+  const { decision, reasons } = checked
+  if (json) output.json(checked)
+  else {
+    showItem(output, { decision })
+    show(output, { kind: 'list', columns: ['guard', 'detail'] }, { data: reasons })
+  }
+  if (decision !== 'reject') return
+  throw new Failure('refused', 'The message would be refused.', 'Change what the reasons name.')
 }
 
 async function sendOnce(

@@ -1,5 +1,6 @@
 // Waits for a message, or for the code in one. Mail that arrives between two requests is found too.
 
+import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import type { Mailroom, Message } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
@@ -14,6 +15,7 @@ export type WaitOptions = CommonOptions & {
   readonly from?: string
   readonly subject?: string
   readonly thread?: string
+  readonly category?: MessageCategory
   readonly after?: string
   readonly since?: string
   readonly timeout: string
@@ -51,7 +53,7 @@ type Wanted = Omit<WaitOptions, 'timeout' | 'since'> & {
 /** Matching messages, one after the other, until the timeout. */
 async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Message> {
   const endMs = performance.now() + wanted.timeoutMs
-  const { from, subject, thread: threadId, inboxId, sinceMs } = wanted
+  const { from, subject, thread: threadId, category, inboxId, sinceMs } = wanted
   let { after } = wanted
   if (sinceMs !== null) {
     const sinceAtMs = Date.now() - sinceMs
@@ -72,7 +74,7 @@ async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Mes
   for (;;) {
     const timeoutMs = endMs - performance.now()
     if (timeoutMs <= 0) return
-    const filters = { from, subject, threadId, after, timeoutMs }
+    const filters = { from, subject, threadId, category, after, timeoutMs }
     const message = await client.inboxes.waitForMessage(inboxId, filters)
     if (message === null) return
     yield message
@@ -93,8 +95,9 @@ async function readEarlier(client: Mailroom, inboxId: string, sinceAtMs: number)
 }
 
 /** Matches like the service. */
-function isMatch(message: Message, { from = '', subject = '', thread }: Wanted): boolean {
+function isMatch(message: Message, { from = '', subject = '', thread, category }: Wanted): boolean {
   return (
+    (category === undefined || message.category === category) &&
     (thread === undefined || message.threadId === thread) &&
     message.fromAddr.toLowerCase().includes(from.toLowerCase()) &&
     message.subject.toLowerCase().includes(subject.toLowerCase())

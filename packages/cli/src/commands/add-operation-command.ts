@@ -33,7 +33,13 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
 }
 
 export function addIfMatchOption(command: Command): Command {
-  return command.option('--if-match <etag>', 'Refuse the change unless this is still the ETag.')
+  const sentence = 'Refuse the change unless this is still the ETag.'
+  return command.option('--if-match <etag>', sentence, quoted)
+}
+
+/** Shells remove the quotation marks of an ETag. */
+function quoted(etag: string): string {
+  return etag === '*' || etag.startsWith('"') ? etag : `"${etag}"`
 }
 
 export function addKeyOption(command: Command): Command {

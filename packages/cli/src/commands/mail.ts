@@ -2,7 +2,7 @@
 // the contract's descriptions.
 
 import type { OperationId } from '@mailroom/contract/operations.ts'
-import { eventKinds } from '@mailroom/contract/vocabulary.ts'
+import { eventKinds, messageCategories } from '@mailroom/contract/vocabulary.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import {
   addFieldOption,
@@ -99,6 +99,10 @@ function addContentOptions(command: Command): void {
   const { sentence } = fieldOf('inboxes.send', 'headers')
   command.option('--header <header>', `"Name: value". ${sentence} Can be repeated.`, append)
   addFieldOption(command, fieldOf('inboxes.send', 'sendAt'))
+  command.option(
+    '--check',
+    'Send nothing; only print whether policies would allow, hold or reject the message, and why. Exits with 5 for reject.',
+  )
   addCopyOptions(command)
 }
 
@@ -240,6 +244,9 @@ function addWait(program: Command): void {
     .option('--from <text>', sentenceOf('from'))
     .option('--subject <text>', sentenceOf('subject'))
     .option('--thread <thread>', sentenceOf('thread_id'))
+    .addOption(
+      new Option('--category <category>', sentenceOf('category')).choices(messageCategories),
+    )
     .option('--after <id>', sentenceOf('after'))
     .option(
       '--since <time>',

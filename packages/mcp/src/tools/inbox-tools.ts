@@ -3,15 +3,12 @@ import { z } from 'zod'
 import { fence, oneLine } from '#fence.ts'
 import { counted, defineTool, inbox, lines, moreOf, pageLimit, pageOffset } from './tool.ts'
 
-const LIST_MAX = 50
-const LIST_DEFAULT = 20
-
 export const listInboxes = defineTool({
   name: 'list_inboxes',
   title: 'List inboxes',
   description:
     'List the inboxes (email addresses) that you can use, newest first, with their ids and how many threads are unread.',
-  input: { limit: pageLimit(LIST_MAX, LIST_DEFAULT), offset: pageOffset },
+  input: { limit: pageLimit(), offset: pageOffset },
   isReading: true,
   isOpenWorld: false,
   async run({ limit, offset }, { access, signal }) {

@@ -18,8 +18,6 @@ import {
   pageOffset,
 } from './tool.ts'
 
-const LIST_MAX = 50
-const LIST_DEFAULT = 20
 /** Inboxes that are read if none is named. */
 const SEARCHED_MAX = 20
 /** Threads of several inboxes in one list; the largest page of the service. */
@@ -33,7 +31,7 @@ export const listUnread = defineTool({
   input: {
     inbox: inbox.describe('Id or address of an inbox; all inboxes if left out.'),
     include_read: z.boolean().default(false).describe('Also list threads that are read.'),
-    limit: pageLimit(LIST_MAX, LIST_DEFAULT),
+    limit: pageLimit(),
     offset: pageOffset,
   },
   isReading: true,
@@ -228,7 +226,7 @@ export const searchMail = defineTool({
     query: z.string().min(1).max(QUERY_LENGTH_MAX).describe('The search query.'),
     sort: z.enum(['newest', 'rank']).default('newest').describe('Newest or best match first.'),
     direction: z.enum(['inbound', 'outbound']).optional().describe('Only received or sent mail.'),
-    limit: pageLimit(LIST_MAX, FOUND_DEFAULT),
+    limit: pageLimit(undefined, FOUND_DEFAULT),
     offset: pageOffset,
   },
   isReading: true,

@@ -7,6 +7,19 @@ import { fence, oneLine } from '#fence.ts'
 import { explain, ToolProblem } from '#problem.ts'
 import { forwardOnce, type SendOutcome, sendOnce } from '#send-once.ts'
 import {
+  addresses,
+  bodyText,
+  type Content,
+  contentOf,
+  contentShape,
+  copiesOf,
+  copiesShape,
+  HELD,
+  listed,
+  subjectText,
+  TO,
+} from './content.ts'
+import {
   type Call,
   counted,
   defineTool,
@@ -18,60 +31,12 @@ import {
   pageOffset,
 } from './tool.ts'
 
-/** With a display name. */
-const MAILBOX_LENGTH_MAX = 1_000
-const SUBJECT_LENGTH_MAX = 998
-const BODY_LENGTH_MAX = 100_000
-const HTML_LENGTH_MAX = 500_000
-/** Of each list; the service allows 50 together. */
-const ADDRESSES_MAX = 50
-const FILES_MAX = 20
-const FILE_LENGTH_MAX = 3_500_000
-const LIST_MAX = 50
-const LIST_DEFAULT = 20
 const DELIVERIES_MAX = 60
 /** Newest messages of a thread that are searched for the one to answer. */
 const ANSWERED_MAX = 20
 
 const ONCE =
   'If you are not sure whether a call worked, call it again with the same content: within 10 minutes it is not sent twice.'
-
-const HELD =
-  'The mail may be held until a person approves it; then do not send it again, in whatever words.'
-
-const address = z.string().min(3).max(MAILBOX_LENGTH_MAX)
-
-const addresses = z.union([address, z.array(address).min(1).max(ADDRESSES_MAX)])
-const TO = 'The recipient, or a list of recipients: each one address, or Name <address>.'
-
-const copiesShape = {
-  cc: z.array(address).max(ADDRESSES_MAX).optional().describe('Addresses to copy.'),
-  bcc: z.array(address).max(ADDRESSES_MAX).optional().describe('Hidden recipients.'),
-}
-
-const contentShape = {
-  body: z.string().min(1).max(BODY_LENGTH_MAX).describe('The text, plain or HTML.'),
-  html: z.string().max(HTML_LENGTH_MAX).optional().describe('Only if the HTML differs from body.'),
-  ...copiesShape,
-  send_at: z.iso
-    .datetime({ offset: true })
-    .optional()
-    .describe('When to send it, such as 2026-11-20T07:19:00Z; left out: now.'),
-  attachments: z
-    .array(
-      z.strictObject({
-        filename: z.string().min(1).max(255),
-        content_type: z.string().min(1).max(255).describe('Such as text/plain.'),
-        text: z.string().max(FILE_LENGTH_MAX).optional().describe('The content, if it is text.'),
-        base64: z.base64().max(FILE_LENGTH_MAX).optional().describe('The content otherwise.'),
-      }),
-    )
-    .max(FILES_MAX)
-    .optional()
-    .describe('Files to send along, each with text or base64.'),
-}
-
-type Content = z.output<z.ZodObject<typeof contentShape>>
 
 export const sendMail = defineTool({
   name: 'send_mail',
@@ -82,7 +47,7 @@ export const sendMail = defineTool({
       'Id or address of the inbox to send from. May be left out if there is only one.',
     ),
     to: addresses.describe(TO),
-    subject: z.string().min(1).max(SUBJECT_LENGTH_MAX).describe('The subject.'),
+    subject: subjectText.describe('The subject.'),
     ...contentShape,
   },
   isReading: false,
@@ -95,6 +60,14 @@ export const sendMail = defineTool({
   },
 })
 
+const replyShape = {
+  reply_all: z
+    .boolean()
+    .default(false)
+    .describe('Whether the other recipients of the last message get the answer too.'),
+  include_quote: z.boolean().default(true).describe('Whether the last message is quoted below.'),
+}
+
 export const reply = defineTool({
   name: 'reply',
   title: 'Reply in a thread',
@@ -103,33 +76,96 @@ export const reply = defineTool({
     thread_id: id('The id of the thread to answer in (thr_…).'),
     ...contentShape,
     to: addresses.optional().describe('Other recipients than the sender; usually left out.'),
-    reply_all: z
-      .boolean()
-      .default(false)
-      .describe('Whether the other recipients of the last message get the answer too.'),
-    include_quote: z.boolean().default(true).describe('Whether the last message is quoted below.'),
+    ...replyShape,
   },
   isReading: false,
   isIdempotent: true,
   isOpenWorld: true,
   async run(given, call) {
-    const { thread_id: threadId, to, include_quote: includeQuote, reply_all, ...content } = given
-    const { access, signal } = call
-    const { inboxId, messageCount } = await access.thread(threadId)
-    const offset = Math.max(0, messageCount - ANSWERED_MAX)
-    const asked = { limit: ANSWERED_MAX, offset, signal }
-    const { data } = await access.client.threads.messages(threadId, asked)
-    const answered = data.findLast(({ direction }) => direction === 'inbound') ?? data.at(-1)
-    if (answered === undefined) throw new ToolProblem(`Thread ${threadId} has no messages.`)
-    const told = {
-      ...contentOf(content),
-      includeQuote,
-      ...(to === undefined ? {} : { to }),
-      ...(reply_all ? { replyAll: true } : {}),
-    }
-    return send(replyTo(answered, told), { inboxId, given: to && listed(to) }, call)
+    const { inboxId, message } = await replyOf(given, call)
+    return send(message, { inboxId, given: given.to && listed(given.to) }, call)
   },
 })
+
+type GivenReply = Content & {
+  thread_id: string
+  to?: string | string[] | undefined
+  reply_all: boolean
+  include_quote: boolean
+}
+
+async function replyOf(
+  { thread_id, to, include_quote: includeQuote, reply_all, ...content }: GivenReply,
+  call: Call,
+): Promise<{ inboxId: string; message: MessageToSend }> {
+  const { inboxId, answered } = await answeredIn(thread_id, call)
+  const told = {
+    ...contentOf(content),
+    includeQuote,
+    ...(to === undefined ? {} : { to }),
+    ...(reply_all ? { replyAll: true } : {}),
+  }
+  return { inboxId, message: replyTo(answered, told) }
+}
+
+/** The newest message that the thread received, else its newest. */
+export async function answeredIn(threadId: string, { access, signal }: Call) {
+  const { inboxId, messageCount } = await access.thread(threadId)
+  const offset = Math.max(0, messageCount - ANSWERED_MAX)
+  const asked = { limit: ANSWERED_MAX, offset, signal }
+  const { data } = await access.client.threads.messages(threadId, asked)
+  const answered = data.findLast(({ direction }) => direction === 'inbound') ?? data.at(-1)
+  if (answered === undefined) throw new ToolProblem(`Thread ${threadId} has no messages.`)
+  return { inboxId, answered }
+}
+
+export const checkSend = defineTool({
+  name: 'check_send',
+  title: 'Ask what would happen to mail',
+  description:
+    'Ask whether a message would be sent, held for the approval of a person, or refused, and why. Nothing is sent or stored. Give what send_mail takes, or thread_id for what reply takes.',
+  input: {
+    inbox: inbox.describe('Id or address of the inbox to send from; of a new message only.'),
+    thread_id: id('The id of the thread to answer in (thr_…); left out: a new message.').optional(),
+    to: addresses.optional().describe(`${TO} In a thread usually left out.`),
+    subject: subjectText.optional().describe('The subject of a new message.'),
+    ...contentShape,
+    ...replyShape,
+  },
+  isReading: true,
+  isOpenWorld: false,
+  async run(given, call) {
+    const { access, signal } = call
+    const { inboxId, message } = await checkedOf(given, call)
+    const { decision, reasons } = await access.client.inboxes
+      .checkSend(inboxId, message, { signal })
+      .catch((thrown) => failFenced(thrown, given.to === undefined))
+    const why = reasons.map(({ guard, detail }) => `- ${guard}: ${oneLine(detail)}`).join('\n')
+    return lines(WOULD[decision], why === '' ? '' : fence(why))
+  },
+})
+
+const WOULD = {
+  allow: 'It would be sent.',
+  hold: 'It would be held: a person would decide whether it is sent. You may send it once; then tell the person that it waits.',
+  reject:
+    'It would be refused. Do not try other words, another inbox or another way; tell the person why.',
+}
+
+type Checked = Omit<GivenReply, 'thread_id'> & {
+  thread_id?: string | undefined
+  inbox?: string | undefined
+  subject?: string | undefined
+}
+
+async function checkedOf(given: Checked, call: Call) {
+  const { inbox: named, thread_id, subject, to, reply_all, include_quote, ...content } = given
+  if (thread_id !== undefined) {
+    return replyOf({ ...content, thread_id, to, reply_all, include_quote }, call)
+  }
+  const { id: inboxId } = await call.access.inbox(named)
+  return { inboxId, message: { to, subject, ...contentOf(content) } }
+}
 
 export const forward = defineTool({
   name: 'forward',
@@ -139,7 +175,7 @@ export const forward = defineTool({
     message_id: id('The id of the message to forward (msg_…).'),
     to: addresses.describe(TO),
     ...copiesShape,
-    body: z.string().max(BODY_LENGTH_MAX).optional().describe('Text that stands before it.'),
+    body: bodyText.optional().describe('Text that stands before it.'),
     include_attachments: z.boolean().default(true).describe('Whether its files are attached.'),
   },
   isReading: false,
@@ -151,47 +187,9 @@ export const forward = defineTool({
     const fields = { to, ...(body === undefined ? {} : { body }), ...copiesOf(copies) }
     const forwarded = { ...fields, includeAttachments: include_attachments }
     const outcome = await forwardOnce(access, { messageId, forwarded, signal })
-    return tellSent(outcome, listed(to), access)
+    return tellSent(outcome, JSON.stringify(oneLine(listed(to))), access)
   },
 })
-
-function listed(to: string | readonly string[]): string {
-  return [to].flat().join(', ')
-}
-
-function copiesOf({ cc = [], bcc = [] }: { cc?: string[]; bcc?: string[] }) {
-  return { ...(cc.length > 0 ? { cc } : {}), ...(bcc.length > 0 ? { bcc } : {}) }
-}
-
-function contentOf(content: Content): Omit<MessageToSend, 'to'> {
-  const { body, html, send_at: sendAt, attachments } = content
-  return {
-    body,
-    ...(html === undefined ? {} : { bodyHtml: html }),
-    ...copiesOf(content),
-    ...(sendAt === undefined ? {} : { sendAt }),
-    ...(attachments === undefined || attachments.length === 0
-      ? {}
-      : { attachments: attachments.map(fileOf) }),
-  }
-}
-
-type Given = NonNullable<Content['attachments']>[number]
-
-function fileOf({ filename, content_type: contentType, text, base64 }: Given) {
-  if ((text === undefined) === (base64 === undefined)) {
-    throw new ToolProblem(
-      `The attachment ${JSON.stringify(filename)} needs either text or base64. Nothing was sent; call again with one of them.`,
-    )
-  }
-  // Bytes in both cases, so that the same file is the same content.
-  const data = base64 === undefined ? new TextEncoder().encode(text) : fromBase64(base64)
-  return { filename, contentType, data }
-}
-
-function fromBase64(text: string): Uint8Array {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-}
 
 /** `given` are the recipients that the model named; undefined if they come from the mail that is answered. */
 async function send(
@@ -201,24 +199,27 @@ async function send(
 ): Promise<string> {
   const { access, signal } = call
   const to = message.to === undefined ? 'everybody in the last message' : listed(message.to)
-  try {
-    const outcome = await sendOnce(access, { inboxId, message, signal })
-    return lines(
-      tellSent(outcome, given, access),
-      given === undefined ? fence(`To: ${oneLine(to)}`) : '',
-    )
-  } catch (thrown) {
-    if (given !== undefined || !(thrown instanceof MailroomError)) throw thrown
-    const told = explain(thrown)
-    // An address in the text comes from the mail, so the text is fenced.
-    if (!told.includes('@')) throw thrown
-    throw new ToolProblem(lines(`The reply was refused (${thrown.code}):`, fence(told)))
-  }
+  const outcome = await sendOnce(access, { inboxId, message, signal }).catch((thrown) =>
+    failFenced(thrown, given === undefined),
+  )
+  const recipient = given === undefined ? 'the reply address' : JSON.stringify(oneLine(given))
+  return lines(
+    tellSent(outcome, recipient, access),
+    given === undefined ? fence(`To: ${oneLine(to)}`) : '',
+  )
 }
 
-function tellSent(
+/** Throws it again, fenced where an address in the text comes from the mail that is answered. */
+export function failFenced(thrown: unknown, isOfMail: boolean): never {
+  if (!isOfMail || !(thrown instanceof MailroomError)) throw thrown
+  const told = explain(thrown)
+  if (!told.includes('@')) throw thrown
+  throw new ToolProblem(lines(`It was refused (${thrown.code}):`, fence(told)))
+}
+
+export function tellSent(
   { sent, isRepeat }: SendOutcome,
-  given: string | undefined,
+  recipient: string,
   { isSandbox }: Call['access'],
 ): string {
   if (sent.hold !== undefined) return tellHeld(sent, sent.hold)
@@ -226,9 +227,8 @@ function tellSent(
   const kept = isSandbox
     ? 'The service is in sandbox mode: the mail was captured and not delivered; see get_sandbox_mail.'
     : `To see whether it arrived call get_delivery_status with message_id ${sent.messageId}.`
-  const recipient = given === undefined ? 'the reply address' : JSON.stringify(oneLine(given))
   if (sent.scheduledAt !== undefined) {
-    return `To be sent to ${recipient} at ${sent.scheduledAt}: message ${sent.messageId} in thread ${sent.threadId}.`
+    return `To be sent to ${recipient} at ${sent.scheduledAt}: message ${sent.messageId} in thread ${sent.threadId}. Until then cancel_send cancels it.`
   }
   return `Sent to ${recipient}: message ${sent.messageId} in thread ${sent.threadId}, ${sent.status}. ${kept}`
 }
@@ -244,21 +244,35 @@ function tellRepeat({ messageId, threadId, createdAt }: SentMessage): string {
 export const listSent = defineTool({
   name: 'list_sent',
   title: 'List sent mail',
-  description: 'List the messages sent from an inbox, newest first, with the outcome of each.',
-  input: { inbox, limit: pageLimit(LIST_MAX, LIST_DEFAULT), offset: pageOffset },
+  description:
+    'List the messages sent from an inbox, newest first, with the outcome of each; or only those that are still to be sent at a time (send_at), the next one first.',
+  input: {
+    inbox,
+    only_scheduled: z
+      .boolean()
+      .default(false)
+      .describe('Whether to list only what is to be sent at a time.'),
+    limit: pageLimit(),
+    offset: pageOffset,
+  },
   isReading: true,
   isOpenWorld: false,
-  async run({ inbox: named, limit, offset }, { access, signal }) {
+  async run({ inbox: named, only_scheduled, limit, offset }, { access, signal }) {
     const { id: inboxId, address: from } = await access.inbox(named)
-    const asked = { direction: 'outbound', limit, offset, signal } as const
-    const { data, total } = await access.client.messages.list(inboxId, asked).page()
+    const asked = { limit, offset, signal }
+    const listing = only_scheduled
+      ? access.client.inboxes.scheduled(inboxId, asked)
+      : access.client.messages.list(inboxId, { direction: 'outbound', ...asked })
+    const { data, total } = await listing.page()
+    const done = only_scheduled ? 'to be sent later' : 'sent'
     if (data.length === 0) {
-      return total === 0
-        ? `Nothing was sent from ${from} yet.`
-        : `Nothing more was sent from ${from}.`
+      const what = only_scheduled ? `is to be sent later from ${from}` : `was sent from ${from}`
+      return total === 0 ? `Nothing ${what} yet.` : `Nothing more ${what}.`
     }
     const rows = data.map((one) => {
-      const state = [one.status, oneLine(one.failureReason ?? '')].filter((part) => part !== '')
+      const isWaiting = one.status === 'pending' && one.scheduledAt !== null
+      const why = isWaiting ? `to be sent at ${one.scheduledAt}` : (one.failureReason ?? '')
+      const state = [one.status, oneLine(why)].filter((part) => part !== '')
       const told = [
         one.id,
         one.threadId,
@@ -269,10 +283,29 @@ export const listSent = defineTool({
       return `- ${told.join(' · ')} · ${oneLine(one.subject)}`
     })
     return lines(
-      `${total} sent from ${from}, ${data.length} here (message, thread, time, status, recipient, subject):`,
+      `${total} ${done} from ${from}, ${data.length} here (message, thread, time, status, recipient, subject):`,
       fence(rows.join('\n')),
       moreOf(data.length, offset, total),
     )
+  },
+})
+
+export const cancelSend = defineTool({
+  name: 'cancel_send',
+  title: 'Cancel a message',
+  description:
+    'Cancel a message that has not left yet: one that is to be sent at a time, that is held, or that was just queued. What was delivered cannot be taken back.',
+  input: { message_id: id('The id of a sent message (msg_…).') },
+  isReading: false,
+  isIdempotent: true,
+  isOpenWorld: false,
+  async run({ message_id: messageId }, { access, signal }) {
+    const { direction } = await access.message(messageId)
+    if (direction === 'inbound') {
+      return `Message ${messageId} was received, not sent. There is nothing to cancel.`
+    }
+    await access.client.messages.cancel(messageId, { signal })
+    return `Message ${messageId} is cancelled and will not be sent.`
   },
 })
 
@@ -281,7 +314,7 @@ export const listHeld = defineTool({
   title: 'List held mail',
   description:
     'List the messages that wait for the approval of a person, newest first, with the reasons. You cannot approve them.',
-  input: { inbox, limit: pageLimit(LIST_MAX, LIST_DEFAULT), offset: pageOffset },
+  input: { inbox, limit: pageLimit(), offset: pageOffset },
   isReading: true,
   isOpenWorld: false,
   async run({ inbox: named, limit, offset }, { access, signal }) {

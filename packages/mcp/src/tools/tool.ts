@@ -103,7 +103,10 @@ export const charOffset = z
   .default(0)
   .describe('Characters to skip, to continue where an earlier answer ended.')
 
-export function pageLimit(most: number, usual: number) {
+const LIST_MAX = 50
+const LIST_DEFAULT = 20
+
+export function pageLimit(most = LIST_MAX, usual = LIST_DEFAULT) {
   return z.int().min(1).max(most).default(usual).describe('Maximum number of entries to show.')
 }
 

@@ -1,5 +1,6 @@
 // The tool that waits for mail, and for the codes and links in it.
 
+import { type MessageCategory, messageCategories } from '@mailroom/contract/vocabulary.ts'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { z } from 'zod'
 import { fence, oneLine } from '#fence.ts'
@@ -37,6 +38,10 @@ export const waitForMail = defineTool({
       .max(TEXT_LENGTH_MAX)
       .optional()
       .describe('Only mail whose subject contains this.'),
+    category: z
+      .enum(messageCategories)
+      .optional()
+      .describe('Only mail of this kind: personal is what people wrote.'),
     thread_id: id('Only mail in this thread (thr_…).').optional(),
     timeout_seconds: z
       .int()
@@ -73,6 +78,7 @@ export const waitForMail = defineTool({
 type Wanted = {
   from?: string | undefined
   subject?: string | undefined
+  category?: MessageCategory | undefined
   thread_id?: string | undefined
   timeout_seconds: number
   after?: string | undefined
@@ -82,6 +88,7 @@ type Wanted = {
 type Filter = {
   from?: string | undefined
   subject?: string | undefined
+  category?: MessageCategory | undefined
   threadId?: string | undefined
 }
 
@@ -90,7 +97,8 @@ type Waiting = Pick<Call, 'access' | 'signal'>
 async function wait(found: Inbox, wanted: Wanted, { access, signal }: Waiting): Promise<string> {
   const { client } = access
   const endMs = performance.now() + wanted.timeout_seconds * 1000
-  const filter = { from: wanted.from, subject: wanted.subject, threadId: wanted.thread_id }
+  const { from, subject, category, thread_id: threadId } = wanted
+  const filter = { from, subject, category, threadId }
   let after = wanted.after ?? (await newestOf(found, { access, signal })) ?? BEGINNING
   for (;;) {
     if (after === BEGINNING) {
@@ -131,8 +139,12 @@ async function newestOf({ id: inboxId }: Inbox, waiting: Waiting): Promise<strin
 }
 
 /** Matches like the service. */
-function isMatch(message: Message, { from = '', subject = '', threadId }: Filter): boolean {
+function isMatch(
+  message: Message,
+  { from = '', subject = '', category, threadId }: Filter,
+): boolean {
   return (
+    (category === undefined || message.category === category) &&
     (threadId === undefined || message.threadId === threadId) &&
     message.fromAddr.toLowerCase().includes(from.toLowerCase()) &&
     message.subject.toLowerCase().includes(subject.toLowerCase())

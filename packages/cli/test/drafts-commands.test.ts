@@ -1,0 +1,133 @@
+// Drafts, and what would happen to a message, on the command line.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type Draft, type Inbox, Mailroom, type Message, type SentMessage } from '@mailroom/sdk'
+import { opened, prepared } from '@mailroom/server/test/world.ts'
+import { CliWorld } from '#test/cli-world.ts'
+
+const world = opened(() => CliWorld.open())
+const inbox = prepared(() => world.json<Inbox>('inbox', 'create', 'drafts'))
+
+const sentTotal = async () =>
+  (await world.client.messages.list(inbox.id, { direction: 'outbound' }).page()).total
+
+test('a draft is written, shown, changed with its ETag, gets and loses files, and is sent once', async () => {
+  const made = await world.json<Draft>('drafts', 'create', '--to', 'ann@far.example')
+  assert.deepEqual([made.inboxId, made.to, made.subject], [inbox.id, ['ann@far.example'], null])
+  const shown = await world.good('drafts', 'get', made.id)
+  assert.match(shown, new RegExp(`^etag\t${made.etag}$`, 'm'))
+  assert.match(await world.good('drafts', 'list'), new RegExp(`^${made.id}\t`, 'm'))
+
+  // As a shell passes it on: without its quotation marks.
+  const tag = made.etag.replaceAll('"', '')
+  const update = ['drafts', 'update', made.id]
+  const content = ['--subject', 'Minutes', '--body', 'As agreed.']
+  const changed = await world.json<Draft>(...update, ...content, '--if-match', tag)
+  assert.deepEqual([changed.subject, changed.body], ['Minutes', 'As agreed.'])
+  for (const stale of [tag, made.etag]) {
+    const refused = await world.run([...update, '--subject', 'Lost', '--if-match', stale])
+    assert.equal(refused.code, 5)
+    assert.match(refused.stderr, /The draft has changed .*\(draft_changed\)\n {2}Get the draft, /)
+  }
+  assert.deepEqual(await world.client.drafts.get(made.id), changed)
+
+  const files = ['a.txt', 'b.txt'].map((name) => join(world.home, name))
+  for (const file of files) {
+    await writeFile(file, file)
+    await world.good('drafts', 'attach', made.id, file)
+  }
+  const { attachments } = await world.client.drafts.get(made.id)
+  assert.deepEqual(
+    attachments.map(({ filename }) => filename),
+    ['a.txt', 'b.txt'],
+  )
+  const less = await world.json<Draft>('drafts', 'detach', made.id, attachments[0]?.id ?? '')
+  assert.deepEqual(less.attachments, attachments.slice(1))
+
+  const send = ['drafts', 'send', made.id, '--idempotency-key', 'minutes-1']
+  const sent = await world.json<SentMessage>(...send)
+  const { subject, bodyText } = await world.client.messages.get(sent.messageId)
+  assert.deepEqual([subject, bodyText], ['Minutes', 'As agreed.'])
+  const again = await world.run([...send, '--json'])
+  assert.deepEqual([again.code, JSON.parse(again.stdout)], [0, sent])
+  assert.equal(await sentTotal(), 1)
+  assert.equal((await world.run(['drafts', 'get', made.id])).code, 4)
+})
+
+test('a draft is deleted once somebody says so', async () => {
+  const { id } = await world.json<Draft>('drafts', 'create', '--subject', 'Never')
+  const unasked = await world.run(['drafts', 'delete', id])
+  assert.equal(unasked.code, 2)
+  assert.match(unasked.stderr, /--yes/)
+  await world.good('drafts', 'delete', id, '--yes')
+  assert.equal((await world.run(['drafts', 'get', id])).code, 4)
+})
+
+test('send --check prints what would happen and why, sends nothing, and exits with 5 for a refusal', async () => {
+  const before = await sentTotal()
+  const check = (body: string, ...more: string[]) =>
+    world.run(
+      ['send', '--check', '--to', 'bob@far.example', '--subject', 'Hi', '--text', body].concat(
+        more,
+      ),
+    )
+  const allowed = await check('Hello.')
+  assert.deepEqual([allowed.code, allowed.stdout], [0, 'decision\tallow\n'])
+  assert.equal(allowed.stderr, '')
+
+  const { token } = await world.client.approvers.create({ name: 'Ann' })
+  const ann = new Mailroom({ baseUrl: world.baseUrl, apiKey: token })
+  const guards = { newRecipients: 'hold', secrets: 'reject' } as const
+  await ann.policy.replace({ outbound: { guards } }, { inboxId: inbox.id })
+  const held = await check('Hello.')
+  assert.equal(held.code, 0)
+  assert.match(held.stdout, /^decision\thold\nnewRecipients\t.*bob@far\.example/)
+  const refused = await check('Pay with 4111 1111 1111 1111.')
+  assert.equal(refused.code, 5)
+  assert.match(refused.stdout, /^decision\treject\n(?:.*\n)*secrets\t/)
+  assert.match(refused.stderr, /^mailroom: The message would be refused\.\n {2}Change what/)
+  const { decision, reasons } = JSON.parse((await check('Hello.', '--json')).stdout)
+  assert.deepEqual([decision, reasons[0].guard], ['hold', 'newRecipients'])
+  assert.equal(await sentTotal(), before)
+})
+
+test('reply --check looks at the reply in its thread', async () => {
+  const args = ['--from', 'dan@sender.example', '--to', inbox.address, '--subject', 'Question']
+  const injected = await world.json<{ data: Message[] }>(
+    'sandbox',
+    'inject',
+    ...args,
+    '--text',
+    '?',
+  )
+  const threadId = injected.data[0]?.threadId ?? ''
+  const checked = await world.run(['reply', threadId, '--check', '--text', 'Yes.'])
+  assert.deepEqual([checked.code, checked.stdout], [0, 'decision\tallow\n'])
+  assert.equal((await world.client.threads.get(threadId)).messageCount, 1)
+})
+
+test('wait --category ignores mail of other kinds', async () => {
+  const headers = ['Precedence: bulk', 'List-Unsubscribe: <https://shop.example/u>']
+  const receive = (subject: string, more: string[]) =>
+    world.client.sandbox.receiveRaw(
+      Buffer.from(
+        [
+          `From: eve@shop.example`,
+          `To: ${inbox.address}`,
+          `Subject: ${subject}`,
+          ...more,
+          '',
+          '.',
+        ].join('\r\n'),
+      ),
+    )
+  await receive('Question', [])
+  await receive('Sale', headers)
+  const wait = ['wait', '--since', '1h', '--from', 'eve@', '--timeout', '5s']
+  const found = await world.json<Message>(...wait, '--category', 'marketing')
+  assert.equal(found.subject, 'Sale')
+  assert.equal((await world.run([...wait, '--category', 'fun'])).code, 2)
+})

@@ -1,0 +1,94 @@
+// The arguments that say what a message has, and the fields of the API that they become.
+
+import type { MessageToSend } from '@mailroom/sdk'
+import { z } from 'zod'
+import { ToolProblem } from '#problem.ts'
+
+/** With a display name. */
+const MAILBOX_LENGTH_MAX = 1_000
+const SUBJECT_LENGTH_MAX = 998
+const BODY_LENGTH_MAX = 100_000
+const HTML_LENGTH_MAX = 500_000
+/** Of each list; the service allows 50 together. */
+const ADDRESSES_MAX = 50
+const FILES_MAX = 20
+const FILE_LENGTH_MAX = 3_500_000
+
+export const HELD =
+  'A policy may hold the mail until a person approves it. Do not send held mail again, in whatever words or way.'
+
+const address = z.string().min(3).max(MAILBOX_LENGTH_MAX)
+
+export const addresses = z.union([address, z.array(address).min(1).max(ADDRESSES_MAX)])
+export const TO = 'The recipient, or a list of recipients: each one address, or Name <address>.'
+
+export const subjectText = z.string().min(1).max(SUBJECT_LENGTH_MAX)
+export const bodyText = z.string().max(BODY_LENGTH_MAX)
+export const htmlText = z.string().max(HTML_LENGTH_MAX)
+export const sendTime = z.iso.datetime({ offset: true })
+
+export const files = z
+  .array(
+    z.strictObject({
+      filename: z.string().min(1).max(255),
+      content_type: z.string().min(1).max(255).describe('Such as text/plain.'),
+      text: z.string().max(FILE_LENGTH_MAX).optional().describe('The content, if it is text.'),
+      base64: z.base64().max(FILE_LENGTH_MAX).optional().describe('The content otherwise.'),
+    }),
+  )
+  .max(FILES_MAX)
+
+export const copiesShape = {
+  cc: z.array(address).max(ADDRESSES_MAX).optional().describe('Addresses to copy.'),
+  bcc: z.array(address).max(ADDRESSES_MAX).optional().describe('Hidden recipients.'),
+}
+
+export const contentShape = {
+  body: bodyText.min(1).describe('The text, plain or HTML.'),
+  html: htmlText.optional().describe('Only if the HTML differs from body.'),
+  ...copiesShape,
+  send_at: sendTime
+    .optional()
+    .describe('When to send it, such as 2026-11-20T07:19:00Z; left out: now.'),
+  attachments: files.optional().describe('Files to send along, each with text or base64.'),
+}
+
+export type Content = z.output<z.ZodObject<typeof contentShape>>
+
+export function listed(to: string | readonly string[]): string {
+  return [to].flat().join(', ')
+}
+
+export function copiesOf({ cc = [], bcc = [] }: { cc?: string[]; bcc?: string[] }) {
+  return { ...(cc.length > 0 ? { cc } : {}), ...(bcc.length > 0 ? { bcc } : {}) }
+}
+
+export function contentOf(content: Content): Omit<MessageToSend, 'to'> {
+  const { body, html, send_at: sendAt, attachments } = content
+  return {
+    body,
+    ...(html === undefined ? {} : { bodyHtml: html }),
+    ...copiesOf(content),
+    ...(sendAt === undefined ? {} : { sendAt }),
+    ...(attachments === undefined || attachments.length === 0
+      ? {}
+      : { attachments: attachments.map(fileOf) }),
+  }
+}
+
+export type GivenFile = z.output<typeof files>[number]
+
+export function fileOf({ filename, content_type: contentType, text, base64 }: GivenFile) {
+  if ((text === undefined) === (base64 === undefined)) {
+    throw new ToolProblem(
+      `The attachment ${JSON.stringify(filename)} needs either text or base64. Nothing was sent; call again with one of them.`,
+    )
+  }
+  // Bytes in both cases, so that the same file is the same content.
+  const data = base64 === undefined ? new TextEncoder().encode(text) : fromBase64(base64)
+  return { filename, contentType, data }
+}
+
+function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}
