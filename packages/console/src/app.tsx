@@ -11,6 +11,7 @@ import { dismissToast, toasts } from '#data/toasts.ts'
 import { ApproversPage } from '#pages/approvers.tsx'
 import { DomainPage } from '#pages/domain.tsx'
 import { DomainsPage } from '#pages/domains.tsx'
+import { DraftsPage } from '#pages/drafts.tsx'
 import { EventsPage } from '#pages/events.tsx'
 import { InboxesPage } from '#pages/inboxes.tsx'
 import { KeysPage } from '#pages/keys.tsx'
@@ -23,6 +24,7 @@ import { ReviewPage } from '#pages/review.tsx'
 import { ReviewsPage } from '#pages/reviews.tsx'
 import { RulesPage } from '#pages/rules.tsx'
 import { SandboxPage } from '#pages/sandbox.tsx'
+import { ScheduledPage } from '#pages/scheduled.tsx'
 import { SearchPage } from '#pages/search.tsx'
 import { SignInPage } from '#pages/sign-in.tsx'
 import { SuppressionsPage } from '#pages/suppressions.tsx'
@@ -82,6 +84,8 @@ function SignedIn() {
         <Route path="/console/inboxes" component={InboxesPage} />
         <Route path="/console/inboxes/:inboxId" component={MailPage} />
         <Route path="/console/inboxes/:inboxId/threads/:threadId" component={MailPage} />
+        <Route path="/console/inboxes/:inboxId/scheduled" component={ScheduledPage} />
+        <Route path="/console/drafts" component={DraftsPage} />
         <Route path="/console/search" component={SearchPage} />
         <Route path="/console/reviews" component={ReviewsPage} />
         <Route path="/console/policy" component={PolicyPage} />

@@ -34,6 +34,7 @@ const groups: readonly Group[] = [
     places: [
       { text: 'Overview', icon: 'overview', href: paths.overview, letter: 'o' },
       { text: 'Inboxes', icon: 'inbox', href: paths.inboxes, letter: 'i' },
+      { text: 'Drafts', icon: 'edit', href: paths.drafts(), letter: 't' },
       { text: 'Search', icon: 'search', href: paths.search(), letter: 's' },
     ],
   },
@@ -266,6 +267,8 @@ const inLists = [
   ['k', 'Previous'],
   ['Enter', 'Open'],
   ['r', 'Reply'],
+  ['a', 'Reply to all'],
+  ['f', 'Forward'],
   ['u', 'Mark as unread or read'],
 ] as const
 

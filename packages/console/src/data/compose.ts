@@ -2,12 +2,16 @@
 
 import type { Message } from '@mailroom/sdk'
 import { signal } from '@preact/signals'
+import type { Everybody } from './recipients.ts'
 
 export type Draft = {
   /** The same for every attempt to send the draft, so that it is sent once. */
   readonly idempotencyKey: string
   readonly inboxId: string | null
   readonly replied: Message | null
+  readonly forwarded: Message | null
+  /** In a reply to all, those whom it reaches unless the person changes them. */
+  readonly everybody: Everybody | null
   readonly to: string
   readonly cc: readonly string[]
   readonly subject: string
@@ -21,6 +25,8 @@ export function openCompose(draft: Partial<Omit<Draft, 'idempotencyKey'>>): void
   composeDraft.value = {
     inboxId: currentInboxId.value,
     replied: null,
+    forwarded: null,
+    everybody: null,
     to: '',
     cc: [],
     subject: '',

@@ -1,6 +1,7 @@
 // Errors in words for a person.
 
 import { MailroomConnectionError, MailroomError } from '@mailroom/sdk'
+import { formatDuration } from './format.ts'
 
 export type Failure = {
   message: string
@@ -15,7 +16,8 @@ export function describeFailure(error: unknown): Failure {
   if (error instanceof MailroomError) {
     const fields = Object.fromEntries(error.details.map(({ path, message }) => [path, message]))
     const wait = error.retryAfterSeconds
-    const fix = error.status === 429 && wait !== null ? `Try again in ${wait} s.` : error.fix
+    const isToWait = wait !== null && error.fix?.includes('Retry-After')
+    const fix = isToWait ? `Try again in ${formatDuration(wait * 1_000)}.` : error.fix
     return { message: error.message, fix, fields, isGone: error.status === 404 }
   }
   if (error instanceof MailroomConnectionError || error instanceof TypeError) {

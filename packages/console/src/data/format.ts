@@ -11,6 +11,15 @@ const wholeDay = new Intl.DateTimeFormat('en-GB', {
   year: 'numeric',
 })
 const whole = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'long' })
+const moment = new Intl.DateTimeFormat('en-GB', {
+  weekday: 'short',
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  timeZoneName: 'short',
+})
 const exactTime = new Intl.DateTimeFormat('en-GB', {
   hour: '2-digit',
   minute: '2-digit',
@@ -52,6 +61,11 @@ export function formatWhole(iso: string): string {
   return whole.format(new Date(iso))
 }
 
+/** To the minute, with the zone: `Tue, 24 Nov 2026, 08:00 CET`. */
+export function formatMoment(at: Date | string): string {
+  return moment.format(new Date(at))
+}
+
 /** To the millisecond; with the day unless it is today. */
 export function formatExact(iso: string): string {
   const at = new Date(iso)
@@ -89,4 +103,11 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 
 export function podName({ name, clientId, isDefault, id }: Pod): string {
   return name ?? clientId ?? (isDefault ? 'Default' : id)
+}
+
+/** As a field for a date and a time has it, in the zone of the person. */
+export function localMinute(at: Date): string {
+  const two = (number: number) => String(number).padStart(2, '0')
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
+  return `${day}T${two(at.getHours())}:${two(at.getMinutes())}`
 }

@@ -8,6 +8,10 @@ export const paths = {
   inbox: (id: string) => `/console/inboxes/${part(id)}`,
   thread: (inboxId: string, threadId: string) =>
     `/console/inboxes/${part(inboxId)}/threads/${part(threadId)}`,
+  scheduled: (inboxId: string) => `/console/inboxes/${part(inboxId)}/scheduled`,
+  drafts: (inboxId?: string) => `/console/drafts${inboxId ? `?inbox=${part(inboxId)}` : ''}`,
+  draft: (inboxId: string, id: string) =>
+    `/console/drafts?inbox=${part(inboxId)}&draft=${part(id)}`,
   search: (inboxId?: string, words?: string) => {
     const query = new URLSearchParams()
     if (inboxId) query.set('inbox', inboxId)

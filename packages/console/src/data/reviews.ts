@@ -1,11 +1,12 @@
 // How many reviews are pending, and what the service says about decisions, in words.
 
-import { MailroomError, type Review } from '@mailroom/sdk'
+import { MailroomError, type Message, type Review } from '@mailroom/sdk'
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { describeFailure } from './failure.ts'
-import { useLive } from './live.ts'
+import { useLive, useMailChanges } from './live.ts'
 import { client } from './session.ts'
+import { useResource } from './use-resource.ts'
 
 /** Null until the service has answered. */
 export const pendingReviews = signal<number | null>(null)
@@ -34,6 +35,33 @@ export function usePendingReviews(): void {
   useLive(({ event }) => {
     if (event === 'message.held' || event === 'message.rejected') count()
   })
+}
+
+const OF_AN_INBOX_MAX = 300
+
+/** The reviews of those of the messages that are or were held, by the message. */
+export function useReviewsOf(
+  inboxId: string,
+  messages: readonly Message[],
+): ReadonlyMap<string, Review> {
+  const wanted = messages.filter(isPerhapsHeld).map(({ id, status }) => `${id} ${status}`)
+  const reviews = useResource(wanted.length === 0 ? null : wanted.join(), async (signal) => {
+    const found = new Map<string, Review>()
+    const ids = new Set(wanted.map((words) => words.split(' ')[0]))
+    let read = 0
+    for await (const review of client.reviews.list({ inboxId, signal })) {
+      read += 1
+      if (ids.delete(review.messageId)) found.set(review.messageId, review)
+      if (ids.size === 0 || read === OF_AN_INBOX_MAX) break
+    }
+    return found
+  })
+  useMailChanges(inboxId, reviews.reload)
+  return reviews.value ?? new Map()
+}
+
+function isPerhapsHeld({ status, failureReason }: Message): boolean {
+  return status === 'pending' || failureReason === 'rejected' || failureReason === 'review_expired'
 }
 
 const NEIGHBOURS_MAX = 100

@@ -14,14 +14,22 @@ const categories: Readonly<Record<Category, { tone: Tone; word: string }>> = {
   malicious: { tone: 'bad', word: 'Malicious' },
 }
 
+export const categoryChoices = Object.entries(categories).flatMap(([value, { word: text }]) =>
+  isCategory(value) ? [{ value, text }] : [],
+)
+
 /** For a select; '' stands for every category. */
 export const categoryOptions: readonly { value: string; text: string }[] = [
   { value: '', text: 'All mail' },
-  ...Object.entries(categories).map(([value, { word }]) => ({ value, text: word })),
+  ...categoryChoices,
 ]
 
 export function isCategory(text: string): text is Category {
   return Object.hasOwn(categories, text)
+}
+
+export function categoryWord(category: Category): string {
+  return categories[category].word
 }
 
 /** Nothing for personal mail, which most mail to a person is. */

@@ -4,9 +4,12 @@ import type { Review, WholeReview } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { formatSize } from '#data/format.ts'
 import { ownAddress } from '#data/paths.ts'
+import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
+import { Notice } from '#parts/notice.tsx'
+import { CodeBlock, Facts } from '#parts/small.tsx'
 import { Tabs } from '#parts/tabs.tsx'
-import { HtmlBody } from './message-card.tsx'
+import { HtmlBody } from './html-body.tsx'
 
 type Reason = Review['reasons'][number]
 
@@ -27,14 +30,21 @@ const parts: Readonly<Record<string, string>> = {
   bodyText: 'the text',
   bodyHtml: 'the HTML',
   headers: 'the further header fields',
+  from: 'From',
+  to: 'To',
+  cc: 'Cc',
+  bcc: 'Bcc',
+  replyTo: 'Reply-To',
+}
+
+/** A part of a finding in words. */
+function partWords(part: string): string {
+  const index = /^attachment:(\d+)$/.exec(part)?.[1]
+  return index === undefined ? (parts[part] ?? part) : `file ${Number(index) + 1}`
 }
 
 export function guardTitle(guard: string): string {
   return guards[guard] ?? guard
-}
-
-export function guardWords({ guard }: Reason): string {
-  return guardTitle(guard)
 }
 
 export function HoldReasons({ reasons }: { reasons: readonly Reason[] }) {
@@ -42,13 +52,13 @@ export function HoldReasons({ reasons }: { reasons: readonly Reason[] }) {
     <ul class="hold-reasons" aria-label="Reasons">
       {reasons.map((reason, index) => (
         <li key={index}>
-          <strong>{guardWords(reason)}</strong>
+          <strong>{guardTitle(reason.guard)}</strong>
           <p>{reason.detail}</p>
           {reason.findings && (
             <ul>
               {reason.findings.map(({ kind, part, offset, length }) => (
                 <li key={`${part} ${offset} ${kind}`} class="muted">
-                  {kind.replaceAll('_', ' ')} in {parts[part] ?? part}, from character {offset + 1},{' '}
+                  {kind.replaceAll('_', ' ')} in {partWords(part)}, from character {offset + 1},{' '}
                   {length} long
                 </li>
               ))}
@@ -73,46 +83,92 @@ export function HeldMail({ review }: { review: WholeReview }) {
   ]
   return (
     <div class="held-mail">
-      <dl class="facts" aria-label="Header">
-        {lines
-          .filter(([, value]) => value !== '')
-          .map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-      </dl>
+      <Facts lines={lines} label="Header" />
       <Body review={review} />
       <Files review={review} />
     </div>
   )
 }
 
-function Body({ review: { messageId, content } }: { review: WholeReview }) {
-  const [view, setView] = useState<'html' | 'text'>('html')
+type View = 'html' | 'text' | 'source'
+
+/** Both bodies, because a recipient reads only one, and the source of what a page may not show. */
+function Body({ review: { messageId, content, display } }: { review: WholeReview }) {
   const { subject, bodyHtml, bodyText } = content
+  const [view, setView] = useState<View>(display.isHtmlWhole ? 'html' : 'source')
   const text = () =>
     bodyText.trim() === '' ? (
-      <p class="muted">This message has no text.</p>
+      <p class="muted">The text is empty.</p>
     ) : (
       <div class="mail-text">{bodyText}</div>
     )
   if (bodyHtml === '') return text()
   return (
-    <Tabs
-      label="Views of the message"
-      current={view}
-      onCurrent={setView}
-      tabs={[
-        {
-          name: 'html',
-          text: 'Message',
-          body: () => <HtmlBody message={{ id: messageId, subject, bodyHtml, bodyText }} />,
-        },
-        { name: 'text', text: 'Text', body: text },
-      ]}
-    />
+    <>
+      <Missed display={display} showSource={() => setView('source')} />
+      <Notice
+        tone="info"
+        title="This message also has a text"
+        actions={<Button onClick={() => setView('text')}>Show the text</Button>}
+      >
+        Some recipients read it instead of the HTML. It may say something else.
+      </Notice>
+      <Tabs<View>
+        label="Views of the message"
+        current={view}
+        onCurrent={setView}
+        tabs={[
+          {
+            name: 'html',
+            text: 'Message',
+            body: () => <HtmlBody message={{ id: messageId, subject, bodyHtml, bodyText }} />,
+          },
+          { name: 'text', text: 'Text', body: text },
+          {
+            name: 'source',
+            text: 'Source',
+            body: () => <CodeBlock label="Source of the HTML" text={bodyHtml} />,
+          },
+        ]}
+      />
+    </>
+  )
+}
+
+/** What the page of the HTML does not show. */
+function Missed({
+  display: { isHtmlWhole, blockedImages, hidden },
+  showSource,
+}: {
+  display: WholeReview['display']
+  showSource: () => void
+}) {
+  const sourceButton = <Button onClick={showSource}>Show the source</Button>
+  return (
+    <>
+      {!isHtmlWhole && (
+        <Notice
+          tone="bad"
+          title="The HTML cannot be shown, or not all of it"
+          actions={sourceButton}
+        >
+          It is too large or too complex, or has parts that pages leave out, such as forms and
+          drawings. Read its source: do not approve what you have not read.
+        </Notice>
+      )}
+      {hidden !== null && (
+        <Notice
+          tone="warn"
+          title="The HTML has text that its readers do not see"
+          actions={sourceButton}
+        >
+          {hidden}.
+        </Notice>
+      )}
+      {blockedImages > 0 && (
+        <p class="muted">Images of other hosts in the HTML: {blockedImages}.</p>
+      )}
+    </>
   )
 }
 
@@ -122,8 +178,8 @@ function Files({ review: { messageId, content, thread } }: { review: WholeReview
   const stored = thread.data.find(({ id }) => id === messageId)?.attachments ?? []
   return (
     <ul class="files" aria-label="Attachments">
-      {content.attachments.map(({ filename, contentType }, index) => {
-        const file = stored[index]
+      {content.attachments.map(({ filename, contentType }) => {
+        const file = stored.find((one) => one.filename === filename)
         const words = (
           <>
             <Icon name="attach" size={16} />
@@ -132,8 +188,8 @@ function Files({ review: { messageId, content, thread } }: { review: WholeReview
           </>
         )
         return (
-          <li key={index}>
-            {file?.filename === filename ? (
+          <li key={filename}>
+            {file ? (
               <a class="file" href={ownAddress(file.url)} download={filename} title={contentType}>
                 {words}
               </a>

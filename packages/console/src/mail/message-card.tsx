@@ -1,39 +1,37 @@
 // A message of a thread: one line when closed, everything when open.
 
-import type { Message } from '@mailroom/sdk'
-import { useMemo, useState } from 'preact/hooks'
+import type { Message, Review } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
 import { formatSize, readPerson } from '#data/format.ts'
 import { ownAddress } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
-import { Badge, Notice, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
+import { Badge, Skeleton, Trouble } from '#parts/notice.tsx'
 import { CopyButton, Time } from '#parts/small.tsx'
 import { Tabs } from '#parts/tabs.tsx'
 import { CategoryBadge } from './category.tsx'
 import { DeliveryList } from './delivery-list.tsx'
+import { HtmlBody } from './html-body.tsx'
 import { MessageHeaders, MessageSource } from './message-source.tsx'
-import { hasOthers, openReply, openReplyToAll } from './open-reply.ts'
+import { hasOthers, openForward, openReply, openReplyToAll } from './open-reply.ts'
 import { SenderBadge, SenderTruth } from './sender-truth.tsx'
-
-const statuses: Record<Message['status'], { tone: Tone; word: string } | null> = {
-  received: null,
-  pending: { tone: 'info', word: 'Queued' },
-  sent: { tone: 'good', word: 'Sent' },
-  failed: { tone: 'bad', word: 'Failed' },
-}
+import { isUnsent, StandingNotice, standingOf } from './standing.tsx'
 
 export function MessageCard({
   message,
+  review,
   isOpenAtFirst,
 }: {
   message: Message
+  /** If the message was held. */
+  review?: Review | undefined
   isOpenAtFirst: boolean
 }) {
   const [isOpen, setIsOpen] = useState(isOpenAtFirst)
   const { name, address } = readPerson(message.fromAddr)
-  const status = statuses[message.status]
+  const standing = standingOf(message, review)
   return (
     <article class={isOpen ? 'message open' : 'message'} aria-label={`Message from ${address}`}>
       <header>
@@ -61,7 +59,7 @@ export function MessageCard({
           </span>
           <span class="message-marks">
             <SenderBadge message={message} />
-            {status && <Badge tone={status.tone}>{status.word}</Badge>}
+            {standing && <Badge tone={standing.tone}>{standing.word}</Badge>}
             <CategoryBadge category={message.category} />
             {message.automatic && message.category !== 'automated' && <Badge>Automatic</Badge>}
             <Time at={message.createdAt} isInList />
@@ -70,37 +68,35 @@ export function MessageCard({
       </header>
       {isOpen &&
         (message.isTruncated ? (
-          <WholeMessage message={message} />
+          <WholeMessage message={message} review={review} />
         ) : (
-          <OpenMessage message={message} />
+          <OpenMessage message={message} review={review} />
         ))}
     </article>
   )
 }
 
+type Opened = { message: Message; review: Review | undefined }
+
 /** Lists cut long bodies. */
-function WholeMessage({ message }: { message: Message }) {
+function WholeMessage({ message, review }: Opened) {
   const whole = useResource(`message ${message.id}`, (signal) =>
     client.messages.get(message.id, { signal }),
   )
   if (whole.error) return <Trouble error={whole.error} retry={whole.reload} />
   if (whole.value === undefined) return <Skeleton rows={5} label="Loading the message" />
-  return <OpenMessage message={whole.value} />
+  return <OpenMessage message={whole.value} review={review} />
 }
 
 type View = 'html' | 'text' | 'headers' | 'source' | 'sender' | 'deliveries'
 
-function OpenMessage({ message }: { message: Message }) {
+function OpenMessage({ message, review }: Opened) {
   const isInbound = message.direction === 'inbound'
   const hasHtml = message.bodyHtml !== ''
   const [view, setView] = useState<View>(hasHtml ? 'html' : 'text')
   return (
     <div class="message-body">
-      {message.failureReason !== null && (
-        <Notice tone="bad" title="Not delivered">
-          {message.failureReason}
-        </Notice>
-      )}
+      <StandingNotice message={message} review={review} />
       <Codes message={message} />
       <Tabs<View>
         label="Views of the message"
@@ -133,18 +129,25 @@ function OpenMessage({ message }: { message: Message }) {
         ]}
       />
       <Attachments message={message} />
-      {!isApprover.value && (
-        <div class="row">
-          <Button icon="reply" onClick={() => openReply(message)}>
-            Reply
-          </Button>
-          {hasOthers(message) && (
-            <Button kind="quiet" onClick={() => openReplyToAll(message)}>
-              Reply to all
-            </Button>
-          )}
-        </div>
+      {!isApprover.value && !isUnsent(message, review) && <Answers message={message} />}
+    </div>
+  )
+}
+
+function Answers({ message }: { message: Message }) {
+  return (
+    <div class="row">
+      <Button icon="reply" onClick={() => openReply(message)}>
+        Reply
+      </Button>
+      {hasOthers(message) && (
+        <Button kind="quiet" onClick={() => openReplyToAll(message)}>
+          Reply to all
+        </Button>
       )}
+      <Button kind="quiet" icon="pass-on" onClick={() => openForward(message)}>
+        Forward
+      </Button>
     </div>
   )
 }
@@ -184,53 +187,13 @@ function Attachments({ message }: { message: Message }) {
   )
 }
 
-function recipientsOf({ toAddr, headerTo, cc }: Message): string {
-  return [headerTo || toAddr, ...(cc.length > 0 ? [`cc ${cc.join(', ')}`] : [])].join('; ')
-}
-
-/** Whether the HTML may have remote images, in linear time. Only for the offer to show them; the service decides. */
-const REMOTE_IMAGE =
-  /<(?:img|image|source|video|table|td|body|div)\b[^<>]{0,2000}?(?:src|srcset|background|poster|href)\s{0,9}=\s{0,9}["']?\s{0,9}(?:https?:)?\/\/|url\(\s{0,9}["']?\s{0,9}(?:https?:)?\/\//i
-
-/** The frame cannot report its height, so it is estimated from the amount of text. */
-function sizeOf({ bodyHtml, bodyText }: Shown): 'small' | 'middle' | 'large' {
-  const isPlain = !/<(?:table|img)\b/i.test(bodyHtml)
-  if (isPlain && bodyHtml.length < 1_500 && bodyText.length < 400) return 'small'
-  return bodyHtml.length < 8_000 && bodyText.length < 1_500 ? 'middle' : 'large'
-}
-
-type Shown = Pick<Message, 'id' | 'subject' | 'bodyHtml' | 'bodyText'>
-
-export function HtmlBody({ message }: { message: Shown }) {
-  const [showsImages, setShowsImages] = useState(false)
-  const images = showsImages ? 'show' : 'block'
-  const hasRemote = useMemo(() => REMOTE_IMAGE.test(message.bodyHtml), [message.bodyHtml])
-  return (
-    <div class="html-body">
-      {hasRemote && !showsImages && (
-        <Notice
-          tone="calm"
-          title="Remote images are blocked"
-          actions={
-            <Button icon="image" onClick={() => setShowsImages(true)}>
-              Show images
-            </Button>
-          }
-        >
-          Loading them can tell the sender that you opened the message. This service fetches them
-          for you.
-        </Notice>
-      )}
-      <iframe
-        key={images}
-        class={`mail-frame ${sizeOf(message)}`}
-        sandbox="allow-popups allow-popups-to-escape-sandbox"
-        src={`/v1/messages/${encodeURIComponent(message.id)}/html?images=${images}`}
-        title={`Message “${message.subject}”`}
-        referrerpolicy="no-referrer"
-      />
-    </div>
-  )
+function recipientsOf({ toAddr, to, cc, bcc }: Message): string {
+  const lists = [
+    to.join(', ') || toAddr,
+    cc.length > 0 && `cc ${cc.join(', ')}`,
+    bcc.length > 0 && `bcc ${bcc.join(', ')}`,
+  ]
+  return lists.filter(Boolean).join('; ')
 }
 
 function TextBody({ message }: { message: Message }) {

@@ -6,6 +6,7 @@ import { plural } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
+import { useReviewsOf } from '#data/reviews.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { ActionButton, Button } from '#parts/button.tsx'
@@ -13,7 +14,8 @@ import { Icon } from '#parts/icon.tsx'
 import { Skeleton, Trouble } from '#parts/notice.tsx'
 import { useTitle } from '#parts/page.tsx'
 import { MessageCard } from './message-card.tsx'
-import { openReply } from './open-reply.ts'
+import { openForward, openReply, openReplyToAll } from './open-reply.ts'
+import { isUnsent } from './standing.tsx'
 
 /** Messages shown at first, and added each time. */
 const STEP = 20
@@ -39,7 +41,17 @@ export function ThreadPane({
   const { value } = shown
   const last = value?.messages.at(-1)
   useTitle(value?.thread.subject || 'Thread')
-  useKeys({ r: last === undefined ? undefined : () => openReply(last) })
+  const reviews = useReviewsOf(inboxId, value?.messages ?? [])
+  const answered = value?.messages.findLast((one) => !isUnsent(one, reviews.get(one.id)))
+  useKeys(
+    answered === undefined
+      ? {}
+      : {
+          r: () => openReply(answered),
+          a: () => openReplyToAll(answered),
+          f: () => openForward(answered),
+        },
+  )
 
   if (shown.error && value === undefined)
     return <Trouble error={shown.error} retry={shown.reload} />
@@ -69,8 +81,8 @@ export function ThreadPane({
             >
               {thread.isRead ? 'Mark unread' : 'Mark read'}
             </ActionButton>
-            {last && (
-              <Button kind="primary" icon="reply" onClick={() => openReply(last)}>
+            {answered && (
+              <Button kind="primary" icon="reply" onClick={() => openReply(answered)}>
                 Reply
               </Button>
             )}
@@ -87,7 +99,11 @@ export function ThreadPane({
       <ol class="messages">
         {messages.map((message) => (
           <li key={message.id}>
-            <MessageCard message={message} isOpenAtFirst={message.id === last?.id} />
+            <MessageCard
+              message={message}
+              review={reviews.get(message.id)}
+              isOpenAtFirst={message.id === last?.id}
+            />
           </li>
         ))}
       </ol>

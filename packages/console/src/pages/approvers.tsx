@@ -5,12 +5,13 @@ import { useState } from 'preact/hooks'
 import { client, session } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { Button } from '#parts/button.tsx'
-import { ConfirmDialog, Dialog, FormDialog } from '#parts/dialog.tsx'
+import { ConfirmDialog, FormDialog, SecretDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
-import { Badge, Empty, Notice } from '#parts/notice.tsx'
+import { Badge, Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
-import { Secret, Time } from '#parts/small.tsx'
+import { Time } from '#parts/small.tsx'
+import { RowTools, Table } from '#parts/table.tsx'
 
 type Asked =
   | { kind: 'create' }
@@ -57,7 +58,16 @@ export function ApproversPage() {
           }}
         />
       )}
-      {asked?.kind === 'made' && <MadeApprover made={asked.approver} onClose={close} />}
+      {asked?.kind === 'made' && (
+        <SecretDialog
+          title={`Approver “${asked.approver.name}” created`}
+          label="token"
+          value={asked.approver.token}
+          onClose={close}
+        >
+          Keep it away from the agent: whoever has it decides what the agent may send.
+        </SecretDialog>
+      )}
       {asked?.kind === 'delete' && (
         <ConfirmDialog
           title="Delete this approver?"
@@ -89,45 +99,29 @@ function ApproverTable({
   remove: (approver: Approver) => void
 }) {
   return (
-    <div class="table-wrap">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Told by mail</th>
-            <th scope="col">Created</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {approvers.map((approver) => (
-            <tr key={approver.id}>
-              <td class="main-cell">
-                {approver.name} {isOwn(approver) && <Badge tone="info">You</Badge>}
-              </td>
-              <td data-label="Told by mail" class="muted">
-                {approver.email ?? 'No'}
-              </td>
-              <td data-label="Created" class="nowrap muted">
-                <Time at={approver.createdAt} />
-              </td>
-              <td class="tools">
-                <div>
-                  <Button
-                    kind="quiet"
-                    icon="trash"
-                    label={`Delete ${approver.name}`}
-                    onClick={() => remove(approver)}
-                  />
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={['Name', 'Told by mail', 'Created']} hasTools>
+      {approvers.map((approver) => (
+        <tr key={approver.id}>
+          <td class="main-cell">
+            {approver.name} {isOwn(approver) && <Badge tone="info">You</Badge>}
+          </td>
+          <td data-label="Told by mail" class="muted">
+            {approver.email ?? 'No'}
+          </td>
+          <td data-label="Created" class="nowrap muted">
+            <Time at={approver.createdAt} />
+          </td>
+          <RowTools>
+            <Button
+              kind="quiet"
+              icon="trash"
+              label={`Delete ${approver.name}`}
+              onClick={() => remove(approver)}
+            />
+          </RowTools>
+        </tr>
+      ))}
+    </Table>
   )
 }
 
@@ -180,24 +174,6 @@ function CreateApprover({
         </>
       )}
     </FormDialog>
-  )
-}
-
-function MadeApprover({ made, onClose }: { made: NewApprover; onClose: () => void }) {
-  return (
-    <Dialog title={`Approver “${made.name}” created`} onClose={onClose}>
-      <div class="form">
-        <Notice tone="warn" title="Copy the token now">
-          It is shown only once. Keep it away from the agent: it decides what the agent may send.
-        </Notice>
-        <Secret value={made.token} label="token" />
-        <div class="form-actions">
-          <Button kind="primary" onClick={onClose}>
-            Done
-          </Button>
-        </div>
-      </div>
-    </Dialog>
   )
 }
 

@@ -17,6 +17,7 @@ import { Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Time } from '#parts/small.tsx'
+import { Table } from '#parts/table.tsx'
 
 export function DomainsPage() {
   const [isAdding, setIsAdding] = useState(false)
@@ -55,40 +56,28 @@ export function DomainsPage() {
 
 function DomainTable({ domains }: { domains: readonly Domain[] }) {
   return (
-    <div class="table-wrap">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">Domain</th>
-            <th scope="col">State</th>
-            <th scope="col">Records</th>
-            <th scope="col">Last check</th>
+    <Table columns={['Domain', 'State', 'Records', 'Last check']}>
+      {domains.map(({ id, domain, status, records, lastCheckedAt }) => {
+        const required = records.filter((record) => record.required)
+        const right = required.filter((record) => record.status === 'valid')
+        return (
+          <tr key={id}>
+            <td class="main-cell">
+              <a href={paths.domain(id)}>{domain}</a>
+            </td>
+            <td>
+              <DomainBadge status={status} />
+            </td>
+            <td class="muted nowrap">
+              {right.length} of {required.length} required records valid
+            </td>
+            <td data-label="Last check" class="muted nowrap">
+              {lastCheckedAt === null ? 'Never' : <Time at={lastCheckedAt} />}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {domains.map(({ id, domain, status, records, lastCheckedAt }) => {
-            const required = records.filter((record) => record.required)
-            const right = required.filter((record) => record.status === 'valid')
-            return (
-              <tr key={id}>
-                <td class="main-cell">
-                  <a href={paths.domain(id)}>{domain}</a>
-                </td>
-                <td>
-                  <DomainBadge status={status} />
-                </td>
-                <td class="muted nowrap">
-                  {right.length} of {required.length} required records valid
-                </td>
-                <td data-label="Last check" class="muted nowrap">
-                  {lastCheckedAt === null ? 'Never' : <Time at={lastCheckedAt} />}
-                </td>
-              </tr>
-            )
-          })}
-        </tbody>
-      </table>
-    </div>
+        )
+      })}
+    </Table>
   )
 }
 

@@ -16,6 +16,7 @@ import { Badge, Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { CopyButton, Time } from '#parts/small.tsx'
+import { RowTools, Table } from '#parts/table.tsx'
 
 type Asked =
   | { kind: 'create' }
@@ -126,68 +127,50 @@ function InboxTable({
 }) {
   const names = new Map(pods.map((pod) => [pod.id, pod]))
   return (
-    <div class="table-wrap">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">Address</th>
-            <th scope="col">Pod</th>
-            <th scope="col">Unread</th>
-            <th scope="col">Last message</th>
-            <th scope="col">Created</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
+    <Table columns={['Address', 'Pod', 'Unread', 'Last message', 'Created']} hasTools>
+      {inboxes.map((inbox) => {
+        const pod = names.get(inbox.podId)
+        return (
+          <tr key={inbox.id}>
+            <td class="main-cell">
+              <a href={paths.inbox(inbox.id)}>{inbox.address}</a>
+              {inbox.displayName && <span class="sub">{inbox.displayName}</span>}
+            </td>
+            <td>
+              <Badge>{pod ? podName(pod) : inbox.podId}</Badge>
+            </td>
+            <td data-label="Unread" class="nowrap">
+              {inbox.unreadThreads === 0 ? (
+                <span class="muted">0</span>
+              ) : (
+                <strong>{formatNumber(inbox.unreadThreads)}</strong>
+              )}
+            </td>
+            <td data-label="Last message" class="nowrap muted">
+              {inbox.lastMessageAt === null ? 'None' : <Time at={inbox.lastMessageAt} />}
+            </td>
+            <td data-label="Created" class="nowrap muted">
+              <Time at={inbox.createdAt} />
+            </td>
+            <RowTools>
+              <CopyButton text={inbox.address} label={`address ${inbox.address}`} />
+              <Button
+                kind="quiet"
+                icon="edit"
+                label={`Rename ${inbox.address}`}
+                onClick={() => ask({ kind: 'rename', inbox })}
+              />
+              <Button
+                kind="quiet"
+                icon="trash"
+                label={`Delete ${inbox.address}`}
+                onClick={() => ask({ kind: 'delete', inbox })}
+              />
+            </RowTools>
           </tr>
-        </thead>
-        <tbody>
-          {inboxes.map((inbox) => {
-            const pod = names.get(inbox.podId)
-            return (
-              <tr key={inbox.id}>
-                <td class="main-cell">
-                  <a href={paths.inbox(inbox.id)}>{inbox.address}</a>
-                  {inbox.displayName && <span class="sub">{inbox.displayName}</span>}
-                </td>
-                <td>
-                  <Badge>{pod ? podName(pod) : inbox.podId}</Badge>
-                </td>
-                <td data-label="Unread" class="nowrap">
-                  {inbox.unreadThreads === 0 ? (
-                    <span class="muted">0</span>
-                  ) : (
-                    <strong>{formatNumber(inbox.unreadThreads)}</strong>
-                  )}
-                </td>
-                <td data-label="Last message" class="nowrap muted">
-                  {inbox.lastMessageAt === null ? 'None' : <Time at={inbox.lastMessageAt} />}
-                </td>
-                <td data-label="Created" class="nowrap muted">
-                  <Time at={inbox.createdAt} />
-                </td>
-                <td class="tools">
-                  <div>
-                    <CopyButton text={inbox.address} label={`address ${inbox.address}`} />
-                    <Button
-                      kind="quiet"
-                      icon="edit"
-                      label={`Rename ${inbox.address}`}
-                      onClick={() => ask({ kind: 'rename', inbox })}
-                    />
-                    <Button
-                      kind="quiet"
-                      icon="trash"
-                      label={`Delete ${inbox.address}`}
-                      onClick={() => ask({ kind: 'delete', inbox })}
-                    />
-                  </div>
-                </td>
-              </tr>
-            )
-          })}
-        </tbody>
-      </table>
-    </div>
+        )
+      })}
+    </Table>
   )
 }
 

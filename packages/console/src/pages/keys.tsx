@@ -5,12 +5,13 @@ import { useState } from 'preact/hooks'
 import { client, session } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { Button } from '#parts/button.tsx'
-import { ConfirmDialog, Dialog, FormDialog } from '#parts/dialog.tsx'
+import { ConfirmDialog, FormDialog, SecretDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
-import { Badge, Empty, Notice } from '#parts/notice.tsx'
+import { Badge, Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
-import { Secret, Time } from '#parts/small.tsx'
+import { Time } from '#parts/small.tsx'
+import { RowTools, Table } from '#parts/table.tsx'
 
 type Asked =
   | { kind: 'create' }
@@ -46,7 +47,16 @@ export function KeysPage() {
           }}
         />
       )}
-      {asked?.kind === 'made' && <MadeKey made={asked.key} onClose={close} />}
+      {asked?.kind === 'made' && (
+        <SecretDialog
+          title={asked.key.name ? `Key “${asked.key.name}” created` : 'Key created'}
+          label="token"
+          value={asked.key.token}
+          onClose={close}
+        >
+          The service stores only a hash of it.
+        </SecretDialog>
+      )}
       {asked?.kind === 'revoke' && (
         <RevokeKey
           revoked={asked.key}
@@ -64,49 +74,32 @@ export function KeysPage() {
 
 function KeyTable({ keys, revoke }: { keys: readonly ApiKey[]; revoke: (key: ApiKey) => void }) {
   return (
-    <div class="table-wrap">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Token</th>
-            <th scope="col">Created</th>
-            <th scope="col">Last used</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <tr key={key.id}>
-              <td class="main-cell">
-                {key.name ?? 'Unnamed'} {isOwn(key) && <Badge tone="info">This session</Badge>}
-              </td>
-              <td>
-                <code>{tokenOf(key)}</code>
-              </td>
-              <td data-label="Created" class="nowrap muted">
-                <Time at={key.createdAt} />
-              </td>
-              <td data-label="Last used" class="nowrap muted">
-                {key.lastUsedAt === null ? 'Never' : <Time at={key.lastUsedAt} />}
-              </td>
-              <td class="tools">
-                <div>
-                  <Button
-                    kind="quiet"
-                    icon="trash"
-                    label={`Revoke ${key.name ?? tokenOf(key)}`}
-                    onClick={() => revoke(key)}
-                  />
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={['Name', 'Token', 'Created', 'Last used']} hasTools>
+      {keys.map((key) => (
+        <tr key={key.id}>
+          <td class="main-cell">
+            {key.name ?? 'Unnamed'} {isOwn(key) && <Badge tone="info">This session</Badge>}
+          </td>
+          <td>
+            <code>{tokenOf(key)}</code>
+          </td>
+          <td data-label="Created" class="nowrap muted">
+            <Time at={key.createdAt} />
+          </td>
+          <td data-label="Last used" class="nowrap muted">
+            {key.lastUsedAt === null ? 'Never' : <Time at={key.lastUsedAt} />}
+          </td>
+          <RowTools>
+            <Button
+              kind="quiet"
+              icon="trash"
+              label={`Revoke ${key.name ?? tokenOf(key)}`}
+              onClick={() => revoke(key)}
+            />
+          </RowTools>
+        </tr>
+      ))}
+    </Table>
   )
 }
 
@@ -135,24 +128,6 @@ function CreateKey({ onClose, onMade }: { onClose: () => void; onMade: (key: New
         />
       )}
     </FormDialog>
-  )
-}
-
-function MadeKey({ made, onClose }: { made: NewApiKey; onClose: () => void }) {
-  return (
-    <Dialog title={made.name ? `Key “${made.name}” created` : 'Key created'} onClose={onClose}>
-      <div class="form">
-        <Notice tone="warn" title="Copy the token now">
-          It is shown only once: the service stores a hash of it.
-        </Notice>
-        <Secret value={made.token} label="token" />
-        <div class="form-actions">
-          <Button kind="primary" onClick={onClose}>
-            Done
-          </Button>
-        </div>
-      </div>
-    </Dialog>
   )
 }
 

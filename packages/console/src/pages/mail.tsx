@@ -102,6 +102,12 @@ export function MailPage() {
                 label="Search this inbox"
                 href={paths.search(inboxId)}
               />
+              <ButtonLink
+                kind="quiet"
+                icon="clock"
+                label="Scheduled messages"
+                href={paths.scheduled(inboxId)}
+              />
               <Button
                 kind="quiet"
                 icon="edit"

@@ -1,12 +1,12 @@
 // Figures of the account's mail over time, and its newest events.
 
-import type { Stats } from '@mailroom/sdk'
-import { useMemo, useState } from 'preact/hooks'
+import type { Event, Page as PageOf, Stats } from '@mailroom/sdk'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { formatDuration, formatNumber } from '#data/format.ts'
 import { recentEvents, useMailChanges, useNewestEvents, withOlder } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
-import { useResource } from '#data/use-resource.ts'
+import { type Resource, useResource } from '#data/use-resource.ts'
 import { ButtonLink } from '#parts/button.tsx'
 import { Chart } from '#parts/chart.tsx'
 import { EventBadge, EventSubject, eventParties } from '#parts/event-words.tsx'
@@ -24,10 +24,22 @@ type Range = Stats['range']
 
 const EVENTS_SHOWN = 10
 
+/** The figures lag behind the events by a few seconds, and no event tells that they have caught up. */
+const FIGURES_AGAIN_MS = 2_000
+
 export function OverviewPage() {
   const [range, setRange] = useState<Range>('24h')
   const stats = useResource(`stats ${range}`, (signal) => client.stats.get({ range, signal }))
   useMailChanges(null, stats.reload)
+  const before = useNewestEvents(EVENTS_SHOWN)
+  const events = withOlder(recentEvents.value, before.value?.data).slice(0, EVENTS_SHOWN)
+  const newest = events[0]
+  const isBehind = stats.value && newest && stats.value.asOf <= newest.occurred_at
+  useEffect(() => {
+    if (!isBehind) return
+    const timer = setTimeout(stats.reload, FIGURES_AGAIN_MS)
+    return () => clearTimeout(timer)
+  }, [isBehind, stats.value])
   return (
     <Page
       title="Overview"
@@ -48,7 +60,7 @@ export function OverviewPage() {
           </ButtonLink>
         }
       >
-        <RecentEvents />
+        <RecentEvents before={before} events={events} />
       </Section>
     </Page>
   )
@@ -135,9 +147,7 @@ function Total({
   )
 }
 
-function RecentEvents() {
-  const before = useNewestEvents(EVENTS_SHOWN)
-  const events = withOlder(recentEvents.value, before.value?.data).slice(0, EVENTS_SHOWN)
+function RecentEvents({ before, events }: { before: Resource<PageOf<Event>>; events: Event[] }) {
   if (events.length === 0 && before.error) {
     return <Trouble error={before.error} retry={before.reload} />
   }

@@ -3,7 +3,7 @@
 import { guardNames } from '@mailroom/contract/vocabulary.ts'
 import { MailroomError, type Policy } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { podName } from '#data/format.ts'
+import { podName, readPerson } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
@@ -23,7 +23,7 @@ type Place = { value: string; text: string }
 const PLACES_MAX = 100
 const account: Place = { value: '', text: 'The whole account' }
 
-/** An approver may not list inboxes, but knows those of reviews. */
+/** An approver may not list inboxes, but knows those of reviews, and may name others. */
 async function readPlaces(signal: AbortSignal): Promise<Place[]> {
   const bounds = { limit: PLACES_MAX, signal }
   if (isApprover.value) {
@@ -63,9 +63,10 @@ export function PolicyPage() {
           label="Policy of"
           name="place"
           value={place}
-          options={places.value ?? [account]}
+          options={withPlace(places.value ?? [account], place)}
           onValue={setPlace}
         />
+        {isApprover.value && <OtherInbox known={places.value ?? []} onInbox={setPlace} />}
         {policy.value !== undefined ? (
           <Editor
             key={place}
@@ -81,6 +82,54 @@ export function PolicyPage() {
         )}
       </div>
     </Page>
+  )
+}
+
+function withPlace(places: readonly Place[], place: string): readonly Place[] {
+  const isKnown = places.some(({ value }) => value === place)
+  return isKnown ? places : [...places, { value: place, text: place }]
+}
+
+/** Names an inbox that is not in the list. */
+function OtherInbox({
+  known,
+  onInbox,
+}: {
+  known: readonly Place[]
+  onInbox: (inboxId: string) => void
+}) {
+  const [text, setText] = useState('')
+  const [error, setError] = useState<string>()
+  const find = () => {
+    const typed = text.trim().toLowerCase()
+    const byAddress = known.find(({ text: name }) => readPerson(name).address === typed)
+    const inboxId = byAddress?.value ?? (typed.startsWith('inb_') ? typed : null)
+    setError(
+      inboxId === null ? 'No held mail is from this address. Give the id (inb_…).' : undefined,
+    )
+    if (inboxId !== null) onInbox(inboxId)
+  }
+  return (
+    <form
+      class="field-beside"
+      onSubmit={(event) => {
+        event.preventDefault()
+        find()
+      }}
+    >
+      <TextField
+        label="Another inbox"
+        name="inbox"
+        value={text}
+        onValue={setText}
+        error={error}
+        hint="An approver cannot list the inboxes. Give the id of one, or the address of one whose mail was held."
+        required
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <Button type="submit">Show its policy</Button>
+    </form>
   )
 }
 

@@ -14,6 +14,7 @@ import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { CodeBlock, PersonName, Time } from '#parts/small.tsx'
+import { RowTools, Table } from '#parts/table.tsx'
 
 type Asked = { kind: 'look' | 'delete'; message: QuarantinedMessage } | null
 
@@ -94,62 +95,45 @@ function QuarantineTable({
   release: (message: QuarantinedMessage) => Promise<void>
 }) {
   return (
-    <div class="table-wrap">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">Message</th>
-            <th scope="col">To</th>
-            <th scope="col">Reason</th>
-            <th scope="col">Arrived</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((message) => (
-            <tr key={message.id}>
-              <td class="main-cell">
-                {message.subject || 'No subject'}
-                <span class="sub">
-                  <PersonName text={message.fromAddr} />{' '}
-                  {message.authentication?.verifiedFrom ? (
-                    <Badge tone="good">Verified</Badge>
-                  ) : (
-                    <Badge tone="warn">Not verified</Badge>
-                  )}
-                </span>
-              </td>
-              <td data-label="To" class="muted">
-                {message.toAddr}
-              </td>
-              <td class="muted">{reasons[message.reason]}</td>
-              <td data-label="Arrived" class="nowrap muted">
-                <Time at={message.createdAt} />
-              </td>
-              <td class="tools">
-                <div>
-                  <Button
-                    kind="quiet"
-                    icon="code"
-                    label={`Show the source of ${message.subject || 'the message'}`}
-                    onClick={() => ask({ kind: 'look', message })}
-                  />
-                  <ActionButton action={() => release(message)}>Release</ActionButton>
-                  <Button
-                    kind="quiet"
-                    icon="trash"
-                    label={`Delete ${message.subject || 'the message'}`}
-                    onClick={() => ask({ kind: 'delete', message })}
-                  />
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={['Message', 'To', 'Reason', 'Arrived']} hasTools>
+      {items.map((message) => (
+        <tr key={message.id}>
+          <td class="main-cell">
+            {message.subject || 'No subject'}
+            <span class="sub">
+              <PersonName text={message.fromAddr} />{' '}
+              {message.authentication?.verifiedFrom ? (
+                <Badge tone="good">Verified</Badge>
+              ) : (
+                <Badge tone="warn">Not verified</Badge>
+              )}
+            </span>
+          </td>
+          <td data-label="To" class="muted">
+            {message.toAddr}
+          </td>
+          <td class="muted">{reasons[message.reason]}</td>
+          <td data-label="Arrived" class="nowrap muted">
+            <Time at={message.createdAt} />
+          </td>
+          <RowTools>
+            <Button
+              kind="quiet"
+              icon="code"
+              label={`Show the source of ${message.subject || 'the message'}`}
+              onClick={() => ask({ kind: 'look', message })}
+            />
+            <ActionButton action={() => release(message)}>Release</ActionButton>
+            <Button
+              kind="quiet"
+              icon="trash"
+              label={`Delete ${message.subject || 'the message'}`}
+              onClick={() => ask({ kind: 'delete', message })}
+            />
+          </RowTools>
+        </tr>
+      ))}
+    </Table>
   )
 }
 

@@ -10,7 +10,7 @@ import { paths } from '#data/paths.ts'
 import { countPendingReviews, pendingReviews, refusalOf } from '#data/reviews.ts'
 import { client, isApprover } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
-import { guardWords } from '#mail/held-mail.tsx'
+import { guardTitle } from '#mail/held-mail.tsx'
 import { Button } from '#parts/button.tsx'
 import { FormDialog } from '#parts/dialog.tsx'
 import { Badge, Empty, Notice, type Tone } from '#parts/notice.tsx'
@@ -213,7 +213,7 @@ function ReviewTable({
                 </span>
               </td>
               <td data-label="Reasons" class="muted">
-                {[...new Set(review.reasons.map(guardWords))].join(', ')}
+                {[...new Set(review.reasons.map(({ guard }) => guardTitle(guard)))].join(', ')}
               </td>
               <td>
                 <StatusBadge status={review.status} />

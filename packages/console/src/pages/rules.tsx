@@ -13,6 +13,7 @@ import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Choice, Time } from '#parts/small.tsx'
+import { RowTools, Table } from '#parts/table.tsx'
 
 type Places = { inboxes: readonly Inbox[]; pods: readonly Pod[] }
 type Asked = { kind: 'add' } | { kind: 'remove'; rule: SenderRule } | null
@@ -142,54 +143,37 @@ function RuleTable({
   remove: (rule: SenderRule) => void
 }) {
   return (
-    <div class="table-wrap">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">Sender</th>
-            <th scope="col">Rule</th>
-            <th scope="col">Applies to</th>
-            <th scope="col">Created</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rules.map((rule) => (
-            <tr key={rule.id}>
-              <td class="main-cell">
-                {rule.value}
-                {!rule.value.includes('@') && <span class="sub">and its subdomains</span>}
-              </td>
-              <td>
-                {rule.type === 'block' ? (
-                  <Badge tone="bad">Block</Badge>
-                ) : (
-                  <Badge tone="good">{rule.requireVerified ? 'Allow, verified' : 'Allow'}</Badge>
-                )}
-              </td>
-              <td data-label="Applies to" class="muted">
-                {placeOf(rule, places)}
-              </td>
-              <td data-label="Created" class="nowrap muted">
-                <Time at={rule.createdAt} />
-              </td>
-              <td class="tools">
-                <div>
-                  <Button
-                    kind="quiet"
-                    icon="trash"
-                    label={`Remove the rule for ${rule.value}`}
-                    onClick={() => remove(rule)}
-                  />
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={['Sender', 'Rule', 'Applies to', 'Created']} hasTools>
+      {rules.map((rule) => (
+        <tr key={rule.id}>
+          <td class="main-cell">
+            {rule.value}
+            {!rule.value.includes('@') && <span class="sub">and its subdomains</span>}
+          </td>
+          <td>
+            {rule.type === 'block' ? (
+              <Badge tone="bad">Block</Badge>
+            ) : (
+              <Badge tone="good">{rule.requireVerified ? 'Allow, verified' : 'Allow'}</Badge>
+            )}
+          </td>
+          <td data-label="Applies to" class="muted">
+            {placeOf(rule, places)}
+          </td>
+          <td data-label="Created" class="nowrap muted">
+            <Time at={rule.createdAt} />
+          </td>
+          <RowTools>
+            <Button
+              kind="quiet"
+              icon="trash"
+              label={`Remove the rule for ${rule.value}`}
+              onClick={() => remove(rule)}
+            />
+          </RowTools>
+        </tr>
+      ))}
+    </Table>
   )
 }
 

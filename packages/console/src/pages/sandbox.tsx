@@ -16,6 +16,7 @@ import { Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { CodeBlock, Time } from '#parts/small.tsx'
+import { RowTools, Table } from '#parts/table.tsx'
 
 type Asked =
   | { kind: 'receive' }
@@ -100,43 +101,25 @@ function CapturedTable({
   look: (mail: CapturedMessage) => void
 }) {
   return (
-    <div class="table-wrap">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">Message</th>
-            <th scope="col">To</th>
-            <th scope="col">Captured</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {mails.map((mail) => (
-            <tr key={mail.id}>
-              <td class="main-cell">
-                <a href={paths.thread(mail.inboxId, mail.threadId)}>
-                  {mail.subject || 'No subject'}
-                </a>
-                <span class="sub">{mail.from}</span>
-              </td>
-              <td data-label="To" class="muted">
-                {mail.to.join(', ')}
-              </td>
-              <td data-label="Captured" class="nowrap muted">
-                <Time at={mail.createdAt} />
-              </td>
-              <td class="tools">
-                <div>
-                  <Button onClick={() => look(mail)}>Show</Button>
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={['Message', 'To', 'Captured']} hasTools>
+      {mails.map((mail) => (
+        <tr key={mail.id}>
+          <td class="main-cell">
+            <a href={paths.thread(mail.inboxId, mail.threadId)}>{mail.subject || 'No subject'}</a>
+            <span class="sub">{mail.from}</span>
+          </td>
+          <td data-label="To" class="muted">
+            {mail.to.join(', ')}
+          </td>
+          <td data-label="Captured" class="nowrap muted">
+            <Time at={mail.createdAt} />
+          </td>
+          <RowTools>
+            <Button onClick={() => look(mail)}>Show</Button>
+          </RowTools>
+        </tr>
+      ))}
+    </Table>
   )
 }
 

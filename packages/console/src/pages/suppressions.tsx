@@ -11,6 +11,7 @@ import { Badge, Empty, type Tone } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Time } from '#parts/small.tsx'
+import { RowTools, Table } from '#parts/table.tsx'
 
 type Asked = { kind: 'add' } | { kind: 'remove'; suppression: Suppression } | null
 
@@ -109,46 +110,30 @@ function SuppressionTable({
   remove: (suppression: Suppression) => void
 }) {
   return (
-    <div class="table-wrap">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">Address</th>
-            <th scope="col">Reason</th>
-            <th scope="col">Since</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((one) => (
-            <tr key={one.id}>
-              <td class="main-cell">
-                {one.address}
-                {one.reason && <span class="sub">{one.reason}</span>}
-              </td>
-              <td>
-                <Badge tone={types[one.type].tone}>{types[one.type].text}</Badge>
-              </td>
-              <td data-label="Since" class="nowrap muted">
-                <Time at={one.createdAt} />
-              </td>
-              <td class="tools">
-                <div>
-                  <Button
-                    kind="quiet"
-                    icon="trash"
-                    label={`Remove ${one.address} from the list`}
-                    onClick={() => remove(one)}
-                  />
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={['Address', 'Reason', 'Since']} hasTools>
+      {items.map((one) => (
+        <tr key={one.id}>
+          <td class="main-cell">
+            {one.address}
+            {one.reason && <span class="sub">{one.reason}</span>}
+          </td>
+          <td>
+            <Badge tone={types[one.type].tone}>{types[one.type].text}</Badge>
+          </td>
+          <td data-label="Since" class="nowrap muted">
+            <Time at={one.createdAt} />
+          </td>
+          <RowTools>
+            <Button
+              kind="quiet"
+              icon="trash"
+              label={`Remove ${one.address} from the list`}
+              onClick={() => remove(one)}
+            />
+          </RowTools>
+        </tr>
+      ))}
+    </Table>
   )
 }
 

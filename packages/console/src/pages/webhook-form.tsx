@@ -1,14 +1,20 @@
-// The form of a webhook: its URL, and the events that it receives.
+// The form of a webhook: its URL, and the events and kinds of mail that it receives.
 
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import type { Webhook } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
 import { useResource } from '#data/use-resource.ts'
+import { type Category, categoryChoices } from '#mail/category.tsx'
 import { FormDialog } from '#parts/dialog.tsx'
 import { CheckField, SelectField, TextField } from '#parts/field.tsx'
 
-export type WebhookFields = { url: string; eventTypes: EventKind[]; inboxIds: string[] }
+export type WebhookFields = {
+  url: string
+  eventTypes: EventKind[]
+  categories: Category[]
+  inboxIds: string[]
+}
 
 /** A test always reaches the webhook that is tested. */
 const kindsToChoose = eventKinds.filter((kind) => kind !== 'webhook.test')
@@ -28,6 +34,7 @@ export function WebhookForm({
 }) {
   const [url, setUrl] = useState(webhook?.url ?? '')
   const [kinds, setKinds] = useState<readonly EventKind[]>(webhook?.eventTypes ?? [])
+  const [categories, setCategories] = useState<readonly Category[]>(webhook?.categories ?? [])
   const [inboxId, setInboxId] = useState(webhook?.inboxIds[0] ?? '')
   const inboxes = useResource('webhook inboxes', (signal) => readInboxChoices([inboxId], signal))
   // Filters that this form cannot show stay unchanged.
@@ -38,7 +45,9 @@ export function WebhookForm({
       title={title}
       action={action}
       onClose={onClose}
-      submit={() => save({ url: url.trim(), eventTypes: [...kinds], inboxIds })}
+      submit={() =>
+        save({ url: url.trim(), eventTypes: [...kinds], categories: [...categories], inboxIds })
+      }
     >
       {(fields) => (
         <>
@@ -56,23 +65,20 @@ export function WebhookForm({
             spellcheck={false}
             autofocus
           />
-          <fieldset class="stack">
-            <legend class="unseen">Events to deliver</legend>
-            <p class="hint">Events to deliver. Select none to receive all.</p>
-            <div class="kind-filter">
-              {kindsToChoose.map((kind) => (
-                <CheckField
-                  key={kind}
-                  label={kind}
-                  name={kind}
-                  isChecked={kinds.includes(kind)}
-                  onChecked={(isChecked) =>
-                    setKinds(isChecked ? [...kinds, kind] : kinds.filter((one) => one !== kind))
-                  }
-                />
-              ))}
-            </div>
-          </fieldset>
+          <Choices
+            legend="Events to deliver"
+            hint="Events to deliver. Select none to receive all."
+            options={kindsToChoose.map((kind) => ({ value: kind, text: kind }))}
+            chosen={kinds}
+            onChosen={setKinds}
+          />
+          <Choices
+            legend="Kinds of mail"
+            hint="Of received mail, only these kinds. Select none to receive all. Other events are not affected."
+            options={categoryChoices}
+            chosen={categories}
+            onChosen={setCategories}
+          />
           {!hasMany && (
             <SelectField
               label="Inbox"
@@ -86,5 +92,40 @@ export function WebhookForm({
         </>
       )}
     </FormDialog>
+  )
+}
+
+/** Any number of them. */
+function Choices<Value extends string>({
+  legend,
+  hint,
+  options,
+  chosen,
+  onChosen,
+}: {
+  legend: string
+  hint: string
+  options: readonly { value: Value; text: string }[]
+  chosen: readonly Value[]
+  onChosen: (chosen: readonly Value[]) => void
+}) {
+  return (
+    <fieldset class="stack">
+      <legend class="unseen">{legend}</legend>
+      <p class="hint">{hint}</p>
+      <div class="kind-filter">
+        {options.map(({ value, text }) => (
+          <CheckField
+            key={value}
+            label={text}
+            name={value}
+            isChecked={chosen.includes(value)}
+            onChecked={(isChecked) =>
+              onChosen(isChecked ? [...chosen, value] : chosen.filter((one) => one !== value))
+            }
+          />
+        ))}
+      </div>
+    </fieldset>
   )
 }

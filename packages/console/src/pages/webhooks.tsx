@@ -7,12 +7,14 @@ import { useLive } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { useGathered } from '#data/use-resource.ts'
+import { categoryWord } from '#mail/category.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
-import { Dialog } from '#parts/dialog.tsx'
+import { SecretDialog } from '#parts/dialog.tsx'
 import { Badge, Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
-import { Secret, Time } from '#parts/small.tsx'
+import { Time } from '#parts/small.tsx'
+import { Table } from '#parts/table.tsx'
 import { errorWords, TRIED_MS } from './webhook-deliveries.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 
@@ -71,64 +73,44 @@ export function NewSecret({
   onClose: () => void
 }) {
   return (
-    <Dialog title="Webhook secret" onClose={onClose}>
-      <div class="stack">
-        <p>
-          Your program uses it to verify that a request comes from this service. It is shown only
-          once: copy it now.
-        </p>
-        <Secret value={webhook.secret} label="secret" />
-        <div class="form-actions">
-          <ButtonLink href={paths.webhook(webhook.id)}>Open the webhook</ButtonLink>
-          <Button kind="primary" onClick={onClose}>
-            I have copied it
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <SecretDialog
+      title="Webhook secret"
+      label="secret"
+      value={webhook.secret}
+      onClose={onClose}
+      actions={<ButtonLink href={paths.webhook(webhook.id)}>Open the webhook</ButtonLink>}
+    >
+      Your program uses it to verify that a request comes from this service.
+    </SecretDialog>
   )
 }
 
 function WebhookTable({ webhooks }: { webhooks: readonly Webhook[] }) {
   return (
-    <div class="table-wrap">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">URL</th>
-            <th scope="col">State</th>
-            <th scope="col">Events</th>
-            <th scope="col">Created</th>
-          </tr>
-        </thead>
-        <tbody>
-          {webhooks.map((webhook) => (
-            <tr key={webhook.id}>
-              <td class="main-cell">
-                <a href={paths.webhook(webhook.id)}>{webhook.url}</a>
-                {webhook.inboxId !== null && (
-                  <span class="sub">Set as the webhookUrl of an inbox</span>
-                )}
-              </td>
-              <td>
-                <WebhookBadge webhook={webhook} />
-                {webhook.enabled && webhook.failingSince !== null && (
-                  <span class="sub">
-                    {failureWords(webhook)} since <Time at={webhook.failingSince} />
-                  </span>
-                )}
-              </td>
-              <td data-label="Events" class="muted">
-                {scopeOf(webhook)}
-              </td>
-              <td data-label="Created" class="muted nowrap">
-                <Time at={webhook.createdAt} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={['URL', 'State', 'Events', 'Created']}>
+      {webhooks.map((webhook) => (
+        <tr key={webhook.id}>
+          <td class="main-cell">
+            <a href={paths.webhook(webhook.id)}>{webhook.url}</a>
+            {webhook.inboxId !== null && <span class="sub">Set as the webhookUrl of an inbox</span>}
+          </td>
+          <td>
+            <WebhookBadge webhook={webhook} />
+            {webhook.enabled && webhook.failingSince !== null && (
+              <span class="sub">
+                {failureWords(webhook)} since <Time at={webhook.failingSince} />
+              </span>
+            )}
+          </td>
+          <td data-label="Events" class="muted">
+            {scopeOf(webhook)}
+          </td>
+          <td data-label="Created" class="muted nowrap">
+            <Time at={webhook.createdAt} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   )
 }
 
@@ -150,11 +132,13 @@ export function failureWords({ lastError, lastResponseStatus }: Webhook): string
   return lastError === null ? 'Failing' : errorWords[lastError]
 }
 
-export function scopeOf({ eventTypes, podIds, inboxIds }: Webhook): string {
+export function scopeOf({ eventTypes, categories, podIds, inboxIds }: Webhook): string {
   const kinds = eventTypes.length === 0 ? 'All events' : eventTypes.join(', ')
   const places = [
     podIds.length > 0 && plural(podIds.length, 'pod'),
     inboxIds.length > 0 && plural(inboxIds.length, 'inbox', 'inboxes'),
   ].filter(Boolean)
-  return places.length === 0 ? kinds : `${kinds} of ${places.join(' and ')}`
+  const events = places.length === 0 ? kinds : `${kinds} of ${places.join(' and ')}`
+  if (categories.length === 0) return events
+  return `${events}; of received mail only ${categories.map(categoryWord).join(', ')}`
 }

@@ -1,29 +1,11 @@
-// A chart over time, drawn by uPlot, which is loaded with the first chart. A table holds its figures for people
-// who do not see it.
+// A chart over time. A table holds its figures for people who do not see it.
 
-import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatListTime } from '#data/format.ts'
-import type { ChartProps } from './draw-chart.ts'
-import { Skeleton } from './notice.tsx'
+import { Plot, type PlotProps } from './plot.tsx'
 
-const HEIGHT = 200
+type ChartProps = PlotProps & { label: string }
 
 export function Chart(props: ChartProps) {
-  const place = useRef<HTMLDivElement>(null)
-  const [isReady, setIsReady] = useState(false)
-  useEffect(() => {
-    let isOver = false
-    let remove = () => {}
-    void import('./draw-chart.ts').then(({ drawChart }) => {
-      if (isOver || place.current === null) return
-      setIsReady(true)
-      remove = drawChart(place.current, props, HEIGHT)
-    })
-    return () => {
-      isOver = true
-      remove()
-    }
-  }, [props.times, props.series])
   return (
     <figure class="chart">
       <ul class="legend" aria-hidden="true">
@@ -34,8 +16,7 @@ export function Chart(props: ChartProps) {
           </li>
         ))}
       </ul>
-      {!isReady && <Skeleton rows={3} label="Loading the plot" />}
-      <div ref={place} class="plot" aria-hidden="true" />
+      <Plot {...props} />
       <figcaption class="unseen">{props.label}</figcaption>
       <Figures {...props} />
     </figure>
@@ -78,5 +59,3 @@ function Figures({ label, times, series, format }: ChartProps) {
     </div>
   )
 }
-
-export type { ChartProps }

@@ -6,6 +6,7 @@ import { describeFailure } from '#data/failure.ts'
 import { Button } from './button.tsx'
 import { TextField } from './field.tsx'
 import { Notice } from './notice.tsx'
+import { Secret } from './small.tsx'
 
 /** Open while it is rendered. */
 export function Dialog({
@@ -68,11 +69,14 @@ export function FormDialog({
   kind = 'primary',
   isDisabled = false,
   isActionFocused = false,
+  dismiss = 'Cancel',
   size = 'middle',
 }: {
   title: string
   /** Text of the button. */
   action: string
+  /** Text of the button that does nothing. */
+  dismiss?: string
   submit: () => Promise<unknown>
   onClose: () => void
   children: (fields: Readonly<Record<string, string>>) => ComponentChildren
@@ -112,7 +116,7 @@ export function FormDialog({
         )}
         {children(described?.fields ?? {})}
         <div class="form-actions">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{dismiss}</Button>
           <Button
             type="submit"
             kind={kind}
@@ -136,9 +140,11 @@ export function ConfirmDialog({
   onClose,
   children,
   typed,
+  dismiss = 'Cancel',
 }: {
   title: string
   action: string
+  dismiss?: string
   submit: () => Promise<unknown>
   onClose: () => void
   children: ComponentChildren
@@ -147,7 +153,7 @@ export function ConfirmDialog({
   const [text, setText] = useState('')
   return (
     <FormDialog
-      {...{ title, action, submit, onClose }}
+      {...{ title, action, submit, onClose, dismiss }}
       kind="danger"
       isDisabled={typed !== undefined && text.trim() !== typed}
     >
@@ -168,5 +174,41 @@ export function ConfirmDialog({
         </>
       )}
     </FormDialog>
+  )
+}
+
+/** Shows a secret that the service does not show again. */
+export function SecretDialog({
+  title,
+  label,
+  value,
+  onClose,
+  children,
+  actions,
+}: {
+  title: string
+  /** What it is: token, secret. */
+  label: string
+  value: string
+  onClose: () => void
+  /** What it is for. */
+  children: ComponentChildren
+  actions?: ComponentChildren
+}) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="form">
+        <Notice tone="warn" title={`Copy the ${label} now: it is shown only once`}>
+          {children}
+        </Notice>
+        <Secret value={value} label={label} />
+        <div class="form-actions">
+          {actions}
+          <Button kind="primary" onClick={onClose}>
+            I have copied it
+          </Button>
+        </div>
+      </div>
+    </Dialog>
   )
 }

@@ -13,13 +13,14 @@ type Common = {
 }
 
 type InputProps = Common & {
-  type?: 'text' | 'password' | 'email' | 'search' | 'url'
+  type?: 'text' | 'password' | 'email' | 'search' | 'url' | 'datetime-local'
   value?: string
   placeholder?: string
   required?: boolean
   autocomplete?: 'off' | 'current-password'
   autofocus?: boolean
   maxLength?: number
+  readOnly?: boolean
   spellcheck?: boolean
   isCode?: boolean
   onValue?: (value: string) => void

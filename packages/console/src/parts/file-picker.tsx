@@ -33,10 +33,12 @@ function addFiles(
 /** Surrounds a form: files dropped or pasted anywhere in it are added. */
 export function FileArea({
   picked,
+  error,
   onPicked,
   children,
 }: {
   picked: readonly Picked[]
+  error?: string | undefined
   onPicked: (picked: Picked[]) => void
   children: ComponentChildren
 }) {
@@ -75,6 +77,7 @@ export function FileArea({
       <legend class="unseen">Message and attachments</legend>
       {children}
       {refusal !== null && <Notice tone="warn" title={refusal} />}
+      {error && <p class="field-error">{error}</p>}
       <div class="file-tools">
         <Button icon="attach" onClick={() => input.current?.click()}>
           Attach files
@@ -96,23 +99,32 @@ export function FileArea({
           }}
         />
       </div>
-      {picked.length > 0 && (
-        <ul class="files" aria-label="Attachments">
-          {picked.map(({ id: fileId, file }) => (
-            <li key={fileId} class="file">
-              <Icon name="attach" size={16} />
-              <span class="file-name">{file.name}</span>
-              <span class="muted">{formatSize(file.size)}</span>
-              <Button
-                kind="quiet"
-                icon="close"
-                label={`Remove ${file.name}`}
-                onClick={() => onPicked(picked.filter((one) => one.id !== fileId))}
-              />
-            </li>
-          ))}
-        </ul>
-      )}
+      <FileList
+        files={picked.map(({ id: fileId, file: { name, size } }) => ({ id: fileId, name, size }))}
+        remove={(fileId) => onPicked(picked.filter((one) => one.id !== fileId))}
+      />
     </fieldset>
+  )
+}
+
+export function FileList<Id extends string | number>({
+  files,
+  remove,
+}: {
+  files: readonly { id: Id; name: string; size: number }[]
+  remove: (id: Id) => void
+}) {
+  if (files.length === 0) return null
+  return (
+    <ul class="files" aria-label="Attachments">
+      {files.map(({ id, name, size }) => (
+        <li key={id} class="file">
+          <Icon name="attach" size={16} />
+          <span class="file-name">{name}</span>
+          <span class="muted">{formatSize(size)}</span>
+          <Button kind="quiet" icon="close" label={`Remove ${name}`} onClick={() => remove(id)} />
+        </li>
+      ))}
+    </ul>
   )
 }

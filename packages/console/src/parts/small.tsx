@@ -127,3 +127,25 @@ export function CodeBlock({ label, text }: { label: string; text: string }) {
     </section>
   )
 }
+
+/** Names and values, without those that are empty. */
+export function Facts({
+  lines,
+  label,
+}: {
+  lines: readonly (readonly [string, string])[]
+  label?: string
+}) {
+  return (
+    <dl class="facts" aria-label={label}>
+      {lines
+        .filter(([, value]) => value !== '')
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  )
+}

@@ -47,6 +47,22 @@ suite('the console of a busy account', () => {
     assert.match((await lines.last().textContent()) ?? '', new RegExp(`Order ${MESSAGES - 9}`))
   })
 
+  test('the overview draws the mail of each hour, and tells its figures at the pointer', async () => {
+    const { page } = world
+    const plot = page.locator('.plot').first()
+    const received = plot.locator('path').first()
+    // The figures may lag behind the mail when the page opens; it loads them again.
+    await page
+      .locator('.total')
+      .filter({ hasText: `Received${MESSAGES}` })
+      .waitFor()
+    const box = await received.boundingBox()
+    assert.ok(box !== null && box.height > 100 && box.width > 1, JSON.stringify(box))
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
+    const told = await plot.getByText(/^Received: \d+$/).textContent()
+    assert.ok(Number(told?.split(' ')[1]) > 0, told ?? '')
+  })
+
   test('the event log opens at the newest event and loads older ones', async () => {
     const { page } = world
     await world.open('/console/events')

@@ -42,9 +42,9 @@ suite('changes made in the console', () => {
     const { page, client } = world
     await page.getByRole('link', { name: /To many/ }).click()
     await page.getByRole('button', { name: 'Reply to all' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Reply' })
+    const dialog = page.getByRole('dialog', { name: 'Reply to all' })
     assert.match(
-      await dialog.getByLabel('Cc').inputValue(),
+      await dialog.getByLabel('Cc', { exact: true }).inputValue(),
       /^(?=.*bea@other\.example)(?=.*cy@other\.example)/,
     )
     await dialog.getByLabel('Message', { exact: true }).fill('To everybody.')
@@ -177,7 +177,7 @@ suite('changes made in the console', () => {
       headers: { authorization: `Bearer ${token}` },
     })
     assert.equal(answer.status, 200)
-    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('button', { name: 'I have copied it' }).click()
     await page.getByRole('cell', { name: 'Night shift', exact: true }).waitFor()
     assert.equal((await page.content()).includes(token), false)
   })

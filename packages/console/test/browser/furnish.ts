@@ -130,7 +130,7 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
       overview: {
         path: '/console/',
         ready: '.total',
-        act: (page) => page.locator('.u-over').first().waitFor(),
+        act: (page) => page.locator('.plot path').first().waitFor(),
       },
       inboxes: { path: '/console/inboxes', ready: '.table' },
       'inboxes-new': { path: '/console/inboxes', ready: '.table', act: click('New inbox') },

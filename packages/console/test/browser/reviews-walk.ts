@@ -1,19 +1,16 @@
 // Held mail in the console: an approver reads and decides by keyboard and by mouse, an API key only reads.
 
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { type Inbox, Mailroom } from '@mailroom/sdk'
-import { graveFaults, showTheme, THEMES } from '#test/browser/axe.ts'
-import { DESK, PHONE } from '#test/browser/chromium.ts'
+import { runSql } from '@mailroom/server/test/peers/sql.ts'
+import { examine } from '#test/browser/axe.ts'
 import {
   type ConsoleWorld,
   foreignRequests,
   openConsoleWorld,
   plainMail,
 } from '#test/browser/console-world.ts'
-
-const folder = process.env.MAILROOM_SCREENSHOTS
 
 suite('reviews in the console', () => {
   let world: ConsoleWorld
@@ -49,22 +46,6 @@ suite('reviews in the console', () => {
     await world.page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' })
   }
   const heading = (name: string) => world.page.getByRole('heading', { name, level: 1 }).waitFor()
-
-  async function examine(name: string): Promise<void> {
-    const { page } = world
-    for (const theme of THEMES) {
-      await showTheme(page, theme)
-      if (folder !== undefined)
-        await page.screenshot({ path: join(folder, `${name}-${theme}.png`) })
-      assert.deepEqual(await graveFaults(page, theme), [], `${name} in ${theme}`)
-    }
-    await page.setViewportSize(PHONE)
-    await page.waitForTimeout(200)
-    const width = await page.evaluate(() => document.documentElement.scrollWidth)
-    if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}-phone.png`) })
-    assert.ok(width <= PHONE.width, `${name} is ${width} px wide on a phone`)
-    await page.setViewportSize(DESK)
-  }
 
   test('an API key sees the mail and the reason, and no button', async () => {
     const { page } = world
@@ -121,9 +102,23 @@ suite('reviews in the console', () => {
     await page.getByLabel('Address or domain').fill('known.example')
     await page.keyboard.press('Enter')
     await page.getByText('set here').waitFor()
-    await examine('policy')
-    await page.getByLabel('Policy of').selectOption(inbox.id)
+    await examine(world, 'policy')
+    // An inbox without held mail is not in the list of an approver.
+    const quiet = await world.client.inboxes.create({ mailboxName: 'quiet' })
+    const other = page.getByLabel('Another inbox')
+    await other.fill(quiet.address)
+    await other.press('Enter')
+    await page.getByText('No held mail is from this address.').waitFor()
+    await other.fill(quiet.id)
+    await other.press('Enter')
     await page.getByText('from the account', { exact: true }).waitFor()
+    assert.equal(await page.getByLabel('Policy of').inputValue(), quiet.id)
+    await examine(world, 'policy-other')
+    await page.getByLabel('Policy of').selectOption('')
+    await other.fill(inbox.address)
+    await page.getByRole('button', { name: 'Show its policy' }).click()
+    await page.getByText('from the account', { exact: true }).waitFor()
+    assert.equal(await page.getByLabel('Policy of').inputValue(), inbox.id)
     await page.getByLabel('Attached files').selectOption('allow')
     await page.getByRole('button', { name: 'Save policy' }).click()
     await page.getByText('Applies: allow, from the policy of the inbox.').waitFor()
@@ -143,11 +138,11 @@ suite('reviews in the console', () => {
     await page.getByRole('button', { name: 'Create approver' }).click()
     const made = (await page.locator('[data-secret]').textContent()) ?? ''
     assert.match(made, /^mra_/)
-    await examine('approver-made')
+    await examine(world, 'approver-made')
     const grace = new Mailroom({ baseUrl: world.service.baseUrl, apiKey: made })
     await grace.reviews.list().page()
-    await page.getByRole('button', { name: 'Done' }).click()
-    await examine('approvers')
+    await page.getByRole('button', { name: 'I have copied it' }).click()
+    await examine(world, 'approvers')
     await page.getByRole('button', { name: 'Delete Grace' }).click()
     await page.getByRole('button', { name: 'Delete approver' }).click()
     await page.getByText('Approver deleted').waitFor()
@@ -176,7 +171,11 @@ suite('reviews in the console', () => {
         '<p>The price is <b>ten</b>. Card 4111 1111 1111 1111.</p><script>alert(1)</script>',
       headers: { 'X-Case': '77' },
       attachments: [
-        { filename: 'price.txt', contentType: 'text/plain', data: new TextEncoder().encode('10') },
+        {
+          filename: 'price.txt',
+          contentType: 'text/plain',
+          data: new TextEncoder().encode('Card 4111 1111 1111 1111.'),
+        },
       ],
     })
     const id = sent.hold?.id ?? ''
@@ -187,20 +186,65 @@ suite('reviews in the console', () => {
     const reasons = page.getByRole('list', { name: 'Reasons' })
     await reasons.getByText('New recipient').first().waitFor()
     await reasons.getByText(/card number in the text, from character \d+, \d+ long/).waitFor()
+    await reasons.getByText(/card number in file 1, from character 6, 19 long/).waitFor()
     assert.doesNotMatch((await reasons.textContent()) ?? '', /4111/)
     await page.frameLocator('.held-mail iframe').getByText('The price is ten').waitFor()
     await page.getByRole('link', { name: /price\.txt/ }).waitFor()
     await page.getByText('What is the price?').first().waitFor()
-    await examine('review')
+    await examine(world, 'review')
     await page.keyboard.press('a')
     const dialog = page.getByRole('dialog', { name: 'Approve this message?' })
     await dialog.getByText('boss@stranger.example').waitFor()
-    await examine('review-approve')
+    await examine(world, 'review-approve')
     assert.equal(await statusOf(id), 'pending', 'one key decides nothing')
     await page.keyboard.press('Enter')
     await page.getByText('Approved: Re: Question').waitFor()
     await heading('Reviews')
     assert.equal(await statusOf(id), 'approved')
+  })
+
+  test('a text beside the HTML is announced and one click away, as is what a reader does not see', async () => {
+    const { page, client } = world
+    const sent = await client.inboxes.send(inbox.id, {
+      to: 'two@stranger.example',
+      subject: 'Two bodies',
+      body: 'Pay 9999 to Eve.',
+      bodyHtml:
+        '<p>Pay 10 to Bob.</p><p style="display:none">Unseen words</p><img src="https://evil.example/a.png">',
+    })
+    await world.open(`/console/reviews/${sent.hold?.id}`)
+    await heading('Two bodies')
+    await page.frameLocator('.held-mail iframe').getByText('Pay 10 to Bob.').waitFor()
+    assert.equal(await page.getByText('Pay 9999').count(), 0)
+    await page.getByText('This message also has a text').waitFor()
+    await page.getByText('Images of other hosts in the HTML: 1.').waitFor()
+    await page.getByText('12 characters hidden by display:none.').waitFor()
+    await examine(world, 'review-two-bodies')
+    await page.getByRole('button', { name: 'Show the text' }).click()
+    await page.getByText('Pay 9999 to Eve.').waitFor()
+    await page.getByRole('button', { name: 'Show the source' }).click()
+    await page.getByLabel('Source of the HTML').getByText('Unseen words').waitFor()
+    await approver.reviews.reject(sent.hold?.id ?? '')
+  })
+
+  test('HTML that cannot be shown is said to be so, and its source is shown instead', async () => {
+    const { page, client } = world
+    const sent = await client.inboxes.send(inbox.id, {
+      to: 'deep@stranger.example',
+      subject: 'Too deep',
+      body: 'Pay 10 to Bob.',
+      bodyHtml: `${'<div>'.repeat(20_000)}Pay 9999 to Eve.`,
+    })
+    await world.open(`/console/reviews/${sent.hold?.id}`)
+    await heading('Too deep')
+    await page.getByText('The HTML cannot be shown, or not all of it').waitFor()
+    await page.getByLabel('Source of the HTML').getByText('Pay 9999 to Eve.').waitFor()
+    await examine(world, 'review-too-deep')
+    await page.getByRole('tab', { name: 'Message' }).click()
+    const frame = page.frameLocator('.held-mail iframe')
+    await frame.getByText('The HTML of this message cannot be shown').waitFor()
+    await frame.getByText('Pay 10 to Bob.').waitFor()
+    await approver.reviews.reject(sent.hold?.id ?? '')
   })
 
   test('the next review follows a rejection, whose reason the agent gets to read', async () => {
@@ -247,6 +291,53 @@ suite('reviews in the console', () => {
     assert.equal(await statusOf(id), 'pending')
   })
 
+  test('a mail that has changed is not approved, and is shown as it is now', async () => {
+    const { page, service } = world
+    const { id } = await hold('Changed')
+    await world.open(`/console/reviews/${id}`)
+    await heading('Changed')
+    await page.keyboard.press('a')
+    await page.getByRole('dialog').waitFor()
+    const { digest } = await approver.reviews.get(id)
+    const setDigest = (to: string) =>
+      runSql(service, `update reviews set digest = '${to}' where id = '${id}'`)
+    await setDigest('0'.repeat(64))
+    await page.keyboard.press('Enter')
+    await page.getByText('The mail has changed since you read it').waitFor()
+    assert.equal(await statusOf(id), 'pending')
+    await setDigest(digest)
+    await approver.reviews.reject(id)
+  })
+
+  test('nothing is decided after the end of its time, nor by an approver who was deleted', async () => {
+    const { page, service } = world
+    const { id } = await hold('Too late')
+    await world.open(`/console/reviews/${id}`)
+    await heading('Too late')
+    await runSql(service, `update reviews set status = 'expired' where id = '${id}'`)
+    await page.keyboard.press('a')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByText('The review is decided already').waitFor()
+    await page.getByText('Expired', { exact: true }).waitFor()
+
+    const { id: other } = await hold('Not by Eve')
+    const eve = await approver.approvers.create({ name: 'Eve' })
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Mailroom' }).waitFor()
+    await signIn(eve.token)
+    await world.open(`/console/reviews/${other}`)
+    await heading('Not by Eve')
+    await page.keyboard.press('a')
+    await page.getByRole('dialog').waitFor()
+    await approver.approvers.delete(eve.id)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Sign in to Mailroom' }).waitFor()
+    assert.equal(await statusOf(other), 'pending')
+    await approver.reviews.reject(other)
+    await signIn(token)
+  })
+
   test('several are approved at once, and what is refused is told', async () => {
     const { page } = world
     const ids = [await hold('One of two'), await hold('Two of two')].map(({ id }) => id)
@@ -254,7 +345,7 @@ suite('reviews in the console', () => {
     for (const name of ['One of two', 'Two of two', 'Suppressed']) {
       await page.getByLabel(`Select ${name}`).check()
     }
-    await examine('reviews')
+    await examine(world, 'reviews')
     await page.getByRole('button', { name: /^Approve 3 selected/ }).click()
     await page.getByRole('dialog', { name: 'Approve 3 messages?' }).waitFor()
     await page.keyboard.press('Enter')

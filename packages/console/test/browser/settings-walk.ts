@@ -83,6 +83,8 @@ suite('settings in the console', () => {
     await page.getByRole('link', { name: 'Webhooks' }).click()
     await page.getByRole('button', { name: 'New webhook' }).first().click()
     await page.getByLabel('URL').fill(hookUrl)
+    await page.getByLabel('Personal').check()
+    await page.getByLabel('Bounce', { exact: true }).check()
     await page.getByRole('button', { name: 'Create webhook' }).click()
     const secret = await page.locator('[data-secret]').textContent()
     assert.match(secret ?? '', /^whsec_/)
@@ -100,6 +102,13 @@ suite('settings in the console', () => {
     await delivery.getByText('Delivered').waitFor()
     const [webhook] = (await client.webhooks.list().page()).data
     assert.ok(webhook !== undefined && posts >= 2)
+    assert.deepEqual(webhook.categories, ['personal', 'bounce'])
+    await page.getByText('All events; of received mail only Personal, Bounce').waitFor()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByLabel('Personal').uncheck()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('All events; of received mail only Bounce').waitFor()
+    assert.deepEqual((await client.webhooks.get(webhook.id)).categories, ['bounce'])
   })
 
   test('the live tail shows events as they happen, and stops while it is paused', async () => {

@@ -1,0 +1,132 @@
+// A message as it is written, and how the service is asked to send it.
+
+import type { Mailroom, SendOptions, SentMessage } from '@mailroom/sdk'
+import type { Picked } from '#parts/file-picker.tsx'
+import type { Draft } from './compose.ts'
+import { type Everybody, keyOf, splitRecipients } from './recipients.ts'
+import { client } from './session.ts'
+
+export type Letter = {
+  /** The addresses as typed. */
+  readonly to: string
+  readonly cc: string
+  readonly bcc: string
+  readonly replyTo: string
+  readonly subject: string
+  readonly body: string
+  readonly isQuoting: boolean
+  /** Whether the files of the forwarded message are attached. */
+  readonly isWithFiles: boolean
+  readonly files: readonly Picked[]
+  /** A time as typed, in the zone of the person; null: now. */
+  readonly sendAt: string | null
+}
+
+export function letterOf({ to, cc, subject }: Draft): Letter {
+  return {
+    to,
+    cc: cc.join(', '),
+    bcc: '',
+    replyTo: '',
+    subject,
+    body: '',
+    isQuoting: true,
+    isWithFiles: true,
+    files: [],
+    sendAt: null,
+  }
+}
+
+export type Sending = {
+  inboxId: string
+  letter: Letter
+  draft: Draft
+  /** Whether the draft answers the message that `replyAll` answers. */
+  isNewest: boolean
+}
+
+export async function sendLetter(
+  sender: Mailroom,
+  sending: Sending,
+  options: SendOptions,
+): Promise<SentMessage> {
+  const { letter, draft, inboxId } = sending
+  if (draft.forwarded !== null) {
+    const { to, cc, bcc, body, isWithFiles } = letter
+    const forward = {
+      to: splitRecipients(to),
+      ...listOf('cc', cc),
+      ...listOf('bcc', bcc),
+      body,
+      includeAttachments: isWithFiles,
+    }
+    return sender.messages.forward(draft.forwarded.id, forward, options)
+  }
+  const attachments = await Promise.all(letter.files.map(readFile))
+  const message = {
+    ...recipientsOf(sending),
+    ...listOf('bcc', letter.bcc),
+    body: letter.body,
+    ...(letter.replyTo.trim() !== '' && { replyTo: letter.replyTo.trim() }),
+    ...(attachments.length > 0 && { attachments }),
+    ...(letter.sendAt !== null && { sendAt: new Date(letter.sendAt).toISOString() }),
+    ...(draft.replied === null
+      ? { subject: letter.subject.trim() }
+      : { threadId: draft.replied.threadId, includeQuote: letter.isQuoting }),
+  }
+  return sender.inboxes.send(inboxId, message, options)
+}
+
+/** The recipients as the request names them. */
+export function recipientsOf({ letter, draft: { everybody }, isNewest }: Sending) {
+  const to = splitRecipients(letter.to)
+  const cc = splitRecipients(letter.cc)
+  if (everybody !== null && isNewest && reaches(everybody, { to, cc })) {
+    const known = new Set(everybody.cc.map(keyOf))
+    const more = cc.filter((entry) => !known.has(keyOf(entry)))
+    return { replyAll: true, ...(more.length > 0 && { cc: more }) }
+  }
+  return { to, ...(cc.length > 0 && { cc }) }
+}
+
+/** Whether the person has taken nobody away, and has added only copies. */
+function reaches(everybody: Everybody, { to, cc }: Everybody): boolean {
+  const [typedTo, typedCc] = [new Set(to.map(keyOf)), new Set(cc.map(keyOf))]
+  return (
+    typedTo.size === everybody.to.length &&
+    everybody.to.every((address) => typedTo.has(keyOf(address))) &&
+    everybody.cc.every((address) => typedCc.has(keyOf(address)))
+  )
+}
+
+function listOf<Name extends 'cc' | 'bcc'>(name: Name, text: string) {
+  const entries = splitRecipients(text)
+  return entries.length === 0 ? {} : { [name]: entries }
+}
+
+export async function readFile({ file }: Pick<Picked, 'file'>) {
+  return {
+    filename: file.name,
+    contentType: file.type === '' ? 'application/octet-stream' : file.type,
+    data: new Uint8Array(await file.arrayBuffer()),
+  }
+}
+
+/** Messages that may wait or be cancelled after the newest one of the conversation. */
+const LOOKED_AT = 20
+
+/** Whether a reply to all, which answers the newest message that was received or queued, answers this one. */
+export async function isNewest({ replied }: Draft, signal: AbortSignal): Promise<boolean> {
+  if (replied === null) return false
+  const { messageCount } = await client.threads.get(replied.threadId, { signal })
+  const offset = Math.max(0, messageCount - LOOKED_AT)
+  const bounds = { offset, limit: LOOKED_AT, signal }
+  const { data } = await client.threads.messages(replied.threadId, bounds)
+  for (const { id, direction, failureReason } of data.toReversed()) {
+    if (direction === 'inbound') return id === replied.id
+    if (failureReason === 'cancelled') continue
+    const { total } = await client.messages.deliveries(id, { limit: 1, signal }).page()
+    if (total > 0) return id === replied.id
+  }
+  return false
+}

@@ -1,0 +1,84 @@
+// Why a message was not sent, in words, at the field that it concerns.
+
+import { MailroomError } from '@mailroom/sdk'
+import { describeFailure, type Failure } from './failure.ts'
+import { formatMoment, formatRelative } from './format.ts'
+import { type Letter, recipientsOf, type Sending } from './letter.ts'
+import { keyOf, splitRecipients } from './recipients.ts'
+
+type Finding = { kind: string; part: string; offset: number; length: number }
+
+/** Another text was sent under the draft's key. */
+export function isSentBefore(error: unknown): boolean {
+  return error instanceof MailroomError && error.code === 'idempotency_key_reused'
+}
+
+const sentBefore: Failure = {
+  message: 'Your earlier attempt was sent after all, as it was written then.',
+  fix: 'Your later changes have not been sent. Check the thread before you send them as another message.',
+  fields: {},
+  isGone: false,
+}
+
+export function describeSendFailure(error: unknown, sending: Sending): Failure {
+  if (isSentBefore(error)) return sentBefore
+  const described = describeFailure(error)
+  if (!(error instanceof MailroomError)) return described
+  const { recipient = error.body.address, findings, scope, limit, resetsAt } = error.body
+  if (typeof recipient === 'string') {
+    const field = fieldOf(recipient, sending.letter)
+    return { ...described, fields: { [field]: error.message } }
+  }
+  if (Array.isArray(findings)) return { ...described, fields: fieldsOfFindings(findings, sending) }
+  if (typeof scope === 'string' && typeof resetsAt === 'string') {
+    const field = error.code === 'cold_outreach_limit' ? 'to' : 'from'
+    const until = `${formatRelative(resetsAt)} (${formatMoment(resetsAt)})`
+    const words = `The limit of the ${scope} is ${limit}. It allows more ${until}.`
+    return { ...described, fields: { [field]: words } }
+  }
+  return error.details.length === 0 ? described : describeMistakes(error, sending)
+}
+
+function describeMistakes(error: MailroomError, sending: Sending): Failure {
+  const fields: Record<string, string> = {}
+  for (const { path, message } of error.details) {
+    const [, name = path, index] = /^(\w+)\[(\d+)\]$/.exec(path) ?? []
+    const entry = index === undefined ? '' : `“${entryAt(sending, name, Number(index))}” `
+    fields[name] = `${name in fields ? `${fields[name]}; ` : ''}${entry}${message}`
+  }
+  return {
+    message: 'The message was not sent: correct what is marked below.',
+    fix: Object.keys(fields).every((name) => name in sending.letter) ? null : error.message,
+    fields,
+    isGone: false,
+  }
+}
+
+function entryAt(sending: Sending, name: string, index: number): string {
+  const { to = [], cc = [] }: { to?: string[]; cc?: string[] } = recipientsOf(sending)
+  const bcc = splitRecipients(sending.letter.bcc)
+  return Object.entries({ to, cc, bcc }).find(([list]) => list === name)?.[1][index] ?? ''
+}
+
+/** Where the address was typed; To for one that the service added. */
+function fieldOf(address: string, letter: Letter): 'to' | 'cc' | 'bcc' | 'replyTo' {
+  const isIn = (text: string) =>
+    splitRecipients(text).some((entry) => keyOf(entry) === keyOf(address))
+  const names = ['to', 'cc', 'bcc', 'replyTo'] as const
+  return names.find((name) => isIn(letter[name])) ?? 'to'
+}
+
+function fieldsOfFindings(findings: readonly Finding[], { letter, draft }: Sending) {
+  const hasFiles = letter.files.length > 0 || draft.forwarded !== null
+  if (findings.length === 0) {
+    return hasFiles ? { files: 'No files may be attached.' } : {}
+  }
+  const fields: Record<string, string> = {}
+  for (const { kind, part, offset, length } of findings) {
+    const name = part === 'subject' ? 'subject' : part.startsWith('attachment') ? 'files' : 'body'
+    const place = name === 'files' ? ` in ${part.replace(':', ' ')}` : ''
+    const words = `${kind.replaceAll('_', ' ')}${place}, from character ${offset + 1}, ${length} long`
+    fields[name] = name in fields ? `${fields[name]}; ${words}` : `Not permitted: ${words}`
+  }
+  return fields
+}

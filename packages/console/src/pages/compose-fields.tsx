@@ -1,0 +1,216 @@
+// The fields of a message that is being written.
+
+import type { Message } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import type { Draft } from '#data/compose.ts'
+import { formatMoment, formatWhole, localMinute, plural, readPerson } from '#data/format.ts'
+import type { Letter } from '#data/letter.ts'
+import { Button } from '#parts/button.tsx'
+import { AreaField, CheckField, TextField } from '#parts/field.tsx'
+import { Facts, reachable } from '#parts/small.tsx'
+
+const SUBJECT_LENGTH_MAX = 998
+
+type FieldsProps = {
+  letter: Letter
+  draft: Draft
+  errors: Readonly<Record<string, string>>
+  onLetter: (letter: Letter) => void
+}
+
+export function LetterFields({ letter, draft, errors, onLetter }: FieldsProps) {
+  const { replied, forwarded } = draft
+  const isNew = replied === null && forwarded === null
+  return (
+    <>
+      <AddressFields {...{ letter, draft, errors, onLetter }} />
+      <TextField
+        label="Subject"
+        name="subject"
+        value={letter.subject}
+        onValue={(subject) => onLetter({ ...letter, subject })}
+        error={errors.subject}
+        required={isNew}
+        readOnly={!isNew}
+        maxLength={SUBJECT_LENGTH_MAX}
+        autocomplete="off"
+      />
+      <AreaField
+        label={forwarded === null ? 'Message' : 'Message (optional)'}
+        name="body"
+        value={letter.body}
+        onValue={(body) => onLetter({ ...letter, body })}
+        error={errors.body}
+        rows={forwarded === null ? 10 : 4}
+        required={forwarded === null}
+        autofocus={draft.to !== ''}
+      />
+      {replied && (
+        <CheckField
+          label="Quote the original message"
+          name="quote"
+          isChecked={letter.isQuoting}
+          onChecked={(isQuoting) => onLetter({ ...letter, isQuoting })}
+        />
+      )}
+    </>
+  )
+}
+
+const optional = [
+  { name: 'cc', label: 'Cc', hint: undefined },
+  { name: 'bcc', label: 'Bcc', hint: 'They get the message; no other recipient sees them.' },
+  { name: 'replyTo', label: 'Reply-To', hint: 'One address, to which answers go.' },
+] as const
+
+/** To, and the others once somebody asks for them or they have text. */
+function AddressFields({ letter, draft, errors, onLetter }: FieldsProps) {
+  const [asked, setAsked] = useState<readonly string[]>([])
+  // A forward has no Reply-To of its own.
+  const others = optional.filter(({ name }) => name !== 'replyTo' || draft.forwarded === null)
+  const isShown = ({ name }: (typeof optional)[number]) =>
+    asked.includes(name) || letter[name] !== ''
+  const hidden = others.filter((one) => !isShown(one))
+  return (
+    <>
+      <div class="field-beside">
+        <TextField
+          label="To"
+          name="to"
+          value={letter.to}
+          onValue={(to) => onLetter({ ...letter, to })}
+          error={errors.to}
+          hint={hintOf(draft)}
+          required
+          autocomplete="off"
+          spellcheck={false}
+          autofocus={draft.to === ''}
+        />
+        {hidden.length > 0 && (
+          <div class="row">
+            {hidden.map(({ name, label }) => (
+              <Button
+                key={name}
+                kind="quiet"
+                label={`Add ${label}`}
+                onClick={() => setAsked([...asked, name])}
+              >
+                {label}
+              </Button>
+            ))}
+          </div>
+        )}
+      </div>
+      {others.filter(isShown).map(({ name, label, hint }) => (
+        <TextField
+          key={name}
+          label={label}
+          name={name}
+          value={letter[name]}
+          onValue={(text) => onLetter({ ...letter, [name]: text })}
+          error={errors[name]}
+          hint={hint}
+          autocomplete="off"
+          spellcheck={false}
+          autofocus={asked.includes(name)}
+        />
+      ))}
+    </>
+  )
+}
+
+function hintOf({ everybody, replied }: Draft): string {
+  if (everybody !== null) {
+    return 'Everybody who got the message. Addresses on the suppression list are left out.'
+  }
+  return replied?.deliveryRole === 'cc'
+    ? `${readPerson(replied.fromAddr).address}, who copied this inbox, gets a copy too.`
+    : 'Addresses, separated by commas.'
+}
+
+/** Whether the message leaves now or at a chosen time. */
+export function ScheduleField({
+  sendAt,
+  error,
+  onSendAt,
+}: {
+  sendAt: string | null
+  error: string | undefined
+  onSendAt: (sendAt: string | null) => void
+}) {
+  const at = new Date(sendAt ?? '')
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+  return (
+    <>
+      <CheckField
+        label="Send later"
+        name="later"
+        isChecked={sendAt !== null}
+        onChecked={(isLater) => onSendAt(isLater ? tomorrowMorning() : null)}
+      />
+      {sendAt !== null && (
+        <TextField
+          label={`Date and time (${zone})`}
+          name="sendAt"
+          type="datetime-local"
+          value={sendAt}
+          onValue={onSendAt}
+          error={error && `The time ${error}.`}
+          hint={Number.isNaN(at.getTime()) ? undefined : `That is ${formatMoment(at)}.`}
+          required
+          autofocus
+        />
+      )}
+    </>
+  )
+}
+
+const MORNING_HOUR = 9
+
+function tomorrowMorning(): string {
+  const at = new Date()
+  at.setDate(at.getDate() + 1)
+  at.setHours(MORNING_HOUR, 0)
+  return localMinute(at)
+}
+
+/** What follows the text of a forward. */
+export function Forwarded({
+  message,
+  isWithFiles,
+  error,
+  onWithFiles,
+}: {
+  message: Message
+  isWithFiles: boolean
+  error: string | undefined
+  onWithFiles: (isWithFiles: boolean) => void
+}) {
+  const { fromAddr, createdAt, to, cc, subject, bodyText, attachments } = message
+  const names = attachments.map(({ filename }) => filename).join(', ')
+  const lines = [
+    ['From', fromAddr],
+    ['Date', formatWhole(createdAt)],
+    ['Subject', subject],
+    ['To', to.join(', ')],
+    ['Cc', cc.join(', ')],
+  ] as const
+  return (
+    <>
+      {attachments.length > 0 && (
+        <CheckField
+          label={`Attach ${plural(attachments.length, 'file')} of the message`}
+          name="files"
+          hint={names}
+          isChecked={isWithFiles}
+          onChecked={onWithFiles}
+        />
+      )}
+      {error && <p class="field-error">{error}</p>}
+      <section class="forwarded" aria-label="Forwarded message" {...reachable}>
+        <Facts lines={lines} />
+        <div class="mail-text">{bodyText}</div>
+      </section>
+    </>
+  )
+}
