@@ -65,7 +65,20 @@ function measurements({ client }: RunningMailroom): Measurement[] {
     (await client.messages.list(inbox.id, { offset }).page()).total
   const unread = async (inbox: Inbox, offset: number) =>
     (await client.threads.list(inbox.id, { is_read: false, offset }).page()).total
+  const filtered = (category: 'personal' | 'automated') => ({
+    threads: async (inbox: Inbox, offset: number) =>
+      (await client.threads.list(inbox.id, { category, offset }).page()).total,
+    messages: async (inbox: Inbox, offset: number) =>
+      (await client.messages.list(inbox.id, { category, offset }).page()).total,
+  })
+  const [common, rare] = [filtered('personal'), filtered('automated')]
   return [
+    { name: 'threads of a common category, first page', run: common.threads, isDeep: false },
+    { name: 'threads of a common category, any page', run: common.threads, isDeep: true },
+    { name: 'threads of a rare category, any page', run: rare.threads, isDeep: true },
+    { name: 'messages of a common category, first page', run: common.messages, isDeep: false },
+    { name: 'messages of a common category, any page', run: common.messages, isDeep: true },
+    { name: 'messages of a rare category, any page', run: rare.messages, isDeep: true },
     { name: 'threads, first page', run: threads, isDeep: false },
     { name: 'unread threads, first page', run: unread, isDeep: false },
     { name: 'messages, first page', run: messages, isDeep: false },
@@ -96,6 +109,9 @@ async function sample(
 
 const SESSIONS = 20
 const BATCH = 50
+
+/** A program sends one message of so many. */
+const RARE_EVERY = 500
 
 /** Sends `count` small messages by SMTP, pipelined; every third answers an earlier one. */
 async function fill(mailroom: RunningMailroom, address: string, count: number): Promise<void> {
@@ -141,5 +157,6 @@ async function fill(mailroom: RunningMailroom, address: string, count: number): 
 
 function message(address: string, serial: number): string {
   const parent = serial % 3 === 2 ? `In-Reply-To: <${serial - 2}.${address}>\r\n` : ''
-  return `From: a@bench.example\r\nTo: ${address}\r\nSubject: Message ${serial}\r\nMessage-ID: <${serial}.${address}>\r\n${parent}\r\nThe body of message ${serial}, as short as most are.\r\n.\r\n`
+  const rare = serial % RARE_EVERY === 0 ? 'Auto-Submitted: auto-generated\r\n' : ''
+  return `From: a@bench.example\r\nTo: ${address}\r\nSubject: Message ${serial}\r\nMessage-ID: <${serial}.${address}>\r\n${parent}${rare}\r\nThe body of message ${serial}, as short as most are.\r\n.\r\n`
 }
