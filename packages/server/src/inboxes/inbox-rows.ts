@@ -56,28 +56,22 @@ export async function findShownInbox(
 }
 
 function selectShown(db: ReadDb) {
-  return (
-    db.read
-      .selectFrom('inboxes')
-      .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
-      .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
-      // Positions are dense: the last message is the one at the number of them all.
-      .leftJoin('threads', (join) =>
-        join
-          .onRef('threads.inbox_id', '=', 'inboxes.id')
-          .onRef(
-            'threads.last_position',
-            '=',
-            sql<number>`inbox_counters.inbound_count + inbox_counters.outbound_count`,
-          ),
-      )
-      .selectAll('inboxes')
-      .select([
-        'webhooks.url as webhook_url',
-        'inbox_counters.unread_thread_count',
-        'threads.last_message_at',
-      ])
-  )
+  return db.read
+    .selectFrom('inboxes')
+    .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
+    .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+    .selectAll('inboxes')
+    .select(({ selectFrom }) => [
+      'webhooks.url as webhook_url',
+      'inbox_counters.unread_thread_count',
+      selectFrom('threads')
+        .select('threads.last_message_at')
+        .whereRef('threads.inbox_id', '=', 'inboxes.id')
+        .where('threads.last_position', '>', 0)
+        .orderBy('threads.last_position', 'desc')
+        .limit(1)
+        .as('last_message_at'),
+    ])
 }
 
 /** The ids among these that are inboxes of the account. */

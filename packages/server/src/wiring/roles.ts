@@ -56,9 +56,11 @@ import { type JobLease, workJobs } from '#queue/work-jobs.ts'
 import {
   countOldStored,
   fillCategories,
+  finishMoves,
   noteOldRecipients,
   purgeExpired,
   purgeLeftovers,
+  purgeTrash,
   removalHandlers,
   runJob,
   sweepBlobs,
@@ -303,6 +305,8 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
     workJobs: (signal) =>
       workJobs({ db, clock, log, runJob: run }, { worker: base.makeId('job'), signal }),
     async purgeExpired(signal) {
+      await finishMoves(base, signal)
+      await purgeTrash(base, signal)
       await purgeExpired(base, signal)
       await countOldStored(base, signal)
       await fillCategories(base, signal)

@@ -91,7 +91,17 @@ import {
   takeTaskLeases,
 } from '#queue/periodic-task-rows.ts'
 import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/rate-limits-rows.ts'
-import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
+import {
+  moveThreadStep,
+  purgeExpiredStep,
+  purgeInboxStep,
+  purgeTrashStep,
+  removeMessage,
+  removeThread,
+  removeThreadStep,
+  restoreThread,
+  trashThread,
+} from '#removal/removal-rows.ts'
 import { claimReviewMail, gatherReviewMail, settleReviewMail } from '#reviews/reviews-rows.ts'
 import type { Tables } from '#schema/tables.ts'
 import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
@@ -145,6 +155,13 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   noteQuota,
   purgeInboxStep,
   purgeExpiredStep,
+  removeMessage,
+  trashThread,
+  restoreThread,
+  moveThreadStep,
+  removeThread,
+  removeThreadStep,
+  purgeTrashStep,
   indexSearchStep,
   eraseSearchStep,
   forgetPurgedSearch,
