@@ -19,6 +19,7 @@ import { deleteInboxDays, purgeMailFigures } from '#stats/stats-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhooks-rows.ts'
 import { deleteThreads, uncountCaptured } from './remove-mail-rows.ts'
 
+export { removeOverdueStep } from './retention-rows.ts'
 export {
   moveThreadStep,
   purgeTrashStep,
@@ -105,6 +106,8 @@ async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
     .selectFrom('events')
     .select(['sequence', 'id'])
     .where('inbox_id', '=', inboxId)
+    // Tells that the inbox is gone, and nothing of its mail.
+    .where('kind', '!=', 'inbox.expired')
     .limit(PURGE_STEP_ROWS)
     .execute()
   if (events.length === 0) return false

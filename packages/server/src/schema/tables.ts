@@ -17,6 +17,7 @@ export type Tables = {
     recipient_rule_count: Generated<number>
     outbound_policy: Generated<string | null>
     quota_exceeded_at: Generated<number | null>
+    retention_days: Generated<number | null>
     created_at: number
   }
   api_keys: {
@@ -49,6 +50,7 @@ export type Tables = {
     domain_count: Generated<number>
     filter_mode: Generated<string | null>
     outbound_policy: Generated<string | null>
+    retention_days: Generated<number | null>
     created_at: number
   }
   domains: {
@@ -97,6 +99,8 @@ export type Tables = {
     display_name: string | null
     filter_mode: Generated<string | null>
     outbound_policy: Generated<string | null>
+    retention_days: Generated<number | null>
+    expires_at: Generated<number | null>
     created_at: number
   }
   inbox_counters: {

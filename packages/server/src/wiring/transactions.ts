@@ -15,6 +15,7 @@ import {
   markPairingApproved,
   markPairingDenied,
   removePod,
+  setAccountRetention,
   takePairing,
   touchKeys,
 } from '#accounts/accounts-rows.ts'
@@ -44,7 +45,7 @@ import {
   storeReceived,
   storeReleased,
 } from '#inbound/inbound-rows.ts'
-import { changeInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
+import { changeInbox, expireInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
 import {
   countStoredStep,
   fillCategoriesStep,
@@ -97,6 +98,7 @@ import {
   purgeInboxStep,
   purgeTrashStep,
   removeMessage,
+  removeOverdueStep,
   removeThread,
   removeThreadStep,
   restoreThread,
@@ -130,6 +132,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   insertApprover,
   markApproverDeleted,
   insertPod,
+  setAccountRetention,
   changePod,
   removePod,
   insertInbox,
@@ -162,6 +165,8 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   removeThread,
   removeThreadStep,
   purgeTrashStep,
+  removeOverdueStep,
+  expireInbox,
   indexSearchStep,
   eraseSearchStep,
   forgetPurgedSearch,
