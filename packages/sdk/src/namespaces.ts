@@ -220,6 +220,9 @@ export function messages(api: Api) {
     /** For good, at once. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'messages.delete', path: { id }, options }),
+    /** Adds and removes labels. */
+    update: (id: string, body: BodyOf<'messages.update'>, options?: RequestOptions) =>
+      api.call({ id: 'messages.update', path: { id }, body, options }),
     /** The message byte for byte. */
     raw: (id: string, options?: RequestOptions) =>
       api.download({ id: 'messages.raw', path: { id }, options }),

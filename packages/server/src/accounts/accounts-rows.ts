@@ -2,7 +2,6 @@ export {
   type Account,
   activeApprovers,
   changeAccount,
-  setAccountRetention,
   changeAccountCounters,
   changeAccountTotal,
   countRules,
@@ -21,6 +20,7 @@ export {
   needsApprover,
   payerOfChange,
   readAccountCounters,
+  setAccountRetention,
   touchKeys,
 } from './account-rows.ts'
 export {

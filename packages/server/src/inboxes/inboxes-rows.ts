@@ -2,7 +2,10 @@ export {
   changeInbox,
   expireInbox,
   findExpired,
-  insertInbox, RELEASED_ADDRESS_MS, removeInbox } from './change-inbox-rows.ts'
+  insertInbox,
+  RELEASED_ADDRESS_MS,
+  removeInbox,
+} from './change-inbox-rows.ts'
 export { inboxAddressOf } from './inbox.ts'
 export {
   findInbox,
@@ -12,3 +15,9 @@ export {
   findReachedInbox,
   retentionOf,
 } from './inbox-rows.ts'
+export {
+  changedMetadata,
+  type MetadataChange,
+  metadataMarks,
+  metadataOf,
+} from './metadata.ts'
