@@ -128,11 +128,12 @@ export async function addressSend(
   { inbox, replied }: { inbox: Inbox; replied: Replied | null },
 ): Promise<Addressees> {
   const all = input.replyAll && replied?.last ? readAddressees(replied.last, inbox) : NOBODY_ELSE
-  const to = input.to ?? all.to
+  const others = await withoutSuppressed(deps, inbox.accountId, [...all.to, ...all.cc])
+  // Replies that are wanted at the inbox itself go to whoever else got the message.
+  const to = input.to ?? (all.to.length > 0 ? all.to : others)
   if (to.length === 0)
     throw wrongField('to', 'cannot be left out: the last message has no other address')
   const named = new Set([...to, ...input.cc, ...input.bcc, inbox.address].map(addressKey))
-  const others = await withoutSuppressed(deps, inbox.accountId, [...all.to, ...all.cc])
   const copier = replied?.copiedBy ?? null
   const cc = [...input.cc]
   for (const address of [...others, ...(copier === null ? [] : [copier])]) {
