@@ -61,6 +61,8 @@ function isUnescapedPlus({ keyword, data }: Violation): boolean {
   return keyword === MAILBOX && String(data).includes(' ')
 }
 
+export const WRONG_TIME = 'must be a time with its zone in ISO 8601, such as 2026-11-20T07:19:00Z'
+
 function expectationOf({ keyword, params, message, parentSchema, data }: Violation): string {
   const limit = String(params.limit)
   switch (keyword) {
@@ -82,6 +84,8 @@ function expectationOf({ keyword, params, message, parentSchema, data }: Violati
       return `must be at most ${limit}`
     case MAILBOX:
       return checkEmailAddress(String(data)) ?? message ?? 'has the wrong format'
+    case 'format':
+      return params.format === 'date-time' ? WRONG_TIME : 'has the wrong format'
     case 'pattern':
       return ruleOf(parentSchema) ?? 'has the wrong format'
     default:

@@ -1,5 +1,6 @@
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/sending.ts'
+import { WRONG_TIME } from '#http/explain-violations.ts'
 import type { Handlers, Input } from '#http/handler.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import {
@@ -164,10 +165,7 @@ export function readSendAt(text: string | undefined): number | null {
   if (text === undefined) return null
   const timeMs = INSTANT.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(timeMs)) {
-    throw wrongField(
-      'sendAt',
-      'must be a time of ISO 8601 with its zone, such as 2026-11-20T07:19:00Z',
-    )
+    throw wrongField('sendAt', WRONG_TIME)
   }
   return timeMs
 }

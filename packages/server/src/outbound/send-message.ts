@@ -50,9 +50,9 @@ import type { NewHold } from './waiting-send-rows.ts'
 const SENT_BYTES_MAX = 25 * 1024 * 1024
 /** Room for the signature of a message that is signed later. */
 const SIGNATURE_BYTES_MAX = 4 * 1024
-/** How far ahead a send may be scheduled. A request may take a few seconds to arrive. */
-const SCHEDULED_MS_MIN = MINUTE_MS - 5 * SECOND_MS
-const SCHEDULED_MS_MAX = 90 * DAY_MS + MINUTE_MS
+/** How far ahead a send may be scheduled. A request takes a moment to arrive, and clocks differ a little. */
+const SCHEDULED_MS_MIN = MINUTE_MS - SECOND_MS
+const SCHEDULED_MS_MAX = 90 * DAY_MS + SECOND_MS
 /**
  * How often a reply is composed when a message was added to its thread meanwhile: as often as an inbox may reply in a
  * minute, and a few more times for arriving mail.

@@ -103,7 +103,11 @@ test("a form of the runtime's fetch is read like JSON", async () => {
 })
 
 test('a form repeats to and bcc for each recipient', async () => {
-  const twice = await send(...good, field('to', 'Bob <bob@example.com>'), field('bcc', 'c@d.example'))
+  const twice = await send(
+    ...good,
+    field('to', 'Bob <bob@example.com>'),
+    field('bcc', 'c@d.example'),
+  )
   assert.equal(twice.status, 200, await twice.text())
   const [body] = seen
   assert.deepEqual(
