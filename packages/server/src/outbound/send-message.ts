@@ -453,11 +453,17 @@ function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
   const [own, ...others] = new Set(recipients.map(addressKey))
   const other = recipients.find((address) => addressKey(address) !== own)
   if (others.length === 0 || other === undefined) return
-  const isCopier = !input.cc.some((address) => addressKey(address) === addressKey(other))
-  const message = isCopier
-    ? `must be empty with unsubscribe, but a reply in this thread also goes to ${other}`
-    : 'must be empty with unsubscribe, because the link is for one recipient'
-  throw problem('bad_request', `cc ${message}.`, { details: [{ path: 'cc', message }] })
+  const isAsked = (addresses: readonly string[] | null) =>
+    addresses?.some((address) => addressKey(address) === addressKey(other)) === true
+  if (isAsked(input.to)) {
+    throw wrongField('to', 'must be one address with unsubscribe, because the link is for one')
+  }
+  const named = (['cc', 'bcc'] as const).find((name) => isAsked(input[name]))
+  const reason =
+    named === undefined
+      ? `but a reply in this thread also goes to ${other}`
+      : 'because the link is for one recipient'
+  throw wrongField(named ?? 'cc', `must be empty with unsubscribe, ${reason}`)
 }
 
 /** On the free plan, replies may only go to inboxes of the account. */

@@ -112,7 +112,7 @@ onEachEngine('a batch of sends', (engine) => {
       bad,
     ])
     assert.deepEqual(outcomes[1]?.body, outcomes[0]?.body)
-    assert.match(outcomes[3]?.body.message ?? '', /field "idempotencyKey"/)
+    assert.match(String(outcomes[3]?.body.message), /field "idempotencyKey"/)
     assert.deepEqual(outcomes[5]?.body.details, [
       { path: 'idempotencyKey', message: 'must contain only printable ASCII characters' },
     ])
