@@ -78,7 +78,7 @@ async function readBody(
 
 function readJson(bytes: Buffer, operation: Operation): ReadBody | undefined {
   if (bytes.length === 0 && isBodyOptional(operation)) return undefined
-  const read = readStrictJson(bytes)
+  const read = readStrictJson(bytes, { valuesMax: operation.valuesMax })
   freeMemory(bytes)
   if (read.kind === 'value') return { kind: 'json', value: read.value }
   // Wrong characters in `mailboxName` have a code of their own, and NUL is one of them.

@@ -123,6 +123,16 @@ onEachEngine('a batch of sends', (engine) => {
     assert.equal(total, 1)
   })
 
+  test('takes as many files and recipients as its items may have alone', async () => {
+    const inbox = await world.inbox()
+    const file = { filename: 'a.txt', contentType: 'text/plain', data: 'YQ==' }
+    const [first] = await sendBatch(inbox, [
+      { ...PLAIN, idempotencyKey: 'with all files', attachments: Array(100).fill(file) },
+      ...Array(99).fill({ ...PLAIN, to: 'nobody', attachments: Array(100).fill(file) }),
+    ])
+    assert.equal(first?.status, 200)
+  })
+
   test('counts in order against the limits of the inbox', async () => {
     const inbox = await world.inbox()
     const items = Array.from({ length: LIMIT + 2 }, (_, at) => ({ ...PLAIN, body: `Number ${at}` }))
