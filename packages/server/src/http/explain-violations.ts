@@ -1,6 +1,7 @@
 // Turns the findings of the JSON Schema validator into sentences about fields.
 
 import { MAILBOX, RULE } from '@mailroom/contract/text.ts'
+import { NO_TIME } from '#platform/clock.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import { AppError, type ErrorDetail } from '#platform/problem.ts'
 
@@ -61,8 +62,6 @@ function isUnescapedPlus({ keyword, data }: Violation): boolean {
   return keyword === MAILBOX && String(data).includes(' ')
 }
 
-export const WRONG_TIME = 'must be a time with its zone in ISO 8601, such as 2026-11-20T07:19:00Z'
-
 function expectationOf({ keyword, params, message, parentSchema, data }: Violation): string {
   const limit = String(params.limit)
   switch (keyword) {
@@ -85,7 +84,7 @@ function expectationOf({ keyword, params, message, parentSchema, data }: Violati
     case MAILBOX:
       return checkEmailAddress(String(data)) ?? message ?? 'has the wrong format'
     case 'format':
-      return params.format === 'date-time' ? WRONG_TIME : 'has the wrong format'
+      return params.format === 'date-time' ? NO_TIME : 'has the wrong format'
     case 'pattern':
       return ruleOf(parentSchema) ?? 'has the wrong format'
     default:

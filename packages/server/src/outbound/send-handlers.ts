@@ -1,6 +1,5 @@
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/sending.ts'
-import { WRONG_TIME } from '#http/explain-violations.ts'
 import type { Handlers, Input } from '#http/handler.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import {
@@ -11,7 +10,7 @@ import {
 } from '#mailbox/mailbox.ts'
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
-import { presentTime } from '#platform/clock.ts'
+import { NO_TIME, presentTime, readTime } from '#platform/clock.ts'
 import { notFound, wrongField } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, Page } from '#schema/tables.ts'
@@ -159,14 +158,10 @@ function valueDefect(value: string): string | null {
   return isPrintable ? null : 'must be printable text on one line'
 }
 
-const INSTANT = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)$/
-
 export function readSendAt(text: string | undefined): number | null {
   if (text === undefined) return null
-  const timeMs = INSTANT.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(timeMs)) {
-    throw wrongField('sendAt', WRONG_TIME)
-  }
+  const timeMs = readTime(text)
+  if (timeMs === null) throw wrongField('sendAt', NO_TIME)
   return timeMs
 }
 
