@@ -84,10 +84,7 @@ onEachEngine('a scheduled send', (engine) => {
     for (const sendAt of wrong) {
       const error = await send(world, inbox, { sendAt }).catch((thrown) => thrown)
       assert.deepEqual([error.code, error.details?.[0]?.path], ['bad_request', 'sendAt'], sendAt)
-      assert.match(
-        error.details[0].message,
-        /^must be (?:a time of ISO 8601|1 minute to 90 days)/,
-      )
+      assert.match(error.details[0].message, /^must be (?:a time of ISO 8601|1 minute to 90 days)/)
     }
     for (const sendAt of [ahead(60_000), ahead(90 * 24 * HOUR_MS)]) {
       assert.equal((await send(world, inbox, { sendAt })).scheduledAt, sendAt)
