@@ -336,6 +336,44 @@ onEachEngine('policy', (engine) => {
     await client.inboxes.delete(inbox.id)
   })
 
+  test('nor does a pod, or an inbox by being made again in another pod', async () => {
+    const { client, pod, inbox } = await housed()
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    const { policy } = world.clientWith(token)
+    const [mailboxName = ''] = inbox.address.split('@')
+    const ofPod = { podId: pod.id }
+    await policy.replace({ outbound: { mode: 'allowlist' } }, ofPod)
+    await client.inboxes.delete(inbox.id)
+    assert.equal(await refusal(client.inboxes.create({ mailboxName })), '409 address_taken')
+    const again = await client.inboxes.create({ mailboxName, podId: pod.id })
+    assert.equal(again.address, inbox.address)
+    await client.inboxes.delete(again.id)
+    assert.equal(await refusal(client.pods.delete(pod.id)), '403 approver_required')
+    const direction = 'inbound'
+    await policy.replace({ outbound: {} }, ofPod)
+    await policy.createRule({ direction, type: 'block', value: 'a.example' }, ofPod)
+    assert.equal(await refusal(client.pods.delete(pod.id)), '403 approver_required')
+    await policy.replace({ inbound: {} }, ofPod)
+    const elsewhere = await client.inboxes.create({ mailboxName })
+    await client.inboxes.delete(elsewhere.id)
+    await client.pods.delete(pod.id)
+    await client.inboxes.create({ mailboxName })
+  })
+
+  test("the address of an inbox is its account's again when the guarded pod is gone", async () => {
+    const { client, pod, inbox } = await housed()
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    const { policy } = world.clientWith(token)
+    const [mailboxName = ''] = inbox.address.split('@')
+    await policy.replace({ outbound: { mode: 'allowlist' } }, { podId: pod.id })
+    await client.inboxes.delete(inbox.id)
+    await policy.replace({ outbound: {} }, { podId: pod.id })
+    await client.pods.delete(pod.id)
+    const other = await world.newAccount()
+    assert.equal(await refusal(other.client.inboxes.create({ mailboxName })), '409 address_taken')
+    await client.inboxes.create({ mailboxName })
+  })
+
   test('only an approver changes a policy where there is one, and a hold needs one', async () => {
     const { client, inbox } = await housed()
     const holds = [{ secrets: 'hold' }, { maxPerHour: 5 }] as const
