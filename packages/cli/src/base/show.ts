@@ -290,7 +290,10 @@ function showDomain(output: Output, domain: Fields): void {
 /** What applies, with the width that it comes from where that is another one; rules in the order in which they decide. */
 function showPolicy(output: Output, policy: Fields): void {
   const effective = recordOf(policy.effective)
-  const pairs: [string, string][] = [['scope', scopeOf(recordOf(policy.scope))]]
+  const pairs: [string, string][] = [
+    ['scope', scopeOf(recordOf(policy.scope))],
+    ['etag', cellOf(output, policy.etag)],
+  ]
   for (const direction of ['inbound', 'outbound']) {
     const own = recordOf(policy[direction])
     const { mode, modeFrom, rules, guards, guardsFrom } = recordOf(effective[direction])

@@ -309,6 +309,42 @@ onEachEngine('policy', (engine) => {
     assert.deepEqual(await countOutcomes(made), { done: 1, '422 recipient_rule_limit_reached': 1 })
   })
 
+  test('with If-Match a replacement does not undo what changed meanwhile', async () => {
+    const { client, inbox, pod } = await housed()
+    const place = { inboxId: inbox.id }
+    const read = await client.policy.get(place)
+    const block = { direction: 'outbound', type: 'block', value: 'a.example' } as const
+    await client.policy.createRule(block)
+    await client.policy.replace({ outbound: { mode: 'allowlist' } }, { podId: pod.id })
+    const same = await client.policy.get(place)
+    assert.equal(same.etag, read.etag)
+    await client.policy.createRule(block, place)
+    const stale = { ...place, ifMatch: read.etag }
+    const replacing = { outbound: { mode: 'none', rules: read.outbound.rules } } as const
+    const refused = client.policy.replace(replacing, stale)
+    assert.equal(await refusal(refused), '412 policy_changed')
+    const now = await client.policy.get(place)
+    assert.deepEqual(
+      [now.outbound.mode, ...written(now.outbound.rules)],
+      ['inherit', 'block a.example'],
+    )
+    const rules = [...now.outbound.rules]
+    const races = Array.from({ length: 4 }, (_, index) =>
+      client.policy.replace(
+        {
+          outbound: {
+            rules,
+            guards: { maxPerHour: null, secrets: index % 2 ? 'reject' : 'allow' },
+          },
+        },
+        { ...place, ifMatch: now.etag },
+      ),
+    )
+    assert.deepEqual(await countOutcomes(races), { done: 1, '412 policy_changed': 3 })
+    const { etag } = await client.policy.get(place)
+    assert.equal((await client.policy.replace({}, { ...place, ifMatch: '*' })).etag, etag)
+  })
+
   test('many rules are replaced in one request', async () => {
     const { client } = await housed()
     const rules = Array.from({ length: 3_000 }, (_, index) => ({
