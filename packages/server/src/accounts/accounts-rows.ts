@@ -21,6 +21,7 @@ export {
   needsApprover,
   payerOfChange,
   readAccountCounters,
+  setAccountRetention,
   touchKeys,
 } from './account-rows.ts'
 export {
