@@ -181,6 +181,11 @@ export const errorCodes = {
     sentence: 'The draft has changed since the version that If-Match names.',
     fix: 'Get the draft, compare it with what you wanted to change, and repeat the request with its new ETag.',
   },
+  policy_changed: {
+    status: 412,
+    sentence: 'The policy has changed since the version that If-Match names.',
+    fix: 'Get the policy, compare it with what you wanted to change, and repeat the request with its new ETag.',
+  },
   payload_too_large: {
     status: 413,
     sentence: 'The request body is larger than this route accepts.',

@@ -99,6 +99,9 @@ export const EventQuarantined = Type.Object(
     subject: text('Empty when the message has none.'),
     reason: oneOf(quarantineReasons, 'Why it was quarantined.'),
     rule_id: nullableText('The rule that blocked the sender; null without one.'),
+    auto_replyable: Type.Boolean({
+      description: 'Always false: it is in no inbox, and nobody answers it.',
+    }),
     category: nullableOneOf(messageCategories, KIND_TEXTS.category),
     category_reasons: Type.Array(CategoryReason, { description: KIND_TEXTS.reasons }),
     verdict: nullableOneOf(messageVerdicts, KIND_TEXTS.verdict),

@@ -218,7 +218,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Delete an inbox with all its messages, threads and attachments.',
     notes:
-      'In an account with an approver, an inbox with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it.',
+      'In an account with an approver, an inbox with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it, and the address of one in a pod with a policy can be created again only in that pod.',
     auth: 'key',
     isRateLimited: true,
     parameters,

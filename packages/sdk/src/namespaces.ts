@@ -527,8 +527,15 @@ export function policy(api: Api) {
     /** Replaces each direction that `body` names, whole. */
     replace: (
       body: BodyOf<'policy.replace'>,
-      { podId, inboxId, ...options }: QueryOf<'policy.replace'> & RequestOptions = {},
-    ) => api.call({ id: 'policy.replace', query: { podId, inboxId }, body, options }),
+      { podId, inboxId, ifMatch, ...options }: QueryOf<'policy.replace'> & MatchOptions = {},
+    ) =>
+      api.call({
+        id: 'policy.replace',
+        query: { podId, inboxId },
+        body,
+        headers: matching(ifMatch),
+        options,
+      }),
     /** An equal rule of the same policy returns the existing one. */
     createRule: (
       body: BodyOf<'policy.createRule'>,

@@ -11,6 +11,7 @@ export {
   findActiveKeys,
   findEndedSessions,
   findKeyAccount,
+  hasPolicy,
   inboxesAllowed,
   insertAccount,
   insertKey,

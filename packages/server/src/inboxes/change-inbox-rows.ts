@@ -7,6 +7,7 @@ import {
   defaultPodRow,
   deleteRulesOf,
   findPodRow,
+  hasPolicy,
   inboxesAllowed,
   lockAccount,
   needsApprover,
@@ -81,7 +82,7 @@ export const insertInbox = transaction({
     if (pod === null) return { kind: 'invalid_pod' }
     const place = await findPlace(tx, input, pod.id)
     if (place.kind === 'invalid_domain') return place
-    if (await isAddressTaken(tx, input)) return { kind: 'address_taken' }
+    if (await isAddressTaken(tx, input, pod.id)) return { kind: 'address_taken' }
     const limit = inboxesAllowed(account.plan as Plan)
     if (account.inbox_count >= limit) return { kind: 'limit_reached', limit }
     const retryAtMs = await creationAllowedAt(tx, input)
@@ -253,10 +254,8 @@ export const removeInbox = transaction({
     await lockAccount(tx, input.accountId)
     const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
     if (inbox === null) return 'not_found'
-    // A new inbox may have the same address, but would not have the policy.
-    if (await hasPolicy(tx, inbox)) {
-      if (await needsApprover(tx, input.accountId, input.actor)) return 'approver_required'
-    }
+    const holder = await holderOf(tx, inbox, input.actor)
+    if (holder === 'approver_required') return holder
     // Before the inbox, as a takeover of its domain does.
     if (inbox.domainId !== null) {
       await lockDomain(tx, { accountId: input.accountId, domainId: inbox.domainId })
@@ -282,7 +281,9 @@ export const removeInbox = transaction({
     }
     // Null when another account has taken the domain over, and the address with it.
     const freed = deleted.receiving_address
-    if (freed !== null) await releaseAddress(tx, { ...input, address: freed })
+    if (freed !== null) {
+      await releaseAddress(tx, { address: freed, holderId: holder.id, nowMs: input.nowMs })
+    }
     const removed = { column: 'inbox_count', by: -1 } as const
     await changePodTotal(tx, { accountId: input.accountId, podId: inbox.podId }, removed)
     await changeAccountTotal(tx, input.accountId, removed)
@@ -356,32 +357,24 @@ export async function findExpired(
 
 type ExpiredInbox = { accountId: string; inboxId: string; expiresAtMs: number }
 
-/** Whether the inbox has modes, guards or rules of its own. */
-async function hasPolicy(tx: Tx, { id, accountId }: Inbox): Promise<boolean> {
-  const own = await tx.query
-    .selectFrom('inboxes')
-    .select(['filter_mode', 'outbound_policy'])
-    .where('id', '=', id)
-    .executeTakeFirst()
-  if (own?.filter_mode != null || own?.outbound_policy != null) return true
-  for (const table of ['sender_rules', 'recipient_rules'] as const) {
-    const rule = await tx.query
-      .selectFrom(table)
-      .select('id')
-      .where('account_id', '=', accountId)
-      .where('inbox_id', '=', id)
-      .limit(1)
-      .executeTakeFirst()
-    if (rule !== undefined) return true
-  }
-  return false
+/** Who may have the address again: the pod whose policy the key of an agent could evade elsewhere, or the account. */
+async function holderOf(
+  tx: Tx,
+  { id, accountId, podId }: Inbox,
+  actor: Actor,
+): Promise<'approver_required' | { id: string }> {
+  if (!(await needsApprover(tx, accountId, actor))) return { id: accountId }
+  // A new inbox may have the same address, but would not have the policy.
+  if (await hasPolicy(tx, 'inboxes', { id, account_id: accountId })) return 'approver_required'
+  const isPodsOwn = await hasPolicy(tx, 'pods', { id: podId, account_id: accountId })
+  return { id: isPodsOwn ? podId : accountId }
 }
 
 async function releaseAddress(
   tx: Tx,
-  { accountId, address, nowMs }: { accountId: string; address: string; nowMs: number },
+  { holderId, address, nowMs }: { holderId: string; address: string; nowMs: number },
 ): Promise<void> {
-  const change = { account_id: accountId, released_at: nowMs }
+  const change = { account_id: holderId, released_at: nowMs }
   await tx.query
     .insertInto('released_addresses')
     .values({ address, ...change })
@@ -389,18 +382,21 @@ async function releaseAddress(
     .execute()
 }
 
-async function isAddressTaken(tx: Tx, input: NewInbox): Promise<boolean> {
+async function isAddressTaken(tx: Tx, input: NewInbox, podId: string): Promise<boolean> {
+  const { accountId } = input
   const inbox = await findInboxByAddress(readIn(tx), input.address)
   if (inbox !== null) return true
-  // An address that another account released went to the new holder with the domain.
-  if (input.domain !== null) return false
   const released = await tx.query
     .selectFrom('released_addresses')
     .select('account_id')
     .where('address', '=', input.address)
     .where('released_at', '>', input.nowMs - RELEASED_ADDRESS_MS)
     .executeTakeFirst()
-  return released !== undefined && released.account_id !== input.accountId
+  if (released === undefined || released.account_id === accountId) return false
+  const pod = await findPodRow(readIn(tx), accountId, released.account_id)
+  if (pod !== null) return pod.id !== podId && (await hasPolicy(tx, 'pods', pod))
+  // An address that another account released went to the new holder with the domain.
+  return input.domain === null
 }
 
 /** The time from which the account may create an inbox: now, or when enough creations are a day old. */

@@ -64,7 +64,7 @@ export type SendMessage = {
   /** When it is to be sent; null: now. */
   sendAtMs: number | null
   /** A message that follows the body; only without `threadId`. */
-  forwarded?: Forwarded
+  forwarded?: Forwarded & { readonly threadId: string }
 }
 
 export type Replied = {

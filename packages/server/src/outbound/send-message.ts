@@ -183,10 +183,13 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
     composing ??= composeSend(deps, input, { inbox, replied, to, cc })
     return composing
   }
-  const threadId = replied?.thread.id ?? null
+  const threads = {
+    threadId: replied?.thread.id ?? null,
+    forwardedThreadId: input.forwarded?.threadId ?? null,
+  }
   const judgement = await judgeSend(deps, {
     inbox,
-    readMessage: async () => judgedMessageOf(await readComposition(), addressees, threadId),
+    readMessage: async () => judgedMessageOf(await readComposition(), addressees, threads),
   })
   if (judgement?.decision === 'reject') {
     if (isCheck) return { kind: 'checked', decision: 'reject', reasons: judgement.reasons }

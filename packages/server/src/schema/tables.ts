@@ -126,7 +126,12 @@ export type Tables = {
     trashed_unread_count: Generated<number>
   }
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
-  released_addresses: { address: string; account_id: string; released_at: number }
+  released_addresses: {
+    address: string
+    /** Who may have the address again: an account, or one of its pods alone. */
+    account_id: string
+    released_at: number
+  }
   raw_messages: {
     id: string
     sha256: Uint8Array
