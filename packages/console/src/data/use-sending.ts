@@ -2,6 +2,7 @@
 
 import { Mailroom, MailroomError, type SentMessage } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { nameOwner } from './claims.ts'
 import type { Draft } from './compose.ts'
 import type { Failure } from './failure.ts'
 import { isNewest, type Letter, sendLetter } from './letter.ts'
@@ -49,7 +50,8 @@ export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): A
       announceMailChange(inboxId)
       // Thrown away in the last moment: another one may be being written.
       if (!signal.aborted) onSent(sent)
-    } catch (error) {
+    } catch (refusal) {
+      const error = await nameOwner(refusal, threadOf(draft))
       if (signal.aborted) return
       if (isSentBefore(error)) key.current = crypto.randomUUID()
       if (error instanceof MailroomError && error.status < 500) known.current = null
@@ -61,6 +63,11 @@ export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): A
   }
   return { isBusy, failure: failed, progress, send }
 }
+
+function threadOf({ replied, forwarded }: Draft): string {
+  return (replied ?? forwarded)?.threadId ?? ''
+}
+
 /** A client that reports how much of a body has been uploaded, 0 to 1, which `fetch` cannot. */
 function uploadingClient(onProgress: (part: number) => void): Mailroom {
   return new Mailroom({
