@@ -1,5 +1,6 @@
 // An inbox: its threads, and the open one beside them.
 
+import type { Inbox } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import { currentInboxId, openCompose } from '#data/compose.ts'
@@ -7,10 +8,11 @@ import { useKeys } from '#data/keyboard.ts'
 import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
-import { toastFailure } from '#data/toasts.ts'
+import { toast, toastFailure } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { BulkBar } from '#mail/bulk-bar.tsx'
 import { FilterFields } from '#mail/filter-fields.tsx'
+import { InboxKeeping, keepingWords } from '#mail/keeping.tsx'
 import { useSelection } from '#mail/selection.ts'
 import { changeThread } from '#mail/thread-deeds.ts'
 import { filterQuery, readFilter } from '#mail/thread-filter.ts'
@@ -104,6 +106,7 @@ export function MailPage() {
             <PageTitle>{inbox.value?.address ?? 'Inbox'}</PageTitle>
             {inbox.value && <CopyButton text={inbox.value.address} label="address" />}
           </div>
+          {inbox.value && <Keeping inbox={inbox.value} onChanged={inbox.reload} />}
           <div class="mail-tools">
             {isTrash ? (
               <span class="muted">Trash</span>
@@ -165,5 +168,31 @@ export function MailPage() {
         )}
       </div>
     </div>
+  )
+}
+
+/** How long the inbox keeps its mail, with the dialog that changes it. */
+function Keeping({ inbox, onChanged }: { inbox: Inbox; onChanged: () => void }) {
+  const [isAsking, setIsAsking] = useState(false)
+  return (
+    <>
+      <p class="hint">
+        {keepingWords(inbox) || 'Mail is kept.'}{' '}
+        <button type="button" class="text-button" onClick={() => setIsAsking(true)}>
+          Change<span class="unseen"> how long mail is kept</span>
+        </button>
+      </p>
+      {isAsking && (
+        <InboxKeeping
+          inbox={inbox}
+          onClose={() => setIsAsking(false)}
+          onDone={() => {
+            toast('Saved')
+            setIsAsking(false)
+            onChanged()
+          }}
+        />
+      )}
+    </>
   )
 }

@@ -23,6 +23,7 @@ type InputProps = Common & {
   readOnly?: boolean
   spellcheck?: boolean
   isCode?: boolean
+  min?: number
   /** The id of a datalist with values to choose from. */
   list?: string
   onValue?: (value: string) => void

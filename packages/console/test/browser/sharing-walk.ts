@@ -181,6 +181,7 @@ suite('removing and sharing mail in the console', () => {
     const { page } = world
     await showInbox()
     await page.getByRole('button', { name: 'Newest' }).click()
+    await list().locator('.thread-subject').first().waitFor()
     const order = await list().locator('.thread-subject').allTextContents()
     const [first = '', , third = ''] = order
     await select(first).click()
@@ -264,6 +265,43 @@ suite('removing and sharing mail in the console', () => {
     await pane().getByRole('link', { name: 'Ada of billing' }).waitFor({ state: 'detached' })
     const freed = await named('Bravo')
     assert.deepEqual([freed.assignee, freed.snoozedUntil], [null, null])
+  })
+
+  test('how long mail is kept is shown and set for an inbox, a pod and the account', async () => {
+    const { page, client } = world
+    await showInbox()
+    await page.getByText('Mail is kept.').waitFor()
+    await page.getByRole('button', { name: 'Change how long mail is kept' }).click()
+    const dialog = page.getByRole('dialog', { name: `How long ${inbox.address} keeps mail` })
+    await dialog.getByLabel('Days that a message is kept').fill('30')
+    await dialog.getByText('Older messages are removed soon after you save').waitFor()
+    await dialog.getByLabel('The inbox deletes itself on').fill('2001-01-01T09:00')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText(/^The time must /).waitFor()
+    await examine(world, 'keeping')
+    await dialog.getByLabel('The inbox deletes itself on').fill('2090-05-06T09:00')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page
+      .getByText('Messages are removed after 30 days. The inbox deletes itself on')
+      .waitFor()
+    const kept = await client.inboxes.get(inbox.id)
+    assert.deepEqual([kept.retentionDays, kept.expiresAt], [30, '2090-05-06T09:00:00.000Z'])
+    await client.inboxes.update(inbox.id, { retentionDays: null, expiresAt: null })
+
+    await client.pods.create({ name: 'Care' })
+    await world.open('/console/inboxes')
+    await page.getByRole('button', { name: 'How long mail is kept', exact: true }).click()
+    const wider = page.getByRole('dialog', { name: 'How long mail is kept' })
+    await wider.getByLabel('Days in the account').fill('400')
+    await wider.getByLabel('Days in the pod Care').fill('90')
+    await examine(world, 'keeping-wider')
+    await wider.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Messages are removed after 400 days.').waitFor()
+    await examine(world, 'keeping-list')
+    assert.equal((await client.account.get()).retentionDays, 400)
+    const pods = (await client.pods.list().page()).data
+    assert.equal(pods.find(({ name }) => name === 'Care')?.retentionDays, 90)
+    await client.account.update({ retentionDays: null })
   })
 
   test('the browser sends no request to another host', () => {
