@@ -28,9 +28,8 @@ export function InboxKeeping({
   onDone: (changed: Inbox) => void
 }) {
   const [days, setDays] = useState(daysText(inbox.retentionDays))
-  const [expiresAt, setExpiresAt] = useState(
-    inbox.expiresAt === null ? '' : localMinute(new Date(inbox.expiresAt)),
-  )
+  const shownExpiry = inbox.expiresAt === null ? '' : localMinute(new Date(inbox.expiresAt))
+  const [expiresAt, setExpiresAt] = useState(shownExpiry)
   const isShorter = days !== '' && days !== daysText(inbox.retentionDays)
   return (
     <FormDialog
@@ -40,7 +39,9 @@ export function InboxKeeping({
       submit={async () => {
         const change = {
           retentionDays: daysOf(days),
-          expiresAt: expiresAt === '' ? null : new Date(expiresAt).toISOString(),
+          ...(expiresAt !== shownExpiry && {
+            expiresAt: expiresAt === '' ? null : new Date(expiresAt).toISOString(),
+          }),
         }
         onDone(await client.inboxes.update(inbox.id, change))
       }}
