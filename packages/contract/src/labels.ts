@@ -9,7 +9,7 @@ export const METADATA_KEYS_MAX = 50
 const METADATA_LENGTH_MAX = 512
 export const ASSIGNEE_LENGTH_MAX = 200
 
-/** Labels and pairs of metadata that a filter may name. */
+/** Labels that a filter may name, and with them an assignee and values of metadata. */
 export const FILTER_MARKS_MAX = 10
 
 export const LABEL_PATTERN = '^[a-z0-9][a-z0-9_./-]{0,63}$'
@@ -21,9 +21,11 @@ export const METADATA_KEY_RULE =
 
 export const shownLabels = Type.Array(Type.String(), { description: 'Labels, sorted.' })
 
+export const labelItem = Type.String({ pattern: LABEL_PATTERN, [RULE]: LABEL_RULE })
+
 const labels = (description: string) =>
   Type.Optional(
-    Type.Array(Type.String({ pattern: LABEL_PATTERN, [RULE]: LABEL_RULE }), {
+    Type.Array(labelItem, {
       maxItems: LABELS_MAX,
       description,
     }),

@@ -78,13 +78,19 @@ type MessageHandlers = Omit<
   'messages.search' | 'messages.deliveries' | 'messages.forward' | 'messages.cancel'
 >
 
+/** Claims have handlers of their own. */
+type ThreadHandlers = Omit<
+  HandlersOf<'threads'>,
+  'threads.claim' | 'threads.renewClaim' | 'threads.releaseClaim'
+>
+
 export function mailHandlers(
   deps: Deps,
-): HandlersOf<'threads'> & MessageHandlers & HandlersOf<'attachments'> {
+): ThreadHandlers & MessageHandlers & HandlersOf<'attachments'> {
   return { ...threadHandlers(deps), ...messageHandlers(deps), ...attachmentHandlers(deps) }
 }
 
-function threadHandlers(deps: Deps): HandlersOf<'threads'> {
+function threadHandlers(deps: Deps): ThreadHandlers {
   return {
     'threads.list': async ({ path, query }, { accountId }) => {
       const { is_read: isRead = null, category = null, snoozed: isSnoozed = null } = query

@@ -1,5 +1,16 @@
 export { changeMessageLabels, changeThread } from './change-thread-rows.ts'
+export {
+  type ClaimedBatch,
+  type ClaimRequest,
+  claimOldest,
+  claimThread,
+  expireClaims,
+  type MadeClaim,
+  releaseClaim,
+  renewClaim,
+} from './claim-rows.ts'
 export { fillCategoriesStep } from './fill-category-rows.ts'
+export { hashOfLeaseToken, type Lease, mayChange } from './lease.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
   CANCELLED,
@@ -28,8 +39,10 @@ export { changeAt, changesOfMove } from './thread-range-rows.ts'
 export {
   findCopiedFrom,
   findLastMessage,
+  findShownThreads,
   findThread,
   listThreadIds,
+  type ShownThread,
   type Thread,
 } from './thread-rows.ts'
 export {

@@ -61,8 +61,11 @@ export type SendMessage = {
   hasUnsubscribe: boolean
   /** When it is to be sent; null: now. */
   sendAtMs: number | null
-  /** A message that follows the body; only without `threadId`. */
+  /** A message that follows the body, and its thread; only without `threadId`. */
   forwarded?: Forwarded
+  forwardedThreadId?: string
+  /** SHA-256 of the token of a worker's lease; null without one. */
+  leaseTokenHash: Uint8Array | null
 }
 
 export type Replied = {

@@ -12,7 +12,7 @@ import type { SendDeps } from './sender.ts'
 
 type Forward = Pick<
   SendMessage,
-  'accountId' | 'idempotencyKey' | 'requestHash' | 'cc' | 'bcc' | 'body'
+  'accountId' | 'idempotencyKey' | 'requestHash' | 'leaseTokenHash' | 'cc' | 'bcc' | 'body'
 > & {
   messageId: string
   to: string[]
@@ -51,6 +51,7 @@ export async function forwardMessage(
     hasUnsubscribe: false,
     sendAtMs: null,
     forwarded: forwardedOf(message, hasFiles),
+    forwardedThreadId: message.threadId,
   })
 }
 

@@ -266,6 +266,8 @@ async function acceptSend(
     write: (row) =>
       attempt.accept({
         ...check,
+        // Composing may have taken longer than the lease had left.
+        lease: check.lease && { ...check.lease, queueMs: deps.queueClock.now() },
         messageId,
         podId: inbox.podId,
         raw: sentRaw(row, inbox, made.nowMs),
@@ -340,7 +342,7 @@ async function findCheck(
   { sender, replied, mayBeStale, recipients }: Attempt & { recipients: string[] },
 ): Promise<SendCheck> {
   const { inbox } = sender
-  const { accountId, idempotencyKey: key, requestHash } = input
+  const { accountId, idempotencyKey: key, requestHash, forwardedThreadId } = input
   const nowMs = deps.clock.now()
   return {
     use: { accountId, key, requestHash: ownBytes(requestHash), nowMs },
@@ -355,6 +357,8 @@ async function findCheck(
             id: replied.thread.id,
             messageCount: mayBeStale ? null : replied.thread.messageCount,
           },
+    lease: { tokenHash: input.leaseTokenHash, queueMs: deps.queueClock.now() },
+    ...(forwardedThreadId !== undefined && { forwardedThreadId }),
     recipientKeys: recipients.map(addressKey),
     coldRecipients: await findColdRecipients(deps, inbox, recipients),
     limits: limitsOf(deps, sender, nowMs),

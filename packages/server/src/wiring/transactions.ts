@@ -48,10 +48,15 @@ import { changeInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
 import {
   changeMessageLabels,
   changeThread,
+  claimOldest,
+  claimThread,
   countStoredStep,
+  expireClaims,
   fillCategoriesStep,
   keepThreadSummaries,
   noteQuota,
+  releaseClaim,
+  renewClaim,
 } from '#mailbox/mailbox-rows.ts'
 import {
   cancelSend,
@@ -141,6 +146,11 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   removeQuarantined,
   changeThread,
   changeMessageLabels,
+  claimThread,
+  claimOldest,
+  renewClaim,
+  releaseClaim,
+  expireClaims,
   keepThreadSummaries,
   countStoredStep,
   fillCategoriesStep,
