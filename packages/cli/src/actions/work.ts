@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import type { ClaimedThread } from '@mailroom/sdk'
-import { describeError } from '#base/describe-error.ts'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
@@ -54,8 +53,8 @@ export async function workOnThreads(options: WorkingOptions): Promise<void> {
         return undefined
       },
       onError(error, { threadId }) {
-        const { message } = describeError(error)
-        output.note(plainLine(`${threadId} was not done: ${message}`))
+        const reason = error instanceof Error ? error.message : String(error)
+        output.note(plainLine(`${threadId} was not done: ${reason}`))
       },
     })
   } finally {
