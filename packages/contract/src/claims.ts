@@ -53,7 +53,7 @@ const claim = {
 export const Claim = Type.Object(claim, { description: 'A new claim of a thread.' })
 export type Claim = Static<typeof Claim>
 
-const ClaimedThread = Type.Object(
+export const ClaimedThread = Type.Object(
   { ...claim, thread: Thread },
   { description: 'A new claim with its thread.' },
 )
@@ -153,7 +153,7 @@ export const claimOperations = {
     parameters,
     body: ClaimThread,
     success: { status: 200, description: 'The claim.', schema: Claim },
-    errors: ['thread_claimed'],
+    errors: ['thread_claimed', 'thread_trashed'],
   },
   'threads.renewClaim': {
     method: 'POST',

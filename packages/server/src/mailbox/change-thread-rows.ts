@@ -123,7 +123,7 @@ function changedColumns(
 
 export type LockedThread = { thread: Row<'threads'>; podId: string }
 
-/** Null when the account has no such thread. The inbox's totals are locked first, as by arriving mail. */
+/** Null when the account has no such thread, or it is being removed. The inbox's totals are locked first, as by arriving mail. */
 export async function lockThread(
   tx: Tx,
   { accountId, threadId }: { accountId: string; threadId: string },
@@ -172,7 +172,8 @@ async function lockRow(
     .selectAll()
     .where('id', '=', threadId)
     .where('account_id', '=', accountId)
-  return (await lockRows(tx, row).executeTakeFirst()) ?? null
+  const thread = await lockRows(tx, row).executeTakeFirst()
+  return thread === undefined || thread.trashed_at === 0 ? null : thread
 }
 
 /** Keeps the inbox's totals of unread threads. */
@@ -180,9 +181,10 @@ async function countRead(tx: Tx, thread: Row<'threads'>, isRead: number): Promis
   const unread = isRead === 1 ? -1 : 1
   const change = { position: thread.last_position, threads: 0, unread }
   await changeRanges(tx, [changeAt(thread.inbox_id, change)])
+  const counted = thread.last_position < 0 ? 'trashed_unread_count' : 'unread_thread_count'
   await tx.query
     .updateTable('inbox_counters')
-    .set((row) => ({ unread_thread_count: row('unread_thread_count', '+', unread) }))
+    .set((row) => ({ [counted]: row(counted, '+', unread) }))
     .where('inbox_id', '=', thread.inbox_id)
     .execute()
 }
@@ -233,7 +235,7 @@ export const changeMessageLabels = transaction({
     const message = await tx.query
       .selectFrom('messages')
       .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
-      .select(['messages.thread_id', 'messages.inbox_id', 'messages.position'])
+      .select(['messages.thread_id', 'messages.inbox_id'])
       .where('messages.id', '=', messageId)
       .where('messages.account_id', '=', accountId)
       .executeTakeFirst()
@@ -244,7 +246,7 @@ export const changeMessageLabels = transaction({
     // Only now, when nobody else changes them.
     const row = await tx.query
       .selectFrom('messages')
-      .select('labels')
+      .select(['labels', 'position'])
       .where('id', '=', messageId)
       .executeTakeFirst()
     if (row === undefined) return { kind: 'not_found' }
@@ -267,7 +269,8 @@ export const changeMessageLabels = transaction({
         .execute()
     }
     if (added.length > 0) {
-      const { inbox_id, position } = message
+      const { inbox_id } = message
+      const { position } = row
       const place = { message_id: messageId, account_id: accountId, inbox_id, position }
       await tx.query
         .insertInto('message_labels')

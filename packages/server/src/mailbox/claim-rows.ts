@@ -48,10 +48,12 @@ export const claimThread = transaction({
     | { kind: 'claimed'; claim: MadeClaim }
     | { kind: 'taken'; expiresAtMs: number }
     | { kind: 'not_found' }
+    | { kind: 'trashed' }
   > {
     const locked = await lockThreadAlone(tx, input)
     if (locked === null) return { kind: 'not_found' }
     const { thread } = locked
+    if (thread.trashed_at !== null) return { kind: 'trashed' }
     if (isLive(thread.claim_until, input.queueMs)) {
       return { kind: 'taken', expiresAtMs: thread.claim_expires_at ?? input.nowMs }
     }
@@ -284,6 +286,8 @@ function selectOldest(tx: Tx, { inboxId, queueMs, nowMs, filter, limit }: Oldest
     .selectAll()
     .where('inbox_id', '=', inboxId)
     .where('is_read', '=', 0)
+    // Those in the trash have negative positions.
+    .where('last_position', '>', 0)
     .where(sql<SqlBool>`(snoozed_until is null or snoozed_until <= ${nowMs})`)
     .where(isUnclaimed(queueMs))
     .orderBy('last_position')

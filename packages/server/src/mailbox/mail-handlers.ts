@@ -72,16 +72,24 @@ type Deps = {
   imageFetches: Semaphore
 }
 
-/** Search and sends have handlers of their own. */
+/** Search, sends and removals have handlers of their own. */
 type MessageHandlers = Omit<
   HandlersOf<'messages'>,
-  'messages.search' | 'messages.deliveries' | 'messages.forward' | 'messages.cancel'
+  | 'messages.search'
+  | 'messages.deliveries'
+  | 'messages.forward'
+  | 'messages.cancel'
+  | 'messages.delete'
 >
 
-/** Claims have handlers of their own. */
+/** Claims and removals have handlers of their own. */
 type ThreadHandlers = Omit<
   HandlersOf<'threads'>,
-  'threads.claim' | 'threads.renewClaim' | 'threads.releaseClaim'
+  | 'threads.claim'
+  | 'threads.renewClaim'
+  | 'threads.releaseClaim'
+  | 'threads.delete'
+  | 'threads.restore'
 >
 
 export function mailHandlers(
@@ -94,13 +102,14 @@ function threadHandlers(deps: Deps): ThreadHandlers {
   return {
     'threads.list': async ({ path, query }, { accountId }) => {
       const { is_read: isRead = null, category = null, snoozed: isSnoozed = null } = query
-      const { labels, metadata, assignee, limit, offset } = query
+      const { trashed: isTrashed = false, labels, metadata, assignee, limit, offset } = query
       const marks = marksOfQuery({ labels, metadata, assignee })
       const { threads, total } = await listThreads(deps, {
         accountId,
         inboxId: path.id,
         isRead,
         category,
+        isTrashed,
         marks,
         isSnoozed,
         nowMs: deps.clock.now(),

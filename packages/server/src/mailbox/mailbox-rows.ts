@@ -19,6 +19,7 @@ export {
   findMessage,
   findMessageHeads,
   findMessagesCut,
+  findRemoved,
   listMessageHeads,
   type Message,
   type MessageHead,
@@ -34,8 +35,14 @@ export {
   PARENT_COLUMNS,
 } from './message-statements.ts'
 export { dropRawReferences, existingRawIds, findRawMessage } from './raw-message-rows.ts'
+export {
+  changeRemovedRanges,
+  deleteRemovedRanges,
+  emptiedRanges,
+  listIdOf,
+} from './removed-range-rows.ts'
 export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './stored-bytes-rows.ts'
-export { changeAt, changesOfMove } from './thread-range-rows.ts'
+export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-range-rows.ts'
 export {
   findCopiedFrom,
   findLastMessage,
@@ -50,4 +57,6 @@ export {
   firstSummary,
   keepThreadSummaries,
   nextSummary,
+  sumUp,
+  sumUpThreads,
 } from './thread-summary-rows.ts'

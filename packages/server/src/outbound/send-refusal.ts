@@ -26,6 +26,8 @@ export function refusalOf(
       return notFound()
     case 'lease_lost':
       return problem('lease_lost')
+    case 'thread_trashed':
+      return problem('thread_trashed')
     case 'suppressed':
       return problem(
         'recipient_suppressed',

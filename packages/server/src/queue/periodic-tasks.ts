@@ -35,6 +35,7 @@ export type TaskName =
   | 'scheduled sends'
   | 'review mail'
   | 'thread claims'
+  | 'expiry'
 
 type PeriodicTask = {
   name: TaskName
@@ -273,6 +274,7 @@ const FIGURES_POLL_MS = 2 * SECOND_MS
 const SCHEDULE_POLL_MS = SECOND_MS
 const REVIEW_MAIL_POLL_MS = SECOND_MS
 const CLAIMS_POLL_MS = SECOND_MS
+const EXPIRY_POLL_MS = 2 * SECOND_MS
 
 type BackgroundPorts = {
   /** Runs due jobs; true when there may be more. Each function here ends early once its signal is aborted. */
@@ -296,6 +298,8 @@ type BackgroundPorts = {
   expireClaims(signal: AbortSignal): Promise<boolean>
   /** True when there may be more. */
   mailReviews(signal: AbortSignal): Promise<boolean>
+  /** True when there may be more. */
+  expire(signal: AbortSignal): Promise<boolean>
   tasks: PeriodicTasks
   log: Log
 }
@@ -325,6 +329,7 @@ export function openBackground(ports: BackgroundPorts) {
     goOn('scheduled sends', SCHEDULE_POLL_MS, ports.releaseSends),
     goOn('thread claims', CLAIMS_POLL_MS, ports.expireClaims),
     goOn('review mail', REVIEW_MAIL_POLL_MS, ports.mailReviews),
+    goOn('expiry', EXPIRY_POLL_MS, ports.expire),
     repeat('retention', PURGE_EVERY_MS, ports.purgeExpired),
     repeat('key rotation', ROTATE_EVERY_MS, ports.rotateKeys),
     repeat('blob sweep', sweepEveryMs, async (ending) => {

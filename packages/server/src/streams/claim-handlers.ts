@@ -33,10 +33,13 @@ export function claimHandlers(
   deps: ClaimWaitDeps,
   readers: EventReaders,
 ): Pick<Handlers, ClaimOperation> {
-  const now = async () => {
-    await deps.queueClock.check()
-    return { queueMs: deps.queueClock.now(), nowMs: deps.clock.now() }
-  }
+  return { ...queueHandler(deps, readers), ...threadHandlers(deps) }
+}
+
+function queueHandler(
+  deps: ClaimWaitDeps,
+  readers: EventReaders,
+): Pick<Handlers, 'inboxes.claimThreads'> {
   return {
     'inboxes.claimThreads': async ({ path, body }, context) => {
       const { accountId } = context
@@ -71,6 +74,17 @@ export function claimHandlers(
         }),
       }
     },
+  }
+}
+
+function threadHandlers(
+  deps: ClaimWaitDeps,
+): Pick<Handlers, Exclude<ClaimOperation, 'inboxes.claimThreads'>> {
+  const now = async () => {
+    await deps.queueClock.check()
+    return { queueMs: deps.queueClock.now(), nowMs: deps.clock.now() }
+  }
+  return {
     'threads.claim': async ({ path, body }, { accountId }) => {
       const leaseToken = makeLeaseToken(deps.chance)
       const outcome = await deps.db.write(claimThread, {
@@ -84,6 +98,7 @@ export function claimHandlers(
         ...(await now()),
       })
       if (outcome.kind === 'not_found') throw notFound()
+      if (outcome.kind === 'trashed') throw problem('thread_trashed')
       if (outcome.kind === 'taken') {
         const expiresAt = presentTime(outcome.expiresAtMs)
         throw problem('thread_claimed', undefined, { fields: { expiresAt } })

@@ -33,6 +33,7 @@ onEachBlobStore('upkeep', (kind) => {
       releaseSends: nothing,
       expireClaims: async () => false,
       mailReviews: nothing,
+      expire: nothing,
       tasks: openOwnTasks(),
       log: silentLog,
     })
