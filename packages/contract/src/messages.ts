@@ -319,6 +319,7 @@ export const messageOperations = {
     auth: 'key',
     isRateLimited: true,
     parameters,
+    takesLeaseToken: true,
     success: { status: 204, description: 'The message is gone.' },
     errors: ['delivery_pending'],
   },

@@ -21,18 +21,7 @@ import {
   TO,
 } from './content.ts'
 import { answeredIn, failFenced, tellSent } from './sending-tools.ts'
-import {
-  type Call,
-  counted,
-  defineTool,
-  id,
-  inbox,
-  lines,
-  maxChars,
-  moreOf,
-  pageLimit,
-  pageOffset,
-} from './tool.ts'
+import {counted, defineTool, id, inbox, leaseToken, lines, maxChars, moreOf, pageLimit, pageOffset, type Call} from './tool.ts'
 
 const VERSION_LENGTH_MAX = 100
 const REMOVED_MAX = 100
@@ -254,7 +243,7 @@ export const sendDraft = defineTool({
   name: 'send_draft',
   title: 'Send a draft',
   description: `Send a draft as it is saved; the draft is then gone. A draft is sent once, however often you call. ${HELD}`,
-  input: { draft_id: draftId, version },
+  input: { draft_id: draftId, version, lease_token: leaseToken.optional() },
   isReading: false,
   isIdempotent: true,
   isOpenWorld: true,

@@ -5,18 +5,7 @@ import { z } from 'zod'
 import type { Access } from '#access.ts'
 import { fence, oneLine } from '#fence.ts'
 import { ToolProblem } from '#problem.ts'
-import {
-  charOffset,
-  counted,
-  defineTool,
-  id,
-  inbox,
-  lines,
-  maxChars,
-  moreOf,
-  pageLimit,
-  pageOffset,
-} from './tool.ts'
+import {charOffset, counted, defineTool, id, inbox, leaseToken, lines, maxChars, moreOf, pageLimit, pageOffset} from './tool.ts'
 
 /** Inboxes that are read if none is named. */
 const SEARCHED_MAX = 20
@@ -199,6 +188,7 @@ export const markThread = defineTool({
   input: {
     thread_id: id('The id of a thread (thr_…).'),
     state: z.enum(['read', 'unread']).describe('The new state.'),
+    lease_token: leaseToken.optional(),
   },
   isReading: false,
   isIdempotent: true,

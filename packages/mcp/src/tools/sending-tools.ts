@@ -19,17 +19,7 @@ import {
   subjectText,
   TO,
 } from './content.ts'
-import {
-  type Call,
-  counted,
-  defineTool,
-  id,
-  inbox,
-  lines,
-  moreOf,
-  pageLimit,
-  pageOffset,
-} from './tool.ts'
+import {counted, defineTool, id, inbox, leaseToken, lines, moreOf, pageLimit, pageOffset, type Call} from './tool.ts'
 
 const DELIVERIES_MAX = 60
 /** Newest messages of a thread that are searched for the one to answer. */
@@ -77,6 +67,7 @@ export const reply = defineTool({
     ...contentShape,
     to: addresses.optional().describe('Other recipients than the sender; usually left out.'),
     ...replyShape,
+    lease_token: leaseToken.optional(),
   },
   isReading: false,
   isIdempotent: true,
@@ -177,6 +168,7 @@ export const forward = defineTool({
     ...copiesShape,
     body: bodyText.optional().describe('Text that stands before it.'),
     include_attachments: z.boolean().default(true).describe('Whether its files are attached.'),
+    lease_token: leaseToken.optional(),
   },
   isReading: false,
   isIdempotent: true,

@@ -1,5 +1,16 @@
 export { changeMessageLabels, changeThread } from './change-thread-rows.ts'
+export {
+  type ClaimedBatch,
+  type ClaimRequest,
+  claimOldest,
+  claimThread,
+  expireClaims,
+  type MadeClaim,
+  releaseClaim,
+  renewClaim,
+} from './claim-rows.ts'
 export { fillCategoriesStep } from './fill-category-rows.ts'
+export { hashOfLeaseToken, type Lease, mayChange } from './lease.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
   CANCELLED,
@@ -35,8 +46,10 @@ export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-rang
 export {
   findCopiedFrom,
   findLastMessage,
+  findShownThreads,
   findThread,
   listThreadIds,
+  type ShownThread,
   type Thread,
 } from './thread-rows.ts'
 export {

@@ -260,6 +260,23 @@ export async function findShownThread(
   return toShown(db, row === undefined ? [] : [row])
 }
 
+/** In the order of their ids; a thread that is gone is left out. */
+export async function findShownThreads(
+  db: ReadDb,
+  { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
+): Promise<ShownThread[]> {
+  if (threadIds.length === 0) return []
+  const rows = await db.read
+    .selectFrom('threads')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', 'in', threadIds)
+    .execute()
+  const { threads } = await toShown(db, rows)
+  const byId = new Map(threads.map((thread) => [thread.id, thread]))
+  return threadIds.flatMap((id) => byId.get(id) ?? [])
+}
+
 function findRow(
   db: ReadDb,
   accountId: string,

@@ -33,6 +33,8 @@ import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
 import { sending } from './sending.ts'
 
+const UNLEASED = { tokenHash: null, queueMs: 0 }
+
 const STEPS = sizeOf('TEST_MAILROOM_REMOVAL_STEPS', { usual: 3_000, long: 100_000 })
 /** All lists are compared so often, and at the end. */
 const COMPARED_EVERY = Math.max(300, STEPS / 30)
@@ -244,13 +246,13 @@ onEachEngine('mail that goes', (engine) => {
     const message = thread?.messages[roll(thread.messages.length)]
     if (thread === undefined || message === undefined) return
     const asked = { ...owner, messageId: message.id, nowMs: model.nowMs }
-    const outcome = await db.write(removeMessage, asked)
+    const outcome = await db.write(removeMessage, { ...asked, lease: UNLEASED })
     if (message.isPending) {
       assert.equal(outcome, 'delivery_pending')
       return
     }
     assert.notEqual(typeof outcome, 'string')
-    assert.equal(await db.write(removeMessage, asked), 'not_found')
+    assert.equal(await db.write(removeMessage, { ...asked, lease: UNLEASED }), 'not_found')
     const isFirst = thread.messages[0] === message
     thread.messages = thread.messages.filter((one) => one !== message)
     if (isFirst) thread.subject = thread.messages[0]?.subject ?? ''
@@ -263,7 +265,7 @@ onEachEngine('mail that goes', (engine) => {
     if (thread === undefined) return
     const trashedAtMs = ++model.nowMs
     const asked = { ...owner, threadId: thread.id, nowMs: trashedAtMs }
-    const outcome = await db.write(trashThread, asked)
+    const outcome = await db.write(trashThread, { ...asked, lease: UNLEASED })
     const isSending = thread.messages.some(({ isPending }) => isPending)
     if (isSending) {
       assert.equal(outcome, 'delivery_pending')
@@ -295,7 +297,7 @@ onEachEngine('mail that goes', (engine) => {
     const thread = trashed[roll(trashed.length)]
     if (thread === undefined) return
     const asked = { ...owner, threadId: thread.id, nowMs: model.nowMs }
-    const outcome = await db.write(restoreThread, asked)
+    const outcome = await db.write(restoreThread, { ...asked, lease: UNLEASED })
     assert.notEqual(typeof outcome, 'string')
     if (typeof outcome !== 'string') await finish(thread, outcome.moving)
     thread.trashedAtMs = null
@@ -305,14 +307,14 @@ onEachEngine('mail that goes', (engine) => {
     const thread = model.threads[roll(model.threads.length)]
     if (thread === undefined) return
     const asked = { ...owner, threadId: thread.id, nowMs: model.nowMs }
-    const outcome = await db.write(removeThread, asked)
+    const outcome = await db.write(removeThread, { ...asked, lease: UNLEASED })
     if (thread.messages.some(({ isPending }) => isPending)) {
       assert.equal(outcome, 'delivery_pending')
       return
     }
     assert.notEqual(typeof outcome, 'string')
     while (!(await db.write(removeThreadStep, asked)).isDone);
-    assert.equal(await db.write(removeThread, asked), 'not_found')
+    assert.equal(await db.write(removeThread, { ...asked, lease: UNLEASED }), 'not_found')
     model.threads = model.threads.filter((one) => one !== thread)
   }
 

@@ -78,6 +78,8 @@ test('a body may be missing if nothing in it is required, but never from a PATCH
     'pairing.start',
     'pods.create',
     'reviews.reject',
+    'threads.releaseClaim',
+    'threads.renewClaim',
   ])
 })
 

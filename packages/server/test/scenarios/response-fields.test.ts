@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { originalOf } from '@mailroom/contract/schema.ts'
-import { type DraftToCreate, type Inbox, Mailroom } from '@mailroom/sdk'
+import { type DraftToCreate, type Inbox, Mailroom, type Message } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { type DomainWorld, openDomainWorld, publish } from '#test/scenarios/domain-world.ts'
@@ -210,7 +210,21 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.threads.get(message.threadId)
     await client.threads.update(message.threadId, { is_read: true })
     await client.threads.messages(message.threadId)
+    await claimsOf(client, message)
     return { inbox, message }
+  }
+
+  async function claimsOf(client: Mailroom, message: Message): Promise<void> {
+    const { threadId, inboxId } = message
+    const terms = { owner: 'a', leaseSeconds: 60 }
+    await client.messages.update(message.id, { addLabels: ['a'] })
+    const { leaseToken } = await client.threads.claim(threadId, terms)
+    await client.threads.get(threadId)
+    await client.threads.renewClaim(threadId, {}, { leaseToken })
+    await client.threads.releaseClaim(threadId, { isRead: false }, { leaseToken })
+    for (const claim of (await client.inboxes.claimThreads(inboxId, terms)).data) {
+      await client.threads.releaseClaim(threadId, { isRead: true }, claim)
+    }
   }
 
   async function draftsOf(client: Mailroom, inboxId: string, fields: DraftToCreate): Promise<void> {
