@@ -267,6 +267,53 @@ suite('removing and sharing mail in the console', () => {
     assert.deepEqual([freed.assignee, freed.snoozedUntil], [null, null])
   })
 
+  test('a worker who has a thread is named, and nobody else changes it or sends in it meanwhile', async () => {
+    const { page, client } = world
+    const { id } = await named('Charlie')
+    await show('Charlie')
+    await pane().getByRole('button', { name: 'Reply', exact: true }).first().click()
+    const dialog = page.getByRole('dialog', { name: 'Reply' })
+    await dialog.getByLabel('Message', { exact: true }).fill('Too late.')
+    const { leaseToken } = await client.threads.claim(id, { owner: 'Worker 7', leaseSeconds: 600 })
+    await pane()
+      .getByText(/^Worker 7 has this thread until \d\d:\d\d \(in 10 min/)
+      .waitFor()
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click()
+    await dialog.getByText(/^Worker 7 has this thread until .* or send in it\.$/).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Discard' }).click()
+    assert.equal((await client.threads.get(id)).messageCount, 1)
+
+    for (const name of ['Reply', 'Mark read', 'Assign', 'Snooze', 'Label']) {
+      assert.equal(await pane().getByRole('button', { name, exact: true }).count(), 0, name)
+    }
+    await page.keyboard.press('r')
+    assert.equal(await page.getByRole('dialog').count(), 0)
+    await list()
+      .getByText(/^Worker 7 has this thread until/)
+      .waitFor()
+    await examine(world, 'claimed')
+    await select('Charlie').check()
+    await select('Alpha').check()
+    await page.getByRole('button', { name: 'Mark as read' }).click()
+    await page
+      .getByRole('alert')
+      .getByText(/^Charlie: Worker 7 has this thread until/)
+      .waitFor()
+    await page.getByText('1 thread marked as read').waitFor()
+    assert.deepEqual(
+      [(await named('Charlie')).isRead, (await named('Alpha')).isRead],
+      [false, true],
+    )
+
+    await client.threads.releaseClaim(id, {}, { leaseToken })
+    await pane()
+      .getByText(/^Worker 7 has this thread/)
+      .waitFor({ state: 'detached' })
+    await pane().getByRole('button', { name: 'Mark read' }).click()
+    await pane().getByRole('button', { name: 'Mark unread' }).waitFor()
+  })
+
   test('how long mail is kept is shown and set for an inbox, a pod and the account', async () => {
     const { page, client } = world
     await showInbox()
@@ -302,6 +349,21 @@ suite('removing and sharing mail in the console', () => {
     const pods = (await client.pods.list().page()).data
     assert.equal(pods.find(({ name }) => name === 'Care')?.retentionDays, 90)
     await client.account.update({ retentionDays: null })
+  })
+
+  test('a claim whose time is over is not shown any more, also without events', async () => {
+    const { page, client } = world
+    const { id } = await named('Alpha')
+    await client.threads.claim(id, { owner: 'Worker 8', leaseSeconds: 10 })
+    await page.routeWebSocket(/./, () => {})
+    await show('Alpha')
+    await pane()
+      .getByText(/^Worker 8 has this thread until/)
+      .waitFor()
+    await pane()
+      .getByText(/^Worker 8 has this thread/)
+      .waitFor({ state: 'detached' })
+    await pane().getByRole('button', { name: 'Assign' }).waitFor()
   })
 
   test('the browser sends no request to another host', () => {
