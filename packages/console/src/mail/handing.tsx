@@ -137,7 +137,7 @@ export function useAfter(iso: string | null, call: () => void): void {
 
 export function ClaimNotice({ claim }: { claim: NonNullable<Thread['claim']> }) {
   return (
-    <Notice tone="info" title={`${claimWords(claim)}.`}>
+    <Notice tone="info" title={claimWords(claim)}>
       Nobody else can change the thread or send in it until the worker is done or the time is over.
     </Notice>
   )

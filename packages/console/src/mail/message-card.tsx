@@ -3,7 +3,6 @@
 import type { Message, Review, Thread } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { formatSize, plural, readPerson } from '#data/format.ts'
-import { announceMailChange } from '#data/live.ts'
 import { ownAddress, paths } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
@@ -165,10 +164,9 @@ function MessageTools({
     await changeThread({ id: message.threadId, inboxId }, () => client.messages.update(id, changed))
   }
   const remove = async () => {
-    await client.messages.delete(id)
+    await changeThread({ id: message.threadId, inboxId }, () => client.messages.delete(id))
     setIsAsking(false)
     toast('Message removed for good')
-    announceMailChange(inboxId)
   }
   return (
     <>
@@ -181,7 +179,7 @@ function MessageTools({
       )}
       <div class="row">
         {!isFixed && !isWaiting && <Answers message={message} />}
-        {thread && (
+        {thread?.claim === null && (
           <Button kind="quiet" icon="trash" onClick={() => setIsAsking(true)}>
             Remove
           </Button>

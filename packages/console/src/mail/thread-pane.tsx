@@ -94,7 +94,7 @@ export function ThreadPane({
         </div>
         <ThreadStanding thread={thread} onChanged={noteChange} />
       </header>
-      {thread.claim !== null && !isTrashed && <ClaimNotice claim={thread.claim} />}
+      {thread.claim !== null && <ClaimNotice claim={thread.claim} />}
       {first > 0 && (
         <div class="earlier">
           <Button isBusy={shown.isLoading} onClick={() => setSpan(span + STEP)}>

@@ -48,6 +48,7 @@ export function ThreadTools({
   const setRead = async (isRead: boolean) => {
     onChanged(await changeThread(thread, (id) => client.threads.update(id, { is_read: isRead })))
   }
+  if (thread.claim !== null) return null
   if (thread.trashedAt !== null) {
     return (
       <div class="row">
@@ -67,21 +68,16 @@ export function ThreadTools({
       </div>
     )
   }
-  const isFree = thread.claim === null
   return (
     <div class="row">
-      {isFree && (
-        <>
-          <ActionButton
-            icon={thread.isRead ? 'unread' : 'check'}
-            action={() => setRead(!thread.isRead)}
-          >
-            {thread.isRead ? 'Mark unread' : 'Mark read'}
-          </ActionButton>
-          <Button icon="person" label="Assign" onClick={() => setAsked('assign')} />
-          <Button icon="clock" label="Snooze" onClick={() => setAsked('snooze')} />
-        </>
-      )}
+      <ActionButton
+        icon={thread.isRead ? 'unread' : 'check'}
+        action={() => setRead(!thread.isRead)}
+      >
+        {thread.isRead ? 'Mark unread' : 'Mark read'}
+      </ActionButton>
+      <Button icon="person" label="Assign" onClick={() => setAsked('assign')} />
+      <Button icon="clock" label="Snooze" onClick={() => setAsked('snooze')} />
       <ActionButton icon="trash" label="Move to the trash" action={() => move(trashThreads)} />
       {answered && (
         <Button kind="primary" icon="reply" onClick={() => openReply(answered)}>

@@ -284,7 +284,8 @@ suite('removing and sharing mail in the console', () => {
     await page.getByRole('button', { name: 'Discard' }).click()
     assert.equal((await client.threads.get(id)).messageCount, 1)
 
-    for (const name of ['Reply', 'Mark read', 'Assign', 'Snooze', 'Label']) {
+    const changing = ['Reply', 'Mark read', 'Assign', 'Snooze', 'Label', 'Remove']
+    for (const name of [...changing, 'Move to the trash']) {
       assert.equal(await pane().getByRole('button', { name, exact: true }).count(), 0, name)
     }
     await page.keyboard.press('r')
