@@ -39,6 +39,7 @@ import { Session } from './sessions.ts'
 import { Stats } from './stats.ts'
 import { Suppression } from './suppressions.ts'
 import { Thread, ThreadMessages } from './threads.ts'
+import { CreateExport, Export, Import, ImportFailure } from './transfers.ts'
 import { Usage } from './usage.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
 
@@ -56,7 +57,9 @@ export const components: Readonly<Record<string, TSchema>> = {
   Domain,
   DomainRecord,
   CreateDraft,
+  CreateExport,
   Draft,
+  Export,
   Error: ErrorBody,
   Event,
   EventAttachment,
@@ -66,6 +69,8 @@ export const components: Readonly<Record<string, TSchema>> = {
   EventQuarantined,
   EventWebhook,
   Extracted,
+  Import,
+  ImportFailure,
   InboundMail,
   HoldReason,
   Inbox,

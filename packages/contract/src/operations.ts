@@ -26,6 +26,7 @@ import { sessionOperations } from './sessions.ts'
 import { statsOperations } from './stats.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { threadOperations } from './threads.ts'
+import { transferOperations } from './transfers.ts'
 import { usageOperations } from './usage.ts'
 import { webhookOperations } from './webhooks.ts'
 
@@ -37,6 +38,7 @@ const operations = {
   ...messageOperations,
   ...sendingOperations,
   ...draftOperations,
+  ...transferOperations,
   ...limitOperations,
   ...suppressionOperations,
   ...senderRuleOperations,
@@ -134,7 +136,7 @@ export function errorsOf(operation: Operation): ErrorCode[] {
   if (isOpenToSessions && operation.method !== 'GET') codes.add('invalid_csrf_token')
   if (operation.parameters || operation.auth === 'operator') codes.add('not_found')
   for (const code of operation.errors) codes.add(code)
-  if (operation.body) {
+  if (operation.body || operation.upload) {
     codes.add('payload_too_large')
     codes.add('unsupported_media_type')
   }

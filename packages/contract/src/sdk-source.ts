@@ -39,6 +39,7 @@ import { Session } from './sessions.ts'
 import { Stats } from './stats.ts'
 import { Suppression } from './suppressions.ts'
 import { Participant, Thread, ThreadMessages } from './threads.ts'
+import { Export, Import, ImportFailure } from './transfers.ts'
 import { Usage } from './usage.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
 
@@ -55,6 +56,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   Domain,
   DomainRecord,
   Draft,
+  Export,
   Event,
   EventAttachment,
   EventDomain,
@@ -63,6 +65,8 @@ const shapes: Readonly<Record<string, unknown>> = {
   EventWebhook,
   Extracted,
   HoldReason,
+  Import,
+  ImportFailure,
   Inbox,
   InboxLimits,
   Message,

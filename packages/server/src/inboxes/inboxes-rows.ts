@@ -6,4 +6,5 @@ export {
   findInboxIds,
   findOwnInbox,
   findReachedInbox,
+  listInboxIds,
 } from './inbox-rows.ts'

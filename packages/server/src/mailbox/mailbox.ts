@@ -20,6 +20,6 @@ export {
 export { readRawBytes, readReceivedRaw } from './read-content.ts'
 export { readThread } from './read-mail.ts'
 export { openImageFetches, showMessage } from './show-message.ts'
-export { attachmentUrl, type UrlSigner } from './signed-url.ts'
+export { attachmentUrl, isSignatureGood, signedFileUrl, type UrlSigner } from './signed-url.ts'
 export { openStorageQuota, type StorageQuota } from './storage-quota.ts'
 export { digestInSteps, ownBytes, withRawBytes } from './with-raw-bytes.ts'

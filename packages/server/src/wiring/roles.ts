@@ -73,6 +73,12 @@ import {
   openEventStream,
   SOCKETS_PER_ACCOUNT_MAX,
 } from '#streams/streams.ts'
+import {
+  purgeTransfers,
+  TRANSFERS_AT_ONCE,
+  transferHandlers,
+  workTransfers,
+} from '#transfers/transfers.ts'
 import { openWebhooks, webhookHandlers } from '#webhooks/webhooks.ts'
 import type { Parts } from './parts.ts'
 import type { OpenStore } from './store.ts'
@@ -207,7 +213,7 @@ function openReaders({ base, limits: { budgets } }: Parts, metrics: Metrics): Ev
 /** One handler for each operation of the contract; each feature gets the groups that it names. */
 function allHandlers(
   { base, service, reading, domains, receiving, sending, limits, webhooks, streams }: Parts,
-  { findObstacle, metrics }: ServerOptions,
+  { findObstacle, metrics, settings }: ServerOptions,
   readers: EventReaders,
 ): Handlers {
   const common = { ...base, ...service }
@@ -221,6 +227,7 @@ function allHandlers(
     ...mailHandlers({ ...common, ...reading }),
     ...searchHandlers({ ...common, ...reading }),
     ...sendHandlers({ ...common, ...reading, ...sending }),
+    ...transferHandlers({ ...common, ...limits, importBytesMax: settings.limits.importBytes }),
     ...draftHandlers({ ...common, ...reading, ...sending }),
     ...limitHandlers({ ...common, ...sending }),
     ...sandboxHandlers({ ...common, ...reading, ...receiving, ...sending }),
@@ -308,6 +315,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       await fillCategories(base, signal)
       await noteOldRecipients(base, signal)
       await purgeLeftovers(base, signal)
+      await purgeTransfers(base, signal)
     },
     sweepBlobs: (signal) => sweepBlobs(base, signal),
     sweepEveryMs: base.blobs?.sweepEveryMs ?? HOUR_MS,
@@ -324,6 +332,12 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       return more || moreExpired
     },
     mailReviews: (signal) => mailReviews(sends, signal),
+    workTransfers: (signal) =>
+      workTransfers(
+        { ...base, ...reading, storageQuota: sending.storageQuota },
+        { worker: base.makeId('job'), signal },
+      ),
+    transfersAtOnce: TRANSFERS_AT_ONCE,
     tasks,
     log,
   })

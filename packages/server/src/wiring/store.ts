@@ -27,6 +27,7 @@ import { releaseLeases } from '#queue/job-rows.ts'
 import { releaseTaskLeases } from '#queue/periodic-task-rows.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
 import type { Db, Tables } from '#schema/tables.ts'
+import { releaseTransfers } from '#transfers/transfers-rows.ts'
 import { webhookQueue } from '#webhooks/webhooks-rows.ts'
 
 type StoreSettings = Pick<Settings, 'dataDir' | 'databaseUrl' | 'blobStore'>
@@ -164,7 +165,10 @@ export async function settleLog({ db }: OpenStore, log: Log): Promise<void> {
 /** Releases all leases that this service had when its last process ended. */
 export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): Promise<void> {
   try {
-    if (db.engine === 'sqlite') await db.write(releaseLeases, {})
+    if (db.engine === 'sqlite') {
+      await db.write(releaseLeases, {})
+      await db.write(releaseTransfers, {})
+    }
     const own = { instance: db.engine === 'sqlite' ? null : instance }
     await db.write(deliveryQueue.release, own)
     await db.write(webhookQueue.release, own)

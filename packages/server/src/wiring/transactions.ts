@@ -91,6 +91,20 @@ import {
   takeTaskLeases,
 } from '#queue/periodic-task-rows.ts'
 import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/rate-limits-rows.ts'
+import {
+  addExported,
+  addImported,
+  addUploadedChunk,
+  claimTransfer,
+  dropUpload,
+  finishTransfer,
+  insertTransfer,
+  purgeTransfersStep,
+  queueImport,
+  releaseTransfers,
+  renewTransfer,
+  returnTransfer,
+} from '#transfers/transfers-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
 import { claimReviewMail, gatherReviewMail, settleReviewMail } from '#reviews/reviews-rows.ts'
 import type { Tables } from '#schema/tables.ts'
@@ -210,4 +224,16 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   changeWebhook,
   replaceWebhookSecrets,
   removeWebhook,
+  insertTransfer,
+  addUploadedChunk,
+  queueImport,
+  dropUpload,
+  claimTransfer,
+  renewTransfer,
+  returnTransfer,
+  releaseTransfers,
+  addExported,
+  addImported,
+  finishTransfer,
+  purgeTransfersStep,
 ]
