@@ -19,10 +19,9 @@ const TRANSFER_ERRORS = [
 ] as const
 export type TransferError = (typeof TRANSFER_ERRORS)[number]
 
-const error = Type.Union(
-  [oneOf(TRANSFER_ERRORS, 'Why it failed.'), Type.Null()],
-  { description: 'Why it failed; null otherwise.' },
-)
+const error = Type.Union([oneOf(TRANSFER_ERRORS, 'Why it failed.'), Type.Null()], {
+  description: 'Why it failed; null otherwise.',
+})
 
 export const Export = Type.Object(
   {
@@ -57,7 +56,10 @@ export type Export = Static<typeof Export>
 
 export const ImportFailure = Type.Object(
   {
-    number: Type.Integer({ minimum: 1, description: 'The message, counted from the start of the file.' }),
+    number: Type.Integer({
+      minimum: 1,
+      description: 'The message, counted from the start of the file.',
+    }),
     name: nullableText('Its name in the archive; null in other files.'),
     reason: text('What is wrong with it.'),
   },

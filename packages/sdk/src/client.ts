@@ -29,6 +29,7 @@ import {
   usage,
   webhooks,
 } from './namespaces.ts'
+import { exports, imports } from './transfers.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
 
 export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/accounts.ts'
@@ -62,6 +63,7 @@ export type { Session } from '@mailroom/contract/sessions.ts'
 export type { Stats } from '@mailroom/contract/stats.ts'
 export type { Suppression } from '@mailroom/contract/suppressions.ts'
 export type { Thread, ThreadMessages } from '@mailroom/contract/threads.ts'
+export type { Export, Import, ImportFailure } from '@mailroom/contract/transfers.ts'
 export type { Usage } from '@mailroom/contract/usage.ts'
 export type {
   Webhook,
@@ -82,6 +84,7 @@ export type {
   ReplyToSend,
   SendOptions,
 } from './sending.ts'
+export type { UntilDoneOptions } from './transfers.ts'
 export type { MailroomOptions, RequestOptions } from './transport.ts'
 export {
   type VerifyWebhookOptions,
@@ -102,6 +105,8 @@ export class Mailroom {
   readonly inboxes: ReturnType<typeof inboxes>
   readonly domains: ReturnType<typeof domains>
   readonly drafts: ReturnType<typeof drafts>
+  readonly exports: ReturnType<typeof exports>
+  readonly imports: ReturnType<typeof imports>
   readonly threads: ReturnType<typeof threads>
   readonly messages: ReturnType<typeof messages>
   readonly attachments: ReturnType<typeof attachments>
@@ -130,6 +135,8 @@ export class Mailroom {
     this.inboxes = inboxes(api)
     this.domains = domains(api)
     this.drafts = drafts(api)
+    this.exports = exports(api)
+    this.imports = imports(api)
     this.threads = threads(api)
     this.messages = messages(api)
     this.attachments = attachments(api)

@@ -76,7 +76,8 @@ function readBody(
     })
   }
   const dropsNulls = method === 'POST'
-  const value = body === undefined || body.kind === 'upload' ? {} : prepared(schema, body.value, { dropsNulls })
+  const value =
+    body === undefined || body.kind === 'upload' ? {} : prepared(schema, body.value, { dropsNulls })
   check(compile(schema), value, 'body')
   if (schema === AttachmentToSend) return readFiles([value as CheckedAttachment], null, '')[0]
   return 'attachments' in schema.properties

@@ -19,7 +19,10 @@ type OpenUpload = {
 }
 
 /** `chunks` rejects with `payload_too_large` above `bytesMax`, and with `bad_request` for a malformed form. */
-export function openUpload({ payload, headers }: Upload, { bytesMax }: { bytesMax: number }): OpenUpload {
+export function openUpload(
+  { payload, headers }: Upload,
+  { bytesMax }: { bytesMax: number },
+): OpenUpload {
   const declared = Number(headers['content-length'] ?? 0)
   let mediaType = mediaTypeOf(headers['content-type'])
   const isForm = mediaType === 'multipart/form-data'
@@ -94,7 +97,8 @@ async function* readFilePart(
     for (;;) {
       if (state === 'before') {
         const at = rest.indexOf(delimiter)
-        if (at === -1 && rest.length > FORM_PART_HEAD_BYTES_MAX) throw malformedForm('it begins wrong')
+        if (at === -1 && rest.length > FORM_PART_HEAD_BYTES_MAX)
+          throw malformedForm('it begins wrong')
         if (at === -1) break
         rest = rest.subarray(at + delimiter.length)
         state = 'head'
@@ -112,7 +116,8 @@ async function* readFilePart(
         if (hasFile) throw wrongField('file', 'must be the only part of the form')
         const head = readPartHeader(rest.toString('latin1', CRLF.length, end))
         if (typeof head === 'string') throw malformedForm(`part 1 ${head}`)
-        if (head.name !== 'file') throw wrongField(head.name, 'is unknown; the file is in the field "file"')
+        if (head.name !== 'file')
+          throw wrongField(head.name, 'is unknown; the file is in the field "file"')
         onType(head.contentType)
         hasFile = true
         rest = rest.subarray(end + 2 * CRLF.length)

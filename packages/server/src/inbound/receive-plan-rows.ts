@@ -238,15 +238,15 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
   })
   if (imported === undefined) {
     draft.rows.events.push({
-    ...at,
-    id: receipt.eventId,
-    kind: 'message.received',
-    pod_id: receipt.podId,
-    message_id: messageId,
-    occurred_at: nowMs,
-    details: null,
-    trace_parent: arrival.traceParent,
-    category: content.category ?? null,
+      ...at,
+      id: receipt.eventId,
+      kind: 'message.received',
+      pod_id: receipt.podId,
+      message_id: messageId,
+      occurred_at: nowMs,
+      details: null,
+      trace_parent: arrival.traceParent,
+      category: content.category ?? null,
     })
   }
   if (senderKey !== null) {

@@ -75,6 +75,7 @@ export const exportFormats: Readonly<Record<ExportFormat, Format>> = {
             type: 'file',
             mode: 0o600,
             mtime: new Date(message.createdAtMs),
+            pax: { [REVERSE_PATH]: `<${message.reversePath}>` },
           },
           body: raw,
         })),
@@ -92,6 +93,9 @@ export const exportFormats: Readonly<Record<ExportFormat, Format>> = {
     end: NOTHING,
   },
 }
+
+/** The reverse-path, which a Maildir has no place for; programs that do not know the name pass it over. */
+export const REVERSE_PATH = 'MAILROOM.reverse-path'
 
 /** Without the end of the archive, so that further entries can follow. */
 async function pack(entries: readonly TarEntry[]): Promise<Uint8Array> {

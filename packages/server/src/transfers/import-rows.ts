@@ -1,7 +1,7 @@
 // The transaction of an import: messages of a file come into their inbox together with the progress that counts them.
 
-import { insertWrittenTo } from '#outbound/outbound-rows.ts'
 import { type ImportedArrival, receiveImported } from '#inbound/inbound-rows.ts'
+import { insertWrittenTo } from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { Tx } from '#schema/tables.ts'

@@ -5,7 +5,7 @@ import type { ImportFormat } from '@mailroom/contract/transfers.ts'
 import { isMbox, readMbox, withCrlf } from '@mailroom/mail/mbox.ts'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
 import { createTarDecoder, type ParsedTarEntry } from 'modern-tar'
-import type { MessageLine } from './export-formats.ts'
+import { type MessageLine, REVERSE_PATH } from './export-formats.ts'
 
 type ReadMessage = {
   readonly kind: 'message'
@@ -24,7 +24,11 @@ export type Told = {
   readonly line: Omit<MessageLine, 'raw'> | null
 }
 
-type ReadFailure = { readonly kind: 'failure'; readonly name: string | null; readonly reason: string }
+type ReadFailure = {
+  readonly kind: 'failure'
+  readonly name: string | null
+  readonly reason: string
+}
 
 /** `end` counts the octets of the file that are read. */
 export type ReadItem = (ReadMessage | ReadFailure) & { readonly end: number }
@@ -110,7 +114,14 @@ async function* readOne(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadI
     if (end <= MESSAGE_BYTES_MAX) parts.push(chunk)
   }
   if (end > MESSAGE_BYTES_MAX) yield { kind: 'failure', name: null, reason: TOO_LARGE, end }
-  else yield { kind: 'message', name: null, raw: withCrlf(Buffer.concat(parts)), told: NOTHING_TOLD, end }
+  else
+    yield {
+      kind: 'message',
+      name: null,
+      raw: withCrlf(Buffer.concat(parts)),
+      told: NOTHING_TOLD,
+      end,
+    }
 }
 
 /** A message in base64, and the other fields. */
@@ -248,7 +259,7 @@ async function* readEntry(
     yield { kind: 'failure', name: shownName(name), reason: 'The file is empty.', end: end() }
     return
   }
-  yield { kind: 'message', name: shownName(name), raw, told: toldByName(name), end: end() }
+  yield { kind: 'message', name: shownName(name), raw, told: toldByEntry(header), end: end() }
 }
 
 /** Files that Dovecot, Courier and others keep beside the mail. */
@@ -267,13 +278,15 @@ function shownName(name: string): string {
 const MAILDIR_NAME = /^(\d{9,11})\.(?:M(\d{1,6}))?.*?(?::2,([A-Za-z]*))?$/
 
 /** Time and flags in the name of a file of a Maildir. */
-function toldByName(path: string): Told {
+function toldByEntry({ name: path, pax }: ParsedTarEntry['header']): Told {
+  const reversePath = /^<(.*)>$/.exec(pax?.[REVERSE_PATH] ?? '')?.[1] ?? null
   const found = MAILDIR_NAME.exec(path.split('/').at(-1) ?? '')
-  if (found === null) return NOTHING_TOLD
+  if (found === null) return { ...NOTHING_TOLD, reversePath: textOf(reversePath) }
   const [, seconds, microseconds = '0', flags] = found
   const id = /_?(msg_[0-7][0-9a-hjkmnp-tv-z]{25})\.mailroom:/.exec(path)?.[1] ?? null
   return {
     ...NOTHING_TOLD,
+    reversePath: textOf(reversePath),
     dateMs: Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000),
     isRead: flags === undefined ? null : flags.includes('S'),
     sourceId: id,

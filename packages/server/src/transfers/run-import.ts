@@ -188,7 +188,8 @@ async function prepare(
     content: { ...content, receipt_key: content.receipt_key ?? keyOfBytes(sha256) },
     receipts: [receipt],
     parentKeys: parentKeysOf(headers),
-    senderKey: transfer.actor === 'approver' && direction === 'inbound' ? senderKeyOf(headers) : null,
+    senderKey:
+      transfer.actor === 'approver' && direction === 'inbound' ? senderKeyOf(headers) : null,
     senderProof: SENDER_PROOFS.verified,
     sourceId: told.sourceId,
     nowMs,

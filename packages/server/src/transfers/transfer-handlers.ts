@@ -6,7 +6,7 @@ import type { HandlersOf, SignedContext } from '#http/handler.ts'
 import type { Upload } from '#http/read-body.ts'
 import { openUpload } from '#http/upload.ts'
 import { findInbox, listInboxIds } from '#inboxes/inboxes-rows.ts'
-import { signedFileUrl, isSignatureGood, type StorageQuota } from '#mailbox/mailbox.ts'
+import { isSignatureGood, type StorageQuota, signedFileUrl } from '#mailbox/mailbox.ts'
 import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { presentTime } from '#platform/clock.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
@@ -34,9 +34,7 @@ type HandlerDeps = TransferDeps & {
   wakeWorker(): void
 }
 
-export function transferHandlers(
-  deps: HandlerDeps,
-): HandlersOf<'exports'> & HandlersOf<'imports'> {
+export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & HandlersOf<'imports'> {
   return {
     'exports.create': async ({ body }, { accountId }) => {
       const scope = await scopeOf(deps, accountId, body)
@@ -194,9 +192,7 @@ function presentExport(deps: HandlerDeps, row: ExportRow): Export {
     podId: row.inboxId === null ? row.podId : null,
     progress: { done: row.done, total: row.total },
     sizeBytes: row.status === 'done' || row.status === 'expired' ? row.sizeBytes : null,
-    url: hasFile
-      ? signedFileUrl(deps, { path, id, name: FILE_NAME, expiresAtMs })
-      : null,
+    url: hasFile ? signedFileUrl(deps, { path, id, name: FILE_NAME, expiresAtMs }) : null,
     error: row.error,
     createdAt: presentTime(row.createdAtMs),
     completedAt: row.completedAtMs === null ? null : presentTime(row.completedAtMs),

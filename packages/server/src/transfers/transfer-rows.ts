@@ -258,7 +258,9 @@ const selectDue = statement<Tables, { nowMs: number }, { id: string }>((query, p
     .select('id')
     .where('completed_at', 'is', null)
     .where('status', 'in', ['queued', 'running'])
-    .where((row) => row.or([row('lease_until', 'is', null), row('lease_until', '<=', place('nowMs'))]))
+    .where((row) =>
+      row.or([row('lease_until', 'is', null), row('lease_until', '<=', place('nowMs'))]),
+    )
     .limit(1),
 )
 
@@ -429,10 +431,7 @@ export const purgeTransfersStep = transaction({
   name: 'purgeTransfersStep',
   accountOf: () => null,
   erasing: true,
-  async run(
-    tx: Tx,
-    { nowMs }: { nowMs: number },
-  ): Promise<{ isDone: boolean; blobIds: string[] }> {
+  async run(tx: Tx, { nowMs }: { nowMs: number }): Promise<{ isDone: boolean; blobIds: string[] }> {
     const chunks = await tx.query
       .selectFrom('transfers')
       .innerJoin('transfer_chunks', 'transfer_chunks.transfer_id', 'transfers.id')

@@ -1,12 +1,17 @@
 // Works on exports and imports, apart from other jobs, which a large mailbox would delay.
 
-import type { Log } from '#platform/log.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
+import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import { runExport, type TransferDeps } from './run-export.ts'
 import { type ImportDeps, runImport } from './run-import.ts'
-import { claimTransfer, hasDueTransfer, purgeTransfersStep, returnTransfer } from './transfer-rows.ts'
+import {
+  claimTransfer,
+  hasDueTransfer,
+  purgeTransfersStep,
+  returnTransfer,
+} from './transfer-rows.ts'
 
 /** Transfers that a process works on at once. */
 export const TRANSFERS_AT_ONCE = 2

@@ -91,6 +91,12 @@ import {
   takeTaskLeases,
 } from '#queue/periodic-task-rows.ts'
 import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/rate-limits-rows.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
+import { claimReviewMail, gatherReviewMail, settleReviewMail } from '#reviews/reviews-rows.ts'
+import type { Tables } from '#schema/tables.ts'
+import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
+import { ensureSecret, replaceSecret } from '#secrets/secrets-rows.ts'
+import { addInboxDays, addMailHours } from '#stats/stats-rows.ts'
 import {
   addExported,
   addImported,
@@ -105,12 +111,6 @@ import {
   renewTransfer,
   returnTransfer,
 } from '#transfers/transfers-rows.ts'
-import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
-import { claimReviewMail, gatherReviewMail, settleReviewMail } from '#reviews/reviews-rows.ts'
-import type { Tables } from '#schema/tables.ts'
-import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
-import { ensureSecret, replaceSecret } from '#secrets/secrets-rows.ts'
-import { addInboxDays, addMailHours } from '#stats/stats-rows.ts'
 import {
   addWebhookDeliveries,
   addWebhookTest,
