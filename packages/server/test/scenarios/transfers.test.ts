@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
-import type { Export, Import, Inbox, Message } from '@mailroom/sdk'
+import type { Inbox, Message } from '@mailroom/sdk'
+import { exported, imported } from '#test/scenarios/transfer-mail.ts'
 import { onBothEngines, opened, openWorld, type World } from '#test/world.ts'
 
 /** Messages with what the formats find hard: From lines, no Message-ID, 8-bit octets, a null sender, threads. */
@@ -67,7 +68,7 @@ onBothEngines('an export', (engine) => {
       await fill(world, inbox)
       const [first] = (await client.threads.list(inbox.id).page()).data
       await client.threads.update(first?.id ?? '', { isRead: true })
-      const done = await exported(world, { inboxId: inbox.id, format })
+      const done = await exported(client, { inboxId: inbox.id, format })
       assert.deepEqual([done.status, done.progress], ['done', { done: 5, total: 5 }])
       const file = await fetch(done.url ?? '')
       assert.equal(file.status, 200)
@@ -75,7 +76,7 @@ onBothEngines('an export', (engine) => {
       assert.equal(bytes.length, done.sizeBytes)
       const other = await world.inbox()
       const seen = (await client.events.list().page()).data.length
-      const first1 = await imported(world, other.id, bytes)
+      const first1 = await imported(client, other.id, bytes)
       assert.deepEqual(
         [first1.status, first1.imported, first1.duplicates, first1.failed, first1.failures],
         ['done', 5, 0, 0, []],
@@ -87,9 +88,9 @@ onBothEngines('an export', (engine) => {
         known,
       )
       assert.equal((await client.events.list().page()).data.length, seen)
-      const again = await imported(world, other.id, bytes)
+      const again = await imported(client, other.id, bytes)
       assert.deepEqual([again.imported, again.duplicates], [0, 5])
-      const own = await imported(world, inbox.id, bytes)
+      const own = await imported(client, inbox.id, bytes)
       const isNamed = format !== 'mbox'
       assert.deepEqual([own.imported, own.duplicates], isNamed ? [0, 5] : [1, 4])
     })
@@ -99,22 +100,4 @@ onBothEngines('an export', (engine) => {
 /** A file of the format mbox has no milliseconds and no flags. */
 function inSeconds({ createdAt, ...kept }: Kept): Kept {
   return { ...kept, createdAt: `${createdAt.slice(0, 19)}Z`, isRead: false }
-}
-
-async function exported(
-  { client }: World,
-  asked: Parameters<World['client']['exports']['create']>[0],
-): Promise<Export> {
-  const { id } = await client.exports.create(asked)
-  return client.exports.untilDone(id)
-}
-
-async function imported(
-  { client }: World,
-  inboxId: string,
-  file: Uint8Array<ArrayBuffer> | string,
-  type?: string,
-): Promise<Import> {
-  const { id } = await client.imports.create(inboxId, file, { ...(type !== undefined && { type }) })
-  return client.imports.untilDone(id)
 }
