@@ -57,7 +57,9 @@ export async function findShownInbox(
 
 /** The narrowest counts. */
 export function retentionOf() {
-  return sql<number | null>`coalesce(inboxes.retention_days, pods.retention_days, accounts.retention_days)`.as(
+  return sql<
+    number | null
+  >`coalesce(inboxes.retention_days, pods.retention_days, accounts.retention_days)`.as(
     'effective_days',
   )
 }

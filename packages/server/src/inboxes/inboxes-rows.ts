@@ -2,7 +2,10 @@ export {
   changeInbox,
   expireInbox,
   findExpired,
-  insertInbox, RELEASED_ADDRESS_MS, removeInbox } from './change-inbox-rows.ts'
+  insertInbox,
+  RELEASED_ADDRESS_MS,
+  removeInbox,
+} from './change-inbox-rows.ts'
 export { inboxAddressOf } from './inbox.ts'
 export {
   findInbox,

@@ -377,7 +377,6 @@ export async function findThreadPosition(
     removed,
     offset: newer,
   })
-  if (skip === 0) return positionMax
   const row = await db.read
     .selectFrom('messages')
     .select('thread_position')

@@ -28,8 +28,9 @@ export async function listRetained(
     .execute()
   const last = rows.length < RETAINED_STEP_INBOXES ? null : (rows.at(-1)?.id ?? null)
   return {
-    inboxes: rows.flatMap(({ account_id: accountId, id: inboxId, effective_days: retentionDays }) =>
-      retentionDays === null ? [] : [{ accountId, inboxId, retentionDays }],
+    inboxes: rows.flatMap(
+      ({ account_id: accountId, id: inboxId, effective_days: retentionDays }) =>
+        retentionDays === null ? [] : [{ accountId, inboxId, retentionDays }],
     ),
     last,
   }

@@ -8,7 +8,12 @@ import type { Log } from '#platform/log.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import type { EventHub } from '#streams/streams.ts'
-import { listOverdue, listRetained, type RetainedInbox, removeOverdueStep } from './retention-rows.ts'
+import {
+  listOverdue,
+  listRetained,
+  type RetainedInbox,
+  removeOverdueStep,
+} from './retention-rows.ts'
 
 type ExpiryDeps = {
   db: Db
