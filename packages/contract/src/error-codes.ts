@@ -156,6 +156,11 @@ export const errorCodes = {
     sentence: 'The delivery is still pending.',
     fix: 'Wait until it has succeeded or failed; nextAttemptAt is the time of the next attempt.',
   },
+  thread_trashed: {
+    status: 409,
+    sentence: 'The thread is in the trash, so nothing can be sent in it.',
+    fix: 'Restore it with POST /v1/threads/{id}/restore first, or leave threadId out to start a new thread.',
+  },
   webhook_is_disabled: {
     status: 409,
     sentence: 'The webhook is disabled, so nothing is delivered to it.',

@@ -47,6 +47,10 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     happens: 'Two programs seem to reply to each other endlessly in a thread.',
     holds: '`inbox_id`, `pod_id`, `thread_id`',
   },
+  'inbox.expired': {
+    happens: 'An inbox has deleted itself at its `expiresAt`.',
+    holds: '`inbox_id`, `pod_id`, `inbox` with `id`, `address` and `expires_at`',
+  },
   'domain.verified': {
     happens: 'The DNS records of a custom domain are correct.',
     holds: DOMAIN,

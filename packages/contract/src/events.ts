@@ -119,6 +119,15 @@ export const EventDomain = Type.Object(
 )
 export type EventDomain = Static<typeof EventDomain>
 
+const EventInbox = Type.Object(
+  {
+    id: text('The id that the inbox had.'),
+    address: text('Its email address.'),
+    expires_at: time('When it was to delete itself.'),
+  },
+  { description: 'The inbox that has deleted itself, in inbox.expired.' },
+)
+
 export const EventWebhook = Type.Object(
   {
     id: text('The id of the webhook.'),
@@ -175,6 +184,7 @@ export const Event = Type.Object(
     hold: Type.Optional(EventHold),
     review: Type.Optional(EventReview),
     quarantined: Type.Optional(EventQuarantined),
+    inbox: Type.Optional(EventInbox),
     domain: Type.Optional(EventDomain),
     webhook: Type.Optional(EventWebhook),
     storage: Type.Optional(EventStorage),

@@ -4,7 +4,7 @@ import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.t
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
+import { count, nullableOneOf, nullableText, nullableTime, oneOf, text, time } from './text.ts'
 import { COUNTED_MAX, messageCategories } from './vocabulary.ts'
 
 export const Participant = Type.Object(
@@ -43,6 +43,9 @@ export const Thread = Type.Object(
       'The category of the newest received message; null if no message was received.',
     ),
     createdAt: time('When the first message was received or accepted for sending.'),
+    trashedAt: nullableTime(
+      'When the thread was moved to the trash; it is removed 30 days later. Null while it is not in the trash.',
+    ),
   },
   { description: 'A conversation in an inbox.' },
 )
@@ -97,6 +100,11 @@ export const threadOperations = {
           `Only threads whose newest received message has this category; total then counts up to ${COUNTED_MAX}.`,
         ),
       ),
+      trashed: Type.Optional(
+        Type.Boolean({
+          description: 'Whether to list the threads in the trash instead of those that are not.',
+        }),
+      ),
       ...pageProperties,
     }),
     success: {
@@ -126,6 +134,40 @@ export const threadOperations = {
     isRateLimited: true,
     parameters,
     body: UpdateThread,
+    success: { status: 200, description: 'The thread as it is now.', schema: Thread },
+    errors: [],
+  },
+  'threads.delete': {
+    method: 'DELETE',
+    path: '/v1/threads/{id}',
+    tag: 'Threads',
+    summary: 'Move a thread to the trash, or remove it.',
+    notes:
+      'In the trash the thread and its messages are in no list, total, search or wait, but can be read by their ids and restored for 30 days; then they are removed. A thread in the trash stays there when it is deleted again. With permanent=true the thread and its messages are removed at once. New mail never joins a thread in the trash: it starts a new one. While a message of the thread is being sent, or waits for its time or for approval, the thread cannot be deleted.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    query: Type.Object({
+      permanent: Type.Optional(
+        Type.Boolean({
+          description:
+            'Whether to remove the thread at once, also from the trash. It cannot be restored.',
+        }),
+      ),
+    }),
+    success: { status: 204, description: 'The thread is in the trash, or gone.' },
+    errors: ['delivery_pending'],
+  },
+  'threads.restore': {
+    method: 'POST',
+    path: '/v1/threads/{id}/restore',
+    tag: 'Threads',
+    summary: 'Restore a thread from the trash.',
+    notes:
+      'The thread and its messages return to their places in the lists. A thread that is not in the trash stays as it is.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
     success: { status: 200, description: 'The thread as it is now.', schema: Thread },
     errors: [],
   },

@@ -106,12 +106,12 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'Export an inbox or a pod as a file.',
     notes:
-      'Give inboxId or podId, and not both. The file is written in the background: GET /v1/exports/{id} tells how far it is, and then its signed url. It has every message that the inbox has when its turn comes, with the raw bytes as they were received or sent.',
+      'Give inboxId or podId, and not both. The file is written in the background: GET /v1/exports/{id} tells how far it is, and then its signed url. It has every message that the inbox has when its turn comes, without the trash, with the raw bytes as they were received or sent.',
     auth: 'key',
     isRateLimited: true,
     body: CreateExport,
     success: { status: 202, description: 'The export has begun.', schema: Export },
-    errors: ['not_found', 'transfer_limit_reached'],
+    errors: ['not_found', 'invalid_pod', 'transfer_limit_reached'],
   },
   'exports.list': {
     method: 'GET',

@@ -156,6 +156,7 @@ export const eventKinds = [
   'message.held',
   'message.rejected',
   'thread.loop_suspected',
+  'inbox.expired',
   'domain.verified',
   'domain.failed',
   'webhook.disabled',

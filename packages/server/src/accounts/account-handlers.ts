@@ -62,9 +62,10 @@ export function accountHandlers(
       return { data: pods.map(presentTimes), total }
     },
     'pods.create': async ({ body }, { accountId }) => {
-      const { clientId = null, name = null } = body
+      const { clientId = null, name = null, retentionDays = null } = body
       const [podId, nowMs] = [deps.makeId('pod'), deps.clock.now()]
-      return presentPod(await deps.db.write(insertPod, { accountId, clientId, name, podId, nowMs }))
+      const pod = { accountId, clientId, name, retentionDays, podId, nowMs }
+      return presentPod(await deps.db.write(insertPod, pod))
     },
     'pods.get': async ({ path }, { accountId }) =>
       presentTimes(await getPod(deps, accountId, path.idOrClientId)),
@@ -105,7 +106,7 @@ function presentPod(outcome: Pod | PodRefusal) {
   return presentTimes(outcome)
 }
 
-/** Operators do not see the filter mode, which only the account itself uses. */
-function presentAccount({ filterMode: _, ...shown }: Account): AccountShape {
+/** Operators do not see the settings of an account. */
+function presentAccount({ filterMode: _, retentionDays: __, ...shown }: Account): AccountShape {
   return presentTimes(shown)
 }

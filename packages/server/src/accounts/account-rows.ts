@@ -14,6 +14,8 @@ export type Account = {
   plan: Plan
   /** Whether mail of senders without a rule reaches its inboxes. */
   filterMode: FilterMode
+  /** Null: mail is kept. */
+  retentionDays: number | null
   createdAtMs: number
 }
 
@@ -79,6 +81,22 @@ export const insertAccount = transaction({
       .execute()
     await insertKeyRow(tx, input.id, input.key, input.nowMs)
     return true
+  },
+})
+
+/** Of mail in pods and inboxes that do not say otherwise. */
+export const setAccountRetention = transaction({
+  name: 'setAccountRetention',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    { accountId, retentionDays }: { accountId: string; retentionDays: number | null },
+  ): Promise<void> {
+    await tx.query
+      .updateTable('accounts')
+      .set({ retention_days: retentionDays })
+      .where('id', '=', accountId)
+      .execute()
   },
 })
 
@@ -347,6 +365,7 @@ function toAccount(row: Row<'accounts'>): Account {
     name: row.name,
     plan: row.plan as Plan,
     filterMode: row.filter_mode as FilterMode,
+    retentionDays: row.retention_days,
     createdAtMs: row.created_at,
   }
 }

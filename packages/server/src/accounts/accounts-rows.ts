@@ -2,6 +2,7 @@ export {
   type Account,
   activeApprovers,
   changeAccount,
+  setAccountRetention,
   changeAccountCounters,
   changeAccountTotal,
   countRules,

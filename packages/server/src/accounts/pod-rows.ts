@@ -9,6 +9,8 @@ export type Pod = {
   id: string
   clientId: string | null
   name: string | null
+  /** Null: as the account says. */
+  retentionDays: number | null
   isDefault: boolean
   createdAtMs: number
 }
@@ -25,6 +27,7 @@ export const insertPod = transaction({
       podId: string
       clientId: string | null
       name: string | null
+      retentionDays?: number | null
       nowMs: number
     },
   ): Promise<Pod | PodRefusal> {
@@ -37,6 +40,7 @@ export const insertPod = transaction({
       client_id: input.clientId,
       name: input.name,
       is_default: 0,
+      retention_days: input.retentionDays ?? null,
       created_at: input.nowMs,
     }
     await tx.query.insertInto('pods').values(row).execute()
@@ -51,7 +55,13 @@ export const changePod = transaction({
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
-    input: { accountId: string; pod: string; clientId?: string | null; name?: string | null },
+    input: {
+      accountId: string
+      pod: string
+      clientId?: string | null
+      name?: string | null
+      retentionDays?: number | null
+    },
   ): Promise<Pod | PodRefusal> {
     await lockAccount(tx, input.accountId)
     const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
@@ -59,6 +69,7 @@ export const changePod = transaction({
     const change = {
       ...(input.clientId !== undefined && { client_id: input.clientId }),
       ...(input.name !== undefined && { name: input.name }),
+      ...(input.retentionDays !== undefined && { retention_days: input.retentionDays }),
     }
     if (await isClientIdTaken(tx, input.accountId, change.client_id ?? null, pod.id)) {
       return 'client_id_taken'
@@ -205,12 +216,16 @@ async function isClientIdTaken(
 }
 
 function toPod(
-  row: Pick<Row<'pods'>, 'id' | 'client_id' | 'name' | 'is_default' | 'created_at'>,
+  row: Pick<
+    Row<'pods'>,
+    'id' | 'client_id' | 'name' | 'retention_days' | 'is_default' | 'created_at'
+  >,
 ): Pod {
   return {
     id: row.id,
     clientId: row.client_id,
     name: row.name,
+    retentionDays: row.retention_days,
     isDefault: row.is_default === 1,
     createdAtMs: row.created_at,
   }

@@ -250,6 +250,8 @@ export type ImportedArrival = Omit<Arrival, 'keptOut' | 'traceParent' | 'raw'> &
   imported: ImportedAs
   /** The message's id in the service that exported it, which may be this one. */
   sourceId: string | null
+  /** Of a thread to start where the named one is in the trash. */
+  spareThreadId: string
 }
 
 /**
@@ -259,17 +261,23 @@ export type ImportedArrival = Omit<Arrival, 'keptOut' | 'traceParent' | 'raw'> &
 export async function receiveImported(
   tx: Tx,
   inboxId: string,
-  imported: readonly ImportedArrival[],
+  given: readonly ImportedArrival[],
 ): Promise<ReceiptResult[]> {
-  const arrivals = imported.map((one) => ({ ...one, keptOut: [], traceParent: null }))
   const counters = await lockCounters(tx, [{ inbox_id: inboxId }])
+  const named = await selectThreads(
+    tx,
+    inboxId,
+    given.flatMap((one) => one.imported.threadId ?? []),
+  )
+  const trashed = new Set(named.flatMap((row) => (row.trashed_at === null ? [] : [row.id])))
+  const imported = given.map((one) => outsideTrash(one, trashed))
+  const arrivals = imported.map((one) => ({ ...one, keptOut: [], traceParent: null }))
   const known = await readKnown(tx, counters, arrivals)
-  const threadIds = imported.flatMap((one) => one.imported.threadId ?? [])
   const { results, changes, rows } = planReceiving(
     {
       ...known,
       same: await selectImportedBefore(tx, inboxId, imported),
-      threads: await selectThreads(tx, inboxId, threadIds),
+      threads: named,
     },
     arrivals,
   )
@@ -289,6 +297,16 @@ export async function receiveImported(
       .execute()
   }
   return flat
+}
+
+function outsideTrash(one: ImportedArrival, trashed: ReadonlySet<string>): ImportedArrival {
+  const { imported, receipts, spareThreadId: threadId } = one
+  if (imported.threadId === null || !trashed.has(imported.threadId)) return one
+  return {
+    ...one,
+    imported: { ...imported, threadId: null },
+    receipts: receipts.map((receipt) => ({ ...receipt, threadId })),
+  }
 }
 
 type ImportedColumns = Pick<
@@ -359,11 +377,11 @@ async function selectThreads(
   tx: Tx,
   inboxId: string,
   threadIds: readonly string[],
-): Promise<ParentThread[]> {
+): Promise<(ParentThread & { trashed_at: number | null })[]> {
   if (threadIds.length === 0) return []
   return tx.query
     .selectFrom('threads')
-    .select(PARENT_COLUMNS)
+    .select([...PARENT_COLUMNS, 'threads.trashed_at'])
     .where('inbox_id', '=', inboxId)
     .where('id', 'in', [...new Set(threadIds)])
     .execute()
@@ -405,6 +423,7 @@ const selectParents = forEachRow(
       .select(['messages.inbox_id', 'messages.message_key', ...PARENT_COLUMNS])
       .where('messages.inbox_id', '=', given('inbox_id'))
       .where('messages.message_key', '=', given('message_key'))
+      .where('threads.trashed_at', 'is', null)
       .orderBy('messages.position')
       .limit(1)
       .$narrowType<{ message_key: string }>(),

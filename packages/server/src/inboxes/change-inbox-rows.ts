@@ -20,6 +20,7 @@ import {
   lockDomain,
   lockDomainsNamed,
 } from '#domains/domains-rows.ts'
+import { insertEvent } from '#events/events-rows.ts'
 import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -33,7 +34,7 @@ import {
   removeWebhook,
 } from '#webhooks/webhooks-rows.ts'
 import type { Inbox, ShownInbox } from './inbox.ts'
-import { findInbox, findInboxByAddress, findShownInbox, toInbox } from './inbox-rows.ts'
+import { findInbox, findInboxByAddress, findShownInbox } from './inbox-rows.ts'
 
 /** How long the address of a deleted inbox stays reserved for its account. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
@@ -48,6 +49,8 @@ type NewInbox = {
   domain: string | null
   displayName: string | null
   webhook: InboxWebhook | null
+  retentionDays?: number | null
+  expiresAtMs?: number | null
   nowMs: number
   /** Creations allowed in any 24 hours. */
   creationsPerDay: number
@@ -89,6 +92,8 @@ export const insertInbox = transaction({
       domain_id: place.domainId,
       receiving_address: input.address,
       display_name: input.displayName,
+      retention_days: input.retentionDays ?? null,
+      expires_at: input.expiresAtMs ?? null,
       created_at: input.nowMs,
     }
     const inserted = await tx.query
@@ -112,8 +117,9 @@ export const insertInbox = transaction({
     }
     const { webhook } = input
     if (webhook !== null) await addInboxWebhook(tx, input, webhook)
-    const shown = { webhookUrl: webhook?.url ?? null, unreadThreads: 0, lastMessageAtMs: null }
-    return { kind: 'created', inbox: { ...toInbox(row), ...shown } }
+    const shown = await findShownInbox(readIn(tx), input.accountId, input.inboxId)
+    if (shown === null) throw new Error('A new inbox is gone.')
+    return { kind: 'created', inbox: shown }
   },
 })
 
@@ -141,6 +147,8 @@ type InboxChange = {
   displayName?: string | null
   /** null removes the webhook; an existing one only changes its URL. */
   webhook?: InboxWebhook | null
+  retentionDays?: number | null
+  expiresAtMs?: number | null
   /** The job removes the deliveries of a removed webhook. */
   jobId: string
   nowMs: number
@@ -154,16 +162,21 @@ export const changeInbox = transaction({
     tx: Tx,
     input: InboxChange,
   ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | null> {
-    const { accountId, inboxId, displayName, webhook } = input
+    const { accountId, inboxId, displayName, retentionDays, expiresAtMs, webhook } = input
     if (webhook !== undefined) {
       // Deletions take the same lock, so a webhook is never made for a deleted inbox.
       await lockAccount(tx, accountId)
       if ((await findInbox(readIn(tx), accountId, inboxId)) === null) return null
     }
-    if (displayName !== undefined) {
+    const columns = {
+      ...(displayName !== undefined && { display_name: displayName }),
+      ...(retentionDays !== undefined && { retention_days: retentionDays }),
+      ...(expiresAtMs !== undefined && { expires_at: expiresAtMs }),
+    }
+    if (Object.keys(columns).length > 0) {
       await tx.query
         .updateTable('inboxes')
-        .set({ display_name: displayName })
+        .set(columns)
         .where('account_id', '=', accountId)
         .where('id', '=', inboxId)
         .execute()
@@ -232,6 +245,65 @@ export const removeInbox = transaction({
     return 'deleted'
   },
 })
+
+/**
+ * Removes an inbox whose time is over, as `removeInbox` does for a key, with an event. `not_found` also when it has another
+ * time now.
+ */
+export const expireInbox = transaction({
+  name: 'expireInbox',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; inboxId: string; jobId: string; eventId: string; nowMs: number },
+  ): Promise<'deleted' | 'not_found' | 'approver_required'> {
+    const { accountId, inboxId, eventId, nowMs } = input
+    await lockAccount(tx, accountId)
+    const inbox = await findShownInbox(readIn(tx), accountId, inboxId)
+    if (inbox?.expiresAtMs == null || inbox.expiresAtMs > nowMs) return 'not_found'
+    // Whoever may use a key sets the time.
+    const actor: Actor = { kind: 'key', keyId: '' }
+    const outcome = await removeInbox.run(tx, { ...input, actor })
+    if (outcome !== 'deleted') return outcome
+    const expires_at = new Date(inbox.expiresAtMs).toISOString()
+    await insertEvent(tx, {
+      id: eventId,
+      kind: 'inbox.expired',
+      account_id: accountId,
+      pod_id: inbox.podId,
+      inbox_id: inboxId,
+      thread_id: null,
+      message_id: null,
+      occurred_at: nowMs,
+      details: JSON.stringify({ inbox: { id: inboxId, address: inbox.address, expires_at } }),
+    })
+    return 'deleted'
+  },
+})
+
+/** The next inbox in the order of time whose time is over; null for none. */
+export async function findExpired(
+  db: ReadDb,
+  { nowMs, after }: { nowMs: number; after: ExpiredInbox | null },
+): Promise<ExpiredInbox | null> {
+  let due = db.read
+    .selectFrom('inboxes')
+    .select(['account_id as accountId', 'id as inboxId', 'expires_at as expiresAtMs'])
+    .where('expires_at', '<=', nowMs)
+    .$narrowType<{ expiresAtMs: number }>()
+  if (after !== null) {
+    due = due
+      .where('expires_at', '>=', after.expiresAtMs)
+      .where(({ eb, or }) =>
+        or([eb('expires_at', '>', after.expiresAtMs), eb('id', '>', after.inboxId)]),
+      )
+  }
+  const inbox = await due.orderBy('expires_at').orderBy('id').limit(1).executeTakeFirst()
+  return inbox ?? null
+}
+
+type ExpiredInbox = { accountId: string; inboxId: string; expiresAtMs: number }
 
 /** Whether the inbox has modes, guards or rules of its own. */
 async function hasPolicy(tx: Tx, { id, accountId }: Inbox): Promise<boolean> {

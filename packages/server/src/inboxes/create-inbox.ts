@@ -35,6 +35,8 @@ type CreateInbox = {
   podId?: string | undefined
   /** Null for no webhook. */
   webhookUrl: string | null
+  retentionDays?: number | null
+  expiresAtMs?: number | null
   /** The operator may assign reserved names. */
   isByOperator?: boolean
 }
@@ -84,6 +86,8 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
       domain: customDomain,
       displayName: input.displayName,
       webhook: made?.webhook ?? null,
+      retentionDays: input.retentionDays ?? null,
+      expiresAtMs: input.expiresAtMs ?? null,
       nowMs,
       creationsPerDay: deps.inboxesPerDay,
     })

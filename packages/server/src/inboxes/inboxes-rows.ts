@@ -1,4 +1,11 @@
-export { changeInbox, insertInbox, RELEASED_ADDRESS_MS, removeInbox } from './change-inbox-rows.ts'
+export {
+  changeInbox,
+  expireInbox,
+  findExpired,
+  insertInbox,
+  RELEASED_ADDRESS_MS,
+  removeInbox,
+} from './change-inbox-rows.ts'
 export { inboxAddressOf } from './inbox.ts'
 export {
   findInbox,
@@ -7,4 +14,5 @@ export {
   findOwnInbox,
   findReachedInbox,
   listInboxIds,
+  retentionOf,
 } from './inbox-rows.ts'

@@ -49,27 +49,34 @@ type Deps = {
   imageFetches: Semaphore
 }
 
-/** Search and sends have handlers of their own. */
+/** Search, sends and removals have handlers of their own. */
 type MessageHandlers = Omit<
   HandlersOf<'messages'>,
-  'messages.search' | 'messages.deliveries' | 'messages.forward' | 'messages.cancel'
+  | 'messages.search'
+  | 'messages.deliveries'
+  | 'messages.forward'
+  | 'messages.cancel'
+  | 'messages.delete'
 >
+
+type ThreadHandlers = Omit<HandlersOf<'threads'>, 'threads.delete' | 'threads.restore'>
 
 export function mailHandlers(
   deps: Deps,
-): HandlersOf<'threads'> & MessageHandlers & HandlersOf<'attachments'> {
+): ThreadHandlers & MessageHandlers & HandlersOf<'attachments'> {
   return { ...threadHandlers(deps), ...messageHandlers(deps), ...attachmentHandlers(deps) }
 }
 
-function threadHandlers(deps: Deps): HandlersOf<'threads'> {
+function threadHandlers(deps: Deps): ThreadHandlers {
   return {
     'threads.list': async ({ path, query }, { accountId }) => {
-      const { is_read: isRead = null, category = null, ...page } = query
+      const { is_read: isRead = null, category = null, trashed = false, ...page } = query
       const { threads, total } = await listThreads(deps, {
         accountId,
         inboxId: path.id,
         isRead,
         category,
+        isTrashed: trashed,
         ...page,
       })
       return { data: threads.map(presentTimes), total }

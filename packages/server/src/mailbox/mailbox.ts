@@ -18,7 +18,7 @@ export {
   presentMessage,
 } from './present-message.ts'
 export { readRawBytes, readReceivedRaw } from './read-content.ts'
-export { readThread } from './read-mail.ts'
+export { getThread, readThread } from './read-mail.ts'
 export { openImageFetches, showMessage } from './show-message.ts'
 export { attachmentUrl, isSignatureGood, signedFileUrl, type UrlSigner } from './signed-url.ts'
 export { openStorageQuota, type StorageQuota } from './storage-quota.ts'

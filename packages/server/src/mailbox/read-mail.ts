@@ -59,6 +59,7 @@ export async function listThreads(
     inboxId: string
     isRead: boolean | null
     category: MessageCategory | null
+    isTrashed: boolean
   } & Page,
 ): Promise<{ threads: ShownThread[]; total: number }> {
   const page = await listThreadRows(deps.db, input)
@@ -102,7 +103,7 @@ export async function readThread(
   const thread = await findThread(db, input.accountId, input.threadId)
   if (thread === null) throw notFound()
   const limit = Math.min(input.limit ?? thread.messageCount, thread.messageCount)
-  const read = { ...input, limit, bodyLengthMax: CUT_READ_LENGTH }
+  const read = { ...input, thread: thread.extent, limit, bodyLengthMax: CUT_READ_LENGTH }
   return { thread, count: limit, messages: listThreadMessages(db, read) }
 }
 

@@ -5,7 +5,14 @@ import type { ExpressionBuilder } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
-import { CANCELLED, countUpTo, findMessage, type Message, readCounters } from './message-rows.ts'
+import {
+  CANCELLED,
+  countUpTo,
+  findMessage,
+  type Message,
+  readCounters,
+  type ThreadExtent,
+} from './message-rows.ts'
 import { changeAt, changeRanges, findPageStart } from './thread-range-rows.ts'
 import { type Participant, sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
 
@@ -19,7 +26,12 @@ export type Thread = {
   category: MessageCategory | null
   lastMessageAtMs: number
   createdAtMs: number
+  /** Null while the thread is not in the trash. */
+  trashedAtMs: number | null
 }
+
+/** A thread with what `listThreadMessages` needs. */
+export type StoredThread = Thread & { extent: ThreadExtent }
 
 export type ShownThread = Thread & {
   /** The last writer comes first. */
@@ -42,37 +54,46 @@ export async function listThreads(
     inboxId: string
     isRead: boolean | null
     category?: MessageCategory | null
+    /** Those in the trash, instead of those that are not. */
+    isTrashed?: boolean
     limit: number
     offset: number
   },
 ): Promise<(ShownThreads & { total: number }) | null> {
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
-  const { category = null } = input
+  const { category = null, isTrashed = false } = input
   if (category !== null) {
-    const { rows, total } = await selectOfCategory(db, { ...input, category })
+    const { rows, total } = await selectOfCategory(db, { ...input, category, isTrashed })
     return { ...(await toShown(db, rows)), total }
   }
-  const { thread_count, unread_thread_count } = counters
-  const total =
-    input.isRead === null
-      ? thread_count
-      : input.isRead
-        ? thread_count - unread_thread_count
-        : unread_thread_count
+  const { all, unread } = isTrashed
+    ? { all: counters.trashed_thread_count, unread: counters.trashed_unread_count }
+    : { all: counters.thread_count, unread: counters.unread_thread_count }
+  const total = input.isRead === null ? all : input.isRead ? all - unread : unread
   if (input.offset >= total) return { threads: [], found: [], total }
-  const { positionMax, skip } = await findPageStart(db, input)
-  let inList = db.read.selectFrom('threads').where('inbox_id', '=', input.inboxId)
+  const { edge, skip } = await findPageStart(db, { ...input, isTrashed })
+  let inList = inListOf(db, { inboxId: input.inboxId, isTrashed })
   if (input.isRead !== null) inList = inList.where('is_read', '=', input.isRead ? 1 : 0)
-  inList = inList.orderBy('last_position', 'desc')
+  // In the trash, the newest has the lowest position.
+  inList = inList.orderBy('last_position', isTrashed ? 'asc' : 'desc')
+  const fromEdge = isTrashed ? '>=' : '<='
   let skipped = inList.select('last_position')
-  if (positionMax !== null) skipped = skipped.where('last_position', '<=', positionMax)
+  if (edge !== null) skipped = skipped.where('last_position', fromEdge, edge)
   let page = inList.selectAll().where('account_id', '=', input.accountId)
   // The index alone has what is skipped; in the page's own query each row would be read.
-  if (skip > 0) page = page.where('last_position', '<=', skipped.limit(1).offset(skip))
-  else if (positionMax !== null) page = page.where('last_position', '<=', positionMax)
+  if (skip > 0) page = page.where('last_position', fromEdge, skipped.limit(1).offset(skip))
+  else if (edge !== null) page = page.where('last_position', fromEdge, edge)
   const rows = await page.limit(input.limit).execute()
   return { ...(await toShown(db, rows)), total }
+}
+
+/** The threads in the inbox's list, or in its trash. Those that are being removed are in neither. */
+function inListOf(db: ReadDb, { inboxId, isTrashed }: { inboxId: string; isTrashed: boolean }) {
+  return db.read
+    .selectFrom('threads')
+    .where('inbox_id', '=', inboxId)
+    .where('last_position', isTrashed ? '<' : '>', 0)
 }
 
 /** By the index of categories: it alone has what is counted and skipped. */
@@ -83,17 +104,16 @@ async function selectOfCategory(
     inboxId: string
     isRead: boolean | null
     category: MessageCategory
+    isTrashed: boolean
     limit: number
     offset: number
   },
 ): Promise<{ rows: Row<'threads'>[]; total: number }> {
-  let inList = db.read
-    .selectFrom('threads')
-    .where('inbox_id', '=', input.inboxId)
-    .where('category', '=', input.category)
+  const order = input.isTrashed ? 'asc' : 'desc'
+  let inList = inListOf(db, input).where('category', '=', input.category)
   if (input.isRead !== null) inList = inList.where('is_read', '=', input.isRead ? 1 : 0)
   const total = await countUpTo(db, inList.select('last_position'))
-  const places = inList.select('last_position').orderBy('last_position', 'desc')
+  const places = inList.select('last_position').orderBy('last_position', order)
   const rows = await db.read
     .selectFrom('threads')
     .selectAll()
@@ -104,19 +124,21 @@ async function selectOfCategory(
         .selectFrom(places.limit(input.limit).offset(input.offset).as('page'))
         .select('page.last_position'),
     )
-    .orderBy('last_position', 'desc')
+    .orderBy('last_position', order)
     .execute()
   return { rows, total }
 }
 
-/** Null also once the inbox is deleted. */
+/** Also in the trash. Null once it is being removed or its inbox is deleted. */
 export async function findThread(
   db: ReadDb,
   accountId: string,
   threadId: string,
-): Promise<Thread | null> {
+): Promise<StoredThread | null> {
   const row = await findRow(db, accountId, threadId)
-  return row === undefined ? null : toThread(row)
+  if (row === undefined) return null
+  const { message_count: addedCount, removed_count: removedCount } = row
+  return { ...toThread(row), extent: { threadId, addedCount, removedCount } }
 }
 
 /** One thread or, where there is no such thread, none. */
@@ -140,8 +162,12 @@ function findRow(
     .selectAll('threads')
     .where('threads.id', '=', threadId)
     .where('threads.account_id', '=', accountId)
+    .where(isKept)
     .executeTakeFirst()
 }
+
+const isKept = ({ eb, or }: ExpressionBuilder<Tables, 'threads'>) =>
+  or([eb('threads.trashed_at', 'is', null), eb('threads.trashed_at', '>', 0)])
 
 /** Sets the read flag and keeps the inbox's total of unread threads. */
 export const setThreadRead = transaction({
@@ -176,9 +202,10 @@ export const setThreadRead = transaction({
       .executeTakeFirstOrThrow()
     const change = { position: last_position, threads: 0, unread }
     await changeRanges(tx, [changeAt(thread.inboxId, change)])
+    const counted = last_position < 0 ? 'trashed_unread_count' : 'unread_thread_count'
     await tx.query
       .updateTable('inbox_counters')
-      .set((row) => ({ unread_thread_count: row('unread_thread_count', '+', unread) }))
+      .set((row) => ({ [counted]: row(counted, '+', unread) }))
       .where('inbox_id', '=', thread.inboxId)
       .execute()
     return { ...thread, isRead: input.isRead }
@@ -208,10 +235,11 @@ function toThread(row: Row<'threads'>): Thread {
     inboxId: row.inbox_id,
     subject: row.subject,
     isRead: row.is_read === 1,
-    messageCount: row.message_count,
+    messageCount: row.message_count - row.removed_count,
     category: row.category as MessageCategory | null,
     lastMessageAtMs: row.last_message_at,
     createdAtMs: row.created_at,
+    trashedAtMs: row.trashed_at,
   }
 }
 
@@ -285,7 +313,7 @@ export async function listThreadIds(
     before = rows.length < PAGE_MESSAGES ? 1 : (rows.at(-1)?.thread_position ?? 1)
   }
   if (before !== 1) {
-    const first = await inThread.where('thread_position', '=', 1).executeTakeFirst()
+    const first = await inThread.orderBy('thread_position').limit(1).executeTakeFirst()
     ids.push(first?.rfc_message_id ?? null)
   }
   return ids.reverse().filter((id) => id !== null)

@@ -75,7 +75,7 @@ export type Replied = {
   copiedBy: string | null
 }
 
-/** Null for a send that starts a thread; `not_found` when the inbox has no such thread. */
+/** Null for a send that starts a thread; `not_found` when the inbox has no such thread, `thread_trashed` in the trash. */
 export async function readReplied(
   deps: { db: Db },
   { inbox, threadId }: { inbox: Inbox; threadId: string | null },
@@ -84,6 +84,7 @@ export async function readReplied(
   const { accountId } = inbox
   const thread = await findThread(deps.db, accountId, threadId)
   if (thread === null || thread.inboxId !== inbox.id) throw noThread()
+  if (thread.trashedAtMs !== null) throw problem('thread_trashed')
   const [last, rfcMessageIds, from] = await Promise.all([
     findLastMessage(deps.db, { accountId, threadId }),
     listThreadIds(deps.db, { accountId, threadId, octetsMax: COMPOSED_HEADER_OCTETS_MAX }),

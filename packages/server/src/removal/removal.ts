@@ -2,6 +2,7 @@
 
 import type { Actor, Handlers } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
+import { getThread } from '#mailbox/mailbox.ts'
 import {
   countStoredStep,
   existingRawIds,
@@ -11,7 +12,7 @@ import {
 import { findUnnotedInbox, noteRecipientsStep } from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
+import { type Clock, presentTimes } from '#platform/clock.ts'
 import { isIdOf, type MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
@@ -23,6 +24,7 @@ import type { Db } from '#schema/tables.ts'
 import type { EventHub } from '#streams/streams.ts'
 import { existingChunkIds } from '#transfers/transfers-rows.ts'
 import { purgeWebhookStep } from '#webhooks/webhooks-rows.ts'
+import { deleteMessage, deleteThread, moveToTrash, restore } from './delete-mail.ts'
 import { findKeepingInbox, purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
 
 /** Steps of a purge within the request; a job does the rest of a large mailbox. */
@@ -63,15 +65,32 @@ async function deleteInbox(
   deps.wakeWorker()
 }
 
+type RemovalDeps = Parameters<typeof deleteInbox>[0]
+
 export function removalHandlers(
-  deps: Parameters<typeof deleteInbox>[0],
-): Pick<Handlers, 'inboxes.delete'> {
+  deps: RemovalDeps,
+): Pick<Handlers, 'inboxes.delete' | 'threads.delete' | 'threads.restore' | 'messages.delete'> {
   return {
     'inboxes.delete': async ({ path }, { accountId, actor }) => {
       await deleteInbox(deps, { accountId, inboxId: path.id, actor })
     },
+    'threads.delete': async ({ path, query }, { accountId }) => {
+      const thread = { accountId, threadId: path.id }
+      await (query.permanent === true ? deleteThread : moveToTrash)(deps, thread)
+    },
+    'threads.restore': async ({ path }, { accountId }) => {
+      const thread = { accountId, threadId: path.id }
+      await restore(deps, thread)
+      return presentTimes(await getThread(deps, thread))
+    },
+    'messages.delete': async ({ path }, { accountId }) => {
+      await deleteMessage(deps, { accountId, messageId: path.id })
+    },
   }
 }
+
+export { finishMoves, purgeTrash } from './delete-mail.ts'
+export { expireInboxes, removeOverdue } from './retention.ts'
 
 /** A younger blob without a message may belong to a transaction that is under way. */
 export const ORPHAN_MS = DAY_MS

@@ -17,6 +17,7 @@ export type Tables = {
     recipient_rule_count: Generated<number>
     outbound_policy: Generated<string | null>
     quota_exceeded_at: Generated<number | null>
+    retention_days: Generated<number | null>
     created_at: number
   }
   api_keys: {
@@ -49,6 +50,7 @@ export type Tables = {
     domain_count: Generated<number>
     filter_mode: Generated<string | null>
     outbound_policy: Generated<string | null>
+    retention_days: Generated<number | null>
     created_at: number
   }
   domains: {
@@ -97,6 +99,8 @@ export type Tables = {
     display_name: string | null
     filter_mode: Generated<string | null>
     outbound_policy: Generated<string | null>
+    retention_days: Generated<number | null>
+    expires_at: Generated<number | null>
     created_at: number
   }
   inbox_counters: {
@@ -114,6 +118,11 @@ export type Tables = {
     /** The first sent messages, so many, have their recipients in `written_to`. */
     noted_count: Generated<number>
     draft_count: Generated<number>
+    /** Of the counted messages, those that are removed or in the trash. */
+    removed_inbound: Generated<number>
+    removed_outbound: Generated<number>
+    trashed_thread_count: Generated<number>
+    trashed_unread_count: Generated<number>
   }
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
   released_addresses: { address: string; account_id: string; released_at: number }
@@ -153,12 +162,26 @@ export type Tables = {
     summary_count: Generated<number>
     read_count: Generated<number>
     category: Generated<string | null>
+    removed_count: Generated<number>
+    /** Null outside of the trash, 0 while the thread is being removed. */
+    trashed_at: Generated<number | null>
+    is_moving: Generated<number>
+    /** JSON list of times. */
+    removed_automatic: Generated<string>
   }
   thread_ranges: {
     inbox_id: string
     position_range: number
     thread_count: number
     unread_count: number
+  }
+  removed_ranges: { list_id: string; position_range: number; removed_count: number }
+  removed_messages: {
+    id: string
+    account_id: string
+    inbox_id: string
+    position: number
+    removed_at: number
   }
   messages: {
     id: string

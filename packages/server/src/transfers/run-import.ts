@@ -192,6 +192,7 @@ async function prepare(
       transfer.actor === 'approver' && direction === 'inbound' ? senderKeyOf(headers) : null,
     senderProof: SENDER_PROOFS.verified,
     sourceId: told.sourceId,
+    spareThreadId: deps.makeId('thr'),
     nowMs,
     imported: {
       direction,

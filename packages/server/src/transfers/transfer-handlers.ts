@@ -10,6 +10,7 @@ import { isSignatureGood, type StorageQuota, signedFileUrl } from '#mailbox/mail
 import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { presentTime } from '#platform/clock.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
+import type { Row } from '#schema/tables.ts'
 import { exportFormats } from './export-formats.ts'
 import { detectFormat, FORMAT_BYTES } from './read-import.ts'
 import type { TransferDeps } from './run-export.ts'
@@ -126,19 +127,25 @@ async function scopeOf(
     const { inboxId } = asked
     const counters = await readCounters(db, accountId, inboxId)
     if (counters === null) throw notFound()
-    const total = counters.inbound_count + counters.outbound_count
+    const total = messagesIn(counters)
     return { inboxId, podId: null, inboxIds: [inboxId], total }
   }
   if (asked.podId === undefined) throw wrongField('inboxId', 'or podId is required')
   const pod = await findPod(db, accountId, asked.podId)
-  if (pod === null) throw notFound()
+  if (pod === null) throw problem('invalid_pod')
   const inboxIds = await listInboxIds(db, accountId, pod.id)
   let total = 0
   for (const inboxId of inboxIds) {
     const counters = await readCounters(db, accountId, inboxId)
-    total += (counters?.inbound_count ?? 0) + (counters?.outbound_count ?? 0)
+    if (counters !== null) total += messagesIn(counters)
   }
   return { inboxId: null, podId: pod.id, inboxIds, total }
+}
+
+/** Without the trash, which is not exported. */
+function messagesIn(counters: Row<'inbox_counters'>): number {
+  const gone = counters.removed_inbound + counters.removed_outbound
+  return counters.inbound_count + counters.outbound_count - gone
 }
 
 async function getExport(deps: HandlerDeps, accountId: string, id: string): Promise<Export> {

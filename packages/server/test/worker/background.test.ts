@@ -34,6 +34,7 @@ onEachBlobStore('upkeep', (kind) => {
       countDays: nothing,
       releaseSends: nothing,
       mailReviews: nothing,
+      expire: nothing,
       tasks: openOwnTasks(),
       log: silentLog,
     })

@@ -1,5 +1,6 @@
 -- Files of mail, out of the service and into it, each a job of its own.
-create table transfers (
+-- Without a transaction.
+create table if not exists transfers (
   id text collate "C" not null primary key,
   account_id text collate "C" not null,
   -- export or import.
@@ -28,12 +29,12 @@ create table transfers (
   -- When the file is removed, and the row a while later.
   expires_at bigint
 );
-create index transfers_by_account on transfers (account_id, kind, id desc);
-create index transfers_open on transfers (id) where completed_at is null;
-create index transfers_by_expiry on transfers (expires_at) where expires_at is not null;
+create index if not exists transfers_by_account on transfers (account_id, kind, id desc);
+create index if not exists transfers_open on transfers (id) where completed_at is null;
+create index if not exists transfers_by_expiry on transfers (expires_at) where expires_at is not null;
 
 -- The file of a transfer in pieces; a piece without content is in the blob store, under its id.
-create table transfer_chunks (
+create table if not exists transfer_chunks (
   transfer_id text collate "C" not null,
   start_bytes bigint not null,
   size_bytes bigint not null,
@@ -41,9 +42,9 @@ create table transfer_chunks (
   content bytea,
   primary key (transfer_id, start_bytes)
 );
-create unique index transfer_chunks_by_id on transfer_chunks (id);
+create unique index if not exists transfer_chunks_by_id on transfer_chunks (id);
 
 -- Who imported the message: key or approver; null for mail that the service received or sent.
-alter table messages add column imported_by text;
+alter table messages add column if not exists imported_by text;
 -- By this key an import recognises messages without a Message-ID.
-create index messages_without_id on messages (inbox_id, receipt_key) where message_key is null and receipt_key is not null;
+create index concurrently if not exists messages_without_id on messages (inbox_id, receipt_key) where message_key is null and receipt_key is not null;
