@@ -5,6 +5,7 @@ import { ApiKey, NewApiKey } from './api-keys.ts'
 import { Approver, NewApprover } from './approvers.ts'
 import { Domain, DomainRecord } from './domains.ts'
 import { CreateDraft, Draft } from './drafts.ts'
+import { CreateErasure, Erasure } from './erasures.ts'
 import { ErrorBody } from './error.ts'
 import {
   Event,
@@ -57,8 +58,10 @@ export const components: Readonly<Record<string, TSchema>> = {
   Domain,
   DomainRecord,
   CreateDraft,
+  CreateErasure,
   CreateExport,
   Draft,
+  Erasure,
   Export,
   Error: ErrorBody,
   Event,

@@ -11,7 +11,8 @@ export const tags = {
   Messages: 'Received and sent mail.',
   Drafts: 'Messages that are not sent yet.',
   Attachments: 'Files in messages.',
-  'Exports and imports': 'Mail as files, out of the service and into it.',
+  'Exports and imports':
+    'Mail as files, out of the service and into it, and the erasure of an address.',
   Suppressions: 'Addresses that the account does not send to.',
   Senders: 'Rules that allow or block senders, and quarantined mail.',
   Policy: 'Who may write to an inbox, to whom it may write, and what it may send.',

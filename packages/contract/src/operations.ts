@@ -6,6 +6,7 @@ import { apiKeyOperations } from './api-keys.ts'
 import { approverOperations } from './approvers.ts'
 import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'
+import { erasureOperations } from './erasures.ts'
 import type { ErrorCode } from './error-codes.ts'
 import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
@@ -39,6 +40,7 @@ const operations = {
   ...sendingOperations,
   ...draftOperations,
   ...transferOperations,
+  ...erasureOperations,
   ...limitOperations,
   ...suppressionOperations,
   ...senderRuleOperations,

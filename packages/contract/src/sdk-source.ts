@@ -6,6 +6,7 @@ import { ApiKey, NewApiKey } from './api-keys.ts'
 import { Approver, NewApprover } from './approvers.ts'
 import { Domain, DomainRecord } from './domains.ts'
 import { Draft } from './drafts.ts'
+import { Erasure } from './erasures.ts'
 import { errorCodes } from './error-codes.ts'
 import {
   Event,
@@ -56,6 +57,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   Domain,
   DomainRecord,
   Draft,
+  Erasure,
   Export,
   Event,
   EventAttachment,

@@ -29,7 +29,7 @@ import {
   usage,
   webhooks,
 } from './namespaces.ts'
-import { exports, imports } from './transfers.ts'
+import { erasures, exports, imports } from './transfers.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
 
 export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/accounts.ts'
@@ -37,6 +37,7 @@ export type { ApiKey, NewApiKey } from '@mailroom/contract/api-keys.ts'
 export type { Approver, NewApprover } from '@mailroom/contract/approvers.ts'
 export type { Domain, DomainRecord } from '@mailroom/contract/domains.ts'
 export type { Draft } from '@mailroom/contract/drafts.ts'
+export type { Erasure } from '@mailroom/contract/erasures.ts'
 export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/events.ts'
 export type { ChangedInbox, Inbox } from '@mailroom/contract/inboxes.ts'
 export type { InboxLimits } from '@mailroom/contract/limits.ts'
@@ -105,6 +106,7 @@ export class Mailroom {
   readonly inboxes: ReturnType<typeof inboxes>
   readonly domains: ReturnType<typeof domains>
   readonly drafts: ReturnType<typeof drafts>
+  readonly erasures: ReturnType<typeof erasures>
   readonly exports: ReturnType<typeof exports>
   readonly imports: ReturnType<typeof imports>
   readonly threads: ReturnType<typeof threads>
@@ -135,6 +137,7 @@ export class Mailroom {
     this.inboxes = inboxes(api)
     this.domains = domains(api)
     this.drafts = drafts(api)
+    this.erasures = erasures(api)
     this.exports = exports(api)
     this.imports = imports(api)
     this.threads = threads(api)

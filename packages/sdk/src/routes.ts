@@ -61,6 +61,8 @@ export const routes = {
   'exports.download': { method: 'GET', path: '/v1/exports/{id}/file' },
   'imports.create': { method: 'POST', path: '/v1/inboxes/{id}/imports' },
   'imports.get': { method: 'GET', path: '/v1/imports/{id}' },
+  'erasures.create': { method: 'POST', path: '/v1/erasures' },
+  'erasures.get': { method: 'GET', path: '/v1/erasures/{id}' },
   'inboxes.limits': { method: 'GET', path: '/v1/inboxes/{id}/limits' },
   'suppressions.list': { method: 'GET', path: '/v1/suppressions' },
   'suppressions.create': { method: 'POST', path: '/v1/suppressions' },

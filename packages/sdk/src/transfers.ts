@@ -1,5 +1,6 @@
 // Exports and imports: mail as files, out of the service and into it.
 
+import type { Erasure } from '@mailroom/contract/erasures.ts'
 import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
 import type { Export, Import } from '@mailroom/contract/transfers.ts'
 import type { Api, ListOptions } from './api.ts'
@@ -66,6 +67,19 @@ export function imports(api: Api) {
     get,
     /** Resolves once the import is done or failed. */
     untilDone: (id: string, options: UntilDoneOptions<Import> = {}) => untilDone(id, get, options),
+  }
+}
+
+export function erasures(api: Api) {
+  const get = (id: string, options?: RequestOptions) =>
+    api.call({ id: 'erasures.get', path: { id }, options })
+  return {
+    /** Removes everything of an address from the account, for good. */
+    create: (body: BodyOf<'erasures.create'>, options?: RequestOptions) =>
+      api.call({ id: 'erasures.create', body, options }),
+    get,
+    /** Resolves once everything is removed. */
+    untilDone: (id: string, options: UntilDoneOptions<Erasure> = {}) => untilDone(id, get, options),
   }
 }
 

@@ -31,6 +31,7 @@ type IdPrefix =
   | 'exp'
   | 'imp'
   | 'chk'
+  | 'ers'
 
 export type MakeId = (prefix: IdPrefix) => string
 

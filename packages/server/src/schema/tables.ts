@@ -418,6 +418,19 @@ export type Tables = {
     /** Null when it is in the blob store. */
     content: Uint8Array | null
   }
+  /** Jobs that remove everything of an address from an account. */
+  erasures: {
+    id: string
+    account_id: string
+    status: string
+    address_key: string | null
+    /** JSON of `ErasureCounts`. */
+    counts: string
+    leased_by: string | null
+    lease_until: number | null
+    created_at: number
+    completed_at: number | null
+  }
   waiting_sends: {
     message_id: string
     account_id: string

@@ -15,6 +15,7 @@ import { openDeliveryQueue } from '#delivery/delivery.ts'
 import { checkDueDomains, domainHandlers, rotateDueKeys } from '#domains/domains.ts'
 import { isDomainHere } from '#domains/domains-rows.ts'
 import { draftHandlers } from '#drafts/drafts.ts'
+import { erasureHandlers, workErasures } from '#erasures/erasures.ts'
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import {
@@ -231,6 +232,7 @@ function allHandlers(
     ...mailHandlers({ ...common, ...reading }),
     ...searchHandlers({ ...common, ...reading }),
     ...sendHandlers({ ...common, ...reading, ...sending }),
+    ...erasureHandlers(base),
     ...transferHandlers({ ...common, ...limits, importBytesMax: settings.limits.importBytes }),
     ...draftHandlers({ ...common, ...reading, ...sending }),
     ...limitHandlers({ ...common, ...sending }),
@@ -337,11 +339,12 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       return more || moreExpired
     },
     mailReviews: (signal) => mailReviews(sends, signal),
-    workTransfers: (signal) =>
-      workTransfers(
-        { ...base, ...reading, storageQuota: sending.storageQuota },
-        { worker: base.makeId('job'), signal },
-      ),
+    async workTransfers(signal) {
+      const options = { worker: base.makeId('job'), signal }
+      const more = await workErasures(base, options)
+      const transferring = { ...base, ...reading, storageQuota: sending.storageQuota }
+      return (await workTransfers(transferring, options)) || more
+    },
     transfersAtOnce: TRANSFERS_AT_ONCE,
     async expire(signal) {
       await expireInboxes({ ...base, ...streams }, signal)

@@ -7,6 +7,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { MessagePort } from 'node:worker_threads'
 import type { Settings } from '#config/settings.ts'
+import { releaseErasures } from '#erasures/erasures-rows.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
 import { deliveryQueue } from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
@@ -168,6 +169,7 @@ export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): P
     if (db.engine === 'sqlite') {
       await db.write(releaseLeases, {})
       await db.write(releaseTransfers, {})
+      await db.write(releaseErasures, {})
     }
     const own = { instance: db.engine === 'sqlite' ? null : instance }
     await db.write(deliveryQueue.release, own)

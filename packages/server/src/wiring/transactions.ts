@@ -38,6 +38,19 @@ import {
   removeDraftFile,
   sendDraft,
 } from '#drafts/drafts-rows.ts'
+import {
+  claimErasure,
+  eraseAuditStep,
+  eraseEventsStep,
+  eraseFiles,
+  eraseMessages,
+  eraseNotes,
+  finishErasure,
+  insertErasure,
+  noteErased,
+  releaseErasures,
+  returnErasure,
+} from '#erasures/erasures-rows.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
 import {
   removeQuarantined,
@@ -258,4 +271,15 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   addImported,
   finishTransfer,
   purgeTransfersStep,
+  claimErasure,
+  eraseAuditStep,
+  eraseEventsStep,
+  eraseFiles,
+  eraseMessages,
+  eraseNotes,
+  finishErasure,
+  insertErasure,
+  noteErased,
+  releaseErasures,
+  returnErasure,
 ]
