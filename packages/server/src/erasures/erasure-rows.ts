@@ -244,6 +244,15 @@ const NO_DETAILS = JSON.stringify({ inboxIds: [], at: null, handled: 0, failures
 
 const EVENTS_STEP = 500
 
+type EventsStep = Held & {
+  after: number
+  address: string
+  /** Messages that were removed from this time on are gone for this erasure. */
+  since: number
+  /** Ids of messages in quarantine that will be removed. */
+  quarantined: string[]
+}
+
 /**
  * Erases, of the next events of the account after `after`, those about removed messages and those that name the address.
  * Returns the last one that it read; null when there are no more.
@@ -254,7 +263,7 @@ export const eraseEventsStep = transaction({
   erasing: true,
   async run(
     tx: Tx,
-    { after, address, since, ...held }: Held & { after: number; address: string; since: number },
+    { after, address, since, quarantined, ...held }: EventsStep,
   ): Promise<number | null> {
     const { accountId } = await note(tx, held, {})
     const events = await tx.query
@@ -279,7 +288,9 @@ export const eraseEventsStep = transaction({
     const named = events.filter(
       ({ message_id, details }) =>
         removed.has(message_id ?? '') ||
-        (details !== null && replaceAddress(details, address) !== null),
+        (details !== null &&
+          (replaceAddress(details, address) !== null ||
+            quarantined.some((id) => details.includes(id)))),
     )
     for (;;) {
       if ((await purgeDeliveriesOfEvents(tx, idsOf(named))) === 0) break

@@ -75,13 +75,16 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
   await purgeTransfers(deps, signal)
   const inboxIds = await listAccountInboxes(db, accountId)
   for (const inboxId of inboxIds) await eraseInbox(deps, { inboxId, address }, work)
-  await eraseQuarantined(deps, { accountId, address }, work)
+  const quarantined = await findQuarantined(deps, { accountId, address })
   await eraseDrafts(deps, { accountId, address }, work)
   if (signal.aborted) return false
   for (let after: number | null = 0; after !== null; ) {
-    after = await db.write(eraseEventsStep, { ...held(), after, address, since })
+    const step = { ...held(), after: after as number, address, since, quarantined }
+    after = await db.write(eraseEventsStep, step)
     if (signal.aborted) return false
   }
+  // After their events, which a repetition would not find without them.
+  await eraseQuarantined(deps, { accountId, quarantined }, work)
   await db.write(eraseNotes, { ...held(), address, inboxIds })
   for (let after: string | null = ''; after !== null; ) {
     after = await db.write(eraseAuditStep, { ...held(), after, address })
@@ -132,26 +135,34 @@ function namesAddress(text: string, address: string): boolean {
   return parseAddressList(text).some((mailbox) => addressKey(mailbox.address) === address)
 }
 
-async function eraseQuarantined(
+async function findQuarantined(
   deps: Deps,
   { accountId, address }: { accountId: string; address: string },
-  { held, signal }: Work,
-): Promise<void> {
-  const { db, blobs } = deps
-  for (let after = ''; !signal.aborted; ) {
-    const rows = await scanQuarantined(db, accountId, after)
-    if (rows.length === 0) return
+): Promise<string[]> {
+  const found: string[] = []
+  for (let after = ''; ; ) {
+    const rows = await scanQuarantined(deps.db, accountId, after)
+    if (rows.length === 0) return found
     for (const { id, raw_id, from_addr, reverse_path } of rows) {
       after = id
       const isOfAddress =
         [from_addr, reverse_path].some((text) => namesAddress(text, address)) ||
         (await isInHeader(deps, raw_id, address))
-      if (!isOfAddress) continue
-      const removed = await db.write(removeQuarantined, { accountId, quarantinedId: id })
-      if (removed === null) continue
-      await blobs?.remove(removed.blobIds)
-      await db.write(noteErased, { ...held(), added: { quarantined: 1 } })
+      if (isOfAddress) found.push(id)
     }
+  }
+}
+
+async function eraseQuarantined(
+  { db, blobs }: Deps,
+  { accountId, quarantined }: { accountId: string; quarantined: readonly string[] },
+  { held }: Work,
+): Promise<void> {
+  for (const quarantinedId of quarantined) {
+    const removed = await db.write(removeQuarantined, { accountId, quarantinedId })
+    if (removed === null) continue
+    await blobs?.remove(removed.blobIds)
+    await db.write(noteErased, { ...held(), added: { quarantined: 1 } })
   }
 }
 
