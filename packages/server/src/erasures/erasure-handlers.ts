@@ -3,8 +3,8 @@ import type { HandlersOf } from '#http/handler.ts'
 import { findOwnInbox } from '#inboxes/inboxes-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
-import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { keepsFreeSpace } from '#platform/db/dialect.ts'
+import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound, wrongField } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
@@ -27,7 +27,12 @@ export function erasureHandlers(deps: Deps): HandlersOf<'erasures'> {
       }
       const id = deps.makeId('ers')
       const key = addressKey(address)
-      await deps.db.write(insertErasure, { id, accountId, addressKey: key, nowMs: deps.clock.now() })
+      await deps.db.write(insertErasure, {
+        id,
+        accountId,
+        addressKey: key,
+        nowMs: deps.clock.now(),
+      })
       deps.wakeWorker()
       return get(accountId, id)
     },

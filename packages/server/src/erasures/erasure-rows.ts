@@ -244,7 +244,7 @@ const NO_DETAILS = JSON.stringify({ inboxIds: [], at: null, handled: 0, failures
 
 const EVENTS_STEP = 500
 
-type EventsStep = Held & {
+export type EventsStep = Held & {
   after: number
   address: string
   /** Messages that were removed from this time on are gone for this erasure. */
@@ -431,7 +431,15 @@ const SCAN_STEP = 500
 /** What of a message names addresses. */
 export type Addressed = Pick<
   Row<'messages'>,
-  'id' | 'position' | 'from_addr' | 'to_addr' | 'to_addrs' | 'header_to' | 'cc' | 'bcc' | 'recipient'
+  | 'id'
+  | 'position'
+  | 'from_addr'
+  | 'to_addr'
+  | 'to_addrs'
+  | 'header_to'
+  | 'cc'
+  | 'bcc'
+  | 'recipient'
 >
 
 /** Messages of the inbox after `after`, also those in the trash, whose positions are negative. */

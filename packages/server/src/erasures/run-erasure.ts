@@ -22,6 +22,7 @@ import {
   type Addressed,
   claimErasure,
   type ErasureRow,
+  type EventsStep,
   eraseAuditStep,
   eraseEventsStep,
   eraseFiles,
@@ -79,8 +80,8 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
   await eraseDrafts(deps, { accountId, address }, work)
   if (signal.aborted) return false
   for (let after: number | null = 0; after !== null; ) {
-    const step = { ...held(), after: after as number, address, since, quarantined }
-    after = await db.write(eraseEventsStep, step)
+    const events: EventsStep = { ...held(), after, address, since, quarantined }
+    after = await db.write(eraseEventsStep, events)
     if (signal.aborted) return false
   }
   // After their events, which a repetition would not find without them.

@@ -84,7 +84,9 @@ onBothEngines('an erasure', (engine) => {
     const [trashed] = (await client.threads.list(other.id).page()).data
     await client.threads.delete(trashed?.id ?? '')
     const file = await exported(client, { inboxId: inbox.id, format: 'jsonl' })
-    await until(async () => (await client.inboxes.search(inbox.id, { q: CANARY }).page()).total >= 5)
+    await until(
+      async () => (await client.inboxes.search(inbox.id, { q: CANARY }).page()).total >= 5,
+    )
     assert.notDeepEqual(await rowsHolding(world, CANARY), {})
 
     const { id } = await client.erasures.create({ address: `Eve <${ADDRESS}>` })
