@@ -236,6 +236,16 @@ export const errorCodes = {
     sentence: 'The metadata would have more keys than are allowed.',
     fix: 'Remove keys that are no longer needed, by setting them to null.',
   },
+  transfer_limit_reached: {
+    status: 422,
+    sentence: 'The account has as many exports or imports under way as are allowed.',
+    fix: 'Wait until one of them is done.',
+  },
+  storage_quota_reached: {
+    status: 422,
+    sentence: 'The storage of the account is full.',
+    fix: 'Delete mail that is no longer needed, or ask the operator for more.',
+  },
   invalid_webhook_url: {
     status: 422,
     sentence: 'The URL cannot be used for a webhook.',

@@ -57,6 +57,12 @@ function readBody(
   compile: CompileSchema,
 ): unknown {
   const { body: shown, checkedBody: schema = shown, method } = operation
+  if (operation.upload !== undefined) {
+    if (body?.kind === 'upload') return body.upload
+    throw new AppError('bad_request', 'The request needs a file as its body.', {
+      details: [{ path: 'file', message: 'is required' }],
+    })
+  }
   if (schema === undefined) return undefined
   if (body === undefined && !isBodyOptional(operation)) {
     throw new AppError('bad_request', 'The request needs a body.', {
@@ -70,7 +76,8 @@ function readBody(
     })
   }
   const dropsNulls = method === 'POST'
-  const value = body === undefined ? {} : prepared(schema, body.value, { dropsNulls })
+  const value =
+    body === undefined || body.kind === 'upload' ? {} : prepared(schema, body.value, { dropsNulls })
   check(compile(schema), value, 'body')
   if (schema === AttachmentToSend) return readFiles([value as CheckedAttachment], null, '')[0]
   return 'attachments' in schema.properties

@@ -327,7 +327,7 @@ type HeadsAfter = {
   limit: number
 }
 
-/** Messages of an inbox after a position, in order; pending ones are left out. */
+/** Messages of an inbox after a position, in order, without pending and imported ones. */
 export async function listMessageHeads(db: ReadDb, input: HeadsAfter): Promise<MessageHead[]> {
   return (await selectHeadsAfter(db.reading, input)).map(toHead)
 }
@@ -338,6 +338,7 @@ const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =
     .where('inbox_id', '=', place('inboxId'))
     .where('direction', '=', place('direction'))
     .where('status', '!=', 'pending')
+    .where('imported_by', 'is', null)
     .where('position', '>', place('after'))
     .orderBy('position')
     .limit(place('limit')),
@@ -462,7 +463,6 @@ export async function findThreadPosition(
     removed,
     offset: newer,
   })
-  if (skip === 0) return positionMax
   const row = await db.read
     .selectFrom('messages')
     .select('thread_position')

@@ -35,7 +35,7 @@ import { sending } from './sending.ts'
 
 const UNLEASED = { tokenHash: null, queueMs: 0 }
 
-const STEPS = sizeOf('TEST_MAILROOM_REMOVAL_STEPS', { usual: 3_000, long: 100_000 })
+const STEPS = sizeOf('TEST_MAILROOM_REMOVAL_STEPS', { usual: 2_000, long: 100_000 })
 /** All lists are compared so often, and at the end. */
 const COMPARED_EVERY = Math.max(300, STEPS / 30)
 const OWN = 'someone@mailroom.localhost'
@@ -421,9 +421,10 @@ onEachEngine('mail that goes', (engine) => {
     const newest = live.toSorted((a, b) => newestOf(a) - newestOf(b)).at(-1)
     assert.equal(inbox?.lastMessageAtMs, newest?.messages.at(-1)?.atMs ?? null)
     const longest = threads.toSorted((a, b) => b.messages.length - a.messages.length).slice(0, 3)
-    for (const { id: threadId, messages } of longest) {
+    const some = Array.from({ length: 20 }, () => threads[roll(threads.length)])
+    for (const { id: threadId, messages } of [...longest, ...some].filter((one) => one !== undefined)) {
       const thread = await findThread(db, owner.accountId, threadId)
-      for (const offset of [0, roll(messages.length), messages.length]) {
+      for (const offset of [0, roll(messages.length), messages.length - 1, messages.length]) {
         if (thread === null) throw new Error(`Thread ${threadId} is gone.`)
         const page = { thread: thread.extent, limit: 10, offset, bodyLengthMax: 1 }
         const found = await Array.fromAsync(listThreadMessages(db, { ...owner, ...page }))
