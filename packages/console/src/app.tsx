@@ -28,6 +28,7 @@ import { ScheduledPage } from '#pages/scheduled.tsx'
 import { SearchPage } from '#pages/search.tsx'
 import { SignInPage } from '#pages/sign-in.tsx'
 import { SuppressionsPage } from '#pages/suppressions.tsx'
+import { TransfersPage } from '#pages/transfers.tsx'
 import { WebhookPage } from '#pages/webhook.tsx'
 import { WebhooksPage } from '#pages/webhooks.tsx'
 import { ActionButton, Button, ButtonLink } from '#parts/button.tsx'
@@ -85,6 +86,7 @@ function SignedIn() {
         <Route path="/console/inboxes/:inboxId" component={MailPage} />
         <Route path="/console/inboxes/:inboxId/threads/:threadId" component={MailPage} />
         <Route path="/console/inboxes/:inboxId/scheduled" component={ScheduledPage} />
+        <Route path="/console/inboxes/:inboxId/transfers" component={TransfersPage} />
         <Route path="/console/drafts" component={DraftsPage} />
         <Route path="/console/search" component={SearchPage} />
         <Route path="/console/reviews" component={ReviewsPage} />

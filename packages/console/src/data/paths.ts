@@ -10,6 +10,7 @@ export const paths = {
   thread: (inboxId: string, threadId: string, query = '') =>
     `/console/inboxes/${part(inboxId)}/threads/${part(threadId)}${query}`,
   scheduled: (inboxId: string) => `/console/inboxes/${part(inboxId)}/scheduled`,
+  transfers: (inboxId: string) => `/console/inboxes/${part(inboxId)}/transfers`,
   drafts: (inboxId?: string) => `/console/drafts${inboxId ? `?inbox=${part(inboxId)}` : ''}`,
   draft: (inboxId: string, id: string) =>
     `/console/drafts?inbox=${part(inboxId)}&draft=${part(id)}`,

@@ -126,6 +126,12 @@ export function MailPage() {
                 label="Scheduled messages"
                 href={paths.scheduled(inboxId)}
               />
+              <ButtonLink
+                kind="quiet"
+                icon="download"
+                label="Export and import"
+                href={paths.transfers(inboxId)}
+              />
               <Button
                 kind="quiet"
                 icon="edit"

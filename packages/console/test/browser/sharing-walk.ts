@@ -1,6 +1,7 @@
 // Mail that goes and work that is shared: labels, the trash, several threads at once, assignees, snoozes and claims.
 
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, suite, test } from 'node:test'
 import type { Inbox, Thread } from '@mailroom/sdk'
 import { until } from '@mailroom/server/test/scenarios/outcomes.ts'
@@ -350,6 +351,53 @@ suite('removing and sharing mail in the console', () => {
     const pods = (await client.pods.list().page()).data
     assert.equal(pods.find(({ name }) => name === 'Care')?.retentionDays, 90)
     await client.account.update({ retentionDays: null })
+  })
+
+  test('an inbox is exported and downloaded, and the file is imported elsewhere with its failures', async () => {
+    const { page, client } = world
+    const { total } = await client.messages.list(inbox.id).page()
+    await showInbox()
+    await page.getByRole('link', { name: 'Export and import' }).click()
+    await page.getByText('No exports yet').waitFor()
+    // The service is done within a moment, so the first answers are held back at the start.
+    let held = 2
+    await page.route(/\/v1\/exports\?/, async (route) => {
+      const response = await route.fetch()
+      const answer = await response.json()
+      if (held > 0 && answer.data.length > 0) {
+        held -= 1
+        const progress = { done: 1, total }
+        Object.assign(answer.data[0], { status: 'running', progress, url: null, sizeBytes: null })
+      }
+      await route.fulfill({ response, json: answer })
+    })
+    await page.getByRole('button', { name: 'Start export' }).click()
+    await page.getByText(`1 of ${total} messages`).waitFor()
+    await page.getByRole('progressbar', { name: 'Messages written' }).waitFor()
+    await examine(world, 'export-running')
+    const link = page.getByRole('link', { name: 'Download' })
+    await link.waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    const [download] = await Promise.all([page.waitForEvent('download'), link.click()])
+    assert.equal(download.suggestedFilename(), 'mail.mbox')
+    const mbox = await readFile(await download.path())
+    assert.equal(mbox.toString('latin1').match(/^From /gm)?.length, total)
+
+    const other = await client.inboxes.create({ mailboxName: 'elsewhere' })
+    await world.open(`/console/inboxes/${other.id}/transfers`)
+    const give = async (name: string, buffer: Buffer) => {
+      await page.getByLabel('File').setInputFiles({ name, mimeType: 'application/mbox', buffer })
+      await page.getByRole('button', { name: 'Import', exact: true }).click()
+    }
+    const broken = Buffer.from('{"format":"mailroom"}\nnot JSON\n')
+    await give('mail.mbox', mbox)
+    await page.getByText(`${total} messages imported`).waitFor()
+    assert.equal((await client.messages.list(other.id).page()).total, total)
+    await give('mail.mbox', mbox)
+    await page.getByText(`${total} messages the inbox had already.`).waitFor()
+    await give('mail.jsonl', broken)
+    await page.getByText(/could not be imported:|cannot be read/).waitFor()
+    await examine(world, 'import-failed')
   })
 
   test('a claim whose time is over is not shown any more, also without events', async () => {
