@@ -153,7 +153,7 @@ function ExportTable({ exports }: { exports: readonly Export[] }) {
           </td>
           <RowTools>
             {url !== null && (
-              <ButtonLink icon="download" href={ownAddress(url)} download={fileName(format)}>
+              <ButtonLink icon="download" href={ownAddress(url)} download={id}>
                 Download
               </ButtonLink>
             )}
@@ -162,10 +162,6 @@ function ExportTable({ exports }: { exports: readonly Export[] }) {
       ))}
     </Table>
   )
-}
-
-function fileName(format: Format): string {
-  return format === 'maildir' ? 'mail.tar' : `mail.${format}`
 }
 
 function Progress({

@@ -379,14 +379,14 @@ suite('removing and sharing mail in the console', () => {
     await link.waitFor()
     await page.unrouteAll({ behavior: 'wait' })
     const [download] = await Promise.all([page.waitForEvent('download'), link.click()])
-    assert.equal(download.suggestedFilename(), 'mail.mbox')
+    assert.match(download.suggestedFilename(), /\.mbox$/)
     const mbox = await readFile(await download.path())
     assert.equal(mbox.toString('latin1').match(/^From /gm)?.length, total)
 
     const other = await client.inboxes.create({ mailboxName: 'elsewhere' })
     await world.open(`/console/inboxes/${other.id}/transfers`)
     const give = async (name: string, buffer: Buffer) => {
-      await page.getByLabel('File').setInputFiles({ name, mimeType: 'application/mbox', buffer })
+      await page.getByLabel('File', { exact: true }).setInputFiles({ name, mimeType: 'application/mbox', buffer })
       await page.getByRole('button', { name: 'Import', exact: true }).click()
     }
     const broken = Buffer.from('{"format":"mailroom"}\nnot JSON\n')
