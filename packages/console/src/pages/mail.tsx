@@ -126,12 +126,6 @@ export function MailPage() {
                 label="Scheduled messages"
                 href={paths.scheduled(inboxId)}
               />
-              <ButtonLink
-                kind="quiet"
-                icon="download"
-                label="Export and import"
-                href={paths.transfers(inboxId)}
-              />
               <Button
                 kind="quiet"
                 icon="edit"
@@ -186,7 +180,8 @@ function Keeping({ inbox, onChanged }: { inbox: Inbox; onChanged: () => void }) 
         {keepingWords(inbox) || 'Mail is kept.'}{' '}
         <button type="button" class="text-button" onClick={() => setIsAsking(true)}>
           Change<span class="unseen"> how long mail is kept</span>
-        </button>
+        </button>{' '}
+        <a href={paths.transfers(inbox.id)}>Export and import</a>
       </p>
       {isAsking && (
         <InboxKeeping

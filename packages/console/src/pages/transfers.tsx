@@ -110,7 +110,10 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
           empty={<Empty icon="download" title="No exports yet" />}
         >
           {own.length === 0 ? (
-            <Empty icon="download" title="No exports of this inbox on this page" />
+            <Empty
+              icon="download"
+              title={list.total > list.size ? 'None of this inbox on this page' : 'No exports yet'}
+            />
           ) : (
             <ExportTable exports={own} />
           )}
