@@ -4,8 +4,8 @@
 import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
 import { Approver, NewApprover } from './approvers.ts'
-import { Domain, DomainRecord } from './domains.ts'
 import { Claim, ClaimedThread, RenewedClaim } from './claims.ts'
+import { Domain, DomainRecord } from './domains.ts'
 import { Draft } from './drafts.ts'
 import { errorCodes } from './error-codes.ts'
 import {

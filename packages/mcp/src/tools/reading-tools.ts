@@ -5,7 +5,19 @@ import { z } from 'zod'
 import type { Access } from '#access.ts'
 import { fence, oneLine } from '#fence.ts'
 import { ToolProblem } from '#problem.ts'
-import {charOffset, counted, defineTool, id, inbox, leaseToken, lines, maxChars, moreOf, pageLimit, pageOffset} from './tool.ts'
+import {
+  charOffset,
+  counted,
+  defineTool,
+  id,
+  inbox,
+  leaseToken,
+  lines,
+  maxChars,
+  moreOf,
+  pageLimit,
+  pageOffset,
+} from './tool.ts'
 
 /** Inboxes that are read if none is named. */
 const SEARCHED_MAX = 20

@@ -4,9 +4,9 @@ import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { type ExpressionBuilder, sql } from 'kysely'
 import { metadataOf } from '#inboxes/inboxes-rows.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
+import { countUpTo } from './labelled-message-rows.ts'
 import {
   CANCELLED,
-  countUpTo,
   findMessage,
   type Message,
   readCounters,

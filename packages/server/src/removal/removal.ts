@@ -3,12 +3,13 @@
 import type { Actor, Handlers, KeyContext } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
 import { getThread, presentThread } from '#mailbox/mailbox.ts'
-import { hashOfLeaseToken, type Lease } from '#mailbox/mailbox-rows.ts'
 import {
   countStoredStep,
   existingRawIds,
   fillCategoriesStep,
   findUncountedInbox,
+  hashOfLeaseToken,
+  type Lease,
 } from '#mailbox/mailbox-rows.ts'
 import { findUnnotedInbox, noteRecipientsStep } from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'

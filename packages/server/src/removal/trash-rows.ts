@@ -1,13 +1,7 @@
 // The transactions that remove a message or a thread, and those that move threads into the trash and out of it. A thread
 // leaves its list in the first transaction. Its messages follow in further steps where it has many.
 
-import {
-  changeAt,
-  changeRanges,
-  type Lease,
-  mayChange,
-  sumChanges,
-} from '#mailbox/mailbox-rows.ts'
+import { changeAt, changeRanges, type Lease, mayChange, sumChanges } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'

@@ -223,7 +223,8 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.threads.renewClaim(threadId, {}, { leaseToken })
     await client.threads.releaseClaim(threadId, { isRead: false }, { leaseToken })
     for (const claim of (await client.inboxes.claimThreads(inboxId, terms)).data) {
-      await client.threads.releaseClaim(threadId, { isRead: true }, claim)
+      const { leaseToken } = claim
+      await client.threads.releaseClaim(claim.threadId, { isRead: true }, { leaseToken })
     }
   }
 
