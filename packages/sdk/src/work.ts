@@ -119,7 +119,7 @@ function keepLease(
   { leaseSeconds, onLost }: { leaseSeconds: number; onLost(error: unknown): void },
 ): () => void {
   const ended = new AbortController()
-  const stepMs = (leaseSeconds * 1000) / RENEWALS_PER_LEASE
+  const stepMs = Math.floor((leaseSeconds * 1000) / RENEWALS_PER_LEASE)
   const run = async () => {
     for (let renewedAtMs = performance.now(); ; ) {
       await pause(stepMs, ended.signal)

@@ -218,6 +218,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const { threadId, inboxId } = message
     const terms = { owner: 'a', leaseSeconds: 60 }
     await client.messages.update(message.id, { addLabels: ['a'] })
+    await client.threads.restore(threadId)
     const { leaseToken } = await client.threads.claim(threadId, terms)
     await client.threads.get(threadId)
     await client.threads.renewClaim(threadId, {}, { leaseToken })
