@@ -37,7 +37,7 @@ export const Participant = Type.Object(
 export type Participant = Static<typeof Participant>
 
 /** Who works on a thread at present. */
-export const ThreadClaim = Type.Object(
+const ThreadClaim = Type.Object(
   {
     owner: text('Who claimed the thread, as the claim names them.'),
     fence: count('The number of the claim: a later claim of the thread has a higher one.'),
@@ -45,7 +45,6 @@ export const ThreadClaim = Type.Object(
   },
   { description: 'A worker has the thread under a lease.' },
 )
-export type ThreadClaim = Static<typeof ThreadClaim>
 
 export const Thread = Type.Object(
   {

@@ -49,7 +49,6 @@ export {
   findShownThreads,
   findThread,
   listThreadIds,
-  type ShownThread,
   type Thread,
 } from './thread-rows.ts'
 export {
