@@ -1,14 +1,17 @@
 // The reads of a search: how far inboxes are indexed, the messages that match, and their texts. A query
 // searches one block of positions, so that none takes long.
 
+import { type RawBuilder, sql } from 'kysely'
 import type { Direction } from '#mailbox/mailbox-rows.ts'
 import {
   findTextEntries,
   rankTextEntries,
-  type TextClause,
+  type TextFilter,
+  type TextQuery,
   type TextSearch,
 } from '#platform/db/text-index.ts'
 import type { ReadDb } from '#schema/tables.ts'
+import type { SearchCondition } from './search-query.ts'
 import {
   blockMark,
   directionMark,
@@ -21,8 +24,16 @@ import {
 } from './search-rows.ts'
 import type { SearchableMessage } from './search-words.ts'
 
-/** An inbox whose last message has the position `top` is indexed up to `position`. */
-export type SearchState = { number: number | null; position: number; top: number }
+/**
+ * An inbox whose last message has the position `top` is indexed up to `position`. Entries up to `current` are as this
+ * program writes them; it is `position` once all are.
+ */
+export type SearchState = {
+  number: number | null
+  position: number
+  current: number
+  top: number
+}
 
 /** Null when the account has no such inbox. */
 export async function findSearchState(
@@ -47,15 +58,17 @@ export async function listSearchStates(
         .onRef('search_inboxes.account_id', '=', 'inboxes.account_id'),
     )
     .select(['inboxes.id', 'search_inboxes.number', 'search_inboxes.position'])
+    .select('search_inboxes.current_position')
     .select(['inbound_count', 'outbound_count'])
     .where('inboxes.account_id', '=', input.accountId)
   if (input.inboxId !== null) query = query.where('inboxes.id', '=', input.inboxId)
   if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
   const rows = await query.orderBy('inboxes.id', 'desc').execute()
-  return rows.map(({ id, number, position, inbound_count, outbound_count }) => ({
-    inboxId: id,
-    state: { number, position: position ?? 0, top: inbound_count + outbound_count },
-  }))
+  return rows.map(({ id, number, position, current_position, inbound_count, outbound_count }) => {
+    const top = inbound_count + outbound_count
+    const state = { number, position: position ?? 0, current: current_position ?? 0, top }
+    return { inboxId: id, state }
+  })
 }
 
 /**
@@ -70,14 +83,14 @@ export async function listLagging(
     .selectFrom('inbox_counters')
     .leftJoin('search_inboxes', 'search_inboxes.inbox_id', 'inbox_counters.inbox_id')
     .select(['inbox_counters.inbox_id', 'inbound_count', 'outbound_count'])
-    .select(['position', 'renewed_position'])
+    .select(['position', 'current_position'])
     .where('inbox_counters.inbox_id', '>', after)
     .orderBy('inbox_counters.inbox_id')
     .limit(limit)
     .execute()
   const lagging = rows.filter(
-    ({ inbound_count, outbound_count, position, renewed_position }) =>
-      inbound_count + outbound_count > (position ?? 0) || (renewed_position ?? 0) < (position ?? 0),
+    ({ inbound_count, outbound_count, position, current_position }) =>
+      inbound_count + outbound_count > (position ?? 0) || (current_position ?? 0) < (position ?? 0),
   )
   const last = rows.length < limit ? null : (rows.at(-1)?.inbox_id ?? null)
   return { inboxIds: lagging.map((row) => row.inbox_id), last }
@@ -86,7 +99,8 @@ export async function listLagging(
 export type BlockSearch = {
   /** The number in a `SearchState`, of an inbox of the account. */
   number: number
-  clauses: readonly TextClause[]
+  inboxId: string
+  query: BlockQuery
   direction: Direction | null
   /** The size of the block, as an index of BLOCKS. */
   level: number
@@ -110,12 +124,81 @@ export async function rankInBlock(db: ReadDb, search: BlockSearch): Promise<Bloc
   return ranked.map(({ id, worth }) => ({ position: positionOfEntry(id), worth }))
 }
 
-function toTextSearch(search: BlockSearch): TextSearch {
-  const { number, clauses, direction, level, until, limit } = search
+/** What an entry must have (null: nothing), and what is asked of its message beside. */
+export type BlockQuery = { readonly text: TextQuery | null; readonly rest: MessageQuery | null }
+
+export type MessageQuery =
+  | SearchCondition
+  | { readonly kind: 'text'; readonly query: TextQuery }
+  | { readonly kind: 'all' | 'any'; readonly parts: readonly MessageQuery[] }
+  | { readonly kind: 'not'; readonly part: MessageQuery }
+
+function toTextSearch({ query, number, inboxId, ...search }: BlockSearch): TextSearch {
+  const { direction, level, until, limit } = search
   const marks = [blockMark(level, until)]
   if (direction !== null) marks.push(directionMark(direction))
-  return { scope: scopeOf(number), marks, clauses, until: entryId(number, until), limit }
+  const { text, rest } = query
+  const filter = rest === null ? null : filterOf(rest, { number, inboxId })
+  return {
+    scope: scopeOf(number),
+    marks,
+    query: text,
+    filter,
+    until: entryId(number, until),
+    limit,
+  }
 }
+
+function filterOf(
+  rest: MessageQuery,
+  { number, inboxId }: { number: number; inboxId: string },
+): TextFilter {
+  return (id, matches) => {
+    // As a scalar it is looked up for each entry; as a join, PostgreSQL might read all of the inbox instead.
+    const ofMessage = (column: RawBuilder<unknown>, where = sql``) => sql`(
+      select ${column} from messages
+      where messages.inbox_id = ${inboxId}
+        and messages.position = ${id} - ${sql.lit(entryId(number, 0))} ${where})`
+    const conditionOf = (node: MessageQuery): RawBuilder<boolean> => {
+      switch (node.kind) {
+        case 'text':
+          return matches(node.query)
+        case 'attachment':
+          return sql`coalesce(${ofMessage(sql`1`, sql`and messages.attachments <> '[]'`)}, 0) = 1`
+        case 'since':
+          return sql`coalesce(${ofMessage(sql`messages.created_at`)} >= ${sql.lit(node.ms)}, false)`
+        case 'not':
+          return sql`(not ${conditionOf(node.part)})`
+        default: {
+          const parts = node.parts.map(conditionOf)
+          return sql`(${sql.join(parts, node.kind === 'all' ? sql` and ` : sql` or `)})`
+        }
+      }
+    }
+    return conditionOf(rest)
+  }
+}
+
+/** The first and the last position of the messages of a period in this inbox of the account; null for none. */
+export async function findPositionsOf(
+  db: ReadDb,
+  { inboxId, period }: { inboxId: string; period: Period },
+): Promise<{ first: number; last: number } | null> {
+  const { fromMs, untilMs } = period
+  // Sums, because PostgreSQL would look for the highest position by going through all of them.
+  let query = db.read
+    .selectFrom('messages')
+    .select(sql<number | null>`min(position + 0)`.as('first'))
+    .select(sql<number | null>`max(position + 0)`.as('last'))
+    .where('inbox_id', '=', inboxId)
+  if (fromMs !== null) query = query.where('created_at', '>=', fromMs)
+  if (untilMs !== null) query = query.where('created_at', '<', untilMs)
+  const { first, last } = await query.executeTakeFirstOrThrow()
+  return first === null || last === null ? null : { first, last }
+}
+
+/** From a time on, up to another one; null for no bound. */
+export type Period = { readonly fromMs: number | null; readonly untilMs: number | null }
 
 export type FoundMessage = SearchableMessage & {
   id: string

@@ -22,9 +22,10 @@ import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
-const HELLO = [
-  { phrases: [{ words: ['hello'], fields: null, isPrefix: false }], isExcluded: false },
-]
+const HELLO = {
+  text: { kind: 'phrase', words: ['hello'], fields: null, isPrefix: false },
+  rest: null,
+} as const
 
 onBothEngines('the index of words', (engine) => {
   const database = opened(() => openDatabase(engine))
@@ -53,7 +54,8 @@ onBothEngines('the index of words', (engine) => {
   async function foundIn(inboxId: string): Promise<number[]> {
     const { number, top } = await stateOf(inboxId)
     if (number === null) return []
-    const search = { number, clauses: HELLO, direction: null, level: 2, until: top, limit: 10_000 }
+    const block = { direction: null, level: 2, until: top, limit: 10_000 }
+    const search = { number, inboxId, query: HELLO, ...block }
     return (await findInBlock(db, search)).map(({ position }) => position)
   }
   const positions = (from: number, to: number) =>
@@ -84,7 +86,7 @@ onBothEngines('the index of words', (engine) => {
     while ((await db.write(indexSearchStep, step)).behind.length > 0);
     const before = await countEntries()
     // As a program without the column leaves it.
-    const query = `update search_inboxes set renewed_position = 0 where inbox_id = '${inboxId}'`
+    const query = `update search_inboxes set current_position = 0 where inbox_id = '${inboxId}'`
     await runSql(database, query)
     await receive(inboxId, 3)
     assert.deepEqual(await db.write(indexSearchStep, step), { indexed: 3, behind: [] })
