@@ -290,7 +290,7 @@ export const messageOperations = {
       ...pageProperties,
     }),
     success: { status: 200, description: 'A page of matches.', schema: SearchResult },
-    errors: [],
+    errors: ['invalid_query'],
   },
   'messages.get': {
     method: 'GET',
