@@ -1,7 +1,8 @@
 // Messages, their attachments, and the results of the sender checks.
 
+import { FILTER_NOTES, filteredListOf, filterProperties } from './mail-filters.ts'
 import type { Operation } from './operation.ts'
-import { listOf, pageProperties } from './page.ts'
+import { pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { SEARCH_NOTES, SearchResult, searchProperties } from './search.ts'
 import { count, nullableOneOf, nullableText, nullableTime, oneOf, text, time } from './text.ts'
@@ -250,7 +251,7 @@ export const messageOperations = {
     path: '/v1/inboxes/{id}/messages',
     tag: 'Messages',
     summary: 'List messages of an inbox.',
-    notes: LISTED_BODIES_NOTE,
+    notes: `${FILTER_NOTES} ${LISTED_BODIES_NOTE}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -262,12 +263,17 @@ export const messageOperations = {
           `Only received messages of this category; total then counts up to ${COUNTED_MAX}.`,
         ),
       ),
+      ...filterProperties({
+        from: 'messages',
+        since: 'messages',
+        files: 'Only messages with (true) or without (false) attachments.',
+      }),
       ...pageProperties,
     }),
     success: {
       status: 200,
       description: 'A page of messages.',
-      schema: listOf(Message, 'A page of messages.'),
+      schema: filteredListOf(Message, 'A page of messages.'),
     },
     errors: [],
   },

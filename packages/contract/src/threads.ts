@@ -1,8 +1,9 @@
 // Threads: messages of an inbox that answer each other, with a read flag.
 
+import { FILTER_NOTES, filteredListOf, filterProperties } from './mail-filters.ts'
 import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.ts'
 import type { Operation } from './operation.ts'
-import { listOf, pageProperties } from './page.ts'
+import { pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
 import { COUNTED_MAX, messageCategories } from './vocabulary.ts'
@@ -81,6 +82,7 @@ export const threadOperations = {
     path: '/v1/inboxes/{id}/threads',
     tag: 'Threads',
     summary: 'List threads of an inbox.',
+    notes: `A thread matches from, to, subject and has_attachment if one of its messages matches all of them. ${FILTER_NOTES}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -97,12 +99,18 @@ export const threadOperations = {
           `Only threads whose newest received message has this category; total then counts up to ${COUNTED_MAX}.`,
         ),
       ),
+      ...filterProperties({
+        from: 'threads with a message',
+        since: 'threads whose newest message is',
+        files:
+          'Only threads with a message that has attachments (true), or without any attachment (false).',
+      }),
       ...pageProperties,
     }),
     success: {
       status: 200,
       description: 'A page of threads.',
-      schema: listOf(Thread, 'A page of threads.'),
+      schema: filteredListOf(Thread, 'A page of threads.'),
     },
     errors: [],
   },

@@ -1,11 +1,17 @@
 // Handlers of threads, messages and attachments.
 
+import type { MailFilters } from '@mailroom/contract/mail-filters.ts'
 import type { ViewQuery } from '@mailroom/contract/messages.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
 import type { UpdateThread } from '@mailroom/contract/threads.ts'
 import type { ViewPage } from '@mailroom/mail-reading/view/view-page.ts'
 import { fileHeaders, planDownload } from '#http/download.ts'
-import type { BinaryResponse, HandlersOf, SignedContext } from '#http/handler.ts'
+import {
+  type BinaryResponse,
+  type HandlersOf,
+  type SignedContext,
+  untilGone,
+} from '#http/handler.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
 import { type Clock, presentTimes } from '#platform/clock.ts'
@@ -17,9 +23,12 @@ import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 import type { Downloads } from './downloads.ts'
 import type { Extractions } from './extractions.ts'
+import type { MailFilter } from './filter-mail.ts'
 import { presentListed, presentMessage } from './present-message.ts'
 import { findAttachment, readAttachment, readRaw } from './read-content.ts'
 import {
+  filterMessagesOf,
+  filterThreadsOf,
   getMessage,
   getThread,
   listMessages,
@@ -47,6 +56,7 @@ type Deps = {
   deriveKey: (purpose: string) => Uint8Array
   getImage: HttpGet
   imageFetches: Semaphore
+  searchSlots: Semaphore
 }
 
 /** Search and sends have handlers of their own. */
@@ -63,16 +73,16 @@ export function mailHandlers(
 
 function threadHandlers(deps: Deps): HandlersOf<'threads'> {
   return {
-    'threads.list': async ({ path, query }, { accountId }) => {
-      const { is_read: isRead = null, category = null, ...page } = query
-      const { threads, total } = await listThreads(deps, {
-        accountId,
-        inboxId: path.id,
-        isRead,
-        category,
-        ...page,
-      })
-      return { data: threads.map(presentTimes), total }
+    'threads.list': async ({ path, query }, context) => {
+      const { is_read: isRead = null, category = null, limit, offset } = query
+      const { accountId } = context
+      const list = { accountId, inboxId: path.id, isRead, category, limit, offset }
+      const filter = filterOf(query)
+      const { threads, ...counted } =
+        filter === null
+          ? await listThreads(deps, list)
+          : await filterThreadsOf(deps, { ...list, filter }, untilGone(context))
+      return { data: threads.map(presentTimes), ...counted }
     },
     'threads.get': async ({ path }, { accountId }) =>
       presentTimes(await getThread(deps, { accountId, threadId: path.id })),
@@ -103,6 +113,27 @@ function threadHandlers(deps: Deps): HandlersOf<'threads'> {
   }
 }
 
+/** Null when nothing is filtered by. */
+function filterOf({
+  from,
+  to,
+  subject,
+  since,
+  until,
+  has_attachment,
+}: MailFilters): MailFilter | null {
+  const given = [from, to, subject, since, until, has_attachment]
+  if (given.every((value) => value === undefined)) return null
+  return {
+    from: from ?? null,
+    to: to ?? null,
+    subject: subject ?? null,
+    sinceMs: since === undefined ? null : Date.parse(since),
+    untilMs: until === undefined ? null : Date.parse(until),
+    hasAttachment: has_attachment ?? null,
+  }
+}
+
 /** Newer clients spell the field as responses do. */
 function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean {
   const wanted = isRead ?? alias
@@ -117,18 +148,18 @@ function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean 
 
 function messageHandlers(deps: Deps): MessageHandlers {
   return {
-    'messages.list': async ({ path, query }, { accountId, takeSlot }) => {
-      const { direction = null, category = null, ...page } = query
-      await takeSlot()
-      const { messages, total } = await listMessages(deps, {
-        accountId,
-        inboxId: path.id,
-        direction,
-        category,
-        ...page,
-      })
+    'messages.list': async ({ path, query }, context) => {
+      const { direction = null, category = null, limit, offset } = query
+      const { accountId } = context
+      const list = { accountId, inboxId: path.id, direction, category, limit, offset }
+      const filter = filterOf(query)
+      await context.takeSlot()
+      const { messages, ...counted } =
+        filter === null
+          ? await listMessages(deps, list)
+          : await filterMessagesOf(deps, { ...list, filter }, untilGone(context))
       const shown = presentListed(messages, deps, deps.clock.now())
-      return { data: await Array.fromAsync(shown), total }
+      return { data: await Array.fromAsync(shown), ...counted }
     },
     'messages.get': async ({ path }, { accountId, takeSlot }) => {
       const asked = { accountId, messageId: path.id, beforeLong: takeSlot }

@@ -1,4 +1,5 @@
 export { fillCategoriesStep } from './fill-category-rows.ts'
+export { filterMessages, filterThreads, findPositionsOf, type Period } from './filter-mail.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
   CANCELLED,

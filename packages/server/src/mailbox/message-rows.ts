@@ -106,6 +106,28 @@ export async function listMessages(
   return { messages: completed(db, rows, input.bodyLengthMax), total }
 }
 
+/** The existing messages at these positions, newest first; long bodies are read while they are iterated. */
+export async function findMessagesAt(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    positions: readonly number[]
+    bodyLengthMax: number
+  },
+): Promise<AsyncIterable<Message>> {
+  if (input.positions.length === 0) return completed(db, [], input.bodyLengthMax)
+  const rows = await db.read
+    .selectFrom('messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('position', 'in', input.positions)
+    .orderBy('position', 'desc')
+    .execute()
+  return completed(db, rows, input.bodyLengthMax)
+}
+
 /** By the index of categories: it alone has what is counted and skipped. Sent messages have no category. */
 async function selectOfCategory(
   db: ReadDb,

@@ -119,6 +119,22 @@ export async function findThread(
   return row === undefined ? null : toThread(row)
 }
 
+/** The existing threads among these, newest first. */
+export async function findShownThreads(
+  db: ReadDb,
+  { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
+): Promise<ShownThreads> {
+  if (threadIds.length === 0) return { threads: [], found: [] }
+  const rows = await db.read
+    .selectFrom('threads')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', 'in', threadIds)
+    .orderBy('last_position', 'desc')
+    .execute()
+  return toShown(db, rows)
+}
+
 /** One thread or, where there is no such thread, none. */
 export async function findShownThread(
   db: ReadDb,

@@ -3,7 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findPod } from '#accounts/accounts-rows.ts'
-import type { Direction } from '#mailbox/mailbox-rows.ts'
+import { type Direction, findPositionsOf } from '#mailbox/mailbox-rows.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { LongRead } from '#platform/db/db.ts'
 import { notFound, problem } from '#platform/problem.ts'
@@ -18,7 +18,6 @@ import {
   type BlockSearch,
   type FoundMessage,
   findInBlock,
-  findPositionsOf,
   listSearchStates,
   rankInBlock,
   readFound,

@@ -179,27 +179,6 @@ function filterOf(
   }
 }
 
-/** The first and the last position of the messages of a period in this inbox of the account; null for none. */
-export async function findPositionsOf(
-  db: ReadDb,
-  { inboxId, period }: { inboxId: string; period: Period },
-): Promise<{ first: number; last: number } | null> {
-  const { fromMs, untilMs } = period
-  // Sums, because PostgreSQL would look for the highest position by going through all of them.
-  let query = db.read
-    .selectFrom('messages')
-    .select(sql<number | null>`min(position + 0)`.as('first'))
-    .select(sql<number | null>`max(position + 0)`.as('last'))
-    .where('inbox_id', '=', inboxId)
-  if (fromMs !== null) query = query.where('created_at', '>=', fromMs)
-  if (untilMs !== null) query = query.where('created_at', '<', untilMs)
-  const { first, last } = await query.executeTakeFirstOrThrow()
-  return first === null || last === null ? null : { first, last }
-}
-
-/** From a time on, up to another one; null for no bound. */
-export type Period = { readonly fromMs: number | null; readonly untilMs: number | null }
-
 export type FoundMessage = SearchableMessage & {
   id: string
   threadId: string
