@@ -1,5 +1,6 @@
 // Inboxes: email addresses, each in one pod.
 
+import { metadataChange, metadataFilter, newMetadata, shownMetadata } from './labels.ts'
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
@@ -13,6 +14,7 @@ import {
   text,
   time,
 } from './text.ts'
+import { COUNTED_MAX } from './vocabulary.ts'
 
 const DISPLAY_NAME_LENGTH_MAX = 200
 
@@ -30,6 +32,7 @@ const inboxProperties = {
   lastMessageAt: nullableTime(
     'When the newest message was received or accepted for sending; null without messages.',
   ),
+  metadata: shownMetadata,
   createdAt: time('When the inbox was created.'),
 }
 
@@ -73,6 +76,7 @@ const CreateInbox = Type.Object(
       text('A verified domain that the pod may use; the domain of the service if omitted.'),
     ),
     webhookUrl,
+    metadata: newMetadata,
   },
   { additionalProperties: false },
 )
@@ -86,6 +90,7 @@ const UpdateInbox = Type.Object(
       }),
     ),
     webhookUrl,
+    metadata: metadataChange,
   },
   { additionalProperties: false },
 )
@@ -118,6 +123,7 @@ export const inboxOperations = {
     path: '/v1/inboxes',
     tag: 'Inboxes',
     summary: 'List inboxes.',
+    notes: `Newest first. With metadata, total counts up to ${COUNTED_MAX}.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -126,6 +132,7 @@ export const inboxOperations = {
           'Only inboxes in the pod with this id or clientId. An unknown pod gives an empty list.',
         ),
       ),
+      metadata: metadataFilter,
       ...pageProperties,
     }),
     success: {
@@ -171,7 +178,7 @@ export const inboxOperations = {
     parameters,
     body: UpdateInbox,
     success: { status: 200, description: 'The inbox as it is now.', schema: ChangedInbox },
-    errors: ['invalid_webhook_url'],
+    errors: ['invalid_webhook_url', 'metadata_limit_reached'],
   },
   'inboxes.createApiKey': {
     method: 'POST',

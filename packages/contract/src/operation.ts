@@ -97,6 +97,8 @@ export type Operation = {
   readonly hasEtag?: true
   /** The change is refused when the resource has none of the ETags in If-Match (RFC 9110 §13.1.1). */
   readonly takesIfMatch?: true
+  /** Needs the header Lease-Token while the thread is claimed. */
+  readonly takesLeaseToken?: true
   /** Exists only in sandbox mode. */
   readonly isOfSandbox?: true
   readonly success: Success

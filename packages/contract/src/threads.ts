@@ -1,11 +1,29 @@
 // Threads: messages of an inbox that answer each other, with a read flag.
 
+import {
+  ASSIGNEE_LENGTH_MAX,
+  labelChanges,
+  labelsFilter,
+  metadataChange,
+  metadataFilter,
+  shownLabels,
+  shownMetadata,
+} from './labels.ts'
 import { FILTER_NOTES, filteredListOf, filterProperties } from './mail-filters.ts'
 import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
+import {
+  count,
+  nullableLine,
+  nullableOneOf,
+  nullableText,
+  nullableTime,
+  oneOf,
+  text,
+  time,
+} from './text.ts'
 import { COUNTED_MAX, messageCategories } from './vocabulary.ts'
 
 export const Participant = Type.Object(
@@ -18,6 +36,17 @@ export const Participant = Type.Object(
   { description: 'A correspondent of the inbox in a thread.' },
 )
 export type Participant = Static<typeof Participant>
+
+/** Who works on a thread at present. */
+export const ThreadClaim = Type.Object(
+  {
+    owner: text('Who claimed the thread, as the claim names them.'),
+    fence: count('The number of the claim: a later claim of the thread has a higher one.'),
+    expiresAt: time('When the lease runs out unless it is renewed.'),
+  },
+  { description: 'A worker has the thread under a lease.' },
+)
+export type ThreadClaim = Static<typeof ThreadClaim>
 
 export const Thread = Type.Object(
   {
@@ -43,6 +72,17 @@ export const Thread = Type.Object(
       messageCategories,
       'The category of the newest received message; null if no message was received.',
     ),
+    labels: shownLabels,
+    metadata: shownMetadata,
+    assignee: nullableText(
+      'Who is to deal with the thread, in words of the client; null for nobody.',
+    ),
+    snoozedUntil: nullableTime(
+      'Until when the thread is put off: claims skip it. Null once the time has come, or new mail has arrived.',
+    ),
+    claim: Type.Union([ThreadClaim, Type.Null()], {
+      description: 'The claim of a worker; null while nobody has one.',
+    }),
     createdAt: time('When the first message was received or accepted for sending.'),
   },
   { description: 'A conversation in an inbox.' },
@@ -53,10 +93,24 @@ export const UpdateThread = Type.Object(
   {
     is_read: Type.Optional(
       Type.Boolean({
-        description: 'Whether the thread is read. This or isRead is required.',
+        description: 'Whether the thread is read. isRead means the same.',
       }),
     ),
     isRead: Type.Optional(Type.Boolean({ description: 'The same as is_read.' })),
+    ...labelChanges,
+    metadata: metadataChange,
+    assignee: Type.Optional(
+      nullableLine({
+        minLength: 1,
+        maxLength: ASSIGNEE_LENGTH_MAX,
+        description: 'Who is to deal with the thread, in words of the client; null for nobody.',
+      }),
+    ),
+    snoozedUntil: Type.Optional(
+      nullableTime(
+        'Puts the thread off until this time, or until new mail arrives: claims skip it. Null ends it; so does a time that is past.',
+      ),
+    ),
   },
   { additionalProperties: false },
 )
@@ -82,7 +136,7 @@ export const threadOperations = {
     path: '/v1/inboxes/{id}/threads',
     tag: 'Threads',
     summary: 'List threads of an inbox.',
-    notes: `A thread matches from, to, subject and has_attachment if one of its messages matches all of them. ${FILTER_NOTES}`,
+    notes: `By their newest message, newest first. With labels, metadata, assignee or snoozed, total counts up to ${COUNTED_MAX}. A thread matches from, to, subject and has_attachment if one of its messages matches all of them. ${FILTER_NOTES}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -105,6 +159,14 @@ export const threadOperations = {
         files:
           'Only threads with a message that has attachments (true), or without any attachment (false).',
       }),
+      labels: labelsFilter,
+      metadata: metadataFilter,
+      assignee: Type.Optional(
+        Type.String({ description: 'Only threads that are assigned to exactly this text.' }),
+      ),
+      snoozed: Type.Optional(
+        Type.Boolean({ description: 'Only snoozed (true) or only other (false) threads.' }),
+      ),
       ...pageProperties,
     }),
     success: {
@@ -129,13 +191,16 @@ export const threadOperations = {
     method: 'PATCH',
     path: '/v1/threads/{id}',
     tag: 'Threads',
-    summary: 'Mark a thread as read or unread.',
+    summary: 'Update a thread: read state, labels, metadata, assignee, snooze.',
+    notes:
+      'At least one field is required; others stay unchanged. While a worker has claimed the thread, the header Lease-Token of its claim is required.',
     auth: 'key',
     isRateLimited: true,
     parameters,
     body: UpdateThread,
+    takesLeaseToken: true,
     success: { status: 200, description: 'The thread as it is now.', schema: Thread },
-    errors: [],
+    errors: ['label_limit_reached', 'metadata_limit_reached'],
   },
   'threads.messages': {
     method: 'GET',

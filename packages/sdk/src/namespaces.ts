@@ -209,6 +209,9 @@ export function messages(api: Api) {
       api.list('messages.search', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.get', path: { id }, options }),
+    /** Adds and removes labels. */
+    update: (id: string, body: BodyOf<'messages.update'>, options?: RequestOptions) =>
+      api.call({ id: 'messages.update', path: { id }, body, options }),
     /** The message byte for byte. */
     raw: (id: string, options?: RequestOptions) =>
       api.download({ id: 'messages.raw', path: { id }, options }),

@@ -29,6 +29,7 @@ export const routes = {
   'messages.list': { method: 'GET', path: '/v1/inboxes/{id}/messages' },
   'messages.search': { method: 'GET', path: '/v1/search' },
   'messages.get': { method: 'GET', path: '/v1/messages/{id}' },
+  'messages.update': { method: 'PATCH', path: '/v1/messages/{id}' },
   'messages.raw': { method: 'GET', path: '/v1/messages/{id}/raw' },
   'messages.view': { method: 'GET', path: '/v1/messages/{id}/view' },
   'messages.html': { method: 'GET', path: '/v1/messages/{id}/html' },

@@ -16,6 +16,8 @@ export type Violation = {
   readonly parentSchema?: unknown
   /** The value that was found. */
   readonly data?: unknown
+  /** The name that is wrong, for a finding about the names of an object's fields. */
+  readonly propertyName?: string
 }
 
 /** Decides how a sentence names the field. */
@@ -23,8 +25,8 @@ export type Part = 'query' | 'body'
 
 /** A `bad_request` whose message names the first field and whose details name the others. */
 export function explainViolations(found: readonly Violation[], part: Part): AppError {
-  // The keywords within a condition have findings of their own.
-  const violations = found.filter(({ keyword }) => keyword !== 'if')
+  // The keywords within a condition, or about names, have findings of their own.
+  const violations = found.filter(({ keyword }) => !['if', 'propertyNames'].includes(keyword))
   const details = violations
     .slice(0, ERROR_DETAILS_MAX)
     .map((violation) => detailOf(violation, part))
@@ -49,6 +51,9 @@ function detailOf(violation: Violation, part: Part): ErrorDetail {
   if (keyword === 'additionalProperties') {
     const name = String(params.additionalProperty)
     return { path: below(path, name), message: 'is not a known field' }
+  }
+  if (violation.propertyName !== undefined) {
+    return { path: below(path, violation.propertyName), message: expectationOf(violation) }
   }
   const hint = part === 'query' && isUnescapedPlus(violation) ? PLUS_HINT : ''
   return { path, message: expectationOf(violation) + hint }
@@ -76,6 +81,8 @@ function expectationOf({ keyword, params, message, parentSchema, data }: Violati
       return limit === '1' ? 'must not be empty' : `must have at least ${limit} entries`
     case 'maxItems':
       return `must have at most ${limit} entries`
+    case 'maxProperties':
+      return `must have at most ${limit} keys`
     case 'minimum':
       return `must be at least ${limit}`
     case 'maximum':

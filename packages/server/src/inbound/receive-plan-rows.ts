@@ -436,6 +436,7 @@ function continuedThread({ continued }: Draft, parent: ParentThread): ContinuedT
     summary_count: parent.summary_count,
     read_count: parent.read_count,
     category: parent.category,
+    mark_count: parent.mark_count,
     known_count: parent.message_count,
   }
   continued.set(parent.id, thread)

@@ -22,6 +22,7 @@ import {
 } from '#domains/domains-rows.ts'
 import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
 import type { ReadDb } from '#schema/tables.ts'
@@ -34,6 +35,7 @@ import {
 } from '#webhooks/webhooks-rows.ts'
 import type { Inbox, ShownInbox } from './inbox.ts'
 import { findInbox, findInboxByAddress, findShownInbox, toInbox } from './inbox-rows.ts'
+import { changedMetadata, type MetadataChange, metadataMarks, metadataOf } from './metadata.ts'
 
 /** How long the address of a deleted inbox stays reserved for its account. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
@@ -48,6 +50,7 @@ type NewInbox = {
   domain: string | null
   displayName: string | null
   webhook: InboxWebhook | null
+  metadata?: Readonly<Record<string, string>>
   nowMs: number
   /** Creations allowed in any 24 hours. */
   creationsPerDay: number
@@ -89,6 +92,7 @@ export const insertInbox = transaction({
       domain_id: place.domainId,
       receiving_address: input.address,
       display_name: input.displayName,
+      metadata: changedMetadata({ metadata: null }, input.metadata ?? {}) ?? null,
       created_at: input.nowMs,
     }
     const inserted = await tx.query
@@ -99,6 +103,7 @@ export const insertInbox = transaction({
       .executeTakeFirst()
     if (inserted === undefined) return { kind: 'address_taken' }
     await tx.query.insertInto('inbox_counters').values({ inbox_id: input.inboxId }).execute()
+    await replaceMarks(tx, input, input.metadata ?? {})
     await tx.query
       .insertInto('inbox_creations')
       .values({ account_id: input.accountId, created_at: input.nowMs, inbox_id: input.inboxId })
@@ -141,24 +146,29 @@ type InboxChange = {
   displayName?: string | null
   /** null removes the webhook; an existing one only changes its URL. */
   webhook?: InboxWebhook | null
+  metadata?: MetadataChange
   /** The job removes the deliveries of a removed webhook. */
   jobId: string
   nowMs: number
 }
 
-/** Changes the named fields. Null when the account has no such inbox. */
+/** Changes the named fields, or none of them. Null when the account has no such inbox. */
 export const changeInbox = transaction({
   name: 'updateInbox',
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
     input: InboxChange,
-  ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | null> {
-    const { accountId, inboxId, displayName, webhook } = input
+  ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | 'metadata_limit_reached' | null> {
+    const { accountId, inboxId, displayName, webhook, metadata } = input
     if (webhook !== undefined) {
       // Deletions take the same lock, so a webhook is never made for a deleted inbox.
       await lockAccount(tx, accountId)
       if ((await findInbox(readIn(tx), accountId, inboxId)) === null) return null
+    }
+    if (metadata !== undefined) {
+      const outcome = await changeMetadata(tx, input, metadata)
+      if (outcome !== 'changed') return outcome
     }
     if (displayName !== undefined) {
       await tx.query
@@ -173,6 +183,46 @@ export const changeInbox = transaction({
     return inbox === null ? null : { inbox, isWebhookNew }
   },
 })
+
+type InboxKey = { accountId: string; inboxId: string }
+
+async function changeMetadata(
+  tx: Tx,
+  inbox: InboxKey,
+  change: MetadataChange,
+): Promise<'changed' | 'metadata_limit_reached' | null> {
+  const own = tx.query
+    .selectFrom('inboxes')
+    .select('metadata')
+    .where('account_id', '=', inbox.accountId)
+    .where('id', '=', inbox.inboxId)
+  const row = await lockRows(tx, own).executeTakeFirst()
+  if (row === undefined) return null
+  const metadata = changedMetadata(row, change)
+  if (metadata === undefined) return 'metadata_limit_reached'
+  await tx.query
+    .updateTable('inboxes')
+    .set({ metadata })
+    .where('account_id', '=', inbox.accountId)
+    .where('id', '=', inbox.inboxId)
+    .execute()
+  await replaceMarks(tx, inbox, metadataOf({ metadata }))
+  return 'changed'
+}
+
+async function replaceMarks(
+  tx: Tx,
+  { accountId, inboxId }: InboxKey,
+  metadata: Readonly<Record<string, string>>,
+): Promise<void> {
+  await tx.query.deleteFrom('inbox_marks').where('inbox_id', '=', inboxId).execute()
+  const marks = metadataMarks(metadata)
+  if (marks.length === 0) return
+  await tx.query
+    .insertInto('inbox_marks')
+    .values(marks.map((mark) => ({ inbox_id: inboxId, mark, account_id: accountId })))
+    .execute()
+}
 
 /**
  * Removes the inbox at once, keeps its address for the account, and leaves the removal of its mail
@@ -200,6 +250,7 @@ export const removeInbox = transaction({
     }
     await endCatchAll(tx, input)
     await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
+    await tx.query.deleteFrom('inbox_marks').where('inbox_id', '=', inbox.id).execute()
     await tx.query.deleteFrom('thread_ranges').where('inbox_id', '=', inbox.id).execute()
     await deleteRulesOf(tx, input.accountId, { inboxId: inbox.id })
     const webhook = await tx.query

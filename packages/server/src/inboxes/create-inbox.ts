@@ -35,6 +35,7 @@ type CreateInbox = {
   podId?: string | undefined
   /** Null for no webhook. */
   webhookUrl: string | null
+  metadata?: Readonly<Record<string, string>>
   /** The operator may assign reserved names. */
   isByOperator?: boolean
 }
@@ -84,6 +85,7 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
       domain: customDomain,
       displayName: input.displayName,
       webhook: made?.webhook ?? null,
+      metadata: input.metadata ?? {},
       nowMs,
       creationsPerDay: deps.inboxesPerDay,
     })

@@ -1,10 +1,11 @@
 // Handlers of inboxes.
 
 import type { Inbox as InboxShape } from '@mailroom/contract/inboxes.ts'
+import { FILTER_MARKS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import { findPod } from '#accounts/accounts-rows.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import { presentTimes } from '#platform/clock.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { notFound, problem, wrongQuery } from '#platform/problem.ts'
 import { changeInbox } from './change-inbox-rows.ts'
 import {
   type ChangedInbox,
@@ -14,6 +15,7 @@ import {
 } from './create-inbox.ts'
 import type { ShownInbox } from './inbox.ts'
 import { findShownInbox, listInboxes } from './inbox-rows.ts'
+import { type MetadataChange, metadataMarks } from './metadata.ts'
 
 type Deps = CreateDeps & { wakeWorker: () => void }
 
@@ -30,16 +32,21 @@ export function inboxHandlers(
   }
   return {
     'inboxes.create': async ({ body }, { accountId }) => {
-      const { displayName = null, webhookUrl = null, ...rest } = body
-      const created = await createInbox(deps, { accountId, displayName, webhookUrl, ...rest })
+      const { displayName = null, webhookUrl = null, metadata = {}, ...rest } = body
+      const given = { accountId, displayName, webhookUrl, metadata }
+      const created = await createInbox(deps, { ...given, ...rest })
       return presentChanged(created)
     },
     'inboxes.list': async ({ query }, { accountId }) => {
-      const { podId: name, ...page } = query
+      const { podId: name, metadata = {}, ...page } = query
+      const marks = metadataMarks(metadata)
+      if (marks.length > FILTER_MARKS_MAX) {
+        throw wrongQuery('metadata', `must have at most ${FILTER_MARKS_MAX} keys`)
+      }
       const pod = name === undefined ? null : await findPod(deps.db, accountId, name)
       if (name !== undefined && pod === null) return { data: [], total: 0 }
       const podId = pod?.id ?? null
-      const { inboxes, total } = await listInboxes(deps.db, { accountId, podId, ...page })
+      const { inboxes, total } = await listInboxes(deps.db, { accountId, podId, marks, ...page })
       return { data: inboxes.map(presentInbox), total }
     },
     'inboxes.get': async ({ path }, { accountId }) =>
@@ -63,9 +70,10 @@ type UpdateInbox = {
   displayName?: string | null
   /** null removes it; another URL keeps the secret. */
   webhookUrl?: string | null
+  metadata?: MetadataChange
 }
 
-/** Changes the named fields. `invalid_webhook_url`, `not_found`. */
+/** Changes the named fields. `invalid_webhook_url`, `not_found`, `metadata_limit_reached`. */
 async function updateInbox(
   deps: Deps,
   { webhookUrl, ...input }: UpdateInbox,
@@ -78,6 +86,12 @@ async function updateInbox(
     nowMs: deps.clock.now(),
   })
   if (changed === null) throw notFound()
+  if (changed === 'metadata_limit_reached') {
+    throw problem(
+      'metadata_limit_reached',
+      `At most ${METADATA_KEYS_MAX} keys of metadata are allowed.`,
+    )
+  }
   if (webhookUrl === null) deps.wakeWorker()
   return { inbox: changed.inbox, webhookSecret: changed.isWebhookNew && made ? made.secret : null }
 }

@@ -7,3 +7,9 @@ export {
   findOwnInbox,
   findReachedInbox,
 } from './inbox-rows.ts'
+export {
+  changedMetadata,
+  type MetadataChange,
+  metadataMarks,
+  metadataOf,
+} from './metadata.ts'

@@ -44,7 +44,12 @@ const WINDOW_MS = { quick: 40, slow: 120 } as const
 /** The positions of the messages that match. */
 export const filterMessages: LongRead<
   Tables,
-  FilterIn & { direction: Direction | null; category: MessageCategory | null } & Page,
+  FilterIn & {
+    direction: Direction | null
+    category: MessageCategory | null
+    /** All of them. */
+    labels: readonly string[]
+  } & Page,
   Filtered<number>
 > = {
   name: 'filterMessages',
@@ -57,7 +62,14 @@ export const filterMessages: LongRead<
 /** The ids of the threads that match. */
 export const filterThreads: LongRead<
   Tables,
-  FilterIn & { isRead: boolean | null; category: MessageCategory | null } & Page,
+  FilterIn & {
+    isRead: boolean | null
+    category: MessageCategory | null
+    /** All of them. */
+    marks: readonly string[]
+    isSnoozed: boolean | null
+    nowMs: number
+  } & Page,
   Filtered<string>
 > = {
   name: 'filterThreads',
@@ -106,7 +118,7 @@ async function matchMessages(
   input: Parameters<typeof filterMessages.run>[1],
   { first, last }: Window,
 ): Promise<number[]> {
-  const { accountId, inboxId, filter, direction, category } = input
+  const { accountId, inboxId, filter, direction, category, labels } = input
   const { sinceMs, untilMs } = filter
   let query = db.read
     .selectFrom('messages')
@@ -121,6 +133,16 @@ async function matchMessages(
   if (untilMs !== null) query = query.where('messages.created_at', '<', untilMs)
   if (direction !== null) query = query.where('messages.direction', '=', direction)
   if (category !== null) query = query.where('messages.category', '=', category)
+  for (const label of labels) {
+    query = query.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('message_labels')
+          .select('message_labels.label')
+          .whereRef('message_labels.message_id', '=', 'messages.id')
+          .where('message_labels.label', '=', label),
+      ),
+    )
+  }
   const rows = await query.execute()
   return rows.filter((row) => matches(row, filter)).map(({ position }) => position)
 }
@@ -133,7 +155,7 @@ async function matchThreads(
   input: Parameters<typeof filterThreads.run>[1],
   { first, last }: Window,
 ): Promise<string[]> {
-  const { accountId, inboxId, filter, isRead, category } = input
+  const { accountId, inboxId, filter, isRead, category, marks, isSnoozed, nowMs } = input
   const { sinceMs, untilMs } = filter
   let query = db.read
     .selectFrom('threads')
@@ -145,6 +167,21 @@ async function matchThreads(
     .orderBy('last_position', 'desc')
   if (isRead !== null) query = query.where('is_read', '=', isRead ? 1 : 0)
   if (category !== null) query = query.where('category', '=', category)
+  for (const mark of marks) {
+    query = query.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('thread_marks')
+          .select('thread_marks.mark')
+          .whereRef('thread_marks.thread_id', '=', 'threads.id')
+          .where('thread_marks.mark', '=', mark),
+      ),
+    )
+  }
+  if (isSnoozed !== null) {
+    query = query.where((row) =>
+      row(row.fn.coalesce('snoozed_until', row.lit(0)), isSnoozed ? '>' : '<=', nowMs),
+    )
+  }
   if (sinceMs !== null) query = query.where('last_message_at', '>=', sinceMs)
   if (untilMs !== null) query = query.where('last_message_at', '<', untilMs)
   const ids = (await query.execute()).map(({ id }) => id)
@@ -283,6 +320,7 @@ export async function findPositionsOf(
     .select(sql<number | null>`min(position + 0)`.as('first'))
     .select(sql<number | null>`max(position + 0)`.as('last'))
     .where('inbox_id', '=', inboxId)
+    .where('position', '>', 0)
   if (fromMs !== null) query = query.where('created_at', '>=', fromMs)
   if (untilMs !== null) query = query.where('created_at', '<', untilMs)
   const { first, last } = await query.executeTakeFirstOrThrow()
@@ -296,7 +334,7 @@ async function findEnds(
   inboxId: string,
 ): Promise<Window | null> {
   const of = (end: 'min' | 'max') => sql`(
-    select ${sql.raw(end)}(${sql.ref(column)}) from ${sql.table(table)} where inbox_id = ${inboxId})`
+    select ${sql.raw(end)}(${sql.ref(column)}) from ${sql.table(table)} where inbox_id = ${inboxId} and ${sql.ref(column)} > 0)`
   const { rows } = await sql<{ first: number | null; last: number | null }>`
     select ${of('min')} as first, ${of('max')} as last`.execute(db.read)
   const { first = null, last = null } = rows[0] ?? {}

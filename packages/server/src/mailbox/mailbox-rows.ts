@@ -1,3 +1,4 @@
+export { changeMessageLabels, changeThread } from './change-thread-rows.ts'
 export { fillCategoriesStep } from './fill-category-rows.ts'
 export { filterMessages, filterThreads, findPositionsOf, type Period } from './filter-mail.ts'
 export { kindOfRow } from './message-kind.ts'
@@ -24,13 +25,13 @@ export {
 } from './message-statements.ts'
 export { dropRawReferences, existingRawIds, findRawMessage } from './raw-message-rows.ts'
 export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './stored-bytes-rows.ts'
+export { labelMark } from './thread-mark.ts'
 export { changeAt, changesOfMove } from './thread-range-rows.ts'
 export {
   findCopiedFrom,
   findLastMessage,
   findThread,
   listThreadIds,
-  setThreadRead,
   type Thread,
 } from './thread-rows.ts'
 export {

@@ -95,6 +95,7 @@ export type Tables = {
     /** The address; null when its domain belongs to another account. */
     receiving_address: string | null
     display_name: string | null
+    metadata: Generated<string | null>
     filter_mode: Generated<string | null>
     outbound_policy: Generated<string | null>
     created_at: number
@@ -153,7 +154,33 @@ export type Tables = {
     summary_count: Generated<number>
     read_count: Generated<number>
     category: Generated<string | null>
+    labels: Generated<string | null>
+    metadata: Generated<string | null>
+    assignee: Generated<string | null>
+    snoozed_until: Generated<number | null>
+    mark_count: Generated<number>
+    claim_owner: Generated<string | null>
+    claim_token_hash: Generated<Uint8Array | null>
+    claim_fence: Generated<number>
+    claim_until: Generated<number | null>
+    claim_expires_at: Generated<number | null>
   }
+  thread_marks: {
+    thread_id: string
+    /** See thread-mark.ts. */
+    mark: string
+    account_id: string
+    inbox_id: string
+    last_position: number
+  }
+  message_labels: {
+    message_id: string
+    label: string
+    account_id: string
+    inbox_id: string
+    position: number
+  }
+  inbox_marks: { inbox_id: string; mark: string; account_id: string }
   thread_ranges: {
     inbox_id: string
     position_range: number
@@ -199,6 +226,7 @@ export type Tables = {
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
     recipient: string | null
+    labels: Generated<string | null>
     created_at: number
   }
   events: {

@@ -12,12 +12,13 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { Db, Page, ReadDb, Tables } from '#schema/tables.ts'
 import { periodOf, toBlockQuery } from './block-query.ts'
 import type { CatchUps } from './indexer.ts'
-import { readQuery, type SearchQuery, wantedPhrases } from './search-query.ts'
+import { labelsIn, readQuery, type SearchQuery, wantedPhrases } from './search-query.ts'
 import {
   type BlockMatch,
   type BlockSearch,
   type FoundMessage,
   findInBlock,
+  findRareLabels,
   listSearchStates,
   rankInBlock,
   readFound,
@@ -238,6 +239,8 @@ async function findMatches(
   const found: BlockMatch[] = []
   const range = await findRange(db, { inboxId, state, query })
   if (state.number === null || range === null) return { found, isComplete: true }
+  const labels = labelsIn(query.root)
+  const rareLabels = await findRareLabels(db, { inboxId, labels })
   let level = firstLevel(query)
   for (let until = range.last; until > 0; ) {
     const size = BLOCKS[level] ?? 1
@@ -246,6 +249,7 @@ async function findMatches(
       number: state.number,
       inboxId,
       query: toBlockQuery(query.root, { hasSigns }),
+      rareLabels,
       direction,
       level,
       until,

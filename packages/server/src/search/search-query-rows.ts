@@ -2,7 +2,7 @@
 // searches one block of positions, so that none takes long.
 
 import { type RawBuilder, sql } from 'kysely'
-import type { Direction } from '#mailbox/mailbox-rows.ts'
+import { type Direction, labelMark } from '#mailbox/mailbox-rows.ts'
 import {
   findTextEntries,
   rankTextEntries,
@@ -101,6 +101,7 @@ export type BlockSearch = {
   number: number
   inboxId: string
   query: BlockQuery
+  rareLabels: ReadonlySet<string>
   direction: Direction | null
   /** The size of the block, as an index of BLOCKS. */
   level: number
@@ -127,18 +128,47 @@ export async function rankInBlock(db: ReadDb, search: BlockSearch): Promise<Bloc
 /** What an entry must have (null: nothing), and what is asked of its message beside. */
 export type BlockQuery = { readonly text: TextQuery | null; readonly rest: MessageQuery | null }
 
+/** Labels on fewer messages and threads than this are read as a list, others looked up for each entry. */
+const RARE_LABEL_MAX = 5_000
+
+/** Those of the labels that few messages and threads of this inbox of the account have. */
+export async function findRareLabels(
+  db: ReadDb,
+  { inboxId, labels }: { inboxId: string; labels: readonly string[] },
+): Promise<ReadonlySet<string>> {
+  const rare = new Set<string>()
+  for (const label of labels) {
+    const { rows } = await sql<{ n: number | string }>`
+      select count(*) as n from (
+        select 1 from (${selectLabelled({ inboxId, label })}) as labelled limit ${RARE_LABEL_MAX}
+      ) as counted`.execute(db.read)
+    if (Number(rows[0]?.n) < RARE_LABEL_MAX) rare.add(label)
+  }
+  return rare
+}
+
+/** The positions of the messages that have the label, or whose thread has it. */
+function selectLabelled({ inboxId, label }: { inboxId: string; label: string }) {
+  return sql`
+    select position from message_labels where inbox_id = ${inboxId} and label = ${label}
+    union all
+    select messages.position from thread_marks
+    join messages on messages.thread_id = thread_marks.thread_id
+    where thread_marks.inbox_id = ${inboxId} and thread_marks.mark = ${labelMark(label)}`
+}
+
 export type MessageQuery =
   | SearchCondition
   | { readonly kind: 'text'; readonly query: TextQuery }
   | { readonly kind: 'all' | 'any'; readonly parts: readonly MessageQuery[] }
   | { readonly kind: 'not'; readonly part: MessageQuery }
 
-function toTextSearch({ query, number, inboxId, ...search }: BlockSearch): TextSearch {
+function toTextSearch({ query, number, inboxId, rareLabels, ...search }: BlockSearch): TextSearch {
   const { direction, level, until, limit } = search
   const marks = [blockMark(level, until)]
   if (direction !== null) marks.push(directionMark(direction))
   const { text, rest } = query
-  const filter = rest === null ? null : filterOf(rest, { number, inboxId })
+  const filter = rest === null ? null : filterOf(rest, { number, inboxId, rareLabels })
   return {
     scope: scopeOf(number),
     marks,
@@ -151,14 +181,15 @@ function toTextSearch({ query, number, inboxId, ...search }: BlockSearch): TextS
 
 function filterOf(
   rest: MessageQuery,
-  { number, inboxId }: { number: number; inboxId: string },
+  { number, inboxId, rareLabels }: Pick<BlockSearch, 'number' | 'inboxId' | 'rareLabels'>,
 ): TextFilter {
+  const first = sql.lit(entryId(number, 0))
   return (id, matches) => {
     // As a scalar it is looked up for each entry; as a join, PostgreSQL might read all of the inbox instead.
     const ofMessage = (column: RawBuilder<unknown>, where = sql``) => sql`(
       select ${column} from messages
       where messages.inbox_id = ${inboxId}
-        and messages.position = ${id} - ${sql.lit(entryId(number, 0))} ${where})`
+        and messages.position = ${id} - ${first} ${where})`
     const conditionOf = (node: MessageQuery): RawBuilder<boolean> => {
       switch (node.kind) {
         case 'text':
@@ -167,6 +198,17 @@ function filterOf(
           return sql`coalesce(${ofMessage(sql`1`, sql`and messages.attachments <> '[]'`)}, 0) = 1`
         case 'since':
           return sql`coalesce(${ofMessage(sql`messages.created_at`)} >= ${sql.lit(node.ms)}, false)`
+        case 'label': {
+          const { label } = node
+          // The sum keeps SQLite from searching the index once for each of the positions.
+          const labelled = selectLabelled({ inboxId, label })
+          if (rareLabels.has(label)) return sql`(${id} - ${first} in (${labelled}))`
+          const onMessage = sql`(select 1 from message_labels where inbox_id = ${inboxId}
+            and label = ${label} and position = ${id} - ${first})`
+          const mark = sql`(select 1 from thread_marks where thread_id = messages.thread_id
+            and mark = ${labelMark(label)})`
+          return sql`(coalesce(${onMessage}, ${ofMessage(mark)}, 0) = 1)`
+        }
         case 'not':
           return sql`(not ${conditionOf(node.part)})`
         default: {

@@ -1,6 +1,7 @@
 // Reading a search query. Text that has none of the few forms is read as words, and signs without a partner are
 // ignored; only the value of a condition can be wrong.
 
+import { LABEL_PATTERN, LABEL_RULE } from '@mailroom/contract/labels.ts'
 import {
   isUnspaced,
   ownAddressWord,
@@ -29,6 +30,8 @@ export type SearchPhrase = {
 /** What the index of words does not have. */
 export type SearchCondition =
   | { readonly kind: 'attachment' }
+  /** On the message or on its thread. */
+  | { readonly kind: 'label'; readonly label: string }
   /** Received or accepted at this time or later. */
   | { readonly kind: 'since'; readonly ms: number }
 
@@ -61,13 +64,14 @@ const TOO_DEEP: QueryDefect = {
 
 type TextField = SearchField | null
 type Scope = { readonly kind: 'text'; readonly field: TextField } | { readonly kind: ConditionName }
-type ConditionName = 'has' | 'before' | 'after'
+type ConditionName = 'label' | 'has' | 'before' | 'after'
 
 const ANYWHERE: Scope = { kind: 'text', field: null }
 const SCOPES: Readonly<Record<string, Scope>> = {
   from: { kind: 'text', field: 'sender' },
   to: { kind: 'text', field: 'recipients' },
   subject: { kind: 'text', field: 'subject' },
+  label: { kind: 'label' },
   has: { kind: 'has' },
   before: { kind: 'before' },
   after: { kind: 'after' },
@@ -76,7 +80,7 @@ const TEXT_FIELDS = ['subject', 'body'] as const
 
 /**
  * Reads `word`, `"a phrase"`, `-word`, `OR` between two parts, parentheses, `from:`, `to:`, `subject:` before a word,
- * phrase or parenthesis, `has:attachment`, `before:`, `after:`, and `word*`. OR binds its two neighbours before the
+ * phrase or parenthesis, `label:`, `has:attachment`, `before:`, `after:`, and `word*`. OR binds its two neighbours before the
  * parts are joined. Several words without a blank between them are a phrase.
  */
 export function readQuery(
@@ -108,6 +112,13 @@ function depthOf(node: SearchNode): number {
   return 'parts' in node ? 1 + Math.max(...node.parts.map(depthOf)) : 0
 }
 
+/** The labels that the query names, each once. */
+export function labelsIn(node: SearchNode): string[] {
+  if (node.kind === 'not') return labelsIn(node.part)
+  if ('parts' in node) return [...new Set(node.parts.flatMap(labelsIn))]
+  return node.kind === 'label' ? [node.label] : []
+}
+
 /** The phrases that a message may be found by, without those that are excluded. */
 export function wantedPhrases(node: SearchNode, isWanted = true): SearchPhrase[] {
   if (node.kind === 'not') return wantedPhrases(node.part, !isWanted)
@@ -123,7 +134,7 @@ type Group = {
   isOr: boolean
 }
 
-const PREFIX = /-?(?:(from|to|subject|has|before|after):(?=[^\s"]|"[^"]*"))?/iy
+const PREFIX = /-?(?:(from|to|subject|label|has|before|after):(?=[^\s"]|"[^"]*"))?/iy
 const QUOTED = /"([^"]*)"/y
 const RUN = /[^\s"]+/y
 const BLANKS = /\s+/y
@@ -167,7 +178,8 @@ class QueryReader {
     const isExcluded = prefix.startsWith('-')
     const named = name === undefined ? undefined : SCOPES[name.toLowerCase()]
     const scope = named ?? this.#group.scope
-    if (this.#q[this.#at] === '(' && scope.kind === 'text') {
+    const isGroup = scope.kind === 'text' || scope.kind === 'label'
+    if (this.#q[this.#at] === '(' && isGroup) {
       this.#at += 1
       this.#open.push(newGroup(scope, isExcluded))
       return
@@ -217,7 +229,7 @@ class QueryReader {
 
   #readPart({ text, scope, isQuoted }: Part): SearchNode | null {
     if (scope.kind === 'text') return readTextPart(text, scope.field, isQuoted)
-    const read = scope.kind === 'has' ? readHas(text) : readTime(text, scope.kind)
+    const read = readCondition(text, scope.kind)
     if (!('message' in read)) return read
     this.defect ??= read
     return null
@@ -301,6 +313,19 @@ function readPhrase(
   const signed = found.map(({ signed }) => signed)
   if (isPrefix) signed[signed.length - 1] = null
   return { kind: 'phrase', words: found.map(({ word }) => word), signed, fields, isPrefix }
+}
+
+function readCondition(value: string, kind: ConditionName): SearchNode | QueryDefect {
+  if (kind === 'label') return readLabel(value)
+  return kind === 'has' ? readHas(value) : readTime(value, kind)
+}
+
+const LABEL = new RegExp(LABEL_PATTERN)
+
+function readLabel(value: string): SearchNode | QueryDefect {
+  const label = value.toLowerCase()
+  if (LABEL.test(label)) return { kind: 'label', label }
+  return wrongValue(`has "label:${shown(value)}"; a label ${LABEL_RULE}`)
 }
 
 function readHas(value: string): SearchNode | QueryDefect {

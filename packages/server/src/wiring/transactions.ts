@@ -46,11 +46,12 @@ import {
 } from '#inbound/inbound-rows.ts'
 import { changeInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
 import {
+  changeMessageLabels,
+  changeThread,
   countStoredStep,
   fillCategoriesStep,
   keepThreadSummaries,
   noteQuota,
-  setThreadRead,
 } from '#mailbox/mailbox-rows.ts'
 import {
   cancelSend,
@@ -138,7 +139,8 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   insertSenderRule,
   storeReleased,
   removeQuarantined,
-  setThreadRead,
+  changeThread,
+  changeMessageLabels,
   keepThreadSummaries,
   countStoredStep,
   fillCategoriesStep,

@@ -21,6 +21,7 @@ const FILTERS = sizeOf('TEST_MAILROOM_FILTERS', { usual: 200, long: 3_000 })
 const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
 /** The size of the first window, so that messages are at both ends of windows. */
 const APART = 4_096
+const THREADS = { marks: [], isSnoozed: null, nowMs: 0 }
 const SIGNAL = new AbortController().signal
 
 type Mail = {
@@ -132,7 +133,7 @@ onBothEngines('filtered lists', (engine) => {
         cc: JSON.stringify(mail.cc),
         subject: mail.subject,
         attachments: mail.hasAttachment ? '[{"filename":"a.pdf"}]' : '[]',
-        category: mail.isPersonal ? ('personal' as const) : ('newsletter' as const),
+        category: mail.isPersonal ? ('personal' as const) : ('automated' as const),
       }
       await db.write(storeReceived, { ...input, content, nowMs: mail.atMs })
     }
@@ -170,14 +171,14 @@ onBothEngines('filtered lists', (engine) => {
       maybe(fc.boolean()),
       async (filter, page, flag) => {
         const asked = { ...owner, ...inbox, filter, ...page }
-        const category = flag === null ? null : flag ? 'personal' : 'newsletter'
+        const category = flag === null ? null : flag ? 'personal' : 'automated'
         const isOf = ({ isPersonal }: Mail) => flag === null || isPersonal === flag
         const positions = MAILS.flatMap((mail, index) =>
           fits(mail, filter) && isWithin(mail.atMs, filter) && isOf(mail)
             ? [(index + 1) * APART]
             : [],
         ).reverse()
-        const messages = { ...asked, direction: 'inbound', category } as const
+        const messages = { ...asked, direction: 'inbound', category, labels: [] } as const
         found += compare(
           await db.readLong(filterMessages, messages, SIGNAL),
           positions,
@@ -202,7 +203,7 @@ onBothEngines('filtered lists', (engine) => {
           })
           .sort(([, a], [, b]) => (b.at(-1) ?? 0) - (a.at(-1) ?? 0))
           .map(([threadId]) => threadId)
-        const asThreads = { ...asked, isRead: null, category } as const
+        const asThreads = { ...asked, ...THREADS, isRead: null, category } as const
         const answer = await db.readLong(filterThreads, asThreads, SIGNAL)
         found += compare(answer, threads, page, filter)
         const shown = await findShownThreads(db, { ...owner, threadIds: answer.keys })
@@ -222,7 +223,15 @@ onBothEngines('filtered lists', (engine) => {
     const all = {
       ...{ from: null, to: null, subject: null, sinceMs: 0, untilMs: null, hasAttachment: null },
     }
-    const page = { limit: 10, offset: 0, category: null, direction: null, isRead: null }
+    const page = {
+      limit: 10,
+      offset: 0,
+      category: null,
+      direction: null,
+      isRead: null,
+      labels: [],
+      ...THREADS,
+    }
     for (const place of [
       { ...stranger, ...inbox },
       { ...owner, inboxId: other },

@@ -55,7 +55,7 @@ onBothEngines('the index of words', (engine) => {
     const { number, top } = await stateOf(inboxId)
     if (number === null) return []
     const block = { direction: null, level: 2, until: top, limit: 10_000 }
-    const search = { number, inboxId, query: HELLO, ...block }
+    const search = { number, inboxId, query: HELLO, rareLabels: new Set<string>(), ...block }
     return (await findInBlock(db, search)).map(({ position }) => position)
   }
   const positions = (from: number, to: number) =>

@@ -9,6 +9,7 @@ import { openCatchUps } from '#search/indexer.ts'
 import { openSearchSlots } from '#search/search-handlers.ts'
 import { searchInbox } from '#search/search-inbox.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
@@ -25,12 +26,15 @@ type Mail = {
   subject: string
   body: string
   hasAttachment: boolean
+  label: string | null
+  threadLabel: string | null
   atMs: number
 }
 type Leaf =
   | { kind: 'words'; text: string; isQuoted: boolean; isPrefix: boolean; field: Field | null }
   | { kind: 'address'; address: string; field: 'from' | 'to' | null }
   | { kind: 'attachment' }
+  | { kind: 'label'; label: string }
   | { kind: 'before' | 'after'; ms: number; isDate: boolean }
 type Query =
   | Leaf
@@ -62,6 +66,7 @@ const text = (max: number) =>
 const mailbox = fc
   .tuple(fc.constantFrom(...names), fc.constantFrom(...addresses))
   .map(([name, address]) => `${name} <${address}>`)
+const label = fc.constantFrom('urgent', 'a/b', 'done')
 const time = fc.integer({ min: 0, max: 6 * DAY_MS }).map((ms) => FIRST_DAY_MS + ms)
 const mail: fc.Arbitrary<Omit<Mail, 'name'>> = fc.record({
   from: mailbox,
@@ -69,6 +74,8 @@ const mail: fc.Arbitrary<Omit<Mail, 'name'>> = fc.record({
   subject: text(4),
   body: text(12),
   hasAttachment: fc.boolean(),
+  label: fc.option(label, { freq: 2 }),
+  threadLabel: fc.option(label, { freq: 1 }),
   atMs: time,
 })
 
@@ -110,6 +117,7 @@ const leaf: fc.Arbitrary<Leaf> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.constant({ kind: 'attachment' as const }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('label' as const), label }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -146,6 +154,8 @@ function write(part: Query): string {
       return `${part.field === null ? '' : `${part.field}:`}${part.address}`
     case 'attachment':
       return 'has:attachment'
+    case 'label':
+      return `label:${part.label}`
     case 'before':
     case 'after': {
       const time = new Date(part.ms).toISOString()
@@ -195,6 +205,8 @@ function isFound(mail: Mail, part: Query, within: Field | null = null): boolean 
       return part.parts.some((one) => isFound(mail, one, part.field ?? within))
     case 'attachment':
       return mail.hasAttachment
+    case 'label':
+      return [mail.label, mail.threadLabel].includes(part.label)
     case 'before':
     case 'after': {
       const ms = part.isDate ? Math.floor(part.ms / DAY_MS) * DAY_MS : part.ms
@@ -278,7 +290,23 @@ onBothEngines('the language of searches', (engine) => {
         attachments: mail.hasAttachment ? '[{"filename":"a.pdf"}]' : '[]',
       }
       await db.write(storeReceived, { ...input, content, nowMs: mail.atMs })
-      nameOf.set(input.receipts[0]?.messageId ?? '', mail.name)
+      const { messageId = '', threadId = '' } = input.receipts[0] ?? {}
+      nameOf.set(messageId, mail.name)
+      const place = `'${owner.accountId}', '${inbox.inboxId}', ${Number(mail.name.slice(1)) + 1}`
+      if (mail.label !== null) {
+        await runSql(
+          database,
+          `insert into message_labels (message_id, label, account_id, inbox_id, position)
+          values ('${messageId}', '${mail.label}', ${place})`,
+        )
+      }
+      if (mail.threadLabel !== null) {
+        await runSql(
+          database,
+          `insert into thread_marks (thread_id, mark, account_id, inbox_id, last_position)
+          values ('${threadId}', 'label=${mail.threadLabel}', ${place})`,
+        )
+      }
     }
   })
 
