@@ -234,6 +234,7 @@ export const SEARCHED = [
   'direction',
   'from_addr',
   'to_addr',
+  'to_addrs',
   'header_to',
   'cc',
   'subject',
@@ -248,6 +249,7 @@ type SearchedRow = Pick<
   | 'direction'
   | 'from_addr'
   | 'to_addr'
+  | 'to_addrs'
   | 'header_to'
   | 'cc'
   | 'subject'
@@ -260,6 +262,7 @@ export function toSearchable(row: SearchedRow, bodyText: string): SearchableMess
     direction: row.direction as Direction,
     fromAddr: row.from_addr,
     toAddr: row.to_addr,
+    sentTo: row.to_addrs === null ? null : (JSON.parse(row.to_addrs) as string[]),
     headerTo: row.header_to,
     cc: JSON.parse(row.cc) as string[],
     subject: row.subject,

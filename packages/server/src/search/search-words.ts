@@ -15,7 +15,10 @@ const SEARCH_ADDRESS_WORDS_MAX = 2_000
 export type SearchableMessage = Pick<
   Message,
   'direction' | 'fromAddr' | 'toAddr' | 'headerTo' | 'cc' | 'subject' | 'bodyText'
->
+> & {
+  /** Of a message that was sent to several. */
+  readonly sentTo?: readonly string[] | null
+}
 
 /** Words of each field in order; after SEPARATOR come words without an order. */
 export type SearchEntry = {
@@ -43,8 +46,12 @@ export function makeSearchEntry(message: SearchableMessage): SearchEntry {
 }
 
 /** All recipients as one text. */
-export function recipientsOf({ toAddr, headerTo, cc }: SearchableMessage): string {
-  return [toAddr, ...(headerTo === null || headerTo === toAddr ? [] : [headerTo]), ...cc].join(', ')
+export function recipientsOf({ toAddr, headerTo, cc, sentTo }: SearchableMessage): string {
+  return [
+    ...(sentTo ?? [toAddr]),
+    ...(headerTo === null || headerTo === toAddr ? [] : [headerTo]),
+    ...cc,
+  ].join(', ')
 }
 
 /** A whole address as one word, or null for any other text. */

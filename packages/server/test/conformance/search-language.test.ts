@@ -5,9 +5,12 @@ import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
+import { toBlockQuery } from '#search/block-query.ts'
 import { openCatchUps } from '#search/indexer.ts'
 import { openSearchSlots } from '#search/search-handlers.ts'
 import { searchInbox } from '#search/search-inbox.ts'
+import { readQuery } from '#search/search-query.ts'
+import { findInBlock, findSearchState } from '#search/search-query-rows.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
@@ -315,6 +318,19 @@ onBothEngines('the language of searches', (engine) => {
     return searchInbox(deps, asked, new AbortController().signal)
   }
 
+  /** As if many messages had the labels. */
+  const findAsCommon = async (q: string) => {
+    const reading = readQuery(q)
+    const state = await findSearchState(db, { ...owner, ...inbox })
+    assert.ok(reading.kind === 'query' && state !== null && state.number !== null)
+    const found = await findInBlock(db, {
+      ...{ number: state.number, ...inbox, direction: null, level: 2, until: MESSAGES, limit: 999 },
+      query: toBlockQuery(reading.query.root, { hasSigns: true }),
+      rareLabels: new Set(),
+    })
+    return found.map(({ position }) => `m${position - 1}`).reverse()
+  }
+
   test(`any query finds what its meaning says (seed ${SEED})`, async () => {
     let compared = 0
     let found = 0
@@ -336,6 +352,7 @@ onBothEngines('the language of searches', (engine) => {
           [answer.total, answer.isExact, answer.isComplete],
           [names.length, true, true],
         )
+        if (q.includes('label:')) assert.deepEqual(await findAsCommon(q), inOrder)
         compared += 1
         found += names.length
       }),

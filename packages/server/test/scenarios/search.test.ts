@@ -319,6 +319,18 @@ onEachEngine('searching an inbox', (engine) => {
     }
   })
 
+  test('a sent message is found by each of its recipients', async () => {
+    const desk = await world.client.inboxes.create()
+    await world.client.inboxes.send(desk.id, {
+      to: ['bob@friend.example', 'Zoe <zoe@second.example>'],
+      subject: 'Several',
+      body: 'Hello.',
+    })
+    for (const q of ['to:bob@friend.example', 'to:zoe@second.example', 'to:second']) {
+      assert.equal((await world.client.inboxes.search(desk.id, { q }).page()).total, 1, q)
+    }
+  })
+
   test('ranking counts a subject more than a text', async () => {
     assert.deepEqual(await names('march', { sort: 'rank' }), ['invoice', 'reminder'])
     assert.deepEqual(await names('march', { sort: 'newest' }), ['reminder', 'invoice'])
