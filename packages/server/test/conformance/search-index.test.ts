@@ -104,6 +104,26 @@ onBothEngines('the index of words', (engine) => {
     assert.ok(!(await listLagging(db, { after: '', limit: 1_000 })).inboxIds.includes(inboxId))
   })
 
+  test('until its entries are renewed, an inbox is searched without the signs of words', async () => {
+    const inboxId = await inboxWith(3, 'vitamin c')
+    await receive(inboxId, 1, 'modern C++')
+    const deps = {
+      ...{ db, clock: systemClock },
+      ...{ searchCatchUps: openCatchUps(), searchSlots: openSearchSlots() },
+    }
+    const total = async () => {
+      const asked = { ...owner, inboxId, q: 'C++', sort: 'newest', direction: null } as const
+      const { signal } = new AbortController()
+      return (await searchInbox(deps, { ...asked, limit: 10, offset: 0 }, signal)).total
+    }
+    assert.equal(await total(), 1)
+    const query = `update search_inboxes set current_position = 0 where inbox_id = '${inboxId}'`
+    await runSql(database, query)
+    assert.equal(await total(), 4)
+    await db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false, renews: true })
+    assert.equal(await total(), 1)
+  })
+
   test('concurrent indexers index every message once, while mail arrives', async () => {
     const other = await database.openAgain()
     const inboxIds = await Promise.all([inboxWith(60), inboxWith(60), inboxWith(1)])
