@@ -188,7 +188,7 @@ async function measureFilter(
     const filter = { ...NO_FILTER, ...list.filter(round) }
     const asked = { ...of, filter, category: null, limit: 50, offset: 0 }
     const ofMessages = { ...asked, direction: null, labels: [] }
-    const ofThreads = { ...asked, isRead: null, marks: [], isSnoozed: null, nowMs: 0 }
+    const ofThreads = { ...asked, isRead: null, isTrashed: false, marks: [], isSnoozed: null, nowMs: 0 }
     const found =
       list.of === 'messages'
         ? await db.readLong(filterMessages, ofMessages, signal)

@@ -161,6 +161,11 @@ export const errorCodes = {
     sentence: 'The delivery is still pending.',
     fix: 'Wait until it has succeeded or failed; nextAttemptAt is the time of the next attempt.',
   },
+  thread_trashed: {
+    status: 409,
+    sentence: 'The thread is in the trash, so nothing can be sent in it.',
+    fix: 'Restore it with POST /v1/threads/{id}/restore first, or leave threadId out to start a new thread.',
+  },
   webhook_is_disabled: {
     status: 409,
     sentence: 'The webhook is disabled, so nothing is delivered to it.',
@@ -180,6 +185,11 @@ export const errorCodes = {
     status: 412,
     sentence: 'The draft has changed since the version that If-Match names.',
     fix: 'Get the draft, compare it with what you wanted to change, and repeat the request with its new ETag.',
+  },
+  policy_changed: {
+    status: 412,
+    sentence: 'The policy has changed since the version that If-Match names.',
+    fix: 'Get the policy, compare it with what you wanted to change, and repeat the request with its new ETag.',
   },
   payload_too_large: {
     status: 413,

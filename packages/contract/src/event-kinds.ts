@@ -18,7 +18,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   'message.quarantined': {
     happens: 'Mail for an inbox was kept in quarantine, by a rule or for malware.',
     holds:
-      '`inbox_id`, `pod_id`, `quarantined` with `id`, `from`, `to`, `subject`, `reason`, `rule_id`, `category`, `category_reasons`, `verdict` and `spam_score`, without the text',
+      '`inbox_id`, `pod_id`, `quarantined` with `id`, `from`, `to`, `subject`, `reason`, `rule_id`, `auto_replyable` (false), `category`, `category_reasons`, `verdict` and `spam_score`, without the text',
   },
   'message.sent': {
     happens: 'Every recipient of a message is settled, and the server of at least one accepted it.',
@@ -60,6 +60,10 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   'thread.released': {
     happens: 'A worker released its claim of a thread, or its lease ran out.',
     holds: `${THREAD}, \`claim\` with \`owner\`, \`fence\`, \`expires_at\` and \`reason\``,
+  },
+  'inbox.expired': {
+    happens: 'An inbox has deleted itself at its `expiresAt`.',
+    holds: '`inbox_id`, `pod_id`, `inbox` with `id`, `address` and `expires_at`',
   },
   'domain.verified': {
     happens: 'The DNS records of a custom domain are correct.',

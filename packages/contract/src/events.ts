@@ -99,6 +99,9 @@ export const EventQuarantined = Type.Object(
     subject: text('Empty when the message has none.'),
     reason: oneOf(quarantineReasons, 'Why it was quarantined.'),
     rule_id: nullableText('The rule that blocked the sender; null without one.'),
+    auto_replyable: Type.Boolean({
+      description: 'Always false: it is in no inbox, and nobody answers it.',
+    }),
     category: nullableOneOf(messageCategories, KIND_TEXTS.category),
     category_reasons: Type.Array(CategoryReason, { description: KIND_TEXTS.reasons }),
     verdict: nullableOneOf(messageVerdicts, KIND_TEXTS.verdict),
@@ -118,6 +121,15 @@ export const EventDomain = Type.Object(
   { description: 'The custom domain that an event is about.' },
 )
 export type EventDomain = Static<typeof EventDomain>
+
+const EventInbox = Type.Object(
+  {
+    id: text('The id that the inbox had.'),
+    address: text('Its email address.'),
+    expires_at: time('When it was to delete itself.'),
+  },
+  { description: 'The inbox that has deleted itself, in inbox.expired.' },
+)
 
 export const EventWebhook = Type.Object(
   {
@@ -208,6 +220,7 @@ export const Event = Type.Object(
     hold: Type.Optional(EventHold),
     review: Type.Optional(EventReview),
     quarantined: Type.Optional(EventQuarantined),
+    inbox: Type.Optional(EventInbox),
     domain: Type.Optional(EventDomain),
     webhook: Type.Optional(EventWebhook),
     storage: Type.Optional(EventStorage),

@@ -315,6 +315,19 @@ export const messageOperations = {
     success: { status: 200, description: 'The message.', schema: Message },
     errors: [],
   },
+  'messages.delete': {
+    method: 'DELETE',
+    path: '/v1/messages/{id}',
+    tag: 'Messages',
+    summary: 'Remove a message.',
+    notes:
+      'At once and for good, with its attachments; a thread whose last message is removed is removed with it. The bytes of the raw message are kept only while another inbox has it. A message that is being sent, or waits for its time or for approval, cannot be removed.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 204, description: 'The message is gone.' },
+    errors: ['delivery_pending'],
+  },
   'messages.update': {
     method: 'PATCH',
     path: '/v1/messages/{id}',

@@ -84,6 +84,9 @@ export const Thread = Type.Object(
       description: 'The claim of a worker; null while nobody has one.',
     }),
     createdAt: time('When the first message was received or accepted for sending.'),
+    trashedAt: nullableTime(
+      'When the thread was moved to the trash; it is removed 30 days later. Null while it is not in the trash.',
+    ),
   },
   { description: 'A conversation in an inbox.' },
 )
@@ -159,6 +162,11 @@ export const threadOperations = {
         files:
           'Only threads with a message that has attachments (true), or without any attachment (false).',
       }),
+      trashed: Type.Optional(
+        Type.Boolean({
+          description: 'Whether to list the threads in the trash instead of those that are not.',
+        }),
+      ),
       labels: labelsFilter,
       metadata: metadataFilter,
       assignee: Type.Optional(
@@ -201,6 +209,40 @@ export const threadOperations = {
     takesLeaseToken: true,
     success: { status: 200, description: 'The thread as it is now.', schema: Thread },
     errors: ['label_limit_reached', 'metadata_limit_reached'],
+  },
+  'threads.delete': {
+    method: 'DELETE',
+    path: '/v1/threads/{id}',
+    tag: 'Threads',
+    summary: 'Move a thread to the trash, or remove it.',
+    notes:
+      'In the trash the thread and its messages are in no list, total, search or wait, but can be read by their ids and restored for 30 days; then they are removed. A thread in the trash stays there when it is deleted again. With permanent=true the thread and its messages are removed at once. New mail never joins a thread in the trash: it starts a new one. While a message of the thread is being sent, or waits for its time or for approval, the thread cannot be deleted.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    query: Type.Object({
+      permanent: Type.Optional(
+        Type.Boolean({
+          description:
+            'Whether to remove the thread at once, also from the trash. It cannot be restored.',
+        }),
+      ),
+    }),
+    success: { status: 204, description: 'The thread is in the trash, or gone.' },
+    errors: ['delivery_pending'],
+  },
+  'threads.restore': {
+    method: 'POST',
+    path: '/v1/threads/{id}/restore',
+    tag: 'Threads',
+    summary: 'Restore a thread from the trash.',
+    notes:
+      'The thread and its messages return to their places in the lists. A thread that is not in the trash stays as it is.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 200, description: 'The thread as it is now.', schema: Thread },
+    errors: [],
   },
   'threads.messages': {
     method: 'GET',

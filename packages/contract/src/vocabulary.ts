@@ -159,6 +159,7 @@ export const eventKinds = [
   'thread.updated',
   'thread.claimed',
   'thread.released',
+  'inbox.expired',
   'domain.verified',
   'domain.failed',
   'webhook.disabled',

@@ -340,6 +340,7 @@ function toldOf(keptOut: Arrival['keptOut'][number], content: MessageContent): E
     subject: content.subject,
     reason: keptOut.reason,
     rule_id: keptOut.ruleId,
+    auto_replyable: false,
     category: kind.category,
     category_reasons: kind.categoryReasons,
     verdict: kind.verdict,

@@ -4,8 +4,9 @@ import type { Inbox as InboxShape } from '@mailroom/contract/inboxes.ts'
 import { FILTER_MARKS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import { findPod } from '#accounts/accounts-rows.ts'
 import type { HandlersOf } from '#http/handler.ts'
-import { presentTimes } from '#platform/clock.ts'
-import { notFound, problem, wrongQuery } from '#platform/problem.ts'
+import { type Clock, INSTANT_RULE, parseInstant, presentTimes } from '#platform/clock.ts'
+import { notFound, problem, wrongField, wrongQuery } from '#platform/problem.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { changeInbox } from './change-inbox-rows.ts'
 import {
   type ChangedInbox,
@@ -32,9 +33,10 @@ export function inboxHandlers(
   }
   return {
     'inboxes.create': async ({ body }, { accountId }) => {
-      const { displayName = null, webhookUrl = null, metadata = {}, ...rest } = body
+      const { displayName = null, webhookUrl = null, metadata = {}, expiresAt, ...rest } = body
+      const expiring = readExpiry(deps, expiresAt)
       const given = { accountId, displayName, webhookUrl, metadata }
-      const created = await createInbox(deps, { ...given, ...rest })
+      const created = await createInbox(deps, { ...given, ...rest, ...expiring })
       return presentChanged(created)
     },
     'inboxes.list': async ({ query }, { accountId }) => {
@@ -54,13 +56,32 @@ export function inboxHandlers(
     'inboxes.update': async ({ path, body }, { accountId }) => {
       // A missing inbox is reported before a wrong URL.
       if (typeof body.webhookUrl === 'string') await getInbox(accountId, path.id)
-      return presentChanged(await updateInbox(deps, { accountId, inboxId: path.id, ...body }))
+      const { expiresAt, ...rest } = body
+      const change = { ...rest, ...readExpiry(deps, expiresAt) }
+      return presentChanged(await updateInbox(deps, { accountId, inboxId: path.id, ...change }))
     },
     'inboxes.createApiKey': async ({ path }, { accountId }) => {
       await getInbox(accountId, path.id)
       throw problem('scoped_keys_not_supported')
     },
   }
+}
+
+/** Part of the API. */
+const EXPIRES_MS_MAX = 36_500 * DAY_MS
+
+/** No member for an omitted field. */
+function readExpiry(
+  { clock }: { clock: Clock },
+  text: string | null | undefined,
+): { expiresAtMs?: number | null } {
+  if (text === undefined) return {}
+  if (text === null) return { expiresAtMs: null }
+  const expiresAtMs = parseInstant(text)
+  if (expiresAtMs === null) throw wrongField('expiresAt', INSTANT_RULE)
+  const aheadMs = expiresAtMs - clock.now()
+  if (aheadMs > 0 && aheadMs <= EXPIRES_MS_MAX) return { expiresAtMs }
+  throw wrongField('expiresAt', 'must be in the future, at most 36500 days ahead')
 }
 
 type UpdateInbox = {
@@ -70,6 +91,8 @@ type UpdateInbox = {
   displayName?: string | null
   /** null removes it; another URL keeps the secret. */
   webhookUrl?: string | null
+  retentionDays?: number | null
+  expiresAtMs?: number | null
   metadata?: MetadataChange
 }
 

@@ -89,29 +89,35 @@ export async function findShownInbox(
   return row === undefined ? null : toShownInbox(row)
 }
 
-function selectShown(db: ReadDb) {
-  return (
-    db.read
-      .selectFrom('inboxes')
-      .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
-      .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
-      // Positions are dense: the last message is the one at the number of them all.
-      .leftJoin('threads', (join) =>
-        join
-          .onRef('threads.inbox_id', '=', 'inboxes.id')
-          .onRef(
-            'threads.last_position',
-            '=',
-            sql<number>`inbox_counters.inbound_count + inbox_counters.outbound_count`,
-          ),
-      )
-      .selectAll('inboxes')
-      .select([
-        'webhooks.url as webhook_url',
-        'inbox_counters.unread_thread_count',
-        'threads.last_message_at',
-      ])
+/** The narrowest counts. */
+export function retentionOf() {
+  return sql<
+    number | null
+  >`coalesce(inboxes.retention_days, pods.retention_days, accounts.retention_days)`.as(
+    'effective_days',
   )
+}
+
+function selectShown(db: ReadDb) {
+  return db.read
+    .selectFrom('inboxes')
+    .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+    .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
+    .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
+    .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+    .selectAll('inboxes')
+    .select(({ selectFrom }) => [
+      'webhooks.url as webhook_url',
+      'inbox_counters.unread_thread_count',
+      retentionOf(),
+      selectFrom('threads')
+        .select('threads.last_message_at')
+        .whereRef('threads.inbox_id', '=', 'inboxes.id')
+        .where('threads.last_position', '>', 0)
+        .orderBy('threads.last_position', 'desc')
+        .limit(1)
+        .as('last_message_at'),
+    ])
 }
 
 /** The ids among these that are inboxes of the account. */
@@ -238,6 +244,7 @@ function screeningOf(row: Row<'inboxes'> & WiderScreening): Screening | null {
 type ShownRow = Row<'inboxes'> & {
   webhook_url: string | null
   unread_thread_count: number | null
+  effective_days: number | null
   last_message_at: number | null
 }
 
@@ -247,11 +254,17 @@ function toShownInbox(row: ShownRow): ShownInbox {
     webhookUrl: row.webhook_url,
     unreadThreads: row.unread_thread_count ?? 0,
     lastMessageAtMs: row.last_message_at,
+    retentionDays: row.retention_days,
+    effectiveRetentionDays: row.effective_days,
+    expiresAtMs: row.expires_at,
   }
 }
 
 export function toInbox(
-  row: Omit<Row<'inboxes'>, 'receiving_address' | 'filter_mode' | 'outbound_policy'>,
+  row: Omit<
+    Row<'inboxes'>,
+    'receiving_address' | 'filter_mode' | 'outbound_policy' | 'retention_days' | 'expires_at'
+  >,
 ): Inbox {
   return {
     id: row.id,

@@ -114,7 +114,7 @@ function changedColumns(
   }
 }
 
-/** Null when the account has no such thread. The inbox's totals are locked first, as by arriving mail. */
+/** Null when the account has no such thread, or it is being removed. The inbox's totals are locked first, as by arriving mail. */
 async function lockThread(
   tx: Tx,
   { accountId, threadId }: { accountId: string; threadId: string },
@@ -139,7 +139,8 @@ async function lockThread(
     .where('account_id', '=', accountId)
   // Claims lock the thread alone.
   const thread = await lockRows(tx, row).executeTakeFirst()
-  return thread === undefined ? null : { thread, podId: inbox.pod_id }
+  const isGone = thread === undefined || thread.trashed_at === 0
+  return isGone ? null : { thread, podId: inbox.pod_id }
 }
 
 /** Keeps the inbox's totals of unread threads. */
@@ -147,9 +148,10 @@ async function countRead(tx: Tx, thread: Row<'threads'>, isRead: number): Promis
   const unread = isRead === 1 ? -1 : 1
   const change = { position: thread.last_position, threads: 0, unread }
   await changeRanges(tx, [changeAt(thread.inbox_id, change)])
+  const counted = thread.last_position < 0 ? 'trashed_unread_count' : 'unread_thread_count'
   await tx.query
     .updateTable('inbox_counters')
-    .set((row) => ({ unread_thread_count: row('unread_thread_count', '+', unread) }))
+    .set((row) => ({ [counted]: row(counted, '+', unread) }))
     .where('inbox_id', '=', thread.inbox_id)
     .execute()
 }
@@ -200,7 +202,7 @@ export const changeMessageLabels = transaction({
     const message = await tx.query
       .selectFrom('messages')
       .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
-      .select(['messages.thread_id', 'messages.inbox_id', 'messages.position'])
+      .select(['messages.thread_id', 'messages.inbox_id'])
       .where('messages.id', '=', messageId)
       .where('messages.account_id', '=', accountId)
       .executeTakeFirst()
@@ -211,7 +213,7 @@ export const changeMessageLabels = transaction({
     // Only now, when nobody else changes them.
     const row = await tx.query
       .selectFrom('messages')
-      .select('labels')
+      .select(['labels', 'position'])
       .where('id', '=', messageId)
       .executeTakeFirst()
     if (row === undefined) return { kind: 'not_found' }
@@ -234,7 +236,8 @@ export const changeMessageLabels = transaction({
         .execute()
     }
     if (added.length > 0) {
-      const { inbox_id, position } = message
+      const { inbox_id } = message
+      const { position } = row
       const place = { message_id: messageId, account_id: accountId, inbox_id, position }
       await tx.query
         .insertInto('message_labels')

@@ -65,6 +65,8 @@ export const filterThreads: LongRead<
   FilterIn & {
     isRead: boolean | null
     category: MessageCategory | null
+    /** Those in the trash, instead of those that are not. */
+    isTrashed: boolean
     /** All of them. */
     marks: readonly string[]
     isSnoozed: boolean | null
@@ -75,7 +77,7 @@ export const filterThreads: LongRead<
   name: 'filterThreads',
   async run(db, input, signal) {
     // The period of threads has no index; their rows are short.
-    const range = await findEnds(db, 'threads', 'last_position', input.inboxId)
+    const range = await findEnds(db, THREADS, input)
     return walk({ range, page: input, signal }, (window) => matchThreads(db, input, window))
   },
 }
@@ -155,16 +157,16 @@ async function matchThreads(
   input: Parameters<typeof filterThreads.run>[1],
   { first, last }: Window,
 ): Promise<string[]> {
-  const { accountId, inboxId, filter, isRead, category, marks, isSnoozed, nowMs } = input
+  const { accountId, inboxId, filter, isRead, category, isTrashed, marks, isSnoozed } = input
   const { sinceMs, untilMs } = filter
   let query = db.read
     .selectFrom('threads')
     .select('id')
     .where('account_id', '=', accountId)
     .where('inbox_id', '=', inboxId)
-    .where('last_position', '>=', first)
-    .where('last_position', '<=', last)
-    .orderBy('last_position', 'desc')
+    .where('last_position', '>=', isTrashed ? -last : first)
+    .where('last_position', '<=', isTrashed ? -first : last)
+    .orderBy('last_position', isTrashed ? 'asc' : 'desc')
   if (isRead !== null) query = query.where('is_read', '=', isRead ? 1 : 0)
   if (category !== null) query = query.where('category', '=', category)
   for (const mark of marks) {
@@ -179,7 +181,7 @@ async function matchThreads(
   }
   if (isSnoozed !== null) {
     query = query.where((row) =>
-      row(row.fn.coalesce('snoozed_until', row.lit(0)), isSnoozed ? '>' : '<=', nowMs),
+      row(row.fn.coalesce('snoozed_until', row.lit(0)), isSnoozed ? '>' : '<=', input.nowMs),
     )
   }
   if (sinceMs !== null) query = query.where('last_message_at', '>=', sinceMs)
@@ -313,7 +315,9 @@ export async function findPositionsOf(
   { inboxId, period }: { inboxId: string; period: Period },
 ): Promise<Window | null> {
   const { fromMs, untilMs } = period
-  if (fromMs === null && untilMs === null) return findEnds(db, 'messages', 'position', inboxId)
+  if (fromMs === null && untilMs === null) {
+    return findEnds(db, MESSAGES, { inboxId, isTrashed: false })
+  }
   // Sums, because PostgreSQL would look for the highest position of a period by going through all of them.
   let query = db.read
     .selectFrom('messages')
@@ -327,16 +331,22 @@ export async function findPositionsOf(
   return first === null || last === null ? null : { first, last }
 }
 
+const MESSAGES = { table: 'messages', column: 'position' } as const
+const THREADS = { table: 'threads', column: 'last_position' } as const
+
+/** In the trash positions are negative, the lowest the newest; here they count without their sign. */
 async function findEnds(
   db: ReadDb,
-  table: 'messages' | 'threads',
-  column: 'position' | 'last_position',
-  inboxId: string,
+  { table, column }: typeof MESSAGES | typeof THREADS,
+  { inboxId, isTrashed }: { inboxId: string; isTrashed: boolean },
 ): Promise<Window | null> {
+  const side = sql.raw(isTrashed ? '< 0' : '> 0')
   const of = (end: 'min' | 'max') => sql`(
-    select ${sql.raw(end)}(${sql.ref(column)}) from ${sql.table(table)} where inbox_id = ${inboxId} and ${sql.ref(column)} > 0)`
-  const { rows } = await sql<{ first: number | null; last: number | null }>`
-    select ${of('min')} as first, ${of('max')} as last`.execute(db.read)
-  const { first = null, last = null } = rows[0] ?? {}
-  return first === null || last === null ? null : { first, last }
+    select ${sql.raw(end)}(${sql.ref(column)}) from ${sql.table(table)}
+    where inbox_id = ${inboxId} and ${sql.ref(column)} ${side})`
+  const { rows } = await sql<{ low: number | null; high: number | null }>`
+    select ${of('min')} as low, ${of('max')} as high`.execute(db.read)
+  const { low = null, high = null } = rows[0] ?? {}
+  if (low === null || high === null) return null
+  return isTrashed ? { first: -high, last: -low } : { first: low, last: high }
 }

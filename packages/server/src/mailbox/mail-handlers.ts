@@ -82,28 +82,34 @@ type Deps = {
   searchSlots: Semaphore
 }
 
-/** Search and sends have handlers of their own. */
+/** Search, sends and removals have handlers of their own. */
 type MessageHandlers = Omit<
   HandlersOf<'messages'>,
-  'messages.search' | 'messages.deliveries' | 'messages.forward' | 'messages.cancel'
+  | 'messages.search'
+  | 'messages.deliveries'
+  | 'messages.forward'
+  | 'messages.cancel'
+  | 'messages.delete'
 >
+
+type ThreadHandlers = Omit<HandlersOf<'threads'>, 'threads.delete' | 'threads.restore'>
 
 export function mailHandlers(
   deps: Deps,
-): HandlersOf<'threads'> & MessageHandlers & HandlersOf<'attachments'> {
+): ThreadHandlers & MessageHandlers & HandlersOf<'attachments'> {
   return { ...threadHandlers(deps), ...messageHandlers(deps), ...attachmentHandlers(deps) }
 }
 
-function threadHandlers(deps: Deps): HandlersOf<'threads'> {
+function threadHandlers(deps: Deps): ThreadHandlers {
   return {
     'threads.list': async ({ path, query }, context) => {
       const { is_read: isRead = null, category = null, snoozed: isSnoozed = null } = query
-      const { labels, metadata, assignee, limit, offset } = query
+      const { trashed: isTrashed = false, labels, metadata, assignee, limit, offset } = query
       const { accountId } = context
       const marks = marksOfQuery({ labels, metadata, assignee })
       const nowMs = deps.clock.now()
       const page = { inboxId: path.id, limit, offset }
-      const list = { accountId, isRead, category, marks, isSnoozed, nowMs, ...page }
+      const list = { accountId, isRead, category, isTrashed, marks, isSnoozed, nowMs, ...page }
       const filter = filterOf(query)
       const { threads, ...counted } =
         filter === null

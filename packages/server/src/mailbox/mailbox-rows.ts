@@ -9,6 +9,7 @@ export {
   findMessage,
   findMessageHeads,
   findMessagesCut,
+  findRemoved,
   listMessageHeads,
   type Message,
   type MessageHead,
@@ -24,9 +25,15 @@ export {
   PARENT_COLUMNS,
 } from './message-statements.ts'
 export { dropRawReferences, existingRawIds, findRawMessage } from './raw-message-rows.ts'
+export {
+  changeRemovedRanges,
+  deleteRemovedRanges,
+  emptiedRanges,
+  listIdOf,
+} from './removed-range-rows.ts'
 export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './stored-bytes-rows.ts'
 export { labelMark } from './thread-mark.ts'
-export { changeAt, changesOfMove } from './thread-range-rows.ts'
+export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-range-rows.ts'
 export {
   findCopiedFrom,
   findLastMessage,
@@ -39,4 +46,6 @@ export {
   firstSummary,
   keepThreadSummaries,
   nextSummary,
+  sumUp,
+  sumUpThreads,
 } from './thread-summary-rows.ts'

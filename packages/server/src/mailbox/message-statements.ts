@@ -95,9 +95,16 @@ type NewMessage = MessageContent &
   >
 
 /** Numbers to add to the totals of an inbox; `stored_bytes` counts the added messages. */
-export type CounterChange = Omit<
+export type CounterChange = Pick<
   Row<'inbox_counters'>,
-  'counted_position' | 'unsent_count' | 'noted_count' | 'draft_count'
+  | 'inbox_id'
+  | 'inbound_count'
+  | 'outbound_count'
+  | 'thread_count'
+  | 'unread_thread_count'
+  | 'quarantined_count'
+  | 'quarantined_bytes'
+  | 'stored_bytes'
 >
 
 export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {

@@ -104,6 +104,7 @@ export async function listThreads(
     inboxId: string
     isRead: boolean | null
     category: MessageCategory | null
+    isTrashed: boolean
     marks: readonly string[]
     isSnoozed: boolean | null
     nowMs: number
@@ -167,7 +168,7 @@ export async function readThread(
   const thread = await findThread(db, input.accountId, input.threadId)
   if (thread === null) throw notFound()
   const limit = Math.min(input.limit ?? thread.messageCount, thread.messageCount)
-  const read = { ...input, limit, bodyLengthMax: CUT_READ_LENGTH }
+  const read = { ...input, thread: thread.extent, limit, bodyLengthMax: CUT_READ_LENGTH }
   return { thread, count: limit, messages: listThreadMessages(db, read) }
 }
 

@@ -4,7 +4,14 @@ import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { type ExpressionBuilder, sql } from 'kysely'
 import { metadataOf } from '#inboxes/inboxes-rows.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import { CANCELLED, countUpTo, findMessage, type Message, readCounters } from './message-rows.ts'
+import {
+  CANCELLED,
+  countUpTo,
+  findMessage,
+  type Message,
+  readCounters,
+  type ThreadExtent,
+} from './message-rows.ts'
 import { labelsOf } from './thread-mark.ts'
 import { findPageStart } from './thread-range-rows.ts'
 import { type Participant, sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
@@ -26,7 +33,12 @@ export type Thread = {
   /** May have run out; null when nobody has the thread. */
   claim: ThreadClaim | null
   createdAtMs: number
+  /** Null while the thread is not in the trash. */
+  trashedAtMs: number | null
 }
+
+/** A thread with what `listThreadMessages` needs. */
+export type StoredThread = Thread & { extent: ThreadExtent }
 
 export type ThreadClaim = {
   owner: string
@@ -57,6 +69,8 @@ export async function listThreads(
     inboxId: string
     isRead: boolean | null
     category?: MessageCategory | null
+    /** Those in the trash, instead of those that are not. */
+    isTrashed?: boolean
     marks?: readonly string[]
     isSnoozed?: boolean | null
     nowMs?: number
@@ -66,32 +80,39 @@ export async function listThreads(
 ): Promise<(ShownThreads & { total: number }) | null> {
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
-  const { category = null, marks = [], isSnoozed = null, nowMs = 0 } = input
+  const { category = null, isTrashed = false, marks = [], isSnoozed = null, nowMs = 0 } = input
   if (category !== null || marks.length > 0 || isSnoozed !== null) {
-    const filtered = { ...input, category, marks, isSnoozed, nowMs }
+    const filtered = { ...input, category, isTrashed, marks, isSnoozed, nowMs }
     const { rows, total } = await selectFiltered(db, filtered)
     return { ...(await toShown(db, rows)), total }
   }
-  const { thread_count, unread_thread_count } = counters
-  const total =
-    input.isRead === null
-      ? thread_count
-      : input.isRead
-        ? thread_count - unread_thread_count
-        : unread_thread_count
+  const { all, unread } = isTrashed
+    ? { all: counters.trashed_thread_count, unread: counters.trashed_unread_count }
+    : { all: counters.thread_count, unread: counters.unread_thread_count }
+  const total = input.isRead === null ? all : input.isRead ? all - unread : unread
   if (input.offset >= total) return { threads: [], found: [], total }
-  const { positionMax, skip } = await findPageStart(db, input)
-  let inList = db.read.selectFrom('threads').where('inbox_id', '=', input.inboxId)
+  const { edge, skip } = await findPageStart(db, { ...input, isTrashed })
+  let inList = inListOf(db, { inboxId: input.inboxId, isTrashed })
   if (input.isRead !== null) inList = inList.where('is_read', '=', input.isRead ? 1 : 0)
-  inList = inList.orderBy('last_position', 'desc')
+  // In the trash, the newest has the lowest position.
+  inList = inList.orderBy('last_position', isTrashed ? 'asc' : 'desc')
+  const fromEdge = isTrashed ? '>=' : '<='
   let skipped = inList.select('last_position')
-  if (positionMax !== null) skipped = skipped.where('last_position', '<=', positionMax)
+  if (edge !== null) skipped = skipped.where('last_position', fromEdge, edge)
   let page = inList.selectAll().where('account_id', '=', input.accountId)
   // The index alone has what is skipped; in the page's own query each row would be read.
-  if (skip > 0) page = page.where('last_position', '<=', skipped.limit(1).offset(skip))
-  else if (positionMax !== null) page = page.where('last_position', '<=', positionMax)
+  if (skip > 0) page = page.where('last_position', fromEdge, skipped.limit(1).offset(skip))
+  else if (edge !== null) page = page.where('last_position', fromEdge, edge)
   const rows = await page.limit(input.limit).execute()
   return { ...(await toShown(db, rows)), total }
+}
+
+/** The threads in the inbox's list, or in its trash. Those that are being removed are in neither. */
+function inListOf(db: ReadDb, { inboxId, isTrashed }: { inboxId: string; isTrashed: boolean }) {
+  return db.read
+    .selectFrom('threads')
+    .where('threads.inbox_id', '=', inboxId)
+    .where('threads.last_position', isTrashed ? '<' : '>', 0)
 }
 
 type FilteredList = {
@@ -99,6 +120,7 @@ type FilteredList = {
   inboxId: string
   isRead: boolean | null
   category: MessageCategory | null
+  isTrashed: boolean
   /** All of them. */
   marks: readonly string[]
   isSnoozed: boolean | null
@@ -113,11 +135,12 @@ async function selectFiltered(
   input: FilteredList,
 ): Promise<{ rows: Row<'threads'>[]; total: number }> {
   if (input.marks.length > 0) return selectMarked(db, input)
+  const order = input.isTrashed ? 'asc' : 'desc'
   const inList = threadsIn(db, input)
   const total = await countUpTo(db, inList.select('threads.last_position'))
   const places = inList
     .select('threads.last_position')
-    .orderBy('threads.last_position', 'desc')
+    .orderBy('threads.last_position', order)
     .limit(input.limit)
     .offset(input.offset)
   const rows = await db.read
@@ -128,14 +151,14 @@ async function selectFiltered(
     .where('last_position', 'in', (query) =>
       query.selectFrom(places.as('page')).select('page.last_position'),
     )
-    .orderBy('last_position', 'desc')
+    .orderBy('last_position', order)
     .execute()
   return { rows, total }
 }
 
 /** Threads of the inbox that pass the filter, apart from marks. */
 function threadsIn(db: ReadDb, input: FilteredList) {
-  let inList = db.read.selectFrom('threads').where('threads.inbox_id', '=', input.inboxId)
+  let inList = inListOf(db, input)
   if (input.category !== null) inList = inList.where('threads.category', '=', input.category)
   if (input.isRead !== null) inList = inList.where('threads.is_read', '=', input.isRead ? 1 : 0)
   if (input.isSnoozed === null) return inList
@@ -153,7 +176,7 @@ async function selectMarked(
   input: FilteredList,
 ): Promise<{ rows: Row<'threads'>[]; total: number }> {
   const [first = '', ...others] = await rarestFirst(db, input)
-  let inList = markedWith(db, input.inboxId, first)
+  let inList = markedWith(db, input, first)
   for (const mark of others) {
     inList = inList.where(({ exists, selectFrom }) =>
       exists(
@@ -173,7 +196,7 @@ async function selectMarked(
   const total = await countUpTo(db, inList.select('thread_marks.thread_id'))
   const page = await inList
     .select('thread_marks.thread_id')
-    .orderBy('thread_marks.last_position', 'desc')
+    .orderBy('thread_marks.last_position', input.isTrashed ? 'asc' : 'desc')
     .limit(input.limit)
     .offset(input.offset)
     .execute()
@@ -192,48 +215,59 @@ async function selectMarked(
 /** The other marks are looked up for each thread that has the first. */
 async function rarestFirst(
   db: ReadDb,
-  { inboxId, marks }: Pick<FilteredList, 'inboxId' | 'marks'>,
+  { marks, ...list }: FilteredList,
 ): Promise<readonly string[]> {
   if (marks.length < 2) return marks
   const counted: { mark: string; count: number }[] = []
   for (const mark of marks) {
-    const threads = markedWith(db, inboxId, mark).select('thread_marks.thread_id')
+    const threads = markedWith(db, list, mark).select('thread_marks.thread_id')
     counted.push({ mark, count: await countUpTo(db, threads) })
   }
   return counted.sort((one, other) => one.count - other.count).map(({ mark }) => mark)
 }
 
-function markedWith(db: ReadDb, inboxId: string, mark: string) {
+function markedWith(
+  db: ReadDb,
+  { inboxId, isTrashed }: Pick<FilteredList, 'inboxId' | 'isTrashed'>,
+  mark: string,
+) {
   return db.read
     .selectFrom('thread_marks')
     .where('thread_marks.inbox_id', '=', inboxId)
     .where('thread_marks.mark', '=', mark)
+    .where('thread_marks.last_position', isTrashed ? '<' : '>', 0)
 }
 
-/** Null also once the inbox is deleted. */
+/** Also in the trash. Null once it is being removed or its inbox is deleted. */
 export async function findThread(
   db: ReadDb,
   accountId: string,
   threadId: string,
-): Promise<Thread | null> {
+): Promise<StoredThread | null> {
   const row = await findRow(db, accountId, threadId)
-  return row === undefined ? null : toThread(row)
+  if (row === undefined) return null
+  const { message_count: addedCount, removed_count: removedCount } = row
+  return { ...toThread(row), extent: { threadId, addedCount, removedCount } }
 }
 
-/** The existing threads among these, newest first. */
+/** The existing threads among these, in this order. */
 export async function findShownThreads(
   db: ReadDb,
   { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
 ): Promise<ShownThreads> {
   if (threadIds.length === 0) return { threads: [], found: [] }
-  const rows = await db.read
+  const found = await db.read
     .selectFrom('threads')
     .selectAll()
     .where('account_id', '=', accountId)
     .where('id', 'in', threadIds)
-    .orderBy('last_position', 'desc')
+    .where(isKept)
     .execute()
-  return toShown(db, rows)
+  const byId = new Map(found.map((row) => [row.id, row]))
+  return toShown(
+    db,
+    threadIds.flatMap((id) => byId.get(id) ?? []),
+  )
 }
 
 /** One thread or, where there is no such thread, none. */
@@ -257,8 +291,12 @@ function findRow(
     .selectAll('threads')
     .where('threads.id', '=', threadId)
     .where('threads.account_id', '=', accountId)
+    .where(isKept)
     .executeTakeFirst()
 }
+
+const isKept = ({ eb, or }: ExpressionBuilder<Tables, 'threads'>) =>
+  or([eb('threads.trashed_at', 'is', null), eb('threads.trashed_at', '>', 0)])
 
 async function toShown(db: ReadDb, rows: Row<'threads'>[]): Promise<ShownThreads> {
   const found = await sumUpThreads(db, rows)
@@ -283,7 +321,7 @@ function toThread(row: Row<'threads'>): Thread {
     inboxId: row.inbox_id,
     subject: row.subject,
     isRead: row.is_read === 1,
-    messageCount: row.message_count,
+    messageCount: row.message_count - row.removed_count,
     category: row.category as MessageCategory | null,
     lastMessageAtMs: row.last_message_at,
     labels: labelsOf(row),
@@ -292,6 +330,7 @@ function toThread(row: Row<'threads'>): Thread {
     snoozedUntilMs: row.snoozed_until,
     claim: claimOf(row),
     createdAtMs: row.created_at,
+    trashedAtMs: row.trashed_at,
   }
 }
 
@@ -371,7 +410,7 @@ export async function listThreadIds(
     before = rows.length < PAGE_MESSAGES ? 1 : (rows.at(-1)?.thread_position ?? 1)
   }
   if (before !== 1) {
-    const first = await inThread.where('thread_position', '=', 1).executeTakeFirst()
+    const first = await inThread.orderBy('thread_position').limit(1).executeTakeFirst()
     ids.push(first?.rfc_message_id ?? null)
   }
   return ids.reverse().filter((id) => id !== null)

@@ -64,6 +64,13 @@ export function idMaker(clock: Clock, chance: Chance): MakeId {
   }
 }
 
+/** The lowest id of this time: all earlier ones are lower. */
+export function lowestIdAt(prefix: IdPrefix, timeMs: number): string {
+  const bytes = new Uint8Array(16)
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(Math.max(0, timeMs)) << 16n)
+  return TypeID.fromUUIDBytes(prefix, bytes).toString()
+}
+
 const ID_FORM = /^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 
 /** Whether `text` has the form of an identifier with this prefix; it may not exist. */

@@ -21,7 +21,7 @@ const FILTERS = sizeOf('TEST_MAILROOM_FILTERS', { usual: 200, long: 3_000 })
 const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
 /** The size of the first window, so that messages are at both ends of windows. */
 const APART = 4_096
-const THREADS = { marks: [], isSnoozed: null, nowMs: 0 }
+const THREADS = { isTrashed: false, marks: [], isSnoozed: null, nowMs: 0 }
 const SIGNAL = new AbortController().signal
 
 type Mail = {
