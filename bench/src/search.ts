@@ -74,15 +74,14 @@ async function measure(
   await fill(db, words, { accountId: owner.accountId, inboxId, messages })
   const filledBytes = await sizeOf(database)
   const isLate = when !== null && db.engine === 'postgres'
-  if (isLate) await sql.raw('drop index search_index_by_words').execute(db.read)
+  if (isLate) await runLong(database, 'drop index search_index_by_words')
   const indexing = await index(db, inboxId)
   if (isLate) {
-    await sql
-      .raw('create index search_index_by_words on search_index using gin (words)')
-      .execute(db.read)
+    const text = 'create index search_index_by_words on search_index using gin (words)'
+    await runLong(database, text)
   }
   const indexBytes = (await sizeOf(database)) - filledBytes
-  if (db.engine === 'postgres') await sql.raw('vacuum analyze').execute(db.read)
+  if (db.engine === 'postgres') await runLong(database, 'vacuum analyze')
   process.stdout.write(`filled ${db.engine}\n`)
   while (when !== null && !existsSync(when)) await pause(200)
   const rows = [['search', 'found', 'p50 ms', 'p95 ms', 'worst ms', 'stall ms', 'processor ms']]
@@ -102,6 +101,15 @@ async function measure(
     `index ${(indexBytes / 2 ** 20).toFixed(0)} MiB, ${perMessage} octets a message; the rest ${(filledBytes / 2 ** 20).toFixed(0)} MiB`,
     table(rows),
   ].join('\n')
+}
+
+/** Statements that take longer than the service would wait. */
+async function runLong({ place }: TestDatabase, text: string): Promise<void> {
+  const { Client } = await import('pg')
+  const client = new Client({ connectionString: place })
+  await client.connect()
+  await client.query(text)
+  await client.end()
 }
 
 async function measureKind(
@@ -188,7 +196,14 @@ async function measureFilter(
     const filter = { ...NO_FILTER, ...list.filter(round) }
     const asked = { ...of, filter, category: null, limit: 50, offset: 0 }
     const ofMessages = { ...asked, direction: null, labels: [] }
-    const ofThreads = { ...asked, isRead: null, isTrashed: false, marks: [], isSnoozed: null, nowMs: 0 }
+    const ofThreads = {
+      ...asked,
+      isRead: null,
+      isTrashed: false,
+      marks: [],
+      isSnoozed: null,
+      nowMs: 0,
+    }
     const found =
       list.of === 'messages'
         ? await db.readLong(filterMessages, ofMessages, signal)

@@ -141,7 +141,7 @@ onEachEngine('lists', (engine) => {
   })
 
   test('messages and threads are filtered by sender, recipient, subject, time and attachments', async () => {
-    const own = await client.inboxes.create()
+    const own = await client.inboxes.create({ mailboxName: 'filtered-desk' })
     const { client: theirs } = await world.newAccount()
     const deliver = async (from: string, subject: string, cc?: string) => {
       const headers = cc === undefined ? [] : [`Cc: ${cc}`]
@@ -183,7 +183,7 @@ onEachEngine('lists', (engine) => {
         assert.deepEqual([options, await list(kind, options)], [options, expected])
       }
     }
-    assert.deepEqual(await list('messages', { direction: 'outbound', from: 'n' }), ['Sent'])
+    assert.deepEqual(await list('messages', { direction: 'outbound', from: 'DESK' }), ['Sent'])
     assert.deepEqual(await list('threads', { is_read: false, has_attachment: true }), [])
     const [thread] = (await client.threads.list(own.id, { subject: 'Größe' }).page()).data
     assert.ok(thread !== undefined)
@@ -196,6 +196,17 @@ onEachEngine('lists', (engine) => {
       client.threads.list(own.id, { subject: 'invoice', limit: 1 }),
     )
     assert.equal(every.length, 2)
+    const [newer] = (await client.threads.list(own.id, { subject: 'Another' }).page()).data
+    for (const id of [thread.id, newer?.id ?? '']) await client.threads.delete(id)
+    const inTrash = { from: 'ana', trashed: true }
+    assert.deepEqual(await list('threads', { from: 'ana' }), [])
+    assert.deepEqual(await list('messages', { from: 'ana' }), [])
+    assert.deepEqual(await list('threads', inTrash), ['Another invoice', 'Größe 5'])
+    assert.deepEqual(await list('threads', { ...inTrash, subject: 'size' }), [])
+    assert.equal((await client.inboxes.search(own.id, { q: 'label:done' }).page()).total, 0)
+    await client.threads.restore(thread.id)
+    assert.deepEqual(await list('threads', { from: 'ana' }), ['Größe 5'])
+    assert.equal((await client.inboxes.search(own.id, { q: 'label:done' }).page()).total, 1)
     const base = `/v1/inboxes/${own.id}`
     for (const kind of ['messages', 'threads'] as const) {
       for (const [query, field] of [
