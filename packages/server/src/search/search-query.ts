@@ -10,10 +10,10 @@ import {
 } from './search-words.ts'
 
 /** Parts of a query, and words in all of them. Each costs an index lookup. */
-export const SEARCH_PARTS_MAX = 32
+const SEARCH_PARTS_MAX = 32
 const SEARCH_WORDS_MAX = 128
 /** Levels of parentheses and OR that change the meaning; the parser of FTS5 has room for some more. */
-export const SEARCH_DEPTH_MAX = 10
+const SEARCH_DEPTH_MAX = 10
 
 export type SearchField = 'subject' | 'sender' | 'recipients' | 'body'
 

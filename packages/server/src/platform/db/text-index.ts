@@ -18,7 +18,7 @@ export type TextEntry = {
   readonly fields: Readonly<Record<TextField, readonly string[]>>
 }
 
-export type TextPhrase = {
+type TextPhrase = {
   readonly kind: 'phrase'
   readonly words: readonly string[]
   /** Null for any field. */
