@@ -113,7 +113,7 @@ export async function listThreads(
   const page = await listThreadRows(deps.db, input)
   if (page === null) throw notFound()
   keepSummaries(deps, input.accountId, page)
-  return page
+  return { threads: page.threads, total: page.total }
 }
 
 /** The same with a filter, like `filterMessagesOf`. */

@@ -228,8 +228,10 @@ onEachEngine('lists', (engine) => {
       assert.equal((await ask(`${base}/${kind}?hasAttachment=true&subject=sent`)).status, 200)
       await assert.rejects(theirs[kind].list(own.id, { from: 'a' }).page(), { status: 404 })
     }
-    const plain = (await (await ask(`${base}/messages`)).json()) as object
-    assert.deepEqual(Object.keys(plain), ['data', 'total'])
+    for (const kind of ['messages', 'threads']) {
+      const plain = (await (await ask(`${base}/${kind}`)).json()) as object
+      assert.deepEqual(Object.keys(plain).sort(), ['data', 'total'])
+    }
   })
 
   test('an unknown direction is 400', async () => {
