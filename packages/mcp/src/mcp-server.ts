@@ -6,6 +6,7 @@ import { deleteDraft, listDrafts, saveDraft, sendDraft } from '#tools/draft-tool
 import { createInbox, getLimits, listInboxes } from '#tools/inbox-tools.ts'
 import {
   listUnread,
+  deleteThread,
   markThread,
   readMessage,
   readThread,
@@ -147,6 +148,7 @@ export const allTools: readonly Tool[] = [
   sendDraft,
   deleteDraft,
   markThread,
+  deleteThread,
   searchMail,
   getAttachment,
   listSent,
