@@ -15,3 +15,9 @@ export {
   findReachedInbox,
   retentionOf,
 } from './inbox-rows.ts'
+export {
+  changedMetadata,
+  type MetadataChange,
+  metadataMarks,
+  metadataOf,
+} from './metadata.ts'

@@ -47,11 +47,12 @@ import {
 } from '#inbound/inbound-rows.ts'
 import { changeInbox, expireInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
 import {
+  changeMessageLabels,
+  changeThread,
   countStoredStep,
   fillCategoriesStep,
   keepThreadSummaries,
   noteQuota,
-  setThreadRead,
 } from '#mailbox/mailbox-rows.ts'
 import {
   cancelSend,
@@ -151,7 +152,8 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   insertSenderRule,
   storeReleased,
   removeQuarantined,
-  setThreadRead,
+  changeThread,
+  changeMessageLabels,
   keepThreadSummaries,
   countStoredStep,
   fillCategoriesStep,
