@@ -46,4 +46,5 @@ export {
   nextSummary,
   sumUp,
   sumUpThreads,
+  type ThreadSummary,
 } from './thread-summary-rows.ts'

@@ -98,7 +98,7 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
     const wanted = new Set(keys.filter((key) => !writers.has(key) && !sentTo.has(key)))
     const found = await findInjected(deps, thread, wanted)
     // Removed mail may have told the others first.
-    if (found.size < wanted.size && (await hasLostMail(deps, inbox, message.threadId))) {
+    if (found.size < wanted.size && (await hasLostMail(deps, inbox, threadId))) {
       throw new Error('Mail of the thread was removed, so it is not read whole.')
     }
     return unruled
