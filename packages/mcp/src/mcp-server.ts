@@ -5,8 +5,8 @@ import { getAttachment } from '#tools/attachment-tool.ts'
 import { deleteDraft, listDrafts, saveDraft, sendDraft } from '#tools/draft-tools.ts'
 import { createInbox, getLimits, listInboxes } from '#tools/inbox-tools.ts'
 import {
-  listUnread,
   deleteThread,
+  listUnread,
   markThread,
   readMessage,
   readThread,

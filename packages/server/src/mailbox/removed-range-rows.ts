@@ -73,6 +73,37 @@ export async function findStart(
   return below < 0 ? { positionMax: last, skip } : { positionMax: first - 1 - below, skip: 0 }
 }
 
+/** A thread as its messages are read: so many were added, and so many of them removed. */
+export type ThreadExtent = { threadId: string; addedCount: number; removedCount: number }
+
+/** The position in the thread of its message at `offset`, the oldest first; null where it has fewer. */
+export async function findThreadPosition(
+  db: ReadDb,
+  { threadId, addedCount: top, removedCount: removed }: ThreadExtent,
+  offset: number,
+): Promise<number | null> {
+  // The list is read from the newest on.
+  const newer = top - removed - 1 - offset
+  if (newer < 0) return null
+  if (removed === 0) return offset + 1
+  const { positionMax, skip } = await findStart(db, {
+    listId: threadId,
+    top,
+    removed,
+    offset: newer,
+  })
+  const row = await db.read
+    .selectFrom('messages')
+    .select('thread_position')
+    .where('thread_id', '=', threadId)
+    .where('thread_position', '<=', positionMax)
+    .orderBy('thread_position', 'desc')
+    .limit(1)
+    .offset(skip)
+    .executeTakeFirst()
+  return row?.thread_position ?? null
+}
+
 /** The lowest range with an empty position above which there are at most `offset` messages. */
 const selectRange = statement<
   Tables,

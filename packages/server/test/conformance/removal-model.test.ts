@@ -420,7 +420,9 @@ onEachEngine('mail that goes', (engine) => {
     assert.equal(inbox?.lastMessageAtMs, newest?.messages.at(-1)?.atMs ?? null)
     const longest = threads.toSorted((a, b) => b.messages.length - a.messages.length).slice(0, 3)
     const some = Array.from({ length: 20 }, () => threads[roll(threads.length)])
-    for (const { id: threadId, messages } of [...longest, ...some].filter((one) => one !== undefined)) {
+    for (const { id: threadId, messages } of [...longest, ...some].filter(
+      (one) => one !== undefined,
+    )) {
       const thread = await findThread(db, owner.accountId, threadId)
       for (const offset of [0, roll(messages.length), messages.length - 1, messages.length]) {
         if (thread === null) throw new Error(`Thread ${threadId} is gone.`)

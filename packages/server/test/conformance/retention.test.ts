@@ -53,9 +53,7 @@ onBothEngines('retention', (engine) => {
     const found = await listMessages(db, page)
     const messages = await Array.fromAsync(found?.messages ?? [])
     assert.equal(found?.total, messages.length)
-    return messages.map(({ createdAtMs }) =>
-      Math.round((systemClock.now() - createdAtMs) / DAY_MS),
-    )
+    return messages.map(({ createdAtMs }) => Math.round((systemClock.now() - createdAtMs) / DAY_MS))
   }
 
   const keep = (inboxId: string, accountId: string, retentionDays: number | null) =>

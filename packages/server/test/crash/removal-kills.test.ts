@@ -47,7 +47,10 @@ async function removeThroughKills({ t, kills, random, start }: KillTest): Promis
     assert.equal(live + trashed === OTHERS || live + trashed === OTHERS + MESSAGES, true)
     if (!isLast) continue
     if (live + trashed > OTHERS) await service.client.threads.delete(threadId, { permanent: true })
-    assert.deepEqual(await runSql(service, `select id from messages where thread_id = '${threadId}'`), [])
+    assert.deepEqual(
+      await runSql(service, `select id from messages where thread_id = '${threadId}'`),
+      [],
+    )
     ;({ inboxId, threadId } = await filled(service.client))
   }
   await service.stopWell()
@@ -75,7 +78,10 @@ async function filled(client: Mailroom): Promise<{ inboxId: string; threadId: st
 /** Nothing asks for it: the service finishes what was interrupted. */
 async function untilSettled(service: Service): Promise<void> {
   for (;;) {
-    const rows = await runSql(service, 'select id from threads where is_moving = 1 or trashed_at = 0')
+    const rows = await runSql(
+      service,
+      'select id from threads where is_moving = 1 or trashed_at = 0',
+    )
     if (rows.length === 0) return
     await sleep(100)
   }

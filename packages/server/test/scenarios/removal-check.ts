@@ -23,9 +23,7 @@ export async function checkLists(client: Mailroom, inboxId: string): Promise<Inb
   assert.equal((await client.inboxes.get(inboxId)).unreadThreads, unread)
   const trash = client.threads.list(inboxId, { trashed: true, limit: 100 })
   const trashedThreads = await Array.fromAsync(trash)
-  const { total: inTrash } = await client.threads
-    .list(inboxId, { trashed: true, limit: 1 })
-    .page()
+  const { total: inTrash } = await client.threads.list(inboxId, { trashed: true, limit: 1 }).page()
   assert.equal(inTrash, trashedThreads.length)
   let trashed = 0
   for (const { id, messageCount } of trashedThreads) {

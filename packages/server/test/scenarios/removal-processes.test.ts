@@ -45,15 +45,15 @@ suite('removal at two services on one database', () => {
       await Promise.all([
         send(0),
         send(1),
-        attempt(world.client.threads.delete(first ?? '')),
-        attempt(other.threads.delete(first ?? '')),
-        attempt(other.threads.restore(first ?? '')),
-        attempt(world.client.threads.restore(trashed[0]?.id ?? '')),
-        attempt(other.threads.delete(trashed[0]?.id ?? '', { permanent: true })),
-        attempt(world.client.messages.delete(messages[3]?.id ?? '')),
-        attempt(other.messages.delete(messages[3]?.id ?? '')),
-        attempt(other.threads.update(next ?? '', { is_read: true })),
-        attempt(world.client.threads.delete(third ?? '')),
+        attempt(world.client.threads.delete(first ?? 'none')),
+        attempt(other.threads.delete(first ?? 'none')),
+        attempt(other.threads.restore(first ?? 'none')),
+        attempt(world.client.threads.restore(trashed[0]?.id ?? 'none')),
+        attempt(other.threads.delete(trashed[0]?.id ?? 'none', { permanent: true })),
+        attempt(world.client.messages.delete(messages[3]?.id ?? 'none')),
+        attempt(other.messages.delete(messages[3]?.id ?? 'none')),
+        attempt(other.threads.update(next ?? 'none', { is_read: true })),
+        attempt(world.client.threads.delete(third ?? 'none')),
       ])
       await checkLists(round % 2 === 0 ? world.client : other, inbox.id)
     }
