@@ -155,7 +155,7 @@ export const mailGroups: readonly Group[] = [
 
 export const accountGroups: readonly Group[] = [
   {
-    name: 'account',
+    name: 'settings',
     summary: 'The settings of the account.',
     commands: [
       { name: 'get', operation: 'account.get', isDefault: true },
