@@ -26,6 +26,7 @@ export {
 export { dropRawReferences, existingRawIds, findRawMessage } from './raw-message-rows.ts'
 export {
   changeRemovedRanges,
+  deleteRanges,
   deleteRemovedRanges,
   emptiedRanges,
   listIdOf,

@@ -8,6 +8,7 @@ import {
   changeRemovedRanges,
   changesOfMove,
   type Direction,
+  deleteRanges,
   dropRawReferences,
   emptiedRanges,
   listIdOf,
@@ -381,7 +382,7 @@ export async function deleteThreads(tx: Tx, ids: readonly string[]): Promise<voi
   if (ids.length === 0) return
   await tx.query.deleteFrom('thread_marks').where('thread_id', 'in', ids).execute()
   await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
-  await tx.query.deleteFrom('removed_ranges').where('list_id', 'in', ids).execute()
+  await deleteRanges(tx, ids)
 }
 
 type Ends = {
