@@ -10,7 +10,7 @@ import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 import { countUpTo, selectLabelled } from './labelled-message-rows.ts'
 import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
-import { findStart, listIdOf } from './removed-range-rows.ts'
+import { findStart, findThreadPosition, listIdOf, type ThreadExtent } from './removed-range-rows.ts'
 import { labelsOf } from './thread-mark.ts'
 
 /** Failure reason of a sent message that was cancelled. */
@@ -111,6 +111,28 @@ export async function listMessages(
   page = page.where(column, '<=', skip > 0 ? places.limit(1).offset(skip) : positionMax)
   const rows = await page.limit(input.limit).execute()
   return { messages: completed(db, rows, input.bodyLengthMax), total }
+}
+
+/** The existing messages at these positions, newest first; long bodies are read while they are iterated. */
+export async function findMessagesAt(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    positions: readonly number[]
+    bodyLengthMax: number
+  },
+): Promise<AsyncIterable<Message>> {
+  if (input.positions.length === 0) return completed(db, [], input.bodyLengthMax)
+  const rows = await db.read
+    .selectFrom('messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('position', 'in', input.positions)
+    .orderBy('position', 'desc')
+    .execute()
+  return completed(db, rows, input.bodyLengthMax)
 }
 
 /** The last position given in the inbox or in a direction, and how many of the positions have no message. */
@@ -320,9 +342,6 @@ const PAGE_MESSAGES = 100
  */
 const THREAD_STEP_MESSAGES = 20
 
-/** A thread as its messages are read: so many were added, and so many of them removed. */
-export type ThreadExtent = { threadId: string; addedCount: number; removedCount: number }
-
 /**
  * Messages of a thread, oldest first, read step by step while they are iterated. The caller has found the thread
  * in its account.
@@ -355,35 +374,6 @@ export async function* listThreadMessages(
     const last = rows.at(-1)
     from = last === undefined ? null : last.thread_position + 1
   }
-}
-
-/** The position in the thread of its message at `offset`, the oldest first; null where it has fewer. */
-export async function findThreadPosition(
-  db: ReadDb,
-  { threadId, addedCount: top, removedCount: removed }: ThreadExtent,
-  offset: number,
-): Promise<number | null> {
-  // The list is read from the newest on.
-  const newer = top - removed - 1 - offset
-  if (newer < 0) return null
-  if (removed === 0) return offset + 1
-  const { positionMax, skip } = await findStart(db, {
-    listId: threadId,
-    top,
-    removed,
-    offset: newer,
-  })
-  if (skip === 0) return positionMax
-  const row = await db.read
-    .selectFrom('messages')
-    .select('thread_position')
-    .where('thread_id', '=', threadId)
-    .where('thread_position', '<=', positionMax)
-    .orderBy('thread_position', 'desc')
-    .limit(1)
-    .offset(skip)
-    .executeTakeFirst()
-  return row?.thread_position ?? null
 }
 
 /** Long bodies are read while the messages are iterated. */
