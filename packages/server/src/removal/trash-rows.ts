@@ -82,10 +82,7 @@ export const trashThread = transaction({
 export const restoreThread = transaction({
   name: 'restoreThread',
   accountOf: ({ accountId }) => accountId,
-  async run(
-    tx: Tx,
-    input: OfThread & Leased,
-  ): Promise<'not_found' | 'lease_lost' | ThreadMove> {
+  async run(tx: Tx, input: OfThread & Leased): Promise<'not_found' | 'lease_lost' | ThreadMove> {
     const found = await lockThread(tx, input)
     if (found === null) return 'not_found'
     const { inbox, thread } = found
