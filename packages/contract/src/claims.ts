@@ -7,10 +7,10 @@ import { count, line, oneOf, text, time } from './text.ts'
 import { Thread } from './threads.ts'
 import { messageCategories } from './vocabulary.ts'
 
-export const LEASE_SECONDS_MIN = 10
+const LEASE_SECONDS_MIN = 10
 export const LEASE_SECONDS_MAX = 3_600
 const OWNER_LENGTH_MAX = 200
-export const CLAIMS_MAX = 50
+const CLAIMS_MAX = 50
 const CLAIM_WAIT_SECONDS_MAX = 60
 
 const lease = {
@@ -82,7 +82,7 @@ const ReleaseClaim = Type.Object(
   { additionalProperties: false },
 )
 
-export const ClaimThreads = Type.Object(
+const ClaimThreads = Type.Object(
   {
     ...newClaim,
     max: Type.Optional(
@@ -113,8 +113,6 @@ export const ClaimThreads = Type.Object(
   },
   { additionalProperties: false },
 )
-export type ClaimThreads = Static<typeof ClaimThreads>
-
 const ClaimedThreads = Type.Object(
   {
     data: Type.Array(ClaimedThread, {

@@ -16,8 +16,8 @@ export const FILTER_MARKS_MAX = 10
 export const LABEL_PATTERN = '^[a-z0-9][a-z0-9_.\\x2f-]{0,63}$'
 export const LABEL_RULE =
   'must have 1 to 64 lower-case letters, digits, "_", ".", "/" and "-", beginning with a letter or digit'
-export const METADATA_KEY_PATTERN = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'
-export const METADATA_KEY_RULE =
+const METADATA_KEY_PATTERN = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'
+const METADATA_KEY_RULE =
   'must have a key of 1 to 64 letters, digits, "_", "." and "-", beginning with a letter or digit'
 
 export const shownLabels = Type.Array(Type.String(), { description: 'Labels, sorted.' })

@@ -6,6 +6,7 @@ import { claimThread, labelThread, releaseThread } from '#tools/claim-tools.ts'
 import { deleteDraft, listDrafts, saveDraft, sendDraft } from '#tools/draft-tools.ts'
 import { createInbox, getLimits, listInboxes } from '#tools/inbox-tools.ts'
 import {
+  deleteThread,
   listUnread,
   markThread,
   readMessage,
@@ -158,6 +159,7 @@ export const allTools: readonly Tool[] = [
   labelThread,
   claimThread,
   releaseThread,
+  deleteThread,
   searchMail,
   getAttachment,
   listSent,

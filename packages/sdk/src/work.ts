@@ -32,7 +32,10 @@ export type OptionsOfWork<Client> = Pick<BodyOf<'inboxes.claimThreads'>, 'catego
    * Afterwards the thread is released, and marked as read unless the result says otherwise. If it rejects, the thread is
    * left as it is: it comes again once the lease has run out.
    */
-  handle(claim: ClaimedThread, context: ContextOfWork<Client>): Promise<{ isRead?: boolean } | undefined>
+  handle(
+    claim: ClaimedThread,
+    context: ContextOfWork<Client>,
+  ): Promise<{ isRead?: boolean } | undefined>
   /** Told of what `handle` rejects with; the loop goes on. */
   onError?(error: unknown, claim: ClaimedThread): void
 }
@@ -116,7 +119,7 @@ function keepLease(
   { leaseSeconds, onLost }: { leaseSeconds: number; onLost(error: unknown): void },
 ): () => void {
   const ended = new AbortController()
-  const stepMs = (leaseSeconds * 1000) / RENEWALS_PER_LEASE
+  const stepMs = Math.floor((leaseSeconds * 1000) / RENEWALS_PER_LEASE)
   const run = async () => {
     for (let renewedAtMs = performance.now(); ; ) {
       await pause(stepMs, ended.signal)

@@ -21,7 +21,19 @@ import {
   TO,
 } from './content.ts'
 import { answeredIn, failFenced, tellSent } from './sending-tools.ts'
-import {counted, defineTool, id, inbox, leaseToken, lines, maxChars, moreOf, pageLimit, pageOffset, type Call} from './tool.ts'
+import {
+  type Call,
+  counted,
+  defineTool,
+  id,
+  inbox,
+  leaseToken,
+  lines,
+  maxChars,
+  moreOf,
+  pageLimit,
+  pageOffset,
+} from './tool.ts'
 
 const VERSION_LENGTH_MAX = 100
 const REMOVED_MAX = 100

@@ -19,7 +19,18 @@ import {
   subjectText,
   TO,
 } from './content.ts'
-import {counted, defineTool, id, inbox, leaseToken, lines, moreOf, pageLimit, pageOffset, type Call} from './tool.ts'
+import {
+  type Call,
+  counted,
+  defineTool,
+  id,
+  inbox,
+  leaseToken,
+  lines,
+  moreOf,
+  pageLimit,
+  pageOffset,
+} from './tool.ts'
 
 const DELIVERIES_MAX = 60
 /** Newest messages of a thread that are searched for the one to answer. */

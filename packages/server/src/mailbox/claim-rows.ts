@@ -211,7 +211,7 @@ async function endClaim(
 }
 
 /** Which threads of an inbox a worker takes. */
-export type ClaimFilter = {
+type ClaimFilter = {
   readonly category: string | null
   /** All of them. */
   readonly marks: readonly string[]

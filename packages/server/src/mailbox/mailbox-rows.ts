@@ -10,6 +10,7 @@ export {
   renewClaim,
 } from './claim-rows.ts'
 export { fillCategoriesStep } from './fill-category-rows.ts'
+export { filterMessages, filterThreads, findPositionsOf, type Period } from './filter-mail.ts'
 export { hashOfLeaseToken, type Lease, mayChange } from './lease.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
@@ -37,11 +38,13 @@ export {
 export { dropRawReferences, existingRawIds, findRawMessage } from './raw-message-rows.ts'
 export {
   changeRemovedRanges,
+  deleteRanges,
   deleteRemovedRanges,
   emptiedRanges,
   listIdOf,
 } from './removed-range-rows.ts'
 export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './stored-bytes-rows.ts'
+export { labelMark } from './thread-mark.ts'
 export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-range-rows.ts'
 export {
   findCopiedFrom,
@@ -49,7 +52,6 @@ export {
   findShownThreads,
   findThread,
   listThreadIds,
-  type ShownThread,
   type Thread,
 } from './thread-rows.ts'
 export {
@@ -59,4 +61,5 @@ export {
   nextSummary,
   sumUp,
   sumUpThreads,
+  type ThreadSummary,
 } from './thread-summary-rows.ts'

@@ -4,14 +4,9 @@ import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { type ExpressionBuilder, sql } from 'kysely'
 import { metadataOf } from '#inboxes/inboxes-rows.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import {
-  CANCELLED,
-  countUpTo,
-  findMessage,
-  type Message,
-  readCounters,
-  type ThreadExtent,
-} from './message-rows.ts'
+import { countUpTo } from './labelled-message-rows.ts'
+import { CANCELLED, findMessage, type Message, readCounters } from './message-rows.ts'
+import type { ThreadExtent } from './removed-range-rows.ts'
 import { labelsOf } from './thread-mark.ts'
 import { findPageStart } from './thread-range-rows.ts'
 import { type Participant, sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
@@ -250,6 +245,26 @@ export async function findThread(
   return { ...toThread(row), extent: { threadId, addedCount, removedCount } }
 }
 
+/** The existing threads among these, in this order. */
+export async function findShownThreads(
+  db: ReadDb,
+  { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
+): Promise<ShownThreads> {
+  if (threadIds.length === 0) return { threads: [], found: [] }
+  const found = await db.read
+    .selectFrom('threads')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', 'in', threadIds)
+    .where(isKept)
+    .execute()
+  const byId = new Map(found.map((row) => [row.id, row]))
+  return toShown(
+    db,
+    threadIds.flatMap((id) => byId.get(id) ?? []),
+  )
+}
+
 /** One thread or, where there is no such thread, none. */
 export async function findShownThread(
   db: ReadDb,
@@ -258,23 +273,6 @@ export async function findShownThread(
 ): Promise<ShownThreads> {
   const row = await findRow(db, accountId, threadId)
   return toShown(db, row === undefined ? [] : [row])
-}
-
-/** In the order of their ids; a thread that is gone is left out. */
-export async function findShownThreads(
-  db: ReadDb,
-  { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
-): Promise<ShownThread[]> {
-  if (threadIds.length === 0) return []
-  const rows = await db.read
-    .selectFrom('threads')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', 'in', threadIds)
-    .execute()
-  const { threads } = await toShown(db, rows)
-  const byId = new Map(threads.map((thread) => [thread.id, thread]))
-  return threadIds.flatMap((id) => byId.get(id) ?? [])
 }
 
 function findRow(

@@ -8,6 +8,7 @@ import { DAY_MS } from '#platform/units.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import {
+  findMixedThread,
   findMovingThread,
   moveThreadStep,
   purgeTrashStep,
@@ -25,8 +26,8 @@ export const TRASH_MS = 30 * DAY_MS
 type Deps = { db: Db; blobs: BlobStore | null; clock: Clock }
 
 type OfThread = { accountId: string; threadId: string }
-/** What the request shows of the lease of a claimed thread. */
-type Leased = { lease: Lease }
+/** What a client shows of the lease of a claimed thread. */
+type Leased = { lease?: Lease }
 
 /**
  * `not_found`, also for a second call; `delivery_pending` while it is being sent or waits for that; `lease_lost` for a
@@ -97,6 +98,19 @@ export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promis
     const move = await findMovingThread(deps.db)
     if (move === null) return { isDone: true }
     await finishMove(deps, move, { signal, isPaced: true })
+    return { isDone: false }
+  })
+}
+
+/**
+ * Restores threads in the trash to which a program that knows of no trash has added mail, in small steps. Safe to run
+ * again.
+ */
+export async function restoreMixed(deps: Deps, signal: AbortSignal): Promise<void> {
+  await inSteps({ signal }, async () => {
+    const thread = await findMixedThread(deps.db)
+    if (thread === null) return { isDone: true }
+    await restore(deps, thread)
     return { isDone: false }
   })
 }

@@ -3,12 +3,13 @@
 import type { Actor, Handlers, KeyContext } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
 import { getThread, presentThread } from '#mailbox/mailbox.ts'
-import { hashOfLeaseToken, type Lease } from '#mailbox/mailbox-rows.ts'
 import {
   countStoredStep,
   existingRawIds,
   fillCategoriesStep,
   findUncountedInbox,
+  hashOfLeaseToken,
+  type Lease,
 } from '#mailbox/mailbox-rows.ts'
 import { findUnnotedInbox, noteRecipientsStep } from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
@@ -97,7 +98,7 @@ export function removalHandlers(
   }
 }
 
-export { finishMoves, purgeTrash } from './delete-mail.ts'
+export { finishMoves, purgeTrash, restoreMixed } from './delete-mail.ts'
 export { expireInboxes, removeOverdue } from './retention.ts'
 
 /** A younger blob without a message may belong to a transaction that is under way. */

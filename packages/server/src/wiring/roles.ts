@@ -65,6 +65,7 @@ import {
   purgeTrash,
   removalHandlers,
   removeOverdue,
+  restoreMixed,
   runJob,
   sweepBlobs,
 } from '#removal/removal.ts'
@@ -320,6 +321,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
     async purgeExpired(signal) {
       await purgeExpired(base, signal)
       await removeOverdue(base, signal)
+      await restoreMixed(base, signal)
       await countOldStored(base, signal)
       await fillCategories(base, signal)
       await noteOldRecipients(base, signal)

@@ -88,10 +88,16 @@ onBothEngines('claims in the store', (engine) => {
     const inboxId = await inboxWith(5)
     const requests = [requestOf('a', 2), requestOf('b', 2), requestOf('c', 2), requestOf('d')]
     const outcome = await db.write(claimOldest, { ...owner, inboxId, requests, ...at(1_000) })
-    assert.deepEqual(outcome?.made.map((made) => made.length), [2, 2, 1, 0])
+    assert.deepEqual(
+      outcome?.made.map((made) => made.length),
+      [2, 2, 1, 0],
+    )
     const ids = outcome?.made.flat().map(({ threadId }) => threadId) ?? []
     assert.deepEqual(ids, ids.toSorted())
-    assert.equal(await db.write(claimOldest, { ...owner, inboxId: makeId('inb'), requests, ...at(1) }), null)
+    assert.equal(
+      await db.write(claimOldest, { ...owner, inboxId: makeId('inb'), requests, ...at(1) }),
+      null,
+    )
     const { accountId } = await addAccount(db)
     assert.equal(await db.write(claimOldest, { accountId, inboxId, requests, ...at(1) }), null)
   })
@@ -104,7 +110,10 @@ onBothEngines('claims in the store', (engine) => {
     const again = { ...owner, inboxId, requests: [requestOf('b')] }
     assert.deepEqual((await db.write(claimOldest, { ...again, ...at(late - 1) }))?.made, [[]])
     const next = await db.write(claimOldest, { ...again, requests: [requestOf('b')], ...at(late) })
-    assert.deepEqual(next?.made[0]?.map(({ fence }) => fence), [2])
+    assert.deepEqual(
+      next?.made[0]?.map(({ fence }) => fence),
+      [2],
+    )
     let ended = 0
     for (let step = 1; step > 0; ended += step) {
       const eventIds = Array.from({ length: 100 }, () => makeId('evt'))
@@ -140,7 +149,8 @@ onBothEngines('claims in the store', (engine) => {
     const inboxId = await inboxWith(1)
     const request = requestOf('a')
     const place = { ...owner, inboxId }
-    const { made } = (await db.write(claimOldest, { ...place, requests: [request], ...at(1) })) ?? {}
+    const { made } =
+      (await db.write(claimOldest, { ...place, requests: [request], ...at(1) })) ?? {}
     const threadId = made?.[0]?.[0]?.threadId ?? ''
     const release = (tokenHash: Uint8Array | null, queueMs: number) =>
       db.write(releaseClaim, {
@@ -167,12 +177,16 @@ onBothEngines('claims in the store', (engine) => {
       await client.connect()
       try {
         await client.query('begin')
-        const held = 'select id from threads where inbox_id = $1 order by last_position limit 1 for update'
+        const held =
+          'select id from threads where inbox_id = $1 order by last_position limit 1 for update'
         const { rows } = await client.query(held, [inboxId])
         const place = { ...owner, inboxId }
         const input = () => ({ ...place, requests: [requestOf('a', 5)], ...at(1_000) })
         const first = await db.write(claimOldest, input())
-        assert.deepEqual(first?.made.map((made) => made.length), [1])
+        assert.deepEqual(
+          first?.made.map((made) => made.length),
+          [1],
+        )
         assert.notEqual(first?.made[0]?.[0]?.threadId, rows[0]?.id)
         assert.ok((first?.moreInMs ?? LEASE_MS) < 1_000)
         await client.query('rollback')

@@ -52,7 +52,9 @@ suite('workers on one inbox at two processes', () => {
     assert.ok(tally.stalls > 0 && tally.lost > 0, JSON.stringify(tally))
 
     const answers = new Map<string, number>()
-    for await (const { threadId } of first.client.messages.list(inbox.id, { direction: 'outbound' })) {
+    for await (const { threadId } of first.client.messages.list(inbox.id, {
+      direction: 'outbound',
+    })) {
       answers.set(threadId, (answers.get(threadId) ?? 0) + 1)
     }
     assert.equal(answers.size, THREADS)

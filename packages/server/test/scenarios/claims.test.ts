@@ -101,6 +101,29 @@ onBothEngines('claims', (engine) => {
     assert.equal(total, 6)
   })
 
+  test('only the token of the live lease removes the thread or a message, and brings it back', async () => {
+    const { inbox, ids } = await inboxWith(1)
+    const [id = ''] = ids
+    const { leaseToken } = await client.threads.claim(id, TERMS)
+    const mine = client.withLease(leaseToken)
+    const { data } = await client.messages.list(inbox.id).page()
+    const messageId = data[0]?.id ?? ''
+    for (const by of [client, client.withLease('mrl_wrong')]) {
+      assert.equal(await refusal(by.threads.delete(id)), '409 lease_lost')
+      assert.equal(await refusal(by.threads.delete(id, { permanent: true })), '409 lease_lost')
+      assert.equal(await refusal(by.threads.restore(id)), '409 lease_lost')
+      assert.equal(await refusal(by.messages.delete(messageId)), '409 lease_lost')
+    }
+    await mine.threads.delete(id)
+    await mine.threads.restore(id)
+    await mine.threads.delete(id)
+    await mine.threads.releaseClaim(id, { isRead: false })
+    assert.equal(await refusal(client.threads.claim(id, TERMS)), '409 thread_trashed')
+    assert.deepEqual(await take(inbox), [])
+    await client.threads.restore(id)
+    assert.deepEqual(idsOf(await take(inbox)), [id])
+  })
+
   test('a send that was accepted is repeated after the lease is gone, and a stale worker sends nothing', async () => {
     const { inbox, ids } = await inboxWith(1)
     const [id = ''] = ids

@@ -134,7 +134,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await fillStorage(inbox)
     await until(async () => {
       const { data } = await client.events.list({ limit: 100 }).page()
-      return data.some(({ storage }) => storage !== undefined)
+      return ['storage', 'inbox'].every((name) => data.some((event) => name in event))
     })
 
     assert.deepEqual([...new Set(found)], [])
@@ -209,6 +209,10 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.threads.list(inbox.id).page()
     await client.threads.get(message.threadId)
     await client.threads.update(message.threadId, { is_read: true })
+    await client.threads.delete(message.threadId)
+    await client.threads.restore(message.threadId)
+    const expiresAt = new Date(world.clock.now() + 1_000).toISOString()
+    await client.inboxes.create({ expiresAt })
     await client.threads.messages(message.threadId)
     await claimsOf(client, message)
     return { inbox, message }
@@ -218,12 +222,14 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const { threadId, inboxId } = message
     const terms = { owner: 'a', leaseSeconds: 60 }
     await client.messages.update(message.id, { addLabels: ['a'] })
+    await client.threads.restore(threadId)
     const { leaseToken } = await client.threads.claim(threadId, terms)
     await client.threads.get(threadId)
     await client.threads.renewClaim(threadId, {}, { leaseToken })
     await client.threads.releaseClaim(threadId, { isRead: false }, { leaseToken })
     for (const claim of (await client.inboxes.claimThreads(inboxId, terms)).data) {
-      await client.threads.releaseClaim(threadId, { isRead: true }, claim)
+      const { leaseToken } = claim
+      await client.threads.releaseClaim(claim.threadId, { isRead: true }, { leaseToken })
     }
   }
 
