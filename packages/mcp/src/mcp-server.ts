@@ -5,6 +5,7 @@ import { getAttachment } from '#tools/attachment-tool.ts'
 import { deleteDraft, listDrafts, saveDraft, sendDraft } from '#tools/draft-tools.ts'
 import { createInbox, getLimits, listInboxes } from '#tools/inbox-tools.ts'
 import {
+  deleteThread,
   listUnread,
   markThread,
   readMessage,
@@ -147,6 +148,7 @@ export const allTools: readonly Tool[] = [
   sendDraft,
   deleteDraft,
   markThread,
+  deleteThread,
   searchMail,
   getAttachment,
   listSent,

@@ -29,7 +29,7 @@ export async function runOperation(
   options: GivenOptions,
 ): Promise<void> {
   const common = commonOf(options)
-  if (spec.needsConfirmation && options.yes !== true) await confirm(spec, texts.at(-1) ?? '')
+  if (mustConfirm(spec, options)) await confirm(spec, texts.at(-1) ?? '')
   const session = await openSession(common)
   const call = await makeCall(session, spec, texts, options)
   const output = openOutput({ isColored: common.color })
@@ -39,6 +39,11 @@ export async function runOperation(
     throw error
   })
   showAnswer(output, spec, answer, { isJson: common.json === true, last: texts.at(-1) ?? '' })
+}
+
+function mustConfirm({ needsConfirmation }: OperationCommand, options: GivenOptions): boolean {
+  if (needsConfirmation === undefined || options.yes === true) return false
+  return needsConfirmation === true || options[needsConfirmation] === true
 }
 
 function commonOf(options: GivenOptions): CommonOptions {

@@ -20,7 +20,9 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
   if (fields.ofInbox !== null) addInboxOption(command, fields.ofInbox.sentence)
   for (const field of fields.options) addFieldOption(command, field)
   if (spec.needsConfirmation) {
-    command.option('-y, --yes', 'Do not ask for confirmation. Required without a terminal.')
+    const { needsConfirmation: when } = spec
+    const of = when === true ? '' : `With --${when}: `
+    command.option('-y, --yes', `${of}Do not ask for confirmation. Required without a terminal.`)
   }
   const { takesIfMatch, needsIdempotencyKey } = operationOf(spec.operation)
   if (takesIfMatch) addIfMatchOption(command)

@@ -210,6 +210,22 @@ export const markThread = defineTool({
   },
 })
 
+export const deleteThread = defineTool({
+  name: 'delete_thread',
+  title: 'Move a thread to the trash',
+  description:
+    'Move a thread with all its messages to the trash, where no list and no search finds it. A person can restore it for 30 days. Only for mail that nobody needs; call mark_thread for mail that is handled.',
+  input: { thread_id: id('The id of a thread (thr_…).') },
+  isReading: false,
+  isIdempotent: true,
+  isOpenWorld: false,
+  async run({ thread_id: threadId }, { access, signal }) {
+    await access.thread(threadId)
+    await access.client.threads.delete(threadId, { signal })
+    return `Thread ${threadId} is in the trash now. It is removed after 30 days unless a person restores it.`
+  },
+})
+
 const FOUND_DEFAULT = 10
 const QUERY_LENGTH_MAX = 500
 const ADDRESS_LENGTH_MAX = 100

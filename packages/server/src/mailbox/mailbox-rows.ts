@@ -27,6 +27,7 @@ export {
 export { dropRawReferences, existingRawIds, findRawMessage } from './raw-message-rows.ts'
 export {
   changeRemovedRanges,
+  deleteRanges,
   deleteRemovedRanges,
   emptiedRanges,
   listIdOf,
@@ -48,4 +49,5 @@ export {
   nextSummary,
   sumUp,
   sumUpThreads,
+  type ThreadSummary,
 } from './thread-summary-rows.ts'

@@ -10,7 +10,7 @@ import { statement } from '#platform/db/statement.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
-import { findStart, listIdOf } from './removed-range-rows.ts'
+import { findStart, findThreadPosition, listIdOf, type ThreadExtent } from './removed-range-rows.ts'
 import { labelsOf } from './thread-mark.ts'
 
 /** Failure reason of a sent message that was cancelled. */
@@ -431,9 +431,6 @@ const PAGE_MESSAGES = 100
  */
 const THREAD_STEP_MESSAGES = 20
 
-/** A thread as its messages are read: so many were added, and so many of them removed. */
-export type ThreadExtent = { threadId: string; addedCount: number; removedCount: number }
-
 /**
  * Messages of a thread, oldest first, read step by step while they are iterated. The caller has found the thread
  * in its account.
@@ -466,35 +463,6 @@ export async function* listThreadMessages(
     const last = rows.at(-1)
     from = last === undefined ? null : last.thread_position + 1
   }
-}
-
-/** The position in the thread of its message at `offset`, the oldest first; null where it has fewer. */
-export async function findThreadPosition(
-  db: ReadDb,
-  { threadId, addedCount: top, removedCount: removed }: ThreadExtent,
-  offset: number,
-): Promise<number | null> {
-  // The list is read from the newest on.
-  const newer = top - removed - 1 - offset
-  if (newer < 0) return null
-  if (removed === 0) return offset + 1
-  const { positionMax, skip } = await findStart(db, {
-    listId: threadId,
-    top,
-    removed,
-    offset: newer,
-  })
-  if (skip === 0) return positionMax
-  const row = await db.read
-    .selectFrom('messages')
-    .select('thread_position')
-    .where('thread_id', '=', threadId)
-    .where('thread_position', '<=', positionMax)
-    .orderBy('thread_position', 'desc')
-    .limit(1)
-    .offset(skip)
-    .executeTakeFirst()
-  return row?.thread_position ?? null
 }
 
 /** Long bodies are read while the messages are iterated. */

@@ -4,14 +4,8 @@ import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { type ExpressionBuilder, sql } from 'kysely'
 import { metadataOf } from '#inboxes/inboxes-rows.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import {
-  CANCELLED,
-  countUpTo,
-  findMessage,
-  type Message,
-  readCounters,
-  type ThreadExtent,
-} from './message-rows.ts'
+import { CANCELLED, countUpTo, findMessage, type Message, readCounters } from './message-rows.ts'
+import type { ThreadExtent } from './removed-range-rows.ts'
 import { labelsOf } from './thread-mark.ts'
 import { findPageStart } from './thread-range-rows.ts'
 import { type Participant, sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'

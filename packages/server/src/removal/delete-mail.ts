@@ -7,6 +7,7 @@ import { DAY_MS } from '#platform/units.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import {
+  findMixedThread,
   findMovingThread,
   moveThreadStep,
   purgeTrashStep,
@@ -90,6 +91,19 @@ export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promis
     const move = await findMovingThread(deps.db)
     if (move === null) return { isDone: true }
     await finishMove(deps, move, { signal, isPaced: true })
+    return { isDone: false }
+  })
+}
+
+/**
+ * Restores threads in the trash to which a program that knows of no trash has added mail, in small steps. Safe to run
+ * again.
+ */
+export async function restoreMixed(deps: Deps, signal: AbortSignal): Promise<void> {
+  await inSteps({ signal }, async () => {
+    const thread = await findMixedThread(deps.db)
+    if (thread === null) return { isDone: true }
+    await restore(deps, thread)
     return { isDone: false }
   })
 }

@@ -264,10 +264,11 @@ export const purgeExpiredStep = transaction({
       until: nowMs,
       returning: 'user_code',
     })
+    const removed = await purgeRemoved(tx, nowMs - EVENT_MS)
     const hours = await purgeMailFigures(tx, nowMs)
     const audit = await purgeAudit(tx, nowMs)
     const rows = [quarantined, addresses, creations, events, keys, strangers, captured]
-    const counts = [...rows, postmaster, sessions, pairings].map(({ length }) => length)
+    const counts = [...rows, postmaster, sessions, pairings, removed].map(({ length }) => length)
     counts.push(webhooks, hours, audit)
     return {
       isDone: counts.every((count) => count < PURGE_STEP_ROWS),
@@ -275,6 +276,16 @@ export const purgeExpiredStep = transaction({
     }
   },
 })
+
+/** Places of removed messages, kept as long as events: a wait may continue after both. */
+function purgeRemoved(tx: Tx, until: number): Promise<string[]> {
+  return removeOldest(tx, 'removed_messages', {
+    key: ['id'],
+    time: 'removed_at',
+    until,
+    returning: 'id',
+  })
+}
 
 /** Cold recipients of days before `day`, and the totals of those days. */
 async function purgeColdDays(tx: Tx, day: number): Promise<string[]> {

@@ -89,7 +89,7 @@ export function removalHandlers(
   }
 }
 
-export { finishMoves, purgeTrash } from './delete-mail.ts'
+export { finishMoves, purgeTrash, restoreMixed } from './delete-mail.ts'
 export { expireInboxes, removeOverdue } from './retention.ts'
 
 /** A younger blob without a message may belong to a transaction that is under way. */

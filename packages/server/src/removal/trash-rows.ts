@@ -116,7 +116,59 @@ async function lockThread(
   of: Omit<OfThread, 'nowMs'>,
 ): Promise<{ inbox: LockedInbox; thread: Row<'threads'> } | null> {
   const found = await lockAnyThread(tx, of)
-  return found === null || found.thread.trashed_at === 0 ? null : found
+  if (found === null || found.thread.trashed_at === 0) return null
+  if (!isMixed(found.thread)) return found
+  await takeBack(tx, found.inbox)
+  return lockAnyThread(tx, of)
+}
+
+/** A program of before has added mail to a thread in the trash, and thus listed it. */
+function isMixed({ trashed_at, last_position }: Row<'threads'>): boolean {
+  return trashed_at !== null && last_position > 0
+}
+
+/** Takes such threads of the inbox out of the trash. Their messages are still to be moved. */
+async function takeBack(tx: Tx, inbox: LockedInbox): Promise<void> {
+  const { inbox_id, trashed_thread_count, trashed_unread_count } = inbox.counters
+  const trashed = await tx.query
+    .selectFrom('threads')
+    .select(({ fn }) => [
+      fn.countAll<number | string>().as('all'),
+      fn.sum<number | string | null>('is_read').as('read'),
+    ])
+    .where('inbox_id', '=', inbox_id)
+    .where('last_position', '<', 0)
+    .executeTakeFirstOrThrow()
+  const all = Number(trashed.all) - trashed_thread_count
+  const unread = Number(trashed.all) - Number(trashed.read ?? 0) - trashed_unread_count
+  await changeCounters(tx, inbox, {
+    thread_count: -all,
+    unread_thread_count: -unread,
+    trashed_thread_count: all,
+    trashed_unread_count: unread,
+  })
+  await tx.query
+    .updateTable('threads')
+    .set({ trashed_at: null, is_moving: 1 })
+    .where('inbox_id', '=', inbox_id)
+    .where('trashed_at', '>', 0)
+    .where('last_position', '>', 0)
+    .execute()
+}
+
+/** A thread in the trash that a program of before has listed again; null for none. */
+export async function findMixedThread(
+  db: ReadDb,
+): Promise<{ accountId: string; threadId: string } | null> {
+  const row = await db.read
+    .selectFrom('threads')
+    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'threads.inbox_id')
+    .select(['threads.account_id as accountId', 'threads.id as threadId'])
+    .where('threads.trashed_at', '>', 0)
+    .where('threads.last_position', '>', 0)
+    .limit(1)
+    .executeTakeFirst()
+  return row ?? null
 }
 
 async function lockAnyThread(
@@ -284,6 +336,7 @@ export const purgeTrashStep = transaction({
       .selectFrom('threads')
       .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'threads.inbox_id')
       .where('threads.trashed_at', '<=', untilMs)
+      .where('threads.last_position', '<=', 0)
     const first = await expired
       .select(['threads.account_id', 'threads.inbox_id'])
       .orderBy('threads.trashed_at')

@@ -64,6 +64,7 @@ import {
   purgeTrash,
   removalHandlers,
   removeOverdue,
+  restoreMixed,
   runJob,
   sweepBlobs,
 } from '#removal/removal.ts'
@@ -309,6 +310,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
     async purgeExpired(signal) {
       await purgeExpired(base, signal)
       await removeOverdue(base, signal)
+      await restoreMixed(base, signal)
       await countOldStored(base, signal)
       await fillCategories(base, signal)
       await noteOldRecipients(base, signal)

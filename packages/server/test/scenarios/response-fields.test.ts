@@ -134,7 +134,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await fillStorage(inbox)
     await until(async () => {
       const { data } = await client.events.list({ limit: 100 }).page()
-      return data.some(({ storage }) => storage !== undefined)
+      return ['storage', 'inbox'].every((name) => data.some((event) => name in event))
     })
 
     assert.deepEqual([...new Set(found)], [])
@@ -209,6 +209,10 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.threads.list(inbox.id).page()
     await client.threads.get(message.threadId)
     await client.threads.update(message.threadId, { is_read: true })
+    await client.threads.delete(message.threadId)
+    await client.threads.restore(message.threadId)
+    const expiresAt = new Date(world.clock.now() + 1_000).toISOString()
+    await client.inboxes.create({ expiresAt })
     await client.threads.messages(message.threadId)
     return { inbox, message }
   }
