@@ -8,6 +8,11 @@ export const errorCodes = {
     sentence: 'The request is malformed, or a field is missing, unknown or out of range.',
     fix: 'Correct what message and details name, and send the request again.',
   },
+  invalid_query: {
+    status: 400,
+    sentence: 'The search query cannot be read.',
+    fix: 'Correct the part that message names: a date after before: or after: is YYYY-MM-DD or an ISO 8601 time, and has: knows attachment.',
+  },
   invalid_mailbox_name: {
     status: 400,
     sentence: 'The mailbox name breaks the format rules.',

@@ -1,8 +1,9 @@
 // Messages, their attachments, and the results of the sender checks.
 
 import { labelChanges, labelsFilter, shownLabels } from './labels.ts'
+import { FILTER_NOTES, filteredListOf, filterProperties } from './mail-filters.ts'
 import type { Operation } from './operation.ts'
-import { listOf, pageProperties } from './page.ts'
+import { pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { SEARCH_NOTES, SearchResult, searchProperties } from './search.ts'
 import { count, nullableOneOf, nullableText, nullableTime, oneOf, text, time } from './text.ts'
@@ -255,7 +256,7 @@ export const messageOperations = {
     path: '/v1/inboxes/{id}/messages',
     tag: 'Messages',
     summary: 'List messages of an inbox.',
-    notes: `With labels, total counts up to ${COUNTED_MAX}. ${LISTED_BODIES_NOTE}`,
+    notes: `${FILTER_NOTES} With labels, total counts up to ${COUNTED_MAX} too. ${LISTED_BODIES_NOTE}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -267,13 +268,18 @@ export const messageOperations = {
           `Only received messages of this category; total then counts up to ${COUNTED_MAX}.`,
         ),
       ),
+      ...filterProperties({
+        from: 'messages',
+        since: 'messages',
+        files: 'Only messages with (true) or without (false) attachments.',
+      }),
       labels: labelsFilter,
       ...pageProperties,
     }),
     success: {
       status: 200,
       description: 'A page of messages.',
-      schema: listOf(Message, 'A page of messages.'),
+      schema: filteredListOf(Message, 'A page of messages.'),
     },
     errors: [],
   },
@@ -296,7 +302,7 @@ export const messageOperations = {
       ...pageProperties,
     }),
     success: { status: 200, description: 'A page of matches.', schema: SearchResult },
-    errors: [],
+    errors: ['invalid_query'],
   },
   'messages.get': {
     method: 'GET',

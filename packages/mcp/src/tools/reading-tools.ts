@@ -236,7 +236,7 @@ export const searchMail = defineTool({
   name: 'search_mail',
   title: 'Search mail',
   description:
-    'Search received and sent mail, in all inboxes or in one, by subject, addresses and text. All words must occur. You can use "a phrase", -without, from:, to:, subject: and beginning*.',
+    'Search received and sent mail, in all inboxes or in one, by subject, addresses and text. All parts must match: words, "a phrase", beginning*, -without, this OR that, (groups), from:, to:, subject:, label:, has:attachment.\nbefore:2026-05-31 finds older mail, and after:2026-05-31 that of this day and later (UTC). `a b OR c` means a, and b or c.',
   input: {
     inbox: inbox.describe('Only this inbox, by its id or address; all inboxes if left out.'),
     query: z.string().min(1).max(QUERY_LENGTH_MAX).describe('The search query.'),

@@ -66,6 +66,13 @@ export type Context = {
   onGone(listener: () => void): void
 }
 
+/** Aborts when nobody waits for the response any more. */
+export function untilGone(context: Pick<Context, 'onGone'>): AbortSignal {
+  const gone = new AbortController()
+  context.onGone(() => gone.abort())
+  return gone.signal
+}
+
 /** Whose act a change is, also inside transactions. The operator acts by commands on the machine. */
 export type Actor =
   | { readonly kind: 'key'; readonly keyId: string }

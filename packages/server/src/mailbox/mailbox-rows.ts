@@ -1,5 +1,6 @@
 export { changeMessageLabels, changeThread } from './change-thread-rows.ts'
 export { fillCategoriesStep } from './fill-category-rows.ts'
+export { filterMessages, filterThreads, findPositionsOf, type Period } from './filter-mail.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
   CANCELLED,
@@ -32,6 +33,7 @@ export {
   listIdOf,
 } from './removed-range-rows.ts'
 export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './stored-bytes-rows.ts'
+export { labelMark } from './thread-mark.ts'
 export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-range-rows.ts'
 export {
   findCopiedFrom,

@@ -113,6 +113,28 @@ export async function listMessages(
   return { messages: completed(db, rows, input.bodyLengthMax), total }
 }
 
+/** The existing messages at these positions, newest first; long bodies are read while they are iterated. */
+export async function findMessagesAt(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    positions: readonly number[]
+    bodyLengthMax: number
+  },
+): Promise<AsyncIterable<Message>> {
+  if (input.positions.length === 0) return completed(db, [], input.bodyLengthMax)
+  const rows = await db.read
+    .selectFrom('messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('position', 'in', input.positions)
+    .orderBy('position', 'desc')
+    .execute()
+  return completed(db, rows, input.bodyLengthMax)
+}
+
 /** The last position given in the inbox or in a direction, and how many of the positions have no message. */
 function extentOf(
   counters: Row<'inbox_counters'>,

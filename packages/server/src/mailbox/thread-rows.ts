@@ -244,6 +244,26 @@ export async function findThread(
   return { ...toThread(row), extent: { threadId, addedCount, removedCount } }
 }
 
+/** The existing threads among these, in this order. */
+export async function findShownThreads(
+  db: ReadDb,
+  { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
+): Promise<ShownThreads> {
+  if (threadIds.length === 0) return { threads: [], found: [] }
+  const found = await db.read
+    .selectFrom('threads')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', 'in', threadIds)
+    .where(isKept)
+    .execute()
+  const byId = new Map(found.map((row) => [row.id, row]))
+  return toShown(
+    db,
+    threadIds.flatMap((id) => byId.get(id) ?? []),
+  )
+}
+
 /** One thread or, where there is no such thread, none. */
 export async function findShownThread(
   db: ReadDb,

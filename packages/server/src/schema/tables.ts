@@ -552,7 +552,9 @@ export type Tables = {
     inbox_id: string
     account_id: string
     position: Generated<number>
+    /** For programs of before, which renew what is behind it. */
     renewed_position: Generated<number>
+    current_position: Generated<number>
     is_purged: Generated<number>
   }
 }

@@ -22,6 +22,30 @@ export async function limitLockWait<Schema>(tx: Tx<Schema>, waitMsMax: number): 
   await sql`set local lock_timeout = ${sql.lit(waitMsMax)}`.execute(tx.query)
 }
 
+/** Equal for texts that differ only in case. */
+export function foldCase(text: string): string {
+  return text.toLowerCase().toUpperCase()
+}
+
+/**
+ * True wherever `foldCase` of the text contains that of `wanted`, and perhaps elsewhere. The databases fold ASCII
+ * alike, and of other letters only their presence is asked.
+ */
+export function mayContain(
+  engine: Engine,
+  text: RawBuilder<string>,
+  wanted: string,
+): RawBuilder<SqlBool> {
+  const hasOther = sql`octet_length(${text}) <> length(${text})`
+  const folded = foldCase(wanted)
+  if (/[^\x00-\x7f]/.test(folded)) return sql<SqlBool>`(${hasOther})`
+  const isIn =
+    engine === 'sqlite'
+      ? sql`instr(upper(${text}), ${folded}) > 0`
+      : sql`strpos(upper(${text} collate "C"), ${folded}) > 0`
+  return sql<SqlBool>`(${isIn} or ${hasOther})`
+}
+
 /** Keeps other transactions from writing to the table until this one ends. */
 export async function lockTable<Schema>(
   tx: Tx<Schema>,
