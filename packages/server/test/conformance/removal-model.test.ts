@@ -6,7 +6,7 @@ import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { findShownInbox } from '#inboxes/inbox-rows.ts'
 import { changeMessageLabels, changeThread } from '#mailbox/change-thread-rows.ts'
 import { listMessages, listThreadMessages } from '#mailbox/message-rows.ts'
-import { findThread, listThreads, setThreadRead } from '#mailbox/thread-rows.ts'
+import { findThread, listThreads } from '#mailbox/thread-rows.ts'
 import { insertSend } from '#outbound/send-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { restoreMixed } from '#removal/delete-mail.ts'
@@ -533,7 +533,18 @@ onEachEngine('mail that goes', (engine) => {
     const place = { ...owner, inboxId, isRead: null, limit: 10, offset: 0 }
     const oldest = (await listThreads(db, place))?.threads.at(-1)
     const threadId = oldest?.id ?? ''
-    await db.write(setThreadRead, { ...owner, threadId, isRead: true })
+    await runSql(
+      database,
+      `update threads set is_read = 1, read_count = 1 where id = '${threadId}'`,
+    )
+    await runSql(
+      database,
+      `update thread_ranges set unread_count = 1 where inbox_id = '${inboxId}'`,
+    )
+    await runSql(
+      database,
+      `update inbox_counters set unread_thread_count = 1 where inbox_id = '${inboxId}'`,
+    )
     await db.write(trashThread, { ...owner, threadId, nowMs: systemClock.now() })
     // It looks for the thread by the message that is answered, wherever that is.
     await runSql(database, `update threads set trashed_at = null where id = '${threadId}'`)
