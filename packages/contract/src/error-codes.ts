@@ -163,7 +163,7 @@ export const errorCodes = {
   },
   thread_trashed: {
     status: 409,
-    sentence: 'The thread is in the trash, so nothing can be sent in it.',
+    sentence: 'The thread is in the trash, so it cannot be claimed, and nothing can be sent in it.',
     fix: 'Restore it with POST /v1/threads/{id}/restore first, or leave threadId out to start a new thread.',
   },
   webhook_is_disabled: {

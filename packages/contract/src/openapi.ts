@@ -278,6 +278,8 @@ function plain(keyword: string, value: unknown): unknown {
     )
   }
   if (keyword === 'items') return refer(value)
+  const isSchema = keyword === 'propertyNames' || keyword === 'additionalProperties'
+  if (isSchema && typeof value === 'object') return inside(value)
   if (keyword === 'pattern') return portablePatterns.get(value) ?? value
   if (keyword === 'anyOf' && Array.isArray(value)) return value.map(refer)
   return value

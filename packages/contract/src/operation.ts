@@ -8,6 +8,7 @@ export const tags = {
   Inboxes: 'Email addresses.',
   Domains: 'Domains of your own, for the addresses of inboxes.',
   Threads: 'Conversations, each with a read flag.',
+  Claims: 'Leases by which several workers share the threads of an inbox.',
   Messages: 'Received and sent mail.',
   Drafts: 'Messages that are not sent yet.',
   Attachments: 'Files in messages.',

@@ -4,6 +4,7 @@
 import { accountOperations, adminOperations } from './accounts.ts'
 import { apiKeyOperations } from './api-keys.ts'
 import { approverOperations } from './approvers.ts'
+import { claimOperations } from './claims.ts'
 import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'
 import type { ErrorCode } from './error-codes.ts'
@@ -34,6 +35,7 @@ const operations = {
   ...inboxOperations,
   ...domainOperations,
   ...threadOperations,
+  ...claimOperations,
   ...messageOperations,
   ...sendingOperations,
   ...draftOperations,

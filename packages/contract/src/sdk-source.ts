@@ -4,6 +4,7 @@
 import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
 import { Approver, NewApprover } from './approvers.ts'
+import { Claim, ClaimedThread, RenewedClaim } from './claims.ts'
 import { Domain, DomainRecord } from './domains.ts'
 import { Draft } from './drafts.ts'
 import { errorCodes } from './error-codes.ts'
@@ -54,6 +55,9 @@ const shapes: Readonly<Record<string, unknown>> = {
   Delivery,
   Domain,
   DomainRecord,
+  Claim,
+  ClaimedThread,
+  RenewedClaim,
   Draft,
   Event,
   EventAttachment,

@@ -38,7 +38,7 @@ export const Participant = Type.Object(
 export type Participant = Static<typeof Participant>
 
 /** Who works on a thread at present. */
-export const ThreadClaim = Type.Object(
+const ThreadClaim = Type.Object(
   {
     owner: text('Who claimed the thread, as the claim names them.'),
     fence: count('The number of the claim: a later claim of the thread has a higher one.'),
@@ -46,7 +46,6 @@ export const ThreadClaim = Type.Object(
   },
   { description: 'A worker has the thread under a lease.' },
 )
-export type ThreadClaim = Static<typeof ThreadClaim>
 
 export const Thread = Type.Object(
   {
@@ -228,6 +227,7 @@ export const threadOperations = {
         }),
       ),
     }),
+    takesLeaseToken: true,
     success: { status: 204, description: 'The thread is in the trash, or gone.' },
     errors: ['delivery_pending'],
   },
@@ -241,6 +241,7 @@ export const threadOperations = {
     auth: 'key',
     isRateLimited: true,
     parameters,
+    takesLeaseToken: true,
     success: { status: 200, description: 'The thread as it is now.', schema: Thread },
     errors: [],
   },

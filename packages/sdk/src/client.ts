@@ -30,10 +30,12 @@ import {
   webhooks,
 } from './namespaces.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
+import { type ContextOfWork, type OptionsOfWork, work } from './work.ts'
 
 export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/accounts.ts'
 export type { ApiKey, NewApiKey } from '@mailroom/contract/api-keys.ts'
 export type { Approver, NewApprover } from '@mailroom/contract/approvers.ts'
+export type { Claim, ClaimedThread, RenewedClaim } from '@mailroom/contract/claims.ts'
 export type { Domain, DomainRecord } from '@mailroom/contract/domains.ts'
 export type { Draft } from '@mailroom/contract/drafts.ts'
 export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/events.ts'
@@ -92,6 +94,9 @@ export {
 } from './verify-webhook.ts'
 export type { WaitOptions } from './wait.ts'
 
+export type WorkContext = ContextOfWork<Mailroom>
+export type WorkOptions = OptionsOfWork<Mailroom>
+
 /**
  * A client for one account. Every method rejects with MailroomError if the service refuses the request, and
  * with MailroomConnectionError if there was no answer. Requests that cannot take effect twice are retried first
@@ -124,7 +129,10 @@ export class Mailroom {
   readonly admin: ReturnType<typeof admin>
   readonly service: ReturnType<typeof service>
 
+  readonly #options: MailroomOptions
+
   constructor(options: MailroomOptions) {
+    this.#options = options
     const api = new Api(new Transport(options))
     this.pods = pods(api)
     this.inboxes = inboxes(api)
@@ -151,5 +159,19 @@ export class Mailroom {
     this.usage = usage(api)
     this.admin = admin(api)
     this.service = service(api)
+  }
+
+  /** A client that shows the token of a claim with every request, so that it may change the thread and send in it. */
+  withLease(leaseToken: string): Mailroom {
+    return new Mailroom({ ...this.#options, leaseToken })
+  }
+
+  /**
+   * Claims threads of the inbox, one after the other or `concurrency` at a time, and hands each to `handle`, until
+   * `signal` is aborted; then it resolves when the threads under way are done. Rejects when the service refuses to hand out
+   * threads, such as for a wrong key; a service that is away for a while is tried again.
+   */
+  work(inboxId: string, options: WorkOptions): Promise<void> {
+    return work(this, inboxId, options)
   }
 }

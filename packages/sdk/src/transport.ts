@@ -18,12 +18,16 @@ export type MailroomOptions = {
    * for each 256 KiB of its body.
    */
   timeoutMs?: number
+  /** The token of a claim, sent with every request; see `Mailroom.withLease`. */
+  leaseToken?: string
 }
 
 export type RequestOptions = {
   signal?: AbortSignal
   timeoutMs?: number
   maxRetries?: number
+  /** The token of the claim of the thread that the request changes or sends in. */
+  leaseToken?: string
 }
 
 export type Call = {
@@ -148,6 +152,8 @@ export class Transport {
 
   private requestOf(call: Call): PlainRequest {
     const headers = new Headers({ authorization: `Bearer ${this.options.apiKey}` })
+    const leaseToken = call.options?.leaseToken ?? this.options.leaseToken
+    if (leaseToken !== undefined) headers.set('lease-token', leaseToken)
     for (const [name, value] of Object.entries(call.headers ?? {})) {
       if (value !== undefined) headers.set(name, value)
     }

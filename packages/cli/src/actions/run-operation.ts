@@ -19,6 +19,7 @@ export type GivenOptions = Readonly<Record<string, unknown>>
 export type CommonOptions = {
   readonly profile?: string
   readonly url?: string
+  readonly leaseToken?: string
   readonly json?: true
   readonly color: boolean
 }

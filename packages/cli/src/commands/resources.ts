@@ -45,6 +45,12 @@ export const mailGroups: readonly Group[] = [
     commands: [
       { name: 'create', operation: 'inboxes.create', arguments: { mailboxName: 'mailbox-name' } },
       {
+        name: 'claim',
+        operation: 'inboxes.claimThreads',
+        shown: list('threadId fence expiresAt leaseToken thread.subject'),
+        isOfInbox: true,
+      },
+      {
         name: 'list',
         operation: 'inboxes.list',
         shown: {
@@ -60,8 +66,12 @@ export const mailGroups: readonly Group[] = [
   },
   {
     name: 'threads',
-    summary: 'List and read threads, mark them as read or unread, delete and restore them.',
+    summary: 'List, read, mark, label, assign, snooze, claim, delete and restore threads.',
+    arguments: { id: 'thread' },
     commands: [
+      { name: 'claim', operation: 'threads.claim' },
+      { name: 'renew', operation: 'threads.renewClaim' },
+      { name: 'release', operation: 'threads.releaseClaim' },
       {
         name: 'delete',
         operation: 'threads.delete',

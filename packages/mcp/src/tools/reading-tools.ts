@@ -11,6 +11,7 @@ import {
   defineTool,
   id,
   inbox,
+  leaseToken,
   lines,
   maxChars,
   moreOf,
@@ -199,6 +200,7 @@ export const markThread = defineTool({
   input: {
     thread_id: id('The id of a thread (thr_…).'),
     state: z.enum(['read', 'unread']).describe('The new state.'),
+    lease_token: leaseToken.optional(),
   },
   isReading: false,
   isIdempotent: true,

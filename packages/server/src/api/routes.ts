@@ -214,8 +214,9 @@ function contextOf(
     wantsContent,
     takeSlot: (kind = 'read') => answers.takeSlot(request, reply, kind),
     onGone(listener) {
-      if (reply.raw.closed) listener()
-      else reply.raw.once('close', listener)
+      const tell = () => listener(reply.raw.writableFinished)
+      if (reply.raw.closed) tell()
+      else reply.raw.once('close', tell)
     },
   }
   if (caller?.kind === 'signed') return Object.assign(context, { isSigned: true })

@@ -62,8 +62,11 @@ export type Context = {
    * response is sent. Rejects with `service_unavailable`.
    */
   takeSlot(kind?: AnswerKind): Promise<void>
-  /** Calls the listener once when the response is sent or the client has left, at once if that has happened. */
-  onGone(listener: () => void): void
+  /**
+   * Calls the listener once when the response is sent or the client has left, at once if that has happened. It is told
+   * whether the whole response was handed to the network.
+   */
+  onGone(listener: (wasAnswered: boolean) => void): void
 }
 
 /** Aborts when nobody waits for the response any more. */

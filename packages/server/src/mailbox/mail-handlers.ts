@@ -92,7 +92,15 @@ type MessageHandlers = Omit<
   | 'messages.delete'
 >
 
-type ThreadHandlers = Omit<HandlersOf<'threads'>, 'threads.delete' | 'threads.restore'>
+/** Claims and removals have handlers of their own. */
+type ThreadHandlers = Omit<
+  HandlersOf<'threads'>,
+  | 'threads.claim'
+  | 'threads.renewClaim'
+  | 'threads.releaseClaim'
+  | 'threads.delete'
+  | 'threads.restore'
+>
 
 export function mailHandlers(
   deps: Deps,

@@ -1,6 +1,17 @@
 export { changeMessageLabels, changeThread } from './change-thread-rows.ts'
+export {
+  type ClaimedBatch,
+  type ClaimRequest,
+  claimOldest,
+  claimThread,
+  expireClaims,
+  type MadeClaim,
+  releaseClaim,
+  renewClaim,
+} from './claim-rows.ts'
 export { fillCategoriesStep } from './fill-category-rows.ts'
 export { filterMessages, filterThreads, findPositionsOf, type Period } from './filter-mail.ts'
+export { hashOfLeaseToken, type Lease, mayChange } from './lease.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
   CANCELLED,
@@ -38,6 +49,7 @@ export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-rang
 export {
   findCopiedFrom,
   findLastMessage,
+  findShownThreads,
   findThread,
   listThreadIds,
   type Thread,

@@ -15,6 +15,7 @@ import {
   changeThread,
   type ThreadChange,
 } from './change-thread-rows.ts'
+import { EXPIRED_STEP, expireClaims, hasDueClaim } from './claim-rows.ts'
 import { type Filtered, filterMessages, filterThreads } from './filter-mail.ts'
 import {
   type Direction,
@@ -170,6 +171,19 @@ export async function readThread(
   const limit = Math.min(input.limit ?? thread.messageCount, thread.messageCount)
   const read = { ...input, thread: thread.extent, limit, bodyLengthMax: CUT_READ_LENGTH }
   return { thread, count: limit, messages: listThreadMessages(db, read) }
+}
+
+/** Tells of leases that have run out; true when there may be more. */
+export async function expireDueClaims(deps: Omit<ChangeDeps, 'log'>): Promise<boolean> {
+  const { db, queueClock } = deps
+  await queueClock.check()
+  const queueMs = queueClock.now()
+  // A read costs no commit.
+  if (!(await hasDueClaim(db, queueMs))) return false
+  const eventIds = Array.from({ length: EXPIRED_STEP }, () => deps.makeId('evt'))
+  const ended = await db.write(expireClaims, { eventIds, queueMs, nowMs: deps.clock.now() })
+  if (ended > 0) deps.wakeEvents()
+  return ended === EXPIRED_STEP
 }
 
 type ChangeDeps = ThreadDeps & {

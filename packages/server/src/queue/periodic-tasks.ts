@@ -34,6 +34,7 @@ export type TaskName =
   | 'daily figures'
   | 'scheduled sends'
   | 'review mail'
+  | 'thread claims'
   | 'expiry'
 
 type PeriodicTask = {
@@ -272,6 +273,7 @@ const SEARCH_POLL_MS = SECOND_MS
 const FIGURES_POLL_MS = 2 * SECOND_MS
 const SCHEDULE_POLL_MS = SECOND_MS
 const REVIEW_MAIL_POLL_MS = SECOND_MS
+const CLAIMS_POLL_MS = SECOND_MS
 const EXPIRY_POLL_MS = 2 * SECOND_MS
 
 type BackgroundPorts = {
@@ -292,6 +294,8 @@ type BackgroundPorts = {
   countDays(): Promise<boolean>
   /** True when there may be more. */
   releaseSends(signal: AbortSignal): Promise<boolean>
+  /** True when there may be more. */
+  expireClaims(signal: AbortSignal): Promise<boolean>
   /** True when there may be more. */
   mailReviews(signal: AbortSignal): Promise<boolean>
   /** True when there may be more. */
@@ -323,6 +327,7 @@ export function openBackground(ports: BackgroundPorts) {
     goOn('hourly figures', FIGURES_POLL_MS, ports.countHours),
     goOn('daily figures', FIGURES_POLL_MS, ports.countDays),
     goOn('scheduled sends', SCHEDULE_POLL_MS, ports.releaseSends),
+    goOn('thread claims', CLAIMS_POLL_MS, ports.expireClaims),
     goOn('review mail', REVIEW_MAIL_POLL_MS, ports.mailReviews),
     goOn('expiry', EXPIRY_POLL_MS, ports.expire),
     repeat('retention', PURGE_EVERY_MS, ports.purgeExpired),

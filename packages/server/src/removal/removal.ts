@@ -1,6 +1,6 @@
 // Removes deleted inboxes and webhooks, expired rows, and blobs without references.
 
-import type { Actor, Handlers } from '#http/handler.ts'
+import type { Actor, Handlers, KeyContext } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
 import { getThread, presentThread } from '#mailbox/mailbox.ts'
 import {
@@ -8,6 +8,8 @@ import {
   existingRawIds,
   fillCategoriesStep,
   findUncountedInbox,
+  hashOfLeaseToken,
+  type Lease,
 } from '#mailbox/mailbox-rows.ts'
 import { findUnnotedInbox, noteRecipientsStep } from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
@@ -70,21 +72,27 @@ type RemovalDeps = Parameters<typeof deleteInbox>[0] & { queueClock: QueueClock 
 export function removalHandlers(
   deps: RemovalDeps,
 ): Pick<Handlers, 'inboxes.delete' | 'threads.delete' | 'threads.restore' | 'messages.delete'> {
+  const leaseOf = ({ headers }: Pick<KeyContext, 'headers'>): Lease => ({
+    tokenHash: hashOfLeaseToken(headers['lease-token']),
+    queueMs: deps.queueClock.now(),
+  })
   return {
     'inboxes.delete': async ({ path }, { accountId, actor }) => {
       await deleteInbox(deps, { accountId, inboxId: path.id, actor })
     },
-    'threads.delete': async ({ path, query }, { accountId }) => {
-      const thread = { accountId, threadId: path.id }
+    'threads.delete': async ({ path, query }, context) => {
+      const { accountId } = context
+      const thread = { accountId, threadId: path.id, lease: leaseOf(context) }
       await (query.permanent === true ? deleteThread : moveToTrash)(deps, thread)
     },
-    'threads.restore': async ({ path }, { accountId }) => {
-      const thread = { accountId, threadId: path.id }
-      await restore(deps, thread)
+    'threads.restore': async ({ path }, context) => {
+      const thread = { accountId: context.accountId, threadId: path.id }
+      await restore(deps, { ...thread, lease: leaseOf(context) })
       return presentThread(await getThread(deps, thread), deps)
     },
-    'messages.delete': async ({ path }, { accountId }) => {
-      await deleteMessage(deps, { accountId, messageId: path.id })
+    'messages.delete': async ({ path }, context) => {
+      const message = { accountId: context.accountId, messageId: path.id }
+      await deleteMessage(deps, { ...message, lease: leaseOf(context) })
     },
   }
 }

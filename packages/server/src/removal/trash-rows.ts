@@ -1,8 +1,9 @@
 // The transactions that remove a message or a thread, and those that move threads into the trash and out of it. A thread
 // leaves its list in the first transaction. Its messages follow in further steps where it has many.
 
-import { changeAt, changeRanges, sumChanges } from '#mailbox/mailbox-rows.ts'
+import { changeAt, changeRanges, type Lease, mayChange, sumChanges } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import {
   changeCounters,
@@ -18,9 +19,16 @@ import {
 /** Restored messages are indexed for search in the same transaction, which takes longer. */
 const RESTORE_STEP_MESSAGES = 50
 
-export type Refusal = 'not_found' | 'delivery_pending'
+export type Refusal = 'not_found' | 'delivery_pending' | 'lease_lost'
 
 type OfThread = { accountId: string; threadId: string; nowMs: number }
+
+/** What a client shows of the lease of a claimed thread; without it the service itself acts. */
+type Leased = { lease?: Lease }
+
+function isAllowed(thread: Row<'threads'>, { lease }: Leased): boolean {
+  return lease === undefined || mayChange(thread, lease)
+}
 
 /** Removes a message; the last one of a thread takes the thread along. Not while it is being sent, or waits for that. */
 export const removeMessage = transaction({
@@ -29,12 +37,12 @@ export const removeMessage = transaction({
   erasing: true,
   async run(
     tx: Tx,
-    input: { accountId: string; messageId: string; nowMs: number },
+    input: { accountId: string; messageId: string; nowMs: number } & Leased,
   ): Promise<Refusal | { blobIds: string[] }> {
     const find = () =>
       tx.query
         .selectFrom('messages')
-        .select(['inbox_id', 'status'])
+        .select(['inbox_id', 'thread_id', 'status'])
         .where('id', '=', input.messageId)
         .where('account_id', '=', input.accountId)
         .executeTakeFirst()
@@ -43,6 +51,9 @@ export const removeMessage = transaction({
     const inbox = await lockInbox(tx, { ...input, inboxId: place.inbox_id })
     const message = await find()
     if (inbox === null || message === undefined) return 'not_found'
+    const of = { accountId: input.accountId, threadId: message.thread_id }
+    const thread = await lockRows(tx, selectThread(tx, of)).executeTakeFirst()
+    if (thread !== undefined && !isAllowed(thread, input)) return 'lease_lost'
     if (message.status === 'pending') return 'delivery_pending'
     return { blobIds: await removeMessages(tx, inbox, { ...input, ids: [input.messageId] }) }
   },
@@ -56,10 +67,11 @@ export const trashThread = transaction({
   name: 'trashThread',
   accountOf: ({ accountId }) => accountId,
   erasing: true,
-  async run(tx: Tx, input: OfThread): Promise<Refusal | ThreadMove> {
+  async run(tx: Tx, input: OfThread & Leased): Promise<Refusal | ThreadMove> {
     const found = await lockThread(tx, input)
     if (found === null) return 'not_found'
     const { inbox, thread } = found
+    if (!isAllowed(thread, input)) return 'lease_lost'
     if (thread.trashed_at !== null) return moveOf(thread)
     if (await isSending(tx, thread.id)) return 'delivery_pending'
     return move(tx, inbox, { thread, trashedAtMs: input.nowMs })
@@ -70,10 +82,11 @@ export const trashThread = transaction({
 export const restoreThread = transaction({
   name: 'restoreThread',
   accountOf: ({ accountId }) => accountId,
-  async run(tx: Tx, input: OfThread): Promise<'not_found' | ThreadMove> {
+  async run(tx: Tx, input: OfThread & Leased): Promise<'not_found' | 'lease_lost' | ThreadMove> {
     const found = await lockThread(tx, input)
     if (found === null) return 'not_found'
     const { inbox, thread } = found
+    if (!isAllowed(thread, input)) return 'lease_lost'
     return thread.trashed_at === null
       ? moveOf(thread)
       : move(tx, inbox, { thread, trashedAtMs: null })
@@ -89,10 +102,14 @@ export const removeThread = transaction({
   name: 'removeThread',
   accountOf: ({ accountId }) => accountId,
   erasing: true,
-  async run(tx: Tx, input: OfThread): Promise<Refusal | { isDone: boolean; blobIds: string[] }> {
+  async run(
+    tx: Tx,
+    input: OfThread & Leased,
+  ): Promise<Refusal | { isDone: boolean; blobIds: string[] }> {
     const found = await lockThread(tx, input)
     if (found === null) return 'not_found'
     const { inbox, thread } = found
+    if (!isAllowed(thread, input)) return 'lease_lost'
     if (await isSending(tx, thread.id)) return 'delivery_pending'
     return removeSome(tx, inbox, { threads: [thread], nowMs: input.nowMs })
   },
@@ -175,18 +192,21 @@ async function lockAnyThread(
   tx: Tx,
   { accountId, threadId }: Omit<OfThread, 'nowMs'>,
 ): Promise<{ inbox: LockedInbox; thread: Row<'threads'> } | null> {
-  const find = () =>
-    tx.query
-      .selectFrom('threads')
-      .selectAll()
-      .where('id', '=', threadId)
-      .where('account_id', '=', accountId)
-      .executeTakeFirst()
-  const place = await find()
+  const found = selectThread(tx, { accountId, threadId })
+  const place = await found.executeTakeFirst()
   if (place === undefined) return null
   const inbox = await lockInbox(tx, { accountId, inboxId: place.inbox_id })
-  const thread = await find()
+  // Claims lock the thread alone.
+  const thread = await lockRows(tx, found).executeTakeFirst()
   return inbox === null || thread === undefined ? null : { inbox, thread }
+}
+
+function selectThread(tx: Tx, { accountId, threadId }: Omit<OfThread, 'nowMs'>) {
+  return tx.query
+    .selectFrom('threads')
+    .selectAll()
+    .where('id', '=', threadId)
+    .where('account_id', '=', accountId)
 }
 
 /** Whether a message of the thread is being sent, or waits for that. */

@@ -182,6 +182,7 @@ export type Tables = {
     claim_owner: Generated<string | null>
     claim_token_hash: Generated<Uint8Array | null>
     claim_fence: Generated<number>
+    claim_lease_ms: Generated<number | null>
     claim_until: Generated<number | null>
     claim_expires_at: Generated<number | null>
   }

@@ -25,7 +25,7 @@ import {
   quarantineHandlers,
 } from '#inbound/inbound.ts'
 import { inboxHandlers } from '#inboxes/inboxes.ts'
-import { mailHandlers } from '#mailbox/mailbox.ts'
+import { expireDueClaims, mailHandlers } from '#mailbox/mailbox.ts'
 import { openServicePort, type ServicePort, serviceHandlers } from '#operating/operating.ts'
 import {
   findReplay,
@@ -74,6 +74,7 @@ import { openIndexer, searchHandlers } from '#search/search.ts'
 import { openDayCounter, openHourCounter, statsHandlers, usageHandlers } from '#stats/stats.ts'
 import {
   checkFilter,
+  claimHandlers,
   eventHandlers,
   openEventStream,
   SOCKETS_PER_ACCOUNT_MAX,
@@ -236,6 +237,7 @@ function allHandlers(
     ...reviewLinkHandlers({ ...common, ...reading, ...sending, ...limits }),
     ...suppressionHandlers(common),
     ...unsubscribeHandlers({ ...common, ...limits }),
+    ...claimHandlers({ ...common, ...streams }, readers),
     ...eventHandlers({ ...common, ...reading, ...streams }, readers),
     ...webhookHandlers({ ...common, ...webhooks }),
     ...statsHandlers({ ...base, ...limits }),
@@ -330,6 +332,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       ]
       return more || moreExpired
     },
+    expireClaims: () => expireDueClaims(base),
     mailReviews: (signal) => mailReviews(sends, signal),
     async expire(signal) {
       await expireInboxes({ ...base, ...streams }, signal)
@@ -352,6 +355,7 @@ const TASKS_OF_ONE: readonly TaskName[] = [
   'review mail',
   'scheduled sends',
   'search index',
+  'thread claims',
 ]
 
 /** `instance` is the same after a restart, so the service resumes at once the tasks that it led. */

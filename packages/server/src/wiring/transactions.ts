@@ -49,10 +49,15 @@ import { changeInbox, expireInbox, insertInbox, removeInbox } from '#inboxes/inb
 import {
   changeMessageLabels,
   changeThread,
+  claimOldest,
+  claimThread,
   countStoredStep,
+  expireClaims,
   fillCategoriesStep,
   keepThreadSummaries,
   noteQuota,
+  releaseClaim,
+  renewClaim,
 } from '#mailbox/mailbox-rows.ts'
 import {
   cancelSend,
@@ -154,6 +159,11 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   removeQuarantined,
   changeThread,
   changeMessageLabels,
+  claimThread,
+  claimOldest,
+  renewClaim,
+  releaseClaim,
+  expireClaims,
   keepThreadSummaries,
   countStoredStep,
   fillCategoriesStep,

@@ -34,6 +34,8 @@ import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
 import { sending } from './sending.ts'
 
+const UNLEASED = { tokenHash: null, queueMs: 0 }
+
 const STEPS = sizeOf('TEST_MAILROOM_REMOVAL_STEPS', { usual: 2_000, long: 100_000 })
 /** All lists are compared so often, and at the end. */
 const COMPARED_EVERY = Math.max(300, STEPS / 30)
@@ -245,13 +247,13 @@ onEachEngine('mail that goes', (engine) => {
     const message = thread?.messages[roll(thread.messages.length)]
     if (thread === undefined || message === undefined) return
     const asked = { ...owner, messageId: message.id, nowMs: model.nowMs }
-    const outcome = await db.write(removeMessage, asked)
+    const outcome = await db.write(removeMessage, { ...asked, lease: UNLEASED })
     if (message.isPending) {
       assert.equal(outcome, 'delivery_pending')
       return
     }
     assert.notEqual(typeof outcome, 'string')
-    assert.equal(await db.write(removeMessage, asked), 'not_found')
+    assert.equal(await db.write(removeMessage, { ...asked, lease: UNLEASED }), 'not_found')
     const isFirst = thread.messages[0] === message
     thread.messages = thread.messages.filter((one) => one !== message)
     if (isFirst) thread.subject = thread.messages[0]?.subject ?? ''
@@ -264,7 +266,7 @@ onEachEngine('mail that goes', (engine) => {
     if (thread === undefined) return
     const trashedAtMs = ++model.nowMs
     const asked = { ...owner, threadId: thread.id, nowMs: trashedAtMs }
-    const outcome = await db.write(trashThread, asked)
+    const outcome = await db.write(trashThread, { ...asked, lease: UNLEASED })
     const isSending = thread.messages.some(({ isPending }) => isPending)
     if (isSending) {
       assert.equal(outcome, 'delivery_pending')
@@ -296,7 +298,7 @@ onEachEngine('mail that goes', (engine) => {
     const thread = trashed[roll(trashed.length)]
     if (thread === undefined) return
     const asked = { ...owner, threadId: thread.id, nowMs: model.nowMs }
-    const outcome = await db.write(restoreThread, asked)
+    const outcome = await db.write(restoreThread, { ...asked, lease: UNLEASED })
     assert.notEqual(typeof outcome, 'string')
     if (typeof outcome !== 'string') await finish(thread, outcome.moving)
     thread.trashedAtMs = null
@@ -306,14 +308,14 @@ onEachEngine('mail that goes', (engine) => {
     const thread = model.threads[roll(model.threads.length)]
     if (thread === undefined) return
     const asked = { ...owner, threadId: thread.id, nowMs: model.nowMs }
-    const outcome = await db.write(removeThread, asked)
+    const outcome = await db.write(removeThread, { ...asked, lease: UNLEASED })
     if (thread.messages.some(({ isPending }) => isPending)) {
       assert.equal(outcome, 'delivery_pending')
       return
     }
     assert.notEqual(typeof outcome, 'string')
     while (!(await db.write(removeThreadStep, asked)).isDone);
-    assert.equal(await db.write(removeThread, asked), 'not_found')
+    assert.equal(await db.write(removeThread, { ...asked, lease: UNLEASED }), 'not_found')
     model.threads = model.threads.filter((one) => one !== thread)
   }
 
@@ -533,18 +535,7 @@ onEachEngine('mail that goes', (engine) => {
     const place = { ...owner, inboxId, isRead: null, limit: 10, offset: 0 }
     const oldest = (await listThreads(db, place))?.threads.at(-1)
     const threadId = oldest?.id ?? ''
-    await runSql(
-      database,
-      `update threads set is_read = 1, read_count = 1 where id = '${threadId}'`,
-    )
-    await runSql(
-      database,
-      `update thread_ranges set unread_count = 1 where inbox_id = '${inboxId}'`,
-    )
-    await runSql(
-      database,
-      `update inbox_counters set unread_thread_count = 1 where inbox_id = '${inboxId}'`,
-    )
+    await markThread(db, { ...owner, threadId, isRead: true })
     await db.write(trashThread, { ...owner, threadId, nowMs: systemClock.now() })
     // It looks for the thread by the message that is answered, wherever that is.
     await runSql(database, `update threads set trashed_at = null where id = '${threadId}'`)

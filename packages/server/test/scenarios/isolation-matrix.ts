@@ -35,6 +35,9 @@ export type Belongings = Record<Kind, string>
 const BODIES: Partial<Record<OperationId, object>> = {
   'drafts.addAttachment': { filename: 'a.txt', contentType: 'text/plain', data: '' },
   'threads.update': { is_read: true },
+  'threads.claim': { owner: 'x', leaseSeconds: 60 },
+  'inboxes.claimThreads': { owner: 'x', leaseSeconds: 60 },
+  'messages.update': { addLabels: ['x'] },
   'domains.update': { podId: null },
   'domains.create': { domain: 'probe.example' },
   'account.update': { filterMode: 'none' },

@@ -31,6 +31,7 @@ onEachBlobStore('upkeep', (kind) => {
       countHours: nothing,
       countDays: nothing,
       releaseSends: nothing,
+      expireClaims: async () => false,
       mailReviews: nothing,
       expire: nothing,
       tasks: openOwnTasks(),

@@ -16,6 +16,11 @@ export function lockRows<Schema, Tables extends keyof Schema, Row>(
   return options.skipLocked === true ? query.forUpdate().skipLocked() : query.forUpdate()
 }
 
+/** Whether `lockRows` may pass over rows that another transaction holds. */
+export function mayPassOver<Schema>(tx: Pick<Tx<Schema>, 'engine'>): boolean {
+  return tx.engine !== 'sqlite'
+}
+
 /** Bounds how long each later statement of the transaction waits for a row. Nothing waits on the embedded engine. */
 export async function limitLockWait<Schema>(tx: Tx<Schema>, waitMsMax: number): Promise<void> {
   if (tx.engine === 'sqlite') return
