@@ -16,9 +16,9 @@ const kinds: Readonly<Record<Event['event'], { tone: Tone; word: string }>> = {
   'message.rejected': { tone: 'bad', word: 'Rejected' },
   'thread.loop_suspected': { tone: 'warn', word: 'Loop' },
   'thread.updated': { tone: 'calm', word: 'Thread changed' },
-  'thread.claimed': { tone: 'info', word: 'Claimed' },
+  'thread.claimed': { tone: 'calm', word: 'Claimed' },
   'thread.released': { tone: 'calm', word: 'Released' },
-  'inbox.expired': { tone: 'warn', word: 'Inbox expired' },
+  'inbox.expired': { tone: 'calm', word: 'Inbox expired' },
   'domain.verified': { tone: 'good', word: 'Domain verified' },
   'domain.failed': { tone: 'bad', word: 'Domain failed' },
   'webhook.disabled': { tone: 'bad', word: 'Webhook disabled' },
@@ -36,9 +36,9 @@ export function EventSubject({ event }: { event: Event }) {
   const { message, quarantined, domain, webhook, inbox, inbox_id, thread_id } = event
   if (quarantined !== undefined) return <span>{quarantined.subject || '(no subject)'}</span>
   if (domain !== undefined) return <a href={paths.domain(domain.id)}>{domain.domain}</a>
-  if (webhook !== undefined) return <a href={paths.webhook(webhook.id)}>{webhook.url}</a>
   if (inbox !== undefined) return <span>{inbox.address}</span>
-  const words = message?.subject || '(no subject)'
+  if (webhook !== undefined) return <a href={paths.webhook(webhook.id)}>{webhook.url}</a>
+  const words = message === undefined ? 'Thread' : message.subject || '(no subject)'
   if (inbox_id !== null && thread_id !== null) {
     return <a href={paths.thread(inbox_id, thread_id)}>{words}</a>
   }

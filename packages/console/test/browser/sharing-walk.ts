@@ -123,6 +123,22 @@ suite('removing and sharing mail in the console', () => {
     await named('Bravo')
   })
 
+  test('a reply in a thread that went to the trash meanwhile is not sent, and the console says why', async () => {
+    const { page, client } = world
+    const { id } = await named('Bravo')
+    await show('Bravo')
+    await pane().getByRole('button', { name: 'Reply', exact: true }).first().click()
+    const dialog = page.getByRole('dialog', { name: 'Reply' })
+    await dialog.getByLabel('Message', { exact: true }).fill('Too late.')
+    await client.threads.delete(id)
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click()
+    await dialog.getByText('The thread is in the trash, so nothing can be sent in it.').waitFor()
+    await dialog.getByText('Restore the thread first.').waitFor()
+    await client.threads.restore(id)
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Discard' }).click()
+  })
+
   test('threads and messages are removed for good only after it is said what is lost', async () => {
     const { page, client } = world
     const { id } = await named('Foxtrot')
@@ -386,7 +402,9 @@ suite('removing and sharing mail in the console', () => {
     const other = await client.inboxes.create({ mailboxName: 'elsewhere' })
     await world.open(`/console/inboxes/${other.id}/transfers`)
     const give = async (name: string, buffer: Buffer) => {
-      await page.getByLabel('File', { exact: true }).setInputFiles({ name, mimeType: 'application/mbox', buffer })
+      await page
+        .getByLabel('File', { exact: true })
+        .setInputFiles({ name, mimeType: 'application/mbox', buffer })
       await page.getByRole('button', { name: 'Import', exact: true }).click()
     }
     const broken = Buffer.from('{"format":"mailroom"}\nnot JSON\n')

@@ -272,7 +272,7 @@ function toShownInbox(row: ShownRow): ShownInbox {
   }
 }
 
-export function toInbox(
+function toInbox(
   row: Omit<
     Row<'inboxes'>,
     'receiving_address' | 'filter_mode' | 'outbound_policy' | 'retention_days' | 'expires_at'

@@ -208,20 +208,27 @@ async function findMatchingThreads(
     .where('messages.thread_id', 'in', threadIds)
   const isWithout = filter.hasAttachment === false
   // Without an attachment means that no message of the thread has one.
-  const ofMessage = isWithout ? { ...filter, hasAttachment: null } : filter
-  const rows = await inThreads
+  const ofMessage = { ...filter, hasAttachment: null }
+  let compared = inThreads
     .select(['messages.thread_id', ...comparedColumns(ofMessage)])
     .where((row) => mayMatch(db, row, ofMessage))
-    .execute()
+  if (filter.hasAttachment === true) compared = compared.where(HAS_ATTACHMENT)
+  const rows = await compared.execute()
   const found = new Set(rows.flatMap((row) => (matches(row, ofMessage) ? row.thread_id : [])))
   if (!isWithout || found.size === 0) return found
   const withAttachment = await inThreads
     .select('messages.thread_id')
-    .where((row) => hasAttachment(row))
+    .where(HAS_ATTACHMENT)
     .execute()
   for (const { thread_id } of withAttachment) found.delete(thread_id)
   return found
 }
+
+/** Looked up for each message: as a join, PostgreSQL would read all messages with attachments for a few threads. */
+const HAS_ATTACHMENT = sql<SqlBool>`(
+  select 1 from messages as with_files
+  where with_files.inbox_id = messages.inbox_id and with_files.position = messages.position
+    and with_files.attachments <> '[]') is not null`
 
 function comparesMessages({ from, to, subject, hasAttachment }: MailFilter): boolean {
   return from !== null || to !== null || subject !== null || hasAttachment !== null

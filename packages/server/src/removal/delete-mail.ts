@@ -21,7 +21,7 @@ import {
 } from './trash-rows.ts'
 
 /** How long threads stay in the trash. Part of the API. */
-export const TRASH_MS = 30 * DAY_MS
+const TRASH_MS = 30 * DAY_MS
 
 type Deps = { db: Db; blobs: BlobStore | null; clock: Clock }
 
