@@ -1,5 +1,6 @@
 // Inboxes: email addresses, each in one pod.
 
+import { metadataChange, metadataFilter, newMetadata, shownMetadata } from './labels.ts'
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
@@ -15,6 +16,7 @@ import {
   text,
   time,
 } from './text.ts'
+import { COUNTED_MAX } from './vocabulary.ts'
 
 const DISPLAY_NAME_LENGTH_MAX = 200
 
@@ -41,6 +43,7 @@ const inboxProperties = {
     'The days that apply: those of the inbox, else of its pod, else of the account. Null: messages are kept.',
   ),
   expiresAt: nullableTime('When the inbox deletes itself with all its mail; null: never.'),
+  metadata: shownMetadata,
   createdAt: time('When the inbox was created.'),
 }
 
@@ -90,6 +93,7 @@ const CreateInbox = Type.Object(
     webhookUrl,
     retentionDays: Type.Optional(keptDays),
     expiresAt: Type.Optional(expiresAt),
+    metadata: newMetadata,
   },
   { additionalProperties: false },
 )
@@ -105,6 +109,7 @@ const UpdateInbox = Type.Object(
     webhookUrl,
     retentionDays: Type.Optional(keptDays),
     expiresAt: Type.Optional(expiresAt),
+    metadata: metadataChange,
   },
   { additionalProperties: false },
 )
@@ -137,6 +142,7 @@ export const inboxOperations = {
     path: '/v1/inboxes',
     tag: 'Inboxes',
     summary: 'List inboxes.',
+    notes: `Newest first. With metadata, total counts up to ${COUNTED_MAX}.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -145,6 +151,7 @@ export const inboxOperations = {
           'Only inboxes in the pod with this id or clientId. An unknown pod gives an empty list.',
         ),
       ),
+      metadata: metadataFilter,
       ...pageProperties,
     }),
     success: {
@@ -190,7 +197,7 @@ export const inboxOperations = {
     parameters,
     body: UpdateInbox,
     success: { status: 200, description: 'The inbox as it is now.', schema: ChangedInbox },
-    errors: ['invalid_webhook_url'],
+    errors: ['invalid_webhook_url', 'metadata_limit_reached'],
   },
   'inboxes.createApiKey': {
     method: 'POST',
@@ -211,7 +218,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Delete an inbox with all its messages, threads and attachments.',
     notes:
-      'In an account with an approver, an inbox with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it.',
+      'In an account with an approver, an inbox with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it, and the address of one in a pod with a policy can be created again only in that pod.',
     auth: 'key',
     isRateLimited: true,
     parameters,

@@ -146,10 +146,12 @@ export const podOperations = {
     path: '/v1/pods/{idOrClientId}',
     tag: 'Pods',
     summary: 'Delete an empty pod.',
+    notes:
+      'In an account with an approver, a pod with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it.',
     auth: 'key',
     isRateLimited: true,
     parameters: podParameters,
     success: { status: 204, description: 'The pod is gone.' },
-    errors: ['default_pod', 'pod_not_empty', 'pod_has_domains'],
+    errors: ['default_pod', 'pod_not_empty', 'pod_has_domains', 'approver_required'],
   },
 } as const satisfies Record<string, Operation>

@@ -173,6 +173,8 @@ export const SendMessage = Type.Object(
 export type SendMessage = Static<typeof SendMessage>
 
 const BATCH_ITEMS_MAX = 100
+/** JSON values of a batch: each item may have all its recipients, header fields and files. */
+const BATCH_VALUES_MAX = 1_000 * BATCH_ITEMS_MAX
 
 const BatchItem = Type.Object(
   {
@@ -381,6 +383,7 @@ export const sendingOperations = {
     body: SendBatch,
     checkedBody: CheckedBatch,
     hasLargeBody: true,
+    valuesMax: BATCH_VALUES_MAX,
     success: { status: 200, description: 'Every item was judged.', schema: BatchOutcomes },
     errors: [],
   },

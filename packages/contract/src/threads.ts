@@ -1,10 +1,28 @@
 // Threads: messages of an inbox that answer each other, with a read flag.
 
+import {
+  ASSIGNEE_LENGTH_MAX,
+  labelChanges,
+  labelsFilter,
+  metadataChange,
+  metadataFilter,
+  shownLabels,
+  shownMetadata,
+} from './labels.ts'
 import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { count, nullableOneOf, nullableText, nullableTime, oneOf, text, time } from './text.ts'
+import {
+  count,
+  nullableLine,
+  nullableOneOf,
+  nullableText,
+  nullableTime,
+  oneOf,
+  text,
+  time,
+} from './text.ts'
 import { COUNTED_MAX, messageCategories } from './vocabulary.ts'
 
 export const Participant = Type.Object(
@@ -17,6 +35,17 @@ export const Participant = Type.Object(
   { description: 'A correspondent of the inbox in a thread.' },
 )
 export type Participant = Static<typeof Participant>
+
+/** Who works on a thread at present. */
+export const ThreadClaim = Type.Object(
+  {
+    owner: text('Who claimed the thread, as the claim names them.'),
+    fence: count('The number of the claim: a later claim of the thread has a higher one.'),
+    expiresAt: time('When the lease runs out unless it is renewed.'),
+  },
+  { description: 'A worker has the thread under a lease.' },
+)
+export type ThreadClaim = Static<typeof ThreadClaim>
 
 export const Thread = Type.Object(
   {
@@ -42,6 +71,17 @@ export const Thread = Type.Object(
       messageCategories,
       'The category of the newest received message; null if no message was received.',
     ),
+    labels: shownLabels,
+    metadata: shownMetadata,
+    assignee: nullableText(
+      'Who is to deal with the thread, in words of the client; null for nobody.',
+    ),
+    snoozedUntil: nullableTime(
+      'Until when the thread is put off: claims skip it. Null once the time has come, or new mail has arrived.',
+    ),
+    claim: Type.Union([ThreadClaim, Type.Null()], {
+      description: 'The claim of a worker; null while nobody has one.',
+    }),
     createdAt: time('When the first message was received or accepted for sending.'),
     trashedAt: nullableTime(
       'When the thread was moved to the trash; it is removed 30 days later. Null while it is not in the trash.',
@@ -55,10 +95,24 @@ export const UpdateThread = Type.Object(
   {
     is_read: Type.Optional(
       Type.Boolean({
-        description: 'Whether the thread is read. This or isRead is required.',
+        description: 'Whether the thread is read. isRead means the same.',
       }),
     ),
     isRead: Type.Optional(Type.Boolean({ description: 'The same as is_read.' })),
+    ...labelChanges,
+    metadata: metadataChange,
+    assignee: Type.Optional(
+      nullableLine({
+        minLength: 1,
+        maxLength: ASSIGNEE_LENGTH_MAX,
+        description: 'Who is to deal with the thread, in words of the client; null for nobody.',
+      }),
+    ),
+    snoozedUntil: Type.Optional(
+      nullableTime(
+        'Puts the thread off until this time, or until new mail arrives: claims skip it. Null ends it; so does a time that is past.',
+      ),
+    ),
   },
   { additionalProperties: false },
 )
@@ -84,6 +138,7 @@ export const threadOperations = {
     path: '/v1/inboxes/{id}/threads',
     tag: 'Threads',
     summary: 'List threads of an inbox.',
+    notes: `By their newest message, newest first. With labels, metadata, assignee or snoozed, total counts up to ${COUNTED_MAX}.`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -104,6 +159,14 @@ export const threadOperations = {
         Type.Boolean({
           description: 'Whether to list the threads in the trash instead of those that are not.',
         }),
+      ),
+      labels: labelsFilter,
+      metadata: metadataFilter,
+      assignee: Type.Optional(
+        Type.String({ description: 'Only threads that are assigned to exactly this text.' }),
+      ),
+      snoozed: Type.Optional(
+        Type.Boolean({ description: 'Only snoozed (true) or only other (false) threads.' }),
       ),
       ...pageProperties,
     }),
@@ -129,13 +192,16 @@ export const threadOperations = {
     method: 'PATCH',
     path: '/v1/threads/{id}',
     tag: 'Threads',
-    summary: 'Mark a thread as read or unread.',
+    summary: 'Update a thread: read state, labels, metadata, assignee, snooze.',
+    notes:
+      'At least one field is required; others stay unchanged. While a worker has claimed the thread, the header Lease-Token of its claim is required.',
     auth: 'key',
     isRateLimited: true,
     parameters,
     body: UpdateThread,
+    takesLeaseToken: true,
     success: { status: 200, description: 'The thread as it is now.', schema: Thread },
-    errors: [],
+    errors: ['label_limit_reached', 'metadata_limit_reached'],
   },
   'threads.delete': {
     method: 'DELETE',

@@ -220,6 +220,9 @@ export function messages(api: Api) {
     /** For good, at once. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'messages.delete', path: { id }, options }),
+    /** Adds and removes labels. */
+    update: (id: string, body: BodyOf<'messages.update'>, options?: RequestOptions) =>
+      api.call({ id: 'messages.update', path: { id }, body, options }),
     /** The message byte for byte. */
     raw: (id: string, options?: RequestOptions) =>
       api.download({ id: 'messages.raw', path: { id }, options }),
@@ -524,8 +527,15 @@ export function policy(api: Api) {
     /** Replaces each direction that `body` names, whole. */
     replace: (
       body: BodyOf<'policy.replace'>,
-      { podId, inboxId, ...options }: QueryOf<'policy.replace'> & RequestOptions = {},
-    ) => api.call({ id: 'policy.replace', query: { podId, inboxId }, body, options }),
+      { podId, inboxId, ifMatch, ...options }: QueryOf<'policy.replace'> & MatchOptions = {},
+    ) =>
+      api.call({
+        id: 'policy.replace',
+        query: { podId, inboxId },
+        body,
+        headers: matching(ifMatch),
+        options,
+      }),
     /** An equal rule of the same policy returns the existing one. */
     createRule: (
       body: BodyOf<'policy.createRule'>,

@@ -32,6 +32,7 @@ export const routes = {
   'messages.search': { method: 'GET', path: '/v1/search' },
   'messages.get': { method: 'GET', path: '/v1/messages/{id}' },
   'messages.delete': { method: 'DELETE', path: '/v1/messages/{id}' },
+  'messages.update': { method: 'PATCH', path: '/v1/messages/{id}' },
   'messages.raw': { method: 'GET', path: '/v1/messages/{id}/raw' },
   'messages.view': { method: 'GET', path: '/v1/messages/{id}/view' },
   'messages.html': { method: 'GET', path: '/v1/messages/{id}/html' },

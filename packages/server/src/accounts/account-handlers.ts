@@ -71,9 +71,10 @@ export function accountHandlers(
       presentTimes(await getPod(deps, accountId, path.idOrClientId)),
     'pods.update': async ({ path, body }, { accountId }) =>
       presentPod(await deps.db.write(changePod, { accountId, pod: path.idOrClientId, ...body })),
-    'pods.delete': async ({ path }, { accountId }) => {
-      const outcome = await deps.db.write(removePod, { accountId, pod: path.idOrClientId })
+    'pods.delete': async ({ path }, { accountId, actor }) => {
+      const outcome = await deps.db.write(removePod, { accountId, pod: path.idOrClientId, actor })
       if (outcome === 'not_found') throw notFound()
+      if (outcome === 'approver_required') throw problem(outcome, POLICY_LEFT)
       if (outcome !== 'deleted') throw problem(outcome)
     },
     'pods.createApiKey': async ({ path }, { accountId }) => {
@@ -93,6 +94,9 @@ export function accountHandlers(
       presentAccount(await updateAccount(deps, { id: path.id, ...body })),
   }
 }
+
+const POLICY_LEFT =
+  'The pod has a policy. An approver has to remove that first: a new pod could have the same clientId without it.'
 
 async function getPod({ db }: { db: Db }, accountId: string, pod: string): Promise<Pod> {
   const found = await findPod(db, accountId, pod)

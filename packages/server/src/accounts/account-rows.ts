@@ -443,6 +443,34 @@ export async function deleteRulesOf(
   await countRules(tx, accountId, { inbound, outbound })
 }
 
+/** Whether the inbox or the pod has modes, guards or rules of its own. */
+export async function hasPolicy(
+  tx: Tx,
+  table: 'inboxes' | 'pods',
+  { id, account_id }: { id: string; account_id: string },
+): Promise<boolean> {
+  const own = await tx.query
+    .selectFrom(table as 'pods')
+    .select(['filter_mode', 'outbound_policy'])
+    .where('id', '=', id)
+    .where('account_id', '=', account_id)
+    .executeTakeFirst()
+  if (own?.filter_mode != null || own?.outbound_policy != null) return true
+  for (const rules of ['sender_rules', 'recipient_rules'] as const) {
+    // Both tables have the columns of the second.
+    const ofAccount = tx.query
+      .selectFrom(rules as 'recipient_rules')
+      .select('id')
+      .where('account_id', '=', account_id)
+    const ofOwn =
+      table === 'inboxes'
+        ? ofAccount.where('inbox_id', '=', id)
+        : ofAccount.where('pod_id', '=', id).where('inbox_id', 'is', null)
+    if ((await ofOwn.limit(1).executeTakeFirst()) !== undefined) return true
+  }
+  return false
+}
+
 /** Changes the account's totals of rules; receiving and sending read rules only where they are not 0. */
 export async function countRules(
   tx: Tx,

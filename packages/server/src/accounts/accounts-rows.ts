@@ -2,7 +2,6 @@ export {
   type Account,
   activeApprovers,
   changeAccount,
-  setAccountRetention,
   changeAccountCounters,
   changeAccountTotal,
   countRules,
@@ -12,6 +11,7 @@ export {
   findActiveKeys,
   findEndedSessions,
   findKeyAccount,
+  hasPolicy,
   inboxesAllowed,
   insertAccount,
   insertKey,
@@ -21,6 +21,7 @@ export {
   needsApprover,
   payerOfChange,
   readAccountCounters,
+  setAccountRetention,
   touchKeys,
 } from './account-rows.ts'
 export {

@@ -7,6 +7,7 @@ import {
   defaultPodRow,
   deleteRulesOf,
   findPodRow,
+  hasPolicy,
   inboxesAllowed,
   lockAccount,
   needsApprover,
@@ -23,6 +24,7 @@ import {
 import { insertEvent } from '#events/events-rows.ts'
 import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
 import type { ReadDb } from '#schema/tables.ts'
@@ -35,6 +37,7 @@ import {
 } from '#webhooks/webhooks-rows.ts'
 import type { Inbox, ShownInbox } from './inbox.ts'
 import { findInbox, findInboxByAddress, findShownInbox } from './inbox-rows.ts'
+import { changedMetadata, type MetadataChange, metadataMarks, metadataOf } from './metadata.ts'
 
 /** How long the address of a deleted inbox stays reserved for its account. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
@@ -51,6 +54,7 @@ type NewInbox = {
   webhook: InboxWebhook | null
   retentionDays?: number | null
   expiresAtMs?: number | null
+  metadata?: Readonly<Record<string, string>>
   nowMs: number
   /** Creations allowed in any 24 hours. */
   creationsPerDay: number
@@ -78,7 +82,7 @@ export const insertInbox = transaction({
     if (pod === null) return { kind: 'invalid_pod' }
     const place = await findPlace(tx, input, pod.id)
     if (place.kind === 'invalid_domain') return place
-    if (await isAddressTaken(tx, input)) return { kind: 'address_taken' }
+    if (await isAddressTaken(tx, input, pod.id)) return { kind: 'address_taken' }
     const limit = inboxesAllowed(account.plan as Plan)
     if (account.inbox_count >= limit) return { kind: 'limit_reached', limit }
     const retryAtMs = await creationAllowedAt(tx, input)
@@ -94,6 +98,7 @@ export const insertInbox = transaction({
       display_name: input.displayName,
       retention_days: input.retentionDays ?? null,
       expires_at: input.expiresAtMs ?? null,
+      metadata: changedMetadata({ metadata: null }, input.metadata ?? {}) ?? null,
       created_at: input.nowMs,
     }
     const inserted = await tx.query
@@ -104,6 +109,7 @@ export const insertInbox = transaction({
       .executeTakeFirst()
     if (inserted === undefined) return { kind: 'address_taken' }
     await tx.query.insertInto('inbox_counters').values({ inbox_id: input.inboxId }).execute()
+    await replaceMarks(tx, input, input.metadata ?? {})
     await tx.query
       .insertInto('inbox_creations')
       .values({ account_id: input.accountId, created_at: input.nowMs, inbox_id: input.inboxId })
@@ -149,24 +155,29 @@ type InboxChange = {
   webhook?: InboxWebhook | null
   retentionDays?: number | null
   expiresAtMs?: number | null
+  metadata?: MetadataChange
   /** The job removes the deliveries of a removed webhook. */
   jobId: string
   nowMs: number
 }
 
-/** Changes the named fields. Null when the account has no such inbox. */
+/** Changes the named fields, or none of them. Null when the account has no such inbox. */
 export const changeInbox = transaction({
   name: 'updateInbox',
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
     input: InboxChange,
-  ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | null> {
-    const { accountId, inboxId, displayName, retentionDays, expiresAtMs, webhook } = input
+  ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | 'metadata_limit_reached' | null> {
+    const { accountId, inboxId, displayName, retentionDays, expiresAtMs, webhook, metadata } = input
     if (webhook !== undefined) {
       // Deletions take the same lock, so a webhook is never made for a deleted inbox.
       await lockAccount(tx, accountId)
       if ((await findInbox(readIn(tx), accountId, inboxId)) === null) return null
+    }
+    if (metadata !== undefined) {
+      const outcome = await changeMetadata(tx, input, metadata)
+      if (outcome !== 'changed') return outcome
     }
     const columns = {
       ...(displayName !== undefined && { display_name: displayName }),
@@ -187,6 +198,46 @@ export const changeInbox = transaction({
   },
 })
 
+type InboxKey = { accountId: string; inboxId: string }
+
+async function changeMetadata(
+  tx: Tx,
+  inbox: InboxKey,
+  change: MetadataChange,
+): Promise<'changed' | 'metadata_limit_reached' | null> {
+  const own = tx.query
+    .selectFrom('inboxes')
+    .select('metadata')
+    .where('account_id', '=', inbox.accountId)
+    .where('id', '=', inbox.inboxId)
+  const row = await lockRows(tx, own).executeTakeFirst()
+  if (row === undefined) return null
+  const metadata = changedMetadata(row, change)
+  if (metadata === undefined) return 'metadata_limit_reached'
+  await tx.query
+    .updateTable('inboxes')
+    .set({ metadata })
+    .where('account_id', '=', inbox.accountId)
+    .where('id', '=', inbox.inboxId)
+    .execute()
+  await replaceMarks(tx, inbox, metadataOf({ metadata }))
+  return 'changed'
+}
+
+async function replaceMarks(
+  tx: Tx,
+  { accountId, inboxId }: InboxKey,
+  metadata: Readonly<Record<string, string>>,
+): Promise<void> {
+  await tx.query.deleteFrom('inbox_marks').where('inbox_id', '=', inboxId).execute()
+  const marks = metadataMarks(metadata)
+  if (marks.length === 0) return
+  await tx.query
+    .insertInto('inbox_marks')
+    .values(marks.map((mark) => ({ inbox_id: inboxId, mark, account_id: accountId })))
+    .execute()
+}
+
 /**
  * Removes the inbox at once, keeps its address for the account, and leaves the removal of its mail
  * to a job: a mailbox may hold more than one transaction should touch.
@@ -203,16 +254,15 @@ export const removeInbox = transaction({
     await lockAccount(tx, input.accountId)
     const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
     if (inbox === null) return 'not_found'
-    // A new inbox may have the same address, but would not have the policy.
-    if (await hasPolicy(tx, inbox)) {
-      if (await needsApprover(tx, input.accountId, input.actor)) return 'approver_required'
-    }
+    const holder = await holderOf(tx, inbox, input.actor)
+    if (holder === 'approver_required') return holder
     // Before the inbox, as a takeover of its domain does.
     if (inbox.domainId !== null) {
       await lockDomain(tx, { accountId: input.accountId, domainId: inbox.domainId })
     }
     await endCatchAll(tx, input)
     await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
+    await tx.query.deleteFrom('inbox_marks').where('inbox_id', '=', inbox.id).execute()
     await tx.query.deleteFrom('thread_ranges').where('inbox_id', '=', inbox.id).execute()
     await deleteRulesOf(tx, input.accountId, { inboxId: inbox.id })
     const webhook = await tx.query
@@ -231,7 +281,9 @@ export const removeInbox = transaction({
     }
     // Null when another account has taken the domain over, and the address with it.
     const freed = deleted.receiving_address
-    if (freed !== null) await releaseAddress(tx, { ...input, address: freed })
+    if (freed !== null) {
+      await releaseAddress(tx, { address: freed, holderId: holder.id, nowMs: input.nowMs })
+    }
     const removed = { column: 'inbox_count', by: -1 } as const
     await changePodTotal(tx, { accountId: input.accountId, podId: inbox.podId }, removed)
     await changeAccountTotal(tx, input.accountId, removed)
@@ -305,32 +357,24 @@ export async function findExpired(
 
 type ExpiredInbox = { accountId: string; inboxId: string; expiresAtMs: number }
 
-/** Whether the inbox has modes, guards or rules of its own. */
-async function hasPolicy(tx: Tx, { id, accountId }: Inbox): Promise<boolean> {
-  const own = await tx.query
-    .selectFrom('inboxes')
-    .select(['filter_mode', 'outbound_policy'])
-    .where('id', '=', id)
-    .executeTakeFirst()
-  if (own?.filter_mode != null || own?.outbound_policy != null) return true
-  for (const table of ['sender_rules', 'recipient_rules'] as const) {
-    const rule = await tx.query
-      .selectFrom(table)
-      .select('id')
-      .where('account_id', '=', accountId)
-      .where('inbox_id', '=', id)
-      .limit(1)
-      .executeTakeFirst()
-    if (rule !== undefined) return true
-  }
-  return false
+/** Who may have the address again: the pod whose policy the key of an agent could evade elsewhere, or the account. */
+async function holderOf(
+  tx: Tx,
+  { id, accountId, podId }: Inbox,
+  actor: Actor,
+): Promise<'approver_required' | { id: string }> {
+  if (!(await needsApprover(tx, accountId, actor))) return { id: accountId }
+  // A new inbox may have the same address, but would not have the policy.
+  if (await hasPolicy(tx, 'inboxes', { id, account_id: accountId })) return 'approver_required'
+  const isPodsOwn = await hasPolicy(tx, 'pods', { id: podId, account_id: accountId })
+  return { id: isPodsOwn ? podId : accountId }
 }
 
 async function releaseAddress(
   tx: Tx,
-  { accountId, address, nowMs }: { accountId: string; address: string; nowMs: number },
+  { holderId, address, nowMs }: { holderId: string; address: string; nowMs: number },
 ): Promise<void> {
-  const change = { account_id: accountId, released_at: nowMs }
+  const change = { account_id: holderId, released_at: nowMs }
   await tx.query
     .insertInto('released_addresses')
     .values({ address, ...change })
@@ -338,18 +382,21 @@ async function releaseAddress(
     .execute()
 }
 
-async function isAddressTaken(tx: Tx, input: NewInbox): Promise<boolean> {
+async function isAddressTaken(tx: Tx, input: NewInbox, podId: string): Promise<boolean> {
+  const { accountId } = input
   const inbox = await findInboxByAddress(readIn(tx), input.address)
   if (inbox !== null) return true
-  // An address that another account released went to the new holder with the domain.
-  if (input.domain !== null) return false
   const released = await tx.query
     .selectFrom('released_addresses')
     .select('account_id')
     .where('address', '=', input.address)
     .where('released_at', '>', input.nowMs - RELEASED_ADDRESS_MS)
     .executeTakeFirst()
-  return released !== undefined && released.account_id !== input.accountId
+  if (released === undefined || released.account_id === accountId) return false
+  const pod = await findPodRow(readIn(tx), accountId, released.account_id)
+  if (pod !== null) return pod.id !== podId && (await hasPolicy(tx, 'pods', pod))
+  // An address that another account released went to the new holder with the domain.
+  return input.domain === null
 }
 
 /** The time from which the account may create an inbox: now, or when enough creations are a day old. */

@@ -37,6 +37,7 @@ type CreateInbox = {
   webhookUrl: string | null
   retentionDays?: number | null
   expiresAtMs?: number | null
+  metadata?: Readonly<Record<string, string>>
   /** The operator may assign reserved names. */
   isByOperator?: boolean
 }
@@ -88,6 +89,7 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
       webhook: made?.webhook ?? null,
       retentionDays: input.retentionDays ?? null,
       expiresAtMs: input.expiresAtMs ?? null,
+      metadata: input.metadata ?? {},
       nowMs,
       creationsPerDay: deps.inboxesPerDay,
     })

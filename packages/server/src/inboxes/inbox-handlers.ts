@@ -1,10 +1,11 @@
 // Handlers of inboxes.
 
 import type { Inbox as InboxShape } from '@mailroom/contract/inboxes.ts'
+import { FILTER_MARKS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import { findPod } from '#accounts/accounts-rows.ts'
 import type { HandlersOf } from '#http/handler.ts'
-import { type Clock, NO_TIME, presentTimes, readTime } from '#platform/clock.ts'
-import { notFound, problem, wrongField } from '#platform/problem.ts'
+import { type Clock, INSTANT_RULE, parseInstant, presentTimes } from '#platform/clock.ts'
+import { notFound, problem, wrongField, wrongQuery } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { changeInbox } from './change-inbox-rows.ts'
 import {
@@ -15,6 +16,7 @@ import {
 } from './create-inbox.ts'
 import type { ShownInbox } from './inbox.ts'
 import { findShownInbox, listInboxes } from './inbox-rows.ts'
+import { type MetadataChange, metadataMarks } from './metadata.ts'
 
 type Deps = CreateDeps & { wakeWorker: () => void }
 
@@ -31,18 +33,22 @@ export function inboxHandlers(
   }
   return {
     'inboxes.create': async ({ body }, { accountId }) => {
-      const { displayName = null, webhookUrl = null, expiresAt, ...rest } = body
+      const { displayName = null, webhookUrl = null, metadata = {}, expiresAt, ...rest } = body
       const expiring = readExpiry(deps, expiresAt)
-      const asked = { accountId, displayName, webhookUrl, ...rest, ...expiring }
-      const created = await createInbox(deps, asked)
+      const given = { accountId, displayName, webhookUrl, metadata }
+      const created = await createInbox(deps, { ...given, ...rest, ...expiring })
       return presentChanged(created)
     },
     'inboxes.list': async ({ query }, { accountId }) => {
-      const { podId: name, ...page } = query
+      const { podId: name, metadata = {}, ...page } = query
+      const marks = metadataMarks(metadata)
+      if (marks.length > FILTER_MARKS_MAX) {
+        throw wrongQuery('metadata', `must have at most ${FILTER_MARKS_MAX} keys`)
+      }
       const pod = name === undefined ? null : await findPod(deps.db, accountId, name)
       if (name !== undefined && pod === null) return { data: [], total: 0 }
       const podId = pod?.id ?? null
-      const { inboxes, total } = await listInboxes(deps.db, { accountId, podId, ...page })
+      const { inboxes, total } = await listInboxes(deps.db, { accountId, podId, marks, ...page })
       return { data: inboxes.map(presentInbox), total }
     },
     'inboxes.get': async ({ path }, { accountId }) =>
@@ -71,8 +77,8 @@ function readExpiry(
 ): { expiresAtMs?: number | null } {
   if (text === undefined) return {}
   if (text === null) return { expiresAtMs: null }
-  const expiresAtMs = readTime(text)
-  if (expiresAtMs === null) throw wrongField('expiresAt', NO_TIME)
+  const expiresAtMs = parseInstant(text)
+  if (expiresAtMs === null) throw wrongField('expiresAt', INSTANT_RULE)
   const aheadMs = expiresAtMs - clock.now()
   if (aheadMs > 0 && aheadMs <= EXPIRES_MS_MAX) return { expiresAtMs }
   throw wrongField('expiresAt', 'must be in the future, at most 36500 days ahead')
@@ -87,9 +93,10 @@ type UpdateInbox = {
   webhookUrl?: string | null
   retentionDays?: number | null
   expiresAtMs?: number | null
+  metadata?: MetadataChange
 }
 
-/** Changes the named fields. `invalid_webhook_url`, `not_found`. */
+/** Changes the named fields. `invalid_webhook_url`, `not_found`, `metadata_limit_reached`. */
 async function updateInbox(
   deps: Deps,
   { webhookUrl, ...input }: UpdateInbox,
@@ -102,6 +109,12 @@ async function updateInbox(
     nowMs: deps.clock.now(),
   })
   if (changed === null) throw notFound()
+  if (changed === 'metadata_limit_reached') {
+    throw problem(
+      'metadata_limit_reached',
+      `At most ${METADATA_KEYS_MAX} keys of metadata are allowed.`,
+    )
+  }
   if (webhookUrl === null) deps.wakeWorker()
   return { inbox: changed.inbox, webhookSecret: changed.isWebhookNew && made ? made.secret : null }
 }

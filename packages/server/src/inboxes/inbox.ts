@@ -13,6 +13,7 @@ export type Inbox = {
   /** Null on the inbox domain of the settings. */
   domainId: string | null
   displayName: string | null
+  metadata: Record<string, string>
   createdAtMs: number
 }
 

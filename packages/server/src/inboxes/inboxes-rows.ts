@@ -16,3 +16,9 @@ export {
   listInboxIds,
   retentionOf,
 } from './inbox-rows.ts'
+export {
+  changedMetadata,
+  type MetadataChange,
+  metadataMarks,
+  metadataOf,
+} from './metadata.ts'

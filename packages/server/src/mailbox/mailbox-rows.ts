@@ -1,3 +1,4 @@
+export { changeMessageLabels, changeThread } from './change-thread-rows.ts'
 export { fillCategoriesStep } from './fill-category-rows.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
@@ -36,7 +37,6 @@ export {
   findLastMessage,
   findThread,
   listThreadIds,
-  setThreadRead,
   type Thread,
 } from './thread-rows.ts'
 export {

@@ -1,6 +1,6 @@
 export { type Downloads, openDownloads } from './downloads.ts'
 export { type Extractions, openExtractions } from './extractions.ts'
-export { MESSAGE_PAGE_HEADERS, mailHandlers } from './mail-handlers.ts'
+export { MESSAGE_PAGE_HEADERS, mailHandlers, presentThread } from './mail-handlers.ts'
 export { kindColumns, NOT_SCANNED, type ScanResult } from './message-kind.ts'
 export type {
   CounterChange,

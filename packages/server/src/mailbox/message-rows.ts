@@ -11,6 +11,7 @@ import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
 import { findStart, listIdOf } from './removed-range-rows.ts'
+import { labelsOf } from './thread-mark.ts'
 
 /** Failure reason of a sent message that was cancelled. */
 export const CANCELLED = 'cancelled'
@@ -49,6 +50,7 @@ export type Message = KindFields & {
   automaticReason: string | null
   failureReason: string | null
   defects: string[]
+  labels: string[]
   /** When it is to be sent, if a time was given. */
   scheduledAtMs: number | null
   createdAtMs: number
@@ -73,14 +75,20 @@ export async function listMessages(
     inboxId: string
     direction: Direction | null
     category?: MessageCategory | null
+    /** All of them. */
+    labels?: readonly string[]
     limit: number
     offset: number
     bodyLengthMax: number
   },
 ): Promise<{ messages: AsyncIterable<Message>; total: number } | null> {
-  const { category = null } = input
+  const { category = null, labels = [] } = input
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
+  if (labels.length > 0) {
+    const { rows, total } = await selectLabelled(db, { ...input, category, labels })
+    return { messages: completed(db, rows, input.bodyLengthMax), total }
+  }
   if (category !== null) {
     const { rows, total } = await selectOfCategory(db, { ...input, category })
     return { messages: completed(db, rows, input.bodyLengthMax), total }
@@ -152,10 +160,87 @@ async function selectOfCategory(
   return { rows, total }
 }
 
+async function selectLabelled(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    direction: Direction | null
+    category: MessageCategory | null
+    labels: readonly string[]
+    limit: number
+    offset: number
+  },
+): Promise<{ rows: Row<'messages'>[]; total: number }> {
+  const { inboxId, direction, category } = input
+  const [first = '', ...others] = await rarestFirst(db, input)
+  let inList = labelledWith(db, inboxId, first)
+  for (const label of others) {
+    inList = inList.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('message_labels as other')
+          .select('other.label')
+          .whereRef('other.message_id', '=', 'message_labels.message_id')
+          .where('other.label', '=', label),
+      ),
+    )
+  }
+  if (direction !== null || category !== null) {
+    inList = inList.where(({ exists, selectFrom }) => {
+      let passing = selectFrom('messages')
+        .select('messages.id')
+        .whereRef('messages.id', '=', 'message_labels.message_id')
+      if (direction !== null) passing = passing.where('messages.direction', '=', direction)
+      if (category !== null) passing = passing.where('messages.category', '=', category)
+      return exists(passing)
+    })
+  }
+  const total = await countUpTo(db, inList.select('message_labels.message_id'))
+  const page = inList
+    .select('message_labels.message_id')
+    .orderBy('message_labels.position', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+  const rows = await db.read
+    .selectFrom('messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('id', 'in', (query) => query.selectFrom(page.as('page')).select('page.message_id'))
+    .orderBy('position', 'desc')
+    .execute()
+  return { rows, total }
+}
+
+/** The other labels are looked up for each message that has the first. */
+async function rarestFirst(
+  db: ReadDb,
+  { inboxId, labels }: { inboxId: string; labels: readonly string[] },
+): Promise<readonly string[]> {
+  if (labels.length < 2) return labels
+  const counted: { label: string; count: number }[] = []
+  for (const label of labels) {
+    const messages = labelledWith(db, inboxId, label).select('message_labels.message_id')
+    counted.push({ label, count: await countUpTo(db, messages) })
+  }
+  return counted.sort((one, other) => one.count - other.count).map(({ label }) => label)
+}
+
+function labelledWith(db: ReadDb, inboxId: string, label: string) {
+  return db.read
+    .selectFrom('message_labels')
+    .where('message_labels.inbox_id', '=', inboxId)
+    .where('message_labels.label', '=', label)
+    .where('message_labels.position', '>', 0)
+}
+
 /** The rows of a query, counted up to COUNTED_MAX. */
 export async function countUpTo<Found>(
   db: ReadDb,
-  query: SelectQueryBuilder<Tables, 'messages' | 'threads', Found>,
+  query: SelectQueryBuilder<
+    Tables,
+    'messages' | 'threads' | 'thread_marks' | 'message_labels' | 'inboxes',
+    Found
+  >,
 ): Promise<number> {
   const { count } = await db.read
     .selectFrom(query.limit(COUNTED_MAX).as('counted'))
@@ -482,6 +567,7 @@ function toMessage(row: Row<'messages'>): Message {
     ...kindOfRow(row),
     failureReason: row.failure_reason,
     defects: JSON.parse(row.defects) as string[],
+    labels: labelsOf(row),
     scheduledAtMs: row.scheduled_at,
     createdAtMs: row.created_at,
   }

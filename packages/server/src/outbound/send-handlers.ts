@@ -10,7 +10,7 @@ import {
 } from '#mailbox/mailbox.ts'
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
-import { NO_TIME, presentTime, readTime } from '#platform/clock.ts'
+import { INSTANT_RULE, parseInstant, presentTime } from '#platform/clock.ts'
 import { notFound, wrongField } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, Page } from '#schema/tables.ts'
@@ -160,8 +160,8 @@ function valueDefect(value: string): string | null {
 
 export function readSendAt(text: string | undefined): number | null {
   if (text === undefined) return null
-  const timeMs = readTime(text)
-  if (timeMs === null) throw wrongField('sendAt', NO_TIME)
+  const timeMs = parseInstant(text)
+  if (timeMs === null) throw wrongField('sendAt', INSTANT_RULE)
   return timeMs
 }
 

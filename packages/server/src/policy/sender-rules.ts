@@ -161,6 +161,7 @@ export function policyRefusal(refused: PolicyRefusal) {
       return notFound()
     case 'approver_required':
     case 'no_approver':
+    case 'policy_changed':
       return problem(refused.kind)
     case 'limit_reached': {
       const limit = `The account has reached the limit of ${POLICY_RULES_MAX}`

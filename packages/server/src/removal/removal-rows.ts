@@ -152,6 +152,8 @@ const NOTES = [
   ['written_to', 'address_key'],
   ['reviews', 'id'],
   ['waiting_sends', 'message_id'],
+  ['thread_marks', 'mark'],
+  ['message_labels', 'label'],
 ] as const
 
 /**

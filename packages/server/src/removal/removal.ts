@@ -2,7 +2,7 @@
 
 import type { Actor, Handlers } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
-import { getThread } from '#mailbox/mailbox.ts'
+import { getThread, presentThread } from '#mailbox/mailbox.ts'
 import {
   countStoredStep,
   existingRawIds,
@@ -12,12 +12,13 @@ import {
 import { findUnnotedInbox, noteRecipientsStep } from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/blob-store.ts'
-import { type Clock, presentTimes } from '#platform/clock.ts'
+import type { Clock } from '#platform/clock.ts'
 import { isIdOf, type MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Job } from '#queue/job-rows.ts'
+import type { QueueClock } from '#queue/queue-clock.ts'
 import type { JobLease } from '#queue/work-jobs.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
@@ -65,7 +66,7 @@ async function deleteInbox(
   deps.wakeWorker()
 }
 
-type RemovalDeps = Parameters<typeof deleteInbox>[0]
+type RemovalDeps = Parameters<typeof deleteInbox>[0] & { queueClock: QueueClock }
 
 export function removalHandlers(
   deps: RemovalDeps,
@@ -81,7 +82,7 @@ export function removalHandlers(
     'threads.restore': async ({ path }, { accountId }) => {
       const thread = { accountId, threadId: path.id }
       await restore(deps, thread)
-      return presentTimes(await getThread(deps, thread))
+      return presentThread(await getThread(deps, thread), deps)
     },
     'messages.delete': async ({ path }, { accountId }) => {
       await deleteMessage(deps, { accountId, messageId: path.id })

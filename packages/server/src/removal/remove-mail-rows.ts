@@ -118,6 +118,7 @@ export async function removeMessages(
   const sent = removed.filter(({ direction }) => direction === 'outbound')
   if (sent.length > 0) await removeSent(tx, inbox, sent)
   const removedIds = removed.map(({ id }) => id)
+  await tx.query.deleteFrom('message_labels').where('message_id', 'in', removedIds).execute()
   await tx.query.deleteFrom('messages').where('id', 'in', removedIds).execute()
   await tx.query
     .insertInto('removed_messages')
@@ -324,6 +325,13 @@ async function settleThreads(tx: Tx, losses: readonly ThreadLoss[]): Promise<OfT
       })
       .where('id', '=', row.id)
       .execute()
+    if (row.mark_count > 0 && last_position !== row.last_position) {
+      await tx.query
+        .updateTable('thread_marks')
+        .set({ last_position })
+        .where('thread_id', '=', row.id)
+        .execute()
+    }
     changes.ranges.push(
       ...changesOfMove(row.inbox_id, {
         from: { position: row.last_position, isRead: row.is_read },
@@ -354,6 +362,7 @@ export function leavesList(rows: readonly Row<'threads'>[]): OfThreads {
 
 export async function deleteThreads(tx: Tx, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
+  await tx.query.deleteFrom('thread_marks').where('thread_id', 'in', ids).execute()
   await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
   await tx.query.deleteFrom('removed_ranges').where('list_id', 'in', ids).execute()
 }

@@ -162,6 +162,13 @@ async function move(
     .set({ trashed_at: trashedAtMs, last_position: -last_position, is_moving: 1 })
     .where('id', '=', thread.id)
     .execute()
+  if (thread.mark_count > 0) {
+    await tx.query
+      .updateTable('thread_marks')
+      .set({ last_position: -last_position })
+      .where('thread_id', '=', thread.id)
+      .execute()
+  }
   const at = (position: number, by: number) =>
     changeAt(thread.inbox_id, { position, threads: by, unread: by * unread })
   await changeRanges(tx, sumChanges([at(last_position, -1), at(-last_position, 1)]))
@@ -193,17 +200,19 @@ async function moveSome(
     .execute()
   const messages = next.filter(({ position }) => position > 0 === isTrashed)
   if (messages.length > 0) {
+    const ids = messages.map(({ id }) => id)
     await tx.query
       .updateTable('messages')
       .set((row) => ({
         position: row.neg(row.ref('position')),
         direction_position: row.neg(row.ref('direction_position')),
       }))
-      .where(
-        'id',
-        'in',
-        messages.map(({ id }) => id),
-      )
+      .where('id', 'in', ids)
+      .execute()
+    await tx.query
+      .updateTable('message_labels')
+      .set((row) => ({ position: row.neg(row.ref('position')) }))
+      .where('message_id', 'in', ids)
       .execute()
     const changes = await changeLists(tx, inbox, { messages, isBack: !isTrashed })
     await changeCounters(tx, inbox, changes)
@@ -310,6 +319,7 @@ async function removeSome(
       .set({ trashed_at: 0, last_position: 0, is_moving: 0 })
       .where('id', 'in', ids)
       .execute()
+    await tx.query.deleteFrom('thread_marks').where('thread_id', 'in', ids).execute()
     await changeRanges(tx, sumChanges(ranges))
     await changeCounters(tx, inbox, counters)
   }

@@ -97,6 +97,7 @@ export type Tables = {
     /** The address; null when its domain belongs to another account. */
     receiving_address: string | null
     display_name: string | null
+    metadata: Generated<string | null>
     filter_mode: Generated<string | null>
     outbound_policy: Generated<string | null>
     retention_days: Generated<number | null>
@@ -125,7 +126,12 @@ export type Tables = {
     trashed_unread_count: Generated<number>
   }
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
-  released_addresses: { address: string; account_id: string; released_at: number }
+  released_addresses: {
+    address: string
+    /** Who may have the address again: an account, or one of its pods alone. */
+    account_id: string
+    released_at: number
+  }
   raw_messages: {
     id: string
     sha256: Uint8Array
@@ -168,7 +174,33 @@ export type Tables = {
     is_moving: Generated<number>
     /** JSON list of times. */
     removed_automatic: Generated<string>
+    labels: Generated<string | null>
+    metadata: Generated<string | null>
+    assignee: Generated<string | null>
+    snoozed_until: Generated<number | null>
+    mark_count: Generated<number>
+    claim_owner: Generated<string | null>
+    claim_token_hash: Generated<Uint8Array | null>
+    claim_fence: Generated<number>
+    claim_until: Generated<number | null>
+    claim_expires_at: Generated<number | null>
   }
+  thread_marks: {
+    thread_id: string
+    /** See thread-mark.ts. */
+    mark: string
+    account_id: string
+    inbox_id: string
+    last_position: number
+  }
+  message_labels: {
+    message_id: string
+    label: string
+    account_id: string
+    inbox_id: string
+    position: number
+  }
+  inbox_marks: { inbox_id: string; mark: string; account_id: string }
   thread_ranges: {
     inbox_id: string
     position_range: number
@@ -224,6 +256,7 @@ export type Tables = {
     recipient: string | null
     /** key or approver; null for mail that the service received or sent. */
     imported_by: Generated<string | null>
+    labels: Generated<string | null>
     created_at: number
   }
   events: {

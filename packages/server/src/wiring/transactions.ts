@@ -60,11 +60,12 @@ import {
 } from '#inbound/inbound-rows.ts'
 import { changeInbox, expireInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
 import {
+  changeMessageLabels,
+  changeThread,
   countStoredStep,
   fillCategoriesStep,
   keepThreadSummaries,
   noteQuota,
-  setThreadRead,
 } from '#mailbox/mailbox-rows.ts'
 import {
   cancelSend,
@@ -178,7 +179,8 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   insertSenderRule,
   storeReleased,
   removeQuarantined,
-  setThreadRead,
+  changeThread,
+  changeMessageLabels,
   keepThreadSummaries,
   countStoredStep,
   fillCategoriesStep,

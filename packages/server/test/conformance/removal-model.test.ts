@@ -4,8 +4,9 @@ import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { sql } from 'kysely'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { findShownInbox } from '#inboxes/inbox-rows.ts'
+import { changeMessageLabels, changeThread } from '#mailbox/change-thread-rows.ts'
 import { listMessages, listThreadMessages } from '#mailbox/message-rows.ts'
-import { findThread, listThreads, setThreadRead } from '#mailbox/thread-rows.ts'
+import { findThread, listThreads } from '#mailbox/thread-rows.ts'
 import { insertSend } from '#outbound/send-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import {
@@ -23,6 +24,7 @@ import {
   addInbox,
   arriving,
   makeId,
+  markThread,
   openDatabase,
   readCounters,
 } from '#test/conformance/open-database.ts'
@@ -35,6 +37,7 @@ const STEPS = sizeOf('TEST_MAILROOM_REMOVAL_STEPS', { usual: 2_000, long: 100_00
 /** All lists are compared so often, and at the end. */
 const COMPARED_EVERY = Math.max(300, STEPS / 30)
 const OWN = 'someone@mailroom.localhost'
+const LABELS = ['billing', 'urgent']
 
 type ModelMessage = {
   id: string
@@ -47,6 +50,7 @@ type ModelMessage = {
   size: number
   atMs: number
   isPending: boolean
+  labels: string[]
 }
 
 type ModelThread = {
@@ -57,6 +61,7 @@ type ModelThread = {
   isRead: boolean
   subject: string
   trashedAtMs: number | null
+  labels: string[]
 }
 
 /** What an inbox should be: lists, and nothing that has to be kept in step with them. */
@@ -65,7 +70,7 @@ type Model = { inboxId: string; threads: ModelThread[]; given: number; nowMs: nu
 const newestOf = ({ messages }: ModelThread) => messages.at(-1)?.position ?? 0
 
 function shownOf(thread: ModelThread) {
-  const { id, messages, isRead, unread, subject, trashedAtMs } = thread
+  const { id, messages, isRead, unread, subject, trashedAtMs, labels } = thread
   const people = messages
     .slice(-100)
     .toReversed()
@@ -83,6 +88,11 @@ function shownOf(thread: ModelThread) {
     category: messages.findLast(({ direction }) => direction === 'inbound')?.category ?? null,
     lastMessageAtMs: messages.at(-1)?.atMs,
     trashedAtMs,
+    labels,
+    metadata: {},
+    assignee: null,
+    snoozedUntilMs: null,
+    claim: null,
   }
 }
 
@@ -113,6 +123,7 @@ onEachEngine('mail that goes', (engine) => {
       size: content.length,
       atMs: ++model.nowMs,
       isPending: false,
+      labels: [],
     }
     const input = arriving(owner, [model.inboxId], { key, parentKeys, content })
     await db.write(storeReceived, {
@@ -135,6 +146,7 @@ onEachEngine('mail that goes', (engine) => {
           isRead: false,
           subject: message.subject,
           trashedAtMs: null,
+          labels: [],
         }
       : parent
     if (isNew) model.threads.push(thread)
@@ -165,6 +177,7 @@ onEachEngine('mail that goes', (engine) => {
       isRead: true,
       subject: 'hi',
       trashedAtMs: null,
+      labels: [],
     }
     if (parent === undefined) model.threads.push(thread)
     thread.messages.push({
@@ -178,6 +191,7 @@ onEachEngine('mail that goes', (engine) => {
       size: input.raw.size_bytes,
       atMs: nowMs,
       isPending: true,
+      labels: [],
     })
     thread.isRead = true
     thread.unread.clear()
@@ -196,9 +210,33 @@ onEachEngine('mail that goes', (engine) => {
     const thread = model.threads[roll(model.threads.length)]
     if (thread === undefined) return
     const isRead = roll(3) > 0
-    await db.write(setThreadRead, { ...owner, threadId: thread.id, isRead })
+    await markThread(db, { ...owner, threadId: thread.id, isRead })
     if (thread.isRead !== isRead) thread.unread.clear()
     thread.isRead = isRead
+  }
+
+  async function label(model: Model, roll: Dice): Promise<void> {
+    const thread = model.threads[roll(model.threads.length)]
+    const message = thread?.messages[roll(thread.messages.length)]
+    if (thread === undefined || message === undefined) return
+    const labelled = roll(2) === 0 ? thread : message
+    const name = LABELS[roll(LABELS.length)] ?? ''
+    const isAdded = roll(3) > 0
+    const change = isAdded ? { addLabels: [name] } : { removeLabels: [name] }
+    const lease = { tokenHash: null, queueMs: systemClock.steady() }
+    const of = { accountId: owner.accountId, change, lease }
+    const { kind } =
+      labelled === thread
+        ? await db.write(changeThread, {
+            ...of,
+            threadId: thread.id,
+            eventId: makeId('evt'),
+            nowMs: model.nowMs,
+          })
+        : await db.write(changeMessageLabels, { ...of, messageId: message.id })
+    assert.equal(kind, 'changed')
+    const others = labelled.labels.filter((one) => one !== name)
+    labelled.labels = (isAdded ? [...others, name] : others).sort()
   }
 
   async function removeOne(model: Model, roll: Dice): Promise<void> {
@@ -290,7 +328,8 @@ onEachEngine('mail that goes', (engine) => {
     const kind = roll(100)
     if (kind < 45) return receive(model, roll)
     if (kind < 55) return send(model, roll)
-    if (kind < 65) return mark(model, roll)
+    if (kind < 60) return mark(model, roll)
+    if (kind < 65) return label(model, roll)
     if (kind < 82) return removeOne(model, roll)
     if (kind < 89) return trash(model, roll)
     if (kind < 94) return restore(model, roll)
@@ -331,6 +370,17 @@ onEachEngine('mail that goes', (engine) => {
       messages.map(({ id }) => id),
       expected.slice(0, 100).map(({ id }) => id),
     )
+    for (const labels of [LABELS.slice(0, 1), LABELS]) {
+      const marked = live.filter((one) => labels.every((name) => one.labels.includes(name)))
+      const page = { ...owner, inboxId, direction: null, labels, bodyLengthMax: 1 }
+      const found = await listMessages(db, { ...page, limit: 100, offset: 3 })
+      assert.equal(found?.total, marked.length)
+      const messages = await Array.fromAsync(found.messages)
+      assert.deepEqual(
+        messages.map((one) => ({ id: one.id, labels: one.labels })),
+        marked.slice(3, 103).map(({ id, labels: own }) => ({ id, labels: own })),
+      )
+    }
   }
 
   async function compareThreads({ inboxId, threads }: Model, roll: Dice): Promise<void> {
@@ -350,6 +400,17 @@ onEachEngine('mail that goes', (engine) => {
             expected.slice(offset, offset + 20).map(shownOf),
           )
         }
+      }
+      for (const labels of [LABELS.slice(0, 1), LABELS]) {
+        const expected = all.filter((one) => labels.every((name) => one.labels.includes(name)))
+        const marks = labels.map((name) => `label=${name}`)
+        const page = { ...owner, inboxId, isRead: null, isTrashed, marks, limit: 100, offset: 2 }
+        const found = await listThreads(db, page)
+        assert.equal(found?.total, expected.length)
+        assert.deepEqual(
+          found.threads.map(({ id }) => id),
+          expected.slice(2, 102).map(({ id }) => id),
+        )
       }
     }
     const inbox = await findShownInbox(db, owner.accountId, inboxId)
