@@ -7,7 +7,7 @@ import { count, nullableCount, nullableText, nullableTime, oneOf, text, time } f
 
 export const EXPORT_FORMATS = ['mbox', 'maildir', 'jsonl'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
-export const IMPORT_FORMATS = ['mbox', 'maildir', 'jsonl', 'eml'] as const
+const IMPORT_FORMATS = ['mbox', 'maildir', 'jsonl', 'eml'] as const
 export type ImportFormat = (typeof IMPORT_FORMATS)[number]
 const EXPORT_STATUSES = ['queued', 'running', 'done', 'failed', 'expired'] as const
 const IMPORT_STATUSES = ['queued', 'running', 'done', 'failed'] as const
