@@ -231,6 +231,16 @@ export const errorCodes = {
     sentence: 'The inbox has as many drafts, or the draft as many files, as are allowed.',
     fix: 'Send or delete drafts that are no longer needed.',
   },
+  transfer_limit_reached: {
+    status: 422,
+    sentence: 'The account has as many exports or imports under way as are allowed.',
+    fix: 'Wait until one of them is done.',
+  },
+  storage_quota_reached: {
+    status: 422,
+    sentence: 'The storage of the account is full.',
+    fix: 'Delete mail that is no longer needed, or ask the operator for more.',
+  },
   label_limit_reached: {
     status: 422,
     sentence: 'The thread or message would have more labels than are allowed.',

@@ -29,6 +29,7 @@ import {
   usage,
   webhooks,
 } from './namespaces.ts'
+import { erasures, exports, imports } from './transfers.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
 import { type ContextOfWork, type OptionsOfWork, work } from './work.ts'
 
@@ -38,6 +39,7 @@ export type { Approver, NewApprover } from '@mailroom/contract/approvers.ts'
 export type { Claim, ClaimedThread, RenewedClaim } from '@mailroom/contract/claims.ts'
 export type { Domain, DomainRecord } from '@mailroom/contract/domains.ts'
 export type { Draft } from '@mailroom/contract/drafts.ts'
+export type { Erasure } from '@mailroom/contract/erasures.ts'
 export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/events.ts'
 export type { ChangedInbox, Inbox } from '@mailroom/contract/inboxes.ts'
 export type { InboxLimits } from '@mailroom/contract/limits.ts'
@@ -64,6 +66,7 @@ export type { Session } from '@mailroom/contract/sessions.ts'
 export type { Stats } from '@mailroom/contract/stats.ts'
 export type { Suppression } from '@mailroom/contract/suppressions.ts'
 export type { Thread, ThreadMessages } from '@mailroom/contract/threads.ts'
+export type { Export, Import, ImportFailure } from '@mailroom/contract/transfers.ts'
 export type { Usage } from '@mailroom/contract/usage.ts'
 export type {
   Webhook,
@@ -84,6 +87,7 @@ export type {
   ReplyToSend,
   SendOptions,
 } from './sending.ts'
+export type { UntilDoneOptions } from './transfers.ts'
 export type { MailroomOptions, RequestOptions } from './transport.ts'
 export {
   type VerifyWebhookOptions,
@@ -107,6 +111,9 @@ export class Mailroom {
   readonly inboxes: ReturnType<typeof inboxes>
   readonly domains: ReturnType<typeof domains>
   readonly drafts: ReturnType<typeof drafts>
+  readonly erasures: ReturnType<typeof erasures>
+  readonly exports: ReturnType<typeof exports>
+  readonly imports: ReturnType<typeof imports>
   readonly threads: ReturnType<typeof threads>
   readonly messages: ReturnType<typeof messages>
   readonly attachments: ReturnType<typeof attachments>
@@ -138,6 +145,9 @@ export class Mailroom {
     this.inboxes = inboxes(api)
     this.domains = domains(api)
     this.drafts = drafts(api)
+    this.erasures = erasures(api)
+    this.exports = exports(api)
+    this.imports = imports(api)
     this.threads = threads(api)
     this.messages = messages(api)
     this.attachments = attachments(api)

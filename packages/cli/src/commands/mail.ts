@@ -17,6 +17,7 @@ import {
   describeBy,
 } from './add-operation-command.ts'
 import { type Field, fieldsOf } from './fields.ts'
+import { addMoveCommands } from './move-mail.ts'
 import { mailGroups, search } from './resources.ts'
 
 export function addMailCommands(program: Command): void {
@@ -43,6 +44,7 @@ export function addMailCommands(program: Command): void {
   add('events')
   addSandboxCommands(add('sandbox'))
   add('quarantine')
+  addMoveCommands(program)
 }
 
 function fieldOf(id: OperationId, name: string): Field {

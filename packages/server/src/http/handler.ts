@@ -16,6 +16,7 @@ import type {
 import type { AttachmentToSend } from '@mailroom/contract/sending.ts'
 import type { AnswerKind } from './answer-budget.ts'
 import type { CallerSession } from './event-readers.ts'
+import type { Upload } from './read-body.ts'
 
 /** An attached file of a request, decoded. */
 export type AttachedFile = {
@@ -46,7 +47,9 @@ export type Input<Id extends OperationId> = {
   /** Converted and complete: defaults filled in, `limit` at most the page size. */
   readonly query: QueryOf<Id>
   /** Attachments are decoded, and a list even if there are none. */
-  readonly body: WithFiles<BodyOf<Id>> | WholeMessage<Id>
+  readonly body: Operations[Id] extends { readonly upload: object }
+    ? Upload
+    : WithFiles<BodyOf<Id>> | WholeMessage<Id>
 }
 
 export type Context = {

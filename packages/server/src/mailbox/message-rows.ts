@@ -260,7 +260,7 @@ type HeadsAfter = {
   limit: number
 }
 
-/** Messages of an inbox after a position, in order; pending ones are left out. */
+/** Messages of an inbox after a position, in order, without pending and imported ones. */
 export async function listMessageHeads(db: ReadDb, input: HeadsAfter): Promise<MessageHead[]> {
   return (await selectHeadsAfter(db.reading, input)).map(toHead)
 }
@@ -271,6 +271,7 @@ const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =
     .where('inbox_id', '=', place('inboxId'))
     .where('direction', '=', place('direction'))
     .where('status', '!=', 'pending')
+    .where('imported_by', 'is', null)
     .where('position', '>', place('after'))
     .orderBy('position')
     .limit(place('limit')),

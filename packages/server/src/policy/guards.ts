@@ -112,7 +112,8 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
   async outsideThread({ db, ...deps }, { inbox, message, unruled }) {
     if (message.threadId === null || unruled.length === 0) return []
     const thread = await readThread({ db, ...deps }, inbox, message.threadId)
-    const inThread = keysOf(thread, ({ from, to, cc, replyTo }) => [
+    const proven = thread.filter(({ isProven }) => isProven)
+    const inThread = keysOf(proven, ({ from, to, cc, replyTo }) => [
       from,
       ...to,
       ...cc,

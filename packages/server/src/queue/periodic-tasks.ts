@@ -279,6 +279,9 @@ const EXPIRY_POLL_MS = 2 * SECOND_MS
 type BackgroundPorts = {
   /** Runs due jobs; true when there may be more. Each function here ends early once its signal is aborted. */
   workJobs(signal: AbortSignal): Promise<boolean>
+  /** Works on an export or import; true when there may be more. */
+  workTransfers(signal: AbortSignal): Promise<boolean>
+  transfersAtOnce: number
   purgeExpired(signal: AbortSignal): Promise<void>
   sweepBlobs(signal: AbortSignal): Promise<number>
   /** Time from one sweep to the next. */
@@ -320,8 +323,12 @@ export function openBackground(ports: BackgroundPorts) {
       tasks.perform({ name, everyMs, signal, run: (ending) => run(ending).then(() => false) }),
     )
   const jobs = open('jobs', JOBS_EVERY_MS, ports.workJobs)
+  const transfers = Array.from({ length: ports.transfersAtOnce }, () =>
+    open('transfers', JOBS_EVERY_MS, ports.workTransfers),
+  )
   const loops = [
     jobs,
+    ...transfers,
     open('domains', DOMAIN_CHECKS_EVERY_MS, ports.checkDomains),
     goOn('search index', SEARCH_POLL_MS, ports.indexSearch),
     goOn('hourly figures', FIGURES_POLL_MS, ports.countHours),
@@ -338,7 +345,9 @@ export function openBackground(ports: BackgroundPorts) {
     }),
   ]
   return {
-    wakeJobs: () => jobs.wake(),
+    wakeJobs: () => {
+      for (const loop of [jobs, ...transfers]) loop.wake()
+    },
     /** Aborts the present step of each loop and resolves after it. */
     async close() {
       tasks.stop()

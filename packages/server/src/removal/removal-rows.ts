@@ -19,6 +19,7 @@ import { deleteInboxDays, purgeMailFigures } from '#stats/stats-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhooks-rows.ts'
 import { deleteThreads, uncountCaptured } from './remove-mail-rows.ts'
 
+export { lockInbox, REMOVE_STEP_MESSAGES, removeMessages } from './remove-mail-rows.ts'
 export { removeOverdueStep } from './retention-rows.ts'
 export {
   moveThreadStep,

@@ -25,6 +25,7 @@ import type { JobLease } from '#queue/work-jobs.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import type { EventHub } from '#streams/streams.ts'
+import { existingChunkIds } from '#transfers/transfers-rows.ts'
 import { purgeWebhookStep } from '#webhooks/webhooks-rows.ts'
 import { deleteMessage, deleteThread, moveToTrash, restore } from './delete-mail.ts'
 import { findKeepingInbox, purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
@@ -217,9 +218,14 @@ export async function sweepBlobs(
     const batch = await raceAbort(batches.next(), { signal })
     if (batch === null || batch.done === true) break
     const stored = batch.value
-    const ours = stored.filter(({ id }) => isIdOf('raw', id))
+    const raws = stored.filter(({ id }) => isIdOf('raw', id))
+    const pieces = stored.filter(({ id }) => isIdOf('chk', id))
+    const ours = [...raws, ...pieces]
     // Before the check of the age, which takes a system call for each file.
-    const known = await existingRawIds(db, idsOf(ours))
+    const known = new Set([
+      ...(await existingRawIds(db, idsOf(raws))),
+      ...(await existingChunkIds(db, idsOf(pieces))),
+    ])
     const orphans: string[] = []
     for (const { id, readAgeMs } of ours) {
       if (!known.has(id) && (await readAgeMs()) >= orphanMs) orphans.push(id)

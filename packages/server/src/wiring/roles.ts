@@ -15,6 +15,7 @@ import { openDeliveryQueue } from '#delivery/delivery.ts'
 import { checkDueDomains, domainHandlers, rotateDueKeys } from '#domains/domains.ts'
 import { isDomainHere } from '#domains/domains-rows.ts'
 import { draftHandlers } from '#drafts/drafts.ts'
+import { erasureHandlers, workErasures } from '#erasures/erasures.ts'
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import {
@@ -79,6 +80,12 @@ import {
   openEventStream,
   SOCKETS_PER_ACCOUNT_MAX,
 } from '#streams/streams.ts'
+import {
+  purgeTransfers,
+  TRANSFERS_AT_ONCE,
+  transferHandlers,
+  workTransfers,
+} from '#transfers/transfers.ts'
 import { openWebhooks, webhookHandlers } from '#webhooks/webhooks.ts'
 import type { Parts } from './parts.ts'
 import type { OpenStore } from './store.ts'
@@ -213,7 +220,7 @@ function openReaders({ base, limits: { budgets } }: Parts, metrics: Metrics): Ev
 /** One handler for each operation of the contract; each feature gets the groups that it names. */
 function allHandlers(
   { base, service, reading, domains, receiving, sending, limits, webhooks, streams }: Parts,
-  { findObstacle, metrics }: ServerOptions,
+  { findObstacle, metrics, settings }: ServerOptions,
   readers: EventReaders,
 ): Handlers {
   const common = { ...base, ...service }
@@ -227,6 +234,8 @@ function allHandlers(
     ...mailHandlers({ ...common, ...reading }),
     ...searchHandlers({ ...common, ...reading }),
     ...sendHandlers({ ...common, ...reading, ...sending }),
+    ...erasureHandlers(base),
+    ...transferHandlers({ ...common, ...limits, importBytesMax: settings.limits.importBytes }),
     ...draftHandlers({ ...common, ...reading, ...sending }),
     ...limitHandlers({ ...common, ...sending }),
     ...sandboxHandlers({ ...common, ...reading, ...receiving, ...sending }),
@@ -317,6 +326,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       await fillCategories(base, signal)
       await noteOldRecipients(base, signal)
       await purgeLeftovers(base, signal)
+      await purgeTransfers(base, signal)
     },
     sweepBlobs: (signal) => sweepBlobs(base, signal),
     sweepEveryMs: base.blobs?.sweepEveryMs ?? HOUR_MS,
@@ -334,6 +344,13 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
     },
     expireClaims: () => expireDueClaims(base),
     mailReviews: (signal) => mailReviews(sends, signal),
+    async workTransfers(signal) {
+      const options = { worker: base.makeId('job'), signal }
+      const more = await workErasures(base, options)
+      const transferring = { ...base, ...reading, storageQuota: sending.storageQuota }
+      return (await workTransfers(transferring, options)) || more
+    },
+    transfersAtOnce: TRANSFERS_AT_ONCE,
     async expire(signal) {
       await expireInboxes({ ...base, ...streams }, signal)
       await finishMoves(base, signal)

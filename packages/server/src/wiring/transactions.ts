@@ -38,6 +38,19 @@ import {
   removeDraftFile,
   sendDraft,
 } from '#drafts/drafts-rows.ts'
+import {
+  claimErasure,
+  eraseAuditStep,
+  eraseEventsStep,
+  eraseFiles,
+  eraseMessages,
+  eraseNotes,
+  finishErasure,
+  insertErasure,
+  noteErased,
+  releaseErasures,
+  returnErasure,
+} from '#erasures/erasures-rows.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
 import {
   removeQuarantined,
@@ -115,6 +128,20 @@ import type { Tables } from '#schema/tables.ts'
 import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
 import { ensureSecret, replaceSecret } from '#secrets/secrets-rows.ts'
 import { addInboxDays, addMailHours } from '#stats/stats-rows.ts'
+import {
+  addExported,
+  addImported,
+  addUploadedChunk,
+  claimTransfer,
+  dropUpload,
+  finishTransfer,
+  insertTransfer,
+  purgeTransfersStep,
+  queueImport,
+  releaseTransfers,
+  renewTransfer,
+  returnTransfer,
+} from '#transfers/transfers-rows.ts'
 import {
   addWebhookDeliveries,
   addWebhookTest,
@@ -244,4 +271,27 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   changeWebhook,
   replaceWebhookSecrets,
   removeWebhook,
+  insertTransfer,
+  addUploadedChunk,
+  queueImport,
+  dropUpload,
+  claimTransfer,
+  renewTransfer,
+  returnTransfer,
+  releaseTransfers,
+  addExported,
+  addImported,
+  finishTransfer,
+  purgeTransfersStep,
+  claimErasure,
+  eraseAuditStep,
+  eraseEventsStep,
+  eraseFiles,
+  eraseMessages,
+  eraseNotes,
+  finishErasure,
+  insertErasure,
+  noteErased,
+  releaseErasures,
+  returnErasure,
 ]

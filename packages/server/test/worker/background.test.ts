@@ -17,6 +17,8 @@ onEachBlobStore('upkeep', (kind) => {
     const nothing = () => Promise.resolve(false)
     const background = openBackground({
       workJobs: nothing,
+      workTransfers: nothing,
+      transfersAtOnce: 1,
       purgeExpired: async () => {
         done.purges += 1
       },

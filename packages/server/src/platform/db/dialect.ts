@@ -180,3 +180,8 @@ export function countedRows(engine: Engine, index: string): RawBuilder<{ rows: n
     select greatest(0, reltuples)::bigint as rows from pg_class where oid = to_regclass(${index})
   `
 }
+
+/** Whether the files keep the bytes of deleted rows until their space is used again. SQLite overwrites them. */
+export function keepsFreeSpace(engine: Engine): boolean {
+  return engine === 'postgres'
+}
