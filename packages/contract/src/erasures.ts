@@ -8,12 +8,16 @@ const STATUSES = ['queued', 'running', 'done'] as const
 
 const ErasedCounts = Type.Object(
   {
-    messages: count('Messages from, to or copied to the address, with their reviews and waiting sends.'),
+    messages: count(
+      'Messages from, to or copied to the address, with their reviews and waiting sends.',
+    ),
     quarantined: count('Messages in quarantine.'),
     drafts: count('Drafts.'),
     events: count('Entries of the event log, with the logs of webhooks about them.'),
     correspondents: count('Notes on who has written to an inbox, and whom it has written to.'),
-    answers: count('Answers kept for Idempotency-Keys that named the address; it is replaced in them.'),
+    answers: count(
+      'Answers kept for Idempotency-Keys that named the address; it is replaced in them.',
+    ),
     auditEntries: count('Entries of the audit that named the address; it is replaced in them.'),
     files: count('Exports and imports, which may hold the address.'),
   },

@@ -231,16 +231,6 @@ export const errorCodes = {
     sentence: 'The inbox has as many drafts, or the draft as many files, as are allowed.',
     fix: 'Send or delete drafts that are no longer needed.',
   },
-  label_limit_reached: {
-    status: 422,
-    sentence: 'The thread or message would have more labels than are allowed.',
-    fix: 'Remove labels that are no longer needed.',
-  },
-  metadata_limit_reached: {
-    status: 422,
-    sentence: 'The metadata would have more keys than are allowed.',
-    fix: 'Remove keys that are no longer needed, by setting them to null.',
-  },
   transfer_limit_reached: {
     status: 422,
     sentence: 'The account has as many exports or imports under way as are allowed.',
@@ -250,6 +240,16 @@ export const errorCodes = {
     status: 422,
     sentence: 'The storage of the account is full.',
     fix: 'Delete mail that is no longer needed, or ask the operator for more.',
+  },
+  label_limit_reached: {
+    status: 422,
+    sentence: 'The thread or message would have more labels than are allowed.',
+    fix: 'Remove labels that are no longer needed.',
+  },
+  metadata_limit_reached: {
+    status: 422,
+    sentence: 'The metadata would have more keys than are allowed.',
+    fix: 'Remove keys that are no longer needed, by setting them to null.',
   },
   invalid_webhook_url: {
     status: 422,

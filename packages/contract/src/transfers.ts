@@ -3,11 +3,20 @@
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { count, nullableCount, nullableText, nullableTime, oneOf, text, time } from './text.ts'
+import {
+  count,
+  nullableCount,
+  nullableOneOf,
+  nullableText,
+  nullableTime,
+  oneOf,
+  text,
+  time,
+} from './text.ts'
 
 export const EXPORT_FORMATS = ['mbox', 'maildir', 'jsonl'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
-export const IMPORT_FORMATS = ['mbox', 'maildir', 'jsonl', 'eml'] as const
+const IMPORT_FORMATS = ['mbox', 'maildir', 'jsonl', 'eml'] as const
 export type ImportFormat = (typeof IMPORT_FORMATS)[number]
 const EXPORT_STATUSES = ['queued', 'running', 'done', 'failed', 'expired'] as const
 const IMPORT_STATUSES = ['queued', 'running', 'done', 'failed'] as const
@@ -19,9 +28,7 @@ const TRANSFER_ERRORS = [
 ] as const
 export type TransferError = (typeof TRANSFER_ERRORS)[number]
 
-const error = Type.Union([oneOf(TRANSFER_ERRORS, 'Why it failed.'), Type.Null()], {
-  description: 'Why it failed; null otherwise.',
-})
+const error = nullableOneOf(TRANSFER_ERRORS, 'Why it failed; null otherwise.')
 
 export const Export = Type.Object(
   {
@@ -32,7 +39,7 @@ export const Export = Type.Object(
     ),
     format: oneOf(
       EXPORT_FORMATS,
-      'mbox: one file as mboxrd (RFC 4155). maildir: a tar archive with a Maildir for each inbox. jsonl: a JSON object on each line.',
+      'An mbox is one file as mboxrd (RFC 4155). A maildir is a tar archive with a Maildir for each inbox. A jsonl has a JSON object on each line.',
     ),
     inboxId: nullableText('The exported inbox; null when a pod is exported.'),
     podId: nullableText('The exported pod; null when one inbox is exported.'),

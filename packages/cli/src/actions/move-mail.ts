@@ -93,9 +93,7 @@ export type ImportOptions = CommonOptions & {
 /** Imports a file into an inbox. */
 export async function importMail(path: string, options: ImportOptions): Promise<void> {
   const output = openOutput({ isColored: options.color })
-  const file = await openAsBlob(path).catch(() => {
-    throw new Failure('failed', `${plainLine(path)} cannot be read.`)
-  })
+  const file = await openFile(path)
   const session = await openSession(options)
   const { client } = session
   const inboxId = await findInbox(session, options.inbox)
@@ -117,6 +115,14 @@ export async function importMail(path: string, options: ImportOptions): Promise<
     output.note(plainLine(`message ${number}${name === null ? '' : ` (${name})`}: ${reason}`))
   }
   if (done.status !== 'done') throw new Failure('failed', `The import has failed: ${done.error}.`)
+}
+
+async function openFile(path: string): Promise<Blob> {
+  try {
+    return await openAsBlob(path)
+  } catch {
+    throw new Failure('failed', `${plainLine(path)} cannot be read.`)
+  }
 }
 
 function summaryOf({ id, format, imported, duplicates, failed }: Import) {

@@ -1,6 +1,7 @@
 // The input of a handler: path, query and body of one operation, converted and checked against the contract.
 // Validators are compiled when an operation is first called, which keeps the start of the process short.
 
+import { Readable } from 'node:stream'
 import type { Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
@@ -58,10 +59,8 @@ function readBody(
 ): unknown {
   const { body: shown, checkedBody: schema = shown, method } = operation
   if (operation.upload !== undefined) {
-    if (body?.kind === 'upload') return body.upload
-    throw new AppError('bad_request', 'The request needs a file as its body.', {
-      details: [{ path: 'file', message: 'is required' }],
-    })
+    // Without a body the file is empty, which the handler refuses after it has found the resource.
+    return body?.kind === 'upload' ? body.upload : { payload: Readable.from([]), headers: {} }
   }
   if (schema === undefined) return undefined
   if (body === undefined && !isBodyOptional(operation)) {

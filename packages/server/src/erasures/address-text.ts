@@ -1,6 +1,6 @@
 // An address in texts that the service has written: JSON with addresses in any spelling of case.
 
-export const ERASED_ADDRESS = 'erased@erased.invalid'
+const ERASED_ADDRESS = 'erased@erased.invalid'
 
 /** The text with the address replaced wherever it stands alone; null when it does not. */
 export function replaceAddress(text: string, addressKey: string): string | null {

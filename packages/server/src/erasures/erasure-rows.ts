@@ -14,7 +14,7 @@ import { replaceAddress } from './address-text.ts'
 
 const LEASE_MS = MINUTE_MS
 
-export const NOTHING_ERASED: ErasureCounts = {
+const NOTHING_ERASED: ErasureCounts = {
   messages: 0,
   quarantined: 0,
   drafts: 0,

@@ -136,7 +136,11 @@ export async function findInboxIds(
 }
 
 /** The inboxes of a pod, the oldest first. */
-export async function listInboxIds(db: ReadDb, accountId: string, podId: string): Promise<string[]> {
+export async function listInboxIds(
+  db: ReadDb,
+  accountId: string,
+  podId: string,
+): Promise<string[]> {
   const rows = await db.read
     .selectFrom('inboxes')
     .select('id')

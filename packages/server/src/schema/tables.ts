@@ -255,9 +255,9 @@ export type Tables = {
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
     recipient: string | null
-    labels: Generated<string | null>
     /** key or approver; null for mail that the service received or sent. */
     imported_by: Generated<string | null>
+    labels: Generated<string | null>
     created_at: number
   }
   events: {

@@ -26,6 +26,8 @@ export type MessageLine = {
   /** The recipients of a sent message. */
   to: string[] | null
   bcc: string[]
+  labels: string[]
+  threadLabels: string[]
   /** The octets in base64. */
   raw: string
 }
@@ -124,6 +126,8 @@ function lineOf(message: WholeMessage, inbox: string): MessageLine {
     recipient: message.recipient,
     to: message.to ?? (message.direction === 'outbound' ? [message.toAddr] : null),
     bcc: message.bcc,
+    labels: message.labels,
+    threadLabels: message.threadLabels,
     raw: Buffer.from(message.raw).toString('base64'),
   }
 }

@@ -21,6 +21,8 @@ export type ExportedMessage = {
   bcc: string[]
   to: string[] | null
   isRead: boolean
+  labels: string[]
+  threadLabels: string[]
   createdAtMs: number
 }
 
@@ -77,6 +79,8 @@ export async function readExported(
       'messages.bcc',
       'messages.to_addrs',
       'threads.is_read',
+      'messages.labels',
+      'threads.labels as thread_labels',
       'messages.created_at as createdAtMs',
     ])
     .where('messages.account_id', '=', input.accountId)
@@ -85,11 +89,13 @@ export async function readExported(
     .where('messages.position', '<=', last.position)
     .orderBy('messages.position')
     .execute()
-  return rows.map(({ bcc, to_addrs, is_read, direction, ...row }) => ({
+  return rows.map(({ bcc, to_addrs, is_read, direction, labels, thread_labels, ...row }) => ({
     ...row,
     direction: direction as ExportedMessage['direction'],
     bcc: bcc === null ? [] : (JSON.parse(bcc) as string[]),
     to: to_addrs === null ? null : (JSON.parse(to_addrs) as string[]),
     isRead: is_read === 1,
+    labels: labels === null ? [] : (JSON.parse(labels) as string[]),
+    threadLabels: thread_labels === null ? [] : (JSON.parse(thread_labels) as string[]),
   }))
 }

@@ -184,6 +184,8 @@ function readLine(text: string): ReadMessage | ReadFailure {
     recipient: textOf(fields.recipient),
     to: textsOf(fields.to),
     bcc: textsOf(fields.bcc) ?? [],
+    labels: textsOf(fields.labels) ?? [],
+    threadLabels: textsOf(fields.threadLabels) ?? [],
   }
   const dateMs = Date.parse(line.createdAt)
   const told: Told = {

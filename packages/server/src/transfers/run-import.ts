@@ -20,7 +20,13 @@ import { addImported } from './import-rows.ts'
 import { type ReadItem, readImport, type Told } from './read-import.ts'
 import type { TransferDeps } from './run-export.ts'
 import { readFile } from './transfer-file.ts'
-import { finishTransfer, type ImportFailure, type ImportRow } from './transfer-rows.ts'
+import {
+  finishTransfer,
+  type ImportFailure,
+  type ImportRow,
+  renewTransfer,
+  TRANSFER_LEASE_MS,
+} from './transfer-rows.ts'
 
 export type ImportDeps = TransferDeps & { parser: Parser; storageQuota: StorageQuota }
 
@@ -44,7 +50,15 @@ export async function runImport(
   const inbox = await findInbox(db, accountId, inboxId)
   if (inbox === null) return finish('inbox_deleted')
   const chunks = readFile(deps, { transferId, start: 0, end: sizeBytes })
-  const steps = stepsOf(readImport(transfer.format, chunks), details.handled)
+  let renewedMs = clock.monotonic()
+  const steps = stepsOf(readImport(transfer.format, chunks), {
+    handled: details.handled,
+    async onSkipped() {
+      if (clock.monotonic() - renewedMs < TRANSFER_LEASE_MS / 3) return
+      renewedMs = clock.monotonic()
+      await db.write(renewTransfer, held())
+    },
+  })
   for (;;) {
     let step: Numbered[]
     try {
@@ -67,7 +81,7 @@ export async function runImport(
 /** Without the first `handled` items. */
 async function* stepsOf(
   items: AsyncGenerator<ReadItem>,
-  handled: number,
+  { handled, onSkipped }: { handled: number; onSkipped(): Promise<void> },
 ): AsyncGenerator<Numbered[]> {
   let step: Numbered[] = []
   let bytes = 0
@@ -75,7 +89,10 @@ async function* stepsOf(
   try {
     for await (const item of items) {
       number += 1
-      if (number <= handled) continue
+      if (number <= handled) {
+        await onSkipped()
+        continue
+      }
       step.push({ number, item })
       bytes += item.kind === 'message' ? item.raw.length : 0
       if (step.length < STEP_MESSAGES && bytes < STEP_BYTES) continue

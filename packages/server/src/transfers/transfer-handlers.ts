@@ -5,6 +5,7 @@ import { planDownload } from '#http/download.ts'
 import type { HandlersOf, SignedContext } from '#http/handler.ts'
 import type { Upload } from '#http/read-body.ts'
 import { openUpload } from '#http/upload.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox, listInboxIds } from '#inboxes/inboxes-rows.ts'
 import { isSignatureGood, type StorageQuota, signedFileUrl } from '#mailbox/mailbox.ts'
 import { readCounters } from '#mailbox/mailbox-rows.ts'
@@ -76,35 +77,46 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
     'imports.create': async ({ path, query, body }, { accountId, actor }) => {
       const inbox = await findInbox(deps.db, accountId, path.id)
       if (inbox === null) throw notFound()
-      if (await deps.storageQuota.isExceeded(accountId)) throw problem('storage_quota_reached')
-      const id = deps.makeId('imp')
-      const isInserted = await deps.db.write(insertTransfer, {
-        id,
-        account_id: accountId,
-        kind: 'import',
-        inbox_id: inbox.id,
-        pod_id: inbox.podId,
-        format: '',
-        actor: actor.kind === 'approver' ? 'approver' : 'key',
-        total_count: 0,
-        details: { handled: 0, failures: [], isRead: query.isRead },
-        nowMs: deps.clock.now(),
-      })
-      if (!isInserted) throw problem('transfer_limit_reached')
-      try {
-        const found = await receiveFile(deps, { accountId, id, upload: body })
-        deps.wakeWorker()
-        return presentImport(found)
-      } catch (error) {
-        await deps.db.write(dropUpload, { accountId, transferId: id, nowMs: deps.clock.now() })
-        throw error
-      }
+      const by = actor.kind === 'approver' ? 'approver' : 'key'
+      return startImport(deps, { inbox, by, isRead: query.isRead, upload: body })
     },
     'imports.get': async ({ path }, { accountId }) => {
       const found = await findTransfer(deps.db, 'import', { accountId, id: path.id })
       if (found === null) throw notFound()
       return presentImport(found)
     },
+  }
+}
+
+type NewImport = { inbox: Inbox; by: ImportRow['actor']; isRead: boolean; upload: Upload }
+
+async function startImport(
+  deps: HandlerDeps,
+  { inbox, by, isRead, upload }: NewImport,
+): Promise<Import> {
+  const { accountId } = inbox
+  if (await deps.storageQuota.isExceeded(accountId)) throw problem('storage_quota_reached')
+  const id = deps.makeId('imp')
+  const isInserted = await deps.db.write(insertTransfer, {
+    id,
+    account_id: accountId,
+    kind: 'import',
+    inbox_id: inbox.id,
+    pod_id: inbox.podId,
+    format: '',
+    actor: by,
+    total_count: 0,
+    details: { handled: 0, failures: [], isRead },
+    nowMs: deps.clock.now(),
+  })
+  if (!isInserted) throw problem('transfer_limit_reached')
+  try {
+    const queued = await receiveFile(deps, { accountId, id, upload })
+    deps.wakeWorker()
+    return presentImport(queued)
+  } catch (error) {
+    await deps.db.write(dropUpload, { accountId, transferId: id, nowMs: deps.clock.now() })
+    throw error
   }
 }
 

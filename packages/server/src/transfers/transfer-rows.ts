@@ -8,7 +8,7 @@ import { DAY_MS } from '#platform/units.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 
 /** How long the file of an export can be downloaded. */
-export const EXPORT_FILE_MS = 7 * DAY_MS
+const EXPORT_FILE_MS = 7 * DAY_MS
 /** How long its row, or that of an import, is listed after that. */
 const ROW_MS = 30 * DAY_MS
 /** An upload that is older has been broken off. */
@@ -20,7 +20,7 @@ export const TRANSFER_LEASE_MS = 60_000
 const OPEN_TRANSFERS_MAX = 5
 
 export type TransferKind = 'export' | 'import'
-export type TransferStatus = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'expired'
+type TransferStatus = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'expired'
 
 /** Where an export goes on. `position` is the last one written of `inboxId`, `until` the last one to write. */
 export type ExportDetails = {
@@ -31,7 +31,7 @@ export type ExportDetails = {
 export type ImportFailure = { number: number; name: string | null; reason: string }
 
 /** The first `handled` messages of the file are imported, known or failed. */
-export type ImportDetails = { handled: number; failures: ImportFailure[]; isRead: boolean }
+type ImportDetails = { handled: number; failures: ImportFailure[]; isRead: boolean }
 
 type Common = {
   id: string
@@ -191,7 +191,7 @@ export const queueImport = transaction({
   },
 })
 
-export async function insertChunks(
+async function insertChunks(
   tx: Tx,
   transferId: string,
   chunks: readonly NewChunk[],

@@ -26,6 +26,9 @@ const KINDS = {
   quarantine: 'quarantined',
   domains: 'domain',
   drafts: 'draft',
+  exports: 'export',
+  imports: 'import',
+  erasures: 'erasure',
 } as const
 
 export type Kind = (typeof KINDS)[keyof typeof KINDS]
@@ -38,6 +41,7 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'threads.claim': { owner: 'x', leaseSeconds: 60 },
   'inboxes.claimThreads': { owner: 'x', leaseSeconds: 60 },
   'messages.update': { addLabels: ['x'] },
+  'exports.create': { format: 'mbox' },
   'domains.update': { podId: null },
   'domains.create': { domain: 'probe.example' },
   'account.update': { filterMode: 'none' },
@@ -84,6 +88,8 @@ const CREATIONS = new Set<OperationId>([
   'senderRules.create',
   'domains.create',
   'policy.createRule',
+  'exports.create',
+  'erasures.create',
 ])
 
 /** Operations on objects of the account that do not name them, and on addresses of its inboxes. */
