@@ -59,7 +59,7 @@ const MORNING_HOUR = 9
 const LATER_HOURS = 3
 
 /** In the zone of the person; next week begins on Monday. */
-export function snoozeTime(snooze: Exclude<Snooze, 'other'>, now: Date): Date {
+function snoozeTime(snooze: Exclude<Snooze, 'other'>, now: Date): Date {
   const at = new Date(now)
   if (snooze === 'today') {
     at.setHours(at.getHours() + LATER_HOURS)
