@@ -109,8 +109,9 @@ function reads(db: Db, { at, large, messages }: Place): Operation[] {
       name: 'a thread with its messages',
       async run(n) {
         const { accountId, threadId } = at(n)
-        await findThread(db, accountId, threadId)
-        const asked = { accountId, threadId, limit: 50, offset: 0, bodyLengthMax }
+        const thread = await findThread(db, accountId, threadId)
+        if (thread === null) throw new Error('The thread is gone.')
+        const asked = { accountId, thread: thread.extent, limit: 50, offset: 0, bodyLengthMax }
         await Array.fromAsync(listThreadMessages(db, asked))
       },
     },

@@ -94,6 +94,33 @@ test('send --check prints what would happen and why, sends nothing, and exits wi
   assert.equal(await sentTotal(), before)
 })
 
+test('policy show prints what applies and where it comes from, and reviews show all that will be sent', async () => {
+  const policy = await world.good('policy', 'show', '--inbox', inbox.address)
+  const lines = [
+    `scope\t${inbox.id}`,
+    'outbound.mode\tnone (of the account)',
+    'outbound.newRecipients\thold',
+    'outbound.provenance\tallow (of the account)',
+    'outbound.maxPerHour\tno limit',
+  ]
+  for (const line of lines) assert.ok(policy.split('\n').includes(line), `${line}\n${policy}`)
+  const { hold } = await world.client.inboxes.send(inbox.id, {
+    to: 'carl@far.example',
+    subject: 'Hi',
+    body: 'The text.',
+    bodyHtml: '<p>The <b>HTML</b><span style="display:none">hidden</span></p>',
+    headers: { 'X-Case': '7' },
+    attachments: [{ filename: 'a.txt', contentType: 'text/plain', data: Buffer.from('abc') }],
+  })
+  const review = await world.good('reviews', 'show', hold?.id ?? '')
+  assert.match(review, /^reason\tnewRecipients: carl@far\.example has never/m)
+  assert.match(review, /^header\tX-Case: 7$/m)
+  assert.match(review, /^attachment\ta\.txt \(text\/plain, SHA-256 ba7816bf[0-9a-f]+\)$/m)
+  assert.match(review, /^notice\tThe HTML has text that nobody sees: 6 characters/m)
+  assert.match(review, /\nThe text:\n\nThe text\.\n/)
+  assert.match(review, /\nThe source of the HTML:\n\n<p>The <b>HTML<\/b><span/)
+})
+
 test('reply --check looks at the reply in its thread', async () => {
   const args = ['--from', 'dan@sender.example', '--to', inbox.address, '--subject', 'Question']
   const injected = await world.json<{ data: Message[] }>(

@@ -4,7 +4,7 @@ import { NewApiKey } from './api-keys.ts'
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { line, oneOf, text, time } from './text.ts'
+import { line, oneOf, retentionDays, text, time } from './text.ts'
 import { filterModes, plans } from './vocabulary.ts'
 
 const NAME_LENGTH_MAX = 200
@@ -42,19 +42,27 @@ const filterMode = oneOf(
   'Accepts mail from everyone except blocked senders (none), or only from allowed senders (allowlist).',
 )
 
+const keptDays = retentionDays(
+  'Messages are removed this many days after they were stored, except in pods and inboxes that say otherwise; null: never.',
+)
+
 export const OwnAccount = Type.Object(
   {
     id: text('Assigned by the service.'),
     name: text('For display.'),
     plan,
     filterMode,
+    retentionDays: keptDays,
     createdAt: time('When the account was created.'),
   },
   { description: 'The account that a key belongs to.' },
 )
 export type OwnAccount = Static<typeof OwnAccount>
 
-const UpdateOwnAccount = Type.Object({ filterMode }, { additionalProperties: false })
+const UpdateOwnAccount = Type.Object(
+  { filterMode: Type.Optional(filterMode), retentionDays: Type.Optional(keptDays) },
+  { additionalProperties: false },
+)
 
 const Me = Type.Object(
   {
@@ -94,7 +102,7 @@ export const accountOperations = {
     tag: 'Account',
     summary: 'Update the account.',
     notes:
-      'With the filter mode allowlist, only mail from senders that a rule allows reaches an inbox; all other mail is quarantined. The change applies to mail that arrives from now on.',
+      'Omitted fields stay unchanged; at least one is required. With the filter mode allowlist, only mail from senders that a rule allows reaches an inbox; all other mail is quarantined. The change applies to mail that arrives from now on.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: UpdateOwnAccount,

@@ -231,6 +231,7 @@ export const draftOperations = {
       'feature_requires_paid_plan',
       'payload_too_large',
       'recipient_suppressed',
+      'thread_trashed',
       'loop_suspected',
       'rate_limit_exceeded',
       'cold_outreach_limit',

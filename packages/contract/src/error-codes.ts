@@ -156,15 +156,35 @@ export const errorCodes = {
     sentence: 'The delivery is still pending.',
     fix: 'Wait until it has succeeded or failed; nextAttemptAt is the time of the next attempt.',
   },
+  thread_trashed: {
+    status: 409,
+    sentence: 'The thread is in the trash, so nothing can be sent in it.',
+    fix: 'Restore it with POST /v1/threads/{id}/restore first, or leave threadId out to start a new thread.',
+  },
   webhook_is_disabled: {
     status: 409,
     sentence: 'The webhook is disabled, so nothing is delivered to it.',
     fix: 'Enable the webhook with PATCH /v1/webhooks/{id} first, then retry the delivery.',
   },
+  thread_claimed: {
+    status: 409,
+    sentence: 'Another worker has claimed the thread.',
+    fix: 'Take another thread, or try again after expiresAt: the claim then ends unless its worker renews it.',
+  },
+  lease_lost: {
+    status: 409,
+    sentence: 'The thread is claimed, and the Lease-Token is not the one of its claim.',
+    fix: 'Stop working on this thread: your lease has run out or was released, or another worker has the thread. Claim it again before you change anything.',
+  },
   draft_changed: {
     status: 412,
     sentence: 'The draft has changed since the version that If-Match names.',
     fix: 'Get the draft, compare it with what you wanted to change, and repeat the request with its new ETag.',
+  },
+  policy_changed: {
+    status: 412,
+    sentence: 'The policy has changed since the version that If-Match names.',
+    fix: 'Get the policy, compare it with what you wanted to change, and repeat the request with its new ETag.',
   },
   payload_too_large: {
     status: 413,
@@ -205,6 +225,16 @@ export const errorCodes = {
     status: 422,
     sentence: 'The inbox has as many drafts, or the draft as many files, as are allowed.',
     fix: 'Send or delete drafts that are no longer needed.',
+  },
+  label_limit_reached: {
+    status: 422,
+    sentence: 'The thread or message would have more labels than are allowed.',
+    fix: 'Remove labels that are no longer needed.',
+  },
+  metadata_limit_reached: {
+    status: 422,
+    sentence: 'The metadata would have more keys than are allowed.',
+    fix: 'Remove keys that are no longer needed, by setting them to null.',
   },
   invalid_webhook_url: {
     status: 422,

@@ -10,6 +10,7 @@ type Explained = {
 }
 
 const MESSAGE = '`inbox_id`, `pod_id`, `thread_id`, `message`'
+const THREAD = '`inbox_id`, `pod_id`, `thread_id`'
 const DOMAIN = '`pod_id`, `domain` with `id`, `domain`, `status` and `pod_id`'
 
 export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
@@ -17,7 +18,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   'message.quarantined': {
     happens: 'Mail for an inbox was kept in quarantine, by a rule or for malware.',
     holds:
-      '`inbox_id`, `pod_id`, `quarantined` with `id`, `from`, `to`, `subject`, `reason`, `rule_id`, `category`, `category_reasons`, `verdict` and `spam_score`, without the text',
+      '`inbox_id`, `pod_id`, `quarantined` with `id`, `from`, `to`, `subject`, `reason`, `rule_id`, `auto_replyable` (false), `category`, `category_reasons`, `verdict` and `spam_score`, without the text',
   },
   'message.sent': {
     happens: 'Every recipient of a message is settled, and the server of at least one accepted it.',
@@ -45,7 +46,24 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   },
   'thread.loop_suspected': {
     happens: 'Two programs seem to reply to each other endlessly in a thread.',
-    holds: '`inbox_id`, `pod_id`, `thread_id`',
+    holds: THREAD,
+  },
+  'thread.updated': {
+    happens:
+      'A client changed the read flag, labels, metadata, assignee or snooze of a thread. Mail that arrives or is sent tells of itself.',
+    holds: `${THREAD}, \`thread\` with \`changed\`, \`is_read\`, \`labels\`, \`assignee\` and \`snoozed_until\``,
+  },
+  'thread.claimed': {
+    happens: 'A worker claimed a thread. Renewals are not told.',
+    holds: `${THREAD}, \`claim\` with \`owner\`, \`fence\` and \`expires_at\``,
+  },
+  'thread.released': {
+    happens: 'A worker released its claim of a thread, or its lease ran out.',
+    holds: `${THREAD}, \`claim\` with \`owner\`, \`fence\`, \`expires_at\` and \`reason\``,
+  },
+  'inbox.expired': {
+    happens: 'An inbox has deleted itself at its `expiresAt`.',
+    holds: '`inbox_id`, `pod_id`, `inbox` with `id`, `address` and `expires_at`',
   },
   'domain.verified': {
     happens: 'The DNS records of a custom domain are correct.',

@@ -6,7 +6,7 @@ import type { Operation } from './operation.ts'
 import { countedListOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { HoldReason } from './sending.ts'
-import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
+import { count, nullableOneOf, nullableText, nullableTime, oneOf, text, time } from './text.ts'
 import {
   bounceClasses,
   COUNTED_MAX,
@@ -99,6 +99,9 @@ export const EventQuarantined = Type.Object(
     subject: text('Empty when the message has none.'),
     reason: oneOf(quarantineReasons, 'Why it was quarantined.'),
     rule_id: nullableText('The rule that blocked the sender; null without one.'),
+    auto_replyable: Type.Boolean({
+      description: 'Always false: it is in no inbox, and nobody answers it.',
+    }),
     category: nullableOneOf(messageCategories, KIND_TEXTS.category),
     category_reasons: Type.Array(CategoryReason, { description: KIND_TEXTS.reasons }),
     verdict: nullableOneOf(messageVerdicts, KIND_TEXTS.verdict),
@@ -118,6 +121,15 @@ export const EventDomain = Type.Object(
   { description: 'The custom domain that an event is about.' },
 )
 export type EventDomain = Static<typeof EventDomain>
+
+const EventInbox = Type.Object(
+  {
+    id: text('The id that the inbox had.'),
+    address: text('Its email address.'),
+    expires_at: time('When it was to delete itself.'),
+  },
+  { description: 'The inbox that has deleted itself, in inbox.expired.' },
+)
 
 export const EventWebhook = Type.Object(
   {
@@ -148,6 +160,37 @@ const EventReview = Type.Object(
   { description: 'How the review of the message ended without an approval.' },
 )
 
+const EventThread = Type.Object(
+  {
+    changed: Type.Array(
+      oneOf(
+        ['is_read', 'labels', 'metadata', 'assignee', 'snoozed_until'],
+        'A field of the thread.',
+      ),
+      { description: 'The fields that changed.' },
+    ),
+    is_read: Type.Boolean({ description: 'The read state after the change.' }),
+    labels: Type.Array(Type.String(), { description: 'The labels after the change, sorted.' }),
+    assignee: nullableText('The assignee after the change; null for nobody.'),
+    snoozed_until: nullableTime('Until when the thread is put off; null if it is not.'),
+  },
+  { description: 'The thread in thread.updated. GET /v1/threads/{id} has its metadata.' },
+)
+
+const releaseReasons = ['released', 'expired'] as const
+
+const EventClaim = Type.Object(
+  {
+    owner: text('Who claimed the thread, as the claim names them.'),
+    fence: count('The number of the claim: a later claim of the thread has a higher one.'),
+    expires_at: time('When the lease runs out, or has run out, unless it is renewed.'),
+    reason: Type.Optional(
+      oneOf(releaseReasons, 'How the claim ended: its worker released it, or its lease ran out.'),
+    ),
+  },
+  { description: 'The claim in thread.claimed and thread.released.' },
+)
+
 const EventStorage = Type.Object(
   {
     stored_bytes: count('Bytes of mail that the account stores.'),
@@ -172,9 +215,12 @@ export const Event = Type.Object(
     message: Type.Optional(EventMessage),
     recipient: Type.Optional(text('The recipient that bounced or complained.')),
     bounce: Type.Optional(EventBounce),
+    thread: Type.Optional(EventThread),
+    claim: Type.Optional(EventClaim),
     hold: Type.Optional(EventHold),
     review: Type.Optional(EventReview),
     quarantined: Type.Optional(EventQuarantined),
+    inbox: Type.Optional(EventInbox),
     domain: Type.Optional(EventDomain),
     webhook: Type.Optional(EventWebhook),
     storage: Type.Optional(EventStorage),

@@ -1,5 +1,6 @@
 // Inboxes: email addresses, each in one pod.
 
+import { metadataChange, metadataFilter, newMetadata, shownMetadata } from './labels.ts'
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
@@ -7,14 +8,21 @@ import { SEARCH_NOTES, SearchResult, searchProperties } from './search.ts'
 import {
   count,
   displayName,
+  nullableCount,
   nullableDisplayName,
   nullableText,
   nullableTime,
+  retentionDays,
   text,
   time,
 } from './text.ts'
+import { COUNTED_MAX } from './vocabulary.ts'
 
 const DISPLAY_NAME_LENGTH_MAX = 200
+
+const keptDays = retentionDays(
+  'Messages are removed this many days after they were stored; null: as the pod says, or the account.',
+)
 
 const inboxProperties = {
   id: text('Assigned by the service.'),
@@ -30,6 +38,12 @@ const inboxProperties = {
   lastMessageAt: nullableTime(
     'When the newest message was received or accepted for sending; null without messages.',
   ),
+  retentionDays: keptDays,
+  effectiveRetentionDays: nullableCount(
+    'The days that apply: those of the inbox, else of its pod, else of the account. Null: messages are kept.',
+  ),
+  expiresAt: nullableTime('When the inbox deletes itself with all its mail; null: never.'),
+  metadata: shownMetadata,
   createdAt: time('When the inbox was created.'),
 }
 
@@ -48,6 +62,10 @@ export const ChangedInbox = Type.Object(
   { description: 'The inbox, with webhookSecret if one was just created.' },
 )
 export type ChangedInbox = Static<typeof ChangedInbox>
+
+const expiresAt = nullableTime(
+  'When the inbox deletes itself with all its mail, as DELETE does: an ISO 8601 time in the future, at most 36500 days ahead. Null: never.',
+)
 
 // An invalid URL has its own error code (invalid_webhook_url), so the schema only requires text.
 const webhookUrl = Type.Optional(
@@ -73,6 +91,9 @@ const CreateInbox = Type.Object(
       text('A verified domain that the pod may use; the domain of the service if omitted.'),
     ),
     webhookUrl,
+    retentionDays: Type.Optional(keptDays),
+    expiresAt: Type.Optional(expiresAt),
+    metadata: newMetadata,
   },
   { additionalProperties: false },
 )
@@ -86,6 +107,9 @@ const UpdateInbox = Type.Object(
       }),
     ),
     webhookUrl,
+    retentionDays: Type.Optional(keptDays),
+    expiresAt: Type.Optional(expiresAt),
+    metadata: metadataChange,
   },
   { additionalProperties: false },
 )
@@ -99,7 +123,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Create an inbox.',
     notes:
-      'The inbox receives mail at once. With webhookUrl, the response includes webhookSecret, which is shown only there.',
+      'The inbox receives mail at once. With expiresAt the inbox deletes itself at that time, and the event inbox.expired says so; one with a policy of its own in an account with an approver stays until the approver has removed the policy. With webhookUrl, the response includes webhookSecret, which is shown only there.',
     auth: 'key',
     isRateLimited: true,
     body: CreateInbox,
@@ -118,6 +142,7 @@ export const inboxOperations = {
     path: '/v1/inboxes',
     tag: 'Inboxes',
     summary: 'List inboxes.',
+    notes: `Newest first. With metadata, total counts up to ${COUNTED_MAX}.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -126,6 +151,7 @@ export const inboxOperations = {
           'Only inboxes in the pod with this id or clientId. An unknown pod gives an empty list.',
         ),
       ),
+      metadata: metadataFilter,
       ...pageProperties,
     }),
     success: {
@@ -171,7 +197,7 @@ export const inboxOperations = {
     parameters,
     body: UpdateInbox,
     success: { status: 200, description: 'The inbox as it is now.', schema: ChangedInbox },
-    errors: ['invalid_webhook_url'],
+    errors: ['invalid_webhook_url', 'metadata_limit_reached'],
   },
   'inboxes.createApiKey': {
     method: 'POST',
@@ -192,7 +218,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Delete an inbox with all its messages, threads and attachments.',
     notes:
-      'In an account with an approver, an inbox with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it.',
+      'In an account with an approver, an inbox with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it, and the address of one in a pod with a policy can be created again only in that pod.',
     auth: 'key',
     isRateLimited: true,
     parameters,

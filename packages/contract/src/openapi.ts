@@ -90,6 +90,7 @@ function parametersOf(operation: Operation): Part[] {
   const ownHeaders = [
     ...(operation.needsIdempotencyKey ? [idempotencyKeyParameter] : []),
     ...(operation.takesIfMatch ? [ifMatchParameter] : []),
+    ...(operation.takesLeaseToken ? [leaseTokenParameter] : []),
     ...(isRanged(operation) ? rangeParameters : []),
     ...(isEndless(operation) ? [lastEventIdParameter] : []),
   ]
@@ -137,7 +138,8 @@ function pathParameters({ path, parameters = {} }: Operation): Part[] {
 function queryParameters(query: TObject | undefined): Part[] {
   return Object.entries(query?.properties ?? {}).map(([name, property]) => {
     const { description, ...schema } = inside(property)
-    return { name, content: { name, in: 'query', required: false, description, schema } }
+    const style = schema.type === 'object' ? { style: 'deepObject', explode: true } : {}
+    return { name, content: { name, in: 'query', required: false, description, ...style, schema } }
   })
 }
 
@@ -362,6 +364,15 @@ const ifMatchParameter = {
   in: 'header',
   required: false,
   description: 'The ETag that the resource must still have.',
+  schema: { type: 'string' },
+}
+
+const leaseTokenParameter = {
+  name: 'Lease-Token',
+  in: 'header',
+  required: false,
+  description:
+    'The leaseToken of the claim of the thread. Required while the thread is claimed; a token that is not of the present claim is refused.',
   schema: { type: 'string' },
 }
 

@@ -88,6 +88,8 @@ export type Operation = {
   readonly bodyMediaTypes?: readonly BodyMediaType[]
   /** Bodies contain files, and may have 36 MiB instead of 1 MiB. */
   readonly hasLargeBody?: true
+  /** Values that a JSON body may have instead of 10,000. */
+  readonly valuesMax?: number
   /**
    * The Idempotency-Key header is required; a repeated request gets the first response again, with the header
    * Idempotency-Replayed.
@@ -97,6 +99,8 @@ export type Operation = {
   readonly hasEtag?: true
   /** The change is refused when the resource has none of the ETags in If-Match (RFC 9110 §13.1.1). */
   readonly takesIfMatch?: true
+  /** Needs the header Lease-Token while the thread is claimed. */
+  readonly takesLeaseToken?: true
   /** Exists only in sandbox mode. */
   readonly isOfSandbox?: true
   readonly success: Success

@@ -133,6 +133,7 @@ export function errorsOf(operation: Operation): ErrorCode[] {
   if (isOpenToSessions) codes.add('forbidden_origin')
   if (isOpenToSessions && operation.method !== 'GET') codes.add('invalid_csrf_token')
   if (operation.parameters || operation.auth === 'operator') codes.add('not_found')
+  if (operation.takesLeaseToken) codes.add('lease_lost')
   for (const code of operation.errors) codes.add(code)
   if (operation.body) {
     codes.add('payload_too_large')

@@ -10,6 +10,7 @@ import {
   nullableLine,
   nullableText,
   RULE,
+  retentionDays,
   text,
   time,
 } from './text.ts'
@@ -17,11 +18,16 @@ import {
 const NAME_LENGTH_MAX = 255
 const CLIENT_ID_LENGTH_MAX = 255
 
+const keptDays = retentionDays(
+  'Messages in inboxes of the pod are removed this many days after they were stored, except in inboxes that say otherwise; null: as the account says.',
+)
+
 export const Pod = Type.Object(
   {
     id: text('Assigned by the service.'),
     clientId: nullableText('Chosen by the client; accepted wherever a pod id is accepted.'),
     name: nullableText('Display name.'),
+    retentionDays: keptDays,
     isDefault: Type.Boolean({ description: 'True only for the default pod of the account.' }),
     createdAt: time('When the pod was created.'),
   },
@@ -46,6 +52,7 @@ const CreatePod = Type.Object(
       }),
     ),
     name: Type.Optional(line(nameBounds)),
+    retentionDays: Type.Optional(keptDays),
   },
   { additionalProperties: false },
 )
@@ -62,6 +69,7 @@ const UpdatePod = Type.Object(
     name: Type.Optional(
       nullableLine({ ...nameBounds, description: 'Display name; null clears it.' }),
     ),
+    retentionDays: Type.Optional(keptDays),
   },
   { additionalProperties: false },
 )
@@ -138,10 +146,12 @@ export const podOperations = {
     path: '/v1/pods/{idOrClientId}',
     tag: 'Pods',
     summary: 'Delete an empty pod.',
+    notes:
+      'In an account with an approver, a pod with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it.',
     auth: 'key',
     isRateLimited: true,
     parameters: podParameters,
     success: { status: 204, description: 'The pod is gone.' },
-    errors: ['default_pod', 'pod_not_empty', 'pod_has_domains'],
+    errors: ['default_pod', 'pod_not_empty', 'pod_has_domains', 'approver_required'],
   },
 } as const satisfies Record<string, Operation>

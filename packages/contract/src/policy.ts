@@ -90,6 +90,9 @@ const applied = (order: string) =>
 export const Policy = Type.Object(
   {
     scope: Type.Object(scopeProperties, { description: 'Whose policy it is.' }),
+    etag: text(
+      'The ETag of inbound and outbound, with its quotation marks: what If-Match takes. Wider policies do not change it.',
+    ),
     inbound: Type.Object(
       { mode, rules: Type.Array(PolicyRule, { description: 'Newest first.' }) },
       { description: 'Who may write to the inboxes.' },
@@ -281,6 +284,7 @@ export const policyOperations = {
     auth: 'key-or-approver',
     isRateLimited: true,
     query: ScopeQuery,
+    hasEtag: true,
     success: { status: 200, description: 'The policy.', schema: Policy },
     errors: ['not_found'],
   },
@@ -291,17 +295,21 @@ export const policyOperations = {
     summary: 'Replace the policy of the account, a pod or an inbox.',
     notes: [
       'Replaces each direction that the body names, whole: what is left out in it gets its default. The change applies to mail from now on; of two requests at once, the one that ends last decides all.',
+      'With If-Match, the request is refused with policy_changed unless the policy still has this ETag, so that it cannot undo what somebody else has changed meanwhile.',
       'The rules and the mode for senders of the account are the same as its sender rules and its filterMode.',
     ].join('\n\n'),
     auth: 'key-or-approver',
     isRateLimited: true,
     query: ScopeQuery,
     body: ReplacePolicy,
+    hasEtag: true,
+    takesIfMatch: true,
     success: { status: 200, description: 'The policy as it is now.', schema: Policy },
     errors: [
       'not_found',
       'approver_required',
       'no_approver',
+      'policy_changed',
       'sender_rule_limit_reached',
       'recipient_rule_limit_reached',
     ],

@@ -228,6 +228,7 @@ export const reviewOperations = {
       'review_decided',
       'invalid_domain',
       'recipient_suppressed',
+      'thread_trashed',
       'loop_suspected',
       'cold_outreach_limit',
     ],

@@ -173,6 +173,8 @@ export const SendMessage = Type.Object(
 export type SendMessage = Static<typeof SendMessage>
 
 const BATCH_ITEMS_MAX = 100
+/** JSON values of a batch: each item may have all its recipients, header fields and files. */
+const BATCH_VALUES_MAX = 1_000 * BATCH_ITEMS_MAX
 
 const BatchItem = Type.Object(
   {
@@ -336,6 +338,7 @@ const sendErrors = [
   'content_not_permitted',
   'feature_requires_paid_plan',
   'recipient_suppressed',
+  'thread_trashed',
   'loop_suspected',
   'rate_limit_exceeded',
   'cold_outreach_limit',
@@ -380,6 +383,7 @@ export const sendingOperations = {
     body: SendBatch,
     checkedBody: CheckedBatch,
     hasLargeBody: true,
+    valuesMax: BATCH_VALUES_MAX,
     success: { status: 200, description: 'Every item was judged.', schema: BatchOutcomes },
     errors: [],
   },
@@ -401,6 +405,7 @@ export const sendingOperations = {
       'invalid_domain',
       'feature_requires_paid_plan',
       'recipient_suppressed',
+      'thread_trashed',
       'loop_suspected',
       'rate_limit_exceeded',
       'cold_outreach_limit',

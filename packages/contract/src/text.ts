@@ -120,6 +120,19 @@ export function nullableCount(description: string): TUnsafe<number | null> {
   return Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, description })
 }
 
+/** Part of the API. */
+const RETENTION_DAYS_MAX = 36_500
+
+/** The setting of an account, a pod or an inbox. */
+export function retentionDays(description: string): TUnsafe<number | null> {
+  return Type.Unsafe<number | null>({
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: RETENTION_DAYS_MAX,
+    description,
+  })
+}
+
 /**
  * One mailbox: the bare address, or `Name <address>`, whose address is used. Without the format `email`, because
  * a generated client would refuse the second form. The server checks the address.

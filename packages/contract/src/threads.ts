@@ -1,10 +1,28 @@
 // Threads: messages of an inbox that answer each other, with a read flag.
 
+import {
+  ASSIGNEE_LENGTH_MAX,
+  labelChanges,
+  labelsFilter,
+  metadataChange,
+  metadataFilter,
+  shownLabels,
+  shownMetadata,
+} from './labels.ts'
 import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
+import {
+  count,
+  nullableLine,
+  nullableOneOf,
+  nullableText,
+  nullableTime,
+  oneOf,
+  text,
+  time,
+} from './text.ts'
 import { COUNTED_MAX, messageCategories } from './vocabulary.ts'
 
 export const Participant = Type.Object(
@@ -17,6 +35,17 @@ export const Participant = Type.Object(
   { description: 'A correspondent of the inbox in a thread.' },
 )
 export type Participant = Static<typeof Participant>
+
+/** Who works on a thread at present. */
+export const ThreadClaim = Type.Object(
+  {
+    owner: text('Who claimed the thread, as the claim names them.'),
+    fence: count('The number of the claim: a later claim of the thread has a higher one.'),
+    expiresAt: time('When the lease runs out unless it is renewed.'),
+  },
+  { description: 'A worker has the thread under a lease.' },
+)
+export type ThreadClaim = Static<typeof ThreadClaim>
 
 export const Thread = Type.Object(
   {
@@ -42,7 +71,21 @@ export const Thread = Type.Object(
       messageCategories,
       'The category of the newest received message; null if no message was received.',
     ),
+    labels: shownLabels,
+    metadata: shownMetadata,
+    assignee: nullableText(
+      'Who is to deal with the thread, in words of the client; null for nobody.',
+    ),
+    snoozedUntil: nullableTime(
+      'Until when the thread is put off: claims skip it. Null once the time has come, or new mail has arrived.',
+    ),
+    claim: Type.Union([ThreadClaim, Type.Null()], {
+      description: 'The claim of a worker; null while nobody has one.',
+    }),
     createdAt: time('When the first message was received or accepted for sending.'),
+    trashedAt: nullableTime(
+      'When the thread was moved to the trash; it is removed 30 days later. Null while it is not in the trash.',
+    ),
   },
   { description: 'A conversation in an inbox.' },
 )
@@ -52,10 +95,24 @@ export const UpdateThread = Type.Object(
   {
     is_read: Type.Optional(
       Type.Boolean({
-        description: 'Whether the thread is read. This or isRead is required.',
+        description: 'Whether the thread is read. isRead means the same.',
       }),
     ),
     isRead: Type.Optional(Type.Boolean({ description: 'The same as is_read.' })),
+    ...labelChanges,
+    metadata: metadataChange,
+    assignee: Type.Optional(
+      nullableLine({
+        minLength: 1,
+        maxLength: ASSIGNEE_LENGTH_MAX,
+        description: 'Who is to deal with the thread, in words of the client; null for nobody.',
+      }),
+    ),
+    snoozedUntil: Type.Optional(
+      nullableTime(
+        'Puts the thread off until this time, or until new mail arrives: claims skip it. Null ends it; so does a time that is past.',
+      ),
+    ),
   },
   { additionalProperties: false },
 )
@@ -81,6 +138,7 @@ export const threadOperations = {
     path: '/v1/inboxes/{id}/threads',
     tag: 'Threads',
     summary: 'List threads of an inbox.',
+    notes: `By their newest message, newest first. With labels, metadata, assignee or snoozed, total counts up to ${COUNTED_MAX}.`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -96,6 +154,19 @@ export const threadOperations = {
           messageCategories,
           `Only threads whose newest received message has this category; total then counts up to ${COUNTED_MAX}.`,
         ),
+      ),
+      trashed: Type.Optional(
+        Type.Boolean({
+          description: 'Whether to list the threads in the trash instead of those that are not.',
+        }),
+      ),
+      labels: labelsFilter,
+      metadata: metadataFilter,
+      assignee: Type.Optional(
+        Type.String({ description: 'Only threads that are assigned to exactly this text.' }),
+      ),
+      snoozed: Type.Optional(
+        Type.Boolean({ description: 'Only snoozed (true) or only other (false) threads.' }),
       ),
       ...pageProperties,
     }),
@@ -121,11 +192,48 @@ export const threadOperations = {
     method: 'PATCH',
     path: '/v1/threads/{id}',
     tag: 'Threads',
-    summary: 'Mark a thread as read or unread.',
+    summary: 'Update a thread: read state, labels, metadata, assignee, snooze.',
+    notes:
+      'At least one field is required; others stay unchanged. While a worker has claimed the thread, the header Lease-Token of its claim is required.',
     auth: 'key',
     isRateLimited: true,
     parameters,
     body: UpdateThread,
+    takesLeaseToken: true,
+    success: { status: 200, description: 'The thread as it is now.', schema: Thread },
+    errors: ['label_limit_reached', 'metadata_limit_reached'],
+  },
+  'threads.delete': {
+    method: 'DELETE',
+    path: '/v1/threads/{id}',
+    tag: 'Threads',
+    summary: 'Move a thread to the trash, or remove it.',
+    notes:
+      'In the trash the thread and its messages are in no list, total, search or wait, but can be read by their ids and restored for 30 days; then they are removed. A thread in the trash stays there when it is deleted again. With permanent=true the thread and its messages are removed at once. New mail never joins a thread in the trash: it starts a new one. While a message of the thread is being sent, or waits for its time or for approval, the thread cannot be deleted.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    query: Type.Object({
+      permanent: Type.Optional(
+        Type.Boolean({
+          description:
+            'Whether to remove the thread at once, also from the trash. It cannot be restored.',
+        }),
+      ),
+    }),
+    success: { status: 204, description: 'The thread is in the trash, or gone.' },
+    errors: ['delivery_pending'],
+  },
+  'threads.restore': {
+    method: 'POST',
+    path: '/v1/threads/{id}/restore',
+    tag: 'Threads',
+    summary: 'Restore a thread from the trash.',
+    notes:
+      'The thread and its messages return to their places in the lists. A thread that is not in the trash stays as it is.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
     success: { status: 200, description: 'The thread as it is now.', schema: Thread },
     errors: [],
   },

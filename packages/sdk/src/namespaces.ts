@@ -164,6 +164,14 @@ export function threads(api: Api) {
       api.call({ id: 'threads.get', path: { id }, options }),
     update: (id: string, body: BodyOf<'threads.update'>, options?: RequestOptions) =>
       api.call({ id: 'threads.update', path: { id }, body, options }),
+    /** To the trash, from where it can be restored for 30 days; with `permanent` for good. */
+    delete: (
+      id: string,
+      { permanent, ...options }: QueryOf<'threads.delete'> & RequestOptions = {},
+    ) => api.carryOut({ id: 'threads.delete', path: { id }, query: { permanent }, options }),
+    /** From the trash. */
+    restore: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'threads.restore', path: { id }, options }),
     /** Oldest first; all of them unless `limit` is given. */
     messages: (
       id: string,
@@ -209,6 +217,12 @@ export function messages(api: Api) {
       api.list('messages.search', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.get', path: { id }, options }),
+    /** For good, at once. */
+    delete: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'messages.delete', path: { id }, options }),
+    /** Adds and removes labels. */
+    update: (id: string, body: BodyOf<'messages.update'>, options?: RequestOptions) =>
+      api.call({ id: 'messages.update', path: { id }, body, options }),
     /** The message byte for byte. */
     raw: (id: string, options?: RequestOptions) =>
       api.download({ id: 'messages.raw', path: { id }, options }),
@@ -513,8 +527,15 @@ export function policy(api: Api) {
     /** Replaces each direction that `body` names, whole. */
     replace: (
       body: BodyOf<'policy.replace'>,
-      { podId, inboxId, ...options }: QueryOf<'policy.replace'> & RequestOptions = {},
-    ) => api.call({ id: 'policy.replace', query: { podId, inboxId }, body, options }),
+      { podId, inboxId, ifMatch, ...options }: QueryOf<'policy.replace'> & MatchOptions = {},
+    ) =>
+      api.call({
+        id: 'policy.replace',
+        query: { podId, inboxId },
+        body,
+        headers: matching(ifMatch),
+        options,
+      }),
     /** An equal rule of the same policy returns the existing one. */
     createRule: (
       body: BodyOf<'policy.createRule'>,

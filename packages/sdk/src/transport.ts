@@ -170,7 +170,11 @@ export class Transport {
     const search = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) {
       if (value === undefined) continue
-      for (const one of [value].flat()) search.append(name, String(one))
+      const fields = Array.isArray(value) || typeof value !== 'object' ? null : value
+      for (const [key, one] of Object.entries(fields ?? {})) {
+        search.append(`${name}.${key}`, String(one))
+      }
+      if (fields === null) for (const one of [value].flat()) search.append(name, String(one))
     }
     return `${this.baseUrl}${filled}${search.size > 0 ? `?${search}` : ''}`
   }

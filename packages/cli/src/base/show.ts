@@ -10,6 +10,8 @@ export type Shown =
   /** One row for each entry; on a terminal `optional` columns only if there is room. */
   | ({ readonly kind: 'list' } & Columns)
   | { readonly kind: 'domain' }
+  | { readonly kind: 'policy' }
+  | { readonly kind: 'review' }
   | { readonly kind: 'search' }
   | { readonly kind: 'threads' }
 
@@ -32,6 +34,12 @@ export function show(output: Output, shown: Shown | undefined, body: unknown): v
       break
     case 'domain':
       showDomain(output, answer)
+      break
+    case 'policy':
+      showPolicy(output, answer)
+      break
+    case 'review':
+      showReview(output, answer)
       break
     case undefined:
       showItem(output, answer)
@@ -277,6 +285,75 @@ function showDomain(output: Output, domain: Fields): void {
     const number = typeof priority === 'number' ? ` ${priority}` : ''
     output.write(`\n${plainLine(`${name}  ${type}${number}`)}\n${plainLine(String(value))}\n`)
   }
+}
+
+/** What applies, with the width that it comes from where that is another one; rules in the order in which they decide. */
+function showPolicy(output: Output, policy: Fields): void {
+  const effective = recordOf(policy.effective)
+  const pairs: [string, string][] = [
+    ['scope', scopeOf(recordOf(policy.scope))],
+    ['etag', cellOf(output, policy.etag)],
+  ]
+  for (const direction of ['inbound', 'outbound']) {
+    const own = recordOf(policy[direction])
+    const { mode, modeFrom, rules, guards, guardsFrom } = recordOf(effective[direction])
+    pairs.push([`${direction}.mode`, partOf(own.mode, mode, modeFrom)])
+    for (const [name, value] of Object.entries(recordOf(own.guards))) {
+      const part = partOf(value, recordOf(guards)[name], recordOf(guardsFrom)[name])
+      pairs.push([`${direction}.${name}`, part])
+    }
+    for (const rule of listOf(rules)) {
+      const unproven = rule.requireVerified === false && rule.type === 'allow' ? ' unverified' : ''
+      const text = `${rule.type} ${rule.value}${unproven} (${scopeOf(rule)}, ${rule.id})`
+      pairs.push([`${direction}.rule`, text])
+    }
+  }
+  output.write(formatPairs(pairs, output))
+}
+
+function partOf(own: unknown, effective: unknown, from: unknown): string {
+  const text = String(effective ?? 'no limit')
+  return own === effective ? text : `${text} (of the ${from})`
+}
+
+function scopeOf({ podId, inboxId }: Fields): string {
+  return String(inboxId ?? podId ?? 'account')
+}
+
+/** With all that will be sent: whoever approves it has read it here. */
+function showReview(output: Output, { content, display, thread, ...review }: Fields): void {
+  showItem(output, review)
+  const { replyTo, inReplyTo, headers, attachments, bodyText, bodyHtml } = recordOf(content)
+  const { isHtmlWhole, blockedImages, hidden } = recordOf(display)
+  const pairs: [string, string][] = [
+    ...listOf(review.reasons).map(({ guard, detail }): [string, string] => [
+      'reason',
+      `${guard}: ${detail}`,
+    ]),
+    ['replyTo', cellOf(output, replyTo)],
+    ['inReplyTo', cellOf(output, inReplyTo)],
+    ...Object.entries(recordOf(headers)).map(([name, value]): [string, string] => [
+      'header',
+      `${name}: ${value}`,
+    ]),
+    ...listOf(attachments).map(({ filename, contentType, sha256 }): [string, string] => [
+      'attachment',
+      `${filename} (${contentType}, SHA-256 ${sha256})`,
+    ]),
+  ]
+  if (hidden !== null) pairs.push(['notice', `The HTML has text that nobody sees: ${hidden}`])
+  if (isHtmlWhole === false) pairs.push(['notice', 'A page cannot show all of the HTML.'])
+  if (Number(blockedImages) > 0) pairs.push(['notice', `Images of other hosts: ${blockedImages}`])
+  output.write(formatPairs(pairs, output))
+  writeBody(output, 'The text', bodyText)
+  if (bodyHtml !== '') writeBody(output, 'The source of the HTML', bodyHtml)
+  const threadId = recordOf(thread).threadId
+  output.note(`The thread: mailroom threads get ${plainLine(String(threadId))}`)
+}
+
+function writeBody(output: Output, title: string, body: unknown): void {
+  const text = plainBlock(String(body ?? '')).trimEnd()
+  output.write(`\n${output.colors.dim(`${title}:`)}\n\n${text}${text === '' ? '' : '\n'}`)
 }
 
 export type Fields = Readonly<Record<string, unknown>>

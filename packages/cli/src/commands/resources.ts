@@ -226,8 +226,8 @@ export const accountGroups: readonly Group[] = [
     summary: 'Who may write to an inbox, to whom it may write, and what it may send.',
     arguments: { id: 'rule' },
     commands: [
-      { name: 'show', operation: 'policy.get', isDefault: true },
-      { name: 'set', operation: 'policy.replace' },
+      { name: 'show', operation: 'policy.get', isDefault: true, shown: { kind: 'policy' } },
+      { name: 'set', operation: 'policy.replace', shown: { kind: 'policy' } },
       {
         name: 'add-rule',
         operation: 'policy.createRule',
@@ -268,7 +268,7 @@ export const accountGroups: readonly Group[] = [
         operation: 'reviews.list',
         shown: list('id status to subject createdAt expiresAt'),
       },
-      { name: 'show', operation: 'reviews.get' },
+      { name: 'show', operation: 'reviews.get', shown: { kind: 'review' } },
       {
         name: 'approve',
         operation: 'reviews.approve',

@@ -28,7 +28,8 @@ export function everybodyIn(message: Message): Everybody {
   const author = readPerson(message.fromAddr).address
   const to = takeNew(isOwn ? message.to : splitRecipients(message.replyTo ?? author))
   const copier = message.deliveryRole === 'cc' ? [author] : []
-  return { to, cc: takeNew(isOwn ? message.cc : [...message.to, ...message.cc, ...copier]) }
+  const cc = takeNew(isOwn ? message.cc : [...message.to, ...message.cc, ...copier])
+  return to.length > 0 ? { to, cc } : { to: cc, cc: [] }
 }
 
 export function keyOf(entry: string): string {

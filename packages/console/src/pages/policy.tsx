@@ -144,11 +144,7 @@ function Editor({
   onSaved: (policy: Policy) => void
   reload: () => void
 }) {
-  const [draft, setDraft] = useState({
-    inbound: policy.inbound.mode,
-    outbound: policy.outbound.mode,
-    guards: policy.outbound.guards,
-  })
+  const [draft, setDraft] = useState(draftOf(policy))
   const [failure, setFailure] = useState<unknown>(null)
   const { effective } = policy
   const save = async () => {
@@ -162,12 +158,17 @@ function Editor({
           }),
           outbound: { mode: draft.outbound, rules: outbound.rules, guards: draft.guards },
         },
-        scopeOf(place),
+        { ...scopeOf(place), ifMatch: policy.etag },
       )
       onSaved(saved)
       toast('Policy saved')
     } catch (error) {
       setFailure(error)
+      if (!(error instanceof MailroomError) || error.code !== 'policy_changed') return
+      const now = await client.policy.get(scopeOf(place)).catch(() => null)
+      if (now === null) return
+      setDraft(draftOf(now))
+      onSaved(now)
     }
   }
   const setGuards = (change: Partial<typeof draft.guards>) =>
@@ -258,6 +259,10 @@ function applies(words: string, from: 'account' | 'pod' | 'inbox'): string {
   return `Applies: ${words.toLowerCase()}, from the policy of the ${from}.`
 }
 
+function draftOf({ inbound, outbound }: Policy) {
+  return { inbound: inbound.mode, outbound: outbound.mode, guards: outbound.guards }
+}
+
 function PolicyFailure({ error }: { error: unknown }) {
   const code = error instanceof MailroomError ? error.code : ''
   if (code === 'no_approver') {
@@ -265,6 +270,13 @@ function PolicyFailure({ error }: { error: unknown }) {
       <Notice tone="bad" title="Nobody could decide about held mail">
         Create an approver <a href={paths.approvers}>on the page Approvers</a> first, then save
         again.
+      </Notice>
+    )
+  }
+  if (code === 'policy_changed') {
+    return (
+      <Notice tone="bad" title="Somebody else has changed this policy">
+        Nothing was saved. Below is the policy as it is now: make your changes again.
       </Notice>
     )
   }

@@ -131,6 +131,22 @@ suite('sending in the console', () => {
     assert.deepEqual((await newestSent()).cc, ['bea@two.example'])
   })
 
+  test('a reply to all goes to the others when replies are wanted at the inbox', async () => {
+    const { page, client } = world
+    const more = `Reply-To: ${inbox.address}\r\nCc: bea@two.example, cy@three.example\r\n`
+    await world.deliver(inbox.address, plainMail({ subject: 'Back to you', text: 'So?', more }))
+    const [asked] = (await client.messages.list(inbox.id, { direction: 'inbound' }).page()).data
+    await world.open(`/console/inboxes/${inbox.id}/threads/${asked?.threadId}`)
+    await page.getByRole('button', { name: 'Reply to all' }).click()
+    const dialog = dialogOf('Reply to all')
+    const shown = await dialog.getByLabel('To', { exact: true }).inputValue()
+    assert.match(shown, /bea@two\.example, cy@three\.example$/)
+    await dialog.getByLabel('Message', { exact: true }).fill('So it is.')
+    await send('Reply to all')
+    const { to, cc } = await newestSent()
+    assert.deepEqual([to.join(', '), cc], [shown, []])
+  })
+
   test('a message is forwarded with the original, with or without its files', async () => {
     const { page, client } = world
     await client.inboxes.send(inbox.id, {

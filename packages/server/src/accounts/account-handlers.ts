@@ -62,17 +62,19 @@ export function accountHandlers(
       return { data: pods.map(presentTimes), total }
     },
     'pods.create': async ({ body }, { accountId }) => {
-      const { clientId = null, name = null } = body
+      const { clientId = null, name = null, retentionDays = null } = body
       const [podId, nowMs] = [deps.makeId('pod'), deps.clock.now()]
-      return presentPod(await deps.db.write(insertPod, { accountId, clientId, name, podId, nowMs }))
+      const pod = { accountId, clientId, name, retentionDays, podId, nowMs }
+      return presentPod(await deps.db.write(insertPod, pod))
     },
     'pods.get': async ({ path }, { accountId }) =>
       presentTimes(await getPod(deps, accountId, path.idOrClientId)),
     'pods.update': async ({ path, body }, { accountId }) =>
       presentPod(await deps.db.write(changePod, { accountId, pod: path.idOrClientId, ...body })),
-    'pods.delete': async ({ path }, { accountId }) => {
-      const outcome = await deps.db.write(removePod, { accountId, pod: path.idOrClientId })
+    'pods.delete': async ({ path }, { accountId, actor }) => {
+      const outcome = await deps.db.write(removePod, { accountId, pod: path.idOrClientId, actor })
       if (outcome === 'not_found') throw notFound()
+      if (outcome === 'approver_required') throw problem(outcome, POLICY_LEFT)
       if (outcome !== 'deleted') throw problem(outcome)
     },
     'pods.createApiKey': async ({ path }, { accountId }) => {
@@ -93,6 +95,9 @@ export function accountHandlers(
   }
 }
 
+const POLICY_LEFT =
+  'The pod has a policy. An approver has to remove that first: a new pod could have the same clientId without it.'
+
 async function getPod({ db }: { db: Db }, accountId: string, pod: string): Promise<Pod> {
   const found = await findPod(db, accountId, pod)
   if (found === null) throw notFound()
@@ -105,7 +110,7 @@ function presentPod(outcome: Pod | PodRefusal) {
   return presentTimes(outcome)
 }
 
-/** Operators do not see the filter mode, which only the account itself uses. */
-function presentAccount({ filterMode: _, ...shown }: Account): AccountShape {
+/** Operators do not see the settings of an account. */
+function presentAccount({ filterMode: _, retentionDays: __, ...shown }: Account): AccountShape {
   return presentTimes(shown)
 }

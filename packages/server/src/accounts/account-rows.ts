@@ -14,6 +14,8 @@ export type Account = {
   plan: Plan
   /** Whether mail of senders without a rule reaches its inboxes. */
   filterMode: FilterMode
+  /** Null: mail is kept. */
+  retentionDays: number | null
   createdAtMs: number
 }
 
@@ -79,6 +81,22 @@ export const insertAccount = transaction({
       .execute()
     await insertKeyRow(tx, input.id, input.key, input.nowMs)
     return true
+  },
+})
+
+/** Of mail in pods and inboxes that do not say otherwise. */
+export const setAccountRetention = transaction({
+  name: 'setAccountRetention',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    { accountId, retentionDays }: { accountId: string; retentionDays: number | null },
+  ): Promise<void> {
+    await tx.query
+      .updateTable('accounts')
+      .set({ retention_days: retentionDays })
+      .where('id', '=', accountId)
+      .execute()
   },
 })
 
@@ -347,6 +365,7 @@ function toAccount(row: Row<'accounts'>): Account {
     name: row.name,
     plan: row.plan as Plan,
     filterMode: row.filter_mode as FilterMode,
+    retentionDays: row.retention_days,
     createdAtMs: row.created_at,
   }
 }
@@ -422,6 +441,34 @@ export async function deleteRulesOf(
   const inbound = -(await removedFrom('sender_rules'))
   const outbound = -(await removedFrom('recipient_rules'))
   await countRules(tx, accountId, { inbound, outbound })
+}
+
+/** Whether the inbox or the pod has modes, guards or rules of its own. */
+export async function hasPolicy(
+  tx: Tx,
+  table: 'inboxes' | 'pods',
+  { id, account_id }: { id: string; account_id: string },
+): Promise<boolean> {
+  const own = await tx.query
+    .selectFrom(table as 'pods')
+    .select(['filter_mode', 'outbound_policy'])
+    .where('id', '=', id)
+    .where('account_id', '=', account_id)
+    .executeTakeFirst()
+  if (own?.filter_mode != null || own?.outbound_policy != null) return true
+  for (const rules of ['sender_rules', 'recipient_rules'] as const) {
+    // Both tables have the columns of the second.
+    const ofAccount = tx.query
+      .selectFrom(rules as 'recipient_rules')
+      .select('id')
+      .where('account_id', '=', account_id)
+    const ofOwn =
+      table === 'inboxes'
+        ? ofAccount.where('inbox_id', '=', id)
+        : ofAccount.where('pod_id', '=', id).where('inbox_id', 'is', null)
+    if ((await ofOwn.limit(1).executeTakeFirst()) !== undefined) return true
+  }
+  return false
 }
 
 /** Changes the account's totals of rules; receiving and sending read rules only where they are not 0. */

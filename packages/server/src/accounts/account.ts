@@ -55,7 +55,14 @@ function makeAccount(
   const { stored, key, token } = newKey(deps, { name: 'first key', token: wanted })
   const id = deps.makeId('acc')
   const nowMs = key.createdAtMs
-  const account: Account = { id, name, plan, filterMode: 'none', createdAtMs: nowMs }
+  const account: Account = {
+    id,
+    name,
+    plan,
+    filterMode: 'none',
+    retentionDays: null,
+    createdAtMs: nowMs,
+  }
   return {
     account: { account, key, token },
     insert: ({ isFirst }: { isFirst: boolean }) =>

@@ -11,6 +11,7 @@ export {
   findActiveKeys,
   findEndedSessions,
   findKeyAccount,
+  hasPolicy,
   inboxesAllowed,
   insertAccount,
   insertKey,
@@ -20,6 +21,7 @@ export {
   needsApprover,
   payerOfChange,
   readAccountCounters,
+  setAccountRetention,
   touchKeys,
 } from './account-rows.ts'
 export {

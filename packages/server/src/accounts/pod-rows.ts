@@ -1,14 +1,23 @@
 // Pods, to and from rows, with the guards of their deletion.
 
+import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
-import { changeAccountTotal, deleteRulesOf, lockAccount } from './account-rows.ts'
+import {
+  changeAccountTotal,
+  deleteRulesOf,
+  hasPolicy,
+  lockAccount,
+  needsApprover,
+} from './account-rows.ts'
 
 export type Pod = {
   id: string
   clientId: string | null
   name: string | null
+  /** Null: as the account says. */
+  retentionDays: number | null
   isDefault: boolean
   createdAtMs: number
 }
@@ -25,6 +34,7 @@ export const insertPod = transaction({
       podId: string
       clientId: string | null
       name: string | null
+      retentionDays?: number | null
       nowMs: number
     },
   ): Promise<Pod | PodRefusal> {
@@ -37,6 +47,7 @@ export const insertPod = transaction({
       client_id: input.clientId,
       name: input.name,
       is_default: 0,
+      retention_days: input.retentionDays ?? null,
       created_at: input.nowMs,
     }
     await tx.query.insertInto('pods').values(row).execute()
@@ -51,7 +62,13 @@ export const changePod = transaction({
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
-    input: { accountId: string; pod: string; clientId?: string | null; name?: string | null },
+    input: {
+      accountId: string
+      pod: string
+      clientId?: string | null
+      name?: string | null
+      retentionDays?: number | null
+    },
   ): Promise<Pod | PodRefusal> {
     await lockAccount(tx, input.accountId)
     const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
@@ -59,6 +76,7 @@ export const changePod = transaction({
     const change = {
       ...(input.clientId !== undefined && { client_id: input.clientId }),
       ...(input.name !== undefined && { name: input.name }),
+      ...(input.retentionDays !== undefined && { retention_days: input.retentionDays }),
     }
     if (await isClientIdTaken(tx, input.accountId, change.client_id ?? null, pod.id)) {
       return 'client_id_taken'
@@ -75,25 +93,41 @@ export const changePod = transaction({
   },
 })
 
-type PodDeletion = 'deleted' | 'not_found' | 'default_pod' | 'pod_not_empty' | 'pod_has_domains'
+type PodDeletion =
+  | 'deleted'
+  | 'not_found'
+  | 'default_pod'
+  | 'pod_not_empty'
+  | 'pod_has_domains'
+  | 'approver_required'
 
 /** Removes an empty pod. Refuses the default pod, also an empty one. */
 export const removePod = transaction({
   name: 'deletePod',
   accountOf: ({ accountId }) => accountId,
   erasing: true,
-  async run(tx: Tx, input: { accountId: string; pod: string }): Promise<PodDeletion> {
+  async run(tx: Tx, input: { accountId: string; pod: string; actor: Actor }): Promise<PodDeletion> {
     await lockAccount(tx, input.accountId)
     const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
     if (pod === null) return 'not_found'
     if (pod.is_default === 1) return 'default_pod'
     if (pod.inbox_count > 0) return 'pod_not_empty'
     if (pod.domain_count > 0) return 'pod_has_domains'
+    // A new pod may have the same clientId, but would not have the policy.
+    if (await hasPolicy(tx, 'pods', pod)) {
+      if (await needsApprover(tx, input.accountId, input.actor)) return 'approver_required'
+    }
     await deleteRulesOf(tx, input.accountId, { podId: pod.id })
     await tx.query
       .deleteFrom('pods')
       .where('account_id', '=', input.accountId)
       .where('id', '=', pod.id)
+      .execute()
+    // Addresses that only this pod could have again.
+    await tx.query
+      .updateTable('released_addresses')
+      .set({ account_id: input.accountId })
+      .where('account_id', '=', pod.id)
       .execute()
     await changeAccountTotal(tx, input.accountId, { column: 'pod_count', by: -1 })
     return 'deleted'
@@ -205,12 +239,16 @@ async function isClientIdTaken(
 }
 
 function toPod(
-  row: Pick<Row<'pods'>, 'id' | 'client_id' | 'name' | 'is_default' | 'created_at'>,
+  row: Pick<
+    Row<'pods'>,
+    'id' | 'client_id' | 'name' | 'retention_days' | 'is_default' | 'created_at'
+  >,
 ): Pod {
   return {
     id: row.id,
     clientId: row.client_id,
     name: row.name,
+    retentionDays: row.retention_days,
     isDefault: row.is_default === 1,
     createdAtMs: row.created_at,
   }

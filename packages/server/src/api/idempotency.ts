@@ -20,7 +20,11 @@ export function readIdempotencyKey(request: IncomingMessage): string {
 
 /** The same for the key of an item of a batch. */
 export function checkItemKey(key: unknown): string {
-  if (key === undefined || key === null) throw problem('missing_idempotency_key')
+  if (key === undefined || key === null || key === '') {
+    throw problem('missing_idempotency_key', `An item needs the field "${FIELD.path}".`, {
+      fix: `Give the item a key of its own: ${FIELD.path}.`,
+    })
+  }
   if (typeof key !== 'string') throw badKey(FIELD, 'must be a string')
   return checkKey(key, FIELD)
 }

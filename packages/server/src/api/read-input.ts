@@ -135,9 +135,11 @@ function readQuery(
 ): Record<string, unknown> {
   const query: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(schema.properties)) {
-    const value = queryValue(schema, raw, name)
+    const isObject = 'type' in property && property.type === 'object'
+    const value = isObject ? queryFields(raw, name) : queryValue(schema, raw, name)
     if (value === undefined) continue
-    if ([value].flat().some((text) => String(text).includes('\0'))) {
+    const texts = isObject ? Object.entries(Object(value)).flat(2) : [value].flat()
+    if (texts.some((text) => String(text).includes('\0'))) {
       const violation = { instancePath: `/${name}`, params: {}, keyword: '', message: NUL_MESSAGE }
       throw explainViolations([violation], 'query')
     }
@@ -165,6 +167,17 @@ function queryValue(
   if (others.every((other) => String(other) === String(first))) return first
   const message = `is given more than once, as ${spellings.join(' and ')}, with different values`
   throw explainViolations([{ instancePath: `/${name}`, params: {}, keyword: '', message }], 'query')
+}
+
+/** The fields of an object, each written as `name.field` or `name[field]`. */
+function queryFields(raw: Readonly<Record<string, unknown>>, name: string): unknown {
+  if (name in raw) return raw[name]
+  const fields = Object.entries(raw).flatMap(([key, value]) => {
+    if (key.startsWith(`${name}.`)) return [[key.slice(name.length + 1), value] as const]
+    const isBracketed = key.startsWith(`${name}[`) && key.endsWith(']')
+    return isBracketed ? [[key.slice(name.length + 1, -1), value] as const] : []
+  })
+  return fields.length === 0 ? undefined : Object.fromEntries(fields)
 }
 
 function plainName(name: string): string {

@@ -2,7 +2,7 @@ import type { Draft as DraftShape } from '@mailroom/contract/drafts.ts'
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import { findAccount } from '#accounts/accounts-rows.ts'
 import type { Answered, AttachedFile, Context, HandlersOf } from '#http/handler.ts'
-import { isMatch } from '#http/if-match.ts'
+import { isAnyMatch, isMatch } from '#http/if-match.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { withRawBytes } from '#mailbox/mailbox.ts'
@@ -123,7 +123,7 @@ async function choose(
   const draft = await getDraft(deps, accountId, draftId)
   const wanted = headers['if-match']
   if (!isMatch(wanted, etagOf(draft))) throw problem('draft_changed')
-  const version = wanted === undefined ? null : draft.version
+  const version = isAnyMatch(wanted) ? null : draft.version
   return { draft, which: { accountId, draftId, version, nowMs: deps.clock.now() } }
 }
 

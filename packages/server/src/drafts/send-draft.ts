@@ -1,7 +1,7 @@
 // The send of a draft, which removes it.
 
 import type { Context } from '#http/handler.ts'
-import { isMatch } from '#http/if-match.ts'
+import { isAnyMatch, isMatch } from '#http/if-match.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
 import { findReplay, messageOf, type SendDeps, sendMessage } from '#outbound/outbound.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
@@ -54,7 +54,7 @@ export async function sendStoredDraft(
       return await sendVersion(deps, draft, { accountId, idempotencyKey, requestHash })
     } catch (error) {
       const hasChanged = error instanceof AppError && error.code === 'draft_changed'
-      if (!hasChanged || wanted !== undefined || attempt === ATTEMPTS_MAX) throw error
+      if (!hasChanged || !isAnyMatch(wanted) || attempt === ATTEMPTS_MAX) throw error
     }
   }
 }

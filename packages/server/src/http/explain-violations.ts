@@ -1,6 +1,7 @@
 // Turns the findings of the JSON Schema validator into sentences about fields.
 
 import { MAILBOX, RULE } from '@mailroom/contract/text.ts'
+import { NO_TIME } from '#platform/clock.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import { AppError, type ErrorDetail } from '#platform/problem.ts'
 
@@ -16,6 +17,8 @@ export type Violation = {
   readonly parentSchema?: unknown
   /** The value that was found. */
   readonly data?: unknown
+  /** The name that is wrong, for a finding about the names of an object's fields. */
+  readonly propertyName?: string
 }
 
 /** Decides how a sentence names the field. */
@@ -23,8 +26,8 @@ export type Part = 'query' | 'body'
 
 /** A `bad_request` whose message names the first field and whose details name the others. */
 export function explainViolations(found: readonly Violation[], part: Part): AppError {
-  // The keywords within a condition have findings of their own.
-  const violations = found.filter(({ keyword }) => keyword !== 'if')
+  // The keywords within a condition, or about names, have findings of their own.
+  const violations = found.filter(({ keyword }) => !['if', 'propertyNames'].includes(keyword))
   const details = violations
     .slice(0, ERROR_DETAILS_MAX)
     .map((violation) => detailOf(violation, part))
@@ -49,6 +52,9 @@ function detailOf(violation: Violation, part: Part): ErrorDetail {
   if (keyword === 'additionalProperties') {
     const name = String(params.additionalProperty)
     return { path: below(path, name), message: 'is not a known field' }
+  }
+  if (violation.propertyName !== undefined) {
+    return { path: below(path, violation.propertyName), message: expectationOf(violation) }
   }
   const hint = part === 'query' && isUnescapedPlus(violation) ? PLUS_HINT : ''
   return { path, message: expectationOf(violation) + hint }
@@ -76,12 +82,16 @@ function expectationOf({ keyword, params, message, parentSchema, data }: Violati
       return limit === '1' ? 'must not be empty' : `must have at least ${limit} entries`
     case 'maxItems':
       return `must have at most ${limit} entries`
+    case 'maxProperties':
+      return `must have at most ${limit} keys`
     case 'minimum':
       return `must be at least ${limit}`
     case 'maximum':
       return `must be at most ${limit}`
     case MAILBOX:
       return checkEmailAddress(String(data)) ?? message ?? 'has the wrong format'
+    case 'format':
+      return params.format === 'date-time' ? NO_TIME : 'has the wrong format'
     case 'pattern':
       return ruleOf(parentSchema) ?? 'has the wrong format'
     default:

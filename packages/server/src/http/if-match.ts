@@ -2,8 +2,13 @@
 
 /** Whether the field `If-Match` allows a change of the resource that has this ETag now. A weak tag never matches. */
 export function isMatch(field: string | string[] | undefined, etag: string): boolean {
-  if (field === undefined) return true
+  if (isAnyMatch(field)) return true
   return String(field)
     .split(',')
-    .some((tag) => ['*', etag].includes(tag.trim()))
+    .some((tag) => tag.trim() === etag)
+}
+
+/** Whether every version may be changed: without the field, or with `*`. */
+export function isAnyMatch(field: string | string[] | undefined): boolean {
+  return field === undefined || String(field).trim() === '*'
 }

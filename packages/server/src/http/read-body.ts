@@ -78,7 +78,7 @@ async function readBody(
 
 function readJson(bytes: Buffer, operation: Operation): ReadBody | undefined {
   if (bytes.length === 0 && isBodyOptional(operation)) return undefined
-  const read = readStrictJson(bytes)
+  const read = readStrictJson(bytes, { valuesMax: operation.valuesMax })
   freeMemory(bytes)
   if (read.kind === 'value') return { kind: 'json', value: read.value }
   // Wrong characters in `mailboxName` have a code of their own, and NUL is one of them.
@@ -136,9 +136,8 @@ async function readForm(bytes: Buffer, contentType: string, body: TObject): Prom
     const text = textOf(content, head)
     // A browser sends all fields of a form, also those that were not filled in.
     if (text === '' && !(body.required ?? []).includes(name)) continue
-    if (type === 'texts') {
-      const earlier = value[name]
-      value[name] = Array.isArray(earlier) ? [...earlier, text] : [text]
+    if (type === 'texts' || (type === 'text or texts' && Object.hasOwn(value, name))) {
+      value[name] = [value[name] ?? [], text].flat()
       continue
     }
     if (Object.hasOwn(value, name)) throw wrongField(name, 'must occur only once')
@@ -151,7 +150,7 @@ async function readForm(bytes: Buffer, contentType: string, body: TObject): Prom
 
 const FILE_TYPE = 'application/octet-stream'
 
-type FieldType = 'text' | 'boolean' | 'texts' | 'files'
+type FieldType = 'text' | 'boolean' | 'texts' | 'text or texts' | 'files'
 
 function fieldType(body: TObject, name: string): FieldType {
   if (!Object.hasOwn(body.properties, name)) {
@@ -161,6 +160,7 @@ function fieldType(body: TObject, name: string): FieldType {
   }
   const schema: { type?: unknown; items?: { type?: unknown } } = body.properties[name] ?? {}
   if (schema.type === 'boolean') return 'boolean'
+  if (Array.isArray(schema.type)) return 'text or texts'
   if (schema.type !== 'array') return 'text'
   return schema.items?.type === 'string' ? 'texts' : 'files'
 }

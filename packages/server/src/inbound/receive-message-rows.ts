@@ -280,6 +280,7 @@ const selectParents = forEachRow(
       .select(['messages.inbox_id', 'messages.message_key', ...PARENT_COLUMNS])
       .where('messages.inbox_id', '=', given('inbox_id'))
       .where('messages.message_key', '=', given('message_key'))
+      .where('threads.trashed_at', 'is', null)
       .orderBy('messages.position')
       .limit(1)
       .$narrowType<{ message_key: string }>(),

@@ -340,6 +340,7 @@ function toldOf(keptOut: Arrival['keptOut'][number], content: MessageContent): E
     subject: content.subject,
     reason: keptOut.reason,
     rule_id: keptOut.ruleId,
+    auto_replyable: false,
     category: kind.category,
     category_reasons: kind.categoryReasons,
     verdict: kind.verdict,
@@ -436,6 +437,7 @@ function continuedThread({ continued }: Draft, parent: ParentThread): ContinuedT
     summary_count: parent.summary_count,
     read_count: parent.read_count,
     category: parent.category,
+    mark_count: parent.mark_count,
     known_count: parent.message_count,
   }
   continued.set(parent.id, thread)

@@ -7,6 +7,7 @@ import {
   defaultPodRow,
   deleteRulesOf,
   findPodRow,
+  hasPolicy,
   inboxesAllowed,
   lockAccount,
   needsApprover,
@@ -20,8 +21,10 @@ import {
   lockDomain,
   lockDomainsNamed,
 } from '#domains/domains-rows.ts'
+import { insertEvent } from '#events/events-rows.ts'
 import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
 import type { ReadDb } from '#schema/tables.ts'
@@ -33,7 +36,8 @@ import {
   removeWebhook,
 } from '#webhooks/webhooks-rows.ts'
 import type { Inbox, ShownInbox } from './inbox.ts'
-import { findInbox, findInboxByAddress, findShownInbox, toInbox } from './inbox-rows.ts'
+import { findInbox, findInboxByAddress, findShownInbox } from './inbox-rows.ts'
+import { changedMetadata, type MetadataChange, metadataMarks, metadataOf } from './metadata.ts'
 
 /** How long the address of a deleted inbox stays reserved for its account. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
@@ -48,6 +52,9 @@ type NewInbox = {
   domain: string | null
   displayName: string | null
   webhook: InboxWebhook | null
+  retentionDays?: number | null
+  expiresAtMs?: number | null
+  metadata?: Readonly<Record<string, string>>
   nowMs: number
   /** Creations allowed in any 24 hours. */
   creationsPerDay: number
@@ -75,7 +82,7 @@ export const insertInbox = transaction({
     if (pod === null) return { kind: 'invalid_pod' }
     const place = await findPlace(tx, input, pod.id)
     if (place.kind === 'invalid_domain') return place
-    if (await isAddressTaken(tx, input)) return { kind: 'address_taken' }
+    if (await isAddressTaken(tx, input, pod.id)) return { kind: 'address_taken' }
     const limit = inboxesAllowed(account.plan as Plan)
     if (account.inbox_count >= limit) return { kind: 'limit_reached', limit }
     const retryAtMs = await creationAllowedAt(tx, input)
@@ -89,6 +96,9 @@ export const insertInbox = transaction({
       domain_id: place.domainId,
       receiving_address: input.address,
       display_name: input.displayName,
+      retention_days: input.retentionDays ?? null,
+      expires_at: input.expiresAtMs ?? null,
+      metadata: changedMetadata({ metadata: null }, input.metadata ?? {}) ?? null,
       created_at: input.nowMs,
     }
     const inserted = await tx.query
@@ -99,6 +109,7 @@ export const insertInbox = transaction({
       .executeTakeFirst()
     if (inserted === undefined) return { kind: 'address_taken' }
     await tx.query.insertInto('inbox_counters').values({ inbox_id: input.inboxId }).execute()
+    await replaceMarks(tx, input, input.metadata ?? {})
     await tx.query
       .insertInto('inbox_creations')
       .values({ account_id: input.accountId, created_at: input.nowMs, inbox_id: input.inboxId })
@@ -112,8 +123,9 @@ export const insertInbox = transaction({
     }
     const { webhook } = input
     if (webhook !== null) await addInboxWebhook(tx, input, webhook)
-    const shown = { webhookUrl: webhook?.url ?? null, unreadThreads: 0, lastMessageAtMs: null }
-    return { kind: 'created', inbox: { ...toInbox(row), ...shown } }
+    const shown = await findShownInbox(readIn(tx), input.accountId, input.inboxId)
+    if (shown === null) throw new Error('A new inbox is gone.')
+    return { kind: 'created', inbox: shown }
   },
 })
 
@@ -141,29 +153,41 @@ type InboxChange = {
   displayName?: string | null
   /** null removes the webhook; an existing one only changes its URL. */
   webhook?: InboxWebhook | null
+  retentionDays?: number | null
+  expiresAtMs?: number | null
+  metadata?: MetadataChange
   /** The job removes the deliveries of a removed webhook. */
   jobId: string
   nowMs: number
 }
 
-/** Changes the named fields. Null when the account has no such inbox. */
+/** Changes the named fields, or none of them. Null when the account has no such inbox. */
 export const changeInbox = transaction({
   name: 'updateInbox',
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
     input: InboxChange,
-  ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | null> {
-    const { accountId, inboxId, displayName, webhook } = input
+  ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | 'metadata_limit_reached' | null> {
+    const { accountId, inboxId, displayName, retentionDays, expiresAtMs, webhook, metadata } = input
     if (webhook !== undefined) {
       // Deletions take the same lock, so a webhook is never made for a deleted inbox.
       await lockAccount(tx, accountId)
       if ((await findInbox(readIn(tx), accountId, inboxId)) === null) return null
     }
-    if (displayName !== undefined) {
+    if (metadata !== undefined) {
+      const outcome = await changeMetadata(tx, input, metadata)
+      if (outcome !== 'changed') return outcome
+    }
+    const columns = {
+      ...(displayName !== undefined && { display_name: displayName }),
+      ...(retentionDays !== undefined && { retention_days: retentionDays }),
+      ...(expiresAtMs !== undefined && { expires_at: expiresAtMs }),
+    }
+    if (Object.keys(columns).length > 0) {
       await tx.query
         .updateTable('inboxes')
-        .set({ display_name: displayName })
+        .set(columns)
         .where('account_id', '=', accountId)
         .where('id', '=', inboxId)
         .execute()
@@ -173,6 +197,46 @@ export const changeInbox = transaction({
     return inbox === null ? null : { inbox, isWebhookNew }
   },
 })
+
+type InboxKey = { accountId: string; inboxId: string }
+
+async function changeMetadata(
+  tx: Tx,
+  inbox: InboxKey,
+  change: MetadataChange,
+): Promise<'changed' | 'metadata_limit_reached' | null> {
+  const own = tx.query
+    .selectFrom('inboxes')
+    .select('metadata')
+    .where('account_id', '=', inbox.accountId)
+    .where('id', '=', inbox.inboxId)
+  const row = await lockRows(tx, own).executeTakeFirst()
+  if (row === undefined) return null
+  const metadata = changedMetadata(row, change)
+  if (metadata === undefined) return 'metadata_limit_reached'
+  await tx.query
+    .updateTable('inboxes')
+    .set({ metadata })
+    .where('account_id', '=', inbox.accountId)
+    .where('id', '=', inbox.inboxId)
+    .execute()
+  await replaceMarks(tx, inbox, metadataOf({ metadata }))
+  return 'changed'
+}
+
+async function replaceMarks(
+  tx: Tx,
+  { accountId, inboxId }: InboxKey,
+  metadata: Readonly<Record<string, string>>,
+): Promise<void> {
+  await tx.query.deleteFrom('inbox_marks').where('inbox_id', '=', inboxId).execute()
+  const marks = metadataMarks(metadata)
+  if (marks.length === 0) return
+  await tx.query
+    .insertInto('inbox_marks')
+    .values(marks.map((mark) => ({ inbox_id: inboxId, mark, account_id: accountId })))
+    .execute()
+}
 
 /**
  * Removes the inbox at once, keeps its address for the account, and leaves the removal of its mail
@@ -190,16 +254,15 @@ export const removeInbox = transaction({
     await lockAccount(tx, input.accountId)
     const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
     if (inbox === null) return 'not_found'
-    // A new inbox may have the same address, but would not have the policy.
-    if (await hasPolicy(tx, inbox)) {
-      if (await needsApprover(tx, input.accountId, input.actor)) return 'approver_required'
-    }
+    const holder = await holderOf(tx, inbox, input.actor)
+    if (holder === 'approver_required') return holder
     // Before the inbox, as a takeover of its domain does.
     if (inbox.domainId !== null) {
       await lockDomain(tx, { accountId: input.accountId, domainId: inbox.domainId })
     }
     await endCatchAll(tx, input)
     await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
+    await tx.query.deleteFrom('inbox_marks').where('inbox_id', '=', inbox.id).execute()
     await tx.query.deleteFrom('thread_ranges').where('inbox_id', '=', inbox.id).execute()
     await deleteRulesOf(tx, input.accountId, { inboxId: inbox.id })
     const webhook = await tx.query
@@ -218,7 +281,9 @@ export const removeInbox = transaction({
     }
     // Null when another account has taken the domain over, and the address with it.
     const freed = deleted.receiving_address
-    if (freed !== null) await releaseAddress(tx, { ...input, address: freed })
+    if (freed !== null) {
+      await releaseAddress(tx, { address: freed, holderId: holder.id, nowMs: input.nowMs })
+    }
     const removed = { column: 'inbox_count', by: -1 } as const
     await changePodTotal(tx, { accountId: input.accountId, podId: inbox.podId }, removed)
     await changeAccountTotal(tx, input.accountId, removed)
@@ -233,32 +298,83 @@ export const removeInbox = transaction({
   },
 })
 
-/** Whether the inbox has modes, guards or rules of its own. */
-async function hasPolicy(tx: Tx, { id, accountId }: Inbox): Promise<boolean> {
-  const own = await tx.query
+/**
+ * Removes an inbox whose time is over, as `removeInbox` does for a key, with an event. `not_found` also when it has another
+ * time now.
+ */
+export const expireInbox = transaction({
+  name: 'expireInbox',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; inboxId: string; jobId: string; eventId: string; nowMs: number },
+  ): Promise<'deleted' | 'not_found' | 'approver_required'> {
+    const { accountId, inboxId, eventId, nowMs } = input
+    await lockAccount(tx, accountId)
+    const inbox = await findShownInbox(readIn(tx), accountId, inboxId)
+    if (inbox?.expiresAtMs == null || inbox.expiresAtMs > nowMs) return 'not_found'
+    // Whoever may use a key sets the time.
+    const actor: Actor = { kind: 'key', keyId: '' }
+    const outcome = await removeInbox.run(tx, { ...input, actor })
+    if (outcome !== 'deleted') return outcome
+    const expires_at = new Date(inbox.expiresAtMs).toISOString()
+    await insertEvent(tx, {
+      id: eventId,
+      kind: 'inbox.expired',
+      account_id: accountId,
+      pod_id: inbox.podId,
+      inbox_id: inboxId,
+      thread_id: null,
+      message_id: null,
+      occurred_at: nowMs,
+      details: JSON.stringify({ inbox: { id: inboxId, address: inbox.address, expires_at } }),
+    })
+    return 'deleted'
+  },
+})
+
+/** The next inbox in the order of time whose time is over; null for none. */
+export async function findExpired(
+  db: ReadDb,
+  { nowMs, after }: { nowMs: number; after: ExpiredInbox | null },
+): Promise<ExpiredInbox | null> {
+  let due = db.read
     .selectFrom('inboxes')
-    .select(['filter_mode', 'outbound_policy'])
-    .where('id', '=', id)
-    .executeTakeFirst()
-  if (own?.filter_mode != null || own?.outbound_policy != null) return true
-  for (const table of ['sender_rules', 'recipient_rules'] as const) {
-    const rule = await tx.query
-      .selectFrom(table)
-      .select('id')
-      .where('account_id', '=', accountId)
-      .where('inbox_id', '=', id)
-      .limit(1)
-      .executeTakeFirst()
-    if (rule !== undefined) return true
+    .select(['account_id as accountId', 'id as inboxId', 'expires_at as expiresAtMs'])
+    .where('expires_at', '<=', nowMs)
+    .$narrowType<{ expiresAtMs: number }>()
+  if (after !== null) {
+    due = due
+      .where('expires_at', '>=', after.expiresAtMs)
+      .where(({ eb, or }) =>
+        or([eb('expires_at', '>', after.expiresAtMs), eb('id', '>', after.inboxId)]),
+      )
   }
-  return false
+  const inbox = await due.orderBy('expires_at').orderBy('id').limit(1).executeTakeFirst()
+  return inbox ?? null
+}
+
+type ExpiredInbox = { accountId: string; inboxId: string; expiresAtMs: number }
+
+/** Who may have the address again: the pod whose policy the key of an agent could evade elsewhere, or the account. */
+async function holderOf(
+  tx: Tx,
+  { id, accountId, podId }: Inbox,
+  actor: Actor,
+): Promise<'approver_required' | { id: string }> {
+  if (!(await needsApprover(tx, accountId, actor))) return { id: accountId }
+  // A new inbox may have the same address, but would not have the policy.
+  if (await hasPolicy(tx, 'inboxes', { id, account_id: accountId })) return 'approver_required'
+  const isPodsOwn = await hasPolicy(tx, 'pods', { id: podId, account_id: accountId })
+  return { id: isPodsOwn ? podId : accountId }
 }
 
 async function releaseAddress(
   tx: Tx,
-  { accountId, address, nowMs }: { accountId: string; address: string; nowMs: number },
+  { holderId, address, nowMs }: { holderId: string; address: string; nowMs: number },
 ): Promise<void> {
-  const change = { account_id: accountId, released_at: nowMs }
+  const change = { account_id: holderId, released_at: nowMs }
   await tx.query
     .insertInto('released_addresses')
     .values({ address, ...change })
@@ -266,18 +382,21 @@ async function releaseAddress(
     .execute()
 }
 
-async function isAddressTaken(tx: Tx, input: NewInbox): Promise<boolean> {
+async function isAddressTaken(tx: Tx, input: NewInbox, podId: string): Promise<boolean> {
+  const { accountId } = input
   const inbox = await findInboxByAddress(readIn(tx), input.address)
   if (inbox !== null) return true
-  // An address that another account released went to the new holder with the domain.
-  if (input.domain !== null) return false
   const released = await tx.query
     .selectFrom('released_addresses')
     .select('account_id')
     .where('address', '=', input.address)
     .where('released_at', '>', input.nowMs - RELEASED_ADDRESS_MS)
     .executeTakeFirst()
-  return released !== undefined && released.account_id !== input.accountId
+  if (released === undefined || released.account_id === accountId) return false
+  const pod = await findPodRow(readIn(tx), accountId, released.account_id)
+  if (pod !== null) return pod.id !== podId && (await hasPolicy(tx, 'pods', pod))
+  // An address that another account released went to the new holder with the domain.
+  return input.domain === null
 }
 
 /** The time from which the account may create an inbox: now, or when enough creations are a day old. */

@@ -35,6 +35,9 @@ type CreateInbox = {
   podId?: string | undefined
   /** Null for no webhook. */
   webhookUrl: string | null
+  retentionDays?: number | null
+  expiresAtMs?: number | null
+  metadata?: Readonly<Record<string, string>>
   /** The operator may assign reserved names. */
   isByOperator?: boolean
 }
@@ -84,6 +87,9 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
       domain: customDomain,
       displayName: input.displayName,
       webhook: made?.webhook ?? null,
+      retentionDays: input.retentionDays ?? null,
+      expiresAtMs: input.expiresAtMs ?? null,
+      metadata: input.metadata ?? {},
       nowMs,
       creationsPerDay: deps.inboxesPerDay,
     })

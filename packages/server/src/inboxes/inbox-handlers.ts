@@ -1,10 +1,12 @@
 // Handlers of inboxes.
 
 import type { Inbox as InboxShape } from '@mailroom/contract/inboxes.ts'
+import { FILTER_MARKS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import { findPod } from '#accounts/accounts-rows.ts'
 import type { HandlersOf } from '#http/handler.ts'
-import { presentTimes } from '#platform/clock.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { type Clock, INSTANT_RULE, parseInstant, presentTimes } from '#platform/clock.ts'
+import { notFound, problem, wrongField, wrongQuery } from '#platform/problem.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { changeInbox } from './change-inbox-rows.ts'
 import {
   type ChangedInbox,
@@ -14,6 +16,7 @@ import {
 } from './create-inbox.ts'
 import type { ShownInbox } from './inbox.ts'
 import { findShownInbox, listInboxes } from './inbox-rows.ts'
+import { type MetadataChange, metadataMarks } from './metadata.ts'
 
 type Deps = CreateDeps & { wakeWorker: () => void }
 
@@ -30,16 +33,22 @@ export function inboxHandlers(
   }
   return {
     'inboxes.create': async ({ body }, { accountId }) => {
-      const { displayName = null, webhookUrl = null, ...rest } = body
-      const created = await createInbox(deps, { accountId, displayName, webhookUrl, ...rest })
+      const { displayName = null, webhookUrl = null, metadata = {}, expiresAt, ...rest } = body
+      const expiring = readExpiry(deps, expiresAt)
+      const given = { accountId, displayName, webhookUrl, metadata }
+      const created = await createInbox(deps, { ...given, ...rest, ...expiring })
       return presentChanged(created)
     },
     'inboxes.list': async ({ query }, { accountId }) => {
-      const { podId: name, ...page } = query
+      const { podId: name, metadata = {}, ...page } = query
+      const marks = metadataMarks(metadata)
+      if (marks.length > FILTER_MARKS_MAX) {
+        throw wrongQuery('metadata', `must have at most ${FILTER_MARKS_MAX} keys`)
+      }
       const pod = name === undefined ? null : await findPod(deps.db, accountId, name)
       if (name !== undefined && pod === null) return { data: [], total: 0 }
       const podId = pod?.id ?? null
-      const { inboxes, total } = await listInboxes(deps.db, { accountId, podId, ...page })
+      const { inboxes, total } = await listInboxes(deps.db, { accountId, podId, marks, ...page })
       return { data: inboxes.map(presentInbox), total }
     },
     'inboxes.get': async ({ path }, { accountId }) =>
@@ -47,13 +56,32 @@ export function inboxHandlers(
     'inboxes.update': async ({ path, body }, { accountId }) => {
       // A missing inbox is reported before a wrong URL.
       if (typeof body.webhookUrl === 'string') await getInbox(accountId, path.id)
-      return presentChanged(await updateInbox(deps, { accountId, inboxId: path.id, ...body }))
+      const { expiresAt, ...rest } = body
+      const change = { ...rest, ...readExpiry(deps, expiresAt) }
+      return presentChanged(await updateInbox(deps, { accountId, inboxId: path.id, ...change }))
     },
     'inboxes.createApiKey': async ({ path }, { accountId }) => {
       await getInbox(accountId, path.id)
       throw problem('scoped_keys_not_supported')
     },
   }
+}
+
+/** Part of the API. */
+const EXPIRES_MS_MAX = 36_500 * DAY_MS
+
+/** No member for an omitted field. */
+function readExpiry(
+  { clock }: { clock: Clock },
+  text: string | null | undefined,
+): { expiresAtMs?: number | null } {
+  if (text === undefined) return {}
+  if (text === null) return { expiresAtMs: null }
+  const expiresAtMs = parseInstant(text)
+  if (expiresAtMs === null) throw wrongField('expiresAt', INSTANT_RULE)
+  const aheadMs = expiresAtMs - clock.now()
+  if (aheadMs > 0 && aheadMs <= EXPIRES_MS_MAX) return { expiresAtMs }
+  throw wrongField('expiresAt', 'must be in the future, at most 36500 days ahead')
 }
 
 type UpdateInbox = {
@@ -63,9 +91,12 @@ type UpdateInbox = {
   displayName?: string | null
   /** null removes it; another URL keeps the secret. */
   webhookUrl?: string | null
+  retentionDays?: number | null
+  expiresAtMs?: number | null
+  metadata?: MetadataChange
 }
 
-/** Changes the named fields. `invalid_webhook_url`, `not_found`. */
+/** Changes the named fields. `invalid_webhook_url`, `not_found`, `metadata_limit_reached`. */
 async function updateInbox(
   deps: Deps,
   { webhookUrl, ...input }: UpdateInbox,
@@ -78,6 +109,12 @@ async function updateInbox(
     nowMs: deps.clock.now(),
   })
   if (changed === null) throw notFound()
+  if (changed === 'metadata_limit_reached') {
+    throw problem(
+      'metadata_limit_reached',
+      `At most ${METADATA_KEYS_MAX} keys of metadata are allowed.`,
+    )
+  }
   if (webhookUrl === null) deps.wakeWorker()
   return { inbox: changed.inbox, webhookSecret: changed.isWebhookNew && made ? made.secret : null }
 }

@@ -1,6 +1,6 @@
 // Reads inboxes. The writes are in change-inbox-rows.ts.
 
-import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
+import { COUNTED_MAX, type FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { groupedLookup, statement } from '#platform/db/statement.ts'
 import { unquote } from '#platform/email-address.ts'
@@ -12,25 +12,59 @@ import {
   type Screening,
   type ShownInbox,
 } from './inbox.ts'
+import { metadataOf } from './metadata.ts'
 
-/** Newest first; of one pod when `podId` is given. */
+/** Newest first; of one pod when `podId` is given, and with all of the marks. */
 export async function listInboxes(
   db: ReadDb,
-  input: { accountId: string; podId: string | null; limit: number; offset: number },
+  input: {
+    accountId: string
+    podId: string | null
+    marks?: readonly string[]
+    limit: number
+    offset: number
+  },
 ): Promise<{ inboxes: ShownInbox[]; total: number }> {
+  const { marks = [] } = input
   let query = selectShown(db).where('inboxes.account_id', '=', input.accountId)
   if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
+  for (const mark of marks) query = query.where('inboxes.id', 'in', markedWith(db, input, mark))
   const rows = await query
     .orderBy('inboxes.id', 'desc')
     .limit(input.limit)
     .offset(input.offset)
     .execute()
+  const inboxes = rows.map(toShownInbox)
+  if (marks.length > 0) return { inboxes, total: await countMarked(db, { ...input, marks }) }
   const counted =
     input.podId === null
       ? db.read.selectFrom('accounts').select('inbox_count').where('id', '=', input.accountId)
       : db.read.selectFrom('pods').select('inbox_count').where('id', '=', input.podId)
   const total = await counted.executeTakeFirst()
-  return { inboxes: rows.map(toShownInbox), total: total?.inbox_count ?? 0 }
+  return { inboxes, total: total?.inbox_count ?? 0 }
+}
+
+/** Counted up to COUNTED_MAX. */
+async function countMarked(
+  db: ReadDb,
+  input: { accountId: string; podId: string | null; marks: readonly string[] },
+): Promise<number> {
+  let query = db.read.selectFrom('inboxes').where('account_id', '=', input.accountId)
+  if (input.podId !== null) query = query.where('pod_id', '=', input.podId)
+  for (const mark of input.marks) query = query.where('id', 'in', markedWith(db, input, mark))
+  const row = await db.read
+    .selectFrom(query.select('id').limit(COUNTED_MAX).as('counted'))
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}
+
+function markedWith(db: ReadDb, { accountId }: { accountId: string }, mark: string) {
+  return db.read
+    .selectFrom('inbox_marks')
+    .select('inbox_marks.inbox_id')
+    .where('inbox_marks.account_id', '=', accountId)
+    .where('inbox_marks.mark', '=', mark)
 }
 
 /** The account's inbox with this id, or null. */
@@ -55,29 +89,35 @@ export async function findShownInbox(
   return row === undefined ? null : toShownInbox(row)
 }
 
-function selectShown(db: ReadDb) {
-  return (
-    db.read
-      .selectFrom('inboxes')
-      .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
-      .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
-      // Positions are dense: the last message is the one at the number of them all.
-      .leftJoin('threads', (join) =>
-        join
-          .onRef('threads.inbox_id', '=', 'inboxes.id')
-          .onRef(
-            'threads.last_position',
-            '=',
-            sql<number>`inbox_counters.inbound_count + inbox_counters.outbound_count`,
-          ),
-      )
-      .selectAll('inboxes')
-      .select([
-        'webhooks.url as webhook_url',
-        'inbox_counters.unread_thread_count',
-        'threads.last_message_at',
-      ])
+/** The narrowest counts. */
+export function retentionOf() {
+  return sql<
+    number | null
+  >`coalesce(inboxes.retention_days, pods.retention_days, accounts.retention_days)`.as(
+    'effective_days',
   )
+}
+
+function selectShown(db: ReadDb) {
+  return db.read
+    .selectFrom('inboxes')
+    .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+    .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
+    .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
+    .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+    .selectAll('inboxes')
+    .select(({ selectFrom }) => [
+      'webhooks.url as webhook_url',
+      'inbox_counters.unread_thread_count',
+      retentionOf(),
+      selectFrom('threads')
+        .select('threads.last_message_at')
+        .whereRef('threads.inbox_id', '=', 'inboxes.id')
+        .where('threads.last_position', '>', 0)
+        .orderBy('threads.last_position', 'desc')
+        .limit(1)
+        .as('last_message_at'),
+    ])
 }
 
 /** The ids among these that are inboxes of the account. */
@@ -211,6 +251,7 @@ function screeningOf(row: ReachedRow): Screening | null {
 type ShownRow = Row<'inboxes'> & {
   webhook_url: string | null
   unread_thread_count: number | null
+  effective_days: number | null
   last_message_at: number | null
 }
 
@@ -220,11 +261,17 @@ function toShownInbox(row: ShownRow): ShownInbox {
     webhookUrl: row.webhook_url,
     unreadThreads: row.unread_thread_count ?? 0,
     lastMessageAtMs: row.last_message_at,
+    retentionDays: row.retention_days,
+    effectiveRetentionDays: row.effective_days,
+    expiresAtMs: row.expires_at,
   }
 }
 
 export function toInbox(
-  row: Omit<Row<'inboxes'>, 'receiving_address' | 'filter_mode' | 'outbound_policy'>,
+  row: Omit<
+    Row<'inboxes'>,
+    'receiving_address' | 'filter_mode' | 'outbound_policy' | 'retention_days' | 'expires_at'
+  >,
 ): Inbox {
   return {
     id: row.id,
@@ -233,6 +280,7 @@ export function toInbox(
     address: row.address,
     domainId: row.domain_id,
     displayName: row.display_name,
+    metadata: metadataOf(row),
     createdAtMs: row.created_at,
   }
 }

@@ -13,6 +13,7 @@ export type Inbox = {
   /** Null on the inbox domain of the settings. */
   domainId: string | null
   displayName: string | null
+  metadata: Record<string, string>
   createdAtMs: number
 }
 
@@ -30,6 +31,12 @@ export type ShownInbox = Inbox & {
   unreadThreads: number
   /** Null while it is empty. */
   lastMessageAtMs: number | null
+  /** Null: as the pod or the account says. */
+  retentionDays: number | null
+  /** Null: mail is kept. */
+  effectiveRetentionDays: number | null
+  /** Null: never. */
+  expiresAtMs: number | null
 }
 
 const MAILBOX_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$/

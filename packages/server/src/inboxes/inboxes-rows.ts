@@ -1,4 +1,11 @@
-export { changeInbox, insertInbox, RELEASED_ADDRESS_MS, removeInbox } from './change-inbox-rows.ts'
+export {
+  changeInbox,
+  expireInbox,
+  findExpired,
+  insertInbox,
+  RELEASED_ADDRESS_MS,
+  removeInbox,
+} from './change-inbox-rows.ts'
 export { inboxAddressOf } from './inbox.ts'
 export {
   findInbox,
@@ -6,4 +13,11 @@ export {
   findInboxIds,
   findOwnInbox,
   findReachedInbox,
+  retentionOf,
 } from './inbox-rows.ts'
+export {
+  changedMetadata,
+  type MetadataChange,
+  metadataMarks,
+  metadataOf,
+} from './metadata.ts'

@@ -2,21 +2,32 @@
 
 import type { ViewQuery } from '@mailroom/contract/messages.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
-import type { UpdateThread } from '@mailroom/contract/threads.ts'
+import type { Thread as ThreadShape, UpdateThread } from '@mailroom/contract/threads.ts'
 import type { ViewPage } from '@mailroom/mail-reading/view/view-page.ts'
 import { fileHeaders, planDownload } from '#http/download.ts'
 import type { BinaryResponse, HandlersOf, SignedContext } from '#http/handler.ts'
+import { metadataMarks } from '#inboxes/inboxes-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
-import { type Clock, presentTimes } from '#platform/clock.ts'
+import {
+  type Clock,
+  INSTANT_RULE,
+  parseInstant,
+  presentTime,
+  presentTimes,
+} from '#platform/clock.ts'
 import type { HttpGet } from '#platform/egress/http-get.ts'
+import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { problem, wrongField } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
 import type { Parser } from '#platform/workers/parser.ts'
+import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
+import type { ThreadChange } from './change-thread-rows.ts'
 import type { Downloads } from './downloads.ts'
 import type { Extractions } from './extractions.ts'
+import { hashOfLeaseToken, isLive } from './lease.ts'
 import { presentListed, presentMessage } from './present-message.ts'
 import { findAttachment, readAttachment, readRaw } from './read-content.ts'
 import {
@@ -24,16 +35,28 @@ import {
   getThread,
   listMessages,
   listThreads,
-  markThread,
   readThread,
+  updateMessage,
+  updateThread,
 } from './read-mail.ts'
 import { fetchImage, showMessage } from './show-message.ts'
 import { isSignatureGood } from './signed-url.ts'
+import {
+  assigneeMark,
+  labelMark,
+  readLabelsFilter,
+  requireClearLabels,
+  requireFewMarks,
+} from './thread-mark.ts'
+import type { ShownThread, ThreadClaim } from './thread-rows.ts'
 import type { ViewOptions } from './view-mail.ts'
 
 type Deps = {
   db: Db
   clock: Clock
+  queueClock: QueueClock
+  makeId: MakeId
+  wakeEvents: () => void
   chance: Chance
   log: Log
   parser: Parser
@@ -49,36 +72,51 @@ type Deps = {
   imageFetches: Semaphore
 }
 
-/** Search and sends have handlers of their own. */
+/** Search, sends and removals have handlers of their own. */
 type MessageHandlers = Omit<
   HandlersOf<'messages'>,
-  'messages.search' | 'messages.deliveries' | 'messages.forward' | 'messages.cancel'
+  | 'messages.search'
+  | 'messages.deliveries'
+  | 'messages.forward'
+  | 'messages.cancel'
+  | 'messages.delete'
 >
+
+type ThreadHandlers = Omit<HandlersOf<'threads'>, 'threads.delete' | 'threads.restore'>
 
 export function mailHandlers(
   deps: Deps,
-): HandlersOf<'threads'> & MessageHandlers & HandlersOf<'attachments'> {
+): ThreadHandlers & MessageHandlers & HandlersOf<'attachments'> {
   return { ...threadHandlers(deps), ...messageHandlers(deps), ...attachmentHandlers(deps) }
 }
 
-function threadHandlers(deps: Deps): HandlersOf<'threads'> {
+function threadHandlers(deps: Deps): ThreadHandlers {
   return {
     'threads.list': async ({ path, query }, { accountId }) => {
-      const { is_read: isRead = null, category = null, ...page } = query
+      const { is_read: isRead = null, category = null, snoozed: isSnoozed = null } = query
+      const { trashed: isTrashed = false, labels, metadata, assignee, limit, offset } = query
+      const marks = marksOfQuery({ labels, metadata, assignee })
       const { threads, total } = await listThreads(deps, {
         accountId,
         inboxId: path.id,
         isRead,
         category,
-        ...page,
+        isTrashed,
+        marks,
+        isSnoozed,
+        nowMs: deps.clock.now(),
+        limit,
+        offset,
       })
-      return { data: threads.map(presentTimes), total }
+      return { data: threads.map((thread) => presentThread(thread, deps)), total }
     },
     'threads.get': async ({ path }, { accountId }) =>
-      presentTimes(await getThread(deps, { accountId, threadId: path.id })),
-    'threads.update': async ({ path, body }, { accountId }) => {
-      const change = { accountId, threadId: path.id, isRead: readStateOf(body) }
-      return presentTimes(await markThread(deps, change))
+      presentThread(await getThread(deps, { accountId, threadId: path.id }), deps),
+    'threads.update': async ({ path, body }, { accountId, headers }) => {
+      const change = changeOf(body, deps.clock.now())
+      const tokenHash = hashOfLeaseToken(headers['lease-token'])
+      const asked = { accountId, threadId: path.id, change, tokenHash }
+      return presentThread(await updateThread(deps, asked), deps)
     },
     'threads.messages': async ({ path, query }, { accountId, takeSlot }) => {
       const { limit = null, offset = 0 } = query
@@ -103,12 +141,61 @@ function threadHandlers(deps: Deps): HandlersOf<'threads'> {
   }
 }
 
-/** Newer clients spell the field as responses do. */
-function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean {
-  const wanted = isRead ?? alias
-  if (wanted === undefined) {
-    throw wrongField('is_read', 'is required')
+/** What has ended is not shown. */
+export function presentThread(
+  { claim, snoozedUntilMs, ...thread }: ShownThread,
+  { clock, queueClock }: { clock: Clock; queueClock: QueueClock },
+): ThreadShape {
+  const isSnoozed = snoozedUntilMs !== null && snoozedUntilMs > clock.now()
+  return {
+    ...presentTimes(thread),
+    snoozedUntil: isSnoozed ? presentTime(snoozedUntilMs) : null,
+    claim: claim !== null && isLive(claim.untilMs, queueClock.now()) ? presentClaim(claim) : null,
   }
+}
+
+function presentClaim({ owner, fence, expiresAtMs }: ThreadClaim): ThreadShape['claim'] {
+  return { owner, fence, expiresAt: presentTime(expiresAtMs) }
+}
+
+type MarksQuery = { labels?: string; metadata?: Record<string, string>; assignee?: string }
+
+function marksOfQuery({ labels, metadata = {}, assignee }: MarksQuery): string[] {
+  const marks = [
+    ...readLabelsFilter(labels).map(labelMark),
+    ...(assignee === undefined ? [] : [assigneeMark(assignee)]),
+    ...metadataMarks(metadata),
+  ]
+  requireFewMarks('metadata', marks)
+  return marks
+}
+
+function changeOf(body: UpdateThread, nowMs: number): ThreadChange {
+  const { is_read: _, isRead: __, snoozedUntil, ...rest } = body
+  const isRead = readStateOf(body)
+  const change = {
+    ...rest,
+    ...(isRead !== undefined && { isRead }),
+    ...(snoozedUntil !== undefined && { snoozedUntilMs: readSnooze(snoozedUntil, nowMs) }),
+  }
+  requireClearLabels(change)
+  if (Object.values(change).some((value) => value !== undefined)) return change
+  throw problem('bad_request', 'The request changes nothing.', {
+    details: [{ path: 'is_read', message: 'is required, or another field of a thread' }],
+  })
+}
+
+/** A time that is past ends the pause. */
+function readSnooze(snoozedUntil: string | null, nowMs: number): number | null {
+  if (snoozedUntil === null) return null
+  const untilMs = parseInstant(snoozedUntil)
+  if (untilMs === null) throw wrongField('snoozedUntil', INSTANT_RULE)
+  return untilMs > nowMs ? untilMs : null
+}
+
+/** Newer clients spell the field as responses do. Undefined without it. */
+function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean | undefined {
+  const wanted = isRead ?? alias
   if (alias === undefined || alias === wanted) return wanted
   throw problem('bad_request', 'The fields "is_read" and "isRead" differ.', {
     details: [{ path: 'isRead', message: 'must equal is_read if both are given' }],
@@ -118,13 +205,15 @@ function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean 
 function messageHandlers(deps: Deps): MessageHandlers {
   return {
     'messages.list': async ({ path, query }, { accountId, takeSlot }) => {
-      const { direction = null, category = null, ...page } = query
+      const { direction = null, category = null, labels: list, ...page } = query
+      const labels = readLabelsFilter(list)
       await takeSlot()
       const { messages, total } = await listMessages(deps, {
         accountId,
         inboxId: path.id,
         direction,
         category,
+        labels,
         ...page,
       })
       const shown = presentListed(messages, deps, deps.clock.now())
@@ -134,6 +223,15 @@ function messageHandlers(deps: Deps): MessageHandlers {
       const asked = { accountId, messageId: path.id, beforeLong: takeSlot }
       const message = await getMessage(deps, asked)
       return presentMessage(message, deps, deps.clock.now())
+    },
+    'messages.update': async ({ path, body }, { accountId, headers }) => {
+      requireClearLabels(body)
+      if (body.addLabels === undefined && body.removeLabels === undefined) {
+        throw wrongField('addLabels', 'is required, or removeLabels')
+      }
+      const tokenHash = hashOfLeaseToken(headers['lease-token'])
+      const asked = { accountId, messageId: path.id, change: body, tokenHash }
+      return presentMessage(await updateMessage(deps, asked), deps, deps.clock.now())
     },
     'messages.raw': async ({ path }, { accountId }) => ({
       headers: fileHeaders('message/rfc822', 'message.eml'),

@@ -1,3 +1,4 @@
+export { changeMessageLabels, changeThread } from './change-thread-rows.ts'
 export { fillCategoriesStep } from './fill-category-rows.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
@@ -7,6 +8,7 @@ export {
   findMessage,
   findMessageHeads,
   findMessagesCut,
+  findRemoved,
   listMessageHeads,
   type Message,
   type MessageHead,
@@ -22,14 +24,19 @@ export {
   PARENT_COLUMNS,
 } from './message-statements.ts'
 export { dropRawReferences, existingRawIds, findRawMessage } from './raw-message-rows.ts'
+export {
+  changeRemovedRanges,
+  deleteRemovedRanges,
+  emptiedRanges,
+  listIdOf,
+} from './removed-range-rows.ts'
 export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './stored-bytes-rows.ts'
-export { changeAt, changesOfMove } from './thread-range-rows.ts'
+export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-range-rows.ts'
 export {
   findCopiedFrom,
   findLastMessage,
   findThread,
   listThreadIds,
-  setThreadRead,
   type Thread,
 } from './thread-rows.ts'
 export {
@@ -37,4 +44,6 @@ export {
   firstSummary,
   keepThreadSummaries,
   nextSummary,
+  sumUp,
+  sumUpThreads,
 } from './thread-summary-rows.ts'

@@ -1,6 +1,6 @@
 export { type Downloads, openDownloads } from './downloads.ts'
 export { type Extractions, openExtractions } from './extractions.ts'
-export { MESSAGE_PAGE_HEADERS, mailHandlers } from './mail-handlers.ts'
+export { MESSAGE_PAGE_HEADERS, mailHandlers, presentThread } from './mail-handlers.ts'
 export { kindColumns, NOT_SCANNED, type ScanResult } from './message-kind.ts'
 export type {
   CounterChange,
@@ -18,7 +18,7 @@ export {
   presentMessage,
 } from './present-message.ts'
 export { readRawBytes, readReceivedRaw } from './read-content.ts'
-export { readThread } from './read-mail.ts'
+export { getThread, readThread } from './read-mail.ts'
 export { openImageFetches, showMessage } from './show-message.ts'
 export { attachmentUrl, type UrlSigner } from './signed-url.ts'
 export { openStorageQuota, type StorageQuota } from './storage-quota.ts'

@@ -10,6 +10,8 @@ import { statement } from '#platform/db/statement.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
+import { findStart, listIdOf } from './removed-range-rows.ts'
+import { labelsOf } from './thread-mark.ts'
 
 /** Failure reason of a sent message that was cancelled. */
 export const CANCELLED = 'cancelled'
@@ -48,6 +50,7 @@ export type Message = KindFields & {
   automaticReason: string | null
   failureReason: string | null
   defects: string[]
+  labels: string[]
   /** When it is to be sent, if a time was given. */
   scheduledAtMs: number | null
   createdAtMs: number
@@ -72,38 +75,53 @@ export async function listMessages(
     inboxId: string
     direction: Direction | null
     category?: MessageCategory | null
+    /** All of them. */
+    labels?: readonly string[]
     limit: number
     offset: number
     bodyLengthMax: number
   },
 ): Promise<{ messages: AsyncIterable<Message>; total: number } | null> {
-  const { category = null } = input
+  const { category = null, labels = [] } = input
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
+  if (labels.length > 0) {
+    const { rows, total } = await selectLabelled(db, { ...input, category, labels })
+    return { messages: completed(db, rows, input.bodyLengthMax), total }
+  }
   if (category !== null) {
     const { rows, total } = await selectOfCategory(db, { ...input, category })
     return { messages: completed(db, rows, input.bodyLengthMax), total }
   }
-  const { inbound_count, outbound_count } = counters
-  const total =
-    input.direction === null
-      ? inbound_count + outbound_count
-      : input.direction === 'inbound'
-        ? inbound_count
-        : outbound_count
-  const newest = total - input.offset
+  const { top, removed } = extentOf(counters, input.direction)
+  const total = top - removed
+  if (input.offset >= total) return { messages: completed(db, [], input.bodyLengthMax), total }
+  const listId = listIdOf(input.inboxId, input.direction)
+  const { positionMax, skip } = await findStart(db, { listId, top, removed, offset: input.offset })
   const column = input.direction === null ? 'position' : 'direction_position'
-  let query = db.read
+  let inList = db.read
     .selectFrom('messages')
-    .selectAll()
-    .where('account_id', '=', input.accountId)
     .where('inbox_id', '=', input.inboxId)
-    .where(column, '<=', newest)
-    .where(column, '>', newest - input.limit)
+    .where(column, '>', 0)
     .orderBy(column, 'desc')
-  if (input.direction !== null) query = query.where('direction', '=', input.direction)
-  const rows = newest > 0 ? await query.execute() : []
+  if (input.direction !== null) inList = inList.where('direction', '=', input.direction)
+  const places = inList.select(column).where(column, '<=', positionMax)
+  let page = inList.selectAll().where('account_id', '=', input.accountId)
+  // The index alone has what is skipped; in the page's own query each row would be read.
+  page = page.where(column, '<=', skip > 0 ? places.limit(1).offset(skip) : positionMax)
+  const rows = await page.limit(input.limit).execute()
   return { messages: completed(db, rows, input.bodyLengthMax), total }
+}
+
+/** The last position given in the inbox or in a direction, and how many of the positions have no message. */
+function extentOf(
+  counters: Row<'inbox_counters'>,
+  direction: Direction | null,
+): { top: number; removed: number } {
+  const inbound = { top: counters.inbound_count, removed: counters.removed_inbound }
+  const outbound = { top: counters.outbound_count, removed: counters.removed_outbound }
+  if (direction !== null) return direction === 'inbound' ? inbound : outbound
+  return { top: inbound.top + outbound.top, removed: inbound.removed + outbound.removed }
 }
 
 /** By the index of categories: it alone has what is counted and skipped. Sent messages have no category. */
@@ -123,6 +141,8 @@ async function selectOfCategory(
     .selectFrom('messages')
     .where('inbox_id', '=', input.inboxId)
     .where('category', '=', input.category)
+    // Those in the trash have negative ones.
+    .where('position', '>', 0)
   const total = await countUpTo(db, inList.select('position'))
   const places = inList.select('position').orderBy('position', 'desc')
   const rows = await db.read
@@ -140,10 +160,87 @@ async function selectOfCategory(
   return { rows, total }
 }
 
+async function selectLabelled(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    direction: Direction | null
+    category: MessageCategory | null
+    labels: readonly string[]
+    limit: number
+    offset: number
+  },
+): Promise<{ rows: Row<'messages'>[]; total: number }> {
+  const { inboxId, direction, category } = input
+  const [first = '', ...others] = await rarestFirst(db, input)
+  let inList = labelledWith(db, inboxId, first)
+  for (const label of others) {
+    inList = inList.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('message_labels as other')
+          .select('other.label')
+          .whereRef('other.message_id', '=', 'message_labels.message_id')
+          .where('other.label', '=', label),
+      ),
+    )
+  }
+  if (direction !== null || category !== null) {
+    inList = inList.where(({ exists, selectFrom }) => {
+      let passing = selectFrom('messages')
+        .select('messages.id')
+        .whereRef('messages.id', '=', 'message_labels.message_id')
+      if (direction !== null) passing = passing.where('messages.direction', '=', direction)
+      if (category !== null) passing = passing.where('messages.category', '=', category)
+      return exists(passing)
+    })
+  }
+  const total = await countUpTo(db, inList.select('message_labels.message_id'))
+  const page = inList
+    .select('message_labels.message_id')
+    .orderBy('message_labels.position', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+  const rows = await db.read
+    .selectFrom('messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('id', 'in', (query) => query.selectFrom(page.as('page')).select('page.message_id'))
+    .orderBy('position', 'desc')
+    .execute()
+  return { rows, total }
+}
+
+/** The other labels are looked up for each message that has the first. */
+async function rarestFirst(
+  db: ReadDb,
+  { inboxId, labels }: { inboxId: string; labels: readonly string[] },
+): Promise<readonly string[]> {
+  if (labels.length < 2) return labels
+  const counted: { label: string; count: number }[] = []
+  for (const label of labels) {
+    const messages = labelledWith(db, inboxId, label).select('message_labels.message_id')
+    counted.push({ label, count: await countUpTo(db, messages) })
+  }
+  return counted.sort((one, other) => one.count - other.count).map(({ label }) => label)
+}
+
+function labelledWith(db: ReadDb, inboxId: string, label: string) {
+  return db.read
+    .selectFrom('message_labels')
+    .where('message_labels.inbox_id', '=', inboxId)
+    .where('message_labels.label', '=', label)
+    .where('message_labels.position', '>', 0)
+}
+
 /** The rows of a query, counted up to COUNTED_MAX. */
 export async function countUpTo<Found>(
   db: ReadDb,
-  query: SelectQueryBuilder<Tables, 'messages' | 'threads', Found>,
+  query: SelectQueryBuilder<
+    Tables,
+    'messages' | 'threads' | 'thread_marks' | 'message_labels' | 'inboxes',
+    Found
+  >,
 ): Promise<number> {
   const { count } = await db.read
     .selectFrom(query.limit(COUNTED_MAX).as('counted'))
@@ -260,6 +357,21 @@ export async function findMessageHeads(
   return rows.map(toHead)
 }
 
+/** The position of a removed message of the inbox, or null. */
+export async function findRemoved(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string; messageId: string },
+): Promise<number | null> {
+  const row = await db.read
+    .selectFrom('removed_messages')
+    .select('position')
+    .where('id', '=', input.messageId)
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .executeTakeFirst()
+  return row?.position ?? null
+}
+
 const HEAD_COLUMNS = [
   'id',
   'position',
@@ -297,6 +409,9 @@ const PAGE_MESSAGES = 100
  */
 const THREAD_STEP_MESSAGES = 20
 
+/** A thread as its messages are read: so many were added, and so many of them removed. */
+export type ThreadExtent = { threadId: string; addedCount: number; removedCount: number }
+
 /**
  * Messages of a thread, oldest first, read step by step while they are iterated. The caller has found the thread
  * in its account.
@@ -305,26 +420,59 @@ export async function* listThreadMessages(
   db: ReadDb,
   input: {
     accountId: string
-    threadId: string
+    thread: ThreadExtent
     limit: number
     offset: number
     bodyLengthMax: number
   },
 ): AsyncGenerator<Message> {
-  const end = input.offset + input.limit
+  const { thread, bodyLengthMax } = input
   const step = input.limit <= PAGE_MESSAGES ? input.limit : THREAD_STEP_MESSAGES
-  for (let from = input.offset; from < end; from += step) {
+  let from = await findThreadPosition(db, thread, input.offset)
+  for (let left = input.limit; from !== null && left > 0; ) {
     const rows = await db.read
       .selectFrom('messages')
       .selectAll()
       .where('account_id', '=', input.accountId)
-      .where('thread_id', '=', input.threadId)
-      .where('thread_position', '>', from)
-      .where('thread_position', '<=', Math.min(from + step, end))
+      .where('thread_id', '=', thread.threadId)
+      .where('thread_position', '>=', from)
       .orderBy('thread_position')
+      .limit(Math.min(step, left))
       .execute()
-    yield* completed(db, rows, input.bodyLengthMax)
+    yield* completed(db, rows, bodyLengthMax)
+    left -= rows.length
+    const last = rows.at(-1)
+    from = last === undefined ? null : last.thread_position + 1
   }
+}
+
+/** The position in the thread of its message at `offset`, the oldest first; null where it has fewer. */
+export async function findThreadPosition(
+  db: ReadDb,
+  { threadId, addedCount: top, removedCount: removed }: ThreadExtent,
+  offset: number,
+): Promise<number | null> {
+  // The list is read from the newest on.
+  const newer = top - removed - 1 - offset
+  if (newer < 0) return null
+  if (removed === 0) return offset + 1
+  const { positionMax, skip } = await findStart(db, {
+    listId: threadId,
+    top,
+    removed,
+    offset: newer,
+  })
+  if (skip === 0) return positionMax
+  const row = await db.read
+    .selectFrom('messages')
+    .select('thread_position')
+    .where('thread_id', '=', threadId)
+    .where('thread_position', '<=', positionMax)
+    .orderBy('thread_position', 'desc')
+    .limit(1)
+    .offset(skip)
+    .executeTakeFirst()
+  return row?.thread_position ?? null
 }
 
 /** Long bodies are read while the messages are iterated. */
@@ -419,6 +567,7 @@ function toMessage(row: Row<'messages'>): Message {
     ...kindOfRow(row),
     failureReason: row.failure_reason,
     defects: JSON.parse(row.defects) as string[],
+    labels: labelsOf(row),
     scheduledAtMs: row.scheduled_at,
     createdAtMs: row.created_at,
   }
@@ -456,21 +605,23 @@ export async function* listViewedMessages(
   db: ReadDb,
   input: {
     readonly accountId: string
-    readonly threadId: string
+    readonly thread: ThreadExtent
     readonly after: number
     readonly limit: number
     readLength(): number
   },
 ): AsyncGenerator<StoredView> {
-  const { accountId } = input
+  const { accountId, thread } = input
+  const from = await findThreadPosition(db, thread, input.after)
+  if (from === null) return
   const rows = await db.read
     .selectFrom('messages')
     .select('id')
     .where('account_id', '=', accountId)
-    .where('thread_id', '=', input.threadId)
-    .where('thread_position', '>', input.after)
-    .where('thread_position', '<=', input.after + input.limit)
+    .where('thread_id', '=', thread.threadId)
+    .where('thread_position', '>=', from)
     .orderBy('thread_position')
+    .limit(input.limit)
     .execute()
   for (let at = 0; at < rows.length; at += VIEW_STEP_MESSAGES) {
     const messageIds = rows.slice(at, at + VIEW_STEP_MESSAGES).map(({ id }) => id)

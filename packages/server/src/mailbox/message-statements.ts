@@ -39,6 +39,8 @@ export type ParentThread = {
   summary_count: number
   read_count: number
   category: string | null
+  /** Missing for a new thread. */
+  mark_count?: number
 }
 
 /** The columns of a `ParentThread`. */
@@ -51,6 +53,7 @@ export const PARENT_COLUMNS = [
   'threads.summary_count',
   'threads.read_count',
   'threads.category',
+  'threads.mark_count',
 ] as const
 
 /** See thread-summary-rows.ts. */
@@ -58,9 +61,17 @@ export type SummaryColumns = Required<
   Pick<NewRow<'threads'>, 'participants' | 'snippet' | 'summary_count' | 'read_count' | 'category'>
 >
 
-export type NewThread = Omit<
-  NewRow<'threads'>,
-  'automatic_sends' | 'loop_suspected_at' | keyof SummaryColumns
+export type NewThread = Pick<
+  Row<'threads'>,
+  | 'id'
+  | 'account_id'
+  | 'inbox_id'
+  | 'subject'
+  | 'is_read'
+  | 'message_count'
+  | 'last_message_at'
+  | 'last_position'
+  | 'created_at'
 > &
   SummaryColumns
 
@@ -84,9 +95,16 @@ type NewMessage = MessageContent &
   >
 
 /** Numbers to add to the totals of an inbox; `stored_bytes` counts the added messages. */
-export type CounterChange = Omit<
+export type CounterChange = Pick<
   Row<'inbox_counters'>,
-  'counted_position' | 'unsent_count' | 'noted_count' | 'draft_count'
+  | 'inbox_id'
+  | 'inbound_count'
+  | 'outbound_count'
+  | 'thread_count'
+  | 'unread_thread_count'
+  | 'quarantined_count'
+  | 'quarantined_bytes'
+  | 'stored_bytes'
 >
 
 export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
@@ -101,10 +119,28 @@ export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
 
 /** A thread after `message_count` messages are added to it. */
 export type ThreadChange = SummaryColumns &
-  Pick<NewThread, 'id' | 'is_read' | 'message_count' | 'last_message_at' | 'last_position'>
+  Pick<NewThread, 'id' | 'is_read' | 'message_count' | 'last_message_at' | 'last_position'> &
+  Pick<ParentThread, 'mark_count'>
 
 /** The caller has locked the counters before it read anything. */
-export const changeInboxes = together<Tables, { counters: CounterChange; threads: ThreadChange }>({
+export function changeInboxes(
+  tx: Tx,
+  { counters, threads = [] }: { counters: CounterChange[]; threads?: ThreadChange[] },
+): Promise<void> {
+  const marks = threads.filter(({ mark_count = 0 }) => mark_count > 0)
+  return change(tx, { counters, threads, marks: marks.map(movedMarks) })
+}
+
+function movedMarks({ id, last_position }: ThreadChange): MovedMarks {
+  return { thread_id: id, last_position }
+}
+
+type MovedMarks = Pick<Row<'thread_marks'>, 'thread_id' | 'last_position'>
+
+const change = together<
+  Tables,
+  { counters: CounterChange; threads: ThreadChange; marks: MovedMarks }
+>({
   counters: rowUpdate<Tables, CounterChange>('inbox_counters', (query, given) =>
     query
       .updateTable('inbox_counters as counters')
@@ -148,8 +184,17 @@ export const changeInboxes = together<Tables, { counters: CounterChange; threads
         summary_count: given('summary_count'),
         read_count: given('read_count'),
         category: given('category'),
+        // Received mail ends the pause of its thread.
+        snoozed_until: sql<number | null>`case when ${given('is_read')} = 0 then null
+          else ${ref('threads.snoozed_until')} end`,
       }))
       .where('threads.id', '=', given('id')),
+  ),
+  marks: rowUpdate<Tables, MovedMarks>('thread_marks', (query, given) =>
+    query
+      .updateTable('thread_marks')
+      .set({ last_position: given('last_position') })
+      .where('thread_marks.thread_id', '=', given('thread_id')),
   ),
 })
 

@@ -1,9 +1,19 @@
-// Reads messages and threads, and sets the read flag of threads.
+// Reads and changes messages and threads.
 
+import { LABELS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
-import { notFound } from '#platform/problem.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, Page } from '#schema/tables.ts'
+import {
+  type ChangeOutcome,
+  changeMessageLabels,
+  changeThread,
+  type ThreadChange,
+} from './change-thread-rows.ts'
 import {
   type Direction,
   findMessage,
@@ -12,13 +22,13 @@ import {
   type Message,
 } from './message-rows.ts'
 import { CUT_READ_LENGTH } from './present-message.ts'
+import type { LabelChange } from './thread-mark.ts'
 import {
   findShownThread,
   findThread,
   listThreads as listThreadRows,
   type ShownThread,
   type ShownThreads,
-  setThreadRead,
   type Thread,
 } from './thread-rows.ts'
 import { keepThreadSummaries } from './thread-summary-rows.ts'
@@ -33,6 +43,7 @@ export async function listMessages(
     inboxId: string
     direction: Direction | null
     category: MessageCategory | null
+    labels: readonly string[]
   } & Page,
 ): Promise<{ messages: AsyncIterable<Message>; total: number }> {
   const page = await listMessageRows(db, { ...input, bodyLengthMax: CUT_READ_LENGTH })
@@ -59,6 +70,10 @@ export async function listThreads(
     inboxId: string
     isRead: boolean | null
     category: MessageCategory | null
+    isTrashed: boolean
+    marks: readonly string[]
+    isSnoozed: boolean | null
+    nowMs: number
   } & Page,
 ): Promise<{ threads: ShownThread[]; total: number }> {
   const page = await listThreadRows(deps.db, input)
@@ -102,15 +117,71 @@ export async function readThread(
   const thread = await findThread(db, input.accountId, input.threadId)
   if (thread === null) throw notFound()
   const limit = Math.min(input.limit ?? thread.messageCount, thread.messageCount)
-  const read = { ...input, limit, bodyLengthMax: CUT_READ_LENGTH }
+  const read = { ...input, thread: thread.extent, limit, bodyLengthMax: CUT_READ_LENGTH }
   return { thread, count: limit, messages: listThreadMessages(db, read) }
 }
 
-/** Setting the read flag twice changes nothing. */
-export async function markThread(
-  deps: ThreadDeps,
-  input: { accountId: string; threadId: string; isRead: boolean },
+type ChangeDeps = ThreadDeps & {
+  clock: Clock
+  queueClock: QueueClock
+  makeId: MakeId
+  wakeEvents: () => void
+}
+
+/** `not_found`, `lease_lost`, `label_limit_reached`, `metadata_limit_reached`. The same again changes nothing. */
+export async function updateThread(
+  deps: ChangeDeps,
+  input: {
+    accountId: string
+    threadId: string
+    change: ThreadChange
+    tokenHash: Uint8Array | null
+  },
 ): Promise<ShownThread> {
-  if ((await deps.db.write(setThreadRead, input)) === null) throw notFound()
-  return getThread(deps, input)
+  const { accountId, threadId, change, tokenHash } = input
+  const outcome = await deps.db.write(changeThread, {
+    accountId,
+    threadId,
+    change,
+    lease: { tokenHash, queueMs: deps.queueClock.now() },
+    eventId: deps.makeId('evt'),
+    nowMs: deps.clock.now(),
+  })
+  requireChanged(outcome)
+  deps.wakeEvents()
+  return getThread(deps, { accountId, threadId })
+}
+
+/** `not_found`, `lease_lost`, `label_limit_reached`. The same again changes nothing. */
+export async function updateMessage(
+  deps: ChangeDeps,
+  input: {
+    accountId: string
+    messageId: string
+    change: LabelChange
+    tokenHash: Uint8Array | null
+  },
+): Promise<Message> {
+  const { accountId, messageId, change, tokenHash } = input
+  const lease = { tokenHash, queueMs: deps.queueClock.now() }
+  requireChanged(await deps.db.write(changeMessageLabels, { accountId, messageId, change, lease }))
+  return getMessage(deps, { accountId, messageId })
+}
+
+function requireChanged({ kind }: ChangeOutcome): void {
+  switch (kind) {
+    case 'changed':
+      return
+    case 'not_found':
+      throw notFound()
+    case 'lease_lost':
+      throw problem('lease_lost')
+    case 'label_limit_reached':
+      throw problem('label_limit_reached', `At most ${LABELS_MAX} labels are allowed.`)
+    case 'metadata_limit_reached':
+      throw problem(
+        'metadata_limit_reached',
+        `At most ${METADATA_KEYS_MAX} keys of metadata are allowed.`,
+      )
+  }
 }

@@ -91,8 +91,13 @@ export const countStoredStep = transaction({
       .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
       .select(({ fn }) => fn.sum<number | string | null>('raw_messages.size_bytes').as('bytes'))
       .where('messages.inbox_id', '=', inboxId)
-      .where('messages.position', '>', from)
-      .where('messages.position', '<=', to)
+      .where(({ eb, or, and }) =>
+        or([
+          and([eb('messages.position', '>', from), eb('messages.position', '<=', to)]),
+          // In the trash.
+          and([eb('messages.position', '<', -from), eb('messages.position', '>=', -to)]),
+        ]),
+      )
       .executeTakeFirstOrThrow()
     const quarantined = await tx.query
       .selectFrom('quarantined_messages')

@@ -1,6 +1,7 @@
 // Totals of threads for each range of an inbox's positions, by the position of the thread's last message. Every
 // transaction that adds, moves or marks a thread keeps them, so that a page anywhere in the list is found by adding
-// up a few totals instead of skipping all threads before it.
+// up a few totals instead of skipping all threads before it. Threads in the trash have negative positions, so the
+// ranges below 0 are those of the trash.
 
 import { sql } from 'kysely'
 import { forEachRow, rowInsert, statement } from '#platform/db/statement.ts'
@@ -54,24 +55,26 @@ export function sumChanges(changes: readonly RangeChange[]): RangeChange[] {
 }
 
 /**
- * Where to start reading for the thread at `offset`, newest first: the highest position, and how many entries from
- * there on to skip.
+ * Where to start reading for the thread at `offset`, newest first: the position of the first range to read that is the
+ * nearest to the newest, and how many entries from there on to skip.
  */
 export async function findPageStart(
   db: ReadDb,
-  input: { inboxId: string; isRead: boolean | null; offset: number },
-): Promise<{ positionMax: number | null; skip: number }> {
-  const { inboxId, isRead, offset } = input
-  if (offset <= NEAR_OFFSET) return { positionMax: null, skip: offset }
-  const find = isRead === null ? FIND_RANGE.any : isRead ? FIND_RANGE.read : FIND_RANGE.unread
+  input: { inboxId: string; isRead: boolean | null; isTrashed: boolean; offset: number },
+): Promise<{ edge: number | null; skip: number }> {
+  const { inboxId, isRead, isTrashed, offset } = input
+  if (offset <= NEAR_OFFSET) return { edge: null, skip: offset }
+  const finds = isTrashed ? FIND_TRASHED : FIND_RANGE
+  const find = isRead === null ? finds.any : isRead ? finds.read : finds.unread
   const [range] = await find(db.reading, { inboxId, offset })
-  if (range === undefined) return { positionMax: null, skip: offset }
-  const positionMax = (range.position_range + 1) * RANGE_POSITIONS - 1
-  return { positionMax, skip: offset - range.before }
+  if (range === undefined) return { edge: null, skip: offset }
+  const first = range.position_range * RANGE_POSITIONS
+  const edge = isTrashed ? first : first + RANGE_POSITIONS - 1
+  return { edge, skip: offset - range.before }
 }
 
 /** The range that has the thread at `offset`, and the number of threads before it. */
-const findRange = (count: string) =>
+const findRange = (count: string, { isTrashed = false } = {}) =>
   statement<
     Tables,
     { inboxId: string; offset: number },
@@ -83,9 +86,12 @@ const findRange = (count: string) =>
           .selectFrom('thread_ranges')
           .select(['position_range', sql.raw<number>(count).as('threads')])
           .select(
-            sql<number>`sum(${sql.raw(count)}) over (order by position_range desc)`.as('upto'),
+            sql<number>`sum(${sql.raw(count)}) over (order by position_range ${sql.raw(isTrashed ? 'asc' : 'desc')})`.as(
+              'upto',
+            ),
           )
           .where('inbox_id', '=', place('inboxId'))
+          .where('position_range', isTrashed ? '<' : '>=', sql.lit(0))
           .as('ranges'),
       )
       .select(['position_range', sql<number>`cast(upto - threads as bigint)`.as('before')])
@@ -94,10 +100,18 @@ const findRange = (count: string) =>
       .limit(1),
   )
 
+const READ = 'thread_count - unread_count'
+
 const FIND_RANGE = {
   any: findRange('thread_count'),
-  read: findRange('thread_count - unread_count'),
+  read: findRange(READ),
   unread: findRange('unread_count'),
+}
+
+const FIND_TRASHED = {
+  any: findRange('thread_count', { isTrashed: true }),
+  read: findRange(READ, { isTrashed: true }),
+  unread: findRange('unread_count', { isTrashed: true }),
 }
 
 function rangeOf(position: number): number {

@@ -1,12 +1,19 @@
 // Threads, to and from rows: the messages of one inbox that answer each other, with a read flag.
 
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
-import type { ExpressionBuilder } from 'kysely'
-import { transaction } from '#platform/db/db.ts'
-import { lockRows } from '#platform/db/dialect.ts'
-import { type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
-import { CANCELLED, countUpTo, findMessage, type Message, readCounters } from './message-rows.ts'
-import { changeAt, changeRanges, findPageStart } from './thread-range-rows.ts'
+import { type ExpressionBuilder, sql } from 'kysely'
+import { metadataOf } from '#inboxes/inboxes-rows.ts'
+import type { ReadDb, Row, Tables } from '#schema/tables.ts'
+import {
+  CANCELLED,
+  countUpTo,
+  findMessage,
+  type Message,
+  readCounters,
+  type ThreadExtent,
+} from './message-rows.ts'
+import { labelsOf } from './thread-mark.ts'
+import { findPageStart } from './thread-range-rows.ts'
 import { type Participant, sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
 
 export type Thread = {
@@ -18,7 +25,27 @@ export type Thread = {
   /** Of the newest received message. */
   category: MessageCategory | null
   lastMessageAtMs: number
+  labels: string[]
+  metadata: Record<string, string>
+  assignee: string | null
+  /** May be past. */
+  snoozedUntilMs: number | null
+  /** May have run out; null when nobody has the thread. */
+  claim: ThreadClaim | null
   createdAtMs: number
+  /** Null while the thread is not in the trash. */
+  trashedAtMs: number | null
+}
+
+/** A thread with what `listThreadMessages` needs. */
+export type StoredThread = Thread & { extent: ThreadExtent }
+
+export type ThreadClaim = {
+  owner: string
+  fence: number
+  /** The end of the lease by the clock of the queue. */
+  untilMs: number
+  expiresAtMs: number
 }
 
 export type ShownThread = Thread & {
@@ -42,81 +69,185 @@ export async function listThreads(
     inboxId: string
     isRead: boolean | null
     category?: MessageCategory | null
+    /** Those in the trash, instead of those that are not. */
+    isTrashed?: boolean
+    marks?: readonly string[]
+    isSnoozed?: boolean | null
+    nowMs?: number
     limit: number
     offset: number
   },
 ): Promise<(ShownThreads & { total: number }) | null> {
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
-  const { category = null } = input
-  if (category !== null) {
-    const { rows, total } = await selectOfCategory(db, { ...input, category })
+  const { category = null, isTrashed = false, marks = [], isSnoozed = null, nowMs = 0 } = input
+  if (category !== null || marks.length > 0 || isSnoozed !== null) {
+    const filtered = { ...input, category, isTrashed, marks, isSnoozed, nowMs }
+    const { rows, total } = await selectFiltered(db, filtered)
     return { ...(await toShown(db, rows)), total }
   }
-  const { thread_count, unread_thread_count } = counters
-  const total =
-    input.isRead === null
-      ? thread_count
-      : input.isRead
-        ? thread_count - unread_thread_count
-        : unread_thread_count
+  const { all, unread } = isTrashed
+    ? { all: counters.trashed_thread_count, unread: counters.trashed_unread_count }
+    : { all: counters.thread_count, unread: counters.unread_thread_count }
+  const total = input.isRead === null ? all : input.isRead ? all - unread : unread
   if (input.offset >= total) return { threads: [], found: [], total }
-  const { positionMax, skip } = await findPageStart(db, input)
-  let inList = db.read.selectFrom('threads').where('inbox_id', '=', input.inboxId)
+  const { edge, skip } = await findPageStart(db, { ...input, isTrashed })
+  let inList = inListOf(db, { inboxId: input.inboxId, isTrashed })
   if (input.isRead !== null) inList = inList.where('is_read', '=', input.isRead ? 1 : 0)
-  inList = inList.orderBy('last_position', 'desc')
+  // In the trash, the newest has the lowest position.
+  inList = inList.orderBy('last_position', isTrashed ? 'asc' : 'desc')
+  const fromEdge = isTrashed ? '>=' : '<='
   let skipped = inList.select('last_position')
-  if (positionMax !== null) skipped = skipped.where('last_position', '<=', positionMax)
+  if (edge !== null) skipped = skipped.where('last_position', fromEdge, edge)
   let page = inList.selectAll().where('account_id', '=', input.accountId)
   // The index alone has what is skipped; in the page's own query each row would be read.
-  if (skip > 0) page = page.where('last_position', '<=', skipped.limit(1).offset(skip))
-  else if (positionMax !== null) page = page.where('last_position', '<=', positionMax)
+  if (skip > 0) page = page.where('last_position', fromEdge, skipped.limit(1).offset(skip))
+  else if (edge !== null) page = page.where('last_position', fromEdge, edge)
   const rows = await page.limit(input.limit).execute()
   return { ...(await toShown(db, rows)), total }
 }
 
-/** By the index of categories: it alone has what is counted and skipped. */
-async function selectOfCategory(
-  db: ReadDb,
-  input: {
-    accountId: string
-    inboxId: string
-    isRead: boolean | null
-    category: MessageCategory
-    limit: number
-    offset: number
-  },
-): Promise<{ rows: Row<'threads'>[]; total: number }> {
-  let inList = db.read
+/** The threads in the inbox's list, or in its trash. Those that are being removed are in neither. */
+function inListOf(db: ReadDb, { inboxId, isTrashed }: { inboxId: string; isTrashed: boolean }) {
+  return db.read
     .selectFrom('threads')
-    .where('inbox_id', '=', input.inboxId)
-    .where('category', '=', input.category)
-  if (input.isRead !== null) inList = inList.where('is_read', '=', input.isRead ? 1 : 0)
-  const total = await countUpTo(db, inList.select('last_position'))
-  const places = inList.select('last_position').orderBy('last_position', 'desc')
+    .where('threads.inbox_id', '=', inboxId)
+    .where('threads.last_position', isTrashed ? '<' : '>', 0)
+}
+
+type FilteredList = {
+  accountId: string
+  inboxId: string
+  isRead: boolean | null
+  category: MessageCategory | null
+  isTrashed: boolean
+  /** All of them. */
+  marks: readonly string[]
+  isSnoozed: boolean | null
+  nowMs: number
+  limit: number
+  offset: number
+}
+
+/** By an index of the marks, or of the categories or the read flags: it alone has what is counted and skipped. */
+async function selectFiltered(
+  db: ReadDb,
+  input: FilteredList,
+): Promise<{ rows: Row<'threads'>[]; total: number }> {
+  if (input.marks.length > 0) return selectMarked(db, input)
+  const order = input.isTrashed ? 'asc' : 'desc'
+  const inList = threadsIn(db, input)
+  const total = await countUpTo(db, inList.select('threads.last_position'))
+  const places = inList
+    .select('threads.last_position')
+    .orderBy('threads.last_position', order)
+    .limit(input.limit)
+    .offset(input.offset)
   const rows = await db.read
     .selectFrom('threads')
     .selectAll()
     .where('account_id', '=', input.accountId)
     .where('inbox_id', '=', input.inboxId)
     .where('last_position', 'in', (query) =>
-      query
-        .selectFrom(places.limit(input.limit).offset(input.offset).as('page'))
-        .select('page.last_position'),
+      query.selectFrom(places.as('page')).select('page.last_position'),
     )
-    .orderBy('last_position', 'desc')
+    .orderBy('last_position', order)
     .execute()
   return { rows, total }
 }
 
-/** Null also once the inbox is deleted. */
+/** Threads of the inbox that pass the filter, apart from marks. */
+function threadsIn(db: ReadDb, input: FilteredList) {
+  let inList = inListOf(db, input)
+  if (input.category !== null) inList = inList.where('threads.category', '=', input.category)
+  if (input.isRead !== null) inList = inList.where('threads.is_read', '=', input.isRead ? 1 : 0)
+  if (input.isSnoozed === null) return inList
+  // The index of snoozed threads is small, and the one of the list does not have the column.
+  const snoozed = db.read
+    .selectFrom('threads as snoozed')
+    .select('snoozed.last_position')
+    .where('snoozed.inbox_id', '=', input.inboxId)
+    .where('snoozed.snoozed_until', '>', input.nowMs)
+  return inList.where('threads.last_position', input.isSnoozed ? 'in' : 'not in', snoozed)
+}
+
+async function selectMarked(
+  db: ReadDb,
+  input: FilteredList,
+): Promise<{ rows: Row<'threads'>[]; total: number }> {
+  const [first = '', ...others] = await rarestFirst(db, input)
+  let inList = markedWith(db, input, first)
+  for (const mark of others) {
+    inList = inList.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('thread_marks as other')
+          .select('other.mark')
+          .whereRef('other.thread_id', '=', 'thread_marks.thread_id')
+          .where('other.mark', '=', mark),
+      ),
+    )
+  }
+  if (input.isRead !== null || input.category !== null || input.isSnoozed !== null) {
+    const passing = threadsIn(db, input)
+      .select('threads.id')
+      .where('threads.id', '=', sql.ref<string>('thread_marks.thread_id'))
+    inList = inList.where(({ exists }) => exists(passing))
+  }
+  const total = await countUpTo(db, inList.select('thread_marks.thread_id'))
+  const page = await inList
+    .select('thread_marks.thread_id')
+    .orderBy('thread_marks.last_position', input.isTrashed ? 'asc' : 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  if (page.length === 0) return { rows: [], total }
+  const ids = page.map(({ thread_id }) => thread_id)
+  const found = await db.read
+    .selectFrom('threads')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('id', 'in', ids)
+    .execute()
+  const byId = new Map(found.map((row) => [row.id, row]))
+  return { rows: ids.flatMap((id) => byId.get(id) ?? []), total }
+}
+
+/** The other marks are looked up for each thread that has the first. */
+async function rarestFirst(
+  db: ReadDb,
+  { marks, ...list }: FilteredList,
+): Promise<readonly string[]> {
+  if (marks.length < 2) return marks
+  const counted: { mark: string; count: number }[] = []
+  for (const mark of marks) {
+    const threads = markedWith(db, list, mark).select('thread_marks.thread_id')
+    counted.push({ mark, count: await countUpTo(db, threads) })
+  }
+  return counted.sort((one, other) => one.count - other.count).map(({ mark }) => mark)
+}
+
+function markedWith(
+  db: ReadDb,
+  { inboxId, isTrashed }: Pick<FilteredList, 'inboxId' | 'isTrashed'>,
+  mark: string,
+) {
+  return db.read
+    .selectFrom('thread_marks')
+    .where('thread_marks.inbox_id', '=', inboxId)
+    .where('thread_marks.mark', '=', mark)
+    .where('thread_marks.last_position', isTrashed ? '<' : '>', 0)
+}
+
+/** Also in the trash. Null once it is being removed or its inbox is deleted. */
 export async function findThread(
   db: ReadDb,
   accountId: string,
   threadId: string,
-): Promise<Thread | null> {
+): Promise<StoredThread | null> {
   const row = await findRow(db, accountId, threadId)
-  return row === undefined ? null : toThread(row)
+  if (row === undefined) return null
+  const { message_count: addedCount, removed_count: removedCount } = row
+  return { ...toThread(row), extent: { threadId, addedCount, removedCount } }
 }
 
 /** One thread or, where there is no such thread, none. */
@@ -140,50 +271,12 @@ function findRow(
     .selectAll('threads')
     .where('threads.id', '=', threadId)
     .where('threads.account_id', '=', accountId)
+    .where(isKept)
     .executeTakeFirst()
 }
 
-/** Sets the read flag and keeps the inbox's total of unread threads. */
-export const setThreadRead = transaction({
-  name: 'setThreadRead',
-  accountOf: ({ accountId }) => accountId,
-  async run(
-    tx: Tx,
-    input: { accountId: string; threadId: string; isRead: boolean },
-  ): Promise<Thread | null> {
-    const inbox = await tx.query
-      .selectFrom('threads')
-      .select('inbox_id')
-      .where('id', '=', input.threadId)
-      .where('account_id', '=', input.accountId)
-      .executeTakeFirst()
-    if (inbox === undefined) return null
-    // The inbox's totals are locked first, as by arriving mail.
-    const totals = tx.query
-      .selectFrom('inbox_counters')
-      .select('inbox_id')
-      .where('inbox_id', '=', inbox.inbox_id)
-    if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return null
-    const thread = await findThread(readIn(tx), input.accountId, input.threadId)
-    if (thread === null || thread.isRead === input.isRead) return thread
-    const unread = input.isRead ? -1 : 1
-    const { last_position } = await tx.query
-      .updateTable('threads')
-      .set(({ ref }) => ({ is_read: input.isRead ? 1 : 0, read_count: ref('message_count') }))
-      .where('account_id', '=', input.accountId)
-      .where('id', '=', thread.id)
-      .returning('last_position')
-      .executeTakeFirstOrThrow()
-    const change = { position: last_position, threads: 0, unread }
-    await changeRanges(tx, [changeAt(thread.inboxId, change)])
-    await tx.query
-      .updateTable('inbox_counters')
-      .set((row) => ({ unread_thread_count: row('unread_thread_count', '+', unread) }))
-      .where('inbox_id', '=', thread.inboxId)
-      .execute()
-    return { ...thread, isRead: input.isRead }
-  },
-})
+const isKept = ({ eb, or }: ExpressionBuilder<Tables, 'threads'>) =>
+  or([eb('threads.trashed_at', 'is', null), eb('threads.trashed_at', '>', 0)])
 
 async function toShown(db: ReadDb, rows: Row<'threads'>[]): Promise<ShownThreads> {
   const found = await sumUpThreads(db, rows)
@@ -208,11 +301,23 @@ function toThread(row: Row<'threads'>): Thread {
     inboxId: row.inbox_id,
     subject: row.subject,
     isRead: row.is_read === 1,
-    messageCount: row.message_count,
+    messageCount: row.message_count - row.removed_count,
     category: row.category as MessageCategory | null,
     lastMessageAtMs: row.last_message_at,
+    labels: labelsOf(row),
+    metadata: metadataOf(row),
+    assignee: row.assignee,
+    snoozedUntilMs: row.snoozed_until,
+    claim: claimOf(row),
     createdAtMs: row.created_at,
+    trashedAtMs: row.trashed_at,
   }
+}
+
+function claimOf(row: Row<'threads'>): ThreadClaim | null {
+  const { claim_owner: owner, claim_until: untilMs, claim_expires_at: expiresAtMs } = row
+  if (owner === null || untilMs === null || expiresAtMs === null) return null
+  return { owner, fence: row.claim_fence, untilMs, expiresAtMs }
 }
 
 /** Messages at the beginning of a thread that `findCopiedFrom` searches. */
@@ -285,7 +390,7 @@ export async function listThreadIds(
     before = rows.length < PAGE_MESSAGES ? 1 : (rows.at(-1)?.thread_position ?? 1)
   }
   if (before !== 1) {
-    const first = await inThread.where('thread_position', '=', 1).executeTakeFirst()
+    const first = await inThread.orderBy('thread_position').limit(1).executeTakeFirst()
     ids.push(first?.rfc_message_id ?? null)
   }
   return ids.reverse().filter((id) => id !== null)

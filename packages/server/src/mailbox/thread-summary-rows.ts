@@ -52,10 +52,11 @@ function isSummedUp(
   return thread.participants !== null && thread.summary_count === thread.message_count
 }
 
-/** `messageCount` is the number of messages when the thread was read. */
+/** The counts are those of the thread when it was read. */
 export type ThreadSummary = {
   threadId: string
   messageCount: number
+  removedCount: number
   participants: string
   snippet: string
   readCount: number
@@ -66,25 +67,39 @@ export async function sumUpThreads(
   db: ReadDb,
   threads: readonly Row<'threads'>[],
 ): Promise<ThreadSummary[]> {
-  const stale = threads.filter((thread) => !isSummedUp(thread))
-  if (stale.length === 0) return []
-  const ids = stale.map(({ id }) => id)
+  return sumUp(
+    db,
+    threads.filter((thread) => !isSummedUp(thread)),
+  )
+}
+
+/** Summaries of all these threads, from their messages. */
+export async function sumUp(
+  db: ReadDb,
+  threads: readonly Pick<Row<'threads'>, 'id' | 'message_count' | 'removed_count' | 'read_count'>[],
+): Promise<ThreadSummary[]> {
+  if (threads.length === 0) return []
+  const ids = threads.map(({ id }) => id)
   const newest = await selectNewestTexts(db, ids)
   const messages = await selectCorrespondence(db, ids)
   const byThread = Map.groupBy(messages, ({ thread_id }) => thread_id)
-  return stale.map((thread) => {
-    const { message_count: messageCount, read_count } = thread
+  return threads.map((thread) => {
+    const { message_count: messageCount, removed_count: removedCount, read_count } = thread
     let participants: Participant[] = []
     let readCount = read_count
-    for (const message of byThread.get(thread.id) ?? []) {
-      if (message.thread_position > messageCount) continue
+    const added = (byThread.get(thread.id) ?? []).filter(
+      ({ thread_position }) => thread_position <= messageCount,
+    )
+    for (const [index, message] of added.entries()) {
       participants = addParticipants(participants, message)
-      if (message.direction === 'outbound') readCount = Math.max(readCount, message.thread_position)
+      if (message.direction !== 'outbound') continue
+      readCount = Math.max(readCount, messageCount - (added.length - 1 - index))
     }
     const text = newest.find(({ thread_id }) => thread_id === thread.id)
     return {
       threadId: thread.id,
       messageCount,
+      removedCount,
       participants: JSON.stringify(participants),
       snippet: text === undefined ? '' : snippetOf(text),
       readCount,
@@ -110,10 +125,16 @@ function selectCorrespondence(db: ReadDb, threadIds: readonly string[]) {
       ),
     ])
     .where('threads.id', 'in', threadIds)
-    .whereRef(
-      'messages.thread_position',
-      '>',
-      sql<number>`threads.message_count - ${sql.lit(SUMMED_UP_MESSAGES_MAX)}`,
+    .where('messages.thread_position', '>=', ({ selectFrom, fn, lit }) =>
+      fn.coalesce(
+        selectFrom('messages as newest')
+          .select('newest.thread_position')
+          .whereRef('newest.thread_id', '=', 'threads.id')
+          .orderBy('newest.thread_position', 'desc')
+          .limit(1)
+          .offset(SUMMED_UP_MESSAGES_MAX - 1),
+        lit(0),
+      ),
     )
     .orderBy('messages.thread_position')
     .execute()
@@ -130,7 +151,13 @@ function selectNewestTexts(db: ReadDb, threadIds: readonly string[]) {
     .innerJoin('messages', (join) =>
       join
         .onRef('messages.thread_id', '=', 'threads.id')
-        .onRef('messages.thread_position', '=', 'threads.message_count'),
+        .on('messages.thread_position', '=', ({ selectFrom }) =>
+          selectFrom('messages as newest')
+            .select('newest.thread_position')
+            .whereRef('newest.thread_id', '=', 'threads.id')
+            .orderBy('newest.thread_position', 'desc')
+            .limit(1),
+        ),
     )
     .leftJoin('long_bodies', 'long_bodies.raw_id', 'messages.raw_id')
     .select(['messages.thread_id', beginning('body_text'), beginning('extracted_text')])
@@ -138,7 +165,7 @@ function selectNewestTexts(db: ReadDb, threadIds: readonly string[]) {
     .execute()
 }
 
-/** Keeps summaries of threads of one inbox, unless a message was added meanwhile. */
+/** Keeps summaries of threads of one inbox, unless a message was added or removed meanwhile. */
 export const keepThreadSummaries = transaction({
   name: 'keepThreadSummaries',
   accountOf: ({ accountId }) => accountId,
@@ -152,7 +179,8 @@ export const keepThreadSummaries = transaction({
       .select('inbox_id')
       .where('inbox_id', '=', input.inboxId)
     if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return
-    for (const { threadId, messageCount, participants, snippet, readCount } of input.summaries) {
+    for (const summary of input.summaries) {
+      const { threadId, messageCount, removedCount, participants, snippet, readCount } = summary
       await tx.query
         .updateTable('threads')
         .set({
@@ -166,6 +194,7 @@ export const keepThreadSummaries = transaction({
         .where('account_id', '=', input.accountId)
         .where('inbox_id', '=', input.inboxId)
         .where('message_count', '=', messageCount)
+        .where('removed_count', '=', removedCount)
         .execute()
     }
   },

@@ -64,7 +64,14 @@ export async function viewThread(
   const messages: ViewedMessage[] = []
   const earlier: EarlierText[] = []
   let room = VIEW_THREAD_LENGTH_MAX
-  const asked = { accountId, threadId, after, limit: VIEW_MESSAGES_MAX, readLength: () => room }
+  const { extent } = thread
+  const asked = {
+    accountId,
+    thread: extent,
+    after,
+    limit: VIEW_MESSAGES_MAX,
+    readLength: () => room,
+  }
   for await (const stored of listViewedMessages(deps.db, asked)) {
     const shown = await shownOf(deps, stored, { ...options, earlier: nearest(earlier), room })
     earlier.push({ text: stored.message.bodyText, html: stored.message.bodyHtml })

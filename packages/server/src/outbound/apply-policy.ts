@@ -14,10 +14,21 @@ import type { Addressees, Composition } from './compose-send.ts'
 export function judgedMessageOf(
   { outgoing }: Composition,
   { to, cc, bcc }: Addressees,
-  threadId: string | null,
+  threads: Pick<JudgedMessage, 'threadId' | 'forwardedThreadId'>,
 ): JudgedMessage {
   const { replyTo, subject, text, html, extraFields = [], attachments } = outgoing
-  return { to, cc, bcc, replyTo, subject, text, html, headers: extraFields, attachments, threadId }
+  return {
+    to,
+    cc,
+    bcc,
+    replyTo,
+    subject,
+    text,
+    html,
+    headers: extraFields,
+    attachments,
+    ...threads,
+  }
 }
 
 /** The reason of a send after as many as an hour allows. */

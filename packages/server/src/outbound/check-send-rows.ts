@@ -61,7 +61,8 @@ export type TooManyWaiting = { kind: 'too_many_waiting'; limit: number; retryAtM
 
 export type LimitRefusal =
   | { kind: 'not_found' }
-  /** A message was added to the thread since the reply was composed. */
+  | { kind: 'thread_trashed' }
+  /** A message was added to the thread, or removed from it, since the reply was composed. */
   | { kind: 'thread_changed' }
   | { kind: 'suppressed'; type: string; address: string }
   | LoopSuspected
@@ -238,16 +239,31 @@ export async function countSend(tx: Tx, input: LimitCheck, allowed: AllowedSend)
     .execute()
 }
 
-type FoundThread = ParentThread & Pick<Row<'threads'>, 'automatic_sends' | 'loop_suspected_at'>
+const THREAD_COLUMNS = [
+  ...PARENT_COLUMNS,
+  'threads.automatic_sends',
+  'threads.loop_suspected_at',
+  'threads.removed_count',
+  'threads.removed_automatic',
+  'threads.trashed_at',
+] as const
+
+type FoundThread = ParentThread &
+  Pick<
+    Row<'threads'>,
+    'automatic_sends' | 'loop_suspected_at' | 'removed_count' | 'removed_automatic' | 'trashed_at'
+  >
 
 async function findThreadOf(
   tx: Tx,
   { thread, inboxId }: LimitCheck,
-): Promise<FoundThread | null | 'not_found' | 'thread_changed'> {
+): Promise<FoundThread | null | 'not_found' | 'thread_trashed' | 'thread_changed'> {
   if (thread.kind === 'new') return null
   const [found] = await selectThread(tx, { id: thread.id, inboxId })
-  if (found === undefined) return 'not_found'
-  const isAsComposed = thread.messageCount === null || thread.messageCount === found.message_count
+  if (found === undefined || found.trashed_at === 0) return 'not_found'
+  if (found.trashed_at !== null) return 'thread_trashed'
+  const messageCount = found.message_count - found.removed_count
+  const isAsComposed = thread.messageCount === null || thread.messageCount === messageCount
   return isAsComposed ? found : 'thread_changed'
 }
 
@@ -285,7 +301,11 @@ async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promis
     afterMs: nowMs - AUTOMATIC_SENDS_MS,
     latestMs: nowMs + CLOCK_SKEW_MS,
   })
-  return { kind: 'allowed', times: Number(count) > recent.length ? [...recent, nowMs] : null }
+  const removed = (JSON.parse(thread.removed_automatic) as number[]).filter(
+    (timeMs) => isPast(timeMs) && timeMs > nowMs - AUTOMATIC_SENDS_MS,
+  )
+  const isAnswer = Number(count) + removed.length > recent.length
+  return { kind: 'allowed', times: isAnswer ? [...recent, nowMs] : null }
 }
 
 /** A loop that lasts for hours is reported every hour. */
@@ -463,7 +483,7 @@ const selectThread = statement<Tables, { id: string; inboxId: string }, FoundThr
   (query, place) =>
     query
       .selectFrom('threads')
-      .select([...PARENT_COLUMNS, 'threads.automatic_sends', 'threads.loop_suspected_at'])
+      .select(THREAD_COLUMNS)
       .where('id', '=', place('id'))
       .where('inbox_id', '=', place('inboxId')),
 )

@@ -7,7 +7,9 @@ import {
   replySubject,
   trimReferences,
 } from '@mailroom/mail/compose/header-text.ts'
+import { findServingDomains } from '#domains/domains-rows.ts'
 import { type Inbox, inboxAddressOf } from '#inboxes/inboxes.ts'
+import { findInboxByAddress } from '#inboxes/inboxes-rows.ts'
 import {
   findCopiedFrom,
   findLastMessage,
@@ -16,7 +18,7 @@ import {
   type Message,
   type Thread,
 } from '#mailbox/mailbox-rows.ts'
-import { addressKey, checkEmailAddress, unquote } from '#platform/email-address.ts'
+import { addressKey, checkEmailAddress, domainOf, unquote } from '#platform/email-address.ts'
 import { problem, wrongField } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
@@ -62,7 +64,7 @@ export type SendMessage = {
   /** When it is to be sent; null: now. */
   sendAtMs: number | null
   /** A message that follows the body; only without `threadId`. */
-  forwarded?: Forwarded
+  forwarded?: Forwarded & { readonly threadId: string }
 }
 
 export type Replied = {
@@ -75,7 +77,7 @@ export type Replied = {
   copiedBy: string | null
 }
 
-/** Null for a send that starts a thread; `not_found` when the inbox has no such thread. */
+/** Null for a send that starts a thread; `not_found` when the inbox has no such thread, `thread_trashed` in the trash. */
 export async function readReplied(
   deps: { db: Db },
   { inbox, threadId }: { inbox: Inbox; threadId: string | null },
@@ -84,6 +86,7 @@ export async function readReplied(
   const { accountId } = inbox
   const thread = await findThread(deps.db, accountId, threadId)
   if (thread === null || thread.inboxId !== inbox.id) throw noThread()
+  if (thread.trashedAtMs !== null) throw problem('thread_trashed')
   const [last, rfcMessageIds, from] = await Promise.all([
     findLastMessage(deps.db, { accountId, threadId }),
     listThreadIds(deps.db, { accountId, threadId, octetsMax: COMPOSED_HEADER_OCTETS_MAX }),
@@ -123,16 +126,18 @@ export type Addressees = {
 
 /** The recipients of a message after those that follow from its thread; `bad_request` for too many or none. */
 export async function addressSend(
-  deps: { db: Db },
+  deps: { db: Db; inboxDomain: string },
   input: SendMessage,
   { inbox, replied }: { inbox: Inbox; replied: Replied | null },
 ): Promise<Addressees> {
-  const all = input.replyAll && replied?.last ? readAddressees(replied.last, inbox) : NOBODY_ELSE
-  const to = input.to ?? all.to
+  const all =
+    input.replyAll && replied?.last ? await readAddressees(deps, replied.last, inbox) : NOBODY_ELSE
+  const others = await withoutSuppressed(deps, inbox.accountId, [...all.to, ...all.cc])
+  // Replies that are wanted at the inbox itself go to whoever else got the message.
+  const to = input.to ?? (all.to.length > 0 ? all.to : others)
   if (to.length === 0)
     throw wrongField('to', 'cannot be left out: the last message has no other address')
   const named = new Set([...to, ...input.cc, ...input.bcc, inbox.address].map(addressKey))
-  const others = await withoutSuppressed(deps, inbox.accountId, [...all.to, ...all.cc])
   const copier = replied?.copiedBy ?? null
   const cc = [...input.cc]
   for (const address of [...others, ...(copier === null ? [] : [copier])]) {
@@ -169,22 +174,50 @@ export function checkCount(
 }
 
 /** Whom a reply to all answers: the author, or the recipients of an own message, and everybody else who got it. */
-function readAddressees(last: Message, inbox: Inbox): { to: string[]; cc: string[] } {
-  const isOwn = last.direction === 'outbound'
+async function readAddressees(
+  deps: { db: Db; inboxDomain: string },
+  last: Message,
+  inbox: Inbox,
+): Promise<{ to: string[]; cc: string[] }> {
+  const isOutbound = last.direction === 'outbound'
   const author = last.replyTo ?? last.fromAddr
-  const to = isOwn ? last.to : addressesIn(author)
-  const cc = isOwn ? last.cc : [...last.to, ...last.cc]
   // A catch-all has the address by which it got the message besides its own.
-  const own = [inbox.address, ...(last.recipient === null ? [] : [comparedAddress(last.recipient)])]
+  const own = new Set([inbox.address, comparedAddress(last.recipient ?? inbox.address)])
   const isOther = (address: string) =>
-    checkEmailAddress(address) === null && !own.includes(comparedAddress(address))
-  const others = { to: distinct(to.filter(isOther)), cc: distinct(cc.filter(isOther)) }
-  const count = others.to.length + others.cc.length
-  if (count <= ANSWERED_MAX) return others
-  throw wrongField(
-    'to',
-    `has ${count} addresses in a reply to all; at most ${RECIPIENTS_MAX} are allowed`,
-  )
+    checkEmailAddress(address) === null && !own.has(comparedAddress(address))
+  const to = distinct((isOutbound ? last.to : addressesIn(author)).filter(isOther))
+  const cc = distinct((isOutbound ? last.cc : [...last.to, ...last.cc]).filter(isOther))
+  const count = to.length + cc.length
+  if (count > ANSWERED_MAX) {
+    throw wrongField(
+      'to',
+      `has ${count} addresses in a reply to all; at most ${RECIPIENTS_MAX} are allowed`,
+    )
+  }
+  for (const address of await findOwnAddresses(deps, inbox, [...to, ...cc])) own.add(address)
+  return { to: to.filter(isOther), cc: cc.filter(isOther) }
+}
+
+/** Those by which mail comes back to the inbox through a subdomain or a catch-all, without their tags. */
+async function findOwnAddresses(
+  { db, inboxDomain }: { db: Db; inboxDomain: string },
+  inbox: Inbox,
+  addresses: readonly string[],
+): Promise<string[]> {
+  const compared = new Set(addresses.map(comparedAddress))
+  const domains = [...new Set([...compared].map(domainOf))]
+  const serving = await findServingDomains({ db, inboxDomain }, domains)
+  const own: string[] = []
+  for (const address of compared) {
+    const served = serving.get(domainOf(address))
+    if (served?.accountId !== inbox.accountId) continue
+    const localPart = address.slice(0, address.lastIndexOf('@'))
+    const reached =
+      (await findInboxByAddress(db, address)) ??
+      (await findInboxByAddress(db, `${localPart}@${served.domain}`))
+    if ((reached?.id ?? served.catchAllInboxId) === inbox.id) own.push(address)
+  }
+  return own
 }
 
 /** More than may be answered, because suppressed ones are left out. Strangers choose how many there are. */

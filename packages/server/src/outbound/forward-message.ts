@@ -1,7 +1,6 @@
 // Forwards: sends that start a thread and pass on a message of the inbox, with its files.
 
 import { ATTACHMENTS_MAX } from '@mailroom/contract/sending.ts'
-import type { Forwarded } from '@mailroom/mail/compose/body-parts.ts'
 import { forwardSubject } from '@mailroom/mail/compose/header-text.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
@@ -93,8 +92,8 @@ async function filesOf(deps: SendDeps, message: Message): Promise<SendMessage['a
 }
 
 /** Bcc is not among the lines: a sent message's hidden recipients stay hidden. */
-function forwardedOf(message: Message, hasFiles: boolean): Forwarded {
-  const { fromAddr, to, cc, subject, createdAtMs } = message
+function forwardedOf(message: Message, hasFiles: boolean): NonNullable<SendMessage['forwarded']> {
+  const { fromAddr, to, cc, subject, createdAtMs, threadId } = message
   const lines = [
     { name: 'From', value: fromAddr },
     { name: 'Date', value: new Date(createdAtMs).toUTCString().replace('GMT', '+0000') },
@@ -103,5 +102,5 @@ function forwardedOf(message: Message, hasFiles: boolean): Forwarded {
     { name: 'Cc', value: cc.join(', ') },
   ]
   const header = lines.filter(({ value }) => value !== '')
-  return { header, text: message.bodyText, html: message.bodyHtml, hasFiles }
+  return { header, text: message.bodyText, html: message.bodyHtml, hasFiles, threadId }
 }

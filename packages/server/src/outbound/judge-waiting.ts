@@ -25,8 +25,9 @@ async function readJudged(deps: SendDeps, due: Due): Promise<JudgedMessage> {
   const { to, cc, bcc, replyTo, subject, bodyText: text, bodyHtml: html } = message
   const { headers, isReply, attachments: composed } = due.envelope
   const attachments = composed.length === 0 ? [] : await readFiles(deps, raw, composed)
-  const threadId = isReply ? message.threadId : null
-  return { to, cc, bcc, replyTo, subject, text, html, headers, attachments, threadId }
+  // A forward has no time to wait for.
+  const threads = { threadId: isReply ? message.threadId : null, forwardedThreadId: null }
+  return { to, cc, bcc, replyTo, subject, text, html, headers, attachments, ...threads }
 }
 
 /** Null when the parser does not find every composed file again, as when it runs out of time. */

@@ -34,4 +34,4 @@ export {
   postponeSend,
   releaseWaiting,
 } from './waiting-send-rows.ts'
-export { findUnnotedInbox, noteRecipientsStep } from './written-to-rows.ts'
+export { findUnnotedInbox, insertWrittenTo, noteRecipientsStep } from './written-to-rows.ts'

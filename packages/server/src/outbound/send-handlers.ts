@@ -10,7 +10,7 @@ import {
 } from '#mailbox/mailbox.ts'
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
-import { presentTime } from '#platform/clock.ts'
+import { INSTANT_RULE, parseInstant, presentTime } from '#platform/clock.ts'
 import { notFound, wrongField } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, Page } from '#schema/tables.ts'
@@ -158,17 +158,10 @@ function valueDefect(value: string): string | null {
   return isPrintable ? null : 'must be printable text on one line'
 }
 
-const INSTANT = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)$/
-
 export function readSendAt(text: string | undefined): number | null {
   if (text === undefined) return null
-  const timeMs = INSTANT.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(timeMs)) {
-    throw wrongField(
-      'sendAt',
-      'must be a time of ISO 8601 with its zone, such as 2026-11-20T07:19:00Z',
-    )
-  }
+  const timeMs = parseInstant(text)
+  if (timeMs === null) throw wrongField('sendAt', INSTANT_RULE)
   return timeMs
 }
 

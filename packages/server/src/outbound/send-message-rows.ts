@@ -180,12 +180,12 @@ async function addMessage(
     await insertMessages(tx, { ...rows, ranges, threads: [{ ...started, ...firstSummary(added) }] })
     return
   }
-  const { id, last_position, is_read } = thread
+  const { id, last_position, is_read, mark_count } = thread
   const ranges = changesOfMove(inboxId, {
     from: { position: last_position, isRead: is_read },
     to: { position, isRead: 1 },
   })
-  const threads = [{ id, ...last, ...nextSummary(thread, added) }]
+  const threads = [{ id, ...last, mark_count, ...nextSummary(thread, added) }]
   await changeInboxes(tx, { counters: [change], threads })
   await insertMessages(tx, { ...rows, ranges })
 }

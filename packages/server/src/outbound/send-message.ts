@@ -50,9 +50,9 @@ import type { NewHold } from './waiting-send-rows.ts'
 const SENT_BYTES_MAX = 25 * 1024 * 1024
 /** Room for the signature of a message that is signed later. */
 const SIGNATURE_BYTES_MAX = 4 * 1024
-/** How far ahead a send may be scheduled. A request may take a few seconds to arrive. */
-const SCHEDULED_MS_MIN = MINUTE_MS - 5 * SECOND_MS
-const SCHEDULED_MS_MAX = 90 * DAY_MS + MINUTE_MS
+/** How far ahead a send may be scheduled. A request takes a moment to arrive, and clocks differ a little. */
+const SCHEDULED_MS_MIN = MINUTE_MS - SECOND_MS
+const SCHEDULED_MS_MAX = 90 * DAY_MS + SECOND_MS
 /**
  * How often a reply is composed when a message was added to its thread meanwhile: as often as an inbox may reply in a
  * minute, and a few more times for arriving mail.
@@ -183,10 +183,13 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
     composing ??= composeSend(deps, input, { inbox, replied, to, cc })
     return composing
   }
-  const threadId = replied?.thread.id ?? null
+  const threads = {
+    threadId: replied?.thread.id ?? null,
+    forwardedThreadId: input.forwarded?.threadId ?? null,
+  }
   const judgement = await judgeSend(deps, {
     inbox,
-    readMessage: async () => judgedMessageOf(await readComposition(), addressees, threadId),
+    readMessage: async () => judgedMessageOf(await readComposition(), addressees, threads),
   })
   if (judgement?.decision === 'reject') {
     if (isCheck) return { kind: 'checked', decision: 'reject', reasons: judgement.reasons }
@@ -453,11 +456,17 @@ function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
   const [own, ...others] = new Set(recipients.map(addressKey))
   const other = recipients.find((address) => addressKey(address) !== own)
   if (others.length === 0 || other === undefined) return
-  const isCopier = !input.cc.some((address) => addressKey(address) === addressKey(other))
-  const message = isCopier
-    ? `must be empty with unsubscribe, but a reply in this thread also goes to ${other}`
-    : 'must be empty with unsubscribe, because the link is for one recipient'
-  throw problem('bad_request', `cc ${message}.`, { details: [{ path: 'cc', message }] })
+  const isAsked = (addresses: readonly string[] | null) =>
+    addresses?.some((address) => addressKey(address) === addressKey(other)) === true
+  if (isAsked(input.to)) {
+    throw wrongField('to', 'must be one address with unsubscribe, because the link is for one')
+  }
+  const named = (['cc', 'bcc'] as const).find((name) => isAsked(input[name]))
+  const reason =
+    named === undefined
+      ? `but a reply in this thread also goes to ${other}`
+      : 'because the link is for one recipient'
+  throw wrongField(named ?? 'cc', `must be empty with unsubscribe, ${reason}`)
 }
 
 /** On the free plan, replies may only go to inboxes of the account. */

@@ -24,6 +24,8 @@ export function refusalOf(
   switch (outcome.kind) {
     case 'not_found':
       return notFound()
+    case 'thread_trashed':
+      return problem('thread_trashed')
     case 'suppressed':
       return problem(
         'recipient_suppressed',

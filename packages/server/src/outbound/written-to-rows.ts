@@ -53,8 +53,19 @@ export const noteRecipientsStep = transaction({
       .select('deliveries.recipient')
       .where('messages.inbox_id', '=', inboxId)
       .where('messages.direction', '=', 'outbound')
-      .where('messages.direction_position', '>', from)
-      .where('messages.direction_position', '<=', to)
+      .where(({ eb, or, and }) =>
+        or([
+          and([
+            eb('messages.direction_position', '>', from),
+            eb('messages.direction_position', '<=', to),
+          ]),
+          // In the trash.
+          and([
+            eb('messages.direction_position', '<', -from),
+            eb('messages.direction_position', '>=', -to),
+          ]),
+        ]),
+      )
       .execute()
     const keys = new Set(rows.map(({ recipient }) => addressKey(recipient)))
     const noted = [...keys].map((address_key) => ({ inbox_id: inboxId, address_key }))

@@ -29,6 +29,17 @@ export function presentTime(timeMs: number): string {
   return new Date(timeMs).toISOString()
 }
 
+const INSTANT = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)$/
+
+/** Follows the name of a field that `parseInstant` refuses. */
+export const INSTANT_RULE = 'must be a time of ISO 8601 with its zone, such as 2026-11-20T07:19:00Z'
+
+/** The milliseconds of a time of ISO 8601 with its zone; null for any other text. */
+export function parseInstant(text: string): number | null {
+  const timeMs = INSTANT.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(timeMs) ? null : timeMs
+}
+
 /** A copy in the spelling of the contract: each time `…AtMs` becomes the text `…At`; null stays null. */
 export function presentTimes<Noun extends object>(noun: Noun): WithTimes<Noun> {
   const shown: Record<string, unknown> = {}

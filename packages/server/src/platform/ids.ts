@@ -56,12 +56,7 @@ export function idMaker(clock: Clock, chance: Chance): MakeId {
     const version = 0x7000 | counter
     const variant = 0x80 | (a & 0x3f)
     return (
-      `${prefix}_` +
-      pair(lastMs / 2 ** 40) +
-      pair(lastMs / 2 ** 30) +
-      pair(lastMs / 2 ** 20) +
-      pair(lastMs / 2 ** 10) +
-      pair(lastMs) +
+      `${prefix}_${timeDigits(lastMs)}` +
       pair(version >>> 6) +
       pair((version << 4) | (variant >>> 4)) +
       pair((variant << 6) | (b >>> 2)) +
@@ -72,6 +67,21 @@ export function idMaker(clock: Clock, chance: Chance): MakeId {
       pair((g << 8) | h)
     )
   }
+}
+
+/** The lowest id of this time: all earlier ones are lower. */
+export function lowestIdAt(prefix: IdPrefix, timeMs: number): string {
+  return `${prefix}_${timeDigits(Math.max(0, timeMs))}${'0'.repeat(16)}`
+}
+
+function timeDigits(timeMs: number): string {
+  return (
+    pair(timeMs / 2 ** 40) +
+    pair(timeMs / 2 ** 30) +
+    pair(timeMs / 2 ** 20) +
+    pair(timeMs / 2 ** 10) +
+    pair(timeMs)
+  )
 }
 
 /** Of the ten lowest bits. */

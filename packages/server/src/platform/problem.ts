@@ -52,6 +52,13 @@ export function wrongField(
   return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
 }
 
+/** A query parameter whose value is refused; `message` follows its name. */
+export function wrongQuery(path: string, message: string): AppError {
+  return problem('bad_request', `The query parameter "${path}" ${message}.`, {
+    details: [{ path, message }],
+  })
+}
+
 /** Fields of a 429: the limit that was reached, and when a repeat may succeed. */
 export function limitFields({
   scope,

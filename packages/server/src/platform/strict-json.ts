@@ -2,7 +2,7 @@
 // database cannot store or that attacks a parser is a named fault (RFC 8259 §4, §8).
 
 export const JSON_DEPTH_MAX = 64
-/** Values in one body, which limits the memory for them and for the list of faults. */
+/** Values in one body unless more are allowed, which limits the memory for them and for the list of faults. */
 export const JSON_VALUES_MAX = 10_000
 
 export type JsonFaultRule =
@@ -32,7 +32,10 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Parses one JSON text in linear time and memory. Never throws. */
-export function readStrictJson(bytes: Uint8Array): StrictJson {
+export function readStrictJson(
+  bytes: Uint8Array,
+  { valuesMax = JSON_VALUES_MAX }: { valuesMax?: number | undefined } = {},
+): StrictJson {
   if (bytes.length === 0) return fault('empty')
   // RFC 8259 §8.1: a parser may refuse a byte order mark, and parsers differ in whether they do.
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return fault('byte-order-mark')
@@ -40,10 +43,10 @@ export function readStrictJson(bytes: Uint8Array): StrictJson {
   try {
     text = decoder.decode(bytes)
   } catch {
-    const found = new Scanner(lossyDecoder.decode(bytes), { isLossy: true }).findFault()
+    const found = new Scanner(lossyDecoder.decode(bytes), { valuesMax, isLossy: true }).findFault()
     return found?.rule === 'utf-8' ? found : fault('utf-8')
   }
-  const found = new Scanner(text).findFault()
+  const found = new Scanner(text, { valuesMax }).findFault()
   if (found) return found
   try {
     return { kind: 'value', value: JSON.parse(text) }
@@ -58,7 +61,7 @@ const messages: Record<JsonFaultRule, string> = {
   'utf-8': 'The body is not valid UTF-8',
   syntax: 'The body is not valid JSON',
   depth: `The body is nested deeper than ${JSON_DEPTH_MAX} levels`,
-  values: `The body has more than ${JSON_VALUES_MAX} values`,
+  values: 'The body has too many values',
   'duplicate-key': 'The body names a key twice in one object',
   'forbidden-key': 'The body uses a key that is not allowed',
   'lone-surrogate': 'The body contains an unpaired surrogate, which is not a character',
@@ -115,11 +118,16 @@ class Scanner {
   private nextBackslash = -1
   private values = 1
   private strings = 0
+  private readonly valuesMax: number
   private readonly isLossy: boolean
 
   /** In a lossy text U+FFFD stands for invalid UTF-8. */
-  constructor(text: string, { isLossy = false } = {}) {
+  constructor(
+    text: string,
+    { valuesMax, isLossy = false }: { valuesMax: number; isLossy?: boolean },
+  ) {
     this.text = text
+    this.valuesMax = valuesMax
     this.isLossy = isLossy
   }
 
@@ -140,7 +148,7 @@ class Scanner {
         this.values += 1
         const level = this.levels.at(-1)
         if (level) level.index += 1
-        if (this.values > JSON_VALUES_MAX) found = fault('values')
+        if (this.values > this.valuesMax) found = this.tooMany()
       } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
         found = this.readNumber()
       } else {
@@ -155,7 +163,7 @@ class Scanner {
     this.position += 1
     this.values += 1
     if (this.levels.length >= JSON_DEPTH_MAX) return fault('depth')
-    if (this.values > JSON_VALUES_MAX) return fault('values')
+    if (this.values > this.valuesMax) return this.tooMany()
     const above = this.levels.at(-1)
     const under = above?.keys ? above.key : ''
     this.levels.push({ keys: isObject ? new Set() : null, under, key: '', index: 0 })
@@ -171,12 +179,16 @@ class Scanner {
     )
   }
 
+  private tooMany(): Fault {
+    return { ...fault('values'), message: `The body has more than ${this.valuesMax} values.` }
+  }
+
   private readString(): Fault | null {
     const { text } = this
     const start = this.position
     this.strings += 1
     // Each string is a value or a key, so a text with more has too many values or is not JSON.
-    if (this.strings > 2 * JSON_VALUES_MAX) return fault('values')
+    if (this.strings > 2 * this.valuesMax) return this.tooMany()
     const { end, isEscaped, isSuspect } = this.endOfString(start + 1)
     if (end === -1) {
       this.position = text.length

@@ -46,6 +46,8 @@ export type JudgedMessage = {
     | null
   /** Null for a new thread. */
   threadId: string | null
+  /** Of a forward, the thread of the message that it passes on; else null. */
+  forwardedThreadId: string | null
 }
 
 /** A recipient, or where replies go. */
@@ -83,10 +85,11 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
   },
 
   async provenance(deps, { inbox, message, unruled }) {
-    if (message.threadId === null || unruled.length === 0) return []
+    const threadId = message.threadId ?? message.forwardedThreadId
+    if (threadId === null || unruled.length === 0) return []
     const keys = others(unruled, inbox).map(({ key }) => key)
     const writers = await findProvenWriters(deps, inbox, keys)
-    const thread = await readThread(deps, inbox, message.threadId)
+    const thread = await readThread(deps, inbox, threadId)
     const sentTo = keysOf(
       thread.filter(({ isReceived }) => !isReceived),
       ({ to, cc, bcc }) => [...to, ...cc, ...bcc],

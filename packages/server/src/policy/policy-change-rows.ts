@@ -1,5 +1,6 @@
 // Policies of accounts, pods and inboxes, to and from rows, and their changes.
 
+import { createHash } from 'node:crypto'
 import type { PolicyChange } from '@mailroom/contract/policy.ts'
 import type {
   PolicyDirection,
@@ -15,6 +16,7 @@ import {
   payerOfChange,
 } from '#accounts/accounts-rows.ts'
 import type { Actor } from '#http/handler.ts'
+import { isMatch } from '#http/if-match.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, readIn, type Tx } from '#schema/tables.ts'
 import { insertAudit, type NewAuditEntry } from './audit-rows.ts'
@@ -83,6 +85,8 @@ async function findInboxLevels(
 export type StoredPolicy = {
   width: PolicyScope
   scope: RuleScope
+  /** Of its own part. */
+  etag: string
   /** By width, of those that apply. */
   inboundModes: Partial<Record<PolicyScope, PolicyMode>>
   outbound: Partial<Record<PolicyScope, OutboundPolicy>>
@@ -104,15 +108,28 @@ export async function findPolicy(
     listRulesFor(db, 'outbound', { accountId, scope }),
   ])
   const widths = Object.entries(rows) as [PolicyScope, PolicyColumns][]
+  const isOwn = (row: RuleRow) => row.pod_id === scope.pod_id && row.inbox_id === scope.inbox_id
   return {
     width,
     scope,
+    etag: etagOf(rows[width] ?? rows.account, [...inbound, ...outbound].filter(isOwn)),
     inboundModes: Object.fromEntries(widths.map(([of, row]) => [of, inboundMode(row)])),
     outbound: Object.fromEntries(
       widths.map(([of, row]) => [of, readOutbound(row.outbound_policy, of)]),
     ),
     rules: { inbound, outbound },
   }
+}
+
+function etagOf(
+  { filter_mode, outbound_policy }: PolicyColumns,
+  rules: readonly RuleRow[],
+): string {
+  const hash = createHash('sha256').update(JSON.stringify([filter_mode, outbound_policy]))
+  for (const { id, type, value, needs_verified } of rules) {
+    hash.update(`\n${id} ${type} ${value} ${needs_verified}`)
+  }
+  return `"${hash.digest('base64url').slice(0, 22)}"`
 }
 
 function inboundMode({ filter_mode }: PolicyColumns): PolicyMode {
@@ -125,6 +142,8 @@ export type PolicyRefusal =
   | { kind: 'approver_required' }
   /** A guard would hold mail, and there is nobody who decides. */
   | { kind: 'no_approver' }
+  /** It is another one than the caller has read. */
+  | { kind: 'policy_changed' }
   | { kind: 'limit_reached'; direction: PolicyDirection }
 
 /** What every change of a policy has. */
@@ -136,6 +155,8 @@ type Change = {
 
 type Replacement = Change & {
   place: PolicyPlace
+  /** The field `If-Match`; without it, whatever the policy is now. */
+  ifMatch?: string | undefined
   /** Null rules stay as they are. */
   inbound: { mode: PolicyMode; rules: readonly NewRule[] | null } | null
   outbound: (OutboundPolicy & { rules: readonly NewRule[] }) | null
@@ -157,6 +178,10 @@ export const replacePolicy = transaction({
     if (account === null || levels === null) return { kind: 'not_found' }
     const refusal = await findRefusal(tx, input)
     if (refusal !== null) return refusal
+    if (input.ifMatch !== undefined) {
+      const now = await findPolicy(readIn(tx), accountId, input.place)
+      if (now === null || !isMatch(input.ifMatch, now.etag)) return { kind: 'policy_changed' }
+    }
     const { width, scope } = levels
     const plans: [PolicyDirection, RuleChange][] = []
     for (const direction of DIRECTIONS) {

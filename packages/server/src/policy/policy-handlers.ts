@@ -5,7 +5,7 @@ import type {
   ScopedPolicyRule,
 } from '@mailroom/contract/policy.ts'
 import type { PolicyDirection, PolicyMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
-import type { Actor, HandlersOf } from '#http/handler.ts'
+import type { Actor, Answered, HandlersOf } from '#http/handler.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { AppError, type ErrorDetail, notFound, wrongField } from '#platform/problem.ts'
@@ -41,7 +41,7 @@ export async function getPolicy({ db }: Pick<Deps, 'db'>, asked: Asked): Promise
 /** Replaces each direction that the body names. Rejects with `bad_request`, `not_found`, and as policies refuse. */
 export async function putPolicy(
   deps: Deps,
-  { body, ...change }: Asked & { actor: Actor; body: ReplacePolicy },
+  { body, ...change }: Asked & { actor: Actor; body: ReplacePolicy; ifMatch?: string | undefined },
 ): Promise<void> {
   const replacement = await readReplacement(deps, body)
   const outcome = await deps.db.write(replacePolicy, {
@@ -58,13 +58,14 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
     'policy.get': async ({ query }, { accountId, takeSlot }) => {
       const place = placeOf(query)
       await takeSlot()
-      return getPolicy(deps, { accountId, place })
+      return answerWith(await getPolicy(deps, { accountId, place }))
     },
-    'policy.replace': async ({ query, body }, { accountId, actor, takeSlot }) => {
+    'policy.replace': async ({ query, body }, { accountId, actor, takeSlot, headers }) => {
       const place = placeOf(query)
-      await putPolicy(deps, { accountId, actor, place, body })
+      const ifMatch = headers['if-match']?.toString()
+      await putPolicy(deps, { accountId, actor, place, body, ifMatch })
       await takeSlot()
-      return getPolicy(deps, { accountId, place })
+      return answerWith(await getPolicy(deps, { accountId, place }))
     },
     'policy.createRule': async ({ query, body }, { accountId, actor }) => {
       const place = placeOf(query)
@@ -108,6 +109,10 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
       return { data: entries.map(presentEntry), total }
     },
   }
+}
+
+function answerWith(policy: Policy): Answered<Policy> {
+  return { status: 200, headers: { etag: policy.etag }, body: policy }
 }
 
 function placeOf(query: { podId?: string; inboxId?: string }): PolicyPlace {
@@ -166,7 +171,14 @@ const DEFECTS_SHOWN = 20
 
 type GivenRule = { type: SenderRuleType; value: string; requireVerified?: boolean }
 
-function presentPolicy({ width, scope, inboundModes, outbound, rules }: StoredPolicy): Policy {
+function presentPolicy({
+  width,
+  scope,
+  etag,
+  inboundModes,
+  outbound,
+  rules,
+}: StoredPolicy): Policy {
   const isOwn = (row: RuleRow) => row.pod_id === scope.pod_id && row.inbox_id === scope.inbox_id
   const senderRules = rules.inbound.toSorted((a, b) =>
     byPrecedence(decidingRule(a), decidingRule(b)),
@@ -183,6 +195,7 @@ function presentPolicy({ width, scope, inboundModes, outbound, rules }: StoredPo
   const { mode, modeFrom, guards, guardsFrom } = effectiveOutbound(outbound)
   return {
     scope: presentScope(scope),
+    etag,
     inbound: {
       mode: inboundModes[width] ?? 'none',
       rules: rules.inbound.filter(isOwn).map(presentSenderRule),

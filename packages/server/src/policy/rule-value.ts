@@ -15,7 +15,12 @@ type RuleValue =
 /** The value of a new rule in canonical form. */
 export async function readRuleValue(text: string): Promise<RuleValue> {
   const read = compareValue(text)
-  if (read.kind === 'defect' || read.value.includes('@')) return read
+  if (read.kind === 'defect') return read
+  // It would be an address that nobody has, and let everybody pass whom it was meant for.
+  if (read.value.startsWith('*@')) {
+    return { kind: 'defect', message: 'must be the domain alone for all of its addresses' }
+  }
+  if (read.value.includes('@')) return read
   const domain = read.value.replace(WILDCARD, '')
   // A rule for com would be far too wide; the domain of a hosting company may be what the client means.
   if (!(await isPublicSuffix(domain, { ofRegistries: true }))) return read

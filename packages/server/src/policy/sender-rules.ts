@@ -1,9 +1,9 @@
 import type { OwnAccount } from '@mailroom/contract/accounts.ts'
 import type { SenderRule as SenderRuleShape } from '@mailroom/contract/sender-rules.ts'
-import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import type { FilterMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
 import { getAccount } from '#accounts/accounts.ts'
-import { type Account, findPod } from '#accounts/accounts-rows.ts'
+import { type Account, findPod, setAccountRetention } from '#accounts/accounts-rows.ts'
 import type { Actor, HandlersOf } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
@@ -16,11 +16,9 @@ import type { SenderRule } from './sender-rule.ts'
 import * as store from './sender-rule-rows.ts'
 import { insertSenderRule, type SenderRuleCreation } from './sender-rule-rows.ts'
 
-export function senderRuleHandlers(deps: {
-  db: Db
-  clock: Clock
-  makeId: MakeId
-}): HandlersOf<'senderRules'> & HandlersOf<'account'> {
+export function senderRuleHandlers(
+  deps: RuleDeps,
+): HandlersOf<'senderRules'> & HandlersOf<'account'> {
   return {
     'senderRules.list': async ({ query }, { accountId }) => {
       const { type = null, podId = null, inboxId = null, value = null, ...page } = query
@@ -57,24 +55,39 @@ export function senderRuleHandlers(deps: {
       return { accountId, name, plan, apiKeyScope: 'account', keyId }
     },
     'account.update': async ({ body }, { accountId, actor }) => {
-      const outcome = await deps.db.write(replacePolicy, {
-        accountId,
-        actor,
-        place: { pod: null, inboxId: null },
-        inbound: { mode: body.filterMode, rules: null },
-        outbound: null,
-        auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
-        nowMs: deps.clock.now(),
-      })
-      if (outcome.kind !== 'replaced') throw policyRefusal(outcome)
+      const { filterMode: mode, retentionDays } = body
+      if (mode === undefined && retentionDays === undefined) {
+        throw wrongField('filterMode', 'is required, or retentionDays')
+      }
+      if (mode !== undefined) await setFilterMode(deps, { accountId, actor, mode })
+      if (retentionDays !== undefined) {
+        await deps.db.write(setAccountRetention, { accountId, retentionDays })
+      }
       return presentOwnAccount(await getAccount(deps, { accountId }))
     },
   }
 }
 
+type RuleDeps = { db: Db; clock: Clock; makeId: MakeId }
+
+async function setFilterMode(
+  deps: RuleDeps,
+  { mode, ...by }: { accountId: string; actor: Actor; mode: FilterMode },
+): Promise<void> {
+  const outcome = await deps.db.write(replacePolicy, {
+    ...by,
+    place: { pod: null, inboxId: null },
+    inbound: { mode, rules: null },
+    outbound: null,
+    auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
+    nowMs: deps.clock.now(),
+  })
+  if (outcome.kind !== 'replaced') throw policyRefusal(outcome)
+}
+
 /** For the account's own keys. */
-function presentOwnAccount({ id, name, plan, filterMode, createdAtMs }: Account): OwnAccount {
-  return { id, name, plan, filterMode, createdAt: presentTime(createdAtMs) }
+function presentOwnAccount({ createdAtMs, ...shown }: Account): OwnAccount {
+  return { ...shown, createdAt: presentTime(createdAtMs) }
 }
 
 function presentSenderRule(rule: SenderRule): SenderRuleShape {
@@ -148,6 +161,7 @@ export function policyRefusal(refused: PolicyRefusal) {
       return notFound()
     case 'approver_required':
     case 'no_approver':
+    case 'policy_changed':
       return problem(refused.kind)
     case 'limit_reached': {
       const limit = `The account has reached the limit of ${POLICY_RULES_MAX}`

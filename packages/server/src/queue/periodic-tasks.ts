@@ -34,6 +34,7 @@ export type TaskName =
   | 'daily figures'
   | 'scheduled sends'
   | 'review mail'
+  | 'expiry'
 
 type PeriodicTask = {
   name: TaskName
@@ -271,6 +272,7 @@ const SEARCH_POLL_MS = SECOND_MS
 const FIGURES_POLL_MS = 2 * SECOND_MS
 const SCHEDULE_POLL_MS = SECOND_MS
 const REVIEW_MAIL_POLL_MS = SECOND_MS
+const EXPIRY_POLL_MS = 2 * SECOND_MS
 
 type BackgroundPorts = {
   /** Runs due jobs; true when there may be more. Each function here ends early once its signal is aborted. */
@@ -292,6 +294,8 @@ type BackgroundPorts = {
   releaseSends(signal: AbortSignal): Promise<boolean>
   /** True when there may be more. */
   mailReviews(signal: AbortSignal): Promise<boolean>
+  /** True when there may be more. */
+  expire(signal: AbortSignal): Promise<boolean>
   tasks: PeriodicTasks
   log: Log
 }
@@ -320,6 +324,7 @@ export function openBackground(ports: BackgroundPorts) {
     goOn('daily figures', FIGURES_POLL_MS, ports.countDays),
     goOn('scheduled sends', SCHEDULE_POLL_MS, ports.releaseSends),
     goOn('review mail', REVIEW_MAIL_POLL_MS, ports.mailReviews),
+    goOn('expiry', EXPIRY_POLL_MS, ports.expire),
     repeat('retention', PURGE_EVERY_MS, ports.purgeExpired),
     repeat('key rotation', ROTATE_EVERY_MS, ports.rotateKeys),
     repeat('blob sweep', sweepEveryMs, async (ending) => {

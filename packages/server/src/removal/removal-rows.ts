@@ -1,12 +1,11 @@
 // Transactions that remove, in small steps, the mail of deleted inboxes and rows that have expired.
 
 import { sql } from 'kysely'
-import { changeAccountCounters } from '#accounts/accounts-rows.ts'
 import { purgeDraftsOf } from '#drafts/drafts-rows.ts'
 import { ERASED, EVENT_MS } from '#events/events-rows.ts'
 import { purgeQuarantined, purgeQuarantinedOf, QUARANTINE_MS } from '#inbound/inbound-rows.ts'
 import { RELEASED_ADDRESS_MS } from '#inboxes/inboxes-rows.ts'
-import { dropRawReferences } from '#mailbox/mailbox-rows.ts'
+import { deleteRemovedRanges, dropRawReferences } from '#mailbox/mailbox-rows.ts'
 import { IDEMPOTENCY_MS } from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -18,6 +17,18 @@ import type { ReadDb, Tx } from '#schema/tables.ts'
 import { endSearchInbox, removeFromSearch } from '#search/search-rows.ts'
 import { deleteInboxDays, purgeMailFigures } from '#stats/stats-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhooks-rows.ts'
+import { deleteThreads, uncountCaptured } from './remove-mail-rows.ts'
+
+export { removeOverdueStep } from './retention-rows.ts'
+export {
+  moveThreadStep,
+  purgeTrashStep,
+  removeMessage,
+  removeThread,
+  removeThreadStep,
+  restoreThread,
+  trashThread,
+} from './trash-rows.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
 /** How long captured messages and counters of cold recipients are kept. */
@@ -46,7 +57,8 @@ export const purgeInboxStep = transaction({
     ).execute()
     if (messages.length > 0) {
       const ids = messages.map((message) => message.id)
-      const positions = messages.map((message) => message.position)
+      // Those in the trash have negative ones, and are in no search.
+      const positions = messages.map((message) => message.position).filter((at) => at > 0)
       await removeFromSearch(tx, { inboxId: input.inboxId, positions })
       await removeSent(tx, ids)
       // Another worker may remove the same rows, and then drops the references of the rows that it removed.
@@ -65,8 +77,10 @@ export const purgeInboxStep = transaction({
       .limit(PURGE_STEP_ROWS)
       .execute()
     if (threads.length > 0) {
-      const ids = threads.map((thread) => thread.id)
-      await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
+      await deleteThreads(
+        tx,
+        threads.map((thread) => thread.id),
+      )
       return { isDone: false, blobIds: [] }
     }
     const quarantined = await purgeQuarantinedOf(tx, input.inboxId)
@@ -92,6 +106,8 @@ async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
     .selectFrom('events')
     .select(['sequence', 'id'])
     .where('inbox_id', '=', inboxId)
+    // Tells that the inbox is gone, and nothing of its mail.
+    .where('kind', '!=', 'inbox.expired')
     .limit(PURGE_STEP_ROWS)
     .execute()
   if (events.length === 0) return false
@@ -135,6 +151,8 @@ const NOTES = [
   ['written_to', 'address_key'],
   ['reviews', 'id'],
   ['waiting_sends', 'message_id'],
+  ['thread_marks', 'mark'],
+  ['message_labels', 'label'],
 ] as const
 
 /**
@@ -156,6 +174,7 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
   await tx.query.deleteFrom('inbox_sends').where('inbox_id', '=', inboxId).execute()
   await tx.query.deleteFrom('cold_recipients').where('inbox_id', '=', inboxId).execute()
   await deleteInboxDays(tx, inboxId)
+  await deleteRemovedRanges(tx, inboxId)
   return false
 }
 
@@ -278,12 +297,4 @@ async function purgeCaptured(tx: Tx, until: number): Promise<string[]> {
   })
   await uncountCaptured(tx, accountIds)
   return accountIds
-}
-
-async function uncountCaptured(tx: Tx, accountIds: readonly string[]): Promise<void> {
-  // In one order everywhere, so that two transactions do not deadlock.
-  for (const accountId of [...new Set(accountIds)].sort()) {
-    const captured = -accountIds.filter((one) => one === accountId).length
-    await changeAccountCounters(tx, accountId, { captured })
-  }
 }

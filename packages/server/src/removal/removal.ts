@@ -2,6 +2,7 @@
 
 import type { Actor, Handlers } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
+import { getThread, presentThread } from '#mailbox/mailbox.ts'
 import {
   countStoredStep,
   existingRawIds,
@@ -17,11 +18,13 @@ import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Job } from '#queue/job-rows.ts'
+import type { QueueClock } from '#queue/queue-clock.ts'
 import type { JobLease } from '#queue/work-jobs.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import type { EventHub } from '#streams/streams.ts'
 import { purgeWebhookStep } from '#webhooks/webhooks-rows.ts'
+import { deleteMessage, deleteThread, moveToTrash, restore } from './delete-mail.ts'
 import { findKeepingInbox, purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
 
 /** Steps of a purge within the request; a job does the rest of a large mailbox. */
@@ -62,15 +65,32 @@ async function deleteInbox(
   deps.wakeWorker()
 }
 
+type RemovalDeps = Parameters<typeof deleteInbox>[0] & { queueClock: QueueClock }
+
 export function removalHandlers(
-  deps: Parameters<typeof deleteInbox>[0],
-): Pick<Handlers, 'inboxes.delete'> {
+  deps: RemovalDeps,
+): Pick<Handlers, 'inboxes.delete' | 'threads.delete' | 'threads.restore' | 'messages.delete'> {
   return {
     'inboxes.delete': async ({ path }, { accountId, actor }) => {
       await deleteInbox(deps, { accountId, inboxId: path.id, actor })
     },
+    'threads.delete': async ({ path, query }, { accountId }) => {
+      const thread = { accountId, threadId: path.id }
+      await (query.permanent === true ? deleteThread : moveToTrash)(deps, thread)
+    },
+    'threads.restore': async ({ path }, { accountId }) => {
+      const thread = { accountId, threadId: path.id }
+      await restore(deps, thread)
+      return presentThread(await getThread(deps, thread), deps)
+    },
+    'messages.delete': async ({ path }, { accountId }) => {
+      await deleteMessage(deps, { accountId, messageId: path.id })
+    },
   }
 }
+
+export { finishMoves, purgeTrash } from './delete-mail.ts'
+export { expireInboxes, removeOverdue } from './retention.ts'
 
 /** A younger blob without a message may belong to a transaction that is under way. */
 export const ORPHAN_MS = DAY_MS

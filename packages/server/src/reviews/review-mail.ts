@@ -220,11 +220,19 @@ async function compose(
 function entryOf(deps: ReviewMailDeps, review: Review, approverId: string): string {
   const { accountId, id: reviewId, digest, content, expiresAtMs } = review
   const { to, cc, bcc } = content
-  const recipients = [...to, ...cc, ...bcc]
+  const recipients = [...to, ...cc, ...bcc].map(withoutWords)
   const guards = [...new Set(review.reasons.map(({ guard }) => guard))]
   return [
     `To ${recipients.slice(0, 5).join(', ')}${recipients.length > 5 ? ` and ${recipients.length - 5} more` : ''}`,
     `Held by: ${guards.join(', ')}. Decide by ${presentTime(expiresAtMs)}.`,
     reviewUrl(deps, { accountId, reviewId, approverId, digest }),
   ].join('\n')
+}
+
+/** An address as it is, unless its name could be read as a sentence or a URL: then its domain. */
+function withoutWords(address: string): string {
+  const at = address.lastIndexOf('@')
+  return /^[\p{L}\p{N}\p{M}._+'=-]+$/u.test(address.slice(0, at))
+    ? address
+    : `…${address.slice(at)}`
 }

@@ -17,6 +17,7 @@ export type Tables = {
     recipient_rule_count: Generated<number>
     outbound_policy: Generated<string | null>
     quota_exceeded_at: Generated<number | null>
+    retention_days: Generated<number | null>
     created_at: number
   }
   api_keys: {
@@ -49,6 +50,7 @@ export type Tables = {
     domain_count: Generated<number>
     filter_mode: Generated<string | null>
     outbound_policy: Generated<string | null>
+    retention_days: Generated<number | null>
     created_at: number
   }
   domains: {
@@ -95,8 +97,11 @@ export type Tables = {
     /** The address; null when its domain belongs to another account. */
     receiving_address: string | null
     display_name: string | null
+    metadata: Generated<string | null>
     filter_mode: Generated<string | null>
     outbound_policy: Generated<string | null>
+    retention_days: Generated<number | null>
+    expires_at: Generated<number | null>
     created_at: number
   }
   inbox_counters: {
@@ -114,9 +119,19 @@ export type Tables = {
     /** The first sent messages, so many, have their recipients in `written_to`. */
     noted_count: Generated<number>
     draft_count: Generated<number>
+    /** Of the counted messages, those that are removed or in the trash. */
+    removed_inbound: Generated<number>
+    removed_outbound: Generated<number>
+    trashed_thread_count: Generated<number>
+    trashed_unread_count: Generated<number>
   }
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
-  released_addresses: { address: string; account_id: string; released_at: number }
+  released_addresses: {
+    address: string
+    /** Who may have the address again: an account, or one of its pods alone. */
+    account_id: string
+    released_at: number
+  }
   raw_messages: {
     id: string
     sha256: Uint8Array
@@ -153,12 +168,52 @@ export type Tables = {
     summary_count: Generated<number>
     read_count: Generated<number>
     category: Generated<string | null>
+    removed_count: Generated<number>
+    /** Null outside of the trash, 0 while the thread is being removed. */
+    trashed_at: Generated<number | null>
+    is_moving: Generated<number>
+    /** JSON list of times. */
+    removed_automatic: Generated<string>
+    labels: Generated<string | null>
+    metadata: Generated<string | null>
+    assignee: Generated<string | null>
+    snoozed_until: Generated<number | null>
+    mark_count: Generated<number>
+    claim_owner: Generated<string | null>
+    claim_token_hash: Generated<Uint8Array | null>
+    claim_fence: Generated<number>
+    claim_until: Generated<number | null>
+    claim_expires_at: Generated<number | null>
   }
+  thread_marks: {
+    thread_id: string
+    /** See thread-mark.ts. */
+    mark: string
+    account_id: string
+    inbox_id: string
+    last_position: number
+  }
+  message_labels: {
+    message_id: string
+    label: string
+    account_id: string
+    inbox_id: string
+    position: number
+  }
+  inbox_marks: { inbox_id: string; mark: string; account_id: string }
   thread_ranges: {
     inbox_id: string
     position_range: number
     thread_count: number
     unread_count: number
+  }
+  removed_ranges: { list_id: string; position_range: number; removed_count: number }
+  removed_messages: {
+    id: string
+    account_id: string
+    inbox_id: string
+    position: number
+    removed_at: number
   }
   messages: {
     id: string
@@ -199,6 +254,7 @@ export type Tables = {
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
     recipient: string | null
+    labels: Generated<string | null>
     created_at: number
   }
   events: {

@@ -298,6 +298,43 @@ export async function removeFromSearch(
   await removeTextEntries(tx, ids)
 }
 
+/** Removes the entries of an inbox at these positions, or with `isBack` adds them again, as far as it is indexed. */
+export async function changeSearch(
+  tx: Tx,
+  change: { inboxId: string; positions: readonly number[]; isBack: boolean },
+): Promise<void> {
+  const { inboxId, positions, isBack } = change
+  const inbox = await lockForChange(tx, inboxId)
+  const indexed = positions.filter((position) => position <= inbox.position)
+  if (!isBack) {
+    await removeTextEntries(
+      tx,
+      indexed.map((position) => entryId(inbox.number, position)),
+    )
+    return
+  }
+  if (indexed.length === 0) return
+  const rows = await tx.query
+    .selectFrom('messages')
+    .select([...SEARCHED, 'position'])
+    .where('inbox_id', '=', inboxId)
+    .where('position', 'in', indexed)
+    .execute()
+  for (const row of rows) {
+    const message = toSearchable(row, await readText(tx.query, row))
+    await addTextEntries(tx, [toEntry(inbox.number, { ...message, position: row.position })])
+  }
+}
+
+/** Another transaction may insert the row of the inbox, which is not deleted, at the same time. */
+async function lockForChange(tx: Tx, inboxId: string): Promise<SearchInbox> {
+  for (;;) {
+    const inbox = await lockSearchInbox(tx, inboxId, false)
+    if (inbox === 'gone') throw new Error('The inbox of a message is gone.')
+    if (inbox !== 'locked') return inbox
+  }
+}
+
 /** Call once all entries of a deleted inbox are removed. SQLite's file may still have words to erase. */
 export async function endSearchInbox(tx: Tx, inboxId: string): Promise<void> {
   if (keepsRemovedText(tx.engine)) {

@@ -50,23 +50,27 @@ function readDays(
   { from, to }: { from?: string | undefined; to?: string | undefined },
   nowMs: number,
 ): { sinceMs: number; untilMs: number } {
-  const lastMs = to === undefined ? dayOf(nowMs) : readDay(to, 'to')
-  const firstMs = from === undefined ? lastMs - (DAYS_DEFAULT - 1) * DAY_MS : readDay(from, 'from')
+  const endMs = to === undefined ? dayOf(nowMs) : readTime(to, 'to')
+  const lastMs = dayOf(endMs)
+  const startMs = from === undefined ? lastMs - (DAYS_DEFAULT - 1) * DAY_MS : readTime(from, 'from')
+  const firstMs = dayOf(startMs)
   if (firstMs > lastMs) throw wrongField('from', 'must not be after to')
   const untilMs = lastMs + DAY_MS
-  if (untilMs - firstMs > USAGE_DAYS_MAX * DAY_MS) {
-    throw wrongField('from', `must not be more than ${USAGE_DAYS_MAX - 1} days before to`)
+  // A day that is given as such is over at its end.
+  const lengthMs = (to?.includes('T') ? endMs : untilMs) - startMs
+  if (lengthMs > USAGE_DAYS_MAX * DAY_MS) {
+    throw wrongField('from', `must not be more than ${USAGE_DAYS_MAX} days before the end of to`)
   }
   return { sinceMs: firstMs, untilMs }
 }
 
-function readDay(text: string, name: string): number {
+function readTime(text: string, name: string): number {
   const timeMs = Date.parse(text)
   const [date = ''] = text.split('T')
   // The parser takes 30 February for 2 March.
   const isReal = !Number.isNaN(timeMs) && presentTime(Date.parse(date)).startsWith(date)
   if (!isReal) throw wrongField(name, 'must be a date that exists')
-  return dayOf(timeMs)
+  return timeMs
 }
 
 function dayOf(timeMs: number): number {

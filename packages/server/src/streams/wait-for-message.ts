@@ -14,6 +14,7 @@ import {
   type Direction,
   findMessage,
   findMessageHeads,
+  findRemoved,
   listMessageHeads,
   type Message,
   type MessageHead,
@@ -109,8 +110,12 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
     const [head] = await findMessageHeads(deps.db, { accountId, inboxId, messageIds: [after] })
     if (head !== undefined) {
       const isOwn = direction === 'outbound' && head.direction === 'outbound'
-      return { kind: 'message', position: isOwn ? head.position - 1 : head.position }
+      // Negative in the trash.
+      const position = Math.abs(head.position)
+      return { kind: 'message', position: isOwn ? position - 1 : position }
     }
+    const removed = await findRemoved(deps.db, { accountId, inboxId, messageId: after })
+    if (removed !== null) return { kind: 'message', position: removed }
   }
   throw wrongCursor('is neither the id of an event nor a message of this inbox')
 }
@@ -144,6 +149,8 @@ function makeSearch(input: WaitInput, since: Since): Search {
       (since.kind === 'message' ||
         (comparePositions(event.position, since.position) > 0 && !since.except.has(event.id))),
     isMatch: (head, position) =>
+      // Not in the trash.
+      position > 0 &&
       (since.kind === 'event' || position > since.position) &&
       (input.threadId === null || head.threadId === input.threadId) &&
       (category === null || head.category === category) &&

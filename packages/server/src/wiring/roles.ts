@@ -55,11 +55,15 @@ import {
 import { type JobLease, workJobs } from '#queue/work-jobs.ts'
 import {
   countOldStored,
+  expireInboxes,
   fillCategories,
+  finishMoves,
   noteOldRecipients,
   purgeExpired,
   purgeLeftovers,
+  purgeTrash,
   removalHandlers,
+  removeOverdue,
   runJob,
   sweepBlobs,
 } from '#removal/removal.ts'
@@ -290,7 +294,7 @@ export function openWork(
 
 /** Queued jobs and periodic tasks, in every process. */
 function startBackground(parts: Parts, settings: Settings, instance: string) {
-  const { base, service, reading, domains, sending } = parts
+  const { base, service, reading, domains, sending, streams } = parts
   const { dkimRotationDays: rotationDays, delivery } = settings
   const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
   const checks = { ...base, ...service, ...domains }
@@ -304,6 +308,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       workJobs({ db, clock, log, runJob: run }, { worker: base.makeId('job'), signal }),
     async purgeExpired(signal) {
       await purgeExpired(base, signal)
+      await removeOverdue(base, signal)
       await countOldStored(base, signal)
       await fillCategories(base, signal)
       await noteOldRecipients(base, signal)
@@ -324,6 +329,12 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       return more || moreExpired
     },
     mailReviews: (signal) => mailReviews(sends, signal),
+    async expire(signal) {
+      await expireInboxes({ ...base, ...streams }, signal)
+      await finishMoves(base, signal)
+      await purgeTrash(base, signal)
+      return false
+    },
     tasks,
     log,
   })
@@ -332,6 +343,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
 
 const TASKS_OF_ONE: readonly TaskName[] = [
   'daily figures',
+  'expiry',
   'hourly figures',
   'key rotation',
   'retention',

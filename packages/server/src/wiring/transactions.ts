@@ -15,6 +15,7 @@ import {
   markPairingApproved,
   markPairingDenied,
   removePod,
+  setAccountRetention,
   takePairing,
   touchKeys,
 } from '#accounts/accounts-rows.ts'
@@ -44,13 +45,14 @@ import {
   storeReceived,
   storeReleased,
 } from '#inbound/inbound-rows.ts'
-import { changeInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
+import { changeInbox, expireInbox, insertInbox, removeInbox } from '#inboxes/inboxes-rows.ts'
 import {
+  changeMessageLabels,
+  changeThread,
   countStoredStep,
   fillCategoriesStep,
   keepThreadSummaries,
   noteQuota,
-  setThreadRead,
 } from '#mailbox/mailbox-rows.ts'
 import {
   cancelSend,
@@ -91,7 +93,18 @@ import {
   takeTaskLeases,
 } from '#queue/periodic-task-rows.ts'
 import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/rate-limits-rows.ts'
-import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
+import {
+  moveThreadStep,
+  purgeExpiredStep,
+  purgeInboxStep,
+  purgeTrashStep,
+  removeMessage,
+  removeOverdueStep,
+  removeThread,
+  removeThreadStep,
+  restoreThread,
+  trashThread,
+} from '#removal/removal-rows.ts'
 import { claimReviewMail, gatherReviewMail, settleReviewMail } from '#reviews/reviews-rows.ts'
 import type { Tables } from '#schema/tables.ts'
 import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
@@ -120,6 +133,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   insertApprover,
   markApproverDeleted,
   insertPod,
+  setAccountRetention,
   changePod,
   removePod,
   insertInbox,
@@ -138,13 +152,23 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   insertSenderRule,
   storeReleased,
   removeQuarantined,
-  setThreadRead,
+  changeThread,
+  changeMessageLabels,
   keepThreadSummaries,
   countStoredStep,
   fillCategoriesStep,
   noteQuota,
   purgeInboxStep,
   purgeExpiredStep,
+  removeMessage,
+  trashThread,
+  restoreThread,
+  moveThreadStep,
+  removeThread,
+  removeThreadStep,
+  purgeTrashStep,
+  removeOverdueStep,
+  expireInbox,
   indexSearchStep,
   eraseSearchStep,
   forgetPurgedSearch,

@@ -8,6 +8,7 @@ import { insertAccount } from '#accounts/account-rows.ts'
 import { isUnsettledAfter, readLogHead } from '#events/event-rows.ts'
 import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
 import { insertInbox } from '#inboxes/change-inbox-rows.ts'
+import { changeThread } from '#mailbox/change-thread-rows.ts'
 import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
@@ -117,6 +118,22 @@ export async function addInbox(db: Db, owner: Owner): Promise<string> {
   })
   if (kind !== 'created') throw new Error(kind)
   return inboxId
+}
+
+/** As a client sets the read flag. */
+export async function markThread(
+  db: Db,
+  input: { accountId: string; threadId: string; isRead: boolean; eventId?: string },
+): Promise<void> {
+  const { accountId, threadId, isRead, eventId = makeId('evt') } = input
+  await db.write(changeThread, {
+    accountId,
+    threadId,
+    change: { isRead },
+    lease: { tokenHash: null, queueMs: systemClock.steady() },
+    eventId,
+    nowMs: 1,
+  })
 }
 
 /** Delivers one message, different each time, to these inboxes. */

@@ -2,8 +2,14 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { listThreads, setThreadRead } from '#mailbox/thread-rows.ts'
-import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
+import { listThreads } from '#mailbox/thread-rows.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  markThread,
+  openDatabase,
+} from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
@@ -120,11 +126,11 @@ onBothEngines('threads of a large inbox', (engine) => {
     for (let step = 0; step < 200; step++) {
       const at = (step * 2_654_435_761) % COUNT
       const threadId = ids[at] ?? ''
-      await db.write(setThreadRead, { ...owner, threadId, isRead: step % 5 !== 0 })
+      await markThread(db, { ...owner, threadId, isRead: step % 5 !== 0 })
       if (step % 3 === 0) await answer(at)
       if (step % 3 === 1) await answer((at + 1) % COUNT)
       if (step % 9 === 0) await db.write(storeReceived, arriving(owner, [inboxId]))
-      if (step % 7 === 0) await db.write(setThreadRead, { ...owner, threadId, isRead: true })
+      if (step % 7 === 0) await markThread(db, { ...owner, threadId, isRead: true })
     }
     await assertRangesRight()
     await assertPagesRight()

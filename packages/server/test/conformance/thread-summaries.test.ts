@@ -4,7 +4,7 @@ import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { findShownInbox, listInboxes } from '#inboxes/inbox-rows.ts'
-import { findShownThread, listThreads, setThreadRead } from '#mailbox/thread-rows.ts'
+import { findShownThread, listThreads } from '#mailbox/thread-rows.ts'
 import { keepThreadSummaries } from '#mailbox/thread-summary-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
@@ -13,6 +13,7 @@ import {
   addInbox,
   arriving,
   makeId,
+  markThread,
   openDatabase,
   openGrouping,
   receiveTogether,
@@ -175,7 +176,7 @@ onEachEngine('summaries of threads', (engine) => {
       const thread = threads[roll(threads.length)]
       if (thread === undefined) return
       const isRead = roll(3) > 0
-      await db.write(setThreadRead, { ...owner, threadId: thread.id, isRead })
+      await markThread(db, { ...owner, threadId: thread.id, isRead })
       if (isRead || thread.isRead) thread.readAt = thread.messages.length
       thread.isRead = isRead
     }
@@ -224,7 +225,7 @@ onEachEngine('summaries of threads', (engine) => {
     assert.equal(page?.found.length, 2)
     const [second, first] = page?.threads ?? []
     await db.write(storeReceived, arriving(owner, [inboxId], { parentKeys: ['a'] }))
-    await db.write(setThreadRead, { ...owner, threadId: second?.id ?? '', isRead: true })
+    await markThread(db, { ...owner, threadId: second?.id ?? '', isRead: true })
     const { accountId } = owner
     await db.write(keepThreadSummaries, { accountId, inboxId, summaries: page?.found ?? [] })
     const after = await listThreads(db, place)

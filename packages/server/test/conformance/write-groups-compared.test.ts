@@ -5,12 +5,12 @@ import { insertAccount } from '#accounts/account-rows.ts'
 import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
 import { insertInbox, removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { ROW_BODY_LENGTH_MAX } from '#mailbox/message-statements.ts'
-import { setThreadRead } from '#mailbox/thread-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   arriving,
   makeId,
+  markThread,
   type Owner,
   openDatabase,
   openGrouping,
@@ -64,8 +64,9 @@ async function compareBatches(databases: readonly Placed[], roll: Dice) {
     const threads = await query.execute()
     const some = threads[roll(threads.length)]
     if (some === undefined) continue
-    const read = { accountId: some.account_id, threadId: some.id, isRead: true }
-    for (const db of all) await db.write(setThreadRead, read)
+    const eventId = makeId('evt')
+    const read = { accountId: some.account_id, threadId: some.id, isRead: true, eventId }
+    for (const db of all) await markThread(db, read)
   }
   const [first, ...rest] = await Promise.all(all.map(readAll))
   for (const one of rest) assert.deepEqual(first, one)

@@ -17,7 +17,14 @@ async function openSlowDoor() {
         entered.resolve()
         await released.promise
         const createdAt = '2026-01-01T00:00:00.000Z'
-        return { id: 'pod_1', clientId: null, name: null, isDefault: false, createdAt }
+        return {
+          id: 'pod_1',
+          clientId: null,
+          name: null,
+          retentionDays: null,
+          isDefault: false,
+          createdAt,
+        }
       },
     },
   })

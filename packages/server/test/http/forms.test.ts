@@ -102,6 +102,22 @@ test("a form of the runtime's fetch is read like JSON", async () => {
   )
 })
 
+test('a form repeats to and bcc for each recipient', async () => {
+  const twice = await send(
+    ...good,
+    field('to', 'Bob <bob@example.com>'),
+    field('bcc', 'c@d.example'),
+  )
+  assert.equal(twice.status, 200, await twice.text())
+  const [body] = seen
+  assert.deepEqual(
+    [Reflect.get(body ?? {}, 'to'), Reflect.get(body ?? {}, 'bcc')],
+    [['ann@example.com', 'bob@example.com'], ['c@d.example']],
+  )
+  const wrong = await send(...good, field('to', 'nonsense'))
+  assert.match(await wrong.text(), /"to\[1\]"/)
+})
+
 test('a file keeps any octets, including those that look like a delimiter', async () => {
   const tricks = [
     '\r\n',
@@ -144,7 +160,11 @@ const refused: [string, () => Promise<Response>, RegExp][] = [
   ['constructor', () => send(...good, field('constructor', 'x')), /not a known field/],
   ['hasOwnProperty', () => send(...good, field('hasOwnProperty', 'x')), /not a known field/],
   ['a field without a name', () => send(...good, field('', 'x')), /not a known field/],
-  ['a single field twice', () => send(...good, field('to', 'a@b.c')), /"to" must occur only once/],
+  [
+    'a single field twice',
+    () => send(...good, field('subject', 'Another')),
+    /"subject" must occur only once/,
+  ],
   ['a field missing', () => send(...good.slice(0, 2)), /"body" is required/],
   ['a field empty', () => send(...good.slice(0, 2), field('body', '')), /"body" must not be empty/],
   [

@@ -95,7 +95,14 @@ const person: SignedIn = {
     expiresAtMs: 1,
   },
   approver: null,
-  account: { id: 'acc_1', name: 'one', plan: 'free', filterMode: 'none', createdAtMs: 0 },
+  account: {
+    id: 'acc_1',
+    name: 'one',
+    plan: 'free',
+    filterMode: 'none',
+    retentionDays: null,
+    createdAtMs: 0,
+  },
   key: {
     id: 'key_1',
     name: null,

@@ -45,6 +45,7 @@ const NO_VALUES = [
   '.sender.example',
   '*.com',
   '*.co.uk',
+  '*@sender.example',
   '*.*.sender.example',
   'a.*.sender.example',
   '*@sender.example*',

@@ -220,6 +220,29 @@ onEachEngine('addresses of a custom domain', (engine) => {
     assert.deepEqual([to, cc], [['ann@sender.example'], ['bob@friend.example']])
   })
 
+  test('are not answered by a reply to all, whichever of them the message came by', async () => {
+    const domain = await verifiedDomain(world, 'every.example', ann)
+    const inbox = await inboxOf(ann, 'every.example', 'desk')
+    const other = await inboxOf(ann, 'every.example', 'other')
+    await ann.client.domains.update(domain.id, {
+      catchAllInboxId: inbox.id,
+      subdomainsEnabled: true,
+    })
+    const { sender } = await begin(inbox.address)
+    const own = 'Sales+x@every.example, desk+y@eu.every.example, any@eu.every.example'
+    const headers = [`Cc: ${own}, other+z@eu.every.example, bob@friend.example`]
+    await finish(sender, plainMail({ to: inbox.address, headers }))
+    const { message } = await newest(inbox)
+    const { messageId } = await ann.client.inboxes.send(inbox.id, {
+      threadId: message?.threadId ?? '',
+      replyAll: true,
+      body: 'Yes.',
+    })
+    const { to, cc } = await ann.client.messages.get(messageId)
+    assert.deepEqual(to, ['ann@sender.example'])
+    assert.deepEqual(cc, [other.address.replace('@', '+z@eu.'), 'bob@friend.example'])
+  })
+
   test('stay known when the message is released from quarantine', async () => {
     const carl = await world.newAccount()
     await verifiedDomain(world, 'held.example', carl)

@@ -98,7 +98,10 @@ onBothEngines('a draft', (engine) => {
     assert.deepEqual(await drafts.get(draft.id), newer)
     const matching = { ifMatch: `"none", ${newer.etag}` }
     await drafts.addAttachment(draft.id, file, matching)
-    await drafts.delete(draft.id, { ifMatch: '*' })
+    const any = { ifMatch: '*' }
+    const subjects = Array.from({ length: 10 }, (_, index) => `Subject ${index}`)
+    await Promise.all(subjects.map((subject) => drafts.update(draft.id, { subject }, any)))
+    await drafts.delete(draft.id, any)
     await assertStored(inbox.id, [])
   })
 

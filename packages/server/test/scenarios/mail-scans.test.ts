@@ -90,6 +90,7 @@ onBothEngines('mail that scanners look at', (engine) => {
       subject: 'Invoice',
       reason: 'malware',
       rule_id: null,
+      auto_replyable: false,
       category: 'malicious',
       verdict: 'malicious',
       spam_score: 0.1,

@@ -272,6 +272,7 @@ suite('figures of a service without delivery', () => {
 const TASKS = [
   'blob sweep',
   'daily figures',
+  'expiry',
   'hourly figures',
   'key rotation',
   'retention',

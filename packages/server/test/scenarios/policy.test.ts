@@ -309,6 +309,42 @@ onEachEngine('policy', (engine) => {
     assert.deepEqual(await countOutcomes(made), { done: 1, '422 recipient_rule_limit_reached': 1 })
   })
 
+  test('with If-Match a replacement does not undo what changed meanwhile', async () => {
+    const { client, inbox, pod } = await housed()
+    const place = { inboxId: inbox.id }
+    const read = await client.policy.get(place)
+    const block = { direction: 'outbound', type: 'block', value: 'a.example' } as const
+    await client.policy.createRule(block)
+    await client.policy.replace({ outbound: { mode: 'allowlist' } }, { podId: pod.id })
+    const same = await client.policy.get(place)
+    assert.equal(same.etag, read.etag)
+    await client.policy.createRule(block, place)
+    const stale = { ...place, ifMatch: read.etag }
+    const replacing = { outbound: { mode: 'none', rules: read.outbound.rules } } as const
+    const refused = client.policy.replace(replacing, stale)
+    assert.equal(await refusal(refused), '412 policy_changed')
+    const now = await client.policy.get(place)
+    assert.deepEqual(
+      [now.outbound.mode, ...written(now.outbound.rules)],
+      ['inherit', 'block a.example'],
+    )
+    const rules = [...now.outbound.rules]
+    const races = Array.from({ length: 4 }, (_, index) =>
+      client.policy.replace(
+        {
+          outbound: {
+            rules,
+            guards: { maxPerHour: null, secrets: index % 2 ? 'reject' : 'allow' },
+          },
+        },
+        { ...place, ifMatch: now.etag },
+      ),
+    )
+    assert.deepEqual(await countOutcomes(races), { done: 1, '412 policy_changed': 3 })
+    const { etag } = await client.policy.get(place)
+    assert.equal((await client.policy.replace({}, { ...place, ifMatch: '*' })).etag, etag)
+  })
+
   test('many rules are replaced in one request', async () => {
     const { client } = await housed()
     const rules = Array.from({ length: 3_000 }, (_, index) => ({
@@ -334,6 +370,44 @@ onEachEngine('policy', (engine) => {
     assert.equal(await refusal(client.inboxes.delete(inbox.id)), '403 approver_required')
     await policy.replace({ outbound: {} }, own)
     await client.inboxes.delete(inbox.id)
+  })
+
+  test('nor does a pod, or an inbox by being made again in another pod', async () => {
+    const { client, pod, inbox } = await housed()
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    const { policy } = world.clientWith(token)
+    const [mailboxName = ''] = inbox.address.split('@')
+    const ofPod = { podId: pod.id }
+    await policy.replace({ outbound: { mode: 'allowlist' } }, ofPod)
+    await client.inboxes.delete(inbox.id)
+    assert.equal(await refusal(client.inboxes.create({ mailboxName })), '409 address_taken')
+    const again = await client.inboxes.create({ mailboxName, podId: pod.id })
+    assert.equal(again.address, inbox.address)
+    await client.inboxes.delete(again.id)
+    assert.equal(await refusal(client.pods.delete(pod.id)), '403 approver_required')
+    const direction = 'inbound'
+    await policy.replace({ outbound: {} }, ofPod)
+    await policy.createRule({ direction, type: 'block', value: 'a.example' }, ofPod)
+    assert.equal(await refusal(client.pods.delete(pod.id)), '403 approver_required')
+    await policy.replace({ inbound: {} }, ofPod)
+    const elsewhere = await client.inboxes.create({ mailboxName })
+    await client.inboxes.delete(elsewhere.id)
+    await client.pods.delete(pod.id)
+    await client.inboxes.create({ mailboxName })
+  })
+
+  test("the address of an inbox is its account's again when the guarded pod is gone", async () => {
+    const { client, pod, inbox } = await housed()
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    const { policy } = world.clientWith(token)
+    const [mailboxName = ''] = inbox.address.split('@')
+    await policy.replace({ outbound: { mode: 'allowlist' } }, { podId: pod.id })
+    await client.inboxes.delete(inbox.id)
+    await policy.replace({ outbound: {} }, { podId: pod.id })
+    await client.pods.delete(pod.id)
+    const other = await world.newAccount()
+    assert.equal(await refusal(other.client.inboxes.create({ mailboxName })), '409 address_taken')
+    await client.inboxes.create({ mailboxName })
   })
 
   test('only an approver changes a policy where there is one, and a hold needs one', async () => {

@@ -66,13 +66,17 @@ onEachEngine('mail to approvers', (engine) => {
     const { client, inbox, email } = await guarded()
     const fields = { subject: 'Click http://evil.example', body: 'Secret words' }
     for (let count = 0; count < 3; count += 1) await holdSend(world, inbox, fields, { client })
+    for (const name of ['"approve at http://evil.example/x"', 'evil.example/x']) {
+      await holdSend(world, inbox, { to: `${name}@friend.example` }, { client })
+    }
     const links = await linksTo(email)
-    assert.equal(links.length, 3)
+    assert.equal(links.length, 5)
     const [mail] = mailsTo(email)
     assert.ok(mail !== undefined)
     const { text = '', from } = await readMail(mail.raw)
     assert.doesNotMatch(mail.raw.toString(), /evil\.example|Secret words/)
     assert.match(text, /To bob@friend\.example/)
+    assert.equal(text.match(/To …@friend\.example/g)?.length, 2)
     // Nobody gets a bounce or a reply with the links in it.
     assert.equal(mail.reversePath, '')
     assert.equal(fieldOf(mail.raw, 'auto-submitted'), 'auto-generated')

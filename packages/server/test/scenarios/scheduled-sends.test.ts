@@ -76,13 +76,18 @@ onEachEngine('a scheduled send', (engine) => {
     const wrong = [
       'tomorrow',
       '2026-13-01T00:00:00Z',
-      ahead(30_000),
+      '2026-12-01T12:00:00',
+      ahead(58_000),
       ahead(-HOUR_MS),
-      ahead(91 * 24 * HOUR_MS),
+      ahead(90 * 24 * HOUR_MS + 5_000),
     ]
     for (const sendAt of wrong) {
       const error = await send(world, inbox, { sendAt }).catch((thrown) => thrown)
       assert.deepEqual([error.code, error.details?.[0]?.path], ['bad_request', 'sendAt'], sendAt)
+      assert.match(error.details[0].message, /^must be (?:a time of ISO 8601|1 minute to 90 days)/)
+    }
+    for (const sendAt of [ahead(60_000), ahead(90 * 24 * HOUR_MS)]) {
+      assert.equal((await send(world, inbox, { sendAt })).scheduledAt, sendAt)
     }
   })
 

@@ -112,6 +112,7 @@ onEachEngine('a batch of sends', (engine) => {
       bad,
     ])
     assert.deepEqual(outcomes[1]?.body, outcomes[0]?.body)
+    assert.match(String(outcomes[3]?.body.message), /field "idempotencyKey"/)
     assert.deepEqual(outcomes[5]?.body.details, [
       { path: 'idempotencyKey', message: 'must contain only printable ASCII characters' },
     ])
@@ -120,6 +121,16 @@ onEachEngine('a batch of sends', (engine) => {
     assert.deepEqual(await alone.json(), outcomes[0]?.body)
     const { total } = await world.client.messages.list(inbox.id).page()
     assert.equal(total, 1)
+  })
+
+  test('takes as many files and recipients as its items may have alone', async () => {
+    const inbox = await world.inbox()
+    const file = { filename: 'a.txt', contentType: 'text/plain', data: 'YQ==' }
+    const [first] = await sendBatch(inbox, [
+      { ...PLAIN, idempotencyKey: 'with all files', attachments: Array(100).fill(file) },
+      ...Array(99).fill({ ...PLAIN, to: 'nobody', attachments: Array(100).fill(file) }),
+    ])
+    assert.equal(first?.status, 200)
   })
 
   test('counts in order against the limits of the inbox', async () => {

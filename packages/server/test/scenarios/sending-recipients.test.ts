@@ -15,6 +15,7 @@ import { onEachEngine, opened, plainMail } from '#test/world.ts'
 const ANN = 'ann@friend.example'
 const CAT = 'cat@friend.example'
 const DAN = 'dan@friend.example'
+const EVE = 'eve@friend.example'
 
 onEachEngine('the recipients of a message', (engine) => {
   const world = opened(() => openSendingWorld(engine))
@@ -138,5 +139,22 @@ onEachEngine('the recipients of a message', (engine) => {
       const path = 'replyAll' in wrong ? 'replyAll' : 'to'
       assert.equal(error.details[0].path, path)
     }
+  })
+
+  test('of a reply to all are the others when replies to the message are wanted at the inbox', async () => {
+    const inbox = await world.inbox()
+    const mail = plainMail({
+      from: PLAIN.to,
+      to: `${inbox.address}, ${ANN}`,
+      messageId: `<back.${inbox.id}@friend.example>`,
+      headers: [`Cc: ${EVE}, ${DAN}`, `Reply-To: ${inbox.address.replace('@', '+back@')}`],
+    })
+    await deliver(world, inbox, mail, PLAIN.to)
+    const [thread] = (await world.client.threads.list(inbox.id).page()).data
+    await world.client.suppressions.create({ address: DAN })
+    const reply = { body: 'Yes', replyAll: true, threadId: thread?.id ?? '' }
+    const { raw } = await arrived(world, await world.client.inboxes.send(inbox.id, reply))
+    assert.equal(fieldOf(raw, 'to'), `${ANN}, ${EVE}`, 'without the suppressed one')
+    assert.equal(fieldOf(raw, 'cc'), null)
   })
 })

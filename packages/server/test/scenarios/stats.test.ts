@@ -89,8 +89,11 @@ onEachEngine('figures', (engine) => {
   test('of days are refused for days that are none, backwards, or more than 92', async () => {
     const most = await world.fetch('/v1/usage?from=2026-01-01&to=2026-04-02T23:59:59.999Z')
     assert.equal(most.status, 200)
+    const times = await world.fetch('/v1/usage?from=2026-01-01T12:00:00Z&to=2026-04-03T12:00:00Z')
+    assert.equal(times.status, 200)
     for (const query of [
       'from=2026-01-01&to=2026-04-03',
+      'from=2026-01-01T12:00:00Z&to=2026-04-03T12:00:00.001Z',
       'from=2026-02-30&to=2026-03-02',
       'from=2026-03-02&to=2026-03-01',
       'from=yesterday',

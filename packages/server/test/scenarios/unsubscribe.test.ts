@@ -106,6 +106,14 @@ onEachEngine('unsubscribing', (engine) => {
       ['cc'],
     )
     assert.match(refused.message, /one recipient/)
+    const more = { to: { to: [to, newRecipient()] }, bcc: { to, bcc: [newRecipient()] } }
+    for (const [path, fields] of Object.entries(more)) {
+      const { details } = await refusalOf(send(world, inbox, { ...fields, unsubscribe: true }, key))
+      assert.deepEqual(
+        [details[0]?.path, /because the link is for one/.test(details[0]?.message ?? '')],
+        [path, true],
+      )
+    }
     // The key is still free, and one address in two spellings is one recipient.
     const sent = await send(world, inbox, { to, cc: [to.toUpperCase()], unsubscribe: true }, key)
     assert.equal((await arrived(world, sent)).recipients.length, 1)

@@ -32,6 +32,7 @@ onEachBlobStore('upkeep', (kind) => {
       countDays: nothing,
       releaseSends: nothing,
       mailReviews: nothing,
+      expire: nothing,
       tasks: openOwnTasks(),
       log: silentLog,
     })

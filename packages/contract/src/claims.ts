@@ -1,0 +1,1 @@
+export const LEASE_SECONDS_MAX = 3_600

@@ -1,0 +1,92 @@
+// Labels and metadata: words and texts that clients keep with threads, messages and inboxes.
+
+import { Type } from './schema.ts'
+import { RULE } from './text.ts'
+
+export const LABELS_MAX = 64
+export const METADATA_KEYS_MAX = 50
+/** Of a value, in code points. */
+const METADATA_LENGTH_MAX = 512
+export const ASSIGNEE_LENGTH_MAX = 200
+
+/** Labels and pairs of metadata that a filter may name. */
+export const FILTER_MARKS_MAX = 10
+
+export const LABEL_PATTERN = '^[a-z0-9][a-z0-9_./-]{0,63}$'
+export const LABEL_RULE =
+  'must have 1 to 64 lower-case letters, digits, "_", ".", "/" and "-", beginning with a letter or digit'
+export const METADATA_KEY_PATTERN = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'
+export const METADATA_KEY_RULE =
+  'must have a key of 1 to 64 letters, digits, "_", "." and "-", beginning with a letter or digit'
+
+export const shownLabels = Type.Array(Type.String(), { description: 'Labels, sorted.' })
+
+const labels = (description: string) =>
+  Type.Optional(
+    Type.Array(Type.String({ pattern: LABEL_PATTERN, [RULE]: LABEL_RULE }), {
+      maxItems: LABELS_MAX,
+      description,
+    }),
+  )
+
+/** Of a change. */
+export const labelChanges = {
+  addLabels: labels(
+    `Labels to add; one that is there already stays. At most ${LABELS_MAX} labels remain.`,
+  ),
+  removeLabels: labels(
+    'Labels to remove; one that is not there is ignored. None may be in addLabels too.',
+  ),
+}
+
+export const shownMetadata = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  description: 'Texts by key, kept for the client.',
+})
+
+const KEYS = { pattern: METADATA_KEY_PATTERN, [RULE]: METADATA_KEY_RULE }
+// U+0000 is no character of a text in PostgreSQL.
+const VALUE = {
+  maxLength: METADATA_LENGTH_MAX,
+  pattern: '^[^\\u0000]*$',
+  [RULE]: 'must not hold U+0000',
+}
+
+/** Of something new. */
+export const newMetadata = Type.Optional(
+  Type.Unsafe<Record<string, string>>({
+    type: 'object',
+    propertyNames: KEYS,
+    additionalProperties: { type: 'string', ...VALUE },
+    maxProperties: METADATA_KEYS_MAX,
+    description: `Texts by key, kept for the client: at most ${METADATA_KEYS_MAX} keys, and ${METADATA_LENGTH_MAX} characters a value.`,
+  }),
+)
+
+/** Of a change (RFC 7396). */
+export const metadataChange = Type.Optional(
+  Type.Unsafe<Record<string, string | null> | null>({
+    type: ['object', 'null'],
+    propertyNames: KEYS,
+    additionalProperties: { type: ['string', 'null'], ...VALUE },
+    description: `Values to set by key; null removes a key, and other keys stay. At most ${METADATA_KEYS_MAX} keys remain. Null instead of the object removes all.`,
+  }),
+)
+
+/** Query of a list. */
+export const labelsFilter = Type.Optional(
+  Type.String({
+    description: `Only entries with all of these labels, separated by commas.`,
+  }),
+)
+
+/** Query of a list: written as `metadata.key=value`. */
+export const metadataFilter = Type.Optional(
+  Type.Unsafe<Record<string, string>>({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description:
+      'Only entries whose metadata has these values, as metadata[key]=value or metadata.key=value, once for each key.',
+  }),
+)

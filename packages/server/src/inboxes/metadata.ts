@@ -1,0 +1,37 @@
+// Metadata: texts by key that a client keeps with an inbox or a thread.
+
+import { METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
+
+/** Null for none. */
+export type MetadataRow = { metadata: string | null }
+
+/** Null removes a key, or all instead of the object (RFC 7396). */
+export type MetadataChange = Readonly<Record<string, string | null>> | null
+
+export function metadataOf({ metadata }: MetadataRow): Record<string, string> {
+  return metadata === null ? {} : JSON.parse(metadata)
+}
+
+/** The column after the change; undefined when it would have more keys than are allowed. */
+export function changedMetadata(
+  row: MetadataRow,
+  change: MetadataChange,
+): string | null | undefined {
+  const entries = new Map(Object.entries(change === null ? {} : metadataOf(row)))
+  for (const [key, value] of Object.entries(change ?? {})) {
+    if (value === null) entries.delete(key)
+    else entries.set(key, value)
+  }
+  if (entries.size > METADATA_KEYS_MAX) return undefined
+  const sorted = [...entries].sort(([one], [other]) => (one < other ? -1 : 1))
+  return sorted.length === 0 ? null : JSON.stringify(Object.fromEntries(sorted))
+}
+
+/** What lists are filtered by. */
+export function metadataMark(key: string, value: string): string {
+  return `metadata.${key}=${value}`
+}
+
+export function metadataMarks(metadata: Readonly<Record<string, string>>): string[] {
+  return Object.entries(metadata).map(([key, value]) => metadataMark(key, value))
+}

@@ -1,0 +1,105 @@
+// Removes messages and threads, at once or by way of the trash. Threads with many messages take several steps.
+
+import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
+import type { Clock } from '#platform/clock.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import { DAY_MS } from '#platform/units.ts'
+import { inSteps } from '#schema/purge-steps.ts'
+import type { Db } from '#schema/tables.ts'
+import {
+  findMovingThread,
+  moveThreadStep,
+  purgeTrashStep,
+  type Refusal,
+  removeMessage,
+  removeThread,
+  removeThreadStep,
+  restoreThread,
+  trashThread,
+} from './trash-rows.ts'
+
+/** How long threads stay in the trash. Part of the API. */
+export const TRASH_MS = 30 * DAY_MS
+
+type Deps = { db: Db; blobs: BlobStore | null; clock: Clock }
+
+type OfThread = { accountId: string; threadId: string }
+
+/** `not_found`, also for a second call; `delivery_pending` while it is being sent or waits for that. */
+export async function deleteMessage(
+  deps: Deps,
+  message: { accountId: string; messageId: string },
+): Promise<void> {
+  const removed = accepted(
+    await deps.db.write(removeMessage, { ...message, nowMs: deps.clock.now() }),
+  )
+  await removeBlobs(deps, removed.blobIds)
+}
+
+/** The same for a thread with all its messages; interrupted, `purgeTrash` goes on. */
+export async function deleteThread(deps: Deps, thread: OfThread): Promise<void> {
+  const input = { ...thread, nowMs: deps.clock.now() }
+  let removed = accepted(await deps.db.write(removeThread, input))
+  await removeBlobs(deps, removed.blobIds)
+  while (!removed.isDone) {
+    removed = await deps.db.write(removeThreadStep, input)
+    await removeBlobs(deps, removed.blobIds)
+  }
+}
+
+/** A second call changes nothing; the errors are those of `deleteThread`. Interrupted, `finishMoves` goes on. */
+export async function moveToTrash(deps: Deps, thread: OfThread): Promise<void> {
+  const { moving } = accepted(
+    await deps.db.write(trashThread, { ...thread, nowMs: deps.clock.now() }),
+  )
+  if (moving !== null) await finishMove(deps, { ...thread, ...moving })
+}
+
+/** A second call changes nothing. */
+export async function restore(deps: Deps, thread: OfThread): Promise<void> {
+  const { moving } = accepted(
+    await deps.db.write(restoreThread, { ...thread, nowMs: deps.clock.now() }),
+  )
+  if (moving !== null) await finishMove(deps, { ...thread, ...moving })
+}
+
+function accepted<Outcome extends object>(outcome: Refusal | Outcome): Outcome {
+  if (outcome === 'not_found') throw notFound()
+  if (outcome === 'delivery_pending') throw problem('delivery_pending', SENDING)
+  return outcome
+}
+
+const SENDING =
+  'A message is being sent, or waits for its time or for approval. Cancel it, or wait until it is sent.'
+
+type Move = OfThread & { trashedAtMs: number | null }
+
+async function finishMove({ db }: { db: Db }, move: Move, pace: Pace = {}): Promise<void> {
+  let after: number | null = 0
+  await inSteps({ isPaced: false, ...pace }, async () => {
+    after = (await db.write(moveThreadStep, { ...move, after: after ?? 0 })).after
+    return { isDone: after === null }
+  })
+}
+
+type Pace = { signal?: AbortSignal; isPaced?: boolean }
+
+/** Goes on with moves that were interrupted, in small steps. Safe to run again. */
+export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promise<void> {
+  await inSteps({ signal }, async () => {
+    const move = await findMovingThread(deps.db)
+    if (move === null) return { isDone: true }
+    await finishMove(deps, move, { signal, isPaced: true })
+    return { isDone: false }
+  })
+}
+
+/** Removes threads that have been in the trash long enough, in small steps. Safe to run again. */
+export async function purgeTrash(deps: Deps, signal: AbortSignal): Promise<void> {
+  await inSteps({ signal }, async () => {
+    const nowMs = deps.clock.now()
+    const removed = await deps.db.write(purgeTrashStep, { untilMs: nowMs - TRASH_MS, nowMs })
+    await removeBlobs(deps, removed.blobIds)
+    return removed
+  })
+}

@@ -1,0 +1,77 @@
+// Removes messages that are older than the retention of their inbox, a bounded number in one transaction.
+
+import { retentionOf } from '#inboxes/inboxes-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lowestIdAt } from '#platform/ids.ts'
+import { DAY_MS } from '#platform/units.ts'
+import { type ReadDb, readIn, type Tx } from '#schema/tables.ts'
+import { lockInbox, REMOVE_STEP_MESSAGES, removeMessages } from './remove-mail-rows.ts'
+
+/** Inboxes that one query of a round reads. */
+const RETAINED_STEP_INBOXES = 500
+
+export type RetainedInbox = { accountId: string; inboxId: string; retentionDays: number }
+
+/** Those of the next inboxes by id that have a retention, and the last of these inboxes, null at the end. */
+export async function listRetained(
+  db: ReadDb,
+  after: string,
+): Promise<{ inboxes: RetainedInbox[]; last: string | null }> {
+  const rows = await db.read
+    .selectFrom('inboxes')
+    .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+    .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
+    .select(['inboxes.account_id', 'inboxes.id', retentionOf()])
+    .where('inboxes.id', '>', after)
+    .orderBy('inboxes.id')
+    .limit(RETAINED_STEP_INBOXES)
+    .execute()
+  const last = rows.length < RETAINED_STEP_INBOXES ? null : (rows.at(-1)?.id ?? null)
+  return {
+    inboxes: rows.flatMap(
+      ({ account_id: accountId, id: inboxId, effective_days: retentionDays }) =>
+        retentionDays === null ? [] : [{ accountId, inboxId, retentionDays }],
+    ),
+    last,
+  }
+}
+
+/**
+ * Up to REMOVE_STEP_MESSAGES of the oldest messages that are older than the retention. Their ids tell when they were
+ * stored; `created_at` may be a date that they came with.
+ */
+export async function listOverdue(
+  db: ReadDb,
+  { inboxId, retentionDays, nowMs }: Omit<RetainedInbox, 'accountId'> & { nowMs: number },
+): Promise<string[]> {
+  const before = lowestIdAt('msg', nowMs - retentionDays * DAY_MS)
+  for (const isTrashed of [false, true]) {
+    const oldest = await db.read
+      .selectFrom('messages')
+      .select('id')
+      .where('inbox_id', '=', inboxId)
+      .where('position', isTrashed ? '<' : '>', 0)
+      // What is being sent goes once that is over.
+      .where('status', '!=', 'pending')
+      .orderBy('position', isTrashed ? 'desc' : 'asc')
+      .limit(REMOVE_STEP_MESSAGES)
+      .execute()
+    const younger = oldest.findIndex(({ id }) => id >= before)
+    const overdue = younger < 0 ? oldest : oldest.slice(0, younger)
+    if (overdue.length > 0) return overdue.map(({ id }) => id)
+  }
+  return []
+}
+
+/** Removes up to REMOVE_STEP_MESSAGES messages; call until `listOverdue` finds none. */
+export const removeOverdueStep = transaction({
+  name: 'removeOverdueStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, input: RetainedInbox & { nowMs: number }): Promise<{ blobIds: string[] }> {
+    const inbox = await lockInbox(tx, input)
+    if (inbox === null) return { blobIds: [] }
+    const ids = await listOverdue(readIn(tx), input)
+    return { blobIds: await removeMessages(tx, inbox, { ids, nowMs: input.nowMs }) }
+  },
+})

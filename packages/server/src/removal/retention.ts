@@ -1,0 +1,82 @@
+// Deletes inboxes at their time, and messages that are older than the retention of their inbox.
+
+import { expireInbox, findExpired } from '#inboxes/inboxes-rows.ts'
+import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import { inSteps } from '#schema/purge-steps.ts'
+import type { Db } from '#schema/tables.ts'
+import type { EventHub } from '#streams/streams.ts'
+import {
+  listOverdue,
+  listRetained,
+  type RetainedInbox,
+  removeOverdueStep,
+} from './retention-rows.ts'
+
+type ExpiryDeps = {
+  db: Db
+  clock: Clock
+  makeId: MakeId
+  log: Log
+  events: EventHub
+  wakeWorker: () => void
+  wakeEvents: () => void
+}
+
+/** One with a policy that only an approver may remove stays until then. Safe to run again. */
+export async function expireInboxes(deps: ExpiryDeps, signal: AbortSignal): Promise<void> {
+  let after: Parameters<typeof findExpired>[1]['after'] = null
+  await inSteps({ signal }, async () => {
+    const nowMs = deps.clock.now()
+    const inbox = await findExpired(deps.db, { nowMs, after })
+    if (inbox === null) return { isDone: true }
+    after = inbox
+    const { accountId, inboxId } = inbox
+    const outcome = await deps.db.write(expireInbox, {
+      accountId,
+      inboxId,
+      jobId: deps.makeId('job'),
+      eventId: deps.makeId('evt'),
+      nowMs,
+    })
+    if (outcome === 'deleted') {
+      deps.log.info({ account: accountId, inboxId }, 'an inbox has expired')
+      deps.events.inboxDeleted(accountId, inboxId)
+      deps.wakeWorker()
+      deps.wakeEvents()
+    }
+    return { isDone: false }
+  })
+}
+
+type RetentionDeps = { db: Db; blobs: BlobStore | null; clock: Clock }
+
+/** Removes, in small steps, the messages of all inboxes that are older than their retention. Safe to run again. */
+export async function removeOverdue(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
+  let after: string | null = ''
+  while (after !== null && !signal.aborted) {
+    const page: { inboxes: RetainedInbox[]; last: string | null } = await listRetained(
+      deps.db,
+      after,
+    )
+    for (const inbox of page.inboxes) await removeOverdueOf(deps, inbox, signal)
+    after = page.last
+  }
+}
+
+async function removeOverdueOf(
+  { clock, ...deps }: RetentionDeps,
+  inbox: RetainedInbox,
+  signal: AbortSignal,
+): Promise<void> {
+  await inSteps({ signal }, async () => {
+    const due = { ...inbox, nowMs: clock.now() }
+    // Nothing is locked for an inbox without such messages.
+    if ((await listOverdue(deps.db, due)).length === 0) return { isDone: true }
+    const { blobIds } = await deps.db.write(removeOverdueStep, due)
+    await removeBlobs(deps, blobIds)
+    return { isDone: false }
+  })
+}

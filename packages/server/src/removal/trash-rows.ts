@@ -1,0 +1,338 @@
+// The transactions that remove a message or a thread, and those that move threads into the trash and out of it. A thread
+// leaves its list in the first transaction. Its messages follow in further steps where it has many.
+
+import { changeAt, changeRanges, sumChanges } from '#mailbox/mailbox-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import type { ReadDb, Row, Tx } from '#schema/tables.ts'
+import {
+  changeCounters,
+  changeLists,
+  deleteThreads,
+  type LockedInbox,
+  leavesList,
+  lockInbox,
+  REMOVE_STEP_MESSAGES,
+  removeMessages,
+} from './remove-mail-rows.ts'
+
+/** Restored messages are indexed for search in the same transaction, which takes longer. */
+const RESTORE_STEP_MESSAGES = 50
+
+export type Refusal = 'not_found' | 'delivery_pending'
+
+type OfThread = { accountId: string; threadId: string; nowMs: number }
+
+/** Removes a message; the last one of a thread takes the thread along. Not while it is being sent, or waits for that. */
+export const removeMessage = transaction({
+  name: 'removeMessage',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; messageId: string; nowMs: number },
+  ): Promise<Refusal | { blobIds: string[] }> {
+    const find = () =>
+      tx.query
+        .selectFrom('messages')
+        .select(['inbox_id', 'status'])
+        .where('id', '=', input.messageId)
+        .where('account_id', '=', input.accountId)
+        .executeTakeFirst()
+    const place = await find()
+    if (place === undefined) return 'not_found'
+    const inbox = await lockInbox(tx, { ...input, inboxId: place.inbox_id })
+    const message = await find()
+    if (inbox === null || message === undefined) return 'not_found'
+    if (message.status === 'pending') return 'delivery_pending'
+    return { blobIds: await removeMessages(tx, inbox, { ...input, ids: [input.messageId] }) }
+  },
+})
+
+/** `trashedAtMs` is what the next steps of the move need; it is done for null. */
+export type ThreadMove = { moving: { trashedAtMs: number | null } | null }
+
+/** A thread in the trash stays there as it is. */
+export const trashThread = transaction({
+  name: 'trashThread',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: OfThread): Promise<Refusal | ThreadMove> {
+    const found = await lockThread(tx, input)
+    if (found === null) return 'not_found'
+    const { inbox, thread } = found
+    if (thread.trashed_at !== null) return moveOf(thread)
+    if (await isSending(tx, thread.id)) return 'delivery_pending'
+    return move(tx, inbox, { thread, trashedAtMs: input.nowMs })
+  },
+})
+
+/** Puts a thread from the trash back to where it was. */
+export const restoreThread = transaction({
+  name: 'restoreThread',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: OfThread): Promise<'not_found' | ThreadMove> {
+    const found = await lockThread(tx, input)
+    if (found === null) return 'not_found'
+    const { inbox, thread } = found
+    return thread.trashed_at === null
+      ? moveOf(thread)
+      : move(tx, inbox, { thread, trashedAtMs: null })
+  },
+})
+
+function moveOf(thread: Row<'threads'>): ThreadMove {
+  return { moving: thread.is_moving === 1 ? { trashedAtMs: thread.trashed_at } : null }
+}
+
+/** Removes a thread, in the trash or not, with as many of its messages as one transaction takes. */
+export const removeThread = transaction({
+  name: 'removeThread',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: OfThread): Promise<Refusal | { isDone: boolean; blobIds: string[] }> {
+    const found = await lockThread(tx, input)
+    if (found === null) return 'not_found'
+    const { inbox, thread } = found
+    if (await isSending(tx, thread.id)) return 'delivery_pending'
+    return removeSome(tx, inbox, { threads: [thread], nowMs: input.nowMs })
+  },
+})
+
+/** The next step of a removal; it is done, too, once nothing of the thread is left. */
+export const removeThreadStep = transaction({
+  name: 'removeThreadStep',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: OfThread): Promise<{ isDone: boolean; blobIds: string[] }> {
+    const found = await lockAnyThread(tx, input)
+    if (found === null || found.thread.trashed_at !== 0) return { isDone: true, blobIds: [] }
+    return removeSome(tx, found.inbox, { threads: [found.thread], nowMs: input.nowMs })
+  },
+})
+
+/** The thread, with its inbox locked; null also for one that is being removed. */
+async function lockThread(
+  tx: Tx,
+  of: Omit<OfThread, 'nowMs'>,
+): Promise<{ inbox: LockedInbox; thread: Row<'threads'> } | null> {
+  const found = await lockAnyThread(tx, of)
+  return found === null || found.thread.trashed_at === 0 ? null : found
+}
+
+async function lockAnyThread(
+  tx: Tx,
+  { accountId, threadId }: Omit<OfThread, 'nowMs'>,
+): Promise<{ inbox: LockedInbox; thread: Row<'threads'> } | null> {
+  const find = () =>
+    tx.query
+      .selectFrom('threads')
+      .selectAll()
+      .where('id', '=', threadId)
+      .where('account_id', '=', accountId)
+      .executeTakeFirst()
+  const place = await find()
+  if (place === undefined) return null
+  const inbox = await lockInbox(tx, { accountId, inboxId: place.inbox_id })
+  const thread = await find()
+  return inbox === null || thread === undefined ? null : { inbox, thread }
+}
+
+/** Whether a message of the thread is being sent, or waits for that. */
+async function isSending(tx: Tx, threadId: string): Promise<boolean> {
+  const pending = await tx.query
+    .selectFrom('messages')
+    .select('id')
+    .where('thread_id', '=', threadId)
+    .where('status', '=', 'pending')
+    .limit(1)
+    .executeTakeFirst()
+  return pending !== undefined
+}
+
+async function move(
+  tx: Tx,
+  inbox: LockedInbox,
+  { thread, trashedAtMs }: { thread: Row<'threads'>; trashedAtMs: number | null },
+): Promise<ThreadMove> {
+  const { is_read, last_position } = thread
+  const unread = 1 - is_read
+  const isTrashed = trashedAtMs !== null
+  await tx.query
+    .updateTable('threads')
+    .set({ trashed_at: trashedAtMs, last_position: -last_position, is_moving: 1 })
+    .where('id', '=', thread.id)
+    .execute()
+  if (thread.mark_count > 0) {
+    await tx.query
+      .updateTable('thread_marks')
+      .set({ last_position: -last_position })
+      .where('thread_id', '=', thread.id)
+      .execute()
+  }
+  const at = (position: number, by: number) =>
+    changeAt(thread.inbox_id, { position, threads: by, unread: by * unread })
+  await changeRanges(tx, sumChanges([at(last_position, -1), at(-last_position, 1)]))
+  const by = isTrashed ? 1 : -1
+  await changeCounters(tx, inbox, {
+    thread_count: -by,
+    unread_thread_count: -by * unread,
+    trashed_thread_count: by,
+    trashed_unread_count: by * unread,
+  })
+  const { after } = await moveSome(tx, inbox, { threadId: thread.id, isTrashed, after: 0 })
+  return { moving: after === null ? null : { trashedAtMs } }
+}
+
+/** Moves the next messages; `after` is null once all are where the thread is. */
+async function moveSome(
+  tx: Tx,
+  inbox: LockedInbox,
+  { threadId, isTrashed, after }: { threadId: string; isTrashed: boolean; after: number },
+): Promise<{ after: number | null }> {
+  const limit = isTrashed ? REMOVE_STEP_MESSAGES : RESTORE_STEP_MESSAGES
+  const next = await tx.query
+    .selectFrom('messages')
+    .select(['id', 'direction', 'position', 'direction_position', 'thread_position'])
+    .where('thread_id', '=', threadId)
+    .where('thread_position', '>', after)
+    .orderBy('thread_position')
+    .limit(limit)
+    .execute()
+  const messages = next.filter(({ position }) => position > 0 === isTrashed)
+  if (messages.length > 0) {
+    const ids = messages.map(({ id }) => id)
+    await tx.query
+      .updateTable('messages')
+      .set((row) => ({
+        position: row.neg(row.ref('position')),
+        direction_position: row.neg(row.ref('direction_position')),
+      }))
+      .where('id', 'in', ids)
+      .execute()
+    await tx.query
+      .updateTable('message_labels')
+      .set((row) => ({ position: row.neg(row.ref('position')) }))
+      .where('message_id', 'in', ids)
+      .execute()
+    const changes = await changeLists(tx, inbox, { messages, isBack: !isTrashed })
+    await changeCounters(tx, inbox, changes)
+  }
+  const last = next.at(-1)
+  if (next.length === limit && last !== undefined) return { after: last.thread_position }
+  await tx.query.updateTable('threads').set({ is_moving: 0 }).where('id', '=', threadId).execute()
+  return { after: null }
+}
+
+/**
+ * The next step of a move that began with the thread's `trashedAtMs`. Where the thread was moved again since, that move
+ * does the rest, and `after` is null.
+ */
+export const moveThreadStep = transaction({
+  name: 'moveThreadStep',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      threadId: string
+      trashedAtMs: number | null
+      after: number
+    },
+  ): Promise<{ after: number | null }> {
+    const found = await lockThread(tx, input)
+    if (found === null || found.thread.trashed_at !== input.trashedAtMs) return { after: null }
+    const isTrashed = input.trashedAtMs !== null
+    return moveSome(tx, found.inbox, { ...input, isTrashed })
+  },
+})
+
+/** A thread with a move that was interrupted; null for none. */
+export async function findMovingThread(
+  db: ReadDb,
+): Promise<{ accountId: string; threadId: string; trashedAtMs: number | null } | null> {
+  const row = await db.read
+    .selectFrom('threads')
+    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'threads.inbox_id')
+    .select([
+      'threads.account_id as accountId',
+      'threads.id as threadId',
+      'threads.trashed_at as trashedAtMs',
+    ])
+    .where('threads.is_moving', '=', 1)
+    .limit(1)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Threads of one step; most have a few messages. */
+const TRASH_STEP_THREADS = 100
+
+/**
+ * Removes threads that were put into the trash at or before `untilMs` or whose removal was interrupted, up to
+ * REMOVE_STEP_MESSAGES messages; call until it is done.
+ */
+export const purgeTrashStep = transaction({
+  name: 'purgeTrashStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(
+    tx: Tx,
+    { untilMs, nowMs }: { untilMs: number; nowMs: number },
+  ): Promise<{ isDone: boolean; blobIds: string[] }> {
+    const expired = tx.query
+      .selectFrom('threads')
+      .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'threads.inbox_id')
+      .where('threads.trashed_at', '<=', untilMs)
+    const first = await expired
+      .select(['threads.account_id', 'threads.inbox_id'])
+      .orderBy('threads.trashed_at')
+      .limit(1)
+      .executeTakeFirst()
+    if (first === undefined) return { isDone: true, blobIds: [] }
+    const { account_id: accountId, inbox_id: inboxId } = first
+    const inbox = await lockInbox(tx, { accountId, inboxId })
+    if (inbox === null) return { isDone: false, blobIds: [] }
+    const threads = await expired
+      .selectAll('threads')
+      .where('threads.inbox_id', '=', inboxId)
+      .orderBy('threads.trashed_at')
+      .limit(TRASH_STEP_THREADS)
+      .execute()
+    const { blobIds } = await removeSome(tx, inbox, { threads, nowMs })
+    return { isDone: false, blobIds }
+  },
+})
+
+/** Takes the threads out of their lists, and removes the first REMOVE_STEP_MESSAGES of their messages. */
+async function removeSome(
+  tx: Tx,
+  inbox: LockedInbox,
+  { threads, nowMs }: { threads: readonly Row<'threads'>[]; nowMs: number },
+): Promise<{ isDone: boolean; blobIds: string[] }> {
+  const ids = threads.map(({ id }) => id)
+  const listed = threads.filter(({ trashed_at }) => trashed_at !== 0)
+  if (listed.length > 0) {
+    const { ranges, counters } = leavesList(listed)
+    await tx.query
+      .updateTable('threads')
+      .set({ trashed_at: 0, last_position: 0, is_moving: 0 })
+      .where('id', 'in', ids)
+      .execute()
+    await tx.query.deleteFrom('thread_marks').where('thread_id', 'in', ids).execute()
+    await changeRanges(tx, sumChanges(ranges))
+    await changeCounters(tx, inbox, counters)
+  }
+  const messages = await tx.query
+    .selectFrom('messages')
+    .select(['id', 'thread_id'])
+    .where('thread_id', 'in', ids)
+    .orderBy('thread_id')
+    .orderBy('thread_position')
+    .limit(REMOVE_STEP_MESSAGES)
+    .execute()
+  const blobIds = await removeMessages(tx, inbox, { ids: messages.map(({ id }) => id), nowMs })
+  const isDone = messages.length < REMOVE_STEP_MESSAGES
+  if (isDone) await deleteThreads(tx, ids)
+  return { isDone, blobIds }
+}

@@ -1,0 +1,43 @@
+-- Messages and threads are removed one by one, or wait in the trash. Positions are never given again: what is gone or
+-- in the trash is counted, so that pages are found without passing over it.
+-- Without a transaction.
+
+-- Of the messages that inbound_count and outbound_count count, those that are removed or in the trash.
+alter table inbox_counters add column if not exists removed_inbound bigint not null default 0;
+alter table inbox_counters add column if not exists removed_outbound bigint not null default 0;
+alter table inbox_counters add column if not exists trashed_thread_count bigint not null default 0;
+alter table inbox_counters add column if not exists trashed_unread_count bigint not null default 0;
+
+-- Messages that were removed, of those that message_count counts.
+alter table threads add column if not exists removed_count bigint not null default 0;
+-- Null while the thread is not in the trash; 0 while it is being removed. Positions in the inbox are negative in the
+-- trash, and 0 is the last position of a thread that is being removed.
+alter table threads add column if not exists trashed_at bigint;
+-- Its messages are still on their way into the trash, or out of it.
+alter table threads add column if not exists is_moving bigint not null default 0;
+-- When the newest removed messages of programs came, as the JSON text of a list of times.
+alter table threads add column if not exists removed_automatic text not null default '[]';
+
+-- How many positions of a range have no message in a list: of an inbox, of one direction in it, of a thread. A range
+-- without any has no row.
+create table if not exists removed_ranges (
+  list_id text collate "C" not null,
+  position_range bigint not null,
+  removed_count bigint not null,
+  primary key (list_id, position_range)
+);
+
+-- Where removed messages were, for those who continue after one.
+create table if not exists removed_messages (
+  id text collate "C" not null primary key,
+  account_id text collate "C" not null,
+  inbox_id text collate "C" not null,
+  position bigint not null,
+  removed_at bigint not null
+);
+create index if not exists removed_messages_by_time on removed_messages (removed_at);
+
+create index concurrently if not exists threads_trashed on threads (trashed_at) where trashed_at is not null;
+create index concurrently if not exists threads_moving on threads (id) where is_moving = 1;
+-- Messages whose delivery is under way, which are not removed.
+create index concurrently if not exists messages_pending on messages (thread_id) where status = 'pending';
