@@ -1,7 +1,7 @@
 // Turns the findings of the JSON Schema validator into sentences about fields.
 
 import { MAILBOX, RULE } from '@mailroom/contract/text.ts'
-import { NO_TIME } from '#platform/clock.ts'
+import { INSTANT_RULE } from '#platform/clock.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import { AppError, type ErrorDetail } from '#platform/problem.ts'
 
@@ -91,7 +91,7 @@ function expectationOf({ keyword, params, message, parentSchema, data }: Violati
     case MAILBOX:
       return checkEmailAddress(String(data)) ?? message ?? 'has the wrong format'
     case 'format':
-      return params.format === 'date-time' ? NO_TIME : 'has the wrong format'
+      return params.format === 'date-time' ? INSTANT_RULE : 'has the wrong format'
     case 'pattern':
       return ruleOf(parentSchema) ?? 'has the wrong format'
     default:
