@@ -176,27 +176,30 @@ const selectById = statement<Tables, { accountId: string; inboxId: string }, Row
       .where('id', '=', place('inboxId')),
 )
 
-type ReachedRow = Omit<Row<'inboxes'>, 'outbound_policy'> & WiderScreening
+/** PostgreSQL refuses to run a prepared statement that has got another column since, as `*` would. */
+const INBOX_COLUMNS = [
+  'id',
+  'account_id',
+  'pod_id',
+  'address',
+  'domain_id',
+  'receiving_address',
+  'display_name',
+  'metadata',
+  'filter_mode',
+  'created_at',
+] as const
+
+type ReachedRow = Pick<Row<'inboxes'>, (typeof INBOX_COLUMNS)[number]> & WiderScreening
 
 type WiderScreening = Pick<Row<'accounts'>, 'sender_rule_count'> & {
   account_filter_mode: string
   pod_filter_mode: string | null
 }
 
-/**
- * An inbox with what its account and its pod say about senders. Not all columns: PostgreSQL refuses to run a prepared
- * statement that has got another column since.
- */
+/** An inbox with what its account and its pod say about senders. */
 const REACHED_COLUMNS = [
-  'inboxes.id',
-  'inboxes.account_id',
-  'inboxes.pod_id',
-  'inboxes.address',
-  'inboxes.domain_id',
-  'inboxes.receiving_address',
-  'inboxes.display_name',
-  'inboxes.filter_mode',
-  'inboxes.created_at',
+  ...INBOX_COLUMNS.map((column) => `inboxes.${column}` as const),
   'accounts.filter_mode as account_filter_mode',
   'accounts.sender_rule_count',
   'pods.filter_mode as pod_filter_mode',

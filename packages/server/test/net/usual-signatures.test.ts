@@ -113,7 +113,22 @@ describe('a signature of the usual form', () => {
     const signed = await signMail(RAW, { key })
     const text = signed.toString('latin1')
     const section = text.slice(0, text.indexOf('\r\n\r\n'))
-    const pieces = ['', ' ', '\t', '\r\n ', ';', '=', ':', 'a', 'A', '\0', '\xe9', ' b=', '; l=0', '\r\n']
+    const pieces = [
+      '',
+      ' ',
+      '\t',
+      '\r\n ',
+      ';',
+      '=',
+      ':',
+      'a',
+      'A',
+      '\0',
+      '\xe9',
+      ' b=',
+      '; l=0',
+      '\r\n',
+    ]
     const more = [text.replace(' v=1;', ' v=1; i=x@b.sender.example;')]
     let good = 0
     for (let at = 0; at < text.length; at += at < section.length ? 3 : 40) {
