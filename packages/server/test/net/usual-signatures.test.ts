@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { describe, test } from 'node:test'
 import { readSignatureFields } from '@mailroom/mail/authentication.ts'
 import { checkSignatures } from '#inbound/authenticate/check-signatures.ts'
@@ -28,9 +30,9 @@ const RAW = [
 
 const answerOf = (...records: string[]): KeyAnswer => ({ kind: 'found', records, ttlMs: 60_000 })
 
-async function openUsual(signing: SigningKey = key, tags = '') {
+function openUsual(signing: SigningKey = key, tags = '') {
   const usual = new UsualSignatures()
-  await usual.learn(NAME, answerOf(`${signing.record}${tags}`))
+  usual.learn(NAME, answerOf(`${signing.record}${tags}`))
   return usual
 }
 
@@ -44,13 +46,13 @@ const checkWhole = (raw: Buffer, nowMs = Date.now()) =>
 describe('a signature of the usual form', () => {
   for (const canonicalization of ['relaxed/relaxed', 'relaxed/simple']) {
     test(`that is good is found good, with the results of the whole check: ${canonicalization}`, async () => {
-      const usual = await openUsual()
+      const usual = openUsual()
       const expires = new Date(Date.now() + 60_000)
       for (const body of [BODY, '', '\r\n', 'a\r\n', ' \r\n', 'a\r\n\r\n\r\n', '\xe9\0\x0b \r\n']) {
         const raw = Buffer.from(RAW.replace(BODY, body), 'latin1')
         for (const more of [{}, { expires }]) {
           const signed = await signMail(raw, { key, canonicalization, ...more })
-          const found = check(usual, signed)
+          const found = await check(usual, signed)
           // A body without any line end has none to sign.
           if (body === '' && canonicalization === 'relaxed/simple') assert.equal(found, null)
           else assert.deepEqual(found, await checkWhole(signed))
@@ -64,25 +66,65 @@ describe('a signature of the usual form', () => {
     const [small, large, other] = [makeSigningKey(768), makeSigningKey(3072), makeSigningKey()]
     const edwards = makeEdwardsKey()
     const unknown = new UsualSignatures()
-    assert.equal(check(unknown, signed), null)
-    await unknown.learn(NAME, answerOf(key.record, other.record))
-    await unknown.learn(NAME, { kind: 'found', records: [key.record], ttlMs: 0 })
-    await unknown.learn('s2._domainkey.sender.example', answerOf(key.record))
-    assert.equal(check(unknown, signed), null)
-    assert.equal(check(await openUsual(other), signed), null)
+    assert.equal(await check(unknown, signed), null)
+    unknown.learn(NAME, answerOf(key.record, other.record))
+    unknown.learn(NAME, { kind: 'found', records: [key.record], ttlMs: 0 })
+    unknown.learn('s2._domainkey.sender.example', answerOf(key.record))
+    assert.equal(await check(unknown, signed), null)
+    assert.equal(await check(openUsual(other), signed), null)
     for (const tags of ['; h=sha1', '; s=chat', '; k=ed25519', '; v=DKIM1', '; p=']) {
-      assert.equal(check(await openUsual(key, tags), signed), null, tags)
+      assert.equal(await check(openUsual(key, tags), signed), null, tags)
     }
     for (const signing of [small, large, edwards]) {
       const algorithm = signing === edwards ? 'ed25519-sha256' : 'rsa-sha256'
       const mail = await signMail(RAW, { key: signing, algorithm })
-      assert.equal(check(await openUsual(signing), mail), null)
+      assert.equal(await check(openUsual(signing), mail), null)
     }
-    assert.notEqual(check(await openUsual(key, '; t=y:s; n=note'), signed), null)
+    assert.notEqual(await check(openUsual(key, '; t=y:s; n=note'), signed), null)
+  })
+
+  test('counts on the latest record alone, and on no long one', async () => {
+    const signed = await signMail(RAW, { key })
+    const usual = openUsual()
+    assert.notEqual(await check(usual, signed), null)
+    const later: KeyAnswer[] = [
+      answerOf('v=DKIM1; k=rsa; p='),
+      answerOf(key.record, key.record),
+      { kind: 'none', isNameMissing: true, ttlMs: 60_000 },
+      { kind: 'fault', text: 'no answer' },
+      { kind: 'found', records: [key.record], ttlMs: 0 },
+      answerOf(`${key.record}; n=${'note'.repeat(100)}`),
+    ]
+    for (const answer of later) {
+      usual.learn(NAME, answerOf(key.record))
+      usual.learn(NAME, answer)
+      assert.equal(await check(usual, signed), null, JSON.stringify(answer))
+    }
+  })
+
+  test('parses the key of a message that needs it, and no other', async (t) => {
+    const usual = new UsualSignatures()
+    const signed = await signMail(RAW, { key })
+    const twice = await signMail(signed, { key, selector: 's2' })
+    const other = makeSigningKey()
+    const parsing = t.mock.method(crypto, 'createPublicKey')
+    syncBuiltinESMExports()
+    t.after(() => {
+      parsing.mock.restore()
+      syncBuiltinESMExports()
+    })
+    for (const selector of ['s1', 's2', 's3']) {
+      usual.learn(`${selector}._domainkey.sender.example`, answerOf(other.record))
+    }
+    assert.equal(await check(usual, twice), null)
+    assert.equal(parsing.mock.callCount(), 0)
+    for (let count = 0; count < 3; count += 1) assert.equal(await check(usual, signed), null)
+    // Once by mailauth, once for its result.
+    assert.equal(parsing.mock.callCount(), 2)
   })
 
   test('is left to the whole check where anything is unusual', async () => {
-    const usual = await openUsual()
+    const usual = openUsual()
     const sign = (raw: string, more = {}) => signMail(Buffer.from(raw, 'latin1'), { key, ...more })
     const expires = new Date(Date.now() - 60_000)
     const signTime = new Date(Date.now() - 120_000)
@@ -105,11 +147,12 @@ describe('a signature of the usual form', () => {
       'more than 32 KiB': await sign(RAW + 'a\r\n'.repeat(20_000)),
       'fields of ARC': await sign(`ARC-Seal: i=1\r\n${RAW}`),
     }
-    for (const [what, raw] of Object.entries(unusual)) assert.equal(check(usual, raw), null, what)
+    for (const [what, raw] of Object.entries(unusual))
+      assert.equal(await check(usual, raw), null, what)
   })
 
   test('is never found good where the whole check finds another result', async () => {
-    const usual = await openUsual()
+    const usual = openUsual()
     const signed = await signMail(RAW, { key })
     const text = signed.toString('latin1')
     const section = text.slice(0, text.indexOf('\r\n\r\n'))
@@ -140,8 +183,8 @@ describe('a signature of the usual form', () => {
     for (const changed of more) {
       const raw = Buffer.from(changed, 'latin1')
       // Keys are kept for five seconds, and a busy machine takes longer.
-      await usual.learn(NAME, answerOf(key.record))
-      const found = check(usual, raw)
+      usual.learn(NAME, answerOf(key.record))
+      const found = await check(usual, raw)
       if (found === null) continue
       good += 1
       assert.deepEqual(found, await checkWhole(raw), JSON.stringify(changed.slice(0, 600)))

@@ -43,7 +43,7 @@ export class SignatureChecker {
   constructor({ resolver, log }: { resolver: Resolver; log: Log }) {
     const find: FindKeys = async (name) => {
       const answer = await findKeys(resolver, name)
-      void this.#usual.learn(name, answer)
+      this.#usual.learn(name, answer)
       return answer
     }
     this.#thread = new SignatureThread({ findKeys: find, log })
@@ -56,7 +56,7 @@ export class SignatureChecker {
     { nowMs, keysMs, allMs }: Limits,
   ): Promise<SignatureResults> {
     if (!fields.isCheckable) return allAlike(fields, 'policy')
-    const good = this.#usual.check(raw, fields, nowMs)
+    const good = await this.#usual.check(raw, fields, nowMs)
     if (good !== null) return good
     const semaphore = raw.length <= SIGNATURE_SMALL_BYTES_MAX ? this.#small : this.#large
     const outcome = await semaphore.run({ weight: raw.length }, async () => {
