@@ -17,11 +17,12 @@ export type UsualSignature = {
   readonly author: string
 }
 
-/** Octets of a message, and fields of its header section, that are read: less than 0.1 ms of work. */
+/** Octets of a message, and fields of its header section, that are read: at most 1 ms of work, mostly 0.03 ms. */
 const USUAL_BYTES_MAX = 32 * 1024
 const USUAL_FIELDS_MAX = 200
 const USUAL_NAMES_MAX = 100
 const USUAL_FROM_LENGTH_MAX = 500
+const USUAL_SIGNATURE_LENGTH_MAX = 4 * 1024
 
 /** For a message with one DKIM-Signature field. Null where anything is unusual. `nowMs`: since the epoch. */
 export function readUsualSignature(raw: Uint8Array, nowMs: number): UsualSignature | null {
@@ -36,6 +37,7 @@ export function readUsualSignature(raw: Uint8Array, nowMs: number): UsualSignatu
   const [from, ...authors] = byName?.get('from') ?? []
   if (byName === null || signed === undefined || from === undefined) return null
   if (others.length + authors.length > 0) return null
+  if (signed.text.length > USUAL_SIGNATURE_LENGTH_MAX) return null
   const author = from.text.length > USUAL_FROM_LENGTH_MAX ? null : AUTHOR.exec(from.text)
   const tags = readTags(signed.text, nowMs)
   if (tags === null || author === null) return null
@@ -57,7 +59,7 @@ const UNUSUAL_CHARACTER = /[^\t\r\n\x20-\x7e]/
 
 /** One plain address, bare or after a name without comments, groups and escapes; readers agree about it. */
 const AUTHOR =
-  /^from:\s*(?:(?:[\w!#$%&'*+/=?^`{|}~ -]*|"[\w!#$%&'*+/=?^`{|}~ .,-]*"\s*)<([\w!#$%&'*+/=?^`{|}~.-]+@[A-Za-z0-9.-]+)>|([\w!#$%&'*+/=?^`{|}~.-]+@[A-Za-z0-9.-]+))\s*$/i
+  /^from:\s*(?:(?:(?:[\w!#$%&'*+/=?^`{|}~-][\w!#$%&'*+/=?^`{|}~ -]*)?|"[\w!#$%&'*+/=?^`{|}~ .,-]*"\s*)<([\w!#$%&'*+/=?^`{|}~.-]+@[A-Za-z0-9.-]+)>|([\w!#$%&'*+/=?^`{|}~.-]+@[A-Za-z0-9.-]+))\s*$/i
 
 /** Readers show the first of several such fields, but a signature covers the last. */
 const SINGLE_FIELDS = [

@@ -129,6 +129,11 @@ describe('a signature of the usual form', () => {
     const expires = new Date(Date.now() - 60_000)
     const signTime = new Date(Date.now() - 120_000)
     const twice = await sign((await sign(RAW)).toString('latin1'))
+    const wide = (await sign(RAW))
+      .toString('latin1')
+      .replace(/(?<= b=)[^;:]+(?=\r\nReceived:)/, (b) =>
+        Array.from(b.replace(/\s/g, '')).join(`\r\n${' '.repeat(15)}`),
+      )
     const unusual: Record<string, Buffer> = {
       'two signatures': twice,
       'an expired one': await sign(RAW, { expires, signTime }),
@@ -145,6 +150,7 @@ describe('a signature of the usual form', () => {
       'a carriage return alone': await sign(RAW.replace('there', 'a\rb')),
       'a line that is no field': await sign(`no field\r\n${RAW}`),
       'more than 32 KiB': await sign(RAW + 'a\r\n'.repeat(20_000)),
+      'a long signature field': Buffer.from(wide),
       'fields of ARC': await sign(`ARC-Seal: i=1\r\n${RAW}`),
     }
     for (const [what, raw] of Object.entries(unusual))
