@@ -98,8 +98,8 @@ export function preparing(client: { query: unknown }): void {
     if (nowMs - plannedMs < PLANS_MS_MAX) return run()
     plannedMs = nowMs
     const discarding = kind.query.call(client, 'discard plans') as Promise<unknown>
-    // It fails where the transaction or the connection has failed, as the statement then does.
-    return discarding.then(run, run)
+    // It fails where the transaction or the connection has failed, and then the statement would too.
+    return discarding.then(run)
   }
   client.query = named
 }
