@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import crypto from 'node:crypto'
+import crypto, { sign } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { describe, test } from 'node:test'
 import { readSignatureFields } from '@mailroom/mail/authentication.ts'
+import { readUsualSignature } from '@mailroom/mail/usual-signature.ts'
 import { checkSignatures } from '#inbound/authenticate/check-signatures.ts'
 import type { KeyAnswer } from '#inbound/authenticate/signature-keys.ts'
 import { UsualSignatures } from '#inbound/authenticate/usual-signatures.ts'
@@ -196,5 +197,42 @@ describe('a signature of the usual form', () => {
       assert.deepEqual(found, await checkWhole(raw), JSON.stringify(changed.slice(0, 600)))
     }
     assert.ok(good > 100, `${good} of ${more.length}`)
+  })
+
+  test('is good for the whole check too where the signer has signed what is read', async () => {
+    const text = (await signMail(RAW, { key })).toString('latin1')
+    const section = text.slice(0, text.indexOf('\r\n\r\n'))
+    const signature = /(?<= b=)[^;:]+(?=\r\nReceived:)/
+    const pieces = [
+      ...[' ', '\t ', '\r\n ', '\r\n \r\n\t', '\r\n', ' \r\nx', '\0', '\x7f', '\xa0', '\xe9'],
+      ...['a', 'A', '.', ':', ';', '=', ',', '"', '(c)', '<', '>', '@', '\\', '%', '-', '_'],
+      ...['\r\nSubject: b', '\r\nFrom: b@sender.example', '\r\nDKIM-Signature: v=1', '\r\nfrom'],
+      ...[
+        '; l=0',
+        '; t=9999999999',
+        '; x=1',
+        '; i=b@a.sender.example',
+        '; i=@SENDER.example',
+        '; v=1',
+      ],
+    ]
+    let good = 0
+    for (let at = 0; at < section.length; at += 5) {
+      for (const [index, piece] of pieces.entries()) {
+        const length = (at + index) % 3
+        const changed = text.slice(0, at) + piece + text.slice(at + length)
+        const read = readUsualSignature(Buffer.from(changed, 'latin1'), Date.now())
+        if (read === null) continue
+        const again = sign('sha256', read.data, key.pem).toString('base64')
+        const raw = Buffer.from(changed.replace(signature, again), 'latin1')
+        const usual = openUsual()
+        usual.learn(`${read.selector}._domainkey.${read.domain}`, answerOf(key.record))
+        const found = await check(usual, raw)
+        if (found === null) continue
+        good += 1
+        assert.deepEqual(found, await checkWhole(raw), JSON.stringify(changed.slice(0, 600)))
+      }
+    }
+    assert.ok(good > 500, `${good}`)
   })
 })
