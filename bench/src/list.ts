@@ -4,52 +4,90 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { parseArgs } from 'node:util'
+import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { describeMachine, quantile, table } from './figures.ts'
 import { type RunningMailroom, startMailroom } from './mailroom.ts'
 
 const SIZES = [1_000, 30_000, 300_000]
 
-/** Options: `--requests 500` a measurement, `--sizes 1000,30000,300000`. */
+/**
+ * Options: `--requests 500` a measurement, `--sizes 1000,30000,300000`, `--removed 0.5` of the messages of each inbox,
+ * at random. Filling takes long: `--fill FOLDER` only fills a folder, and `--filled FOLDER` measures it.
+ */
 export async function list(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
     options: {
       requests: { type: 'string', default: '500' },
       sizes: { type: 'string', default: SIZES.join(',') },
+      removed: { type: 'string', default: '0' },
+      fill: { type: 'string' },
+      filled: { type: 'string' },
     },
   })
   const sizes = values.sizes.split(',').map(Number)
-  const mailroom = await startMailroom()
+  const mailroom = await startMailroom({}, values.fill ?? values.filled)
+  const { data } = await mailroom.client.inboxes.list().page()
+  const inboxes = data.toReversed()
   try {
-    const inboxes: Inbox[] = []
-    for (const size of sizes) {
+    for (const size of sizes.slice(inboxes.length)) {
       const inbox = await mailroom.client.inboxes.create({})
       inboxes.push(inbox)
       await fill(mailroom, inbox.address, size)
+      await removeSome(mailroom, inbox, { size, share: Number(values.removed) })
     }
-    const rows = [['page', 'messages', 'p50 ms', 'p99 ms', 'p50 ratio']]
-    for (const measured of measurements(mailroom)) {
-      await sample(measured, inboxes.slice(0, 1), Number(values.requests) / 5)
-      // Sizes alternate, so that other work on the machine affects all of them.
-      const times = await sample(measured, inboxes, Number(values.requests))
-      const first = quantile(times[0] ?? [], 0.5)
-      for (const [index, size] of sizes.entries()) {
-        const p50 = quantile(times[index] ?? [], 0.5)
-        const p99 = quantile(times[index] ?? [], 0.99)
-        rows.push([
-          measured.name,
-          String(size),
-          p50.toFixed(2),
-          p99.toFixed(2),
-          (p50 / first).toFixed(2),
-        ])
-      }
-    }
-    process.stdout.write(`${describeMachine()}\n\n${table(rows)}\n`)
+    if (values.fill === undefined) await measure(mailroom, inboxes, Number(values.requests))
   } finally {
-    await mailroom.stop()
+    await mailroom.stop({ keeps: values.fill !== undefined || values.filled !== undefined })
   }
+}
+
+async function measure(
+  mailroom: RunningMailroom,
+  inboxes: Inbox[],
+  requests: number,
+): Promise<void> {
+  const rows = [['page', 'messages', 'p50 ms', 'p99 ms', 'p50 ratio']]
+  for (const measured of measurements(mailroom)) {
+    await sample(measured, inboxes.slice(0, 1), requests / 5)
+    // Sizes alternate, so that other work on the machine affects all of them.
+    const times = await sample(measured, inboxes, requests)
+    const first = quantile(times[0] ?? [], 0.5)
+    for (const [index, inbox] of inboxes.entries()) {
+      const { total } = await mailroom.client.messages.list(inbox.id, { limit: 1 }).page()
+      const p50 = quantile(times[index] ?? [], 0.5)
+      const p99 = quantile(times[index] ?? [], 0.99)
+      const ratio = (p50 / first).toFixed(2)
+      rows.push([measured.name, String(total), p50.toFixed(2), p99.toFixed(2), ratio])
+    }
+  }
+  process.stdout.write(`${describeMachine()}\n\n${table(rows)}\n`)
+}
+
+const REMOVALS_AT_ONCE = 16
+
+/** Removes the share of the messages one by one, in a random order that is the same in every run. */
+async function removeSome(
+  { client }: RunningMailroom,
+  inbox: Inbox,
+  { size, share }: { size: number; share: number },
+): Promise<void> {
+  if (share === 0) return
+  const ids: string[] = []
+  for (let offset = 0; offset < size; offset += 100) {
+    const { data } = await client.messages.list(inbox.id, { limit: 100, offset }).page()
+    ids.push(...data.map(({ id }) => id))
+  }
+  const roll = seededDice(1)
+  const left = Math.round(size * (1 - share))
+  const worker = async () => {
+    while (ids.length > left) {
+      const [id] = ids.splice(roll(ids.length), 1)
+      if (id !== undefined) await client.messages.delete(id)
+    }
+  }
+  await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, worker))
 }
 
 type Measurement = {

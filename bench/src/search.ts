@@ -1,9 +1,15 @@
 // Search in an inbox of many messages on both databases: time to index them, size of the index, and time of
-// several kinds of searches, each for other words, with the longest time in which they blocked the main thread. With
-// SQLite each kind is also run on the main thread, for comparison.
+// several kinds of searches and of filtered lists, each for other words, with the longest time in which they blocked
+// the main thread. With SQLite each kind is also run on the main thread, for comparison.
 
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import {
+  filterMessages,
+  filterThreads,
+  type MailFilter,
+} from '@mailroom/server/mailbox/filter-mail.ts'
 import { systemClock } from '@mailroom/server/platform/clock.ts'
 import type { Engine } from '@mailroom/server/platform/db/db.ts'
 import type { Db } from '@mailroom/server/schema/tables.ts'
@@ -20,7 +26,11 @@ import {
 import { sql } from 'kysely'
 import { describeMachine, quantile, table } from './figures.ts'
 
-/** Options: `--messages 300000`, `--rounds 20` a kind, `--engines sqlite,postgres`. */
+/**
+ * Options: `--messages 300000`, `--rounds 20` a kind, `--engines sqlite,postgres`, `--compare` for searches on the main
+ * thread too. With `--when <path>` it measures once this file exists, and PostgreSQL makes the index of words after
+ * all entries, which is quicker and not how the service works.
+ */
 export async function search(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
@@ -28,13 +38,17 @@ export async function search(args: string[]): Promise<void> {
       messages: { type: 'string', default: '300000' },
       rounds: { type: 'string', default: '20' },
       engines: { type: 'string', default: 'sqlite,postgres' },
+      compare: { type: 'boolean', default: false },
+      when: { type: 'string' },
     },
   })
   process.stdout.write(`${describeMachine()}\n`)
   for (const engine of values.engines.split(',') as Engine[]) {
     const database = await openDatabase(engine)
     try {
-      const size = { messages: Number(values.messages), rounds: Number(values.rounds) }
+      const { compare: isCompared, when = null } = values
+      const numbers = { messages: Number(values.messages), rounds: Number(values.rounds) }
+      const size = { ...numbers, isCompared, when }
       process.stdout.write(
         `\n${engine}, ${size.messages} messages\n${await measure(database, size)}\n`,
       )
@@ -46,7 +60,12 @@ export async function search(args: string[]): Promise<void> {
 
 async function measure(
   database: TestDatabase,
-  { messages, rounds }: { messages: number; rounds: number },
+  {
+    messages,
+    rounds,
+    isCompared,
+    when,
+  }: { messages: number; rounds: number; isCompared: boolean; when: string | null },
 ): Promise<string> {
   const { db } = database
   const owner = await addAccount(db)
@@ -54,15 +73,27 @@ async function measure(
   const words = new Words()
   await fill(db, words, { accountId: owner.accountId, inboxId, messages })
   const filledBytes = await sizeOf(database)
+  const isLate = when !== null && db.engine === 'postgres'
+  if (isLate) await runLong(database, 'drop index search_index_by_words')
   const indexing = await index(db, inboxId)
+  if (isLate) {
+    const text = 'create index search_index_by_words on search_index using gin (words)'
+    await runLong(database, text)
+  }
   const indexBytes = (await sizeOf(database)) - filledBytes
-  const rows = [['search', 'found', 'p50 ms', 'worst ms', 'stall ms', 'processor ms']]
+  if (db.engine === 'postgres') await runLong(database, 'vacuum analyze')
+  process.stdout.write(`filled ${db.engine}\n`)
+  while (when !== null && !existsSync(when)) await pause(200)
+  const rows = [['search', 'found', 'p50 ms', 'p95 ms', 'worst ms', 'stall ms', 'processor ms']]
   const here: Db = { ...db, readLong: (read, input, signal) => read.run(db, input, signal) }
-  for (const [name, kind] of Object.entries(kinds(words))) {
-    for (const place of db.engine === 'sqlite' ? [db, here] : [db]) {
+  for (const [name, kind] of Object.entries(kinds(words, messages))) {
+    for (const place of isCompared && db.engine === 'sqlite' ? [db, here] : [db]) {
       const figures = await measureKind(place, { ...owner, inboxId, rounds, ...kind })
       rows.push([place === here ? '  on the main thread' : name, ...figures])
     }
+  }
+  for (const [name, list] of Object.entries(filters(words, messages))) {
+    rows.push([name, ...(await measureFilter(db, { ...owner, inboxId, rounds, list }))])
   }
   const perMessage = (indexBytes / messages).toFixed(0)
   return [
@@ -70,6 +101,15 @@ async function measure(
     `index ${(indexBytes / 2 ** 20).toFixed(0)} MiB, ${perMessage} octets a message; the rest ${(filledBytes / 2 ** 20).toFixed(0)} MiB`,
     table(rows),
   ].join('\n')
+}
+
+/** Statements that take longer than the service would wait. */
+async function runLong({ place }: TestDatabase, text: string): Promise<void> {
+  const { Client } = await import('pg')
+  const client = new Client({ connectionString: place })
+  await client.connect()
+  await client.query(text)
+  await client.end()
 }
 
 async function measureKind(
@@ -99,14 +139,87 @@ async function measureKind(
     await Promise.all(Array.from({ length: atOnce }, (_, index) => search(round + index)))
   }
   const { longestMs, processorMs } = await stall()
-  const figures = [quantile(times, 0.5), quantile(times, 1), longestMs, processorMs]
+  const figures = [...quantiles(times), longestMs, processorMs]
   return [total, ...figures.map((ms) => ms.toFixed(1))]
+}
+
+function quantiles(times: number[]): number[] {
+  return [0.5, 0.95, 1].map((part) => quantile(times, part))
+}
+
+type FilteredList = { of: 'messages' | 'threads'; filter: (round: number) => Partial<MailFilter> }
+
+const NO_FILTER: MailFilter = {
+  from: null,
+  to: null,
+  subject: null,
+  sinceMs: null,
+  untilMs: null,
+  hasAttachment: null,
+}
+
+function filters(words: Words, messages: number): Record<string, FilteredList> {
+  const nowhere = (round: number) => ({ subject: `nowhere${round}` })
+  const rare = (round: number) => ({ from: `user${round * 37}@` })
+  return {
+    'messages: from= of 1 in 5,000': { of: 'messages', filter: rare },
+    'messages: subject= that is nowhere': { of: 'messages', filter: nowhere },
+    'messages: subject= a common word': {
+      of: 'messages',
+      filter: () => ({ subject: words.at(0) }),
+    },
+    'messages: has_attachment=true': { of: 'messages', filter: () => ({ hasAttachment: true }) },
+    'messages: the oldest hundredth': {
+      of: 'messages',
+      filter: (round) => ({ untilMs: Math.floor(messages / 100) + round }),
+    },
+    'threads: from= of 1 in 5,000': { of: 'threads', filter: rare },
+    'threads: subject= that is nowhere': { of: 'threads', filter: nowhere },
+    'threads: has_attachment=true': { of: 'threads', filter: () => ({ hasAttachment: true }) },
+  }
+}
+
+async function measureFilter(
+  db: Db,
+  {
+    list,
+    rounds,
+    ...of
+  }: { list: FilteredList; rounds: number; accountId: string; inboxId: string },
+): Promise<string[]> {
+  const { signal } = new AbortController()
+  const times: number[] = []
+  let total = ''
+  const stall = watchStalls()
+  for (let round = 0; round < rounds; round += 1) {
+    const startMs = performance.now()
+    const filter = { ...NO_FILTER, ...list.filter(round) }
+    const asked = { ...of, filter, category: null, limit: 50, offset: 0 }
+    const ofMessages = { ...asked, direction: null, labels: [] }
+    const ofThreads = {
+      ...asked,
+      isRead: null,
+      isTrashed: false,
+      marks: [],
+      isSnoozed: null,
+      nowMs: 0,
+    }
+    const found =
+      list.of === 'messages'
+        ? await db.readLong(filterMessages, ofMessages, signal)
+        : await db.readLong(filterThreads, ofThreads, signal)
+    times.push(performance.now() - startMs)
+    total = `${found.total}${found.isComplete ? '' : ' (cut)'}`
+  }
+  const { longestMs, processorMs } = await stall()
+  return [total, ...[...quantiles(times), longestMs, processorMs].map((ms) => ms.toFixed(1))]
 }
 
 type Kind = { q: (round: number) => string; sort?: 'newest' | 'rank'; atOnce?: number }
 
 /** Words by how common they are: number 0 is in nearly every message, number 30,000 in some. */
-function kinds(words: Words): Record<string, Kind> {
+function kinds(words: Words, messages: number): Record<string, Kind> {
+  const before = () => `before:${new Date(messages / 100).toISOString()}`
   const common = (round: number) => words.at(round % 5)
   const rare = (round: number) => words.at(30_000 + round)
   const nowhere = (round: number) =>
@@ -125,6 +238,20 @@ function kinds(words: Words): Record<string, Kind> {
     'the start of a word': { q: (round) => `${words.at(100 + round).slice(0, 3)}*` },
     'a sender': { q: (round) => `from:user${round * 37}@firm.example` },
     'a word that is nowhere': { q: (round) => `nowhere${round}` },
+    'a rare word OR another': { q: (round) => `${rare(round)} OR ${rare(round + 50)}` },
+    'a common word OR another': { q: (round) => `${common(round)} OR ${common(round + 1)}` },
+    'has:attachment': { q: () => 'has:attachment' },
+    'a common word with has:attachment': { q: (round) => `${common(round)} has:attachment` },
+    'a rare word with has:attachment': { q: (round) => `${rare(round)} has:attachment` },
+    'before: the oldest hundredth': { q: before },
+    'a common word before: the oldest hundredth': { q: (round) => `${common(round)} ${before()}` },
+    'a rare word with before:': { q: (round) => `${rare(round)} before:2026-01-01` },
+    'label: on 1 in 10,000': { q: () => 'label:rare' },
+    'label: on 1 in 10': { q: () => 'label:common' },
+    'a common word with the rare label': { q: (round) => `${common(round)} label:rare` },
+    'a common word OR (a rare one has:attachment)': {
+      q: (round) => `${common(round)} OR (${rare(round)} has:attachment)`,
+    },
   }
 }
 
@@ -179,12 +306,37 @@ async function fill(
         body_length: body.length,
         body_text: body,
         body_html: '',
-        attachments: '[]',
+        attachments: position % 20 === 0 ? '[{"filename":"a.pdf"}]' : '[]',
         defects: '[]',
         created_at: position,
       }
     })
-    await insert(db, writing, rows)
+    await insert(db, writing, 'messages', rows)
+    const threads = rows.map(({ thread_id, subject, position, created_at }) => ({
+      id: thread_id,
+      account_id: accountId,
+      inbox_id: inboxId,
+      subject,
+      is_read: 0,
+      message_count: 1,
+      last_message_at: created_at,
+      last_position: position,
+      created_at,
+    }))
+    await insert(db, writing, 'threads', threads)
+    const labels = rows.flatMap(({ id, position }) =>
+      [
+        ...(position % 10_000 === 0 ? ['rare'] : []),
+        ...(position % 10 === 0 ? ['common'] : []),
+      ].map((label) => ({
+        message_id: id,
+        label,
+        account_id: accountId,
+        inbox_id: inboxId,
+        position,
+      })),
+    )
+    await insert(db, writing, 'message_labels', labels)
   }
   const counted = `update inbox_counters set inbound_count = ${messages} where inbox_id = '${inboxId}'`
   if (writing === null) await sql.raw(counted).execute(db.read)
@@ -200,17 +352,25 @@ async function openFile(db: Db) {
 async function insert(
   db: Db,
   writing: Awaited<ReturnType<typeof openFile>> | null,
-  rows: Parameters<ReturnType<typeof db.read.insertInto<'messages'>>['values']>[0] & object[],
+  table: string,
+  rows: readonly Record<string, string | number>[],
 ): Promise<void> {
+  const [first] = rows
+  if (first === undefined) return
   if (writing === null) {
-    await db.read.insertInto('messages').values(rows).execute()
+    const names = Object.keys(first)
+    const values = rows.map((row) => sql`(${sql.join(names.map((name) => row[name]))})`)
+    const columns = sql.join(names.map((name) => sql.ref(name)))
+    await sql`insert into ${sql.table(table)} (${columns}) values ${sql.join(values)}`.execute(
+      db.read,
+    )
     return
   }
   writing.exec('begin')
   for (const row of rows) {
     const names = Object.keys(row)
     const places = names.map(() => '?').join(', ')
-    const text = `insert into messages (${names.join(', ')}) values (${places})`
+    const text = `insert into ${table} (${names.join(', ')}) values (${places})`
     writing.prepare(text).run(...Object.values(row))
   }
   writing.exec('commit')

@@ -12,6 +12,7 @@ import { pendingReviews } from '#data/reviews.ts'
 import { isApprover, session, signOut } from '#data/session.ts'
 import { storedTheme, storeTheme, type Theme } from '#data/theme.ts'
 import { ComposeDialog } from '#pages/compose.tsx'
+import { Palette, usePaletteKey } from '#pages/palette.tsx'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { Dialog } from '#parts/dialog.tsx'
 import { Icon, type IconName } from '#parts/icon.tsx'
@@ -80,6 +81,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const { path, route } = useLocation()
   const isHelpOpen = useSignal(false)
   const isMenuOpen = useSignal(false)
+  const isPaletteOpen = useSignal(false)
+  const openPalette = () => {
+    isPaletteOpen.value = true
+  }
+  usePaletteKey(openPalette)
   const places = placesShown().flatMap((group) => group.places)
   useKeys({
     ...Object.fromEntries(places.map(({ letter, href }) => [`g ${letter}`, () => route(href)])),
@@ -109,6 +115,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           }}
         />
         <Brand />
+        <Button kind="quiet" icon="search" label="Find" onClick={openPalette} />
         {!isApprover.value && (
           <Button kind="quiet" icon="edit" label="Compose" onClick={() => openCompose({})} />
         )}
@@ -118,6 +125,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         onHelp={() => {
           isHelpOpen.value = true
         }}
+        onFind={openPalette}
       />
       <main id="content" class="content" tabIndex={-1}>
         {children}
@@ -130,6 +138,14 @@ export function Shell({ children }: { children: ComponentChildren }) {
           }}
         />
       )}
+      {isPaletteOpen.value && (
+        <Palette
+          places={places}
+          onClose={() => {
+            isPaletteOpen.value = false
+          }}
+        />
+      )}
       {composeDraft.value && (
         <ComposeDialog key={composeDraft.value.idempotencyKey} draft={composeDraft.value} />
       )}
@@ -137,7 +153,15 @@ export function Shell({ children }: { children: ComponentChildren }) {
   )
 }
 
-function Sidebar({ path, onHelp }: { path: string; onHelp: () => void }) {
+function Sidebar({
+  path,
+  onHelp,
+  onFind,
+}: {
+  path: string
+  onHelp: () => void
+  onFind: () => void
+}) {
   const current = session.value
   return (
     <div class="sidebar">
@@ -181,6 +205,7 @@ function Sidebar({ path, onHelp }: { path: string; onHelp: () => void }) {
       <footer class="sidebar-foot">
         {isApprover.value ? <span /> : <LiveMark />}
         <div class="sidebar-tools">
+          <Button kind="quiet" icon="search" label="Find" onClick={onFind} />
           <ThemeButton />
           <Button kind="quiet" icon="keyboard" label="Keyboard shortcuts" onClick={onHelp} />
           <ActionButton kind="quiet" icon="leave" label="Sign out" action={signOut} />
@@ -251,6 +276,7 @@ function focusSearch(goThere: () => void): void {
 const everywhere = [
   ['c', 'Compose'],
   ['/', 'Search'],
+  ['Ctrl K', 'Find mail, inboxes and pages'],
   ['?', 'This help'],
   ['Esc', 'Close, or go back to the list'],
 ] as const
@@ -283,7 +309,7 @@ function HelpDialog({
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose} size="wide">
       <div class="help">
-        <Keys title="Everywhere" keys={isApprover.value ? everywhere.slice(2) : everywhere} />
+        <Keys title="Everywhere" keys={isApprover.value ? everywhere.slice(3) : everywhere} />
         {!isApprover.value && <Keys title="Mail" keys={inLists} />}
         <Keys title="Reviews" keys={inReviews} />
         <Keys title="Go to" keys={goes} />

@@ -1,1 +1,185 @@
+// Claims: a worker has a thread for itself under a lease, so that several share a mailbox without answering twice.
+
+import { FILTER_MARKS_MAX, labelItem } from './labels.ts'
+import type { Operation } from './operation.ts'
+import { type Static, Type } from './schema.ts'
+import { count, line, oneOf, text, time } from './text.ts'
+import { Thread } from './threads.ts'
+import { messageCategories } from './vocabulary.ts'
+
+const LEASE_SECONDS_MIN = 10
 export const LEASE_SECONDS_MAX = 3_600
+const OWNER_LENGTH_MAX = 200
+const CLAIMS_MAX = 50
+const CLAIM_WAIT_SECONDS_MAX = 60
+
+const lease = {
+  minimum: LEASE_SECONDS_MIN,
+  maximum: LEASE_SECONDS_MAX,
+}
+
+const newClaim = {
+  owner: line({
+    minLength: 1,
+    maxLength: OWNER_LENGTH_MAX,
+    description: 'Who claims, for people: it is shown with the thread, and proves nothing.',
+  }),
+  leaseSeconds: Type.Integer({
+    ...lease,
+    description: `How long the claim lasts unless it is renewed: ${LEASE_SECONDS_MIN} to ${LEASE_SECONDS_MAX} seconds.`,
+  }),
+}
+
+const renewedClaim = {
+  threadId: text('The thread.'),
+  inboxId: text('The inbox of the thread.'),
+  owner: text('Who claimed it, as the claim names them.'),
+  fence: count(
+    'The number of the claim. Each claim of a thread has a higher one than those before it: a system that keeps the highest can refuse what an earlier worker sends late.',
+  ),
+  expiresAt: time('When the lease runs out unless it is renewed.'),
+}
+
+export const RenewedClaim = Type.Object(renewedClaim, { description: 'A claim of a thread.' })
+export type RenewedClaim = Static<typeof RenewedClaim>
+
+const claim = {
+  ...renewedClaim,
+  leaseToken: text(
+    'Proves the claim, in the header Lease-Token of requests that change the thread or send in it. Shown only here.',
+  ),
+}
+
+export const Claim = Type.Object(claim, { description: 'A new claim of a thread.' })
+export type Claim = Static<typeof Claim>
+
+export const ClaimedThread = Type.Object(
+  { ...claim, thread: Thread },
+  { description: 'A new claim with its thread.' },
+)
+export type ClaimedThread = Static<typeof ClaimedThread>
+
+const ClaimThread = Type.Object(newClaim, { additionalProperties: false })
+
+const RenewClaim = Type.Object(
+  {
+    leaseSeconds: Type.Optional(
+      Type.Integer({ ...lease, description: 'How long from now; by default as in the claim.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const ReleaseClaim = Type.Object(
+  {
+    isRead: Type.Optional(
+      Type.Boolean({
+        description:
+          'Sets the read state with the release. An unread thread can be claimed from the inbox again at once.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const ClaimThreads = Type.Object(
+  {
+    ...newClaim,
+    max: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: CLAIMS_MAX,
+        default: 1,
+        description: `How many threads to claim, 1 to ${CLAIMS_MAX}. The answer may have fewer.`,
+      }),
+    ),
+    waitSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: CLAIM_WAIT_SECONDS_MAX,
+        default: 0,
+        description: 'How long to wait for a first thread where there is none.',
+      }),
+    ),
+    category: Type.Optional(
+      oneOf(messageCategories, 'Only threads whose newest received message has this category.'),
+    ),
+    labels: Type.Optional(
+      Type.Array(labelItem, {
+        maxItems: FILTER_MARKS_MAX,
+        description: 'Only threads with all of these labels.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+const ClaimedThreads = Type.Object(
+  {
+    data: Type.Array(ClaimedThread, {
+      description: 'The claims, those of the oldest threads first; empty if the time is over.',
+    }),
+  },
+  { description: 'New claims.' },
+)
+
+const parameters = { id: 'The id of a thread.' } as const
+
+export const claimOperations = {
+  'inboxes.claimThreads': {
+    method: 'POST',
+    path: '/v1/inboxes/{id}/claims',
+    tag: 'Claims',
+    summary: 'Claim the oldest unread threads of an inbox, or wait for one.',
+    notes:
+      'A queue of work in one call: it claims the threads that are unread, not snoozed and not claimed, those whose newest message is the oldest first. Where there is none, it waits up to waitSeconds: for mail, for a thread that is released or marked as unread, for a lease that runs out or a snooze that ends. Requests that wait are served in the order in which they came. If the inbox is deleted meanwhile, the response is 404. A claim that was made for a client that has left is given back.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    body: ClaimThreads,
+    success: { status: 200, description: 'The claims.', schema: ClaimedThreads },
+    errors: [],
+  },
+  'threads.claim': {
+    method: 'POST',
+    path: '/v1/threads/{id}/claim',
+    tag: 'Claims',
+    summary: 'Claim a thread.',
+    notes:
+      'While the lease lasts, a change of the thread or a send in it needs the leaseToken, and no other claim is possible, not even by the same owner.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    body: ClaimThread,
+    success: { status: 200, description: 'The claim.', schema: Claim },
+    errors: ['thread_claimed', 'thread_trashed'],
+  },
+  'threads.renewClaim': {
+    method: 'POST',
+    path: '/v1/threads/{id}/claim/renew',
+    tag: 'Claims',
+    summary: 'Renew the claim of a thread.',
+    notes: 'The lease lasts leaseSeconds from now. A lease that has run out cannot be renewed.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    body: RenewClaim,
+    takesLeaseToken: true,
+    success: { status: 200, description: 'The claim as it is now.', schema: RenewedClaim },
+    errors: [],
+  },
+  'threads.releaseClaim': {
+    method: 'POST',
+    path: '/v1/threads/{id}/claim/release',
+    tag: 'Claims',
+    summary: 'Release the claim of a thread.',
+    notes:
+      'Ends the claim before its time. A second release is refused with lease_lost, as is one whose lease has run out.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    body: ReleaseClaim,
+    takesLeaseToken: true,
+    success: { status: 200, description: 'The thread as it is now.', schema: Thread },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

@@ -217,6 +217,7 @@ export const draftOperations = {
     parameters: ofDraft,
     takesIfMatch: true,
     needsIdempotencyKey: true,
+    takesLeaseToken: true,
     success: {
       status: 200,
       description: 'The message is stored and queued, now or by an earlier request.',

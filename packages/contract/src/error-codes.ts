@@ -8,6 +8,11 @@ export const errorCodes = {
     sentence: 'The request is malformed, or a field is missing, unknown or out of range.',
     fix: 'Correct what message and details name, and send the request again.',
   },
+  invalid_query: {
+    status: 400,
+    sentence: 'The search query cannot be read.',
+    fix: 'Correct the part that message names: a date after before: or after: is YYYY-MM-DD or an ISO 8601 time, and has: knows attachment.',
+  },
   invalid_mailbox_name: {
     status: 400,
     sentence: 'The mailbox name breaks the format rules.',
@@ -158,7 +163,7 @@ export const errorCodes = {
   },
   thread_trashed: {
     status: 409,
-    sentence: 'The thread is in the trash, so nothing can be sent in it.',
+    sentence: 'The thread is in the trash, so it cannot be claimed, and nothing can be sent in it.',
     fix: 'Restore it with POST /v1/threads/{id}/restore first, or leave threadId out to start a new thread.',
   },
   webhook_is_disabled: {
@@ -225,6 +230,16 @@ export const errorCodes = {
     status: 422,
     sentence: 'The inbox has as many drafts, or the draft as many files, as are allowed.',
     fix: 'Send or delete drafts that are no longer needed.',
+  },
+  transfer_limit_reached: {
+    status: 422,
+    sentence: 'The account has as many exports or imports under way as are allowed.',
+    fix: 'Wait until one of them is done.',
+  },
+  storage_quota_reached: {
+    status: 422,
+    sentence: 'The storage of the account is full.',
+    fix: 'Delete mail that is no longer needed, or ask the operator for more.',
   },
   label_limit_reached: {
     status: 422,

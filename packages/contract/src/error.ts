@@ -43,6 +43,9 @@ export const ErrorBody = Type.Object(
     limit: Type.Optional(count('With 429: the limit that the request would exceed.')),
     resetsAt: Type.Optional(time('With 429: when a repeat may succeed.')),
     digest: Type.Optional(text('With review_changed: the digest of the message that waits.')),
+    expiresAt: Type.Optional(
+      time('With thread_claimed: when the lease of the claim runs out unless it is renewed.'),
+    ),
     status: Type.Optional(oneOf(reviewStatuses, 'With review_decided: what was decided.')),
   },
   {
@@ -91,6 +94,7 @@ const fieldsOf: { readonly [Code in ErrorCode]?: Partial<ErrorBody> } = {
     digest: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   },
   review_decided: { message: 'The review is rejected already.', status: 'rejected' },
+  thread_claimed: { expiresAt: '2026-11-20T07:20:00.000Z' },
   recipient_not_permitted: {
     message: 'No rule allows bob@example.com.',
     recipient: 'bob@example.com',

@@ -183,7 +183,7 @@ export const inboxOperations = {
     parameters,
     query: Type.Object({ ...searchProperties, ...pageProperties }),
     success: { status: 200, description: 'A page of matches.', schema: SearchResult },
-    errors: [],
+    errors: ['invalid_query'],
   },
   'inboxes.update': {
     method: 'PATCH',

@@ -9,21 +9,24 @@ export const METADATA_KEYS_MAX = 50
 const METADATA_LENGTH_MAX = 512
 export const ASSIGNEE_LENGTH_MAX = 200
 
-/** Labels and pairs of metadata that a filter may name. */
+/** Labels that a filter may name, and with them an assignee and values of metadata. */
 export const FILTER_MARKS_MAX = 10
 
-export const LABEL_PATTERN = '^[a-z0-9][a-z0-9_./-]{0,63}$'
+// Written so that it can stand in a regular expression of JavaScript.
+export const LABEL_PATTERN = '^[a-z0-9][a-z0-9_.\\x2f-]{0,63}$'
 export const LABEL_RULE =
   'must have 1 to 64 lower-case letters, digits, "_", ".", "/" and "-", beginning with a letter or digit'
-export const METADATA_KEY_PATTERN = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'
-export const METADATA_KEY_RULE =
+const METADATA_KEY_PATTERN = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'
+const METADATA_KEY_RULE =
   'must have a key of 1 to 64 letters, digits, "_", "." and "-", beginning with a letter or digit'
 
 export const shownLabels = Type.Array(Type.String(), { description: 'Labels, sorted.' })
 
+export const labelItem = Type.String({ pattern: LABEL_PATTERN, [RULE]: LABEL_RULE })
+
 const labels = (description: string) =>
   Type.Optional(
-    Type.Array(Type.String({ pattern: LABEL_PATTERN, [RULE]: LABEL_RULE }), {
+    Type.Array(labelItem, {
       maxItems: LABELS_MAX,
       description,
     }),
@@ -49,7 +52,7 @@ const KEYS = { pattern: METADATA_KEY_PATTERN, [RULE]: METADATA_KEY_RULE }
 // U+0000 is no character of a text in PostgreSQL.
 const VALUE = {
   maxLength: METADATA_LENGTH_MAX,
-  pattern: '^[^\\u0000]*$',
+  pattern: '^[^\\x00]*$',
   [RULE]: 'must not hold U+0000',
 }
 

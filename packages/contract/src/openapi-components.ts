@@ -5,6 +5,7 @@ import { ApiKey, NewApiKey } from './api-keys.ts'
 import { Approver, NewApprover } from './approvers.ts'
 import { Domain, DomainRecord } from './domains.ts'
 import { CreateDraft, Draft } from './drafts.ts'
+import { CreateErasure, Erasure } from './erasures.ts'
 import { ErrorBody } from './error.ts'
 import {
   Event,
@@ -39,6 +40,7 @@ import { Session } from './sessions.ts'
 import { Stats } from './stats.ts'
 import { Suppression } from './suppressions.ts'
 import { Thread, ThreadMessages } from './threads.ts'
+import { CreateExport, Export, Import, ImportFailure } from './transfers.ts'
 import { Usage } from './usage.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
 
@@ -56,7 +58,11 @@ export const components: Readonly<Record<string, TSchema>> = {
   Domain,
   DomainRecord,
   CreateDraft,
+  CreateErasure,
+  CreateExport,
   Draft,
+  Erasure,
+  Export,
   Error: ErrorBody,
   Event,
   EventAttachment,
@@ -66,6 +72,8 @@ export const components: Readonly<Record<string, TSchema>> = {
   EventQuarantined,
   EventWebhook,
   Extracted,
+  Import,
+  ImportFailure,
   InboundMail,
   HoldReason,
   Inbox,

@@ -81,6 +81,7 @@ function operationObject(id: string, operation: Operation, shared: SharedParts):
     ...(operation.body === undefined
       ? {}
       : { requestBody: requestBody(operation, operation.body) }),
+    ...(operation.upload === undefined ? {} : { requestBody: uploadBody(operation.upload) }),
     responses: { ...successResponses(operation), ...Object.fromEntries(errors) },
     security: security(operation),
   }
@@ -157,6 +158,18 @@ function requestBody(operation: Operation, body: TObject): JsonObject {
     ...(operation.hasLargeBody ? { description: 'Up to 36 MiB.' } : {}),
     required: !isBodyOptional(operation),
     content: Object.fromEntries(mediaTypes.map((type) => [type, bodyOfType(type, body)])),
+  }
+}
+
+function uploadBody({ mediaTypes }: NonNullable<Operation['upload']>): JsonObject {
+  const file = { type: 'string', contentMediaType: FILE_TYPE }
+  const form = { type: 'object', required: ['file'], properties: { file } }
+  return {
+    description: 'The file. The settings of the service bound its size.',
+    required: true,
+    content: Object.fromEntries(
+      mediaTypes.map((type) => [type, type === 'multipart/form-data' ? { schema: form } : {}]),
+    ),
   }
 }
 
@@ -278,6 +291,8 @@ function plain(keyword: string, value: unknown): unknown {
     )
   }
   if (keyword === 'items') return refer(value)
+  const isSchema = keyword === 'propertyNames' || keyword === 'additionalProperties'
+  if (isSchema && typeof value === 'object') return inside(value)
   if (keyword === 'pattern') return portablePatterns.get(value) ?? value
   if (keyword === 'anyOf' && Array.isArray(value)) return value.map(refer)
   return value

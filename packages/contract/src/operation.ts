@@ -8,9 +8,12 @@ export const tags = {
   Inboxes: 'Email addresses.',
   Domains: 'Domains of your own, for the addresses of inboxes.',
   Threads: 'Conversations, each with a read flag.',
+  Claims: 'Leases by which several workers share the threads of an inbox.',
   Messages: 'Received and sent mail.',
   Drafts: 'Messages that are not sent yet.',
   Attachments: 'Files in messages.',
+  'Exports and imports':
+    'Mail as files, out of the service and into it, and the erasure of an address.',
   Suppressions: 'Addresses that the account does not send to.',
   Senders: 'Rules that allow or block senders, and quarantined mail.',
   Policy: 'Who may write to an inbox, to whom it may write, and what it may send.',
@@ -86,6 +89,8 @@ export type Operation = {
   readonly checkedBody?: TObject
   /** Default: only JSON. A body of another type is read into the fields of `body`. */
   readonly bodyMediaTypes?: readonly BodyMediaType[]
+  /** The body is a file of one of these types, or a form with one file; it is stored while it arrives. */
+  readonly upload?: { readonly mediaTypes: readonly string[] }
   /** Bodies contain files, and may have 36 MiB instead of 1 MiB. */
   readonly hasLargeBody?: true
   /** Values that a JSON body may have instead of 10,000. */

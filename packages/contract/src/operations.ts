@@ -4,8 +4,10 @@
 import { accountOperations, adminOperations } from './accounts.ts'
 import { apiKeyOperations } from './api-keys.ts'
 import { approverOperations } from './approvers.ts'
+import { claimOperations } from './claims.ts'
 import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'
+import { erasureOperations } from './erasures.ts'
 import type { ErrorCode } from './error-codes.ts'
 import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
@@ -26,6 +28,7 @@ import { sessionOperations } from './sessions.ts'
 import { statsOperations } from './stats.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { threadOperations } from './threads.ts'
+import { transferOperations } from './transfers.ts'
 import { usageOperations } from './usage.ts'
 import { webhookOperations } from './webhooks.ts'
 
@@ -34,9 +37,12 @@ const operations = {
   ...inboxOperations,
   ...domainOperations,
   ...threadOperations,
+  ...claimOperations,
   ...messageOperations,
   ...sendingOperations,
   ...draftOperations,
+  ...transferOperations,
+  ...erasureOperations,
   ...limitOperations,
   ...suppressionOperations,
   ...senderRuleOperations,
@@ -135,7 +141,7 @@ export function errorsOf(operation: Operation): ErrorCode[] {
   if (operation.parameters || operation.auth === 'operator') codes.add('not_found')
   if (operation.takesLeaseToken) codes.add('lease_lost')
   for (const code of operation.errors) codes.add(code)
-  if (operation.body) {
+  if (operation.body || operation.upload) {
     codes.add('payload_too_large')
     codes.add('unsupported_media_type')
   }

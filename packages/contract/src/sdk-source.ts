@@ -4,8 +4,10 @@
 import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
 import { Approver, NewApprover } from './approvers.ts'
+import { Claim, ClaimedThread, RenewedClaim } from './claims.ts'
 import { Domain, DomainRecord } from './domains.ts'
 import { Draft } from './drafts.ts'
+import { Erasure } from './erasures.ts'
 import { errorCodes } from './error-codes.ts'
 import {
   Event,
@@ -39,6 +41,7 @@ import { Session } from './sessions.ts'
 import { Stats } from './stats.ts'
 import { Suppression } from './suppressions.ts'
 import { Participant, Thread, ThreadMessages } from './threads.ts'
+import { Export, Import, ImportFailure } from './transfers.ts'
 import { Usage } from './usage.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
 
@@ -54,7 +57,12 @@ const shapes: Readonly<Record<string, unknown>> = {
   Delivery,
   Domain,
   DomainRecord,
+  Claim,
+  ClaimedThread,
+  RenewedClaim,
   Draft,
+  Erasure,
+  Export,
   Event,
   EventAttachment,
   EventDomain,
@@ -63,6 +71,8 @@ const shapes: Readonly<Record<string, unknown>> = {
   EventWebhook,
   Extracted,
   HoldReason,
+  Import,
+  ImportFailure,
   Inbox,
   InboxLimits,
   Message,

@@ -53,14 +53,14 @@ export const SearchResult = Type.Object(
 export type SearchResult = Static<typeof SearchResult>
 
 export const SEARCH_NOTES =
-  'Finds messages by their subject, addresses and text. A message matches if it has all words of q as whole words, in any order and any field, ignoring case and accents. `"a phrase"` finds words next to each other, `-word` excludes messages, `from:`, `to:` (with cc) and `subject:` before a word or a phrase search that field only, and `invo*` finds words that begin with invo. Everything else in q is treated as words. An address matches as a whole, by its local part, by its domain or by a part of its domain; the address of the inbox itself matches only as a whole. A message can be found as soon as it was received or accepted for sending. Only the first 64 KiB of its text are searched. With sort=rank, the newest 10,000 matches are ranked. Quarantined mail is not searched.'
+  'Finds messages by their subject, addresses and text. A message matches if it has all parts of q, in any order and any field, as whole words, ignoring case and accents. `"a phrase"` finds words next to each other, `-` before a part excludes messages, `OR` (in capitals) between two parts finds messages with either, and parentheses group parts: `a b OR c` means a, and b or c. `from:`, `to:` (with cc) and `subject:` before a word, a phrase or a parenthesis search that field only, `invo*` finds words that begin with invo. `has:attachment` finds messages with attachments; `before:2026-05-31` those before that day and `after:2026-05-31` those of that day and later, in UTC; both also take an ISO 8601 time. Everything else in q is treated as words; `C++`, `C#` and `.NET` are words with their signs. An address matches as a whole, by its local part, by its domain or by a part of its domain; the address of the inbox itself matches only as a whole. A message can be found as soon as it was received or accepted for sending. Only the first 64 KiB of its text are searched. With sort=rank, the newest 10,000 matches are ranked. Quarantined mail is not searched.'
 
 export const searchProperties = {
   q: Type.String({
     minLength: 1,
     maxLength: SEARCH_QUERY_LENGTH_MAX,
     description:
-      'What to search for: up to 32 words and phrases, at least one of them without a minus sign.',
+      'What to search for: up to 32 parts, at least one of them without a minus sign or a condition such as has:attachment.',
   }),
   sort: Type.Optional(oneOf(searchSorts, 'Newest first (the default), or the best match first.')),
   direction: Type.Optional(oneOf(messageDirections, 'Only received or only sent messages.')),

@@ -183,6 +183,9 @@ const BatchItem = Type.Object(
       maxLength: 255,
       description: 'As the header Idempotency-Key of a send: printable ASCII.',
     }),
+    leaseToken: Type.Optional(
+      text('As the header Lease-Token of a send, which the whole request does not take.'),
+    ),
     ...SendMessage.properties,
   },
   {
@@ -354,6 +357,7 @@ export const sendingOperations = {
       'For 24 hours, repeating the request with the same Idempotency-Key returns the first response and sends nothing. The same key with a different request is refused. A refused request does not use up its key: correct it and send it again.',
       'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the last message and a References field with all of them, and the thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message that came without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
       'With multipart/form-data, the fields have the same names. Repeat to, cc and bcc for each recipient and attachments for each file; headers need JSON.',
+      'While a worker has claimed the thread, a send in it needs the header Lease-Token of the claim. It is looked at when the message is accepted: one that is held or scheduled is sent later without it. A repeated request gets its first response with or without the token.',
       'After ten replies to automatic messages in one thread within an hour, sending in that thread fails with loop_suspected until the first of the ten is an hour old.',
     ].join('\n\n'),
     auth: 'key',
@@ -363,6 +367,7 @@ export const sendingOperations = {
     bodyMediaTypes: ['application/json', 'multipart/form-data'],
     hasLargeBody: true,
     needsIdempotencyKey: true,
+    takesLeaseToken: true,
     success: {
       status: 200,
       description: 'The message is stored and queued, now or by an earlier request.',
@@ -400,6 +405,7 @@ export const sendingOperations = {
     body: SendMessage,
     bodyMediaTypes: ['application/json', 'multipart/form-data'],
     hasLargeBody: true,
+    takesLeaseToken: true,
     success: { status: 200, description: 'The decision.', schema: CheckedSend },
     errors: [
       'invalid_domain',
@@ -417,12 +423,13 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Forward a message to other recipients.',
     notes:
-      'A send from the inbox of the message, with the same answer, limits and use of the Idempotency-Key. It starts a thread, and its subject is that of the message after one "Fwd:". The message, received or sent, follows the body with its From, Date, Subject, To and Cc lines, its files are attached, and images in its HTML are still shown there.',
+      'A send from the inbox of the message, with the same answer, limits and use of the Idempotency-Key. It starts a thread, and its subject is that of the message after one "Fwd:". The message, received or sent, follows the body with its From, Date, Subject, To and Cc lines, its files are attached, and images in its HTML are still shown there. While a worker has claimed the thread of the message, the header Lease-Token of its claim is required.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of a message.' },
     body: ForwardMessage,
     needsIdempotencyKey: true,
+    takesLeaseToken: true,
     success: {
       status: 200,
       description: 'The new message is stored and queued, now or by an earlier request.',

@@ -9,9 +9,10 @@ import {
   shownLabels,
   shownMetadata,
 } from './labels.ts'
+import { FILTER_NOTES, filteredListOf, filterProperties } from './mail-filters.ts'
 import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.ts'
 import type { Operation } from './operation.ts'
-import { listOf, pageProperties } from './page.ts'
+import { pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import {
   count,
@@ -37,7 +38,7 @@ export const Participant = Type.Object(
 export type Participant = Static<typeof Participant>
 
 /** Who works on a thread at present. */
-export const ThreadClaim = Type.Object(
+const ThreadClaim = Type.Object(
   {
     owner: text('Who claimed the thread, as the claim names them.'),
     fence: count('The number of the claim: a later claim of the thread has a higher one.'),
@@ -45,7 +46,6 @@ export const ThreadClaim = Type.Object(
   },
   { description: 'A worker has the thread under a lease.' },
 )
-export type ThreadClaim = Static<typeof ThreadClaim>
 
 export const Thread = Type.Object(
   {
@@ -138,7 +138,7 @@ export const threadOperations = {
     path: '/v1/inboxes/{id}/threads',
     tag: 'Threads',
     summary: 'List threads of an inbox.',
-    notes: `By their newest message, newest first. With labels, metadata, assignee or snoozed, total counts up to ${COUNTED_MAX}.`,
+    notes: `By their newest message, newest first. With labels, metadata, assignee or snoozed, total counts up to ${COUNTED_MAX}. A thread matches from, to, subject and has_attachment if one of its messages matches all of them. ${FILTER_NOTES}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -155,6 +155,12 @@ export const threadOperations = {
           `Only threads whose newest received message has this category; total then counts up to ${COUNTED_MAX}.`,
         ),
       ),
+      ...filterProperties({
+        from: 'threads with a message',
+        since: 'threads whose newest message is',
+        files:
+          'Only threads with a message that has attachments (true), or without any attachment (false).',
+      }),
       trashed: Type.Optional(
         Type.Boolean({
           description: 'Whether to list the threads in the trash instead of those that are not.',
@@ -173,7 +179,7 @@ export const threadOperations = {
     success: {
       status: 200,
       description: 'A page of threads.',
-      schema: listOf(Thread, 'A page of threads.'),
+      schema: filteredListOf(Thread, 'A page of threads.'),
     },
     errors: [],
   },
@@ -221,6 +227,7 @@ export const threadOperations = {
         }),
       ),
     }),
+    takesLeaseToken: true,
     success: { status: 204, description: 'The thread is in the trash, or gone.' },
     errors: ['delivery_pending'],
   },
@@ -234,6 +241,7 @@ export const threadOperations = {
     auth: 'key',
     isRateLimited: true,
     parameters,
+    takesLeaseToken: true,
     success: { status: 200, description: 'The thread as it is now.', schema: Thread },
     errors: [],
   },

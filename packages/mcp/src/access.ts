@@ -9,6 +9,8 @@ export type AccessOptions = {
   readonly baseUrl: string
   readonly apiKey: string
   readonly restriction: Restriction
+  /** Of the claim of the thread that a call is about. */
+  readonly leaseToken?: string
   /** Whether the service is in sandbox mode. */
   readonly isSandbox: boolean
   /** Default: the runtime's own. */
@@ -46,13 +48,19 @@ export class Access {
 
   /** A client that passes every response to `see`. Never retries: the model decides that. */
   clientSeeing(see: (response: Response) => void): Mailroom {
-    const { baseUrl, apiKey, fetch: send = fetch } = this.#options
+    const { baseUrl, apiKey, leaseToken, fetch: send = fetch } = this.#options
     const seeing: typeof fetch = async (...request) => {
       const response = await send(...request)
       see(response)
       return response
     }
-    return new Mailroom({ baseUrl, apiKey, fetch: seeing, maxRetries: 0 })
+    const lease = leaseToken === undefined ? {} : { leaseToken }
+    return new Mailroom({ baseUrl, apiKey, fetch: seeing, maxRetries: 0, ...lease })
+  }
+
+  /** The same access with the token of a claim, which every request shows. */
+  withLease(leaseToken: string): Access {
+    return new Access({ ...this.#options, leaseToken })
   }
 
   /** Finds an inbox by id or address; without a name the only one. */

@@ -107,6 +107,7 @@ onEachTransport('a narrow connection', (open, connect) => {
         ['reply', 'thread_id', secret.threadId, missing.thread],
         ['forward', 'message_id', secret.id, missing.message],
         ['mark_thread', 'thread_id', secret.threadId, missing.thread],
+        ['delete_thread', 'thread_id', secret.threadId, missing.thread],
         ['wait_for_mail', 'thread_id', secret.threadId, missing.thread],
         ['check_send', 'thread_id', secret.threadId, missing.thread],
         ['cancel_send', 'message_id', secret.id, missing.message],
@@ -152,6 +153,7 @@ onEachTransport('a narrow connection', (open, connect) => {
       'delete_draft',
       'cancel_send',
       'mark_thread',
+      'delete_thread',
       'simulate_inbound',
     ]
     assert.deepEqual(

@@ -11,8 +11,8 @@ const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 suite('the tools', () => {
-  test('are at most twenty-four, with names, sentences and described arguments', () => {
-    assert.ok(allTools.length <= 24)
+  test('are at most twenty-five, with names, sentences and described arguments', () => {
+    assert.ok(allTools.length <= 25)
     for (const { name, title, description } of allTools) {
       assert.match(name, /^[a-z]+(?:_[a-z]+)*$/)
       assert.ok(title.length > 3 && description.length > 30, name)
@@ -138,6 +138,12 @@ onEachTransport('all tools', (open, connect) => {
       await tools.call('list_unread', { include_read: true }),
       /^1 thread in .* read · .* · L/s,
     )
+    for (let count = 0; count < 2; count++) {
+      assert.match(await tools.call('delete_thread', { thread_id: threadId }), /in the trash now/)
+    }
+    assert.notEqual((await world.client.threads.get(threadId)).trashedAt, null)
+    assert.match(await tools.call('list_unread', { include_read: true }), /^No threads/)
+    await world.client.threads.restore(threadId)
 
     const again = await tools.call('simulate_inbound', {
       from: 'bob@firm.example',

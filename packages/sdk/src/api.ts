@@ -99,9 +99,10 @@ export class Api {
   list<Id extends ListId>(
     id: Id,
     path: PathValues,
-    { limit, offset, signal, timeoutMs, maxRetries, ...filters }: Partial<ListOptions<Id>> = {},
+    listed: Partial<ListOptions<Id>> = {},
   ): Listing<ItemOf<Id>> {
-    const options: RequestOptions = { signal, timeoutMs, maxRetries }
+    const { limit, offset, signal, timeoutMs, maxRetries, leaseToken, ...filters } = listed
+    const options: RequestOptions = { signal, timeoutMs, maxRetries, leaseToken }
     return new Listing<ItemOf<Id>>(
       (bounds) =>
         this.transport.json<Page<ItemOf<Id>>>({

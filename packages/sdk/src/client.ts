@@ -29,13 +29,17 @@ import {
   usage,
   webhooks,
 } from './namespaces.ts'
+import { erasures, exports, imports } from './transfers.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
+import { type ContextOfWork, type OptionsOfWork, work } from './work.ts'
 
 export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/accounts.ts'
 export type { ApiKey, NewApiKey } from '@mailroom/contract/api-keys.ts'
 export type { Approver, NewApprover } from '@mailroom/contract/approvers.ts'
+export type { Claim, ClaimedThread, RenewedClaim } from '@mailroom/contract/claims.ts'
 export type { Domain, DomainRecord } from '@mailroom/contract/domains.ts'
 export type { Draft } from '@mailroom/contract/drafts.ts'
+export type { Erasure } from '@mailroom/contract/erasures.ts'
 export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/events.ts'
 export type { ChangedInbox, Inbox } from '@mailroom/contract/inboxes.ts'
 export type { InboxLimits } from '@mailroom/contract/limits.ts'
@@ -62,6 +66,7 @@ export type { Session } from '@mailroom/contract/sessions.ts'
 export type { Stats } from '@mailroom/contract/stats.ts'
 export type { Suppression } from '@mailroom/contract/suppressions.ts'
 export type { Thread, ThreadMessages } from '@mailroom/contract/threads.ts'
+export type { Export, Import, ImportFailure } from '@mailroom/contract/transfers.ts'
 export type { Usage } from '@mailroom/contract/usage.ts'
 export type {
   Webhook,
@@ -82,6 +87,7 @@ export type {
   ReplyToSend,
   SendOptions,
 } from './sending.ts'
+export type { UntilDoneOptions } from './transfers.ts'
 export type { MailroomOptions, RequestOptions } from './transport.ts'
 export {
   type VerifyWebhookOptions,
@@ -91,6 +97,9 @@ export {
   type WebhookVerificationErrorCode,
 } from './verify-webhook.ts'
 export type { WaitOptions } from './wait.ts'
+
+export type WorkContext = ContextOfWork<Mailroom>
+export type WorkOptions = OptionsOfWork<Mailroom>
 
 /**
  * A client for one account. Every method rejects with MailroomError if the service refuses the request, and
@@ -102,6 +111,9 @@ export class Mailroom {
   readonly inboxes: ReturnType<typeof inboxes>
   readonly domains: ReturnType<typeof domains>
   readonly drafts: ReturnType<typeof drafts>
+  readonly erasures: ReturnType<typeof erasures>
+  readonly exports: ReturnType<typeof exports>
+  readonly imports: ReturnType<typeof imports>
   readonly threads: ReturnType<typeof threads>
   readonly messages: ReturnType<typeof messages>
   readonly attachments: ReturnType<typeof attachments>
@@ -124,12 +136,18 @@ export class Mailroom {
   readonly admin: ReturnType<typeof admin>
   readonly service: ReturnType<typeof service>
 
+  readonly #options: MailroomOptions
+
   constructor(options: MailroomOptions) {
+    this.#options = options
     const api = new Api(new Transport(options))
     this.pods = pods(api)
     this.inboxes = inboxes(api)
     this.domains = domains(api)
     this.drafts = drafts(api)
+    this.erasures = erasures(api)
+    this.exports = exports(api)
+    this.imports = imports(api)
     this.threads = threads(api)
     this.messages = messages(api)
     this.attachments = attachments(api)
@@ -151,5 +169,19 @@ export class Mailroom {
     this.usage = usage(api)
     this.admin = admin(api)
     this.service = service(api)
+  }
+
+  /** A client that shows the token of a claim with every request, so that it may change the thread and send in it. */
+  withLease(leaseToken: string): Mailroom {
+    return new Mailroom({ ...this.#options, leaseToken })
+  }
+
+  /**
+   * Claims threads of the inbox, one after the other or `concurrency` at a time, and hands each to `handle`, until
+   * `signal` is aborted; then it resolves when the threads under way are done. Rejects when the service refuses to hand out
+   * threads, such as for a wrong key; a service that is away for a while is tried again.
+   */
+  work(inboxId: string, options: WorkOptions): Promise<void> {
+    return work(this, inboxId, options)
   }
 }

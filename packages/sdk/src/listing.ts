@@ -8,7 +8,7 @@ export type Page<Item> = {
   readonly total: number
   /** In a search: false if there may be more matches than `total`. */
   readonly totalIsExact?: boolean
-  /** In a search: false if it ended before it had searched the whole inbox. */
+  /** In a search or a filtered list: false if it ended before it had looked at the whole inbox. */
   readonly isComplete?: boolean
 }
 

@@ -44,6 +44,17 @@ type MatchOptions = RequestOptions & { ifMatch?: string | undefined }
 
 type DraftSendOptions = SendOptions & MatchOptions
 
+/** A claim waits up to a minute for a thread. */
+function claimThreads(
+  api: Api,
+  id: string,
+  body: BodyOf<'inboxes.claimThreads'>,
+  { timeoutMs = (body.waitSeconds ?? 0) * 1000 + ANSWER_MS, ...options }: RequestOptions = {},
+) {
+  const given = { ...options, timeoutMs }
+  return api.call({ id: 'inboxes.claimThreads', path: { id }, body, options: given })
+}
+
 type WaitQuery = Partial<QueryOf<'inboxes.wait'>> & RequestOptions
 
 const WAIT_SECONDS_DEFAULT = 30
@@ -141,6 +152,9 @@ export function inboxes(api: Api) {
           timeoutMs: timeoutMs ?? (query.timeout ?? WAIT_SECONDS_DEFAULT) * 1000 + ANSWER_MS,
         },
       }),
+    /** Claims the oldest unread threads, or waits up to `waitSeconds` for one. See `Mailroom.work` for a loop. */
+    claimThreads: (id: string, body: BodyOf<'inboxes.claimThreads'>, options?: RequestOptions) =>
+      claimThreads(api, id, body, options),
     /** The first matching message, or null at the time limit, which may be days. */
     waitForMessage: (id: string, options: WaitOptions = {}) => waitForMessage(api, id, options),
     /** Rejects with `scoped_keys_not_supported`: every key is valid for the whole account. */
@@ -164,6 +178,18 @@ export function threads(api: Api) {
       api.call({ id: 'threads.get', path: { id }, options }),
     update: (id: string, body: BodyOf<'threads.update'>, options?: RequestOptions) =>
       api.call({ id: 'threads.update', path: { id }, body, options }),
+    /** Rejects with `thread_claimed` while another worker has the thread. */
+    claim: (id: string, body: BodyOf<'threads.claim'>, options?: RequestOptions) =>
+      api.call({ id: 'threads.claim', path: { id }, body, options }),
+    /** With the `leaseToken` of the claim, of this client or among the options; rejects with `lease_lost` without it. */
+    renewClaim: (id: string, body: BodyOf<'threads.renewClaim'> = {}, options?: RequestOptions) =>
+      api.call({ id: 'threads.renewClaim', path: { id }, body, isOnce: true, options }),
+    /** As `renewClaim`; a second release rejects with `lease_lost`. */
+    releaseClaim: (
+      id: string,
+      body: BodyOf<'threads.releaseClaim'> = {},
+      options?: RequestOptions,
+    ) => api.call({ id: 'threads.releaseClaim', path: { id }, body, options }),
     /** To the trash, from where it can be restored for 30 days; with `permanent` for good. */
     delete: (
       id: string,

@@ -18,12 +18,16 @@ export type MailroomOptions = {
    * for each 256 KiB of its body.
    */
   timeoutMs?: number
+  /** The token of a claim, sent with every request; see `Mailroom.withLease`. */
+  leaseToken?: string
 }
 
 export type RequestOptions = {
   signal?: AbortSignal
   timeoutMs?: number
   maxRetries?: number
+  /** The token of the claim of the thread that the request changes or sends in. */
+  leaseToken?: string
 }
 
 export type Call = {
@@ -36,7 +40,10 @@ export type Call = {
   /** Sent as JSON. */
   readonly body?: unknown
   /** Sent as it is, instead of JSON. */
-  readonly content?: { readonly type: string; readonly data: Uint8Array<ArrayBuffer> | string }
+  readonly content?: {
+    readonly type: string
+    readonly data: Blob | Uint8Array<ArrayBuffer> | string
+  }
   /** A POST that takes effect only once, however often it is sent. */
   readonly isOnce?: boolean
   readonly options?: RequestOptions | undefined
@@ -148,6 +155,8 @@ export class Transport {
 
   private requestOf(call: Call): PlainRequest {
     const headers = new Headers({ authorization: `Bearer ${this.options.apiKey}` })
+    const leaseToken = call.options?.leaseToken ?? this.options.leaseToken
+    if (leaseToken !== undefined) headers.set('lease-token', leaseToken)
     for (const [name, value] of Object.entries(call.headers ?? {})) {
       if (value !== undefined) headers.set(name, value)
     }
@@ -184,13 +193,14 @@ type PlainRequest = {
   url: string
   method: string
   headers: Headers
-  body?: string | Uint8Array<ArrayBuffer>
+  body?: Blob | string | Uint8Array<ArrayBuffer>
   /** Whether it takes effect only once if sent twice. */
   isSafe: boolean
 }
 
 /** Texts count in UTF-16 units, which is exact for base64, the reason of long bodies. */
-function defaultTimeoutMs({ length }: { length: number } = { length: 0 }): number {
+function defaultTimeoutMs(body: Blob | { length: number } = { length: 0 }): number {
+  const length = body instanceof Blob ? body.size : body.length
   return TIMEOUT_MS_DEFAULT + Math.floor(length / UPLOAD_BYTES_PER_SECOND) * 1000
 }
 

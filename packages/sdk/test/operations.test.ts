@@ -34,6 +34,7 @@ for (const id of operationIds) {
     const values: unknown[] = names.map((name) => `${name} /?#`)
     // The method for many sends takes them as a list.
     if (operation.body) values.push(id === 'inboxes.sendBatch' ? [] : { name: 'a' })
+    if (operation.upload) values.push('{"name":"a"}')
     const result = methodOf(client, id)(...values)
     const isListed = result instanceof Listing || result instanceof EventListing
     await (isListed ? result.page() : result)
@@ -44,8 +45,12 @@ for (const id of operationIds) {
     assert.equal(request?.url, path)
     assert.equal(request?.headers.authorization, 'Bearer mr_key')
     const body = id === 'inboxes.sendBatch' ? '{"items":[]}' : '{"name":"a"}'
-    assert.equal(request?.body, operation.body ? body : '')
-    assert.equal(request?.headers['content-type'], operation.body ? 'application/json' : undefined)
+    const type = operation.body ? 'application/json' : undefined
+    assert.equal(request?.body, operation.body || operation.upload ? body : '')
+    assert.equal(
+      request?.headers['content-type'],
+      operation.upload ? 'application/octet-stream' : type,
+    )
   })
 }
 

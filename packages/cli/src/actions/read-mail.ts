@@ -1,9 +1,12 @@
 // Prints threads and messages: for people, as Markdown for models, or raw.
 
+import type { BodyOf } from '@mailroom/contract/operations.ts'
+import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { plainBlock } from '#base/plain-text.ts'
+import { readDurationMs } from '#base/read-input.ts'
 import { openSession, type Session } from '#base/session.ts'
-import { showMessage, showMessages } from '#base/show.ts'
+import { showItem, showMessage, showMessages } from '#base/show.ts'
 import { type CommonOptions, writeContent } from './run-operation.ts'
 
 type ViewOptions = CommonOptions & {
@@ -46,6 +49,49 @@ export async function markThreads(
     if (options.json) output.json(thread)
     else if (output.isTerminal) output.note(`${id} is ${isRead ? 'read' : 'unread'}.`)
   }
+}
+
+/** Prints the thread as it is then. */
+export async function updateThread(
+  id: string,
+  change: BodyOf<'threads.update'>,
+  options: CommonOptions,
+): Promise<void> {
+  const session = await openSession(options)
+  const thread = await session.client.threads.update(id, change)
+  const output = openOutput({ isColored: options.color })
+  if (options.json) output.json(thread)
+  else showItem(output, thread)
+}
+
+/** `until` is a time, or how long from now; null ends it. */
+export async function snoozeThread(
+  id: string,
+  until: string | null,
+  options: CommonOptions,
+): Promise<void> {
+  const isTime = until === null || /^\d{4}-/.test(until)
+  const snoozedUntil = isTime ? until : new Date(Date.now() + readDurationMs(until)).toISOString()
+  await updateThread(id, { snoozedUntil }, options)
+}
+
+type LabelOptions = CommonOptions & { readonly add?: string[]; readonly remove?: string[] }
+
+export async function labelMail(
+  kind: 'thread' | 'message',
+  id: string,
+  { add, remove, ...options }: LabelOptions,
+): Promise<void> {
+  if (add === undefined && remove === undefined) {
+    throw new Failure('usage', 'There is nothing to change.', 'Give --add or --remove.')
+  }
+  const change = { addLabels: add, removeLabels: remove }
+  if (kind === 'thread') return updateThread(id, change, options)
+  const session = await openSession(options)
+  const { labels } = await session.client.messages.update(id, change)
+  const output = openOutput({ isColored: options.color })
+  if (options.json) output.json({ id, labels })
+  else showItem(output, { id, labels })
 }
 
 async function printView(

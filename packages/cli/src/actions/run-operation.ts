@@ -1,6 +1,6 @@
 // Runs a command that is one operation: makes the request from its fields and shows the response.
 
-import { operationOf } from '@mailroom/contract/operations.ts'
+import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError } from '@mailroom/sdk'
 import type { Answer, Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
@@ -19,6 +19,7 @@ export type GivenOptions = Readonly<Record<string, unknown>>
 export type CommonOptions = {
   readonly profile?: string
   readonly url?: string
+  readonly leaseToken?: string
   readonly json?: true
   readonly color: boolean
 }
@@ -29,7 +30,7 @@ export async function runOperation(
   options: GivenOptions,
 ): Promise<void> {
   const common = commonOf(options)
-  if (spec.needsConfirmation && options.yes !== true) await confirm(spec, texts.at(-1) ?? '')
+  if (mustConfirm(spec, options)) await confirmFor(spec.operation, texts.at(-1) ?? '')
   const session = await openSession(common)
   const call = await makeCall(session, spec, texts, options)
   const output = openOutput({ isColored: common.color })
@@ -41,12 +42,17 @@ export async function runOperation(
   showAnswer(output, spec, answer, { isJson: common.json === true, last: texts.at(-1) ?? '' })
 }
 
+function mustConfirm({ needsConfirmation }: OperationCommand, options: GivenOptions): boolean {
+  if (needsConfirmation === undefined || options.yes === true) return false
+  return needsConfirmation === true || options[needsConfirmation] === true
+}
+
 function commonOf(options: GivenOptions): CommonOptions {
   return { color: true, ...options }
 }
 
 /** Rejects unless somebody at a terminal confirms. */
-async function confirm({ operation }: OperationCommand, named: string): Promise<void> {
+export async function confirmFor(operation: OperationId, named: string): Promise<void> {
   const what = operationOf(operation).summary.replace(/\.$/, '')
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) {
     const message = 'This cannot be undone, and there is no terminal to ask for confirmation.'

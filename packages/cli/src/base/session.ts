@@ -21,7 +21,8 @@ export type Session = {
 export async function openSession(options: ServiceOptions): Promise<Session> {
   const { baseUrl, apiKey, keySource } = await findService(options)
   if (apiKey === null || keySource === null) throw noKey(baseUrl)
-  return { keySource, ...openWith(baseUrl, apiKey) }
+  const leaseToken = options.leaseToken ?? (process.env.MAILROOM_LEASE_TOKEN || undefined)
+  return { keySource, ...openWith(baseUrl, apiKey, leaseToken) }
 }
 
 /** For operations that anybody may call; sends the key if there is one. */
@@ -30,8 +31,8 @@ export async function openAnySession(options: ServiceOptions): Promise<Session> 
   return { keySource: keySource ?? 'none', ...openWith(baseUrl, apiKey ?? 'none') }
 }
 
-export function openWith(baseUrl: string, apiKey: string) {
-  const options = { baseUrl, apiKey }
+export function openWith(baseUrl: string, apiKey: string, leaseToken?: string) {
+  const options = { baseUrl, apiKey, ...(leaseToken !== undefined && { leaseToken }) }
   return { ...options, transport: new Transport(options), client: new Mailroom(options) }
 }
 
@@ -51,6 +52,8 @@ export const BASE_URL_DEFAULT = 'http://127.0.0.1:8080'
 export type ServiceOptions = {
   readonly profile?: string
   readonly url?: string
+  /** Of the claim of a thread; by default from the environment. */
+  readonly leaseToken?: string
 }
 
 export type FoundService = {

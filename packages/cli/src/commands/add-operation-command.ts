@@ -20,11 +20,14 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
   if (fields.ofInbox !== null) addInboxOption(command, fields.ofInbox.sentence)
   for (const field of fields.options) addFieldOption(command, field)
   if (spec.needsConfirmation) {
-    command.option('-y, --yes', 'Do not ask for confirmation. Required without a terminal.')
+    const { needsConfirmation: when } = spec
+    const of = when === true ? '' : `With --${when}: `
+    command.option('-y, --yes', `${of}Do not ask for confirmation. Required without a terminal.`)
   }
-  const { takesIfMatch, needsIdempotencyKey } = operationOf(spec.operation)
+  const { takesIfMatch, takesLeaseToken, needsIdempotencyKey } = operationOf(spec.operation)
   if (takesIfMatch) addIfMatchOption(command)
   if (needsIdempotencyKey) addKeyOption(command)
+  if (takesLeaseToken) addLeaseOption(command)
   addSessionOptions(command)
   return command.action(async (...given: unknown[]) => {
     const { runOperation } = await import('#actions/run-operation.ts')
@@ -40,6 +43,13 @@ export function addIfMatchOption(command: Command): Command {
 /** Shells remove the quotation marks of an ETag. */
 function quoted(etag: string): string {
   return etag === '*' || etag.startsWith('"') ? etag : `"${etag}"`
+}
+
+export function addLeaseOption(command: Command): Command {
+  return command.option(
+    '--lease-token <token>',
+    'The leaseToken of the claim of the thread; by default that in MAILROOM_LEASE_TOKEN.',
+  )
 }
 
 export function addKeyOption(command: Command): Command {

@@ -10,12 +10,14 @@ import {
   addIfMatchOption,
   addInboxOption,
   addKeyOption,
+  addLeaseOption,
   addOperationCommand,
   addSessionOptions,
   collect,
   describeBy,
 } from './add-operation-command.ts'
 import { type Field, fieldsOf } from './fields.ts'
+import { addMoveCommands } from './move-mail.ts'
 import { mailGroups, search } from './resources.ts'
 
 export function addMailCommands(program: Command): void {
@@ -29,16 +31,20 @@ export function addMailCommands(program: Command): void {
   addSend(program)
   addReply(program)
   addForward(program)
-  addThreadCommands(add('threads'))
+  const threads = add('threads')
+  addThreadCommands(threads)
+  addThreadChanges(threads)
   addMessageCommands(add('messages'))
   addDraftCommands(add('drafts'))
   addAttachments(program)
   addOperationCommand(program, search)
   addWait(program)
+  addWork(program)
   addListen(program)
   add('events')
   addSandboxCommands(add('sandbox'))
   add('quarantine')
+  addMoveCommands(program)
 }
 
 function fieldOf(id: OperationId, name: string): Field {
@@ -121,6 +127,7 @@ function addCopyOptions(command: Command): void {
   addFieldOption(command, fieldOf('inboxes.send', 'cc'))
   addFieldOption(command, fieldOf('inboxes.send', 'bcc'))
   addKeyOption(command)
+  addLeaseOption(command)
 }
 
 function addDraftCommands(drafts: Command): void {
@@ -155,6 +162,7 @@ function addThreadCommands(threads: Command): void {
       .command(name)
       .description(`Mark threads as ${name}.`)
       .argument('<threads...>', 'The ids of threads.')
+    addLeaseOption(mark)
     addSessionOptions(mark).action(async (ids: string[]) => {
       const { markThreads } = await import('#actions/read-mail.ts')
       await markThreads(ids, name === 'read', mark.opts())
@@ -162,7 +170,69 @@ function addThreadCommands(threads: Command): void {
   }
 }
 
+/** Short forms of threads.update. */
+function addThreadChanges(threads: Command): void {
+  const of = (name: string, summary: string) =>
+    addLeaseOption(
+      threads.command(name).description(summary).argument('<thread>', 'The id of a thread.'),
+    )
+  addLabelCommand(threads, 'thread')
+  const assign = of('assign', 'Assign a thread.').argument('[assignee]', 'Nobody if left out.')
+  addSessionOptions(assign).action(async (thread: string, assignee?: string) => {
+    const { updateThread } = await import('#actions/read-mail.ts')
+    await updateThread(thread, { assignee: assignee ?? null }, assign.opts())
+  })
+  const snooze = of('snooze', 'Put a thread off.').argument(
+    '[until]',
+    'A time such as 2026-11-20T07:19:00Z, or how long, such as 2h; not any longer if left out.',
+  )
+  addSessionOptions(snooze).action(async (thread: string, until?: string) => {
+    const { snoozeThread } = await import('#actions/read-mail.ts')
+    await snoozeThread(thread, until ?? null, snooze.opts())
+  })
+}
+
+function addLabelCommand(parent: Command, kind: 'thread' | 'message'): void {
+  const label = parent
+    .command('label')
+    .description(`Add and remove labels of a ${kind}.`)
+    .argument(`<${kind}>`, `The id of a ${kind}.`)
+    .option('--add <label>', 'Add this label. Can be repeated.', collect)
+    .option('--remove <label>', 'Remove this label. Can be repeated.', collect)
+  addLeaseOption(label)
+  addSessionOptions(label).action(async (id: string) => {
+    const { labelMail } = await import('#actions/read-mail.ts')
+    await labelMail(kind, id, label.opts())
+  })
+}
+
+function addWork(program: Command): void {
+  const summary = 'Work on the threads of an inbox beside other workers.'
+  const command = program
+    .command('work')
+    .summary(summary)
+    .description(
+      `${summary}\n\nClaims the oldest unread thread, or waits for one, and runs the command of --exec for it with MAILROOM_THREAD_ID, MAILROOM_INBOX_ID, MAILROOM_FENCE and MAILROOM_LEASE_TOKEN in its environment, and the claim with its thread as JSON on its standard input. The lease is renewed while the command runs. If the command exits with 0, the thread is marked as read and released; otherwise it is left as it is and comes again once the lease has run out. A first interrupt ends the work after the commands under way.`,
+    )
+  addInboxOption(command, 'The inbox to work on.')
+    .requiredOption('--exec <command>', 'The command, which a shell runs.')
+    .option('--owner <name>', 'Who works, for people; by default the host and the process.')
+    .option('--lease <time>', 'How long a lease lasts unless it is renewed, such as 60s.', '60s')
+    .option('--concurrency <number>', 'How many threads at the same time.', '1')
+    .addOption(
+      new Option('--category <category>', 'Only threads of this category.').choices(
+        messageCategories,
+      ),
+    )
+    .option('--label <label>', 'Only threads with this label. Can be repeated.', collect)
+  addSessionOptions(command).action(async () => {
+    const { workOnThreads } = await import('#actions/work.ts')
+    await workOnThreads(command.opts())
+  })
+}
+
 function addMessageCommands(messages: Command): void {
+  addLabelCommand(messages, 'message')
   const get = describeBy(messages.command('get'), 'messages.get')
     .argument('<message>', 'The id of a message.')
     .option('--view', 'Print Markdown for a model, with everything from the mail fenced.')

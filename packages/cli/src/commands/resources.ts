@@ -18,8 +18,8 @@ export type OperationCommand = {
   /** The inbox in the path is an option; it defaults to the account's only inbox. */
   readonly isOfInbox?: true
   readonly alias?: string
-  /** Cannot be undone: a person must confirm, a program must give --yes. */
-  readonly needsConfirmation?: true
+  /** Cannot be undone, or not with the named option: a person must confirm, a program must give --yes. */
+  readonly needsConfirmation?: true | 'permanent'
   /** Runs if only the group is named. */
   readonly isDefault?: true
 }
@@ -45,6 +45,12 @@ export const mailGroups: readonly Group[] = [
     commands: [
       { name: 'create', operation: 'inboxes.create', arguments: { mailboxName: 'mailbox-name' } },
       {
+        name: 'claim',
+        operation: 'inboxes.claimThreads',
+        shown: list('threadId fence expiresAt leaseToken thread.subject'),
+        isOfInbox: true,
+      },
+      {
         name: 'list',
         operation: 'inboxes.list',
         shown: {
@@ -60,12 +66,24 @@ export const mailGroups: readonly Group[] = [
   },
   {
     name: 'threads',
-    summary: 'List and read threads, mark them as read or unread.',
-    commands: [],
+    summary: 'List, read, mark, label, assign, snooze, claim, delete and restore threads.',
+    arguments: { id: 'thread' },
+    commands: [
+      { name: 'claim', operation: 'threads.claim' },
+      { name: 'renew', operation: 'threads.renewClaim' },
+      { name: 'release', operation: 'threads.releaseClaim' },
+      {
+        name: 'delete',
+        operation: 'threads.delete',
+        done: '{} is deleted.',
+        needsConfirmation: 'permanent',
+      },
+      { name: 'restore', operation: 'threads.restore' },
+    ],
   },
   {
     name: 'messages',
-    summary: 'List and read messages, see their deliveries.',
+    summary: 'List, read and delete messages, see their deliveries.',
     commands: [
       {
         name: 'list',
@@ -81,6 +99,7 @@ export const mailGroups: readonly Group[] = [
         isOfInbox: true,
       },
       { name: 'cancel', operation: 'messages.cancel' },
+      { name: 'delete', operation: 'messages.delete', ...gone('{} is deleted.') },
       {
         name: 'deliveries',
         operation: 'messages.deliveries',
@@ -145,6 +164,14 @@ export const mailGroups: readonly Group[] = [
 ]
 
 export const accountGroups: readonly Group[] = [
+  {
+    name: 'settings',
+    summary: 'The settings of the account.',
+    commands: [
+      { name: 'get', operation: 'account.get', isDefault: true },
+      { name: 'update', operation: 'account.update' },
+    ],
+  },
   {
     name: 'pods',
     summary: 'Containers of inboxes.',

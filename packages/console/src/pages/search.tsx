@@ -79,7 +79,8 @@ export function SearchPage() {
       {words === '' ? (
         <Empty icon="search" title="Search your mail">
           Messages that contain all of the words are found. Try <code>from:ana</code>,{' '}
-          <code>"exact phrase"</code>, <code>-without</code> or <code>invo*</code>.
+          <code>"exact phrase"</code>, <code>-without</code>, <code>this OR that</code>,{' '}
+          <code>has:attachment</code>, <code>after:2026-05-31</code> or <code>invo*</code>.
         </Empty>
       ) : hits.error ? (
         <Trouble error={hits.error} retry={hits.reload} />

@@ -18,7 +18,7 @@ export function Dialog({
   title: string
   children: ComponentChildren
   onClose: () => void
-  size?: 'middle' | 'wide'
+  size?: 'middle' | 'wide' | 'palette'
 }) {
   const element = useRef<HTMLDialogElement>(null)
   const isLeaving = useRef(false)

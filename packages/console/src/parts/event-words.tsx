@@ -15,6 +15,10 @@ const kinds: Readonly<Record<Event['event'], { tone: Tone; word: string }>> = {
   'message.held': { tone: 'warn', word: 'Held' },
   'message.rejected': { tone: 'bad', word: 'Rejected' },
   'thread.loop_suspected': { tone: 'warn', word: 'Loop' },
+  'thread.updated': { tone: 'calm', word: 'Thread changed' },
+  'thread.claimed': { tone: 'calm', word: 'Claimed' },
+  'thread.released': { tone: 'calm', word: 'Released' },
+  'inbox.expired': { tone: 'calm', word: 'Inbox expired' },
   'domain.verified': { tone: 'good', word: 'Domain verified' },
   'domain.failed': { tone: 'bad', word: 'Domain failed' },
   'webhook.disabled': { tone: 'bad', word: 'Webhook disabled' },
@@ -29,9 +33,10 @@ export function EventBadge({ event }: { event: Event }) {
 
 /** The subject of the event, with a link. */
 export function EventSubject({ event }: { event: Event }) {
-  const { message, quarantined, domain, webhook, inbox_id, thread_id } = event
+  const { message, quarantined, domain, webhook, inbox, inbox_id, thread_id } = event
   if (quarantined !== undefined) return <span>{quarantined.subject || '(no subject)'}</span>
   if (domain !== undefined) return <a href={paths.domain(domain.id)}>{domain.domain}</a>
+  if (inbox !== undefined) return <span>{inbox.address}</span>
   if (webhook !== undefined) return <a href={paths.webhook(webhook.id)}>{webhook.url}</a>
   const words = message?.subject || '(no subject)'
   if (inbox_id !== null && thread_id !== null) {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { examine } from '#test/browser/axe.ts'
 import {
   type ConsoleWorld,
   foreignRequests,
@@ -130,6 +131,47 @@ suite('mail in the console', () => {
     assert.equal(await page.locator('mark').first().textContent(), 'verification')
     await found.click()
     await page.getByRole('heading', { name: 'Sign in', level: 2 }).waitFor()
+  })
+
+  test('Ctrl-K finds mail in all inboxes, inboxes and pages by keyboard', async () => {
+    const { page } = world
+    const other = await world.client.inboxes.create({ mailboxName: 'back-office' })
+    await world.deliver(
+      other.address,
+      plainMail({ subject: 'A quokka is here', text: 'Come and see it.' }),
+    )
+    await world.untilFound(other.address, 'quokka')
+    const field = page.getByRole('combobox', { name: 'Find mail, inboxes and pages' })
+    const chosen = page.locator('[role="option"][aria-selected="true"]')
+    await page.keyboard.press('Control+k')
+    await field.waitFor()
+    await examine(world, 'palette')
+    await page.keyboard.type('quok')
+    await page.getByText('No mail found').waitFor()
+    await page.keyboard.type('ka')
+    await page.getByRole('option', { name: /A quokka is here/ }).waitFor()
+    await examine(world, 'palette-found')
+    assert.match((await chosen.textContent()) ?? '', /A quokka is here/)
+    await page.keyboard.press('ArrowDown')
+    assert.match((await chosen.textContent()) ?? '', /Show all results/)
+    assert.equal(await field.getAttribute('aria-activedescendant'), await chosen.getAttribute('id'))
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'A quokka is here', level: 2 }).waitFor()
+    assert.equal(await field.count(), 0)
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('front-d')
+    await page.getByRole('option', { name: /front-desk@/ }).waitFor()
+    await page.keyboard.press('Escape')
+    await field.waitFor({ state: 'detached' })
+    await page.keyboard.press('Meta+k')
+    await page.keyboard.type('webhoo')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
+    await page.keyboard.press('Control+k')
+    await field.waitFor()
+    await page.keyboard.press('Control+k')
+    await field.waitFor({ state: 'detached' })
   })
 
   test('no request went to another host, and no page logged an error', () => {

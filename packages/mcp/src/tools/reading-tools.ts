@@ -11,6 +11,7 @@ import {
   defineTool,
   id,
   inbox,
+  leaseToken,
   lines,
   maxChars,
   moreOf,
@@ -199,6 +200,7 @@ export const markThread = defineTool({
   input: {
     thread_id: id('The id of a thread (thr_…).'),
     state: z.enum(['read', 'unread']).describe('The new state.'),
+    lease_token: leaseToken.optional(),
   },
   isReading: false,
   isIdempotent: true,
@@ -207,6 +209,22 @@ export const markThread = defineTool({
     await access.thread(threadId)
     await access.client.threads.update(threadId, { is_read: state === 'read' }, { signal })
     return `Thread ${threadId} is ${state} now.`
+  },
+})
+
+export const deleteThread = defineTool({
+  name: 'delete_thread',
+  title: 'Move a thread to the trash',
+  description:
+    'Move a thread with all its messages to the trash, where no list and no search finds it. A person can restore it for 30 days. Only for mail that nobody needs; call mark_thread for mail that is handled.',
+  input: { thread_id: id('The id of a thread (thr_…).') },
+  isReading: false,
+  isIdempotent: true,
+  isOpenWorld: false,
+  async run({ thread_id: threadId }, { access, signal }) {
+    await access.thread(threadId)
+    await access.client.threads.delete(threadId, { signal })
+    return `Thread ${threadId} is in the trash now. It is removed after 30 days unless a person restores it.`
   },
 })
 
@@ -220,7 +238,7 @@ export const searchMail = defineTool({
   name: 'search_mail',
   title: 'Search mail',
   description:
-    'Search received and sent mail, in all inboxes or in one, by subject, addresses and text. All words must occur. You can use "a phrase", -without, from:, to:, subject: and beginning*.',
+    'Search received and sent mail, in all inboxes or in one, by subject, addresses and text. All parts must match: words, "a phrase", beginning*, -without, this OR that, (groups), from:, to:, subject:, label:, has:attachment.\nbefore:2026-05-31 finds older mail, and after:2026-05-31 that of this day and later (UTC). `a b OR c` means a, and b or c.',
   input: {
     inbox: inbox.describe('Only this inbox, by its id or address; all inboxes if left out.'),
     query: z.string().min(1).max(QUERY_LENGTH_MAX).describe('The search query.'),

@@ -89,6 +89,14 @@ export const inbox = z
   .optional()
   .describe('Id or address of the inbox. May be left out if there is only one.')
 
+const LEASE_TOKEN_LENGTH_MAX = 100
+
+export const leaseToken = z
+  .string()
+  .min(1)
+  .max(LEASE_TOKEN_LENGTH_MAX)
+  .describe('The lease_token of claim_thread, for a thread that you have claimed.')
+
 export const maxChars = z
   .int()
   .min(CHARS_MIN)

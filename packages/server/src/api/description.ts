@@ -375,6 +375,8 @@ const requiredExamples: Readonly<Record<string, unknown>> = {
   domain: 'example.com',
   filename: 'hello.txt',
   items: [{ id: 'REVIEW_ID', digest: 'DIGEST' }],
+  leaseSeconds: 60,
+  owner: 'worker 1',
   podId: null,
   q: 'invoice',
   requestId: 'REQUEST_ID',

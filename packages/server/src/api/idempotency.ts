@@ -55,7 +55,7 @@ function badKey({ path, label }: typeof HEADER, message: string): AppError {
 export type HashedRequest = {
   readonly operationId: OperationId
   readonly path: Readonly<Record<string, string>>
-  readonly body: ReadBody
+  readonly body: Exclude<ReadBody, { kind: 'upload' }>
 }
 
 /**

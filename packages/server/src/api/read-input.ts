@@ -1,6 +1,7 @@
 // The input of a handler: path, query and body of one operation, converted and checked against the contract.
 // Validators are compiled when an operation is first called, which keeps the start of the process short.
 
+import { Readable } from 'node:stream'
 import type { Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
@@ -57,6 +58,10 @@ function readBody(
   compile: CompileSchema,
 ): unknown {
   const { body: shown, checkedBody: schema = shown, method } = operation
+  if (operation.upload !== undefined) {
+    // Without a body the file is empty, which the handler refuses after it has found the resource.
+    return body?.kind === 'upload' ? body.upload : { payload: Readable.from([]), headers: {} }
+  }
   if (schema === undefined) return undefined
   if (body === undefined && !isBodyOptional(operation)) {
     throw new AppError('bad_request', 'The request needs a body.', {
@@ -70,7 +75,8 @@ function readBody(
     })
   }
   const dropsNulls = method === 'POST'
-  const value = body === undefined ? {} : prepared(schema, body.value, { dropsNulls })
+  const value =
+    body === undefined || body.kind === 'upload' ? {} : prepared(schema, body.value, { dropsNulls })
   check(compile(schema), value, 'body')
   if (schema === AttachmentToSend) return readFiles([value as CheckedAttachment], null, '')[0]
   return 'attachments' in schema.properties

@@ -65,7 +65,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       config: { operationId, operation },
       onRequest: async (request, reply) => {
         // A client may send the type of a body that this operation does not read.
-        if (!operation.body) delete request.raw.headers['content-type']
+        if (!operation.body && !operation.upload) delete request.raw.headers['content-type']
         // Before anything is read, looked up or counted.
         if (operation.method !== 'GET') options.ports.requireRoom?.()
         await admit(operation, options, request, reply)
@@ -112,7 +112,7 @@ function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudg
 }
 
 /** What an operation without a body asks is in its path. */
-const NO_BODY: ReadBody = { kind: 'json', value: {} }
+const NO_BODY = { kind: 'json', value: {} } as const
 
 type Earlier = {
   readonly context: { readonly idempotencyKey: string; readonly requestHash: Uint8Array }
@@ -130,6 +130,7 @@ async function findEarlier(
   const body = bodyOf(request)
   const { operation } = request.routeOptions.config
   const hasBody = body !== undefined || operation?.body === undefined
+  if (body?.kind === 'upload') return null
   if (idempotencyKey === null || caller?.kind !== 'key' || !hasBody) return null
   const path = request.params as Record<string, string>
   // Reading, hashing and decoding a large body take long: other requests run in between.
@@ -214,8 +215,9 @@ function contextOf(
     wantsContent,
     takeSlot: (kind = 'read') => answers.takeSlot(request, reply, kind),
     onGone(listener) {
-      if (reply.raw.closed) listener()
-      else reply.raw.once('close', listener)
+      const tell = () => listener(reply.raw.writableFinished)
+      if (reply.raw.closed) tell()
+      else reply.raw.once('close', tell)
     },
   }
   if (caller?.kind === 'signed') return Object.assign(context, { isSigned: true })

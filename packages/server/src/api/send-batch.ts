@@ -4,7 +4,7 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Handlers, KeyContext } from '#http/handler.ts'
 import { problemOf } from '#http/problems.ts'
 import type { Log } from '#platform/log.ts'
-import { AppError } from '#platform/problem.ts'
+import { AppError, wrongField } from '#platform/problem.ts'
 import { checkItemKey, hashRequest } from './idempotency.ts'
 import { type CompileSchema, readInput } from './read-input.ts'
 import type { AnyHandler, RequestPorts } from './routes.ts'
@@ -73,15 +73,19 @@ async function send(
     const message = 'must be an object'
     throw new AppError('bad_request', `The item ${message}.`, { details: [{ path: '', message }] })
   }
-  const { idempotencyKey: given, ...value } = item as Record<string, unknown>
+  const { idempotencyKey: given, leaseToken, ...value } = item as Record<string, unknown>
   const idempotencyKey = checkItemKey(given)
+  if (leaseToken !== undefined && typeof leaseToken !== 'string') {
+    throw wrongField('leaseToken', 'must be a string')
+  }
   const body = { kind: 'json', value } as const
   const requestHash = hashRequest({ operationId: 'inboxes.send', path, body })
   const replay = await ports.findReplay({ accountId, key: idempotencyKey, requestHash })
   if (replay !== null) return { body: replay, isReplay: true }
   const input = readInput('inboxes.send', { path, query: {}, body }, compile)
   // The schema that checked the values is also the source of the handler's types.
-  const once = { ...context, idempotencyKey, requestHash }
+  const headers = { ...context.headers, 'lease-token': leaseToken }
+  const once = { ...context, headers, idempotencyKey, requestHash }
   const { body: sent, isReplay } = await handlers['inboxes.send'](input as never, once)
   return { body: sent, isReplay }
 }

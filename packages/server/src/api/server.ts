@@ -44,6 +44,8 @@ const KEEP_ALIVE_MS = 30 * SECOND_MS
 /** Existing clients put file names of any length into paths; find-my-way's default is 100. */
 export const PATH_PARAMETER_LENGTH_MAX = 4 * 1024
 const REQUEST_MS_MAX = 60 * SECOND_MS
+/** Of a request whose body is a file of any size; such a client must only not pause. */
+const UPLOAD_MS_MAX = 6 * 60 * MINUTE_MS
 
 /** A client that reads nothing of an answer for this long is disconnected. */
 const ANSWER_IDLE_MS_MAX = 30 * SECOND_MS
@@ -180,8 +182,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
     bodyLimit: JSON_BODY_BYTES_MAX,
     // Fastify's own HEAD routes make the whole body to learn its length.
     exposeHeadRoutes: false,
-    // The search for slow clients runs every `checkMs`, so the limit is shorter by two of them.
-    requestTimeout: patience.requestMs - 2 * checkMs,
+    requestTimeout: UPLOAD_MS_MAX,
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: {
       headersTimeout: patience.headMs,
@@ -203,6 +204,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
     },
   })
   refused.watch(app)
+  limitBodies(app, patience.requestMs)
   traceRequests(app, options.tracing ?? silentTracing)
   addCommonHooks(app, options, parts)
   routes.answers.watch(app, options.patience?.idleMs ?? ANSWER_IDLE_MS_MAX)
@@ -213,6 +215,24 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
   if (options.console !== null) addConsole(app, options.console)
   return app
 }
+
+/** Node has one time limit for all requests, and uploads need a longer one. */
+function limitBodies(app: FastifyInstance, requestMs: number): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { raw, headers, routeOptions } = request
+    const hasBody = 'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > 0
+    if (hasBody && routeOptions.config.operation?.upload === undefined) {
+      const timer = setTimeout(() => {
+        const error = Object.assign(new Error('Request timeout'), { code: REQUEST_TIMEOUT })
+        if (!raw.complete) app.server.emit('clientError', error, raw.socket)
+      }, requestMs)
+      raw.once('close', () => clearTimeout(timer))
+    }
+    done()
+  })
+}
+
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
 
 function routeOptions(options: HttpServerOptions): RouteOptions {
   const { budgets, limits, publicUrl, sessions, readers } = options

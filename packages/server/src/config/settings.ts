@@ -30,6 +30,8 @@ export type LimitSettings = Readonly<{
   reviewDays: number
   /** 0: no quota. */
   storedBytesPerAccount: number
+  /** Octets of a file that is imported. */
+  importBytes: number
 }>
 
 export type Settings = Readonly<{
@@ -362,6 +364,12 @@ export const LIMIT_SETTINGS = {
     forms.bytes,
     { default: '10737418240' },
     'Bytes of messages an account may store. At the quota, mail to its inboxes is refused with 552 5.2.2, and messages that would wait with rate_limit_exceeded. 0 means no quota.',
+  ),
+  importBytes: setting(
+    'MAILROOM_LIMIT_IMPORT_BYTES',
+    forms.bytes,
+    { default: '1073741824' },
+    'Bytes that a file to import may have. A larger one is refused with 413.',
   ),
 } as const
 

@@ -3,6 +3,7 @@
 import type { Context } from '#http/handler.ts'
 import { isAnyMatch, isMatch } from '#http/if-match.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
+import { hashOfLeaseToken } from '#mailbox/mailbox-rows.ts'
 import { findReplay, messageOf, type SendDeps, sendMessage } from '#outbound/outbound.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { AppError, notFound, problem, wrongField } from '#platform/problem.ts'
@@ -51,7 +52,9 @@ export async function sendStoredDraft(
     }
     if (!isMatch(wanted, etagOf(draft))) throw problem('draft_changed')
     try {
-      return await sendVersion(deps, draft, { accountId, idempotencyKey, requestHash })
+      const leaseTokenHash = hashOfLeaseToken(headers['lease-token'])
+      const use = { accountId, idempotencyKey, requestHash, leaseTokenHash }
+      return await sendVersion(deps, draft, use)
     } catch (error) {
       const hasChanged = error instanceof AppError && error.code === 'draft_changed'
       if (!hasChanged || !isAnyMatch(wanted) || attempt === ATTEMPTS_MAX) throw error
@@ -62,7 +65,7 @@ export async function sendStoredDraft(
 async function sendVersion(
   deps: SendDeps,
   draft: Draft,
-  use: Omit<Asked, 'headers'>,
+  use: Omit<Asked, 'headers'> & { leaseTokenHash: Uint8Array | null },
 ): ReturnType<typeof sendMessage> {
   const { id: draftId, inboxId, version, content } = draft
   const { body, subject, threadId } = content

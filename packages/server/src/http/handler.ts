@@ -16,6 +16,7 @@ import type {
 import type { AttachmentToSend } from '@mailroom/contract/sending.ts'
 import type { AnswerKind } from './answer-budget.ts'
 import type { CallerSession } from './event-readers.ts'
+import type { Upload } from './read-body.ts'
 
 /** An attached file of a request, decoded. */
 export type AttachedFile = {
@@ -46,7 +47,9 @@ export type Input<Id extends OperationId> = {
   /** Converted and complete: defaults filled in, `limit` at most the page size. */
   readonly query: QueryOf<Id>
   /** Attachments are decoded, and a list even if there are none. */
-  readonly body: WithFiles<BodyOf<Id>> | WholeMessage<Id>
+  readonly body: Operations[Id] extends { readonly upload: object }
+    ? Upload
+    : WithFiles<BodyOf<Id>> | WholeMessage<Id>
 }
 
 export type Context = {
@@ -62,8 +65,18 @@ export type Context = {
    * response is sent. Rejects with `service_unavailable`.
    */
   takeSlot(kind?: AnswerKind): Promise<void>
-  /** Calls the listener once when the response is sent or the client has left, at once if that has happened. */
-  onGone(listener: () => void): void
+  /**
+   * Calls the listener once when the response is sent or the client has left, at once if that has happened. It is told
+   * whether the whole response was handed to the network.
+   */
+  onGone(listener: (wasAnswered: boolean) => void): void
+}
+
+/** Aborts when nobody waits for the response any more. */
+export function untilGone(context: Pick<Context, 'onGone'>): AbortSignal {
+  const gone = new AbortController()
+  context.onGone(() => gone.abort())
+  return gone.signal
 }
 
 /** Whose act a change is, also inside transactions. The operator acts by commands on the machine. */

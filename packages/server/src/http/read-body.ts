@@ -1,6 +1,7 @@
 // The content-type parsers of the HTTP server: strict JSON for operations with a body, forms and raw messages where
 // the contract allows them. For operations without a body any content type is accepted and nothing is read.
 
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { BodyMediaType, Operation } from '@mailroom/contract/operation.ts'
@@ -15,12 +16,16 @@ import { explainViolations } from './explain-violations.ts'
 /** 25 MiB of files in base64, and texts. */
 export const LARGE_BODY_BYTES_MAX = 36 * 1024 * 1024
 
+/** A body that nobody has read yet: the handler reads it while it arrives. */
+export type Upload = { readonly payload: Readable; readonly headers: IncomingHttpHeaders }
+
 /** A body that was read but not validated yet. */
 export type ReadBody =
   | { readonly kind: 'json'; readonly value: unknown }
   /** `contents` are the files of `value.attachments`, whose `data` is empty. */
   | { readonly kind: 'form'; readonly value: unknown; readonly contents: readonly Uint8Array[] }
   | { readonly kind: 'message'; readonly raw: Uint8Array }
+  | { readonly kind: 'upload'; readonly upload: Upload }
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -42,8 +47,9 @@ export function acceptBodies(app: FastifyInstance): void {
   }
   // For every response, also when the client has left.
   app.addHook('onSend', async (request) => request.bodyHold?.releaseSlot())
-  app.addContentTypeParser('*', async (request: FastifyRequest) => {
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
     const { operation } = request.routeOptions.config
+    if (operation?.upload !== undefined) return uploadOf(request, payload)
     if (!operation?.body) return undefined
     const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
     const isEmpty = length === '0' && coding === undefined
@@ -59,12 +65,10 @@ async function readBody(
 ): Promise<ReadBody | undefined> {
   const { operation } = request.routeOptions.config
   const { headers, bodyHold } = request
+  if (operation?.upload !== undefined) return uploadOf(request, payload)
   if (!operation?.body || bodyHold === null) return undefined
   if (!mediaTypesOf(operation).includes(mediaType)) throw wrongMediaType(operation)
-  const encoding = headers['content-encoding']
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw unsupportedMediaType('A compressed body (Content-Encoding) is not supported.')
-  }
+  refuseEncoding(request)
   const bytesMax = bodyBytesMax(operation)
   const bytes = await collectBody(payload, { headers, bytesMax, hold: bodyHold })
   // The work on a body takes several times its size; a waiting body takes its size alone.
@@ -74,6 +78,19 @@ async function readBody(
   if (mediaType === 'application/json') return readJson(bytes, operation)
   if (mediaType === 'message/rfc822') return { kind: 'message', raw: bytes }
   return { kind: 'form', ...(await readForm(bytes, headers['content-type'] ?? '', operation.body)) }
+}
+
+function refuseEncoding({ headers }: FastifyRequest): void {
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw unsupportedMediaType('A compressed body (Content-Encoding) is not supported.')
+  }
+}
+
+/** The handler reads it. */
+function uploadOf(request: FastifyRequest, payload: Readable): ReadBody {
+  refuseEncoding(request)
+  return { kind: 'upload', upload: { payload, headers: request.headers } }
 }
 
 function readJson(bytes: Buffer, operation: Operation): ReadBody | undefined {
@@ -192,14 +209,14 @@ function textOf(content: Uint8Array, { name, charset }: PartHead): string {
 // RFC 2046 §5.1.1.
 const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 
-function boundaryOf(contentType: string): string {
+export function boundaryOf(contentType: string): string {
   const found = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"]*))/i.exec(contentType)
   const boundary = found?.[1] ?? found?.[2] ?? ''
-  if (!BOUNDARY.test(boundary)) throw malformed('the Content-Type has no valid boundary')
+  if (!BOUNDARY.test(boundary)) throw malformedForm('the Content-Type has no valid boundary')
   return boundary
 }
 
-function malformed(why: string): AppError {
+export function malformedForm(why: string): AppError {
   const message = `The form is malformed: ${why}`
   return new AppError('bad_request', `${message}.`, { details: [{ path: '', message }] })
 }
@@ -208,12 +225,18 @@ type Part = { readonly head: PartHead; readonly content: Buffer }
 
 function partsOf(bytes: Buffer, boundary: string): Part[] {
   const parts = splitParts(bytes, boundary)
-  if (typeof parts === 'string') throw malformed(parts)
+  if (typeof parts === 'string') throw malformedForm(parts)
   return parts.map(({ header, content }, index) => {
     const head = typeof header === 'string' ? header : readPartHead(header)
-    if (typeof head === 'string') throw malformed(`part ${index + 1} ${head}`)
+    if (typeof head === 'string') throw malformedForm(`part ${index + 1} ${head}`)
     return { head, content }
   })
+}
+
+/** The header of a part, without the empty line; a text for an error message as `readPartHead`. */
+export function readPartHeader(text: string): PartHead | string {
+  const header = readHeader(text)
+  return typeof header === 'string' ? header : readPartHead(header)
 }
 
 type PartHead = {

@@ -13,12 +13,13 @@ import {
 } from '#mailbox/mailbox-rows.ts'
 import { type GroupedInput, groupTransaction, type JoinGroup } from '#platform/db/db.ts'
 import { limitLockWait, lockRows } from '#platform/db/dialect.ts'
-import { forEachRow, rowSelect } from '#platform/db/statement.ts'
+import { forEachRow, rowSelect, rowUpdate } from '#platform/db/statement.ts'
 import { insertAudit } from '#policy/policy-rows.ts'
-import { type NewRow, readIn, type Tables, type Tx } from '#schema/tables.ts'
+import { type NewRow, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { addPostmasterMessage, dropOldestPostmasterMail } from './postmaster-message-rows.ts'
 import {
   type Arrival,
+  type ImportedAs,
   inOrderOfInboxes,
   type KeptOut,
   type KnownRows,
@@ -242,6 +243,148 @@ export async function receiveKept(
   await changeInboxes(tx, changes)
   await insertMessages(tx, { ...rows, raws: [] })
   return result
+}
+
+export type ImportedArrival = Omit<Arrival, 'keptOut' | 'traceParent' | 'raw'> & {
+  raw: ReceivedRaw
+  imported: ImportedAs
+  /** The message's id in the service that exported it, which may be this one. */
+  sourceId: string | null
+  /** Of a thread to start where the named one is in the trash. */
+  spareThreadId: string
+}
+
+/**
+ * Receives messages of a file for one inbox, in their order. Returns a result for each; `gone` when the inbox was deleted.
+ * Raw messages of those that are not `stored` are not kept.
+ */
+export async function receiveImported(
+  tx: Tx,
+  inboxId: string,
+  given: readonly ImportedArrival[],
+): Promise<ReceiptResult[]> {
+  const counters = await lockCounters(tx, [{ inbox_id: inboxId }])
+  const named = await selectThreads(
+    tx,
+    inboxId,
+    given.flatMap((one) => one.imported.threadId ?? []),
+  )
+  const trashed = new Set(named.flatMap((row) => (row.trashed_at === null ? [] : [row.id])))
+  const imported = given.map((one) => outsideTrash(one, trashed))
+  const arrivals = imported.map((one) => ({ ...one, keptOut: [], traceParent: null }))
+  const known = await readKnown(tx, counters, arrivals)
+  const { results, changes, rows } = planReceiving(
+    {
+      ...known,
+      same: await selectImportedBefore(tx, inboxId, imported),
+      threads: named,
+    },
+    arrivals,
+  )
+  const flat = results.flat()
+  const stored = imported.filter((_, index) => flat[index]?.kind === 'stored')
+  for (const { raw, content } of stored) await insertLongBodies(tx, raw.id, content)
+  await changeInboxes(tx, changes)
+  const raws = stored.map(({ raw }) => ({ ...raw, reference_count: 1 }))
+  await insertMessages(tx, { ...rows, raws })
+  await noteImported(tx, stored.map(importedColumns))
+  const sent = stored.filter(({ imported: { direction } }) => direction === 'outbound').length
+  if (sent > 0) {
+    await tx.query
+      .updateTable('inbox_counters')
+      .set((row) => ({ unsent_count: row('unsent_count', '+', sent) }))
+      .where('inbox_id', '=', inboxId)
+      .execute()
+  }
+  return flat
+}
+
+function outsideTrash(one: ImportedArrival, trashed: ReadonlySet<string>): ImportedArrival {
+  const { imported, receipts, spareThreadId: threadId } = one
+  if (imported.threadId === null || !trashed.has(imported.threadId)) return one
+  return {
+    ...one,
+    imported: { ...imported, threadId: null },
+    receipts: receipts.map((receipt) => ({ ...receipt, threadId })),
+  }
+}
+
+type ImportedColumns = Pick<
+  Row<'messages'>,
+  'id' | 'imported_by' | 'to_addrs' | 'bcc' | 'failure_reason'
+>
+
+function importedColumns({ imported, receipts }: ImportedArrival): ImportedColumns {
+  const isSent = imported.direction === 'outbound'
+  return {
+    id: receipts[0]?.messageId ?? '',
+    imported_by: imported.by,
+    to_addrs: isSent ? JSON.stringify(imported.to) : null,
+    bcc: isSent && imported.bcc.length > 0 ? JSON.stringify(imported.bcc) : null,
+    failure_reason: imported.failureReason,
+  }
+}
+
+const noteImported = forEachRow(
+  rowUpdate<Tables, ImportedColumns>('messages', (query, given) =>
+    query
+      .updateTable('messages')
+      .set({
+        imported_by: given('imported_by'),
+        to_addrs: given('to_addrs'),
+        bcc: given('bcc'),
+        failure_reason: given('failure_reason'),
+      })
+      .where('messages.id', '=', given('id')),
+  ),
+)
+
+/** Messages of the inbox with the same octets, of any origin and direction. */
+async function selectImportedBefore(
+  tx: Tx,
+  inboxId: string,
+  imported: readonly ImportedArrival[],
+): Promise<KnownRows['same']> {
+  const found: KnownRows['same'][number][] = []
+  for (const { raw, content, sourceId } of imported) {
+    const { message_key = null, receipt_key = null } = content
+    if (receipt_key === null) continue
+    const sameBytes = tx.query
+      .selectFrom('messages')
+      .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+      .select('messages.id')
+      .where('messages.inbox_id', '=', inboxId)
+      .where('raw_messages.sha256', '=', raw.sha256)
+      .limit(1)
+    const byKey =
+      message_key === null
+        ? sameBytes
+            .where('messages.message_key', 'is', null)
+            .where('messages.receipt_key', '=', receipt_key)
+        : sameBytes.where('messages.message_key', '=', message_key)
+    const row =
+      (await byKey.executeTakeFirst()) ??
+      (sourceId === null
+        ? undefined
+        : await sameBytes.where('messages.id', '=', sourceId).executeTakeFirst())
+    const key = { inbox_id: inboxId, message_key: message_key ?? '', receipt_key }
+    if (row !== undefined) found.push({ ...key, id: row.id })
+  }
+  return found
+}
+
+async function selectThreads(
+  tx: Tx,
+  inboxId: string,
+  threadIds: readonly string[],
+): Promise<(ParentThread & { trashed_at: number | null })[]> {
+  if (threadIds.length === 0) return []
+  return tx.query
+    .selectFrom('threads')
+    .select([...PARENT_COLUMNS, 'threads.trashed_at'])
+    .where('inbox_id', '=', inboxId)
+    .where('id', 'in', [...new Set(threadIds)])
+    .execute()
 }
 
 const lockCounters = forEachRow(

@@ -18,6 +18,7 @@ import {
   bodiesForRow,
   changeAt,
   changesOfMove,
+  type Direction,
   firstSummary,
   kindOfRow,
   NO_CHANGE,
@@ -72,6 +73,23 @@ export type Arrival = {
   /** Trace of its events. */
   traceParent: string | null
   nowMs: number
+  /** Absent for mail that arrives. */
+  imported?: ImportedAs
+}
+
+/** How a message of a file comes into an inbox: without an event, and as old as it is. */
+export type ImportedAs = {
+  direction: Direction
+  status: 'received' | 'sent' | 'failed'
+  failureReason: string | null
+  dateMs: number
+  isRead: boolean
+  by: 'key' | 'approver'
+  /** The recipients of a sent message. */
+  to: string[]
+  bcc: string[]
+  /** The thread that the message continues, if the inbox has it, and otherwise starts. */
+  threadId: string | null
 }
 
 export type MessageKey = { inbox_id: string; message_key: string }
@@ -84,6 +102,8 @@ export type KnownRows = {
   same: readonly (MessageKey & { id: string; receipt_key: Uint8Array })[]
   /** Threads of the oldest messages that have the answered Message-IDs. */
   parents: readonly (MessageKey & ParentThread)[]
+  /** Threads that imported messages name. */
+  threads?: readonly ParentThread[]
   /** Quarantined messages with the same receipt key. */
   quarantined: readonly { inbox_id: string; receipt_key: Uint8Array | null }[]
 }
@@ -114,6 +134,7 @@ type Draft = {
   /** By `keyIn`, like `parents` and `quarantined`. */
   readonly same: Map<string, { id: string; receipt_key: Uint8Array }[]>
   readonly parents: Map<string, ParentThread>
+  readonly named: ReadonlyMap<string, ParentThread>
   readonly quarantined: Set<string>
   readonly started: Map<string, NewThread>
   readonly continued: Map<string, ContinuedThread>
@@ -135,7 +156,9 @@ export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): R
   return {
     results,
     changes: {
-      counters: changed.filter((one) => one.inbound_count > 0 || one.quarantined_count > 0),
+      counters: changed.filter(
+        (one) => one.inbound_count + one.outbound_count + one.quarantined_count > 0,
+      ),
       threads: [...draft.continued.values()].map(threadChange),
     },
     rows: {
@@ -157,7 +180,7 @@ export function keyIn(inboxId: string, key: string): string {
   return `${inboxId} ${key}`
 }
 
-function draftOf({ counters, same, parents, quarantined }: KnownRows): Draft {
+function draftOf({ counters, same, parents, threads = [], quarantined }: KnownRows): Draft {
   return {
     inboxes: new Map(
       counters.map((counters) => {
@@ -167,6 +190,7 @@ function draftOf({ counters, same, parents, quarantined }: KnownRows): Draft {
     ),
     same: Map.groupBy(same, (row) => keyIn(row.inbox_id, row.message_key)),
     parents: new Map(parents.map((row) => [keyIn(row.inbox_id, row.message_key), row])),
+    named: new Map(threads.map((thread) => [thread.id, thread])),
     quarantined: new Set(
       quarantined.map(({ inbox_id, receipt_key }) => keyIn(inbox_id, hexOf(receipt_key))),
     ),
@@ -181,17 +205,20 @@ function draftOf({ counters, same, parents, quarantined }: KnownRows): Draft {
 type ArrivalReceipt = Arrival['receipts'][number]
 
 function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): ReceiptResult {
-  const { content, raw, senderKey, nowMs } = arrival
+  const { content, raw, senderKey, nowMs, imported } = arrival
   const { inboxId, accountId, messageId } = receipt
   const inbox = draft.inboxes.get(inboxId)
   if (inbox === undefined) return { kind: 'gone' }
   const duplicate = findDuplicate(draft, inboxId, content)
   if (duplicate !== null) return { kind: 'duplicate', messageId: duplicate }
   const { counters, change } = inbox
-  change.inbound_count += 1
+  const { direction = 'inbound', status = 'received' } = imported ?? {}
+  const counted = direction === 'inbound' ? 'inbound_count' : 'outbound_count'
+  change[counted] += 1
   change.stored_bytes += raw.size_bytes
-  const direction_position = counters.inbound_count + change.inbound_count
-  const position = direction_position + counters.outbound_count
+  const direction_position = counters[counted] + change[counted]
+  const added = change.inbound_count + change.outbound_count
+  const position = counters.inbound_count + counters.outbound_count + added
   const thread = addToThread(draft, arrival, { receipt, position, change })
   const at = { account_id: accountId, inbox_id: inboxId, thread_id: thread.id }
   draft.rows.messages.push({
@@ -199,27 +226,29 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
     ...at,
     id: messageId,
     raw_id: raw.id,
-    direction: 'inbound',
+    direction,
     position,
     direction_position,
     thread_position: thread.message_count,
-    status: 'received',
+    status,
     to_addr: receipt.toAddr,
     recipient: receipt.recipient,
-    delivery_role: receipt.deliveryRole,
-    created_at: nowMs,
+    delivery_role: direction === 'inbound' ? receipt.deliveryRole : null,
+    created_at: imported?.dateMs ?? nowMs,
   })
-  draft.rows.events.push({
-    ...at,
-    id: receipt.eventId,
-    kind: 'message.received',
-    pod_id: receipt.podId,
-    message_id: messageId,
-    occurred_at: nowMs,
-    details: null,
-    trace_parent: arrival.traceParent,
-    category: content.category ?? null,
-  })
+  if (imported === undefined) {
+    draft.rows.events.push({
+      ...at,
+      id: receipt.eventId,
+      kind: 'message.received',
+      pod_id: receipt.podId,
+      message_id: messageId,
+      occurred_at: nowMs,
+      details: null,
+      trace_parent: arrival.traceParent,
+      category: content.category ?? null,
+    })
+  }
   if (senderKey !== null) {
     const key = keyIn(inboxId, senderKey)
     const known = draft.correspondents.get(key)
@@ -357,8 +386,8 @@ function findDuplicate(
   inboxId: string,
   { message_key, receipt_key }: MessageContent,
 ): string | null {
-  if (message_key == null || receipt_key == null) return null
-  const newest = (same.get(keyIn(inboxId, message_key)) ?? []).slice(0, SAME_ID_COMPARED_MAX)
+  if (receipt_key == null) return null
+  const newest = (same.get(keyIn(inboxId, message_key ?? '')) ?? []).slice(0, SAME_ID_COMPARED_MAX)
   return newest.find((row) => Buffer.compare(row.receipt_key, receipt_key) === 0)?.id ?? null
 }
 
@@ -368,9 +397,8 @@ function remember(
   added: { inboxId: string; messageId: string; content: MessageContent; thread: ParentThread },
 ): void {
   const { message_key, receipt_key } = added.content
-  if (message_key == null) return
-  const key = keyIn(added.inboxId, message_key)
-  if (!parents.has(key)) parents.set(key, added.thread)
+  const key = keyIn(added.inboxId, message_key ?? '')
+  if (message_key != null && !parents.has(key)) parents.set(key, added.thread)
   if (receipt_key != null) {
     same.set(key, [{ id: added.messageId, receipt_key }, ...(same.get(key) ?? [])])
   }
@@ -379,48 +407,60 @@ function remember(
 /** Adds the message to the thread of the first answered message that the inbox has, or to a new one. */
 function addToThread(
   draft: Draft,
-  { content, parentKeys, nowMs }: Arrival,
+  { content, parentKeys, nowMs, imported }: Arrival,
   at: { receipt: ArrivalReceipt; position: number; change: CounterChange },
 ): ParentThread {
   const { receipt, position, change } = at
   const { inboxId, threadId } = receipt
-  const added: AddedMessage = { ...content, direction: 'inbound', to_addr: receipt.toAddr }
-  const parent = parentKeys
-    .map((key) => draft.parents.get(keyIn(inboxId, key)))
-    .find((found) => found !== undefined)
+  const { direction = 'inbound', dateMs = nowMs } = imported ?? {}
+  const is_read = imported?.isRead === true ? 1 : 0
+  const added: AddedMessage = { ...content, direction, to_addr: receipt.toAddr }
+  const parent =
+    findNamed(draft, imported) ??
+    parentKeys
+      .map((key) => draft.parents.get(keyIn(inboxId, key)))
+      .find((found) => found !== undefined)
   if (parent === undefined) {
     const thread = {
       id: threadId,
       account_id: receipt.accountId,
       inbox_id: inboxId,
       subject: content.subject,
-      is_read: 0,
+      is_read,
       message_count: 1,
-      last_message_at: nowMs,
+      last_message_at: dateMs,
       last_position: position,
-      created_at: nowMs,
+      created_at: dateMs,
       ...firstSummary(added),
     }
     draft.started.set(threadId, thread)
     change.thread_count += 1
-    change.unread_thread_count += 1
-    draft.rows.ranges.push(changeAt(inboxId, { position, threads: 1, unread: 1 }))
+    change.unread_thread_count += 1 - is_read
+    draft.rows.ranges.push(changeAt(inboxId, { position, threads: 1, unread: 1 - is_read }))
     return thread
   }
   const thread = draft.started.get(parent.id) ?? continuedThread(draft, parent)
-  change.unread_thread_count += thread.is_read
+  // A read message of a file leaves its thread as it is.
+  const isReadAfter = is_read === 1 ? thread.is_read : 0
+  change.unread_thread_count += thread.is_read - isReadAfter
   draft.rows.ranges.push(
     ...changesOfMove(inboxId, {
       from: { position: thread.last_position, isRead: thread.is_read },
-      to: { position, isRead: 0 },
+      to: { position, isRead: isReadAfter },
     }),
   )
   return Object.assign(thread, nextSummary(thread, added), {
-    is_read: 0,
+    is_read: isReadAfter,
     message_count: thread.message_count + 1,
-    last_message_at: nowMs,
+    last_message_at: imported === undefined ? nowMs : Math.max(dateMs, thread.last_message_at),
     last_position: position,
   })
+}
+
+function findNamed(draft: Draft, imported: ImportedAs | undefined): ParentThread | undefined {
+  const threadId = imported?.threadId ?? null
+  if (threadId === null) return undefined
+  return draft.started.get(threadId) ?? draft.named.get(threadId)
 }
 
 function continuedThread({ continued }: Draft, parent: ParentThread): ContinuedThread {
@@ -430,7 +470,7 @@ function continuedThread({ continued }: Draft, parent: ParentThread): ContinuedT
     id: parent.id,
     is_read: parent.is_read,
     message_count: parent.message_count,
-    last_message_at: 0,
+    last_message_at: parent.last_message_at,
     last_position: parent.last_position,
     participants: parent.participants,
     snippet: null,

@@ -51,6 +51,11 @@ export function contentOf(
   }
 }
 
+/** The key of a message without a Message-ID, by which an import recognises it. */
+export function keyOfBytes(sha256: Uint8Array): Uint8Array {
+  return receiptKey('', sha256)
+}
+
 /** 128 bits by which the same Message-ID with the same bytes is recognised. */
 function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
   const material = Buffer.concat([sha256, Buffer.from(messageKey, 'utf8')])

@@ -135,6 +135,22 @@ export async function findInboxIds(
   return new Set(rows.map(({ id }) => id))
 }
 
+/** The inboxes of a pod, the oldest first. */
+export async function listInboxIds(
+  db: ReadDb,
+  accountId: string,
+  podId: string,
+): Promise<string[]> {
+  const rows = await db.read
+    .selectFrom('inboxes')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('pod_id', '=', podId)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /** The inbox, of any account, that receives mail for this lower-case address; for arriving mail. */
 export async function findInboxByAddress(
   db: ReadDb,
@@ -270,7 +286,7 @@ function toShownInbox(row: ShownRow): ShownInbox {
   }
 }
 
-export function toInbox(
+function toInbox(
   row: Omit<
     Row<'inboxes'>,
     'receiving_address' | 'filter_mode' | 'outbound_policy' | 'retention_days' | 'expires_at'

@@ -13,6 +13,7 @@ export {
   findInboxIds,
   findOwnInbox,
   findReachedInbox,
+  listInboxIds,
   retentionOf,
 } from './inbox-rows.ts'
 export {

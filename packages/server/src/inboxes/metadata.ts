@@ -28,7 +28,7 @@ export function changedMetadata(
 }
 
 /** What lists are filtered by. */
-export function metadataMark(key: string, value: string): string {
+function metadataMark(key: string, value: string): string {
   return `metadata.${key}=${value}`
 }
 

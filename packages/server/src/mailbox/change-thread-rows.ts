@@ -40,49 +40,56 @@ export const changeThread = transaction({
       nowMs: number
     },
   ): Promise<ChangeOutcome> {
-    const { change } = input
     const locked = await lockThread(tx, input)
     if (locked === null) return { kind: 'not_found' }
-    const { thread, podId } = locked
-    if (!mayChange(thread, input.lease)) return { kind: 'lease_lost' }
-    const next = changedColumns(thread, change)
-    if ('kind' in next) return next
-    const changed = CHANGED_FIELDS.filter(({ column }) => next[column] !== thread[column])
-    if (changed.length === 0) return { kind: 'changed' }
-    if (next.is_read !== thread.is_read) await countRead(tx, thread, next.is_read)
-    const mark_count = await replaceMarks(tx, thread, next)
-    await tx.query
-      .updateTable('threads')
-      .set(({ ref }) => ({
-        ...next,
-        mark_count,
-        ...(next.is_read !== thread.is_read && { read_count: ref('message_count') }),
-      }))
-      .where('account_id', '=', input.accountId)
-      .where('id', '=', thread.id)
-      .execute()
-    await insertEvent(tx, {
-      id: input.eventId,
-      kind: 'thread.updated',
-      account_id: input.accountId,
-      pod_id: podId,
-      inbox_id: thread.inbox_id,
-      thread_id: thread.id,
-      message_id: null,
-      occurred_at: input.nowMs,
-      details: JSON.stringify({
-        thread: {
-          changed: changed.map(({ name }) => name),
-          is_read: next.is_read === 1,
-          labels: labelsOf(next),
-          assignee: next.assignee,
-          snoozed_until: next.snoozed_until === null ? null : presentTime(next.snoozed_until),
-        },
-      }),
-    })
-    return { kind: 'changed' }
+    if (!mayChange(locked.thread, input.lease)) return { kind: 'lease_lost' }
+    return applyChange(tx, locked, input)
   },
 })
+
+/** The caller has locked the thread, and found that it may be changed. */
+export async function applyChange(
+  tx: Tx,
+  { thread, podId }: LockedThread,
+  { change, eventId, nowMs }: { change: ThreadChange; eventId: string; nowMs: number },
+): Promise<ChangeOutcome> {
+  const next = changedColumns(thread, change)
+  if ('kind' in next) return next
+  const changed = CHANGED_FIELDS.filter(({ column }) => next[column] !== thread[column])
+  if (changed.length === 0) return { kind: 'changed' }
+  if (next.is_read !== thread.is_read) await countRead(tx, thread, next.is_read)
+  const mark_count = await replaceMarks(tx, thread, next)
+  await tx.query
+    .updateTable('threads')
+    .set(({ ref }) => ({
+      ...next,
+      mark_count,
+      ...(next.is_read !== thread.is_read && { read_count: ref('message_count') }),
+    }))
+    .where('account_id', '=', thread.account_id)
+    .where('id', '=', thread.id)
+    .execute()
+  await insertEvent(tx, {
+    id: eventId,
+    kind: 'thread.updated',
+    account_id: thread.account_id,
+    pod_id: podId,
+    inbox_id: thread.inbox_id,
+    thread_id: thread.id,
+    message_id: null,
+    occurred_at: nowMs,
+    details: JSON.stringify({
+      thread: {
+        changed: changed.map(({ name }) => name),
+        is_read: next.is_read === 1,
+        labels: labelsOf(next),
+        assignee: next.assignee,
+        snoozed_until: next.snoozed_until === null ? null : presentTime(next.snoozed_until),
+      },
+    }),
+  })
+  return { kind: 'changed' }
+}
 
 const CHANGED_FIELDS = [
   { column: 'is_read', name: 'is_read' },
@@ -114,11 +121,38 @@ function changedColumns(
   }
 }
 
+export type LockedThread = { thread: Row<'threads'>; podId: string }
+
 /** Null when the account has no such thread, or it is being removed. The inbox's totals are locked first, as by arriving mail. */
-async function lockThread(
+export async function lockThread(
   tx: Tx,
   { accountId, threadId }: { accountId: string; threadId: string },
-): Promise<{ thread: Row<'threads'>; podId: string } | null> {
+): Promise<LockedThread | null> {
+  const inbox = await findInboxOf(tx, { accountId, threadId })
+  if (inbox === null) return null
+  const totals = tx.query
+    .selectFrom('inbox_counters')
+    .select('inbox_id')
+    .where('inbox_id', '=', inbox.id)
+  if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return null
+  const thread = await lockRow(tx, { accountId, threadId })
+  return thread === null ? null : { thread, podId: inbox.pod_id }
+}
+
+/** Without the totals, so that claims neither wait for mail nor for each other; only for what the totals do not count. */
+export async function lockThreadAlone(
+  tx: Tx,
+  { accountId, threadId }: { accountId: string; threadId: string },
+): Promise<LockedThread | null> {
+  const inbox = await findInboxOf(tx, { accountId, threadId })
+  const thread = inbox === null ? null : await lockRow(tx, { accountId, threadId })
+  return inbox === null || thread === null ? null : { thread, podId: inbox.pod_id }
+}
+
+async function findInboxOf(
+  tx: Tx,
+  { accountId, threadId }: { accountId: string; threadId: string },
+): Promise<{ id: string; pod_id: string } | null> {
   const inbox = await tx.query
     .selectFrom('threads')
     .innerJoin('inboxes', 'inboxes.id', 'threads.inbox_id')
@@ -126,21 +160,20 @@ async function lockThread(
     .where('threads.id', '=', threadId)
     .where('threads.account_id', '=', accountId)
     .executeTakeFirst()
-  if (inbox === undefined) return null
-  const totals = tx.query
-    .selectFrom('inbox_counters')
-    .select('inbox_id')
-    .where('inbox_id', '=', inbox.id)
-  if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return null
+  return inbox ?? null
+}
+
+async function lockRow(
+  tx: Tx,
+  { accountId, threadId }: { accountId: string; threadId: string },
+): Promise<Row<'threads'> | null> {
   const row = tx.query
     .selectFrom('threads')
     .selectAll()
     .where('id', '=', threadId)
     .where('account_id', '=', accountId)
-  // Claims lock the thread alone.
   const thread = await lockRows(tx, row).executeTakeFirst()
-  const isGone = thread === undefined || thread.trashed_at === 0
-  return isGone ? null : { thread, podId: inbox.pod_id }
+  return thread === undefined || thread.trashed_at === 0 ? null : thread
 }
 
 /** Keeps the inbox's totals of unread threads. */

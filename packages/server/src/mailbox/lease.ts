@@ -33,5 +33,5 @@ export function mayChange(row: ClaimColumns, { tokenHash, queueMs }: Lease): boo
 
 /** The hash of the header Lease-Token; null without it. */
 export function hashOfLeaseToken(token: string | string[] | undefined): Uint8Array | null {
-  return token === undefined ? null : hash('sha256', String(token), 'buffer')
+  return token === undefined ? null : new Uint8Array(hash('sha256', String(token), 'buffer'))
 }

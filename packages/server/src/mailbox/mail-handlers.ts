@@ -1,11 +1,17 @@
 // Handlers of threads, messages and attachments.
 
+import type { MailFilters } from '@mailroom/contract/mail-filters.ts'
 import type { ViewQuery } from '@mailroom/contract/messages.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
 import type { Thread as ThreadShape, UpdateThread } from '@mailroom/contract/threads.ts'
 import type { ViewPage } from '@mailroom/mail-reading/view/view-page.ts'
 import { fileHeaders, planDownload } from '#http/download.ts'
-import type { BinaryResponse, HandlersOf, SignedContext } from '#http/handler.ts'
+import {
+  type BinaryResponse,
+  type HandlersOf,
+  type SignedContext,
+  untilGone,
+} from '#http/handler.ts'
 import { metadataMarks } from '#inboxes/inboxes-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
@@ -27,10 +33,13 @@ import type { Db } from '#schema/tables.ts'
 import type { ThreadChange } from './change-thread-rows.ts'
 import type { Downloads } from './downloads.ts'
 import type { Extractions } from './extractions.ts'
+import type { MailFilter } from './filter-mail.ts'
 import { hashOfLeaseToken, isLive } from './lease.ts'
 import { presentListed, presentMessage } from './present-message.ts'
 import { findAttachment, readAttachment, readRaw } from './read-content.ts'
 import {
+  filterMessagesOf,
+  filterThreadsOf,
   getMessage,
   getThread,
   listMessages,
@@ -70,6 +79,7 @@ type Deps = {
   deriveKey: (purpose: string) => Uint8Array
   getImage: HttpGet
   imageFetches: Semaphore
+  searchSlots: Semaphore
 }
 
 /** Search, sends and removals have handlers of their own. */
@@ -82,7 +92,15 @@ type MessageHandlers = Omit<
   | 'messages.delete'
 >
 
-type ThreadHandlers = Omit<HandlersOf<'threads'>, 'threads.delete' | 'threads.restore'>
+/** Claims and removals have handlers of their own. */
+type ThreadHandlers = Omit<
+  HandlersOf<'threads'>,
+  | 'threads.claim'
+  | 'threads.renewClaim'
+  | 'threads.releaseClaim'
+  | 'threads.delete'
+  | 'threads.restore'
+>
 
 export function mailHandlers(
   deps: Deps,
@@ -92,23 +110,20 @@ export function mailHandlers(
 
 function threadHandlers(deps: Deps): ThreadHandlers {
   return {
-    'threads.list': async ({ path, query }, { accountId }) => {
+    'threads.list': async ({ path, query }, context) => {
       const { is_read: isRead = null, category = null, snoozed: isSnoozed = null } = query
       const { trashed: isTrashed = false, labels, metadata, assignee, limit, offset } = query
+      const { accountId } = context
       const marks = marksOfQuery({ labels, metadata, assignee })
-      const { threads, total } = await listThreads(deps, {
-        accountId,
-        inboxId: path.id,
-        isRead,
-        category,
-        isTrashed,
-        marks,
-        isSnoozed,
-        nowMs: deps.clock.now(),
-        limit,
-        offset,
-      })
-      return { data: threads.map((thread) => presentThread(thread, deps)), total }
+      const nowMs = deps.clock.now()
+      const page = { inboxId: path.id, limit, offset }
+      const list = { accountId, isRead, category, isTrashed, marks, isSnoozed, nowMs, ...page }
+      const filter = filterOf(query)
+      const { threads, ...counted } =
+        filter === null
+          ? await listThreads(deps, list)
+          : await filterThreadsOf(deps, { ...list, filter }, untilGone(context))
+      return { data: threads.map((thread) => presentThread(thread, deps)), ...counted }
     },
     'threads.get': async ({ path }, { accountId }) =>
       presentThread(await getThread(deps, { accountId, threadId: path.id }), deps),
@@ -138,6 +153,27 @@ function threadHandlers(deps: Deps): ThreadHandlers {
       const asked = { ...viewOptions(query, accountId), threadId: path.id }
       return presentView(await viewThread(deps, asked))
     },
+  }
+}
+
+/** Null when nothing is filtered by. */
+function filterOf({
+  from,
+  to,
+  subject,
+  since,
+  until,
+  has_attachment,
+}: MailFilters): MailFilter | null {
+  const given = [from, to, subject, since, until, has_attachment]
+  if (given.every((value) => value === undefined)) return null
+  return {
+    from: from ?? null,
+    to: to ?? null,
+    subject: subject ?? null,
+    sinceMs: since === undefined ? null : Date.parse(since),
+    untilMs: until === undefined ? null : Date.parse(until),
+    hasAttachment: has_attachment ?? null,
   }
 }
 
@@ -204,20 +240,19 @@ function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean 
 
 function messageHandlers(deps: Deps): MessageHandlers {
   return {
-    'messages.list': async ({ path, query }, { accountId, takeSlot }) => {
-      const { direction = null, category = null, labels: list, ...page } = query
-      const labels = readLabelsFilter(list)
-      await takeSlot()
-      const { messages, total } = await listMessages(deps, {
-        accountId,
-        inboxId: path.id,
-        direction,
-        category,
-        labels,
-        ...page,
-      })
+    'messages.list': async ({ path, query }, context) => {
+      const { direction = null, category = null, limit, offset } = query
+      const { accountId } = context
+      const labels = readLabelsFilter(query.labels)
+      const list = { accountId, inboxId: path.id, direction, category, labels, limit, offset }
+      const filter = filterOf(query)
+      await context.takeSlot()
+      const { messages, ...counted } =
+        filter === null
+          ? await listMessages(deps, list)
+          : await filterMessagesOf(deps, { ...list, filter }, untilGone(context))
       const shown = presentListed(messages, deps, deps.clock.now())
-      return { data: await Array.fromAsync(shown), total }
+      return { data: await Array.fromAsync(shown), ...counted }
     },
     'messages.get': async ({ path }, { accountId, takeSlot }) => {
       const asked = { accountId, messageId: path.id, beforeLong: takeSlot }

@@ -1,5 +1,17 @@
 export { changeMessageLabels, changeThread } from './change-thread-rows.ts'
+export {
+  type ClaimedBatch,
+  type ClaimRequest,
+  claimOldest,
+  claimThread,
+  expireClaims,
+  type MadeClaim,
+  releaseClaim,
+  renewClaim,
+} from './claim-rows.ts'
 export { fillCategoriesStep } from './fill-category-rows.ts'
+export { filterMessages, filterThreads, findPositionsOf, type Period } from './filter-mail.ts'
+export { hashOfLeaseToken, type Lease, mayChange } from './lease.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
   CANCELLED,
@@ -26,15 +38,18 @@ export {
 export { dropRawReferences, existingRawIds, findRawMessage } from './raw-message-rows.ts'
 export {
   changeRemovedRanges,
+  deleteRanges,
   deleteRemovedRanges,
   emptiedRanges,
   listIdOf,
 } from './removed-range-rows.ts'
 export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './stored-bytes-rows.ts'
+export { labelMark } from './thread-mark.ts'
 export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-range-rows.ts'
 export {
   findCopiedFrom,
   findLastMessage,
+  findShownThreads,
   findThread,
   listThreadIds,
   type Thread,
@@ -46,4 +61,5 @@ export {
   nextSummary,
   sumUp,
   sumUpThreads,
+  type ThreadSummary,
 } from './thread-summary-rows.ts'

@@ -2,15 +2,15 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
-import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
-import { type SelectQueryBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
+import { countUpTo, selectLabelled } from './labelled-message-rows.ts'
 import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
-import { findStart, listIdOf } from './removed-range-rows.ts'
+import { findStart, findThreadPosition, listIdOf, type ThreadExtent } from './removed-range-rows.ts'
 import { labelsOf } from './thread-mark.ts'
 
 /** Failure reason of a sent message that was cancelled. */
@@ -113,6 +113,28 @@ export async function listMessages(
   return { messages: completed(db, rows, input.bodyLengthMax), total }
 }
 
+/** The existing messages at these positions, newest first; long bodies are read while they are iterated. */
+export async function findMessagesAt(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    positions: readonly number[]
+    bodyLengthMax: number
+  },
+): Promise<AsyncIterable<Message>> {
+  if (input.positions.length === 0) return completed(db, [], input.bodyLengthMax)
+  const rows = await db.read
+    .selectFrom('messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('position', 'in', input.positions)
+    .orderBy('position', 'desc')
+    .execute()
+  return completed(db, rows, input.bodyLengthMax)
+}
+
 /** The last position given in the inbox or in a direction, and how many of the positions have no message. */
 function extentOf(
   counters: Row<'inbox_counters'>,
@@ -158,95 +180,6 @@ async function selectOfCategory(
     .orderBy('position', 'desc')
     .execute()
   return { rows, total }
-}
-
-async function selectLabelled(
-  db: ReadDb,
-  input: {
-    accountId: string
-    inboxId: string
-    direction: Direction | null
-    category: MessageCategory | null
-    labels: readonly string[]
-    limit: number
-    offset: number
-  },
-): Promise<{ rows: Row<'messages'>[]; total: number }> {
-  const { inboxId, direction, category } = input
-  const [first = '', ...others] = await rarestFirst(db, input)
-  let inList = labelledWith(db, inboxId, first)
-  for (const label of others) {
-    inList = inList.where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('message_labels as other')
-          .select('other.label')
-          .whereRef('other.message_id', '=', 'message_labels.message_id')
-          .where('other.label', '=', label),
-      ),
-    )
-  }
-  if (direction !== null || category !== null) {
-    inList = inList.where(({ exists, selectFrom }) => {
-      let passing = selectFrom('messages')
-        .select('messages.id')
-        .whereRef('messages.id', '=', 'message_labels.message_id')
-      if (direction !== null) passing = passing.where('messages.direction', '=', direction)
-      if (category !== null) passing = passing.where('messages.category', '=', category)
-      return exists(passing)
-    })
-  }
-  const total = await countUpTo(db, inList.select('message_labels.message_id'))
-  const page = inList
-    .select('message_labels.message_id')
-    .orderBy('message_labels.position', 'desc')
-    .limit(input.limit)
-    .offset(input.offset)
-  const rows = await db.read
-    .selectFrom('messages')
-    .selectAll()
-    .where('account_id', '=', input.accountId)
-    .where('id', 'in', (query) => query.selectFrom(page.as('page')).select('page.message_id'))
-    .orderBy('position', 'desc')
-    .execute()
-  return { rows, total }
-}
-
-/** The other labels are looked up for each message that has the first. */
-async function rarestFirst(
-  db: ReadDb,
-  { inboxId, labels }: { inboxId: string; labels: readonly string[] },
-): Promise<readonly string[]> {
-  if (labels.length < 2) return labels
-  const counted: { label: string; count: number }[] = []
-  for (const label of labels) {
-    const messages = labelledWith(db, inboxId, label).select('message_labels.message_id')
-    counted.push({ label, count: await countUpTo(db, messages) })
-  }
-  return counted.sort((one, other) => one.count - other.count).map(({ label }) => label)
-}
-
-function labelledWith(db: ReadDb, inboxId: string, label: string) {
-  return db.read
-    .selectFrom('message_labels')
-    .where('message_labels.inbox_id', '=', inboxId)
-    .where('message_labels.label', '=', label)
-    .where('message_labels.position', '>', 0)
-}
-
-/** The rows of a query, counted up to COUNTED_MAX. */
-export async function countUpTo<Found>(
-  db: ReadDb,
-  query: SelectQueryBuilder<
-    Tables,
-    'messages' | 'threads' | 'thread_marks' | 'message_labels' | 'inboxes',
-    Found
-  >,
-): Promise<number> {
-  const { count } = await db.read
-    .selectFrom(query.limit(COUNTED_MAX).as('counted'))
-    .select(({ fn }) => fn.countAll<number | string>().as('count'))
-    .executeTakeFirstOrThrow()
-  return Number(count)
 }
 
 /** Null also when its inbox was deleted. */
@@ -327,7 +260,7 @@ type HeadsAfter = {
   limit: number
 }
 
-/** Messages of an inbox after a position, in order; pending ones are left out. */
+/** Messages of an inbox after a position, in order, without pending and imported ones. */
 export async function listMessageHeads(db: ReadDb, input: HeadsAfter): Promise<MessageHead[]> {
   return (await selectHeadsAfter(db.reading, input)).map(toHead)
 }
@@ -338,6 +271,7 @@ const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =
     .where('inbox_id', '=', place('inboxId'))
     .where('direction', '=', place('direction'))
     .where('status', '!=', 'pending')
+    .where('imported_by', 'is', null)
     .where('position', '>', place('after'))
     .orderBy('position')
     .limit(place('limit')),
@@ -409,9 +343,6 @@ const PAGE_MESSAGES = 100
  */
 const THREAD_STEP_MESSAGES = 20
 
-/** A thread as its messages are read: so many were added, and so many of them removed. */
-export type ThreadExtent = { threadId: string; addedCount: number; removedCount: number }
-
 /**
  * Messages of a thread, oldest first, read step by step while they are iterated. The caller has found the thread
  * in its account.
@@ -444,35 +375,6 @@ export async function* listThreadMessages(
     const last = rows.at(-1)
     from = last === undefined ? null : last.thread_position + 1
   }
-}
-
-/** The position in the thread of its message at `offset`, the oldest first; null where it has fewer. */
-export async function findThreadPosition(
-  db: ReadDb,
-  { threadId, addedCount: top, removedCount: removed }: ThreadExtent,
-  offset: number,
-): Promise<number | null> {
-  // The list is read from the newest on.
-  const newer = top - removed - 1 - offset
-  if (newer < 0) return null
-  if (removed === 0) return offset + 1
-  const { positionMax, skip } = await findStart(db, {
-    listId: threadId,
-    top,
-    removed,
-    offset: newer,
-  })
-  if (skip === 0) return positionMax
-  const row = await db.read
-    .selectFrom('messages')
-    .select('thread_position')
-    .where('thread_id', '=', threadId)
-    .where('thread_position', '<=', positionMax)
-    .orderBy('thread_position', 'desc')
-    .limit(1)
-    .offset(skip)
-    .executeTakeFirst()
-  return row?.thread_position ?? null
 }
 
 /** Long bodies are read while the messages are iterated. */

@@ -34,6 +34,7 @@ export type ParentThread = {
   id: string
   is_read: number
   message_count: number
+  last_message_at: number
   last_position: number
   participants: string | null
   summary_count: number
@@ -48,6 +49,7 @@ export const PARENT_COLUMNS = [
   'threads.id',
   'threads.is_read',
   'threads.message_count',
+  'threads.last_message_at',
   'threads.last_position',
   'threads.participants',
   'threads.summary_count',

@@ -6,6 +6,7 @@ import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
+import type { Semaphore } from '#platform/semaphore.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, Page } from '#schema/tables.ts'
 import {
@@ -14,17 +15,22 @@ import {
   changeThread,
   type ThreadChange,
 } from './change-thread-rows.ts'
+import { EXPIRED_STEP, expireClaims, hasDueClaim } from './claim-rows.ts'
+import { type Filtered, filterMessages, filterThreads } from './filter-mail.ts'
 import {
   type Direction,
   findMessage,
+  findMessagesAt,
   listMessages as listMessageRows,
   listThreadMessages,
   type Message,
+  readCounters,
 } from './message-rows.ts'
 import { CUT_READ_LENGTH } from './present-message.ts'
 import type { LabelChange } from './thread-mark.ts'
 import {
   findShownThread,
+  findShownThreads,
   findThread,
   listThreads as listThreadRows,
   type ShownThread,
@@ -49,6 +55,35 @@ export async function listMessages(
   const page = await listMessageRows(db, { ...input, bodyLengthMax: CUT_READ_LENGTH })
   if (page === null) throw notFound()
   return page
+}
+
+type FilterDeps = { db: Db; searchSlots: Semaphore }
+
+/**
+ * The same with a filter. Reads window by window for at most some seconds, where it does not block this thread;
+ * `service_unavailable` when too many searches and filters wait.
+ */
+export async function filterMessagesOf(
+  { db, searchSlots }: FilterDeps,
+  input: Parameters<typeof filterMessages.run>[1],
+  signal: AbortSignal,
+): Promise<{ messages: AsyncIterable<Message> } & Counted> {
+  const { accountId, inboxId } = input
+  await requireInbox(db, input)
+  const { keys: positions, ...counted } = await searchSlots.run({ key: accountId, signal }, () =>
+    db.readLong(filterMessages, input, signal),
+  )
+  const at = { accountId, inboxId, positions, bodyLengthMax: CUT_READ_LENGTH }
+  return { messages: await findMessagesAt(db, at), ...counted }
+}
+
+type Counted = Omit<Filtered<unknown>, 'keys'>
+
+async function requireInbox(
+  db: Db,
+  { accountId, inboxId }: { accountId: string; inboxId: string },
+): Promise<void> {
+  if ((await readCounters(db, accountId, inboxId)) === null) throw notFound()
 }
 
 /** `beforeLong` is awaited before a long body is read. */
@@ -79,7 +114,24 @@ export async function listThreads(
   const page = await listThreadRows(deps.db, input)
   if (page === null) throw notFound()
   keepSummaries(deps, input.accountId, page)
-  return page
+  return { threads: page.threads, total: page.total }
+}
+
+/** The same with a filter, like `filterMessagesOf`. */
+export async function filterThreadsOf(
+  deps: FilterDeps & ThreadDeps,
+  input: Parameters<typeof filterThreads.run>[1],
+  signal: AbortSignal,
+): Promise<{ threads: ShownThread[] } & Counted> {
+  const { accountId } = input
+  await requireInbox(deps.db, input)
+  const { keys: threadIds, ...counted } = await deps.searchSlots.run(
+    { key: accountId, signal },
+    () => deps.db.readLong(filterThreads, input, signal),
+  )
+  const shown = await findShownThreads(deps.db, { accountId, threadIds })
+  keepSummaries(deps, accountId, shown)
+  return { threads: shown.threads, ...counted }
 }
 
 export async function getThread(
@@ -119,6 +171,19 @@ export async function readThread(
   const limit = Math.min(input.limit ?? thread.messageCount, thread.messageCount)
   const read = { ...input, thread: thread.extent, limit, bodyLengthMax: CUT_READ_LENGTH }
   return { thread, count: limit, messages: listThreadMessages(db, read) }
+}
+
+/** Tells of leases that have run out; true when there may be more. */
+export async function expireDueClaims(deps: Omit<ChangeDeps, 'log'>): Promise<boolean> {
+  const { db, queueClock } = deps
+  await queueClock.check()
+  const queueMs = queueClock.now()
+  // A read costs no commit.
+  if (!(await hasDueClaim(db, queueMs))) return false
+  const eventIds = Array.from({ length: EXPIRED_STEP }, () => deps.makeId('evt'))
+  const ended = await db.write(expireClaims, { eventIds, queueMs, nowMs: deps.clock.now() })
+  if (ended > 0) deps.wakeEvents()
+  return ended === EXPIRED_STEP
 }
 
 type ChangeDeps = ThreadDeps & {

@@ -32,6 +32,15 @@ export function imageUrl(
   return `/v1/messages/${messageId}/image?url=${encodeAll(url)}&${query}`
 }
 
+/** The absolute URL of a file at `path` that is valid until `expiresAtMs`; `id` and `name` are what is signed. */
+export function signedFileUrl(
+  { publicUrl, urlKey }: UrlSigner,
+  { path, id, name, expiresAtMs }: { path: string; id: string; name: string; expiresAtMs: number },
+): string {
+  const query = signedUntil(urlKey, { messageId: id, name, expiresAtMs })
+  return `${publicUrl()}${path}?${query}`
+}
+
 /** As `encodeURIComponent`, and also the punctuation that it leaves. */
 export function encodeAll(text: string): string {
   return encodeURIComponent(text).replace(
@@ -56,7 +65,14 @@ export function isSignatureGood(
 type Signed = { messageId: string; name: string }
 
 function signedQuery(key: Uint8Array, { nowMs, ...signed }: Signed & { nowMs: number }): string {
-  const expires = String(Math.ceil((nowMs + SIGNED_URL_MS) / 1000))
+  return signedUntil(key, { ...signed, expiresAtMs: nowMs + SIGNED_URL_MS })
+}
+
+function signedUntil(
+  key: Uint8Array,
+  { expiresAtMs, ...signed }: Signed & { expiresAtMs: number },
+): string {
+  const expires = String(Math.ceil(expiresAtMs / 1000))
   return `expires=${expires}&signature=${sign(key, expires, signed)}`
 }
 

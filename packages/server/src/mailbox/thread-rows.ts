@@ -4,14 +4,9 @@ import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { type ExpressionBuilder, sql } from 'kysely'
 import { metadataOf } from '#inboxes/inboxes-rows.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import {
-  CANCELLED,
-  countUpTo,
-  findMessage,
-  type Message,
-  readCounters,
-  type ThreadExtent,
-} from './message-rows.ts'
+import { countUpTo } from './labelled-message-rows.ts'
+import { CANCELLED, findMessage, type Message, readCounters } from './message-rows.ts'
+import type { ThreadExtent } from './removed-range-rows.ts'
 import { labelsOf } from './thread-mark.ts'
 import { findPageStart } from './thread-range-rows.ts'
 import { type Participant, sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
@@ -248,6 +243,26 @@ export async function findThread(
   if (row === undefined) return null
   const { message_count: addedCount, removed_count: removedCount } = row
   return { ...toThread(row), extent: { threadId, addedCount, removedCount } }
+}
+
+/** The existing threads among these, in this order. */
+export async function findShownThreads(
+  db: ReadDb,
+  { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
+): Promise<ShownThreads> {
+  if (threadIds.length === 0) return { threads: [], found: [] }
+  const found = await db.read
+    .selectFrom('threads')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', 'in', threadIds)
+    .where(isKept)
+    .execute()
+  const byId = new Map(found.map((row) => [row.id, row]))
+  return toShown(
+    db,
+    threadIds.flatMap((id) => byId.get(id) ?? []),
+  )
 }
 
 /** One thread or, where there is no such thread, none. */

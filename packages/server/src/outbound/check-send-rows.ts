@@ -2,7 +2,7 @@ import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { insertEvent } from '#events/events-rows.ts'
 import type { ParentThread } from '#mailbox/mailbox.ts'
-import { PARENT_COLUMNS } from '#mailbox/mailbox-rows.ts'
+import { type Lease, mayChange, PARENT_COLUMNS } from '#mailbox/mailbox-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
@@ -43,6 +43,10 @@ export type LimitCheck = {
   /** Keys of the recipients that have never written to the inbox and are no inboxes of the account. */
   coldRecipients: string[]
   limits: SendLimits
+  /** Of the worker that replies; null where it was looked at before. */
+  lease: Lease | null
+  /** The thread of the message that is forwarded. */
+  forwardedThreadId?: string
   /** Sends in any hour above which the policy wants a person to look; null for none, or when one has. */
   holdAbovePerHour: number | null
 }
@@ -64,6 +68,8 @@ export type LimitRefusal =
   | { kind: 'thread_trashed' }
   /** A message was added to the thread, or removed from it, since the reply was composed. */
   | { kind: 'thread_changed' }
+  /** A worker has claimed the thread, and the send is not its own; or the worker of the send has lost its lease. */
+  | { kind: 'lease_lost' }
   | { kind: 'suppressed'; type: string; address: string }
   | LoopSuspected
   | TooMany
@@ -166,8 +172,9 @@ async function checkLimits(
 ): Promise<AllowedSend | LimitRefusal> {
   const { accountId, nowMs, inboxId, limits, holdAbovePerHour } = input
   if (counters === undefined) return { kind: 'not_found' }
-  const thread = await findThreadOf(tx, input)
+  const thread = await findThreadOf(tx, input, access)
   if (typeof thread === 'string') return { kind: thread }
+  if (!(await isLeaseKept(tx, input, { thread, access }))) return { kind: 'lease_lost' }
   const suppressed = await findSuppressed(readIn(tx), accountId, input.recipientKeys)
   if (suppressed !== null) {
     return { kind: 'suppressed', type: suppressed.type, address: suppressed.address }
@@ -246,25 +253,47 @@ const THREAD_COLUMNS = [
   'threads.removed_count',
   'threads.removed_automatic',
   'threads.trashed_at',
+  'threads.claim_token_hash',
+  'threads.claim_until',
 ] as const
 
 type FoundThread = ParentThread &
   Pick<
     Row<'threads'>,
-    'automatic_sends' | 'loop_suspected_at' | 'removed_count' | 'removed_automatic' | 'trashed_at'
+    | 'automatic_sends'
+    | 'loop_suspected_at'
+    | 'removed_count'
+    | 'removed_automatic'
+    | 'trashed_at'
+    | 'claim_token_hash'
+    | 'claim_until'
   >
 
 async function findThreadOf(
   tx: Tx,
   { thread, inboxId }: LimitCheck,
+  access: Access,
 ): Promise<FoundThread | null | 'not_found' | 'thread_trashed' | 'thread_changed'> {
   if (thread.kind === 'new') return null
-  const [found] = await selectThread(tx, { id: thread.id, inboxId })
+  const [found] = await selectThread[access](tx, { id: thread.id, inboxId })
   if (found === undefined || found.trashed_at === 0) return 'not_found'
   if (found.trashed_at !== null) return 'thread_trashed'
   const messageCount = found.message_count - found.removed_count
   const isAsComposed = thread.messageCount === null || thread.messageCount === messageCount
   return isAsComposed ? found : 'thread_changed'
+}
+
+/** A forward is a send in the thread of its message. */
+async function isLeaseKept(
+  tx: Tx,
+  { lease, forwardedThreadId, inboxId }: LimitCheck,
+  { thread, access }: { thread: FoundThread | null; access: Access },
+): Promise<boolean> {
+  if (lease === null) return true
+  if (thread !== null) return mayChange(thread, lease)
+  if (forwardedThreadId === undefined) return true
+  const [forwarded] = await selectThread[access](tx, { id: forwardedThreadId, inboxId })
+  return forwarded === undefined || mayChange(forwarded, lease)
 }
 
 type CheckedAnswers = { kind: 'allowed'; times: number[] | null } | LoopSuspected
@@ -479,14 +508,18 @@ const selectNextRelease = statement<Tables, { inboxId: string }, { release_at: n
       .limit(sql.lit(1)),
 )
 
-const selectThread = statement<Tables, { id: string; inboxId: string }, FoundThread>(
-  (query, place) =>
-    query
+const threadSelection = (access: Access) =>
+  statement<Tables, { id: string; inboxId: string }, FoundThread>((query, place, engine) => {
+    const thread = query
       .selectFrom('threads')
       .select(THREAD_COLUMNS)
       .where('id', '=', place('id'))
-      .where('inbox_id', '=', place('inboxId')),
-)
+      .where('inbox_id', '=', place('inboxId'))
+    // Claims wait for the row, not for the counters of the inbox.
+    return access === 'lock' ? lockRows({ engine }, thread) : thread
+  })
+
+const selectThread = { lock: threadSelection('lock'), read: threadSelection('read') }
 
 type CountedRange = { threadId: string; afterPosition: number; afterMs: number; latestMs: number }
 

@@ -65,6 +65,8 @@ export type SendMessage = {
   sendAtMs: number | null
   /** A message that follows the body; only without `threadId`. */
   forwarded?: Forwarded & { readonly threadId: string }
+  /** SHA-256 of the token of a worker's lease; null without one. */
+  leaseTokenHash: Uint8Array | null
 }
 
 export type Replied = {

@@ -11,7 +11,7 @@ import type { SendDeps } from './sender.ts'
 
 type Forward = Pick<
   SendMessage,
-  'accountId' | 'idempotencyKey' | 'requestHash' | 'cc' | 'bcc' | 'body'
+  'accountId' | 'idempotencyKey' | 'requestHash' | 'leaseTokenHash' | 'cc' | 'bcc' | 'body'
 > & {
   messageId: string
   to: string[]

@@ -190,6 +190,7 @@ async function checkOf(
     nowMs,
     inboxId: inbox.id,
     thread: { kind: 'reply', id: message.threadId, messageCount: null },
+    lease: null,
     recipientKeys: envelope.recipients.map(addressKey),
     coldRecipients: await findColdRecipients(deps, inbox, envelope.recipients),
     limits: limitsOf(deps, sender, nowMs),

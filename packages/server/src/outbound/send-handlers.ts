@@ -8,7 +8,7 @@ import {
   presentListed,
   presentMessage,
 } from '#mailbox/mailbox.ts'
-import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
+import { findMessage, hashOfLeaseToken, type Message } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { INSTANT_RULE, parseInstant, presentTime } from '#platform/clock.ts'
 import { notFound, wrongField } from '#platform/problem.ts'
@@ -35,18 +35,22 @@ export function sendHandlers(
   deps: SendDeps & { urlKey: Uint8Array; extractions: Extractions },
 ): Pick<Handlers, SendOperation> {
   return {
-    'inboxes.send': async ({ path, body }, { accountId, idempotencyKey, requestHash }) => {
+    'inboxes.send': async ({ path, body }, { accountId, headers, idempotencyKey, requestHash }) => {
       const { isReplay, response } = await sendMessage(deps, {
         accountId,
         inboxId: path.id,
         idempotencyKey,
         requestHash,
+        leaseTokenHash: hashOfLeaseToken(headers['lease-token']),
         ...messageOf(body),
       })
       return { isReplay, body: presentSent(response) }
     },
-    'inboxes.checkSend': async ({ path, body }, { accountId }) =>
-      checkMessage(deps, { accountId, inboxId: path.id, ...messageOf(body) }),
+    'inboxes.checkSend': async ({ path, body }, { accountId, headers }) => {
+      const leaseTokenHash = hashOfLeaseToken(headers['lease-token'])
+      const asked = { accountId, inboxId: path.id, leaseTokenHash, ...messageOf(body) }
+      return checkMessage(deps, asked)
+    },
     'inboxes.scheduled': async ({ path, query }, { accountId, takeSlot }) => {
       if ((await findInbox(deps.db, accountId, path.id)) === null) throw notFound()
       await takeSlot()
@@ -57,7 +61,7 @@ export function sendHandlers(
     },
     'messages.forward': async (
       { path, body },
-      { accountId, idempotencyKey, requestHash, takeSlot },
+      { accountId, headers, idempotencyKey, requestHash, takeSlot },
     ) => {
       const { to, cc = [], bcc = [], body: text = '', includeAttachments = true } = body
       const { isReplay, response } = await forwardMessage(
@@ -67,6 +71,7 @@ export function sendHandlers(
           messageId: path.id,
           idempotencyKey,
           requestHash,
+          leaseTokenHash: hashOfLeaseToken(headers['lease-token']),
           to: [to].flat(),
           cc,
           bcc,

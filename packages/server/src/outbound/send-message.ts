@@ -269,6 +269,7 @@ async function acceptSend(
     write: (row) =>
       attempt.accept({
         ...check,
+        lease: leaseNow(deps, check),
         messageId,
         podId: inbox.podId,
         raw: sentRaw(row, inbox, made.nowMs),
@@ -294,6 +295,11 @@ async function acceptSend(
   // The bytes are in the blob store now. Without one, the database may still use them.
   if (deps.blobs !== null) freeMemory(raw)
   return outcome
+}
+
+/** Composing may have taken longer than the lease had left. */
+function leaseNow({ queueClock }: SendDeps, { lease }: SendCheck): SendCheck['lease'] {
+  return lease && { ...lease, queueMs: queueClock.now() }
 }
 
 function holdOf(
@@ -343,7 +349,7 @@ async function findCheck(
   { sender, replied, mayBeStale, recipients }: Attempt & { recipients: string[] },
 ): Promise<SendCheck> {
   const { inbox } = sender
-  const { accountId, idempotencyKey: key, requestHash } = input
+  const { accountId, idempotencyKey: key, requestHash, forwarded } = input
   const nowMs = deps.clock.now()
   return {
     use: { accountId, key, requestHash: ownBytes(requestHash), nowMs },
@@ -358,6 +364,8 @@ async function findCheck(
             id: replied.thread.id,
             messageCount: mayBeStale ? null : replied.thread.messageCount,
           },
+    lease: { tokenHash: input.leaseTokenHash, queueMs: deps.queueClock.now() },
+    ...(forwarded !== undefined && { forwardedThreadId: forwarded.threadId }),
     recipientKeys: recipients.map(addressKey),
     coldRecipients: await findColdRecipients(deps, inbox, recipients),
     limits: limitsOf(deps, sender, nowMs),

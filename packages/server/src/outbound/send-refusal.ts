@@ -24,6 +24,8 @@ export function refusalOf(
   switch (outcome.kind) {
     case 'not_found':
       return notFound()
+    case 'lease_lost':
+      return problem('lease_lost')
     case 'thread_trashed':
       return problem('thread_trashed')
     case 'suppressed':

@@ -27,6 +27,10 @@ type IdPrefix =
   | 'aud'
   | 'drf'
   | 'att'
+  | 'exp'
+  | 'imp'
+  | 'chk'
+  | 'ers'
 
 export type MakeId = (prefix: IdPrefix) => string
 
@@ -67,6 +71,15 @@ export function idMaker(clock: Clock, chance: Chance): MakeId {
       pair((g << 8) | h)
     )
   }
+}
+
+/** The identifier that follows from the first 16 octets of `digest`; its time is that of the identifier `of`. */
+export function derivedId(prefix: IdPrefix, of: string, digest: Uint8Array): string {
+  const bytes = new Uint8Array(digest.subarray(0, 16))
+  bytes.set(TypeID.fromString(of).toUUIDBytes().subarray(0, 6))
+  bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f)
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+  return TypeID.fromUUIDBytes(prefix, bytes).toString()
 }
 
 /** The lowest id of this time: all earlier ones are lower. */

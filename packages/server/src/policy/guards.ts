@@ -5,6 +5,7 @@ import type { GuardName } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
+import { findThread } from '#mailbox/mailbox-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { Parser } from '#platform/workers/parser.ts'
@@ -96,6 +97,10 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
     )
     const wanted = new Set(keys.filter((key) => !writers.has(key) && !sentTo.has(key)))
     const found = await findInjected(deps, thread, wanted)
+    // Removed mail may have told the others first.
+    if (found.size < wanted.size && (await hasLostMail(deps, inbox, threadId))) {
+      throw new Error('Mail of the thread was removed, so it is not read whole.')
+    }
     return unruled
       .filter(({ key }) => found.has(key))
       .map(({ address: recipient }) => ({
@@ -107,7 +112,8 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
   async outsideThread({ db, ...deps }, { inbox, message, unruled }) {
     if (message.threadId === null || unruled.length === 0) return []
     const thread = await readThread({ db, ...deps }, inbox, message.threadId)
-    const inThread = keysOf(thread, ({ from, to, cc, replyTo }) => [
+    const proven = thread.filter(({ isProven }) => isProven)
+    const inThread = keysOf(proven, ({ from, to, cc, replyTo }) => [
       from,
       ...to,
       ...cc,
@@ -199,6 +205,15 @@ async function readThread(
   const thread = await readThreadMessages(db, asked)
   if (thread === null) throw new Error('The thread is too long to be read whole.')
   return thread
+}
+
+async function hasLostMail(
+  { db }: GuardDeps,
+  { accountId }: Inbox,
+  threadId: string,
+): Promise<boolean> {
+  const thread = await findThread(db, accountId, threadId)
+  return thread === null || thread.extent.removedCount > 0
 }
 
 /** Keys of the addresses in these fields. */

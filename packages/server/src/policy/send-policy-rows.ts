@@ -131,6 +131,8 @@ export async function findWrittenTo(
 
 export type ThreadMessage = {
   isReceived: boolean
+  /** False for what a key has imported. */
+  isProven: boolean
   rawId: string
   sizeBytes: number
   /** Values of address fields, as lists. */
@@ -163,6 +165,7 @@ export async function readThreadMessages(
       'messages.cc',
       'messages.bcc',
       'messages.reply_to',
+      'messages.imported_by',
       row
         .selectFrom('deliveries')
         .select('deliveries.id')
@@ -180,6 +183,8 @@ export async function readThreadMessages(
     .filter((row) => row.direction === 'inbound' || row.delivery_id !== null)
     .map((row) => ({
       isReceived: row.direction === 'inbound',
+      // What a key imports, its holder may have written.
+      isProven: row.imported_by !== 'key',
       rawId: row.raw_id,
       sizeBytes: row.size_bytes,
       from: row.from_addr,

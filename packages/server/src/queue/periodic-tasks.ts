@@ -34,6 +34,7 @@ export type TaskName =
   | 'daily figures'
   | 'scheduled sends'
   | 'review mail'
+  | 'thread claims'
   | 'expiry'
 
 type PeriodicTask = {
@@ -272,11 +273,15 @@ const SEARCH_POLL_MS = SECOND_MS
 const FIGURES_POLL_MS = 2 * SECOND_MS
 const SCHEDULE_POLL_MS = SECOND_MS
 const REVIEW_MAIL_POLL_MS = SECOND_MS
+const CLAIMS_POLL_MS = SECOND_MS
 const EXPIRY_POLL_MS = 2 * SECOND_MS
 
 type BackgroundPorts = {
   /** Runs due jobs; true when there may be more. Each function here ends early once its signal is aborted. */
   workJobs(signal: AbortSignal): Promise<boolean>
+  /** Works on an export or import; true when there may be more. */
+  workTransfers(signal: AbortSignal): Promise<boolean>
+  transfersAtOnce: number
   purgeExpired(signal: AbortSignal): Promise<void>
   sweepBlobs(signal: AbortSignal): Promise<number>
   /** Time from one sweep to the next. */
@@ -292,6 +297,8 @@ type BackgroundPorts = {
   countDays(): Promise<boolean>
   /** True when there may be more. */
   releaseSends(signal: AbortSignal): Promise<boolean>
+  /** True when there may be more. */
+  expireClaims(signal: AbortSignal): Promise<boolean>
   /** True when there may be more. */
   mailReviews(signal: AbortSignal): Promise<boolean>
   /** True when there may be more. */
@@ -316,13 +323,18 @@ export function openBackground(ports: BackgroundPorts) {
       tasks.perform({ name, everyMs, signal, run: (ending) => run(ending).then(() => false) }),
     )
   const jobs = open('jobs', JOBS_EVERY_MS, ports.workJobs)
+  const transfers = Array.from({ length: ports.transfersAtOnce }, () =>
+    open('transfers', JOBS_EVERY_MS, ports.workTransfers),
+  )
   const loops = [
     jobs,
+    ...transfers,
     open('domains', DOMAIN_CHECKS_EVERY_MS, ports.checkDomains),
     goOn('search index', SEARCH_POLL_MS, ports.indexSearch),
     goOn('hourly figures', FIGURES_POLL_MS, ports.countHours),
     goOn('daily figures', FIGURES_POLL_MS, ports.countDays),
     goOn('scheduled sends', SCHEDULE_POLL_MS, ports.releaseSends),
+    goOn('thread claims', CLAIMS_POLL_MS, ports.expireClaims),
     goOn('review mail', REVIEW_MAIL_POLL_MS, ports.mailReviews),
     goOn('expiry', EXPIRY_POLL_MS, ports.expire),
     repeat('retention', PURGE_EVERY_MS, ports.purgeExpired),
@@ -333,7 +345,9 @@ export function openBackground(ports: BackgroundPorts) {
     }),
   ]
   return {
-    wakeJobs: () => jobs.wake(),
+    wakeJobs: () => {
+      for (const loop of [jobs, ...transfers]) loop.wake()
+    },
     /** Aborts the present step of each loop and resolves after it. */
     async close() {
       tasks.stop()

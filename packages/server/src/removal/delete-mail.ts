@@ -1,5 +1,6 @@
 // Removes messages and threads, at once or by way of the trash. Threads with many messages take several steps.
 
+import type { Lease } from '#mailbox/mailbox-rows.ts'
 import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { notFound, problem } from '#platform/problem.ts'
@@ -7,6 +8,7 @@ import { DAY_MS } from '#platform/units.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import {
+  findMixedThread,
   findMovingThread,
   moveThreadStep,
   purgeTrashStep,
@@ -19,16 +21,21 @@ import {
 } from './trash-rows.ts'
 
 /** How long threads stay in the trash. Part of the API. */
-export const TRASH_MS = 30 * DAY_MS
+const TRASH_MS = 30 * DAY_MS
 
 type Deps = { db: Db; blobs: BlobStore | null; clock: Clock }
 
 type OfThread = { accountId: string; threadId: string }
+/** What a client shows of the lease of a claimed thread. */
+type Leased = { lease?: Lease }
 
-/** `not_found`, also for a second call; `delivery_pending` while it is being sent or waits for that. */
+/**
+ * `not_found`, also for a second call; `delivery_pending` while it is being sent or waits for that; `lease_lost` for a
+ * thread that somebody else has claimed.
+ */
 export async function deleteMessage(
   deps: Deps,
-  message: { accountId: string; messageId: string },
+  message: { accountId: string; messageId: string } & Leased,
 ): Promise<void> {
   const removed = accepted(
     await deps.db.write(removeMessage, { ...message, nowMs: deps.clock.now() }),
@@ -37,7 +44,7 @@ export async function deleteMessage(
 }
 
 /** The same for a thread with all its messages; interrupted, `purgeTrash` goes on. */
-export async function deleteThread(deps: Deps, thread: OfThread): Promise<void> {
+export async function deleteThread(deps: Deps, thread: OfThread & Leased): Promise<void> {
   const input = { ...thread, nowMs: deps.clock.now() }
   let removed = accepted(await deps.db.write(removeThread, input))
   await removeBlobs(deps, removed.blobIds)
@@ -48,7 +55,7 @@ export async function deleteThread(deps: Deps, thread: OfThread): Promise<void> 
 }
 
 /** A second call changes nothing; the errors are those of `deleteThread`. Interrupted, `finishMoves` goes on. */
-export async function moveToTrash(deps: Deps, thread: OfThread): Promise<void> {
+export async function moveToTrash(deps: Deps, thread: OfThread & Leased): Promise<void> {
   const { moving } = accepted(
     await deps.db.write(trashThread, { ...thread, nowMs: deps.clock.now() }),
   )
@@ -56,7 +63,7 @@ export async function moveToTrash(deps: Deps, thread: OfThread): Promise<void> {
 }
 
 /** A second call changes nothing. */
-export async function restore(deps: Deps, thread: OfThread): Promise<void> {
+export async function restore(deps: Deps, thread: OfThread & Leased): Promise<void> {
   const { moving } = accepted(
     await deps.db.write(restoreThread, { ...thread, nowMs: deps.clock.now() }),
   )
@@ -65,6 +72,7 @@ export async function restore(deps: Deps, thread: OfThread): Promise<void> {
 
 function accepted<Outcome extends object>(outcome: Refusal | Outcome): Outcome {
   if (outcome === 'not_found') throw notFound()
+  if (outcome === 'lease_lost') throw problem('lease_lost')
   if (outcome === 'delivery_pending') throw problem('delivery_pending', SENDING)
   return outcome
 }
@@ -90,6 +98,19 @@ export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promis
     const move = await findMovingThread(deps.db)
     if (move === null) return { isDone: true }
     await finishMove(deps, move, { signal, isPaced: true })
+    return { isDone: false }
+  })
+}
+
+/**
+ * Restores threads in the trash to which a program that knows of no trash has added mail, in small steps. Safe to run
+ * again.
+ */
+export async function restoreMixed(deps: Deps, signal: AbortSignal): Promise<void> {
+  await inSteps({ signal }, async () => {
+    const thread = await findMixedThread(deps.db)
+    if (thread === null) return { isDone: true }
+    await restore(deps, thread)
     return { isDone: false }
   })
 }

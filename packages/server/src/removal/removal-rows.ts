@@ -19,6 +19,7 @@ import { deleteInboxDays, purgeMailFigures } from '#stats/stats-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhooks-rows.ts'
 import { deleteThreads, uncountCaptured } from './remove-mail-rows.ts'
 
+export { lockInbox, REMOVE_STEP_MESSAGES, removeMessages } from './remove-mail-rows.ts'
 export { removeOverdueStep } from './retention-rows.ts'
 export {
   moveThreadStep,
@@ -264,10 +265,11 @@ export const purgeExpiredStep = transaction({
       until: nowMs,
       returning: 'user_code',
     })
+    const removed = await purgeRemoved(tx, nowMs - EVENT_MS)
     const hours = await purgeMailFigures(tx, nowMs)
     const audit = await purgeAudit(tx, nowMs)
     const rows = [quarantined, addresses, creations, events, keys, strangers, captured]
-    const counts = [...rows, postmaster, sessions, pairings].map(({ length }) => length)
+    const counts = [...rows, postmaster, sessions, pairings, removed].map(({ length }) => length)
     counts.push(webhooks, hours, audit)
     return {
       isDone: counts.every((count) => count < PURGE_STEP_ROWS),
@@ -275,6 +277,16 @@ export const purgeExpiredStep = transaction({
     }
   },
 })
+
+/** Places of removed messages, kept as long as events: a wait may continue after both. */
+function purgeRemoved(tx: Tx, until: number): Promise<string[]> {
+  return removeOldest(tx, 'removed_messages', {
+    key: ['id'],
+    time: 'removed_at',
+    until,
+    returning: 'id',
+  })
+}
 
 /** Cold recipients of days before `day`, and the totals of those days. */
 async function purgeColdDays(tx: Tx, day: number): Promise<string[]> {

@@ -1,6 +1,6 @@
 // Removes deleted inboxes and webhooks, expired rows, and blobs without references.
 
-import type { Actor, Handlers } from '#http/handler.ts'
+import type { Actor, Handlers, KeyContext } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
 import { getThread, presentThread } from '#mailbox/mailbox.ts'
 import {
@@ -8,6 +8,8 @@ import {
   existingRawIds,
   fillCategoriesStep,
   findUncountedInbox,
+  hashOfLeaseToken,
+  type Lease,
 } from '#mailbox/mailbox-rows.ts'
 import { findUnnotedInbox, noteRecipientsStep } from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
@@ -23,6 +25,7 @@ import type { JobLease } from '#queue/work-jobs.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import type { EventHub } from '#streams/streams.ts'
+import { existingChunkIds } from '#transfers/transfers-rows.ts'
 import { purgeWebhookStep } from '#webhooks/webhooks-rows.ts'
 import { deleteMessage, deleteThread, moveToTrash, restore } from './delete-mail.ts'
 import { findKeepingInbox, purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
@@ -70,26 +73,32 @@ type RemovalDeps = Parameters<typeof deleteInbox>[0] & { queueClock: QueueClock 
 export function removalHandlers(
   deps: RemovalDeps,
 ): Pick<Handlers, 'inboxes.delete' | 'threads.delete' | 'threads.restore' | 'messages.delete'> {
+  const leaseOf = ({ headers }: Pick<KeyContext, 'headers'>): Lease => ({
+    tokenHash: hashOfLeaseToken(headers['lease-token']),
+    queueMs: deps.queueClock.now(),
+  })
   return {
     'inboxes.delete': async ({ path }, { accountId, actor }) => {
       await deleteInbox(deps, { accountId, inboxId: path.id, actor })
     },
-    'threads.delete': async ({ path, query }, { accountId }) => {
-      const thread = { accountId, threadId: path.id }
+    'threads.delete': async ({ path, query }, context) => {
+      const { accountId } = context
+      const thread = { accountId, threadId: path.id, lease: leaseOf(context) }
       await (query.permanent === true ? deleteThread : moveToTrash)(deps, thread)
     },
-    'threads.restore': async ({ path }, { accountId }) => {
-      const thread = { accountId, threadId: path.id }
-      await restore(deps, thread)
+    'threads.restore': async ({ path }, context) => {
+      const thread = { accountId: context.accountId, threadId: path.id }
+      await restore(deps, { ...thread, lease: leaseOf(context) })
       return presentThread(await getThread(deps, thread), deps)
     },
-    'messages.delete': async ({ path }, { accountId }) => {
-      await deleteMessage(deps, { accountId, messageId: path.id })
+    'messages.delete': async ({ path }, context) => {
+      const message = { accountId: context.accountId, messageId: path.id }
+      await deleteMessage(deps, { ...message, lease: leaseOf(context) })
     },
   }
 }
 
-export { finishMoves, purgeTrash } from './delete-mail.ts'
+export { finishMoves, purgeTrash, restoreMixed } from './delete-mail.ts'
 export { expireInboxes, removeOverdue } from './retention.ts'
 
 /** A younger blob without a message may belong to a transaction that is under way. */
@@ -209,9 +218,14 @@ export async function sweepBlobs(
     const batch = await raceAbort(batches.next(), { signal })
     if (batch === null || batch.done === true) break
     const stored = batch.value
-    const ours = stored.filter(({ id }) => isIdOf('raw', id))
+    const raws = stored.filter(({ id }) => isIdOf('raw', id))
+    const pieces = stored.filter(({ id }) => isIdOf('chk', id))
+    const ours = [...raws, ...pieces]
     // Before the check of the age, which takes a system call for each file.
-    const known = await existingRawIds(db, idsOf(ours))
+    const known = new Set([
+      ...(await existingRawIds(db, idsOf(raws))),
+      ...(await existingChunkIds(db, idsOf(pieces))),
+    ])
     const orphans: string[] = []
     for (const { id, readAgeMs } of ours) {
       if (!known.has(id) && (await readAgeMs()) >= orphanMs) orphans.push(id)

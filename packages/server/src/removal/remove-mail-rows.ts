@@ -8,12 +8,14 @@ import {
   changeRemovedRanges,
   changesOfMove,
   type Direction,
+  deleteRanges,
   dropRawReferences,
   emptiedRanges,
   listIdOf,
   sumChanges,
   sumUp,
   sumUpThreads,
+  type ThreadSummary,
 } from '#mailbox/mailbox-rows.ts'
 import { insertWrittenTo } from '#outbound/outbound-rows.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -283,48 +285,38 @@ async function settleThreads(tx: Tx, losses: readonly ThreadLoss[]): Promise<OfT
   const changes = leavesList(over.map(({ row }) => row))
   const stays = left.filter(({ row }) => row.trashed_at !== 0)
   if (stays.length === 0) return changes
-  const emptied = stays.flatMap(({ row, removed }) =>
+  await updateThreads(tx, stays, changes)
+  return changes
+}
+
+/** Adds to `changes` those of the lists. */
+async function updateThreads(
+  tx: Tx,
+  losses: readonly ThreadLoss[],
+  changes: OfThreads,
+): Promise<void> {
+  const emptied = losses.flatMap(({ row, removed }) =>
     removed.map(({ thread_position: position }) => ({ listId: row.id, position, by: 1 as const })),
   )
   await changeRemovedRanges(tx, emptiedRanges(emptied))
   const ends = await readEnds(
     tx,
-    stays.map(({ row }) => row.id),
+    losses.map(({ row }) => row.id),
   )
-  const counted = stays.map(({ row, removed, unread, removedUnread }) => ({
+  const counted = losses.map(({ row, removed, unread, removedUnread }) => ({
     ...row,
     removed_count: row.removed_count + removed.length,
     read_count: row.message_count - (unread - removedUnread),
   }))
   const summaries = await sumUp(readIn(tx), counted)
-  for (const [index, { row, removed, unread, removedUnread }] of stays.entries()) {
-    const { newest, oldest, category } = ends.get(row.id) ?? {}
+  for (const [index, loss] of losses.entries()) {
+    const { row } = loss
     const summary = summaries[index]
-    if (newest === undefined || oldest === undefined || summary === undefined) continue
-    const last_position = Math.abs(newest.position) * (row.trashed_at === null ? 1 : -1)
-    // The last unread message is gone: what is left was read before.
-    const isRead = row.is_read === 1 || (unread > 0 && removedUnread === unread)
-    const is_read = isRead ? 1 : 0
-    const isFirstGone = removed.some(
-      ({ thread_position }) => thread_position < oldest.thread_position,
-    )
-    await tx.query
-      .updateTable('threads')
-      .set({
-        removed_count: row.removed_count + removed.length,
-        subject: isFirstGone ? oldest.subject : row.subject,
-        is_read,
-        last_message_at: newest.created_at,
-        last_position,
-        participants: summary.participants,
-        snippet: summary.snippet,
-        summary_count: row.message_count,
-        read_count: summary.readCount,
-        category: category ?? null,
-        removed_automatic: automaticTimes(row, removed),
-      })
-      .where('id', '=', row.id)
-      .execute()
+    if (summary === undefined) continue
+    const next = changedThread(loss, { summary, ends: ends.get(row.id) ?? {} })
+    if (next === null) continue
+    const { last_position, is_read } = next
+    await tx.query.updateTable('threads').set(next).where('id', '=', row.id).execute()
     if (row.mark_count > 0 && last_position !== row.last_position) {
       await tx.query
         .updateTable('thread_marks')
@@ -341,7 +333,33 @@ async function settleThreads(tx: Tx, losses: readonly ThreadLoss[]): Promise<OfT
     const name = row.trashed_at === null ? 'unread_thread_count' : 'trashed_unread_count'
     changes.counters[name] = (changes.counters[name] ?? 0) - (is_read - row.is_read)
   }
-  return changes
+}
+
+/** The columns of a thread without the removed messages. */
+function changedThread(
+  { row, removed, unread, removedUnread }: ThreadLoss,
+  { summary, ends }: { summary: ThreadSummary; ends: Ends },
+) {
+  const { newest, oldest, category = null } = ends
+  if (newest === undefined || oldest === undefined) return null
+  const isFirstGone = removed.some(
+    ({ thread_position }) => thread_position < oldest.thread_position,
+  )
+  // The last unread message is gone: what is left was read before.
+  const isRead = row.is_read === 1 || (unread > 0 && removedUnread === unread)
+  return {
+    removed_count: row.removed_count + removed.length,
+    subject: isFirstGone ? oldest.subject : row.subject,
+    is_read: isRead ? 1 : 0,
+    last_message_at: newest.created_at,
+    last_position: Math.abs(newest.position) * (row.trashed_at === null ? 1 : -1),
+    participants: summary.participants,
+    snippet: summary.snippet,
+    summary_count: row.message_count,
+    read_count: summary.readCount,
+    category,
+    removed_automatic: automaticTimes(row, removed),
+  }
 }
 
 /** The changes for threads that leave the list or the trash of their inbox. */
@@ -364,7 +382,7 @@ export async function deleteThreads(tx: Tx, ids: readonly string[]): Promise<voi
   if (ids.length === 0) return
   await tx.query.deleteFrom('thread_marks').where('thread_id', 'in', ids).execute()
   await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
-  await tx.query.deleteFrom('removed_ranges').where('list_id', 'in', ids).execute()
+  await deleteRanges(tx, ids)
 }
 
 type Ends = {

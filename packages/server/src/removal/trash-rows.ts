@@ -1,8 +1,9 @@
 // The transactions that remove a message or a thread, and those that move threads into the trash and out of it. A thread
 // leaves its list in the first transaction. Its messages follow in further steps where it has many.
 
-import { changeAt, changeRanges, sumChanges } from '#mailbox/mailbox-rows.ts'
+import { changeAt, changeRanges, type Lease, mayChange, sumChanges } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import {
   changeCounters,
@@ -18,9 +19,16 @@ import {
 /** Restored messages are indexed for search in the same transaction, which takes longer. */
 const RESTORE_STEP_MESSAGES = 50
 
-export type Refusal = 'not_found' | 'delivery_pending'
+export type Refusal = 'not_found' | 'delivery_pending' | 'lease_lost'
 
 type OfThread = { accountId: string; threadId: string; nowMs: number }
+
+/** What a client shows of the lease of a claimed thread; without it the service itself acts. */
+type Leased = { lease?: Lease }
+
+function isAllowed(thread: Row<'threads'>, { lease }: Leased): boolean {
+  return lease === undefined || mayChange(thread, lease)
+}
 
 /** Removes a message; the last one of a thread takes the thread along. Not while it is being sent, or waits for that. */
 export const removeMessage = transaction({
@@ -29,12 +37,12 @@ export const removeMessage = transaction({
   erasing: true,
   async run(
     tx: Tx,
-    input: { accountId: string; messageId: string; nowMs: number },
+    input: { accountId: string; messageId: string; nowMs: number } & Leased,
   ): Promise<Refusal | { blobIds: string[] }> {
     const find = () =>
       tx.query
         .selectFrom('messages')
-        .select(['inbox_id', 'status'])
+        .select(['inbox_id', 'thread_id', 'status'])
         .where('id', '=', input.messageId)
         .where('account_id', '=', input.accountId)
         .executeTakeFirst()
@@ -43,6 +51,9 @@ export const removeMessage = transaction({
     const inbox = await lockInbox(tx, { ...input, inboxId: place.inbox_id })
     const message = await find()
     if (inbox === null || message === undefined) return 'not_found'
+    const of = { accountId: input.accountId, threadId: message.thread_id }
+    const thread = await lockRows(tx, selectThread(tx, of)).executeTakeFirst()
+    if (thread !== undefined && !isAllowed(thread, input)) return 'lease_lost'
     if (message.status === 'pending') return 'delivery_pending'
     return { blobIds: await removeMessages(tx, inbox, { ...input, ids: [input.messageId] }) }
   },
@@ -56,10 +67,11 @@ export const trashThread = transaction({
   name: 'trashThread',
   accountOf: ({ accountId }) => accountId,
   erasing: true,
-  async run(tx: Tx, input: OfThread): Promise<Refusal | ThreadMove> {
+  async run(tx: Tx, input: OfThread & Leased): Promise<Refusal | ThreadMove> {
     const found = await lockThread(tx, input)
     if (found === null) return 'not_found'
     const { inbox, thread } = found
+    if (!isAllowed(thread, input)) return 'lease_lost'
     if (thread.trashed_at !== null) return moveOf(thread)
     if (await isSending(tx, thread.id)) return 'delivery_pending'
     return move(tx, inbox, { thread, trashedAtMs: input.nowMs })
@@ -70,10 +82,11 @@ export const trashThread = transaction({
 export const restoreThread = transaction({
   name: 'restoreThread',
   accountOf: ({ accountId }) => accountId,
-  async run(tx: Tx, input: OfThread): Promise<'not_found' | ThreadMove> {
+  async run(tx: Tx, input: OfThread & Leased): Promise<'not_found' | 'lease_lost' | ThreadMove> {
     const found = await lockThread(tx, input)
     if (found === null) return 'not_found'
     const { inbox, thread } = found
+    if (!isAllowed(thread, input)) return 'lease_lost'
     return thread.trashed_at === null
       ? moveOf(thread)
       : move(tx, inbox, { thread, trashedAtMs: null })
@@ -89,10 +102,14 @@ export const removeThread = transaction({
   name: 'removeThread',
   accountOf: ({ accountId }) => accountId,
   erasing: true,
-  async run(tx: Tx, input: OfThread): Promise<Refusal | { isDone: boolean; blobIds: string[] }> {
+  async run(
+    tx: Tx,
+    input: OfThread & Leased,
+  ): Promise<Refusal | { isDone: boolean; blobIds: string[] }> {
     const found = await lockThread(tx, input)
     if (found === null) return 'not_found'
     const { inbox, thread } = found
+    if (!isAllowed(thread, input)) return 'lease_lost'
     if (await isSending(tx, thread.id)) return 'delivery_pending'
     return removeSome(tx, inbox, { threads: [thread], nowMs: input.nowMs })
   },
@@ -116,25 +133,80 @@ async function lockThread(
   of: Omit<OfThread, 'nowMs'>,
 ): Promise<{ inbox: LockedInbox; thread: Row<'threads'> } | null> {
   const found = await lockAnyThread(tx, of)
-  return found === null || found.thread.trashed_at === 0 ? null : found
+  if (found === null || found.thread.trashed_at === 0) return null
+  if (!isMixed(found.thread)) return found
+  await takeBack(tx, found.inbox)
+  return lockAnyThread(tx, of)
+}
+
+/** A program of before has added mail to a thread in the trash, and thus listed it. */
+function isMixed({ trashed_at, last_position }: Row<'threads'>): boolean {
+  return trashed_at !== null && last_position > 0
+}
+
+/** Takes such threads of the inbox out of the trash. Their messages are still to be moved. */
+async function takeBack(tx: Tx, inbox: LockedInbox): Promise<void> {
+  const { inbox_id, trashed_thread_count, trashed_unread_count } = inbox.counters
+  const trashed = await tx.query
+    .selectFrom('threads')
+    .select(({ fn }) => [
+      fn.countAll<number | string>().as('all'),
+      fn.sum<number | string | null>('is_read').as('read'),
+    ])
+    .where('inbox_id', '=', inbox_id)
+    .where('last_position', '<', 0)
+    .executeTakeFirstOrThrow()
+  const all = Number(trashed.all) - trashed_thread_count
+  const unread = Number(trashed.all) - Number(trashed.read ?? 0) - trashed_unread_count
+  await changeCounters(tx, inbox, {
+    thread_count: -all,
+    unread_thread_count: -unread,
+    trashed_thread_count: all,
+    trashed_unread_count: unread,
+  })
+  await tx.query
+    .updateTable('threads')
+    .set({ trashed_at: null, is_moving: 1 })
+    .where('inbox_id', '=', inbox_id)
+    .where('trashed_at', '>', 0)
+    .where('last_position', '>', 0)
+    .execute()
+}
+
+/** A thread in the trash that a program of before has listed again; null for none. */
+export async function findMixedThread(
+  db: ReadDb,
+): Promise<{ accountId: string; threadId: string } | null> {
+  const row = await db.read
+    .selectFrom('threads')
+    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'threads.inbox_id')
+    .select(['threads.account_id as accountId', 'threads.id as threadId'])
+    .where('threads.trashed_at', '>', 0)
+    .where('threads.last_position', '>', 0)
+    .limit(1)
+    .executeTakeFirst()
+  return row ?? null
 }
 
 async function lockAnyThread(
   tx: Tx,
   { accountId, threadId }: Omit<OfThread, 'nowMs'>,
 ): Promise<{ inbox: LockedInbox; thread: Row<'threads'> } | null> {
-  const find = () =>
-    tx.query
-      .selectFrom('threads')
-      .selectAll()
-      .where('id', '=', threadId)
-      .where('account_id', '=', accountId)
-      .executeTakeFirst()
-  const place = await find()
+  const found = selectThread(tx, { accountId, threadId })
+  const place = await found.executeTakeFirst()
   if (place === undefined) return null
   const inbox = await lockInbox(tx, { accountId, inboxId: place.inbox_id })
-  const thread = await find()
+  // Claims lock the thread alone.
+  const thread = await lockRows(tx, found).executeTakeFirst()
   return inbox === null || thread === undefined ? null : { inbox, thread }
+}
+
+function selectThread(tx: Tx, { accountId, threadId }: Omit<OfThread, 'nowMs'>) {
+  return tx.query
+    .selectFrom('threads')
+    .selectAll()
+    .where('id', '=', threadId)
+    .where('account_id', '=', accountId)
 }
 
 /** Whether a message of the thread is being sent, or waits for that. */
@@ -284,6 +356,7 @@ export const purgeTrashStep = transaction({
       .selectFrom('threads')
       .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'threads.inbox_id')
       .where('threads.trashed_at', '<=', untilMs)
+      .where('threads.last_position', '<=', 0)
     const first = await expired
       .select(['threads.account_id', 'threads.inbox_id'])
       .orderBy('threads.trashed_at')

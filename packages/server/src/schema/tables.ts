@@ -182,6 +182,7 @@ export type Tables = {
     claim_owner: Generated<string | null>
     claim_token_hash: Generated<Uint8Array | null>
     claim_fence: Generated<number>
+    claim_lease_ms: Generated<number | null>
     claim_until: Generated<number | null>
     claim_expires_at: Generated<number | null>
   }
@@ -254,6 +255,8 @@ export type Tables = {
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
     recipient: string | null
+    /** key or approver; null for mail that the service received or sent. */
+    imported_by: Generated<string | null>
     labels: Generated<string | null>
     created_at: number
   }
@@ -415,6 +418,53 @@ export type Tables = {
     created_at: number
     updated_at: number
   }
+  /** Exports and imports of mail as files. */
+  transfers: {
+    id: string
+    account_id: string
+    kind: string
+    pod_id: string | null
+    inbox_id: string | null
+    format: string
+    status: string
+    actor: string
+    /** Messages of an export, octets of an import. */
+    done_count: Generated<number>
+    total_count: number
+    imported_count: Generated<number>
+    duplicate_count: Generated<number>
+    failed_count: Generated<number>
+    /** JSON of `ExportDetails` or `ImportDetails`. */
+    details: string
+    size_bytes: Generated<number>
+    error: string | null
+    leased_by: string | null
+    lease_until: number | null
+    created_at: number
+    completed_at: number | null
+    expires_at: number | null
+  }
+  transfer_chunks: {
+    transfer_id: string
+    start_bytes: number
+    size_bytes: number
+    id: string
+    /** Null when it is in the blob store. */
+    content: Uint8Array | null
+  }
+  /** Jobs that remove everything of an address from an account. */
+  erasures: {
+    id: string
+    account_id: string
+    status: string
+    address_key: string | null
+    /** JSON of `ErasureCounts`. */
+    counts: string
+    leased_by: string | null
+    lease_until: number | null
+    created_at: number
+    completed_at: number | null
+  }
   waiting_sends: {
     message_id: string
     account_id: string
@@ -552,7 +602,9 @@ export type Tables = {
     inbox_id: string
     account_id: string
     position: Generated<number>
+    /** For programs of before, which renew what is behind it. */
     renewed_position: Generated<number>
+    current_position: Generated<number>
     is_purged: Generated<number>
   }
 }

@@ -1,7 +1,8 @@
 // Handlers of searches. The code that searches is loaded at the first search.
 
 import type { SearchResult } from '@mailroom/contract/search.ts'
-import type { Context, Handlers } from '#http/handler.ts'
+import { type Handlers, untilGone } from '#http/handler.ts'
+import { filterMessages, filterThreads } from '#mailbox/mailbox-rows.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { AnyLongRead } from '#platform/db/db.ts'
 import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
@@ -33,7 +34,7 @@ export function openSearchSlots(): Semaphore {
 /** What the thread of long reads runs. */
 export async function loadLongReads(): Promise<AnyLongRead<Tables>[]> {
   const { searchMessages } = await import('./search-inbox.ts')
-  return [searchMessages]
+  return [searchMessages, filterMessages, filterThreads]
 }
 
 export function searchHandlers(
@@ -55,13 +56,6 @@ export function searchHandlers(
       return presentSearch(await searchAccount(deps, asked, untilGone(context)))
     },
   }
-}
-
-/** A search ends early when nobody waits for it any more. */
-function untilGone(context: Context): AbortSignal {
-  const gone = new AbortController()
-  context.onGone(() => gone.abort())
-  return gone.signal
 }
 
 function presentSearch({ hits, total, isExact, isComplete }: SearchAnswer): SearchResult {

@@ -3,20 +3,22 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findPod } from '#accounts/accounts-rows.ts'
-import type { Direction } from '#mailbox/mailbox-rows.ts'
+import { type Direction, findPositionsOf } from '#mailbox/mailbox-rows.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { LongRead } from '#platform/db/db.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db, Page, ReadDb, Tables } from '#schema/tables.ts'
+import { periodOf, toBlockQuery } from './block-query.ts'
 import type { CatchUps } from './indexer.ts'
-import { type QueryDefect, readQuery, type SearchQuery } from './search-query.ts'
+import { labelsIn, readQuery, type SearchQuery, wantedPhrases } from './search-query.ts'
 import {
   type BlockMatch,
   type BlockSearch,
   type FoundMessage,
   findInBlock,
+  findRareLabels,
   listSearchStates,
   rankInBlock,
   readFound,
@@ -171,14 +173,12 @@ async function searchIn(
   let found = 0
   let isComplete = of.isIndexed
   for (const { inboxId, state } of places) {
-    if (state.number === null) continue
     // A whole page of each inbox, because one may have all of the newest matches; more only for the total.
     const enough =
       sort === 'rank'
         ? ranked
         : Math.min(Math.max(SEARCH_COUNTED_MAX + 1 - found, wanted), SEARCH_RANKED_MAX)
-    const { number, position: top } = state
-    const walk = await findMatches(db, asked, { query, number, top, enough, isOver })
+    const walk = await findMatches(db, asked, { query, inboxId, state, enough, isOver })
     if (!walk.isComplete) isComplete = false
     found += walk.found.length
     const kept = sort === 'rank' ? walk.found : walk.found.slice(0, wanted)
@@ -233,16 +233,23 @@ function inOrder(matches: readonly Match[], sort: SearchAsked['sort']): Match[] 
 async function findMatches(
   db: ReadDb,
   { sort, direction }: SearchAsked,
-  walk: { query: SearchQuery; number: number; top: number; enough: number; isOver(): boolean },
+  walk: SearchPlace & { query: SearchQuery; enough: number; isOver(): boolean },
 ): Promise<{ found: BlockMatch[]; isComplete: boolean }> {
-  const { query, number, top, enough, isOver } = walk
+  const { query, inboxId, state, enough, isOver } = walk
   const found: BlockMatch[] = []
+  const range = await findRange(db, { inboxId, state, query })
+  if (state.number === null || range === null) return { found, isComplete: true }
+  const labels = labelsIn(query.root)
+  const rareLabels = await findRareLabels(db, { inboxId, labels })
   let level = firstLevel(query)
-  for (let until = top; until > 0; ) {
+  for (let until = range.last; until > 0; ) {
     const size = BLOCKS[level] ?? 1
+    const hasSigns = until <= state.current || state.current >= state.position
     const search: BlockSearch = {
-      number,
-      clauses: query.clauses,
+      number: state.number,
+      inboxId,
+      query: toBlockQuery(query.root, { hasSigns }),
+      rareLabels,
       direction,
       level,
       until,
@@ -254,7 +261,7 @@ async function findMatches(
     await nextTurn()
     if (found.length >= enough) return { found, isComplete: true }
     until = Math.floor(until / size) * size - 1
-    if (until <= 0) break
+    if (until < range.first) break
     if (isOver()) return { found, isComplete: false }
     const isSparse = matches.length * GROWTH < enough - found.length
     const isQuick = (systemClock.monotonic() - queryMs) * GROWTH < QUERY_MS_MAX
@@ -262,6 +269,17 @@ async function findMatches(
     else if (!isQuick && level > 0) level -= 1
   }
   return { found, isComplete: true }
+}
+
+/** The positions where matches can be; null for none. */
+async function findRange(
+  db: ReadDb,
+  { inboxId, state, query }: SearchPlace & { query: SearchQuery },
+): Promise<{ first: number; last: number } | null> {
+  const period = periodOf(query.root)
+  if (period.fromMs === null && period.untilMs === null) return { first: 1, last: state.position }
+  const range = await findPositionsOf(db, { inboxId, period })
+  return range === null ? null : { ...range, last: Math.min(range.last, state.position) }
 }
 
 /** How long snippets may block the event loop: the largest texts take some milliseconds each. */
@@ -272,25 +290,13 @@ const GROWTH = 8
 const QUERY_MS_MAX = 100
 
 /** Each query with a prefix collects all words that begin with it, so fewer queries are better. */
-function firstLevel({ clauses }: SearchQuery): number {
-  const hasPrefix = clauses.some(({ phrases }) => phrases.some(({ isPrefix }) => isPrefix))
-  return hasPrefix ? 1 : 0
+function firstLevel({ root }: SearchQuery): number {
+  return wantedPhrases(root).some(({ isPrefix }) => isPrefix) ? 1 : 0
 }
 
 function requireQuery(q: string): SearchQuery {
   const reading = readQuery(q)
-  if (reading.kind === 'defect') throw wrongQuery(reading.defect)
-  return reading.query
-}
-
-const DEFECTS: Record<QueryDefect, string> = {
-  nothing_to_find: 'must contain a word of letters or digits without a minus sign',
-  too_long: 'has too many words; at most 32 words and phrases are allowed',
-}
-
-function wrongQuery(defect: QueryDefect): Error {
-  const message = DEFECTS[defect]
-  return problem('bad_request', `The query parameter "q" ${message}.`, {
-    details: [{ path: 'q', message }],
-  })
+  if (reading.kind === 'query') return reading.query
+  const { code, message } = reading.defect
+  throw problem(code, `The query parameter "q" ${message}.`, { details: [{ path: 'q', message }] })
 }

@@ -1,14 +1,17 @@
 // The reads of a search: how far inboxes are indexed, the messages that match, and their texts. A query
 // searches one block of positions, so that none takes long.
 
-import type { Direction } from '#mailbox/mailbox-rows.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { type Direction, labelMark } from '#mailbox/mailbox-rows.ts'
 import {
   findTextEntries,
   rankTextEntries,
-  type TextClause,
+  type TextFilter,
+  type TextQuery,
   type TextSearch,
 } from '#platform/db/text-index.ts'
 import type { ReadDb } from '#schema/tables.ts'
+import type { SearchCondition } from './search-query.ts'
 import {
   blockMark,
   directionMark,
@@ -21,8 +24,16 @@ import {
 } from './search-rows.ts'
 import type { SearchableMessage } from './search-words.ts'
 
-/** An inbox whose last message has the position `top` is indexed up to `position`. */
-export type SearchState = { number: number | null; position: number; top: number }
+/**
+ * An inbox whose last message has the position `top` is indexed up to `position`. Entries up to `current` are as this
+ * program writes them; it is `position` once all are.
+ */
+export type SearchState = {
+  number: number | null
+  position: number
+  current: number
+  top: number
+}
 
 /** Null when the account has no such inbox. */
 export async function findSearchState(
@@ -47,15 +58,17 @@ export async function listSearchStates(
         .onRef('search_inboxes.account_id', '=', 'inboxes.account_id'),
     )
     .select(['inboxes.id', 'search_inboxes.number', 'search_inboxes.position'])
+    .select('search_inboxes.current_position')
     .select(['inbound_count', 'outbound_count'])
     .where('inboxes.account_id', '=', input.accountId)
   if (input.inboxId !== null) query = query.where('inboxes.id', '=', input.inboxId)
   if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
   const rows = await query.orderBy('inboxes.id', 'desc').execute()
-  return rows.map(({ id, number, position, inbound_count, outbound_count }) => ({
-    inboxId: id,
-    state: { number, position: position ?? 0, top: inbound_count + outbound_count },
-  }))
+  return rows.map(({ id, number, position, current_position, inbound_count, outbound_count }) => {
+    const top = inbound_count + outbound_count
+    const state = { number, position: position ?? 0, current: current_position ?? 0, top }
+    return { inboxId: id, state }
+  })
 }
 
 /**
@@ -70,14 +83,14 @@ export async function listLagging(
     .selectFrom('inbox_counters')
     .leftJoin('search_inboxes', 'search_inboxes.inbox_id', 'inbox_counters.inbox_id')
     .select(['inbox_counters.inbox_id', 'inbound_count', 'outbound_count'])
-    .select(['position', 'renewed_position'])
+    .select(['position', 'current_position'])
     .where('inbox_counters.inbox_id', '>', after)
     .orderBy('inbox_counters.inbox_id')
     .limit(limit)
     .execute()
   const lagging = rows.filter(
-    ({ inbound_count, outbound_count, position, renewed_position }) =>
-      inbound_count + outbound_count > (position ?? 0) || (renewed_position ?? 0) < (position ?? 0),
+    ({ inbound_count, outbound_count, position, current_position }) =>
+      inbound_count + outbound_count > (position ?? 0) || (current_position ?? 0) < (position ?? 0),
   )
   const last = rows.length < limit ? null : (rows.at(-1)?.inbox_id ?? null)
   return { inboxIds: lagging.map((row) => row.inbox_id), last }
@@ -86,7 +99,9 @@ export async function listLagging(
 export type BlockSearch = {
   /** The number in a `SearchState`, of an inbox of the account. */
   number: number
-  clauses: readonly TextClause[]
+  inboxId: string
+  query: BlockQuery
+  rareLabels: ReadonlySet<string>
   direction: Direction | null
   /** The size of the block, as an index of BLOCKS. */
   level: number
@@ -110,11 +125,100 @@ export async function rankInBlock(db: ReadDb, search: BlockSearch): Promise<Bloc
   return ranked.map(({ id, worth }) => ({ position: positionOfEntry(id), worth }))
 }
 
-function toTextSearch(search: BlockSearch): TextSearch {
-  const { number, clauses, direction, level, until, limit } = search
+/** What an entry must have (null: nothing), and what is asked of its message beside. */
+export type BlockQuery = { readonly text: TextQuery | null; readonly rest: MessageQuery | null }
+
+/** Labels on fewer messages and threads than this are read as a list, others looked up for each entry. */
+const RARE_LABEL_MAX = 5_000
+
+/** Those of the labels that few messages and threads of this inbox of the account have. */
+export async function findRareLabels(
+  db: ReadDb,
+  { inboxId, labels }: { inboxId: string; labels: readonly string[] },
+): Promise<ReadonlySet<string>> {
+  const rare = new Set<string>()
+  for (const label of labels) {
+    const { rows } = await sql<{ n: number | string }>`
+      select count(*) as n from (
+        select 1 from (${selectLabelled({ inboxId, label })}) as labelled limit ${RARE_LABEL_MAX}
+      ) as counted`.execute(db.read)
+    if (Number(rows[0]?.n) < RARE_LABEL_MAX) rare.add(label)
+  }
+  return rare
+}
+
+/** The positions of the messages that have the label, or whose thread has it. */
+function selectLabelled({ inboxId, label }: { inboxId: string; label: string }) {
+  return sql`
+    select position from message_labels where inbox_id = ${inboxId} and label = ${label}
+    union all
+    select messages.position from thread_marks
+    join messages on messages.thread_id = thread_marks.thread_id
+    where thread_marks.inbox_id = ${inboxId} and thread_marks.mark = ${labelMark(label)}`
+}
+
+export type MessageQuery =
+  | SearchCondition
+  | { readonly kind: 'text'; readonly query: TextQuery }
+  | { readonly kind: 'all' | 'any'; readonly parts: readonly MessageQuery[] }
+  | { readonly kind: 'not'; readonly part: MessageQuery }
+
+function toTextSearch({ query, number, inboxId, rareLabels, ...search }: BlockSearch): TextSearch {
+  const { direction, level, until, limit } = search
   const marks = [blockMark(level, until)]
   if (direction !== null) marks.push(directionMark(direction))
-  return { scope: scopeOf(number), marks, clauses, until: entryId(number, until), limit }
+  const { text, rest } = query
+  const filter = rest === null ? null : filterOf(rest, { number, inboxId, rareLabels })
+  return {
+    scope: scopeOf(number),
+    marks,
+    query: text,
+    filter,
+    until: entryId(number, until),
+    limit,
+  }
+}
+
+function filterOf(
+  rest: MessageQuery,
+  { number, inboxId, rareLabels }: Pick<BlockSearch, 'number' | 'inboxId' | 'rareLabels'>,
+): TextFilter {
+  const first = sql.lit(entryId(number, 0))
+  return (id, matches) => {
+    // As a scalar it is looked up for each entry; as a join, PostgreSQL might read all of the inbox instead.
+    const ofMessage = (column: RawBuilder<unknown>, where = sql``) => sql`(
+      select ${column} from messages
+      where messages.inbox_id = ${inboxId}
+        and messages.position = ${id} - ${first} ${where})`
+    const conditionOf = (node: MessageQuery): RawBuilder<boolean> => {
+      switch (node.kind) {
+        case 'text':
+          return matches(node.query)
+        case 'attachment':
+          return sql`coalesce(${ofMessage(sql`1`, sql`and messages.attachments <> '[]'`)}, 0) = 1`
+        case 'since':
+          return sql`coalesce(${ofMessage(sql`messages.created_at`)} >= ${sql.lit(node.ms)}, false)`
+        case 'label': {
+          const { label } = node
+          // The sum keeps SQLite from searching the index once for each of the positions.
+          const labelled = selectLabelled({ inboxId, label })
+          if (rareLabels.has(label)) return sql`(${id} - ${first} in (${labelled}))`
+          const onMessage = sql`(select 1 from message_labels where inbox_id = ${inboxId}
+            and label = ${label} and position = ${id} - ${first})`
+          const mark = sql`(select 1 from thread_marks where thread_id = messages.thread_id
+            and mark = ${labelMark(label)})`
+          return sql`(coalesce(${onMessage}, ${ofMessage(mark)}, 0) = 1)`
+        }
+        case 'not':
+          return sql`(not ${conditionOf(node.part)})`
+        default: {
+          const parts = node.parts.map(conditionOf)
+          return sql`(${sql.join(parts, node.kind === 'all' ? sql` and ` : sql` or `)})`
+        }
+      }
+    }
+    return conditionOf(rest)
+  }
 }
 
 export type FoundMessage = SearchableMessage & {

@@ -26,7 +26,7 @@ const POSITIONS = 2 ** 27
 /** Sizes of the blocks of positions, the smallest first. */
 export const BLOCKS = [2 ** 12, 2 ** 15, 2 ** 18] as const
 
-type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'position' | 'renewed_position'>
+type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'position' | 'current_position'>
 
 export function entryId(number: number, position: number): number {
   return number * POSITIONS + position
@@ -101,7 +101,7 @@ async function indexNext(
   // It was deleted meanwhile; its entries go with its messages.
   if (top === null) return { indexed: 0, isDone: true }
   if (top > inbox.position) return indexNew(tx, { inboxId, inbox, top, limit, renews })
-  const isOld = inbox.renewed_position < inbox.position
+  const isOld = inbox.current_position < inbox.position
   return renews && isOld ? renew(tx, { inboxId, inbox, limit }) : { indexed: 0, isDone: true }
 }
 
@@ -111,7 +111,7 @@ async function indexNew(
   tx: Tx,
   { inboxId, inbox, top, limit, renews }: Indexed & { top: number; renews: boolean },
 ): Promise<{ indexed: number; isDone: boolean }> {
-  const { number, position: after, renewed_position: renewed } = inbox
+  const { number, position: after, current_position: current } = inbox
   const messages = await readNext(tx, { inboxId, after, limit })
   await addTextEntries(
     tx,
@@ -119,8 +119,8 @@ async function indexNew(
   )
   const position = messages.at(-1)?.position ?? top
   // While older entries are to be renewed, these are as well, because one number counts both.
-  const isCurrent = renewed === after
-  await moveInbox(tx, number, { position, ...(isCurrent && { renewed_position: position }) })
+  const isCurrent = current === after
+  await moveInbox(tx, number, { position, ...(isCurrent && { current_position: position }) })
   return { indexed: messages.length, isDone: position >= top && (isCurrent || !renews) }
 }
 
@@ -129,7 +129,7 @@ async function renew(
   tx: Tx,
   { inboxId, inbox, limit }: Indexed,
 ): Promise<{ indexed: number; isDone: boolean }> {
-  const { number, position, renewed_position: after } = inbox
+  const { number, position, current_position: after } = inbox
   const next = await readNext(tx, { inboxId, after, limit })
   const messages = next.filter((message) => message.position <= position)
   await removeTextEntries(
@@ -140,17 +140,27 @@ async function renew(
     tx,
     messages.map((message) => toEntry(number, message)),
   )
-  const renewed = messages.at(-1)?.position ?? position
-  await moveInbox(tx, number, { renewed_position: renewed })
-  return { indexed: messages.length, isDone: renewed >= position }
+  const current = messages.at(-1)?.position ?? position
+  await moveInbox(tx, number, { current_position: current })
+  return { indexed: messages.length, isDone: current >= position }
 }
 
 async function moveInbox(
   tx: Tx,
   number: number,
-  place: Partial<Pick<SearchInbox, 'position' | 'renewed_position'>>,
+  place: Partial<Pick<SearchInbox, 'position' | 'current_position'>>,
 ): Promise<void> {
-  await tx.query.updateTable('search_inboxes').set(place).where('number', '=', number).execute()
+  // A program of an earlier version beside would write entries again that are behind its own column.
+  const { position = null, current_position: current = null } = place
+  const renewed = sql<number>`case
+    when renewed_position = position then ${position ?? sql.ref('position')}
+    when renewed_position < ${current ?? 0} then ${current ?? 0}
+    else renewed_position end`
+  await tx.query
+    .updateTable('search_inboxes')
+    .set({ ...place, renewed_position: renewed })
+    .where('number', '=', number)
+    .execute()
 }
 
 /** The row of the inbox, locked until the transaction ends; inserted at its first use. */
@@ -162,7 +172,7 @@ async function lockSearchInbox(
   const select = () =>
     tx.query
       .selectFrom('search_inboxes')
-      .select(['number', 'position', 'renewed_position'])
+      .select(['number', 'position', 'current_position'])
       .where('inbox_id', '=', inboxId)
       .where('is_purged', '=', 0)
   const found = await lockRows(tx, select(), { skipLocked }).executeTakeFirst()
@@ -179,7 +189,7 @@ async function lockSearchInbox(
     .insertInto('search_inboxes')
     .values({ inbox_id: inboxId, account_id: inbox.account_id })
     .onConflict((conflict) => conflict.column('inbox_id').doNothing())
-    .returning(['number', 'position', 'renewed_position'])
+    .returning(['number', 'position', 'current_position'])
     .executeTakeFirst()
   return made ?? 'locked'
 }
@@ -224,6 +234,7 @@ export const SEARCHED = [
   'direction',
   'from_addr',
   'to_addr',
+  'to_addrs',
   'header_to',
   'cc',
   'subject',
@@ -238,6 +249,7 @@ type SearchedRow = Pick<
   | 'direction'
   | 'from_addr'
   | 'to_addr'
+  | 'to_addrs'
   | 'header_to'
   | 'cc'
   | 'subject'
@@ -250,6 +262,7 @@ export function toSearchable(row: SearchedRow, bodyText: string): SearchableMess
     direction: row.direction as Direction,
     fromAddr: row.from_addr,
     toAddr: row.to_addr,
+    sentTo: row.to_addrs === null ? null : (JSON.parse(row.to_addrs) as string[]),
     headerTo: row.header_to,
     cc: JSON.parse(row.cc) as string[],
     subject: row.subject,

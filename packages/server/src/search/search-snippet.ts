@@ -1,7 +1,12 @@
 // The snippet of a match: the part of its text with most of the words close together, on one line, and the
 // places of the words.
 
-import type { SearchField, SearchPhrase, SearchQuery } from './search-query.ts'
+import {
+  type SearchField,
+  type SearchPhrase,
+  type SearchQuery,
+  wantedPhrases,
+} from './search-query.ts'
 import {
   type FoundWord,
   findWords,
@@ -25,8 +30,8 @@ export type Snippet = { readonly snippet: string; readonly highlights: readonly 
  * A part of the text, or of the subject or the addresses where only those have the words, of at most
  * SNIPPET_LENGTH_MAX code points; the beginning of the text where none of them has.
  */
-export function makeSnippet(message: SearchableMessage, { clauses }: SearchQuery): Snippet {
-  const wanted = clauses.filter(({ isExcluded }) => !isExcluded).flatMap(({ phrases }) => phrases)
+export function makeSnippet(message: SearchableMessage, { root }: SearchQuery): Snippet {
+  const wanted = wantedPhrases(root)
   const text = onOneLine(message.bodyText)
   const places: [SearchField, string][] = [
     ['body', text],
@@ -73,13 +78,14 @@ function findMatches(text: string, phrases: readonly SearchPhrase[]): Match[] {
 function matchAt(
   found: readonly FoundWord[],
   at: number,
-  { words, isPrefix }: SearchPhrase,
+  { words, signed, isPrefix }: SearchPhrase,
 ): { start: number; end: number } | null {
   for (const [index, wanted] of words.entries()) {
-    const word = found[at + index]?.word
+    const { word, signed: withSigns } = found[at + index] ?? {}
     const isLast = index === words.length - 1
     const isMet = isPrefix && isLast ? word?.startsWith(wanted) : word === wanted
     if (isMet !== true) return null
+    if ((signed[index] ?? withSigns) !== withSigns) return null
   }
   const [first, last] = [found[at], found[at + words.length - 1]]
   return first === undefined || last === undefined ? null : { start: first.start, end: last.end }

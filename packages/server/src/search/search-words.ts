@@ -15,7 +15,10 @@ const SEARCH_ADDRESS_WORDS_MAX = 2_000
 export type SearchableMessage = Pick<
   Message,
   'direction' | 'fromAddr' | 'toAddr' | 'headerTo' | 'cc' | 'subject' | 'bodyText'
->
+> & {
+  /** Of a message that was sent to several. */
+  readonly sentTo?: readonly string[] | null
+}
 
 /** Words of each field in order; after SEPARATOR come words without an order. */
 export type SearchEntry = {
@@ -43,8 +46,12 @@ export function makeSearchEntry(message: SearchableMessage): SearchEntry {
 }
 
 /** All recipients as one text. */
-export function recipientsOf({ toAddr, headerTo, cc }: SearchableMessage): string {
-  return [toAddr, ...(headerTo === null || headerTo === toAddr ? [] : [headerTo]), ...cc].join(', ')
+export function recipientsOf({ toAddr, headerTo, cc, sentTo }: SearchableMessage): string {
+  return [
+    ...(sentTo ?? [toAddr]),
+    ...(headerTo === null || headerTo === toAddr ? [] : [headerTo]),
+    ...cc,
+  ].join(', ')
 }
 
 /** A whole address as one word, or null for any other text. */
@@ -65,6 +72,7 @@ type Room = { words: number; bytes: number }
 function takeWords(text: string, max: number, room: Room): string[] {
   const taken: string[] = []
   const letters = new Set<string>()
+  const signed = new Set<string>()
   const take = (word: string) => {
     const bytes = Buffer.byteLength(word)
     if (taken.length >= max || room.words <= 0 || room.bytes < bytes) return false
@@ -73,14 +81,17 @@ function takeWords(text: string, max: number, room: Room): string[] {
     room.bytes -= bytes
     return true
   }
-  for (const { word, isPair } of eachWord(text)) {
-    // Leaves room for the single letters.
-    if (taken.length + letters.size + 3 > Math.min(max, room.words + taken.length)) break
+  for (const { word, isPair, signed: withSigns } of eachWord(text)) {
+    // Leaves room for the single letters and the words with signs.
+    const unordered = letters.size + signed.size
+    if (taken.length + unordered + 4 > Math.min(max, room.words + taken.length)) break
     if (!take(word)) break
     if (isPair) for (const letter of word) letters.add(letter)
+    if (withSigns !== null) signed.add(withSigns)
   }
-  if (letters.size > 0 && take(SEPARATOR)) {
+  if (letters.size + signed.size > 0 && take(SEPARATOR)) {
     for (const letter of letters) if (isUnspaced(letter) && !take(letter)) break
+    for (const word of signed) if (!take(word)) break
   }
   return taken
 }
@@ -162,6 +173,8 @@ export type FoundWord = {
   readonly end: number
   /** Two neighbouring letters of a script without blanks between words. */
   readonly isPair: boolean
+  /** The form with its signs, as `signedWord` makes it; null without any. */
+  readonly signed: string | null
 }
 
 /**
@@ -173,15 +186,24 @@ export type FoundWord = {
 export function* findWords(text: string): Generator<FoundWord, void, undefined> {
   for (const chunk of text.matchAll(CHUNK)) {
     const [written] = chunk
+    const signs = signsAround(text, chunk.index, chunk.index + written.length)
     if (!NOT_ASCII.test(written)) {
       const word = asciiWord(written)
-      yield { word, start: chunk.index, end: chunk.index + written.length, isPair: false }
+      const place = { start: chunk.index, end: chunk.index + written.length }
+      yield { word, ...place, isPair: false, signed: signedWord(word, signs) }
       continue
     }
     const { folded, place } = foldWithPlaces(written)
-    for (const { word, from, to, isPair } of cutWords(folded)) {
-      const start = chunk.index + place(from)
-      yield { word, start, end: Math.max(start + 1, chunk.index + place(to)), isPair }
+    for (const cut of cutWords(folded)) {
+      const start = chunk.index + place(cut.from)
+      const end = Math.max(start + 1, chunk.index + place(cut.to))
+      yield {
+        word: cut.word,
+        start,
+        end,
+        isPair: cut.isPair,
+        signed: signedCut(cut, folded, signs),
+      }
     }
   }
 }
@@ -190,21 +212,64 @@ export function* findWords(text: string): Generator<FoundWord, void, undefined> 
  * The same words without their places, for the index: a chunk is folded as a whole, some fifty times faster
  * than letter by letter.
  */
-function* eachWord(text: string): Generator<Pick<FoundWord, 'word' | 'isPair'>> {
-  for (const [written] of text.matchAll(CHUNK)) {
-    if (!NOT_ASCII.test(written)) yield { word: asciiWord(written), isPair: false }
-    else yield* cutWords(foldText(written))
+function* eachWord(text: string): Generator<Pick<FoundWord, 'word' | 'isPair' | 'signed'>> {
+  for (const chunk of text.matchAll(CHUNK)) {
+    const [written] = chunk
+    const signs = signsAround(text, chunk.index, chunk.index + written.length)
+    if (!NOT_ASCII.test(written)) {
+      const word = asciiWord(written)
+      yield { word, isPair: false, signed: signedWord(word, signs) }
+      continue
+    }
+    const folded = foldText(written)
+    for (const cut of cutWords(folded)) {
+      yield { word: cut.word, isPair: cut.isPair, signed: signedCut(cut, folded, signs) }
+    }
   }
 }
 
 /** The words alone, up to `max`. */
 export function wordsOf(text: string, max: number): string[] {
-  const words: string[] = []
-  for (const { word } of eachWord(text)) {
-    if (words.length >= max) break
-    words.push(word)
-  }
-  return words
+  return readWords(text, max).map(({ word }) => word)
+}
+
+/** Words with their forms with signs, up to `max`. */
+export function readWords(text: string, max: number): Pick<FoundWord, 'word' | 'signed'>[] {
+  return eachWord(text)
+    .take(max)
+    .map(({ word, signed }) => ({ word, signed }))
+    .toArray()
+}
+
+/** Signs that belong to a word: `C++`, `C#` and `A+` differ from C and A, and `.NET` from net. */
+type Signs = { readonly dot: boolean; readonly after: string }
+
+const NO_SIGNS: Signs = { dot: false, after: '' }
+const SIGNS_LENGTH_MAX = 2
+
+/** A letter after the signs makes them separators, as in `user+tag`. */
+function signsAround(text: string, start: number, end: number): Signs {
+  let to = end
+  while (to <= end + SIGNS_LENGTH_MAX && (text[to] === '+' || text[to] === '#')) to += 1
+  const isAfter = to > end && to <= end + SIGNS_LENGTH_MAX && !LETTER_FIRST.test(text[to] ?? '')
+  const dot = text[start - 1] === '.' && !DIGIT_FIRST.test(text[start] ?? '')
+  if (!isAfter && !dot) return NO_SIGNS
+  return { dot, after: isAfter ? text.slice(end, to) : '' }
+}
+
+const LETTER_FIRST = /^[\p{L}\ud800-\udbff]/u
+const DIGIT_FIRST = /^[0-9]/
+
+/** No word begins with SEPARATOR, and no mark of an entry. */
+function signedWord(word: string, { dot, after }: Signs): string | null {
+  if (after !== '') return `${word}${after}`
+  return dot ? `${SEPARATOR}.${word}` : null
+}
+
+function signedCut(cut: Cut, folded: string, { dot, after }: Signs): string | null {
+  if (cut.isPair) return null
+  const isLast = after !== '' && cut.to === folded.length
+  return signedWord(cut.word, { dot: dot && cut.from === 0, after: isLast ? after : '' })
 }
 
 /** Whether a word is of a script that is written without blanks. */

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import type { CheckedFilter, EventFilter } from '#events/events.ts'
-import type { EndReason, EventReader, EventReaders } from '#http/event-readers.ts'
+import type { EventReader, EventReaders } from '#http/event-readers.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
 import { presentMessage } from '#mailbox/mailbox.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -25,6 +25,7 @@ import {
   UNKNOWN_KIND,
   wrongCursor,
 } from './read-events.ts'
+import { waitAsReader } from './wait-as-reader.ts'
 import { waitForMessage } from './wait-for-message.ts'
 
 type EventHandlers = Pick<Handlers, Extract<keyof Handlers, `events.${string}`> | 'inboxes.wait'>
@@ -53,26 +54,11 @@ export function eventHandlers(deps: StreamDeps, readers: EventReaders): EventHan
 function waitHandler(deps: StreamDeps, readers: EventReaders): Pick<Handlers, 'inboxes.wait'> {
   return {
     'inboxes.wait': async ({ path, query }, context) => {
-      const { accountId, keyId, session, wantsContent, takeSlot } = context
+      const { accountId, wantsContent, takeSlot } = context
       const { after = null, from = null, subject = null, thread_id: threadId = null } = query
       const { direction = 'inbound', category = null, timeout } = query
-      const over = new AbortController()
-      let reason: EndReason | null = null
-      const reader: EventReader = {
-        accountId,
-        keyId,
-        session,
-        kind: 'wait',
-        place: null,
-        end(why) {
-          reason = why
-          over.abort()
-        },
-      }
-      readers.add(reader)
-      context.onGone(() => over.abort())
-      try {
-        const message = await waitForMessage(deps, {
+      const message = await waitAsReader(readers, context, (signal) =>
+        waitForMessage(deps, {
           accountId,
           inboxId: path.id,
           timeoutMs: wantsContent ? timeout * 1000 : 0,
@@ -83,17 +69,11 @@ function waitHandler(deps: StreamDeps, readers: EventReaders): Pick<Handlers, 'i
           category,
           direction,
           beforeLong: takeSlot,
-          signal: over.signal,
-        })
-        if (message !== null)
-          return { message: await presentMessage(message, deps, deps.clock.now()) }
-      } catch (error) {
-        if (!over.signal.aborted) throw error
-      } finally {
-        readers.remove(reader)
-      }
-      if (reason !== null) throw problemOfEnd(reason)
-      return { message: null }
+          signal,
+        }),
+      )
+      if (message === null) return { message: null }
+      return { message: await presentMessage(message, deps, deps.clock.now()) }
     },
   }
 }
@@ -120,12 +100,6 @@ async function streamEvents(
     headers,
     content: await openFeed(deps, readers, { context, filter, afterId, notices }),
   }
-}
-
-function problemOfEnd(reason: EndReason) {
-  return reason === 'closing'
-    ? problem('service_unavailable', 'The service is shutting down.')
-    : problem('unauthorized', 'The API key was revoked.')
 }
 
 /** Aborted when the client has disconnected. */

@@ -280,7 +280,10 @@ class Hub implements EventHub {
 export type EventListener = {
   /** Set for a listener that wants only events of this inbox. */
   readonly inboxId?: string
-  /** Called for each event when it is read, and again after `changed`. */
+  /**
+   * Called for each event when it is read, and again after `changed`. A listener that needs no text of the event may act
+   * here, and want none.
+   */
   wants(event: LoggedEvent): boolean
   /** Called with an event that it wants, after the event's message was read. */
   notify(text: EventText): void

@@ -1,3 +1,4 @@
+export { claimHandlers } from './claim-handlers.ts'
 export { readEnvelopes } from './envelope.ts'
 export { eventHandlers } from './event-handlers.ts'
 export { type EventHub, openEventHub } from './event-hub.ts'

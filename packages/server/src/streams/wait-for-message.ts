@@ -77,10 +77,11 @@ export async function waitForMessage(deps: WaitDeps, input: WaitInput): Promise<
 
 const waiting = new WeakMap<EventHub, number>()
 
-function countWaiter(hub: EventHub): () => void {
+/** `service_unavailable` when WAITERS_MAX wait already; the result ends the wait. */
+export function countWaiter(hub: EventHub): () => void {
   const count = waiting.get(hub) ?? 0
   if (count >= WAITERS_MAX) {
-    throw problem('service_unavailable', 'Too many requests are waiting for messages.', {
+    throw problem('service_unavailable', 'Too many requests are waiting.', {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     })
   }

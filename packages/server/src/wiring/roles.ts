@@ -15,6 +15,7 @@ import { openDeliveryQueue } from '#delivery/delivery.ts'
 import { checkDueDomains, domainHandlers, rotateDueKeys } from '#domains/domains.ts'
 import { isDomainHere } from '#domains/domains-rows.ts'
 import { draftHandlers } from '#drafts/drafts.ts'
+import { erasureHandlers, workErasures } from '#erasures/erasures.ts'
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import {
@@ -25,7 +26,7 @@ import {
   quarantineHandlers,
 } from '#inbound/inbound.ts'
 import { inboxHandlers } from '#inboxes/inboxes.ts'
-import { mailHandlers } from '#mailbox/mailbox.ts'
+import { expireDueClaims, mailHandlers } from '#mailbox/mailbox.ts'
 import { openServicePort, type ServicePort, serviceHandlers } from '#operating/operating.ts'
 import {
   findReplay,
@@ -64,6 +65,7 @@ import {
   purgeTrash,
   removalHandlers,
   removeOverdue,
+  restoreMixed,
   runJob,
   sweepBlobs,
 } from '#removal/removal.ts'
@@ -73,10 +75,17 @@ import { openIndexer, searchHandlers } from '#search/search.ts'
 import { openDayCounter, openHourCounter, statsHandlers, usageHandlers } from '#stats/stats.ts'
 import {
   checkFilter,
+  claimHandlers,
   eventHandlers,
   openEventStream,
   SOCKETS_PER_ACCOUNT_MAX,
 } from '#streams/streams.ts'
+import {
+  purgeTransfers,
+  TRANSFERS_AT_ONCE,
+  transferHandlers,
+  workTransfers,
+} from '#transfers/transfers.ts'
 import { openWebhooks, webhookHandlers } from '#webhooks/webhooks.ts'
 import type { Parts } from './parts.ts'
 import type { OpenStore } from './store.ts'
@@ -211,7 +220,7 @@ function openReaders({ base, limits: { budgets } }: Parts, metrics: Metrics): Ev
 /** One handler for each operation of the contract; each feature gets the groups that it names. */
 function allHandlers(
   { base, service, reading, domains, receiving, sending, limits, webhooks, streams }: Parts,
-  { findObstacle, metrics }: ServerOptions,
+  { findObstacle, metrics, settings }: ServerOptions,
   readers: EventReaders,
 ): Handlers {
   const common = { ...base, ...service }
@@ -225,6 +234,8 @@ function allHandlers(
     ...mailHandlers({ ...common, ...reading }),
     ...searchHandlers({ ...common, ...reading }),
     ...sendHandlers({ ...common, ...reading, ...sending }),
+    ...erasureHandlers(base),
+    ...transferHandlers({ ...common, ...limits, importBytesMax: settings.limits.importBytes }),
     ...draftHandlers({ ...common, ...reading, ...sending }),
     ...limitHandlers({ ...common, ...sending }),
     ...sandboxHandlers({ ...common, ...reading, ...receiving, ...sending }),
@@ -235,6 +246,7 @@ function allHandlers(
     ...reviewLinkHandlers({ ...common, ...reading, ...sending, ...limits }),
     ...suppressionHandlers(common),
     ...unsubscribeHandlers({ ...common, ...limits }),
+    ...claimHandlers({ ...common, ...streams }, readers),
     ...eventHandlers({ ...common, ...reading, ...streams }, readers),
     ...webhookHandlers({ ...common, ...webhooks }),
     ...statsHandlers({ ...base, ...limits }),
@@ -309,10 +321,12 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
     async purgeExpired(signal) {
       await purgeExpired(base, signal)
       await removeOverdue(base, signal)
+      await restoreMixed(base, signal)
       await countOldStored(base, signal)
       await fillCategories(base, signal)
       await noteOldRecipients(base, signal)
       await purgeLeftovers(base, signal)
+      await purgeTransfers(base, signal)
     },
     sweepBlobs: (signal) => sweepBlobs(base, signal),
     sweepEveryMs: base.blobs?.sweepEveryMs ?? HOUR_MS,
@@ -328,7 +342,15 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       ]
       return more || moreExpired
     },
+    expireClaims: () => expireDueClaims(base),
     mailReviews: (signal) => mailReviews(sends, signal),
+    async workTransfers(signal) {
+      const options = { worker: base.makeId('job'), signal }
+      const more = await workErasures(base, options)
+      const transferring = { ...base, ...reading, storageQuota: sending.storageQuota }
+      return (await workTransfers(transferring, options)) || more
+    },
+    transfersAtOnce: TRANSFERS_AT_ONCE,
     async expire(signal) {
       await expireInboxes({ ...base, ...streams }, signal)
       await finishMoves(base, signal)
@@ -350,6 +372,7 @@ const TASKS_OF_ONE: readonly TaskName[] = [
   'review mail',
   'scheduled sends',
   'search index',
+  'thread claims',
 ]
 
 /** `instance` is the same after a restart, so the service resumes at once the tasks that it led. */

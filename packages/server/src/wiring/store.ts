@@ -7,6 +7,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { MessagePort } from 'node:worker_threads'
 import type { Settings } from '#config/settings.ts'
+import { releaseErasures } from '#erasures/erasures-rows.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
 import { deliveryQueue } from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
@@ -27,6 +28,7 @@ import { releaseLeases } from '#queue/job-rows.ts'
 import { releaseTaskLeases } from '#queue/periodic-task-rows.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
 import type { Db, Tables } from '#schema/tables.ts'
+import { releaseTransfers } from '#transfers/transfers-rows.ts'
 import { webhookQueue } from '#webhooks/webhooks-rows.ts'
 
 type StoreSettings = Pick<Settings, 'dataDir' | 'databaseUrl' | 'blobStore'>
@@ -164,7 +166,11 @@ export async function settleLog({ db }: OpenStore, log: Log): Promise<void> {
 /** Releases all leases that this service had when its last process ended. */
 export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): Promise<void> {
   try {
-    if (db.engine === 'sqlite') await db.write(releaseLeases, {})
+    if (db.engine === 'sqlite') {
+      await db.write(releaseLeases, {})
+      await db.write(releaseTransfers, {})
+      await db.write(releaseErasures, {})
+    }
     const own = { instance: db.engine === 'sqlite' ? null : instance }
     await db.write(deliveryQueue.release, own)
     await db.write(webhookQueue.release, own)

@@ -38,6 +38,19 @@ import {
   removeDraftFile,
   sendDraft,
 } from '#drafts/drafts-rows.ts'
+import {
+  claimErasure,
+  eraseAuditStep,
+  eraseEventsStep,
+  eraseFiles,
+  eraseMessages,
+  eraseNotes,
+  finishErasure,
+  insertErasure,
+  noteErased,
+  releaseErasures,
+  returnErasure,
+} from '#erasures/erasures-rows.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
 import {
   removeQuarantined,
@@ -49,10 +62,15 @@ import { changeInbox, expireInbox, insertInbox, removeInbox } from '#inboxes/inb
 import {
   changeMessageLabels,
   changeThread,
+  claimOldest,
+  claimThread,
   countStoredStep,
+  expireClaims,
   fillCategoriesStep,
   keepThreadSummaries,
   noteQuota,
+  releaseClaim,
+  renewClaim,
 } from '#mailbox/mailbox-rows.ts'
 import {
   cancelSend,
@@ -111,6 +129,20 @@ import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/se
 import { ensureSecret, replaceSecret } from '#secrets/secrets-rows.ts'
 import { addInboxDays, addMailHours } from '#stats/stats-rows.ts'
 import {
+  addExported,
+  addImported,
+  addUploadedChunk,
+  claimTransfer,
+  dropUpload,
+  finishTransfer,
+  insertTransfer,
+  purgeTransfersStep,
+  queueImport,
+  releaseTransfers,
+  renewTransfer,
+  returnTransfer,
+} from '#transfers/transfers-rows.ts'
+import {
   addWebhookDeliveries,
   addWebhookTest,
   changeWebhook,
@@ -154,6 +186,11 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   removeQuarantined,
   changeThread,
   changeMessageLabels,
+  claimThread,
+  claimOldest,
+  renewClaim,
+  releaseClaim,
+  expireClaims,
   keepThreadSummaries,
   countStoredStep,
   fillCategoriesStep,
@@ -234,4 +271,27 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   changeWebhook,
   replaceWebhookSecrets,
   removeWebhook,
+  insertTransfer,
+  addUploadedChunk,
+  queueImport,
+  dropUpload,
+  claimTransfer,
+  renewTransfer,
+  returnTransfer,
+  releaseTransfers,
+  addExported,
+  addImported,
+  finishTransfer,
+  purgeTransfersStep,
+  claimErasure,
+  eraseAuditStep,
+  eraseEventsStep,
+  eraseFiles,
+  eraseMessages,
+  eraseNotes,
+  finishErasure,
+  insertErasure,
+  noteErased,
+  releaseErasures,
+  returnErasure,
 ]

@@ -9,6 +9,7 @@ import { listMessages, listThreadMessages } from '#mailbox/message-rows.ts'
 import { findThread, listThreads } from '#mailbox/thread-rows.ts'
 import { insertSend } from '#outbound/send-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
+import { restoreMixed } from '#removal/delete-mail.ts'
 import {
   moveThreadStep,
   purgeTrashStep,
@@ -33,7 +34,9 @@ import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
 import { sending } from './sending.ts'
 
-const STEPS = sizeOf('TEST_MAILROOM_REMOVAL_STEPS', { usual: 3_000, long: 100_000 })
+const UNLEASED = { tokenHash: null, queueMs: 0 }
+
+const STEPS = sizeOf('TEST_MAILROOM_REMOVAL_STEPS', { usual: 2_000, long: 100_000 })
 /** All lists are compared so often, and at the end. */
 const COMPARED_EVERY = Math.max(300, STEPS / 30)
 const OWN = 'someone@mailroom.localhost'
@@ -244,13 +247,13 @@ onEachEngine('mail that goes', (engine) => {
     const message = thread?.messages[roll(thread.messages.length)]
     if (thread === undefined || message === undefined) return
     const asked = { ...owner, messageId: message.id, nowMs: model.nowMs }
-    const outcome = await db.write(removeMessage, asked)
+    const outcome = await db.write(removeMessage, { ...asked, lease: UNLEASED })
     if (message.isPending) {
       assert.equal(outcome, 'delivery_pending')
       return
     }
     assert.notEqual(typeof outcome, 'string')
-    assert.equal(await db.write(removeMessage, asked), 'not_found')
+    assert.equal(await db.write(removeMessage, { ...asked, lease: UNLEASED }), 'not_found')
     const isFirst = thread.messages[0] === message
     thread.messages = thread.messages.filter((one) => one !== message)
     if (isFirst) thread.subject = thread.messages[0]?.subject ?? ''
@@ -263,7 +266,7 @@ onEachEngine('mail that goes', (engine) => {
     if (thread === undefined) return
     const trashedAtMs = ++model.nowMs
     const asked = { ...owner, threadId: thread.id, nowMs: trashedAtMs }
-    const outcome = await db.write(trashThread, asked)
+    const outcome = await db.write(trashThread, { ...asked, lease: UNLEASED })
     const isSending = thread.messages.some(({ isPending }) => isPending)
     if (isSending) {
       assert.equal(outcome, 'delivery_pending')
@@ -295,7 +298,7 @@ onEachEngine('mail that goes', (engine) => {
     const thread = trashed[roll(trashed.length)]
     if (thread === undefined) return
     const asked = { ...owner, threadId: thread.id, nowMs: model.nowMs }
-    const outcome = await db.write(restoreThread, asked)
+    const outcome = await db.write(restoreThread, { ...asked, lease: UNLEASED })
     assert.notEqual(typeof outcome, 'string')
     if (typeof outcome !== 'string') await finish(thread, outcome.moving)
     thread.trashedAtMs = null
@@ -305,14 +308,14 @@ onEachEngine('mail that goes', (engine) => {
     const thread = model.threads[roll(model.threads.length)]
     if (thread === undefined) return
     const asked = { ...owner, threadId: thread.id, nowMs: model.nowMs }
-    const outcome = await db.write(removeThread, asked)
+    const outcome = await db.write(removeThread, { ...asked, lease: UNLEASED })
     if (thread.messages.some(({ isPending }) => isPending)) {
       assert.equal(outcome, 'delivery_pending')
       return
     }
     assert.notEqual(typeof outcome, 'string')
     while (!(await db.write(removeThreadStep, asked)).isDone);
-    assert.equal(await db.write(removeThread, asked), 'not_found')
+    assert.equal(await db.write(removeThread, { ...asked, lease: UNLEASED }), 'not_found')
     model.threads = model.threads.filter((one) => one !== thread)
   }
 
@@ -419,9 +422,12 @@ onEachEngine('mail that goes', (engine) => {
     const newest = live.toSorted((a, b) => newestOf(a) - newestOf(b)).at(-1)
     assert.equal(inbox?.lastMessageAtMs, newest?.messages.at(-1)?.atMs ?? null)
     const longest = threads.toSorted((a, b) => b.messages.length - a.messages.length).slice(0, 3)
-    for (const { id: threadId, messages } of longest) {
+    const some = Array.from({ length: 20 }, () => threads[roll(threads.length)])
+    for (const { id: threadId, messages } of [...longest, ...some].filter(
+      (one) => one !== undefined,
+    )) {
       const thread = await findThread(db, owner.accountId, threadId)
-      for (const offset of [0, roll(messages.length), messages.length]) {
+      for (const offset of [0, roll(messages.length), messages.length - 1, messages.length]) {
         if (thread === null) throw new Error(`Thread ${threadId} is gone.`)
         const page = { thread: thread.extent, limit: 10, offset, bodyLengthMax: 1 }
         const found = await Array.fromAsync(listThreadMessages(db, { ...owner, ...page }))
@@ -520,4 +526,36 @@ onEachEngine('mail that goes', (engine) => {
       }
     },
   )
+
+  test('a thread in the trash to which an older program adds mail returns from it', async () => {
+    const inboxId = await addInbox(db, owner)
+    const key = makeId('msg')
+    await db.write(storeReceived, arriving(owner, [inboxId], { key }))
+    await db.write(storeReceived, arriving(owner, [inboxId]))
+    const place = { ...owner, inboxId, isRead: null, limit: 10, offset: 0 }
+    const oldest = (await listThreads(db, place))?.threads.at(-1)
+    const threadId = oldest?.id ?? ''
+    await markThread(db, { ...owner, threadId, isRead: true })
+    await db.write(trashThread, { ...owner, threadId, nowMs: systemClock.now() })
+    // It looks for the thread by the message that is answered, wherever that is.
+    await runSql(database, `update threads set trashed_at = null where id = '${threadId}'`)
+    await db.write(storeReceived, arriving(owner, [inboxId], { parentKeys: [key] }))
+    await runSql(database, `update threads set trashed_at = 1 where id = '${threadId}'`)
+    const deps = { db, blobs: null, clock: systemClock }
+    await restoreMixed(deps, new AbortController().signal)
+    const page = await listThreads(db, place)
+    assert.equal(page?.total, 2)
+    assert.deepEqual(
+      page.threads.map(({ id, trashedAtMs, messageCount }) => [id, trashedAtMs, messageCount]),
+      [
+        [threadId, null, 2],
+        [page.threads[1]?.id, null, 1],
+      ],
+    )
+    const counters = await readCounters(db, inboxId)
+    assert.deepEqual([counters.thread_count, counters.unread_thread_count], [2, 2])
+    assert.deepEqual([counters.trashed_thread_count, counters.trashed_unread_count], [0, 0])
+    const messages = { inboxId, direction: null, limit: 10, offset: 0, bodyLengthMax: 1 }
+    assert.equal((await listMessages(db, { ...owner, ...messages }))?.total, 3)
+  })
 })

@@ -22,9 +22,10 @@ import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
-const HELLO = [
-  { phrases: [{ words: ['hello'], fields: null, isPrefix: false }], isExcluded: false },
-]
+const HELLO = {
+  text: { kind: 'phrase', words: ['hello'], fields: null, isPrefix: false },
+  rest: null,
+} as const
 
 onBothEngines('the index of words', (engine) => {
   const database = opened(() => openDatabase(engine))
@@ -53,7 +54,8 @@ onBothEngines('the index of words', (engine) => {
   async function foundIn(inboxId: string): Promise<number[]> {
     const { number, top } = await stateOf(inboxId)
     if (number === null) return []
-    const search = { number, clauses: HELLO, direction: null, level: 2, until: top, limit: 10_000 }
+    const block = { direction: null, level: 2, until: top, limit: 10_000 }
+    const search = { number, inboxId, query: HELLO, rareLabels: new Set<string>(), ...block }
     return (await findInBlock(db, search)).map(({ position }) => position)
   }
   const positions = (from: number, to: number) =>
@@ -84,7 +86,7 @@ onBothEngines('the index of words', (engine) => {
     while ((await db.write(indexSearchStep, step)).behind.length > 0);
     const before = await countEntries()
     // As a program without the column leaves it.
-    const query = `update search_inboxes set renewed_position = 0 where inbox_id = '${inboxId}'`
+    const query = `update search_inboxes set current_position = 0 where inbox_id = '${inboxId}'`
     await runSql(database, query)
     await receive(inboxId, 3)
     assert.deepEqual(await db.write(indexSearchStep, step), { indexed: 3, behind: [] })
@@ -100,6 +102,26 @@ onBothEngines('the index of words', (engine) => {
     assert.deepEqual(await foundIn(inboxId), positions(1, SEARCH_STEP_MESSAGES + 10))
     assert.equal(await countEntries(), before + 3)
     assert.ok(!(await listLagging(db, { after: '', limit: 1_000 })).inboxIds.includes(inboxId))
+  })
+
+  test('until its entries are renewed, an inbox is searched without the signs of words', async () => {
+    const inboxId = await inboxWith(3, 'vitamin c')
+    await receive(inboxId, 1, 'modern C++')
+    const deps = {
+      ...{ db, clock: systemClock },
+      ...{ searchCatchUps: openCatchUps(), searchSlots: openSearchSlots() },
+    }
+    const total = async () => {
+      const asked = { ...owner, inboxId, q: 'C++', sort: 'newest', direction: null } as const
+      const { signal } = new AbortController()
+      return (await searchInbox(deps, { ...asked, limit: 10, offset: 0 }, signal)).total
+    }
+    assert.equal(await total(), 1)
+    const query = `update search_inboxes set current_position = 0 where inbox_id = '${inboxId}'`
+    await runSql(database, query)
+    assert.equal(await total(), 4)
+    await db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false, renews: true })
+    assert.equal(await total(), 1)
   })
 
   test('concurrent indexers index every message once, while mail arrives', async () => {

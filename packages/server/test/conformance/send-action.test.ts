@@ -63,6 +63,7 @@ onBothEngines('sending as a client', (engine) => {
         replyTo: null,
         attachments: [],
         hasUnsubscribe: false,
+        leaseTokenHash: null,
       })
       return 'queued'
     } catch (error) {

@@ -86,6 +86,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
     })),
     recipientKeys: recipients.map(addressKey),
     coldRecipients: coldRecipients.map(addressKey),
+    lease: null,
     holdAbovePerHour: null,
     limits: { ...UNLIMITED, ...fields.limits },
     audit: null,

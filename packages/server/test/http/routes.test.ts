@@ -23,6 +23,8 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 /** Bodies of operations that require one. */
 const bodies: Record<string, string> = {
   'threads.update': '{"is_read":true}',
+  'threads.claim': '{"owner":"a","leaseSeconds":60}',
+  'inboxes.claimThreads': '{"owner":"a","leaseSeconds":60}',
   'admin.accounts.create': '{"name":"a","plan":"free"}',
   'inboxes.sendBatch': '{"items":[]}',
   'messages.forward': '{"to":"a@b.example"}',

@@ -22,7 +22,7 @@ const answers: NonNullable<TestServerOptions['answers']> = {
   'messages.list': async () => ({ data: [LARGE as never], total: 1 }),
   'sandbox.list': async (_input, { takeSlot, onGone }) => {
     await takeSlot()
-    const gone = new Promise<void>((resolve) => onGone(resolve))
+    const gone = new Promise<void>((resolve) => onGone(() => resolve()))
     called.resolve()
     await gone
     // Resolves once all listeners have seen the end of the connection.

@@ -40,7 +40,7 @@ const HOSTILE: Record<string, string> = {
 
 function read(q: string): SearchQuery {
   const reading = readQuery(q)
-  if (reading.kind === 'defect') throw new Error(reading.defect)
+  if (reading.kind === 'defect') throw new Error(reading.defect.message)
   return reading.query
 }
 

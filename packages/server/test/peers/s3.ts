@@ -16,6 +16,8 @@ export type S3Mood = 'well' | 'cutting' | 'silent' | 'failing' | 'slow-down' | '
 
 export type TestS3 = {
   readonly endpoint: string
+  /** Where its objects are. */
+  readonly directory: string
   /** In its bucket. */
   placeAt(prefix: string): S3Place
   /** Settings of a service that keeps large messages under this prefix. */
@@ -75,6 +77,7 @@ export async function startS3(): Promise<TestS3> {
 
   const s3: TestS3 = {
     endpoint,
+    directory,
     placeAt: (prefix) => ({
       endpoint,
       region: 'us-east-1',

@@ -26,6 +26,9 @@ const KINDS = {
   quarantine: 'quarantined',
   domains: 'domain',
   drafts: 'draft',
+  exports: 'export',
+  imports: 'import',
+  erasures: 'erasure',
 } as const
 
 export type Kind = (typeof KINDS)[keyof typeof KINDS]
@@ -35,6 +38,10 @@ export type Belongings = Record<Kind, string>
 const BODIES: Partial<Record<OperationId, object>> = {
   'drafts.addAttachment': { filename: 'a.txt', contentType: 'text/plain', data: '' },
   'threads.update': { is_read: true },
+  'threads.claim': { owner: 'x', leaseSeconds: 60 },
+  'inboxes.claimThreads': { owner: 'x', leaseSeconds: 60 },
+  'messages.update': { addLabels: ['x'] },
+  'exports.create': { format: 'mbox' },
   'domains.update': { podId: null },
   'domains.create': { domain: 'probe.example' },
   'account.update': { filterMode: 'none' },
@@ -81,6 +88,8 @@ const CREATIONS = new Set<OperationId>([
   'senderRules.create',
   'domains.create',
   'policy.createRule',
+  'exports.create',
+  'erasures.create',
 ])
 
 /** Operations on objects of the account that do not name them, and on addresses of its inboxes. */

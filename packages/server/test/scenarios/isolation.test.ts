@@ -20,6 +20,7 @@ import {
 } from '#test/scenarios/isolation-matrix.ts'
 import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
+import { exported, imported } from '#test/scenarios/transfer-mail.ts'
 import { type Account, onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 test('every operation of the contract on objects of accounts is in the matrix', () => {
@@ -63,7 +64,15 @@ onEachEngine('isolation', (engine) => {
       clientId === 'anns-pod'
         ? await client.approvers.create({ name: 'Eve' })
         : { id: 'apr_01h455vb4pex5vsknk084sn02r' }
+    const gone = await client.erasures.create({ address: `${clientId}@erased.example` })
+    await client.erasures.untilDone(gone.id)
+    const file = await exported(client, { inboxId: inbox.id, format: 'jsonl' })
+    const { content } = await client.exports.download(file.id)
+    const into = await imported(client, inbox.id, new Uint8Array(content))
     return {
+      erasure: gone.id,
+      export: file.id,
+      import: into.id,
       pod: pod.id,
       inbox: inbox.id,
       thread: message?.threadId ?? '',
@@ -176,7 +185,10 @@ onEachEngine('isolation', (engine) => {
         .sort()
         .join(' ')
     assert.equal(taking('query'), 'domains.list inboxes.list messages.search senderRules.list')
-    assert.equal(taking('body'), 'domains.create domains.update inboxes.create senderRules.create')
+    assert.equal(
+      taking('body'),
+      'domains.create domains.update exports.create inboxes.create senderRules.create',
+    )
     assert.equal((await bob.client.inboxes.list().page()).total, 1)
   })
 
@@ -191,7 +203,8 @@ onEachEngine('isolation', (engine) => {
       for (const id of inboxOperations('body')) {
         const good = probe(id, '')
         const response = await ask(bob, { ...good, body: { ...good.body, inboxId } })
-        assert.equal(await outcomeOf(response), '400 bad_request')
+        const outcome = id === 'exports.create' ? '404 not_found' : '400 bad_request'
+        assert.equal(await outcomeOf(response), outcome)
       }
     }
     assert.deepEqual(inboxOperations('query').sort(), [
@@ -203,7 +216,7 @@ onEachEngine('isolation', (engine) => {
       'reviews.list',
       'senderRules.list',
     ])
-    assert.deepEqual(inboxOperations('body'), ['senderRules.create'])
+    assert.deepEqual(inboxOperations('body').toSorted(), ['exports.create', 'senderRules.create'])
   })
 
   test('the policy of a pod or an inbox of another account is unknown, and stays', async () => {

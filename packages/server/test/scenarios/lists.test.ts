@@ -140,6 +140,100 @@ onEachEngine('lists', (engine) => {
     assert.equal(new Set(read).size, READ)
   })
 
+  test('messages and threads are filtered by sender, recipient, subject, time and attachments', async () => {
+    const own = await client.inboxes.create({ mailboxName: 'filtered-desk' })
+    const { client: theirs } = await world.newAccount()
+    const deliver = async (from: string, subject: string, cc?: string) => {
+      const headers = cc === undefined ? [] : [`Cc: ${cc}`]
+      const raw = plainMail({ to: own.address, from, subject, headers })
+      assert.equal((await world.send({ to: own.address, raw })).code, 250)
+    }
+    await deliver('Ana Silva <ana@firm.example>', 'Größe 5')
+    await deliver('Bob <bob@x.example>', 'An invoice', 'Carla <carla@third.example>')
+    await deliver('ANA <info@other.example>', 'Another invoice')
+    await client.inboxes.send(own.id, {
+      to: ['bob@x.example', 'Zoe <zoe@second.example>'],
+      subject: 'Sent',
+      body: 'See the file.',
+      attachments: [
+        { filename: 'a.txt', contentType: 'text/plain', data: Buffer.from('a').toString('base64') },
+      ],
+    })
+    const [sent, , second, first] = (await client.messages.list(own.id).page()).data
+    const list = async (kind: 'messages' | 'threads', options: object) => {
+      const page = await client[kind].list(own.id, options).page()
+      assert.deepEqual([page.total, page.isComplete], [page.data.length, true])
+      return page.data.map(({ subject }) => subject)
+    }
+    for (const [options, expected] of [
+      [{ from: 'ana' }, ['Another invoice', 'Größe 5']],
+      [{ from: 'silva <ana@' }, ['Größe 5']],
+      [{ from: 'ana', subject: 'INVOICE' }, ['Another invoice']],
+      [{ subject: 'GRÖSSE' }, ['Größe 5']],
+      [{ to: 'carla' }, ['An invoice']],
+      [{ to: 'zoe@second' }, ['Sent']],
+      [{ has_attachment: true }, ['Sent']],
+      [{ has_attachment: false, subject: 'invoice' }, ['Another invoice', 'An invoice']],
+      [{ since: second?.createdAt, subject: 'n' }, ['Sent', 'Another invoice', 'An invoice']],
+      [{ until: second?.createdAt }, ['Größe 5']],
+      [{ since: first?.createdAt, until: sent?.createdAt, from: 'b' }, ['An invoice']],
+      [{ subject: '%' }, []],
+    ] as const) {
+      for (const kind of ['messages', 'threads'] as const) {
+        assert.deepEqual([options, await list(kind, options)], [options, expected])
+      }
+    }
+    assert.deepEqual(await list('messages', { direction: 'outbound', from: 'DESK' }), ['Sent'])
+    assert.deepEqual(await list('threads', { is_read: false, has_attachment: true }), [])
+    const [thread] = (await client.threads.list(own.id, { subject: 'Größe' }).page()).data
+    assert.ok(thread !== undefined)
+    await client.threads.update(thread.id, { is_read: true, addLabels: ['done'] })
+    assert.deepEqual(await list('threads', { from: 'ana', is_read: true }), ['Größe 5'])
+    assert.deepEqual(await list('threads', { from: 'ana', labels: 'done' }), ['Größe 5'])
+    const paged = await client.messages.list(own.id, { from: 'ana', limit: 1, offset: 1 }).page()
+    assert.deepEqual([paged.total, paged.data[0]?.subject], [2, 'Größe 5'])
+    const every = await Array.fromAsync(
+      client.threads.list(own.id, { subject: 'invoice', limit: 1 }),
+    )
+    assert.equal(every.length, 2)
+    const [newer] = (await client.threads.list(own.id, { subject: 'Another' }).page()).data
+    for (const id of [thread.id, newer?.id ?? '']) await client.threads.delete(id)
+    const inTrash = { from: 'ana', trashed: true }
+    assert.deepEqual(await list('threads', { from: 'ana' }), [])
+    assert.deepEqual(await list('messages', { from: 'ana' }), [])
+    assert.deepEqual(await list('threads', inTrash), ['Another invoice', 'Größe 5'])
+    assert.deepEqual(await list('threads', { ...inTrash, subject: 'size' }), [])
+    assert.equal((await client.inboxes.search(own.id, { q: 'label:done' }).page()).total, 0)
+    await client.threads.restore(thread.id)
+    assert.deepEqual(await list('threads', { from: 'ana' }), ['Größe 5'])
+    assert.equal((await client.inboxes.search(own.id, { q: 'label:done' }).page()).total, 1)
+    const base = `/v1/inboxes/${own.id}`
+    for (const kind of ['messages', 'threads'] as const) {
+      for (const [query, field] of [
+        ['since=yesterday', 'since'],
+        ['until=2026-02-30T00:00:00Z', 'until'],
+        ['has_attachment=maybe', 'has_attachment'],
+        ['from=', 'from'],
+        [`subject=${'a'.repeat(201)}`, 'subject'],
+        ['to=a%00', 'to'],
+      ] as const) {
+        const response = await ask(`${base}/${kind}?${query}`)
+        const { error, details } = (await response.json()) as {
+          error: string
+          details: { path: string }[]
+        }
+        const told = [query, response.status, error, details[0]?.path]
+        assert.deepEqual(told, [query, 400, 'bad_request', field])
+      }
+      assert.equal((await ask(`${base}/${kind}?hasAttachment=true&subject=sent`)).status, 200)
+      await assert.rejects(theirs[kind].list(own.id, { from: 'a' }).page(), { status: 404 })
+    }
+    for (const kind of ['messages', 'threads']) {
+      const plain = (await (await ask(`${base}/${kind}`)).json()) as object
+      assert.deepEqual(Object.keys(plain).sort(), ['data', 'total'])
+    }
+  })
+
   test('an unknown direction is 400', async () => {
     for (const direction of ['', 'both', 'INBOUND', 'inbound&direction=outbound']) {
       const response = ask(`/v1/inboxes/${inbox.id}/messages?direction=${direction}`)

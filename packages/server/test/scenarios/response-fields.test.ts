@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { originalOf } from '@mailroom/contract/schema.ts'
-import { type DraftToCreate, type Inbox, Mailroom } from '@mailroom/sdk'
+import { type DraftToCreate, type Inbox, Mailroom, type Message } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { type DomainWorld, openDomainWorld, publish } from '#test/scenarios/domain-world.ts'
@@ -134,7 +134,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await fillStorage(inbox)
     await until(async () => {
       const { data } = await client.events.list({ limit: 100 }).page()
-      return data.some(({ storage }) => storage !== undefined)
+      return ['storage', 'inbox'].every((name) => data.some((event) => name in event))
     })
 
     assert.deepEqual([...new Set(found)], [])
@@ -209,8 +209,28 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.threads.list(inbox.id).page()
     await client.threads.get(message.threadId)
     await client.threads.update(message.threadId, { is_read: true })
+    await client.threads.delete(message.threadId)
+    await client.threads.restore(message.threadId)
+    const expiresAt = new Date(world.clock.now() + 1_000).toISOString()
+    await client.inboxes.create({ expiresAt })
     await client.threads.messages(message.threadId)
+    await claimsOf(client, message)
     return { inbox, message }
+  }
+
+  async function claimsOf(client: Mailroom, message: Message): Promise<void> {
+    const { threadId, inboxId } = message
+    const terms = { owner: 'a', leaseSeconds: 60 }
+    await client.messages.update(message.id, { addLabels: ['a'] })
+    await client.threads.restore(threadId)
+    const { leaseToken } = await client.threads.claim(threadId, terms)
+    await client.threads.get(threadId)
+    await client.threads.renewClaim(threadId, {}, { leaseToken })
+    await client.threads.releaseClaim(threadId, { isRead: false }, { leaseToken })
+    for (const claim of (await client.inboxes.claimThreads(inboxId, terms)).data) {
+      const { leaseToken } = claim
+      await client.threads.releaseClaim(claim.threadId, { isRead: true }, { leaseToken })
+    }
   }
 
   async function draftsOf(client: Mailroom, inboxId: string, fields: DraftToCreate): Promise<void> {

@@ -8,6 +8,21 @@ const UTF8 = [
   'Content-Transfer-Encoding: 8bit',
 ]
 
+const BOUNDARY = 'Zq7'
+const FILE = [
+  `--${BOUNDARY}`,
+  'Content-Type: text/plain',
+  '',
+  'Here it is.',
+  `--${BOUNDARY}`,
+  'Content-Type: application/pdf; name="plan.pdf"',
+  'Content-Disposition: attachment; filename="plan.pdf"',
+  '',
+  'pdf',
+  `--${BOUNDARY}--`,
+].join('\r\n')
+const MULTIPART = ['MIME-Version: 1.0', `Content-Type: multipart/mixed; boundary=${BOUNDARY}`]
+
 const MAILBOX: Record<string, { from?: string; cc?: string; subject?: string; body?: string }> = {
   invoice: {
     from: 'Ana Silva <ana@firm.example>',
@@ -42,6 +57,13 @@ const MAILBOX: Record<string, { from?: string; cc?: string; subject?: string; bo
   turkish: { subject: 'FATURA İSTANBUL', body: 'Lütfen faturayı ödeyin, ısı gideri.' },
   polish: { subject: 'Faktura Łódź', body: 'Proszę zapłacić za źdźbło.' },
   german: { subject: 'Rechnung Straße', body: 'Bitte begleichen Sie die Rech\u00adnung.' },
+  vitamin: {
+    subject: 'Vitamin C, net weight',
+    body: 'Part AB-1234/5 at https://shop.example/order?id=77 (up: follow). Ask sales@shop.example.',
+  },
+  cplus: { subject: 'Modern C++', body: 'A follow-up to the e-mail on C++17.' },
+  csharp: { subject: 'C# (.NET)', body: 'Nothing else.' },
+  file: { from: 'Fay <fay@files.example>', subject: 'Report', body: FILE },
 }
 
 /** Maps a query to its results, newest first. */
@@ -105,6 +127,48 @@ const FOUND: [string, string[]][] = [
   ['zdzblo', ['polish']],
   ['strasse', ['german']],
   ['rechnung bitte', ['german']],
+  ['lunch OR reminder', ['lunch', 'reminder']],
+  ['lunch or reminder', []],
+  ['pay overdue OR thirty', ['reminder', 'invoice']],
+  ['(pay overdue) OR lunch', ['lunch', 'reminder']],
+  ['invoice -(overdue OR lunch)', ['invoice']],
+  ['invoice AND march', ['reminder', 'invoice']],
+  ['from:(carla OR bob) OR to:(carla OR bob)', ['other', 'lunch']],
+  ['subject:(invoice 2041)', ['invoice']],
+  ['lunch OR', ['lunch']],
+  ['OR lunch', ['lunch']],
+  ['lunch OR OR reminder', ['lunch', 'reminder']],
+  ['(lunch OR reminder', ['lunch', 'reminder']],
+  ['lunch) OR reminder', ['lunch', 'reminder']],
+  ['() lunch', ['lunch']],
+  ['"lunch OR reminder', ['lunch', 'reminder']],
+  ['has:attachment', ['file']],
+  ['-has:attachment from:files.example', []],
+  ['lunch OR has:attachment', ['file', 'lunch']],
+  ['report has:attachments', ['file']],
+  ['-has:attachment invoice', ['reminder', 'invoice']],
+  ['before:2020-01-01', []],
+  ['invoice after:2020-01-01', ['reminder', 'invoice']],
+  ['invoice -before:2020-01-01', ['reminder', 'invoice']],
+  ['invoice before:2999-01-01T00:00:00+02:00', ['reminder', 'invoice']],
+  ['lunch OR (invoice before:2020-01-01)', ['lunch']],
+  ['C++', ['cplus']],
+  ['c++', ['cplus']],
+  ['C#', ['csharp']],
+  ['c', ['csharp', 'cplus', 'vitamin']],
+  ['.NET', ['csharp']],
+  ['net', ['csharp', 'vitamin']],
+  ['"modern C++"', ['cplus']],
+  ['C++ OR .NET', ['csharp', 'cplus']],
+  ['subject:c++', ['cplus']],
+  ['vitamin -C++', ['vitamin']],
+  ['e-mail', ['cplus']],
+  ['follow-up', ['cplus']],
+  ['"follow up"', ['cplus']],
+  ['AB-1234/5', ['vitamin']],
+  ['AB-1234/6', []],
+  ['https://shop.example/order?id=77', ['vitamin']],
+  ['sales@shop.example', ['vitamin']],
 ]
 
 /** Queries without operators, and queries without words. */
@@ -164,7 +228,10 @@ onEachEngine('searching an inbox', (engine) => {
   before(async () => {
     for (const [name, { from, cc, subject, body }] of Object.entries(MAILBOX)) {
       const messageId = `<${name}@x.example>`
-      const headers = [...UTF8, ...(cc === undefined ? [] : [`Cc: ${cc}`])]
+      const headers = [
+        ...(body === FILE ? MULTIPART : UTF8),
+        ...(cc === undefined ? [] : [`Cc: ${cc}`]),
+      ]
       const raw = plainMail({
         to: inbox.address,
         messageId,
@@ -252,6 +319,18 @@ onEachEngine('searching an inbox', (engine) => {
     }
   })
 
+  test('a sent message is found by each of its recipients', async () => {
+    const desk = await world.client.inboxes.create()
+    await world.client.inboxes.send(desk.id, {
+      to: ['bob@friend.example', 'Zoe <zoe@second.example>'],
+      subject: 'Several',
+      body: 'Hello.',
+    })
+    for (const q of ['to:bob@friend.example', 'to:zoe@second.example', 'to:second']) {
+      assert.equal((await world.client.inboxes.search(desk.id, { q }).page()).total, 1, q)
+    }
+  })
+
   test('ranking counts a subject more than a text', async () => {
     assert.deepEqual(await names('march', { sort: 'rank' }), ['invoice', 'reminder'])
     assert.deepEqual(await names('march', { sort: 'newest' }), ['reminder', 'invoice'])
@@ -277,6 +356,39 @@ onEachEngine('searching an inbox', (engine) => {
     }
     assert.deepEqual(await names('"invoice'), ['reminder', 'invoice'])
     assert.deepEqual(await names('^invoice'), ['reminder', 'invoice'])
+  })
+
+  test('what is wrong in a query is named, and what it may have is bounded', async () => {
+    const nested = (depth: number) =>
+      Array.from({ length: depth }, (_, n) => (n % 2 === 0 ? `(a${n} ` : `(a${n} OR `)).join('')
+    for (const [q, code, message] of [
+      ['before:yesterday', 'invalid_query', /"before:yesterday".*2026-05-31/],
+      ['x after:2026-02-30', 'invalid_query', /"after:2026-02-30"/],
+      ['after:2026-02-03T25:00', 'invalid_query', /"after:2026-02-03T25:00"/],
+      ['after:2026/02/03', 'invalid_query', /"after:2026\/02\/03"/],
+      ['x (has:dog OR y)', 'invalid_query', /"has:dog".*has:attachment/],
+      [`${nested(12)}x`, 'invalid_query', /at most 10 levels/],
+      [Array.from({ length: 33 }, () => 'a').join(' OR '), 'bad_request', /at most 32/],
+      ['a OR '.repeat(99), 'bad_request', /at most 32/],
+      ['x'.repeat(10_000), 'bad_request', /500/],
+      ['a OR '.repeat(1_000), 'bad_request', /500/],
+      ['('.repeat(5_000), 'bad_request', /500/],
+      ['OR', 'bad_request', /must contain a word/],
+      ['-(invoice OR march)', 'bad_request', /must contain a word/],
+    ] as const) {
+      const response = await world.fetch(
+        `/v1/inboxes/${inbox.id}/search?${new URLSearchParams({ q })}`,
+      )
+      const error = (await response.json()) as Record<'error' | 'message', string>
+      assert.deepEqual([q, response.status, error.error], [q, 400, code])
+      assert.match(error.message, message)
+    }
+    // The deepest and longest that are read.
+    for (const q of [`${nested(9)}x`, `-${nested(9).replaceAll('(a', '-(a')}x invoice`]) {
+      assert.equal((await search(q)).isComplete, true, q)
+    }
+    assert.deepEqual(await names(`${'('.repeat(480)}invoice`), ['reminder', 'invoice'])
+    assert.deepEqual(await names('invoice \u0007OR\u0007 lunch'), [])
   })
 
   test('a snippet shows the match and its place', async () => {

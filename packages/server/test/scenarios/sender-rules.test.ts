@@ -196,6 +196,7 @@ onEachEngine('sender rules', (engine) => {
       name: 'another',
       plan: 'developer',
       filterMode: 'none',
+      retentionDays: null,
       createdAt,
     })
     const changed = await client.account.update({ filterMode: 'allowlist' })

@@ -105,6 +105,7 @@ onEachEngine('a large send', (engine) => {
         replyTo: null,
         attachments: [],
         hasUnsubscribe: false,
+        leaseTokenHash: null,
       })
     const first = await ask('a key')
     const again = await ask('a key')

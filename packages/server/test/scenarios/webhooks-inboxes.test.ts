@@ -34,9 +34,13 @@ onEachEngine('webhooks of inboxes', (engine) => {
       'address',
       'createdAt',
       'displayName',
+      'effectiveRetentionDays',
+      'expiresAt',
       'id',
       'lastMessageAt',
+      'metadata',
       'podId',
+      'retentionDays',
       'unreadThreads',
       'webhookUrl',
     ])

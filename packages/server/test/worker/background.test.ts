@@ -17,6 +17,8 @@ onEachBlobStore('upkeep', (kind) => {
     const nothing = () => Promise.resolve(false)
     const background = openBackground({
       workJobs: nothing,
+      workTransfers: nothing,
+      transfersAtOnce: 1,
       purgeExpired: async () => {
         done.purges += 1
       },
@@ -31,6 +33,7 @@ onEachBlobStore('upkeep', (kind) => {
       countHours: nothing,
       countDays: nothing,
       releaseSends: nothing,
+      expireClaims: async () => false,
       mailReviews: nothing,
       expire: nothing,
       tasks: openOwnTasks(),

@@ -16,10 +16,39 @@ export function lockRows<Schema, Tables extends keyof Schema, Row>(
   return options.skipLocked === true ? query.forUpdate().skipLocked() : query.forUpdate()
 }
 
+/** Whether `lockRows` may pass over rows that another transaction holds. */
+export function mayPassOver<Schema>(tx: Pick<Tx<Schema>, 'engine'>): boolean {
+  return tx.engine !== 'sqlite'
+}
+
 /** Bounds how long each later statement of the transaction waits for a row. Nothing waits on the embedded engine. */
 export async function limitLockWait<Schema>(tx: Tx<Schema>, waitMsMax: number): Promise<void> {
   if (tx.engine === 'sqlite') return
   await sql`set local lock_timeout = ${sql.lit(waitMsMax)}`.execute(tx.query)
+}
+
+/** Equal for texts that differ only in case. */
+export function foldCase(text: string): string {
+  return text.toLowerCase().toUpperCase()
+}
+
+/**
+ * True wherever `foldCase` of the text contains that of `wanted`, and perhaps elsewhere. The databases fold ASCII
+ * alike, and of other letters only their presence is asked.
+ */
+export function mayContain(
+  engine: Engine,
+  text: RawBuilder<string>,
+  wanted: string,
+): RawBuilder<SqlBool> {
+  const hasOther = sql`octet_length(${text}) <> length(${text})`
+  const folded = foldCase(wanted)
+  if (/[^\x00-\x7f]/.test(folded)) return sql<SqlBool>`(${hasOther})`
+  const isIn =
+    engine === 'sqlite'
+      ? sql`instr(upper(${text}), ${folded}) > 0`
+      : sql`strpos(upper(${text} collate "C"), ${folded}) > 0`
+  return sql<SqlBool>`(${isIn} or ${hasOther})`
 }
 
 /** Keeps other transactions from writing to the table until this one ends. */
@@ -150,4 +179,9 @@ export function countedRows(engine: Engine, index: string): RawBuilder<{ rows: n
   return sql`
     select greatest(0, reltuples)::bigint as rows from pg_class where oid = to_regclass(${index})
   `
+}
+
+/** Whether the files keep the bytes of deleted rows until their space is used again. SQLite overwrites them. */
+export function keepsFreeSpace(engine: Engine): boolean {
+  return engine === 'postgres'
 }

@@ -1,7 +1,7 @@
 // The full-text index on both engines: FTS5 and tsvector. Callers pass words that need no further analysis;
 // nothing in them is read as query syntax.
 
-import { type QueryExecutorProvider, sql } from 'kysely'
+import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { Engine } from './db.ts'
 
 const TEXT_FIELDS = ['subject', 'sender', 'recipients', 'body'] as const
@@ -19,19 +19,31 @@ export type TextEntry = {
 }
 
 type TextPhrase = {
+  readonly kind: 'phrase'
   readonly words: readonly string[]
   /** Null for any field. */
   readonly fields: readonly TextField[] | null
   readonly isPrefix: boolean
 }
 
-export type TextClause = { readonly phrases: readonly TextPhrase[]; readonly isExcluded: boolean }
+export type TextQuery =
+  | TextPhrase
+  | { readonly kind: 'all' | 'any'; readonly parts: readonly TextQuery[] }
+  | { readonly kind: 'not'; readonly part: TextQuery }
+
+/** A condition in SQL on the entry with this id; `matches` is one on the words of the entry. */
+export type TextFilter = (
+  id: RawBuilder<number>,
+  matches: (query: TextQuery) => RawBuilder<boolean>,
+) => RawBuilder<boolean>
 
 export type TextSearch = {
   readonly scope: string
+  /** At least one. */
   readonly marks: readonly string[]
-  /** All clauses must match; at least one is not an exclusion. */
-  readonly clauses: readonly TextClause[]
+  /** Null for all entries with the marks. */
+  readonly query: TextQuery | null
+  readonly filter: TextFilter | null
   /** The highest id to find. */
   readonly until: number
   readonly limit: number
@@ -73,20 +85,9 @@ export async function removeTextEntries(tx: AnyTx, ids: readonly number[]): Prom
 
 /** The ids that the search finds, the highest first. */
 export async function findTextEntries(db: AnyTx, search: TextSearch): Promise<number[]> {
-  const { until, limit } = search
-  // SQLite takes a JavaScript number for a real, but its index needs integers as bounds. On PostgreSQL the
-  // expression `id + 0` makes the planner use the index of words.
-  const query =
-    db.engine === 'sqlite'
-      ? sql<{ id: number }>`
-          select rowid as id from search_index
-          where search_index match ${matchOf(search)} and rowid <= cast(${until} as integer)
-          order by rowid desc limit ${limit}`
-      : sql<{ id: number }>`
-          select id from search_index
-          where words @@ ${tsqueryOf(search)}::tsquery and id + 0 <= ${until}
-          order by id + 0 desc limit ${limit}`
-  return (await query.execute(db.query)).rows.map(({ id }) => id)
+  const id = db.engine === 'sqlite' ? sql`rowid as id` : sql`id`
+  const found = sql<{ id: number }>`${selectFound(db.engine, search, id)}`
+  return (await found.execute(db.query)).rows.map(({ id }) => id)
 }
 
 /** The same with a rank, higher for better matches. Ranks compare only within one search. */
@@ -94,22 +95,49 @@ export async function rankTextEntries(
   db: AnyTx,
   search: TextSearch,
 ): Promise<{ id: number; worth: number }[]> {
-  const { until, limit } = search
-  const query =
-    db.engine === 'sqlite'
-      ? sql<{ id: number; worth: number }>`
-          select rowid as id, -bm25(search_index, 0, 10, 5, 2, 1) as worth from search_index
-          where search_index match ${matchOf(search)} and rowid <= cast(${until} as integer)
-          order by rowid desc limit ${limit}`
-      : sql<{ id: number; worth: number }>`
-          select id, ts_rank_cd('{0.1, 0.2, 0.5, 1}', words, ${wantedOf(search)}::tsquery, 1) as worth
-          from (
-            select id, words from search_index
-            where words @@ ${tsqueryOf(search)}::tsquery and id + 0 <= ${until}
-            order by id + 0 desc limit ${limit}
-          ) as found
-          order by id desc`
-  return (await query.execute(db.query)).rows
+  if (db.engine === 'sqlite') {
+    const worth = sql`-bm25(search_index, 0, 10, 5, 2, 1) as worth`
+    const ranked = sql<Ranked>`${selectFound(db.engine, search, sql`rowid as id, ${worth}`)}`
+    return (await ranked.execute(db.query)).rows
+  }
+  const wanted = search.query === null ? null : wantedOf(search.query)
+  const worth =
+    wanted === null
+      ? sql`0`
+      : sql`ts_rank_cd('{0.1, 0.2, 0.5, 1}', words, ${tsquery(search.scope, wanted)}::tsquery, 1)`
+  const found = selectFound(db.engine, search, sql`id, words`)
+  const ranked = sql<Ranked>`select id, ${worth} as worth from (${found}) as found order by id desc`
+  return (await ranked.execute(db.query)).rows
+}
+
+type Ranked = { id: number; worth: number }
+
+/**
+ * SQLite takes a JavaScript number for a real, but its index needs integers as bounds. On PostgreSQL the expression
+ * `id + 0` makes the planner use the index of words.
+ */
+function selectFound(
+  engine: Engine,
+  search: TextSearch,
+  columns: RawBuilder<unknown>,
+): RawBuilder<unknown> {
+  const { query, filter, until, limit } = search
+  if (engine === 'sqlite') {
+    const matches = (inner: TextQuery) => sql<boolean>`search_index.rowid in (
+      select rowid from search_index where search_index match ${matchOf(search, inner)})`
+    const rest = filter === null ? sql`` : sql`and ${filter(sql`search_index.rowid`, matches)}`
+    return sql`
+      select ${columns} from search_index
+      where search_index match ${matchOf(search, query)} and rowid <= cast(${until} as integer) ${rest}
+      order by rowid desc limit ${limit}`
+  }
+  const matches = (inner: TextQuery) =>
+    sql<boolean>`(words @@ ${tsquery(search.scope, inner)}::tsquery)`
+  const rest = filter === null ? sql`` : sql`and ${filter(sql`search_index.id`, matches)}`
+  return sql`
+    select ${columns} from search_index
+    where words @@ ${tsqueryOf(search, query)}::tsquery and id + 0 <= ${until} ${rest}
+    order by id + 0 desc limit ${limit}`
 }
 
 /**
@@ -148,23 +176,30 @@ function markOf(mark: string): string {
 }
 
 /** A query in the syntax of FTS5. Every word is quoted, and quotes within it are doubled. */
-function matchOf({ scope, marks, clauses }: TextSearch): string {
+function matchOf({ scope, marks }: TextSearch, query: TextQuery | null): string {
   const quote = (word: string) => `"${scoped(scope, word).replaceAll('"', '""')}"`
-  const phrase = ({ words, fields, isPrefix }: TextPhrase) => {
-    const columns = fields === null ? '' : `{${fields.join(' ')}} : `
-    return `${columns}${words.map(quote).join(' + ')}${isPrefix ? ' *' : ''}`
+  const [mark = '', ...furtherMarks] = marks.map((name) => quote(markOf(name)))
+  // NOT has two sides: what is excluded alone is excluded from all entries with the mark.
+  const except = (wanted: readonly string[], excluded: readonly string[]) => {
+    const all = wanted.length === 0 ? mark : wanted.join(' AND ')
+    return excluded.length === 0 ? `(${all})` : `((${all}) NOT (${excluded.join(' OR ')}))`
   }
-  const any = (phrases: readonly TextPhrase[]) => `(${phrases.map(phrase).join(' OR ')})`
-  const wanted = clauses.filter(({ isExcluded }) => !isExcluded)
-  const excluded = clauses.filter(({ isExcluded }) => isExcluded)
+  const all = (parts: readonly TextQuery[], first: readonly string[]) => {
+    const wanted = parts.flatMap((part) => (part.kind === 'not' ? [] : [match(part)]))
+    const excluded = parts.flatMap((part) => (part.kind === 'not' ? [match(part.part)] : []))
+    return except([...first, ...wanted], excluded)
+  }
+  const match = (part: TextQuery): string => {
+    if (part.kind === 'not') return except([], [match(part.part)])
+    if ('parts' in part) {
+      return part.kind === 'all' ? all(part.parts, []) : `(${part.parts.map(match).join(' OR ')})`
+    }
+    const columns = part.fields === null ? '' : `{${part.fields.join(' ')}} : `
+    return `${columns}${part.words.map(quote).join(' + ')}${part.isPrefix ? ' *' : ''}`
+  }
+  const parts = query === null ? [] : query.kind === 'all' ? query.parts : [query]
   // The marks come first, so that all else is matched only in their entries.
-  const all = [
-    ...marks.map((mark) => quote(markOf(mark))),
-    ...wanted.map((one) => any(one.phrases)),
-  ]
-  const match = all.join(' AND ')
-  if (excluded.length === 0) return match
-  return `(${match}) NOT (${excluded.map((one) => any(one.phrases)).join(' OR ')})`
+  return all(parts, [mark, ...furtherMarks])
 }
 
 const WEIGHTS: Readonly<Record<TextField, string>> = {
@@ -175,30 +210,32 @@ const WEIGHTS: Readonly<Record<TextField, string>> = {
 }
 
 /** A query in the syntax of tsquery, with every word quoted. */
-function tsqueryOf(search: TextSearch): string {
-  const { scope, marks, clauses } = search
-  const excluded = clauses
-    .filter(({ isExcluded }) => isExcluded)
-    .map((clause) => `!${clauseOf(scope, clause)}`)
+function tsqueryOf({ scope, marks }: TextSearch, query: TextQuery | null): string {
   const marked = marks.map((mark) => lexeme(scoped(scope, markOf(mark))))
-  return [...marked, wantedOf(search), ...excluded].join(' & ')
+  return [...marked, ...(query === null ? [] : [tsquery(scope, query)])].join(' & ')
 }
 
-function wantedOf({ scope, clauses }: TextSearch): string {
-  const wanted = clauses.filter(({ isExcluded }) => !isExcluded)
-  return wanted.map((clause) => clauseOf(scope, clause)).join(' & ')
+/** The query without what it excludes; null if nothing is left. */
+function wantedOf(query: TextQuery): TextQuery | null {
+  if (query.kind === 'not') return null
+  if (query.kind === 'phrase') return query
+  const parts = query.parts.map(wantedOf).filter((part) => part !== null)
+  return parts.length === 0 ? null : { kind: query.kind, parts }
 }
 
-function clauseOf(scope: string, { phrases }: TextClause): string {
-  const phrase = ({ words, fields, isPrefix }: TextPhrase) => {
-    const weights = fields === null ? '' : fields.map((field) => WEIGHTS[field]).join('')
-    const parts = words.map((word, index) => {
-      const marks = `${isPrefix && index === words.length - 1 ? '*' : ''}${weights}`
-      return `${lexeme(scoped(scope, word))}${marks === '' ? '' : `:${marks}`}`
-    })
-    return `(${parts.join(' <-> ')})`
+function tsquery(scope: string, query: TextQuery): string {
+  if (query.kind === 'not') return `!(${tsquery(scope, query.part)})`
+  if (query.kind !== 'phrase') {
+    const parts = query.parts.map((part) => tsquery(scope, part))
+    return `(${parts.join(query.kind === 'all' ? ' & ' : ' | ')})`
   }
-  return `(${phrases.map(phrase).join(' | ')})`
+  const { words, fields, isPrefix } = query
+  const weights = fields === null ? '' : fields.map((field) => WEIGHTS[field]).join('')
+  const parts = words.map((word, index) => {
+    const marks = `${isPrefix && index === words.length - 1 ? '*' : ''}${weights}`
+    return `${lexeme(scoped(scope, word))}${marks === '' ? '' : `:${marks}`}`
+  })
+  return `(${parts.join(' <-> ')})`
 }
 
 /** The highest position that PostgreSQL stores, and the most positions of one word. */

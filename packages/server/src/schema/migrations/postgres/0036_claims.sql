@@ -7,6 +7,7 @@ alter table threads add column if not exists claim_owner text;
 alter table threads add column if not exists claim_token_hash bytea;
 -- Raised by each claim, and never lowered.
 alter table threads add column if not exists claim_fence bigint not null default 0;
+alter table threads add column if not exists claim_lease_ms bigint;
 -- The end of the lease by the clock of the queue, and by that of the wall for people.
 alter table threads add column if not exists claim_until bigint;
 alter table threads add column if not exists claim_expires_at bigint;

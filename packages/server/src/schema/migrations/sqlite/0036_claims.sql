@@ -6,6 +6,7 @@ alter table threads add column claim_owner text;
 alter table threads add column claim_token_hash blob;
 -- Raised by each claim, and never lowered.
 alter table threads add column claim_fence integer not null default 0;
+alter table threads add column claim_lease_ms integer;
 -- The end of the lease by the clock of the queue, and by that of the wall for people.
 alter table threads add column claim_until integer;
 alter table threads add column claim_expires_at integer;

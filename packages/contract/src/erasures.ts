@@ -1,0 +1,77 @@
+// Erasures: everything of one address, removed from an account.
+
+import type { Operation } from './operation.ts'
+import { type Static, Type } from './schema.ts'
+import { count, emailAddress, nullableText, nullableTime, oneOf, text, time } from './text.ts'
+
+const STATUSES = ['queued', 'running', 'done'] as const
+
+const ErasedCounts = Type.Object(
+  {
+    messages: count(
+      'Messages from, to or copied to the address, with their reviews and waiting sends.',
+    ),
+    quarantined: count('Messages in quarantine.'),
+    drafts: count('Drafts.'),
+    events: count('Entries of the event log, with the logs of webhooks about them.'),
+    correspondents: count('Notes on who has written to an inbox, and whom it has written to.'),
+    answers: count(
+      'Answers kept for Idempotency-Keys that named the address; it is replaced in them.',
+    ),
+    auditEntries: count('Entries of the audit that named the address; it is replaced in them.'),
+    files: count('Exports and imports, which may hold the address.'),
+  },
+  { description: 'How many of each kind were removed.' },
+)
+
+const LeftPlace = Type.Object(
+  { place: text('Where it may still be.'), note: text('Why, and what to do about it.') },
+  { description: 'A place that the erasure leaves as it is.' },
+)
+
+export const Erasure = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    status: oneOf(STATUSES, 'Whether everything is removed.'),
+    address: nullableText('What is erased; null once it is, because the receipt would keep it.'),
+    removed: ErasedCounts,
+    left: Type.Array(LeftPlace, { description: 'Where the address, or its mail, may still be.' }),
+    createdAt: time('When it was requested.'),
+    completedAt: nullableTime('When it was done.'),
+  },
+  { description: 'The erasure of an address, and its receipt.' },
+)
+export type Erasure = Static<typeof Erasure>
+export type ErasureCounts = Static<typeof ErasedCounts>
+
+export const CreateErasure = Type.Object(
+  { address: emailAddress('Whose mail is erased: one address, or Name <address>.') },
+  { additionalProperties: false, description: 'Whom to erase.' },
+)
+
+export const erasureOperations = {
+  'erasures.create': {
+    method: 'POST',
+    path: '/v1/erasures',
+    tag: 'Exports and imports',
+    summary: 'Erase everything of an address.',
+    notes:
+      'Removes every message from, to, cc or bcc the address in all inboxes of the account, for good and at once, also in the trash, in quarantine, in drafts and while it waits for its time or for approval; and what the service has noted about the address. Rules and suppressions of the address stay. The receipt says what was removed and where the address may still be. Nothing brings it back.',
+    auth: 'key',
+    isRateLimited: true,
+    body: CreateErasure,
+    success: { status: 202, description: 'The erasure has begun.', schema: Erasure },
+    errors: [],
+  },
+  'erasures.get': {
+    method: 'GET',
+    path: '/v1/erasures/{id}',
+    tag: 'Exports and imports',
+    summary: 'Get an erasure and its receipt.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an erasure.' },
+    success: { status: 200, description: 'The erasure.', schema: Erasure },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

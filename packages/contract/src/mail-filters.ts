@@ -1,0 +1,49 @@
+// Filters of the lists of messages and threads.
+
+import { listOf } from './page.ts'
+import { type Static, type TSchema, Type } from './schema.ts'
+import { time } from './text.ts'
+import { COUNTED_MAX } from './vocabulary.ts'
+
+const FILTER_LENGTH_MAX = 200
+
+const contained = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: FILTER_LENGTH_MAX, description }))
+
+/** `of` names what is listed. */
+export function filterProperties(of: { from: string; since: string; files: string }) {
+  return {
+    from: contained(
+      `Only ${of.from} whose sender, name or address, contains this text in any case.`,
+    ),
+    to: contained(
+      `Only ${of.from} with a recipient in To or Cc, name or address, that contains this text in any case.`,
+    ),
+    subject: contained(`Only ${of.from} whose subject contains this text in any case.`),
+    since: Type.Optional(time(`Only ${of.since} from this time on.`)),
+    until: Type.Optional(time(`Only ${of.since} before this time.`)),
+    has_attachment: Type.Optional(Type.Boolean({ description: of.files })),
+  }
+}
+
+const MailFilters = Type.Object(filterProperties({ from: '', since: '', files: '' }))
+export type MailFilters = Static<typeof MailFilters>
+
+export const FILTER_NOTES = `The filters from, to, subject, since, until and has_attachment must all match, and total then counts up to ${COUNTED_MAX}. Such a list takes at most 5 seconds; isComplete says whether it has looked at the whole inbox. A search of words is quicker than a filter that finds little in a large inbox.`
+
+export function filteredListOf<Item extends TSchema>(item: Item, description: string) {
+  const { data, total } = listOf(item, description).properties
+  return Type.Object(
+    {
+      data,
+      total,
+      isComplete: Type.Optional(
+        Type.Boolean({
+          description:
+            'Only with from, to, subject, since, until or has_attachment: false if the list stopped before it had looked at the whole inbox; narrow it with since.',
+        }),
+      ),
+    },
+    { description },
+  )
+}

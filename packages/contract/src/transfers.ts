@@ -1,0 +1,211 @@
+// Exports and imports: mail as files, out of the service and into it.
+
+import type { Operation } from './operation.ts'
+import { listOf, PageQuery } from './page.ts'
+import { type Static, Type } from './schema.ts'
+import {
+  count,
+  nullableCount,
+  nullableOneOf,
+  nullableText,
+  nullableTime,
+  oneOf,
+  text,
+  time,
+} from './text.ts'
+
+export const EXPORT_FORMATS = ['mbox', 'maildir', 'jsonl'] as const
+export type ExportFormat = (typeof EXPORT_FORMATS)[number]
+const IMPORT_FORMATS = ['mbox', 'maildir', 'jsonl', 'eml'] as const
+export type ImportFormat = (typeof IMPORT_FORMATS)[number]
+const EXPORT_STATUSES = ['queued', 'running', 'done', 'failed', 'expired'] as const
+const IMPORT_STATUSES = ['queued', 'running', 'done', 'failed'] as const
+const TRANSFER_ERRORS = [
+  'inbox_deleted',
+  'file_unreadable',
+  'storage_quota_reached',
+  'address_erased',
+] as const
+export type TransferError = (typeof TRANSFER_ERRORS)[number]
+
+const error = nullableOneOf(TRANSFER_ERRORS, 'Why it failed; null otherwise.')
+
+export const Export = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    status: oneOf(
+      EXPORT_STATUSES,
+      'The file can be downloaded while it is done; after seven days it is expired.',
+    ),
+    format: oneOf(
+      EXPORT_FORMATS,
+      'An mbox is one file as mboxrd (RFC 4155). A maildir is a tar archive with a Maildir for each inbox. A jsonl has a JSON object on each line.',
+    ),
+    inboxId: nullableText('The exported inbox; null when a pod is exported.'),
+    podId: nullableText('The exported pod; null when one inbox is exported.'),
+    progress: Type.Object(
+      {
+        done: count('Messages that are written.'),
+        total: count('Messages to write, as counted at the start.'),
+      },
+      { description: 'How far it is, in messages.' },
+    ),
+    sizeBytes: nullableCount('Size of the file; null until it is done.'),
+    url: nullableText('Signed URL of the file, valid until expiresAt; null unless it is done.'),
+    error,
+    createdAt: time('When the export was requested.'),
+    completedAt: nullableTime('When it was done or failed.'),
+    expiresAt: nullableTime('When the file is removed; null until it is done.'),
+  },
+  { description: 'An export of mail.' },
+)
+export type Export = Static<typeof Export>
+
+export const ImportFailure = Type.Object(
+  {
+    number: Type.Integer({
+      minimum: 1,
+      description: 'The message, counted from the start of the file.',
+    }),
+    name: nullableText('Its name in the archive; null in other files.'),
+    reason: text('What is wrong with it.'),
+  },
+  { description: 'A message of the file that was not imported.' },
+)
+
+export const Import = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    status: oneOf(IMPORT_STATUSES, 'Whether the file is read.'),
+    format: oneOf(IMPORT_FORMATS, 'What the file is.'),
+    inboxId: text('The inbox that gets the messages.'),
+    progress: Type.Object(
+      { done: count('Bytes that are read.'), total: count('Size of the file in bytes.') },
+      { description: 'How far it is, in bytes of the file.' },
+    ),
+    imported: count('Messages that are new in the inbox.'),
+    duplicates: count('Messages that the inbox had already.'),
+    failed: count('Messages that could not be imported.'),
+    failures: Type.Array(ImportFailure, { description: 'The first 100 of them.' }),
+    error,
+    createdAt: time('When the file was received.'),
+    completedAt: nullableTime('When it was done or failed.'),
+  },
+  { description: 'An import of mail.' },
+)
+export type Import = Static<typeof Import>
+
+export const CreateExport = Type.Object(
+  {
+    inboxId: Type.Optional(text('Export this inbox.')),
+    podId: Type.Optional(text('Export every inbox of this pod: its id or clientId.')),
+    format: oneOf(EXPORT_FORMATS, 'The form of the file.'),
+  },
+  { additionalProperties: false, description: 'What to export: an inbox or a pod.' },
+)
+
+const ofExport = { id: 'The id of an export.' } as const
+
+export const transferOperations = {
+  'exports.create': {
+    method: 'POST',
+    path: '/v1/exports',
+    tag: 'Exports and imports',
+    summary: 'Export an inbox or a pod as a file.',
+    notes:
+      'Give inboxId or podId, and not both. The file is written in the background: GET /v1/exports/{id} tells how far it is, and then its signed url. It has every message that the inbox has when its turn comes, without the trash, with the raw bytes as they were received or sent.',
+    auth: 'key',
+    isRateLimited: true,
+    body: CreateExport,
+    success: { status: 202, description: 'The export has begun.', schema: Export },
+    errors: ['not_found', 'invalid_pod', 'transfer_limit_reached'],
+  },
+  'exports.list': {
+    method: 'GET',
+    path: '/v1/exports',
+    tag: 'Exports and imports',
+    summary: 'List exports.',
+    notes: 'Newest first. An export is listed for 37 days.',
+    auth: 'key',
+    isRateLimited: true,
+    query: PageQuery,
+    success: {
+      status: 200,
+      description: 'A page of exports.',
+      schema: listOf(Export, 'A page of exports.'),
+    },
+    errors: [],
+  },
+  'exports.get': {
+    method: 'GET',
+    path: '/v1/exports/{id}',
+    tag: 'Exports and imports',
+    summary: 'Get an export.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: ofExport,
+    success: { status: 200, description: 'The export.', schema: Export },
+    errors: [],
+  },
+  'exports.download': {
+    method: 'GET',
+    path: '/v1/exports/{id}/file',
+    tag: 'Exports and imports',
+    summary: 'Download the file of an export.',
+    notes: 'With an API key, or by the signed url of the export.',
+    auth: 'key-or-signature',
+    isRateLimited: true,
+    parameters: ofExport,
+    query: Type.Object({
+      expires: Type.Optional(Type.String({ description: 'Part of a signed URL.' })),
+      signature: Type.Optional(Type.String({ description: 'Part of a signed URL.' })),
+    }),
+    success: {
+      status: 200,
+      description: 'The file.',
+      mediaType: 'application/octet-stream',
+      isRanged: true,
+    },
+    errors: ['invalid_signature', 'range_not_satisfiable'],
+  },
+  'imports.create': {
+    method: 'POST',
+    path: '/v1/inboxes/{id}/imports',
+    tag: 'Exports and imports',
+    summary: 'Import mail from a file into an inbox.',
+    notes:
+      'The body is the file itself, or a form with one file. It may be mbox, a tar archive of a Maildir, the jsonl of an export, or one message. Dates, threads, read flags and directions are kept. Nothing is told to events, webhooks or waits. A message that the inbox has already is counted and not stored again, so the same file may be sent again. What is imported with an API key does not prove to the guards of a policy that anybody has written; with the token of an approver it does.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    query: Type.Object({
+      isRead: Type.Boolean({
+        default: false,
+        description: 'Whether messages count as read of which the file does not tell it.',
+      }),
+    }),
+    upload: {
+      mediaTypes: [
+        'application/mbox',
+        'application/x-tar',
+        'application/x-ndjson',
+        'message/rfc822',
+        'application/octet-stream',
+        'multipart/form-data',
+      ],
+    },
+    success: { status: 202, description: 'The import has begun.', schema: Import },
+    errors: ['bad_request', 'storage_quota_reached', 'transfer_limit_reached'],
+  },
+  'imports.get': {
+    method: 'GET',
+    path: '/v1/imports/{id}',
+    tag: 'Exports and imports',
+    summary: 'Get an import.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    parameters: { id: 'The id of an import.' },
+    success: { status: 200, description: 'The import.', schema: Import },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

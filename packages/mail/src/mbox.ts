@@ -1,0 +1,208 @@
+// Mailbox files in the format mbox (RFC 4155), in its reversible form mboxrd: a line that begins with any number of
+// ">" and "From " gets one ">" more. The octets of a message are kept, with their line ends.
+
+import { parseDateTime } from './message-headers.ts'
+
+/** The sender that stands for the null reverse-path. */
+const NULL_SENDER = 'MAILER-DAEMON'
+const LF = 0x0a
+const CR = 0x0d
+const GREATER = 0x3e
+const FROM = Buffer.from('From ')
+
+const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** A message with its separator line before it and an empty line after it. `sender` '' is the null reverse-path. */
+export function mboxEntry(
+  raw: Uint8Array,
+  { sender, dateMs }: { sender: string; dateMs: number },
+): Uint8Array[] {
+  const line = Buffer.from(`From ${senderWord(sender)} ${asctime(dateMs)}\n`)
+  // A message that does not end with CRLF gets a line end, which `readMbox` takes away again.
+  const end = Buffer.from(raw.at(-1) === LF && raw.at(-2) === CR ? '\n' : '\n\n')
+  return [line, ...quoted(raw), end]
+}
+
+function senderWord(sender: string): string {
+  // Nothing that could end the word or the line.
+  const word = sender.replace(/[\s\0]/g, '')
+  return word === '' ? NULL_SENDER : word
+}
+
+function asctime(dateMs: number): string {
+  const date = new Date(dateMs)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const time = [date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()].map(two).join(':')
+  const day = String(date.getUTCDate()).padStart(2, ' ')
+  return `${WEEKDAYS[date.getUTCDay()]} ${MONTHS[date.getUTCMonth()]} ${day} ${time} ${date.getUTCFullYear()}`
+}
+
+/** Parts of the same memory, with a ">" between them where a line needs one. */
+function quoted(raw: Uint8Array): Uint8Array[] {
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const parts: Uint8Array[] = []
+  let from = 0
+  for (const at of fromLines(bytes)) {
+    parts.push(bytes.subarray(from, at), QUOTE)
+    from = at
+  }
+  parts.push(bytes.subarray(from))
+  return parts
+}
+
+const QUOTE = Buffer.from('>')
+
+/** Where lines begin that are ">" any number of times and "From ". */
+function* fromLines(bytes: Buffer): Generator<number> {
+  for (let at = bytes.indexOf(FROM); at !== -1; at = bytes.indexOf(FROM, at + FROM.length)) {
+    let start = at
+    while (start > 0 && bytes[start - 1] === GREATER) start -= 1
+    if (start === 0 || bytes[start - 1] === LF) yield start
+  }
+}
+
+function unquoted(bytes: Buffer): Buffer {
+  const parts: Buffer[] = []
+  let from = 0
+  for (const at of fromLines(bytes)) {
+    if (bytes[at] !== GREATER) continue
+    parts.push(bytes.subarray(from, at))
+    from = at + 1
+  }
+  return parts.length === 0 ? bytes : Buffer.concat([...parts, bytes.subarray(from)])
+}
+
+export type MboxEntry = {
+  /** '' for the null reverse-path; null where the separator line names none. */
+  readonly sender: string | null
+  readonly dateMs: number | null
+  /** Null for a message that has more octets than are allowed. */
+  readonly raw: Uint8Array | null
+  /** Octets of the file up to the end of this message. */
+  readonly end: number
+}
+
+/** Whether the file can be of this format. */
+export function isMbox(start: Uint8Array): boolean {
+  return Buffer.from(start.buffer, start.byteOffset, start.byteLength)
+    .subarray(0, FROM.length)
+    .equals(FROM)
+}
+
+/**
+ * The messages of a file, one in memory at a time. A separator is a line "From " at the start of the file or after an
+ * empty line. Line ends of a message that has no CRLF in its first line become CRLF.
+ */
+export async function* readMbox(
+  chunks: AsyncIterable<Uint8Array>,
+  { bytesMax }: { bytesMax: number },
+): AsyncGenerator<MboxEntry> {
+  let rest: Buffer = Buffer.alloc(0)
+  let offset = 0
+  let isSkipping = false
+  let separator: Buffer | null = null
+  // The line end after a message belongs to the separator.
+  const heldMax = bytesMax + SEPARATOR_BYTES_MAX
+  for await (const chunk of chunks) {
+    let searchFrom = Math.max(0, rest.length - SEPARATOR_LOOK_BACK)
+    rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk])
+    for (;;) {
+      if (separator === null) {
+        const lineEnd = rest.indexOf(LF)
+        if (lineEnd === -1 && rest.length <= SEPARATOR_BYTES_MAX) break
+        const end = lineEnd === -1 ? SEPARATOR_BYTES_MAX : lineEnd + 1
+        separator = Buffer.from(rest.subarray(0, end))
+        rest = rest.subarray(end)
+        offset += end
+        searchFrom = 0
+      }
+      const at = findSeparator(rest, searchFrom)
+      if (at === -1) break
+      const body = rest.subarray(0, at)
+      offset += at
+      yield entryOf(separator, isSkipping ? null : body, { bytesMax, end: offset })
+      rest = rest.subarray(at)
+      isSkipping = false
+      separator = null
+    }
+    if (rest.length > heldMax) {
+      isSkipping = true
+      const dropped = rest.length - SEPARATOR_LOOK_BACK
+      rest = Buffer.from(rest.subarray(dropped))
+      offset += dropped
+    }
+  }
+  offset += rest.length
+  if (separator === null && rest.length > 0) separator = rest.subarray(0, 0)
+  if (separator !== null) {
+    yield entryOf(separator, isSkipping ? null : rest, { bytesMax, end: offset })
+  }
+}
+
+/** A longer separator line is cut. */
+const SEPARATOR_BYTES_MAX = 4 * 1024
+const SEPARATOR_LOOK_BACK = 16
+
+/** The start of the next separator line after an empty line; -1 when there is none yet. */
+function findSeparator(bytes: Buffer, from: number): number {
+  for (let at = bytes.indexOf('\nFrom ', from, 'latin1'); at !== -1; ) {
+    const before = bytes[at - 1] === CR ? at - 2 : at - 1
+    if (before < 0 || bytes[before] === LF) return at + 1
+    at = bytes.indexOf('\nFrom ', at + 1, 'latin1')
+  }
+  return -1
+}
+
+function entryOf(
+  separator: Buffer,
+  body: Buffer | null,
+  { bytesMax, end }: { bytesMax: number; end: number },
+): MboxEntry {
+  const head = readSeparator(separator.toString('latin1'))
+  if (body === null) return { ...head, raw: null, end }
+  const whole = withoutLastLineEnd(body)
+  const isAdded = hasCrlf(whole) && whole.at(-1) === LF && whole.at(-2) !== CR
+  const raw = withCrlf(unquoted(isAdded ? whole.subarray(0, -1) : whole))
+  return { ...head, raw: raw.length > bytesMax ? null : raw, end }
+}
+
+function hasCrlf(raw: Buffer): boolean {
+  const first = raw.indexOf(LF)
+  return first > 0 && raw[first - 1] === CR
+}
+
+/** Without the empty line that ends every message of a file. */
+function withoutLastLineEnd(body: Buffer): Buffer {
+  if (body.at(-1) !== LF) return body
+  const length = body.at(-2) === CR && body.at(-3) === LF ? 2 : 1
+  return body.subarray(0, body.length - length)
+}
+
+/** Files of other programs have line feeds alone; a message of the service keeps its octets. */
+export function withCrlf(raw: Buffer): Buffer {
+  const first = raw.indexOf(LF)
+  if (first === -1 || hasCrlf(raw)) return raw
+  const parts: Buffer[] = []
+  let from = 0
+  for (let at = first; at !== -1; at = raw.indexOf(LF, at + 1)) {
+    if (raw[at - 1] === CR) continue
+    parts.push(raw.subarray(from, at), CRLF)
+    from = at + 1
+  }
+  return Buffer.concat([...parts, raw.subarray(from)])
+}
+
+const CRLF = Buffer.from('\r\n')
+
+const ASCTIME =
+  /\s(?:[A-Z][a-z]{2}),?\s+([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d{2}:\d{2}(?::\d{2})?)\s+(?:([A-Z]{1,5}|[+-]\d{4})\s+)?(\d{4})(?:\s+([+-]\d{4}))?/
+
+function readSeparator(line: string): { sender: string | null; dateMs: number | null } {
+  const word = /^From\s+(\S+)/.exec(line)?.[1] ?? null
+  const sender = word === null ? null : word.toUpperCase() === NULL_SENDER ? '' : word
+  const found = ASCTIME.exec(line)
+  if (found === null) return { sender, dateMs: null }
+  const [, month, day, time, zone = 'UTC', year, offset = zone] = found
+  return { sender, dateMs: parseDateTime(`${day} ${month} ${year} ${time} ${offset}`) }
+}

@@ -1,0 +1,102 @@
+// Tools for several workers on one inbox: claims and labels of threads.
+
+import type { Claim } from '@mailroom/sdk'
+import { z } from 'zod'
+import { ToolProblem } from '#problem.ts'
+import { defineTool, id, inbox, leaseToken, lines } from './tool.ts'
+
+const OWNER_LENGTH_MAX = 200
+const LEASE_SECONDS_MIN = 10
+const LEASE_SECONDS_MAX = 3_600
+const LEASE_SECONDS_DEFAULT = 600
+
+export const claimThread = defineTool({
+  name: 'claim_thread',
+  title: 'Claim a thread',
+  description:
+    'Get a thread for yourself when others work on the same inbox: a named one, or without thread_id the oldest unread thread that nobody has. Pass the lease_token to reply, forward, send_draft, mark_thread and label_thread, and call release_thread when you are done. Others can do nothing in the thread until then, or until the lease runs out.',
+  input: {
+    thread_id: id('The id of a thread (thr_…); the oldest unread one if left out.').optional(),
+    inbox: inbox.describe('Without thread_id: the inbox, by its id or address.'),
+    owner: z.string().min(1).max(OWNER_LENGTH_MAX).default('model').describe('Who you are.'),
+    lease_seconds: z
+      .int()
+      .min(LEASE_SECONDS_MIN)
+      .max(LEASE_SECONDS_MAX)
+      .default(LEASE_SECONDS_DEFAULT)
+      .describe('How long you need it at most.'),
+  },
+  isReading: false,
+  isIdempotent: false,
+  isOpenWorld: false,
+  async run({ thread_id: threadId, inbox: named, owner, lease_seconds }, { access, signal }) {
+    const wanted = { owner, leaseSeconds: lease_seconds }
+    if (threadId !== undefined) {
+      await access.thread(threadId)
+      return claimed(await access.client.threads.claim(threadId, wanted, { signal }))
+    }
+    const { id: inboxId, address } = await access.inbox(named)
+    const { data } = await access.client.inboxes.claimThreads(inboxId, wanted, { signal })
+    const [claim] = data
+    return claim === undefined ? `No unread thread in ${address} is free.` : claimed(claim)
+  },
+})
+
+function claimed({ threadId, leaseToken: token, expiresAt }: Claim): string {
+  return lines(
+    `Thread ${threadId} is yours until ${expiresAt}.`,
+    `lease_token: ${token}`,
+    'Read it with read_thread.',
+  )
+}
+
+export const releaseThread = defineTool({
+  name: 'release_thread',
+  title: 'Release a thread',
+  description:
+    'Give up a thread that you claimed. Mark it as read if it is done; an unread one can be claimed by others at once.',
+  input: {
+    thread_id: id('The id of the thread (thr_…).'),
+    lease_token: leaseToken,
+    state: z.enum(['read', 'unread']).optional().describe('The new state, if it is to change.'),
+  },
+  isReading: false,
+  isIdempotent: false,
+  isOpenWorld: false,
+  async run({ thread_id: threadId, state }, { access, signal }) {
+    await access.thread(threadId)
+    const isRead = state === undefined ? {} : { isRead: state === 'read' }
+    await access.client.threads.releaseClaim(threadId, isRead, { signal })
+    return `Thread ${threadId} is released.`
+  },
+})
+
+const label = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_./-]{0,63}$/)
+  .describe('Lower-case letters, digits and _ . / -')
+const LABELS_MAX = 64
+
+export const labelThread = defineTool({
+  name: 'label_thread',
+  title: 'Label a thread',
+  description: 'Add labels to a thread and remove others, to sort mail for later or for others.',
+  input: {
+    thread_id: id('The id of a thread (thr_…).'),
+    add: z.array(label).max(LABELS_MAX).default([]).describe('Labels to add.'),
+    remove: z.array(label).max(LABELS_MAX).default([]).describe('Labels to remove.'),
+    lease_token: leaseToken.optional(),
+  },
+  isReading: false,
+  isIdempotent: true,
+  isOpenWorld: false,
+  async run({ thread_id: threadId, add, remove }, { access, signal }) {
+    if (add.length + remove.length === 0) {
+      throw new ToolProblem('Nothing to change: name labels in add or remove.')
+    }
+    await access.thread(threadId)
+    const change = { addLabels: add, removeLabels: remove }
+    const { labels } = await access.client.threads.update(threadId, change, { signal })
+    return `Labels of ${threadId}: ${labels.length === 0 ? 'none' : labels.join(', ')}.`
+  },
+})

@@ -1,0 +1,97 @@
+// Exports and imports: mail as files, out of the service and into it.
+
+import type { Erasure } from '@mailroom/contract/erasures.ts'
+import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
+import type { Export, Import } from '@mailroom/contract/transfers.ts'
+import type { Api, ListOptions } from './api.ts'
+import { pause, type RequestOptions } from './transport.ts'
+
+/** What a job says about itself. */
+type Job = { readonly id: string; readonly status: string }
+
+export type UntilDoneOptions<Known extends Job> = RequestOptions & {
+  /** Called with what the service answers each time, for showing how far it is. */
+  onProgress?: (known: Known) => void
+}
+
+type ImportOptions = Partial<QueryOf<'imports.create'>> &
+  RequestOptions & {
+    /** The media type of the file; by default the service looks at the file itself. */
+    type?: string
+  }
+
+const ASK_MS_MIN = 250
+const ASK_MS_MAX = 5_000
+
+export function exports(api: Api) {
+  const get = (id: string, options?: RequestOptions) =>
+    api.call({ id: 'exports.get', path: { id }, options })
+  return {
+    /** Exports an inbox or a pod; the file is written after the answer. */
+    create: (body: BodyOf<'exports.create'>, options?: RequestOptions) =>
+      api.call({ id: 'exports.create', body, options }),
+    /** Newest first. */
+    list: (options: ListOptions<'exports.list'> = {}) => api.list('exports.list', {}, options),
+    get,
+    /** The whole file in memory; `stream` reads it piece by piece. */
+    download: (id: string, options?: RequestOptions) =>
+      api.download({ id: 'exports.download', path: { id }, options }),
+    stream: (id: string, options?: RequestOptions) =>
+      api.stream({ id: 'exports.download', path: { id }, options }),
+    /** Resolves once the export is done, failed or expired. */
+    untilDone: (id: string, options: UntilDoneOptions<Export> = {}) => untilDone(id, get, options),
+  }
+}
+
+export function imports(api: Api) {
+  const get = (id: string, options?: RequestOptions) =>
+    api.call({ id: 'imports.get', path: { id }, options })
+  return {
+    /**
+     * Imports a file of mail into an inbox. A `Blob` of a file is read piece by piece. Retries if no answer came: what the
+     * inbox has already is not stored again.
+     */
+    create: (
+      inboxId: string,
+      file: Blob | Uint8Array<ArrayBuffer> | string,
+      { type = 'application/octet-stream', isRead, ...options }: ImportOptions = {},
+    ) =>
+      api.call({
+        id: 'imports.create',
+        path: { id: inboxId },
+        query: { isRead },
+        content: { type, data: file },
+        isOnce: true,
+        options,
+      }),
+    get,
+    /** Resolves once the import is done or failed. */
+    untilDone: (id: string, options: UntilDoneOptions<Import> = {}) => untilDone(id, get, options),
+  }
+}
+
+export function erasures(api: Api) {
+  const get = (id: string, options?: RequestOptions) =>
+    api.call({ id: 'erasures.get', path: { id }, options })
+  return {
+    /** Removes everything of an address from the account, for good. */
+    create: (body: BodyOf<'erasures.create'>, options?: RequestOptions) =>
+      api.call({ id: 'erasures.create', body, options }),
+    get,
+    /** Resolves once everything is removed. */
+    untilDone: (id: string, options: UntilDoneOptions<Erasure> = {}) => untilDone(id, get, options),
+  }
+}
+
+async function untilDone<Known extends Job>(
+  id: string,
+  get: (id: string, options: RequestOptions) => Promise<Known>,
+  { onProgress, ...options }: UntilDoneOptions<Known>,
+): Promise<Known> {
+  for (let askMs = ASK_MS_MIN; ; askMs = Math.min(askMs * 2, ASK_MS_MAX)) {
+    const known = await get(id, options)
+    onProgress?.(known)
+    if (known.status !== 'queued' && known.status !== 'running') return known
+    await pause(askMs, options.signal)
+  }
+}

@@ -1,0 +1,11 @@
+// An address in texts that the service has written: JSON with addresses in any spelling of case.
+
+const ERASED_ADDRESS = 'erased@erased.invalid'
+
+/** The text with the address replaced wherever it stands alone; null when it does not. */
+export function replaceAddress(text: string, addressKey: string): string | null {
+  const escaped = addressKey.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const pattern = new RegExp(`(?<![\\w.+-])${escaped}(?![\\w-]|\\.\\w)`, 'gi')
+  const without = text.replace(pattern, ERASED_ADDRESS)
+  return without === text ? null : without
+}

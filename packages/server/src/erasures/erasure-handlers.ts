@@ -1,0 +1,81 @@
+import type { Erasure } from '@mailroom/contract/erasures.ts'
+import type { HandlersOf } from '#http/handler.ts'
+import { findOwnInbox } from '#inboxes/inboxes-rows.ts'
+import type { Clock } from '#platform/clock.ts'
+import { presentTime } from '#platform/clock.ts'
+import { keepsFreeSpace } from '#platform/db/dialect.ts'
+import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { notFound, wrongField } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+import { type ErasureRow, findErasure, insertErasure } from './erasure-rows.ts'
+
+type Deps = { db: Db; clock: Clock; makeId: MakeId; wakeWorker(): void }
+
+export function erasureHandlers(deps: Deps): HandlersOf<'erasures'> {
+  const get = async (accountId: string, id: string): Promise<Erasure> => {
+    const found = await findErasure(deps.db, accountId, id)
+    if (found === null) throw notFound()
+    return presentErasure(found, deps.db)
+  }
+  return {
+    'erasures.create': async ({ body: { address } }, { accountId }) => {
+      const fault = checkEmailAddress(address)
+      if (fault !== null) throw wrongField('address', fault)
+      if ((await findOwnInbox(deps.db, accountId, address)) !== null) {
+        throw wrongField('address', 'is an inbox of the account; delete the inbox instead')
+      }
+      const id = deps.makeId('ers')
+      const key = addressKey(address)
+      await deps.db.write(insertErasure, {
+        id,
+        accountId,
+        addressKey: key,
+        nowMs: deps.clock.now(),
+      })
+      deps.wakeWorker()
+      return get(accountId, id)
+    },
+    'erasures.get': ({ path }, { accountId }) => get(accountId, path.id),
+  }
+}
+
+const LEFT = [
+  {
+    place: 'backups',
+    note: 'Backups that were made before hold the mail until they are deleted.',
+  },
+  {
+    place: 'other mailboxes',
+    note: 'Mail that was delivered elsewhere, what webhooks received and what was downloaded before is outside the service.',
+  },
+  {
+    place: 'rules and suppressions',
+    note: 'Rules that name the address and its suppression stay, because they protect its owner and the account. Delete them one by one.',
+  },
+  {
+    place: 'text of other mail',
+    note: 'Mail between others stays, also where its text quotes the address.',
+  },
+  {
+    place: 'logs',
+    note: 'Logs of the operator, and mail to the postmaster of the service, are the operator’s to delete.',
+  },
+]
+
+const LEFT_BY_POSTGRES = {
+  place: 'free space of PostgreSQL',
+  note: 'PostgreSQL keeps the bytes of deleted rows until their space is used again, and in its write-ahead log. The operator removes them with VACUUM FULL, followed by a checkpoint.',
+}
+
+function presentErasure(row: ErasureRow, { engine }: Pick<Db, 'engine'>): Erasure {
+  return {
+    id: row.id,
+    status: row.status,
+    address: row.addressKey,
+    removed: row.counts,
+    left: keepsFreeSpace(engine) ? [...LEFT, LEFT_BY_POSTGRES] : LEFT,
+    createdAt: presentTime(row.createdAtMs),
+    completedAt: row.completedAtMs === null ? null : presentTime(row.completedAtMs),
+  }
+}

@@ -1,0 +1,508 @@
+// The transactions of an erasure. Each removes some rows, counts them and renews the lease of the job, so that the job
+// can begin again at any time.
+
+import type { ErasureCounts } from '@mailroom/contract/erasures.ts'
+import { ERASED } from '#events/events-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import { idsOf } from '#queue/leased-queue-rows.ts'
+import { lockInbox, removeMessages } from '#removal/removal-rows.ts'
+import type { ReadDb, Row, Tx } from '#schema/tables.ts'
+import { purgeDeliveriesOfEvents } from '#webhooks/webhooks-rows.ts'
+import { replaceAddress } from './address-text.ts'
+
+const LEASE_MS = MINUTE_MS
+
+const NOTHING_ERASED: ErasureCounts = {
+  messages: 0,
+  quarantined: 0,
+  drafts: 0,
+  events: 0,
+  correspondents: 0,
+  answers: 0,
+  auditEntries: 0,
+  files: 0,
+}
+
+export type ErasureRow = {
+  id: string
+  accountId: string
+  status: 'queued' | 'running' | 'done'
+  addressKey: string | null
+  counts: ErasureCounts
+  createdAtMs: number
+  completedAtMs: number | null
+}
+
+function toErasure(row: Row<'erasures'>): ErasureRow {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    status: row.status as ErasureRow['status'],
+    addressKey: row.address_key,
+    counts: { ...NOTHING_ERASED, ...(JSON.parse(row.counts) as Partial<ErasureCounts>) },
+    createdAtMs: row.created_at,
+    completedAtMs: row.completed_at,
+  }
+}
+
+export const insertErasure = transaction({
+  name: 'insertErasure',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { id: string; accountId: string; addressKey: string; nowMs: number },
+  ): Promise<void> {
+    await tx.query
+      .insertInto('erasures')
+      .values({
+        id: input.id,
+        account_id: input.accountId,
+        status: 'queued',
+        address_key: input.addressKey,
+        counts: JSON.stringify(NOTHING_ERASED),
+        leased_by: null,
+        lease_until: null,
+        created_at: input.nowMs,
+        completed_at: null,
+      })
+      .execute()
+  },
+})
+
+export async function findErasure(
+  db: ReadDb,
+  accountId: string,
+  id: string,
+): Promise<ErasureRow | null> {
+  const row = await db.read
+    .selectFrom('erasures')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row === undefined ? null : toErasure(row)
+}
+
+/** Whether one may be due; a read is cheap, a claim costs a commit. */
+export async function hasDueErasure(db: ReadDb, nowMs: number): Promise<boolean> {
+  const row = await db.read
+    .selectFrom('erasures')
+    .select('id')
+    .where('completed_at', 'is', null)
+    .where((one) => one.or([one('lease_until', 'is', null), one('lease_until', '<=', nowMs)]))
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export const claimErasure = transaction({
+  name: 'claimErasure',
+  accountOf: () => null,
+  essential: true,
+  async run(tx: Tx, input: { worker: string; nowMs: number }): Promise<ErasureRow | null> {
+    const due = tx.query
+      .selectFrom('erasures')
+      .selectAll()
+      .where('completed_at', 'is', null)
+      .where((row) =>
+        row.or([row('lease_until', 'is', null), row('lease_until', '<=', input.nowMs)]),
+      )
+      .orderBy('id')
+      .limit(1)
+    const found = await lockRows(tx, due, { skipLocked: true }).executeTakeFirst()
+    if (found === undefined) return null
+    const leased = {
+      status: 'running',
+      leased_by: input.worker,
+      lease_until: input.nowMs + LEASE_MS,
+    }
+    await tx.query.updateTable('erasures').set(leased).where('id', '=', found.id).execute()
+    return toErasure({ ...found, ...leased })
+  },
+})
+
+/** Returns it to the queue, or with `notBeforeMs` after a failure. */
+export const returnErasure = transaction({
+  name: 'returnErasure',
+  accountOf: () => null,
+  essential: true,
+  async run(tx: Tx, input: Held & { notBeforeMs: number | null }): Promise<void> {
+    await tx.query
+      .updateTable('erasures')
+      .set({ leased_by: null, lease_until: input.notBeforeMs })
+      .where('id', '=', input.erasureId)
+      .where('leased_by', '=', input.worker)
+      .execute()
+  },
+})
+
+/** Ends every lease; for the start of a process that is alone with its database. */
+export const releaseErasures = transaction({
+  name: 'releaseErasures',
+  accountOf: () => null,
+  essential: true,
+  async run(tx: Tx, _input: object): Promise<void> {
+    await tx.query
+      .updateTable('erasures')
+      .set({ leased_by: null, lease_until: null })
+      .where('leased_by', 'is not', null)
+      .execute()
+  },
+})
+
+export type Held = { erasureId: string; worker: string; nowMs: number }
+
+/** Counts what a step has removed and renews the lease; throws when another worker holds the job. */
+async function note(tx: Tx, held: Held, added: Partial<ErasureCounts>): Promise<ErasureRow> {
+  const selected = tx.query
+    .selectFrom('erasures')
+    .selectAll()
+    .where('id', '=', held.erasureId)
+    .where('leased_by', '=', held.worker)
+  const row = await lockRows(tx, selected).executeTakeFirst()
+  if (row === undefined) throw new Error('Another worker holds the erasure.')
+  const erasure = toErasure(row)
+  const counts = { ...erasure.counts }
+  for (const name of Object.keys(added) as (keyof ErasureCounts)[]) {
+    counts[name] += added[name] ?? 0
+  }
+  await tx.query
+    .updateTable('erasures')
+    .set({ counts: JSON.stringify(counts), lease_until: held.nowMs + LEASE_MS })
+    .where('id', '=', held.erasureId)
+    .execute()
+  return { ...erasure, counts }
+}
+
+/** Removes messages of an inbox, whatever their state. Returns the blobs that nothing refers to any more. */
+export const eraseMessages = transaction({
+  name: 'eraseMessages',
+  accountOf: () => null,
+  erasing: true,
+  async run(
+    tx: Tx,
+    { inboxId, ids, ...held }: Held & { inboxId: string; ids: string[] },
+  ): Promise<string[]> {
+    const { accountId } = await note(tx, held, { messages: ids.length })
+    const inbox = await lockInbox(tx, { accountId, inboxId })
+    return inbox === null ? [] : removeMessages(tx, inbox, { ids, nowMs: held.nowMs })
+  },
+})
+
+/** Counts what other transactions have removed. */
+export const noteErased = transaction({
+  name: 'noteErased',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, { added, ...held }: Held & { added: Partial<ErasureCounts> }): Promise<void> {
+    await note(tx, held, added)
+  },
+})
+
+/** Ends the account's exports and imports, whose files may hold the address; their files expire at once. */
+export const eraseFiles = transaction({
+  name: 'eraseFiles',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, held: Held): Promise<void> {
+    const { accountId } = await note(tx, held, {})
+    const ended = await tx.query
+      .updateTable('transfers')
+      .set({
+        status: 'failed',
+        error: 'address_erased',
+        details: NO_DETAILS,
+        leased_by: null,
+        lease_until: null,
+        completed_at: held.nowMs,
+        expires_at: held.nowMs,
+      })
+      .where('account_id', '=', accountId)
+      .where((row) =>
+        row.or([
+          row('completed_at', 'is', null),
+          row.and([row('kind', '=', 'export'), row('status', '=', 'done')]),
+        ]),
+      )
+      .returning('id')
+      .execute()
+    // The names of files that could not be imported may be those of a Maildir of the address.
+    await tx.query
+      .updateTable('transfers')
+      .set({ details: NO_DETAILS })
+      .where('account_id', '=', accountId)
+      .where('kind', '=', 'import')
+      .execute()
+    await note(tx, held, { files: ended.length })
+  },
+})
+
+/** Of an export or an import that has ended. */
+const NO_DETAILS = JSON.stringify({ inboxIds: [], at: null, handled: 0, failures: [] })
+
+const EVENTS_STEP = 500
+
+export type EventsStep = Held & {
+  after: number
+  address: string
+  /** Messages that were removed from this time on are gone for this erasure. */
+  since: number
+  /** Ids of messages in quarantine that will be removed. */
+  quarantined: string[]
+}
+
+/**
+ * Erases, of the next events of the account after `after`, those about removed messages and those that name the address.
+ * Returns the last one that it read; null when there are no more.
+ */
+export const eraseEventsStep = transaction({
+  name: 'eraseEventsStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(
+    tx: Tx,
+    { after, address, since, quarantined, ...held }: EventsStep,
+  ): Promise<number | null> {
+    const { accountId } = await note(tx, held, {})
+    const events = await tx.query
+      .selectFrom('events')
+      .select(['sequence', 'id', 'message_id', 'details'])
+      .where('account_id', '=', accountId)
+      .where('kind', '!=', ERASED)
+      .where('sequence', '>', after)
+      .orderBy('sequence')
+      .limit(EVENTS_STEP)
+      .execute()
+    const last = events.at(-1)
+    if (last === undefined) return null
+    const messageIds = events.flatMap(({ message_id }) => message_id ?? [])
+    const gone = await tx.query
+      .selectFrom('removed_messages')
+      .select('id')
+      .where('id', 'in', messageIds.length === 0 ? [''] : messageIds)
+      .where('removed_at', '>=', since)
+      .execute()
+    const removed = new Set(gone.map(({ id }) => id))
+    const named = events.filter(
+      ({ message_id, details }) =>
+        removed.has(message_id ?? '') ||
+        (details !== null &&
+          (replaceAddress(details, address) !== null ||
+            quarantined.some((id) => details.includes(id)))),
+    )
+    for (;;) {
+      if ((await purgeDeliveriesOfEvents(tx, idsOf(named))) === 0) break
+    }
+    if (named.length > 0) {
+      const nothing = {
+        pod_id: null,
+        inbox_id: null,
+        thread_id: null,
+        message_id: null,
+        details: null,
+        category: null,
+      }
+      await tx.query
+        .updateTable('events')
+        .set({ kind: ERASED, ...nothing })
+        .where(
+          'sequence',
+          'in',
+          named.map(({ sequence }) => sequence),
+        )
+        .execute()
+    }
+    await note(tx, held, { events: named.length })
+    return last.sequence
+  },
+})
+
+/** Removes notes of who wrote to whom, and replaces the address in kept answers. */
+export const eraseNotes = transaction({
+  name: 'eraseNotes',
+  accountOf: () => null,
+  erasing: true,
+  async run(
+    tx: Tx,
+    { address, inboxIds, ...held }: Held & { address: string; inboxIds: string[] },
+  ): Promise<void> {
+    const { accountId } = await note(tx, held, {})
+    let correspondents = 0
+    for (const inbox_id of inboxIds) {
+      for (const table of ['correspondents', 'written_to'] as const) {
+        const removed = await tx.query
+          .deleteFrom(table)
+          .where('inbox_id', '=', inbox_id)
+          .where('address_key', '=', address)
+          .returning('inbox_id')
+          .execute()
+        correspondents += removed.length
+      }
+      // Removed, it would raise the limit that counts it.
+      await tx.query
+        .updateTable('cold_recipients')
+        .set({ address_key: `\t${held.erasureId}` })
+        .where('inbox_id', '=', inbox_id)
+        .where('address_key', '=', address)
+        .execute()
+    }
+    const kept = await tx.query
+      .selectFrom('idempotency_keys')
+      .select(['idempotency_key', 'answer'])
+      .where('account_id', '=', accountId)
+      .execute()
+    let answers = 0
+    for (const { idempotency_key, answer } of kept) {
+      const without = replaceAddress(answer, address)
+      if (without === null) continue
+      answers += 1
+      await tx.query
+        .updateTable('idempotency_keys')
+        .set({ answer: without })
+        .where('account_id', '=', accountId)
+        .where('idempotency_key', '=', idempotency_key)
+        .execute()
+    }
+    await note(tx, held, { correspondents, answers })
+  },
+})
+
+const AUDIT_STEP = 500
+
+/** Replaces the address in the next entries of the audit; null when there are no more. */
+export const eraseAuditStep = transaction({
+  name: 'eraseAuditStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(
+    tx: Tx,
+    { after, address, ...held }: Held & { after: string; address: string },
+  ): Promise<string | null> {
+    const { accountId } = await note(tx, held, {})
+    const entries = await tx.query
+      .selectFrom('policy_audit')
+      .select(['id', 'details'])
+      .where('account_id', '=', accountId)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(AUDIT_STEP)
+      .execute()
+    let auditEntries = 0
+    for (const { id, details } of entries) {
+      const without = replaceAddress(details, address)
+      if (without === null) continue
+      auditEntries += 1
+      await tx.query
+        .updateTable('policy_audit')
+        .set({ details: without })
+        .where('id', '=', id)
+        .execute()
+    }
+    await note(tx, held, { auditEntries })
+    return entries.at(-1)?.id ?? null
+  },
+})
+
+/** The receipt keeps counts alone. */
+export const finishErasure = transaction({
+  name: 'finishErasure',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, held: Held): Promise<void> {
+    await note(tx, held, {})
+    await tx.query
+      .updateTable('erasures')
+      .set({
+        status: 'done',
+        address_key: null,
+        leased_by: null,
+        lease_until: null,
+        completed_at: held.nowMs,
+      })
+      .where('id', '=', held.erasureId)
+      .execute()
+  },
+})
+
+const SCAN_STEP = 500
+
+/** What of a message names addresses. */
+export type Addressed = Pick<
+  Row<'messages'>,
+  | 'id'
+  | 'position'
+  | 'from_addr'
+  | 'to_addr'
+  | 'to_addrs'
+  | 'header_to'
+  | 'cc'
+  | 'bcc'
+  | 'recipient'
+>
+
+/** Messages of the inbox after `after`, also those in the trash, whose positions are negative. */
+export function scanMessages(
+  db: ReadDb,
+  { inboxId, after }: { inboxId: string; after: number },
+): Promise<Addressed[]> {
+  return db.read
+    .selectFrom('messages')
+    .select([
+      'id',
+      'position',
+      'from_addr',
+      'to_addr',
+      'to_addrs',
+      'header_to',
+      'cc',
+      'bcc',
+      'recipient',
+    ])
+    .where('inbox_id', '=', inboxId)
+    .where('position', '>', after)
+    .orderBy('position')
+    .limit(SCAN_STEP)
+    .execute()
+}
+
+export function scanQuarantined(
+  db: ReadDb,
+  accountId: string,
+  after: string,
+): Promise<Pick<Row<'quarantined_messages'>, 'id' | 'raw_id' | 'from_addr' | 'reverse_path'>[]> {
+  return db.read
+    .selectFrom('quarantined_messages')
+    .select(['id', 'raw_id', 'from_addr', 'reverse_path'])
+    .where('account_id', '=', accountId)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(SCAN_STEP)
+    .execute()
+}
+
+export function scanDrafts(
+  db: ReadDb,
+  accountId: string,
+  after: string,
+): Promise<Pick<Row<'drafts'>, 'id' | 'content'>[]> {
+  return db.read
+    .selectFrom('drafts')
+    .select(['id', 'content'])
+    .where('account_id', '=', accountId)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(SCAN_STEP)
+    .execute()
+}
+
+export async function listAccountInboxes(db: ReadDb, accountId: string): Promise<string[]> {
+  const rows = await db.read
+    .selectFrom('inboxes')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .orderBy('id')
+    .execute()
+  return idsOf(rows)
+}

@@ -1,0 +1,13 @@
+export {
+  claimErasure,
+  eraseAuditStep,
+  eraseEventsStep,
+  eraseFiles,
+  eraseMessages,
+  eraseNotes,
+  finishErasure,
+  insertErasure,
+  noteErased,
+  releaseErasures,
+  returnErasure,
+} from './erasure-rows.ts'

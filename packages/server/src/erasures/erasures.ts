@@ -1,0 +1,2 @@
+export { erasureHandlers } from './erasure-handlers.ts'
+export { workErasures } from './run-erasure.ts'

@@ -1,0 +1,204 @@
+// Removes everything of an address from an account, step by step. Each step is safe to repeat, so after a crash the job
+// begins again.
+
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
+import { readHeaders } from '@mailroom/mail/message-headers.ts'
+import { removeDraft } from '#drafts/drafts-rows.ts'
+import { removeQuarantined } from '#inbound/inbound-rows.ts'
+import { readRawBytes } from '#mailbox/mailbox.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import type { Clock } from '#platform/clock.ts'
+import { addressKey } from '#platform/email-address.ts'
+import type { Log } from '#platform/log.ts'
+import { AppError } from '#platform/problem.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { REMOVE_STEP_MESSAGES } from '#removal/removal-rows.ts'
+import type { Db } from '#schema/tables.ts'
+import { eraseSearchStep } from '#search/search-rows.ts'
+import { purgeTransfers } from '#transfers/transfers.ts'
+import { replaceAddress } from './address-text.ts'
+import {
+  type Addressed,
+  claimErasure,
+  type ErasureRow,
+  type EventsStep,
+  eraseAuditStep,
+  eraseEventsStep,
+  eraseFiles,
+  eraseMessages,
+  eraseNotes,
+  finishErasure,
+  type Held,
+  hasDueErasure,
+  listAccountInboxes,
+  noteErased,
+  returnErasure,
+  scanDrafts,
+  scanMessages,
+  scanQuarantined,
+} from './erasure-rows.ts'
+
+type Deps = { db: Db; blobs: BlobStore | null; clock: Clock; log: Log }
+
+/** When an erasure that failed for a fault of ours or of the store is tried again. */
+const RETRY_MS = 10 * SECOND_MS
+
+/** Works on one erasure; true when there may be more. `worker` is a name that no other call uses. */
+export async function workErasures(
+  deps: Deps,
+  { worker, signal }: { worker: string; signal: AbortSignal },
+): Promise<boolean> {
+  const { db, clock, log } = deps
+  if (signal.aborted || !(await hasDueErasure(db, clock.now()))) return false
+  const erasure = await db.write(claimErasure, { worker, nowMs: clock.now() })
+  if (erasure === null) return false
+  const held = () => ({ erasureId: erasure.id, worker, nowMs: clock.now() })
+  try {
+    const isDone = await erase(deps, erasure, { held, signal })
+    if (!isDone) await db.write(returnErasure, { ...held(), notBeforeMs: null })
+  } catch (error) {
+    log.warn({ error, erasure: erasure.id }, 'an erasure failed and will be retried')
+    await db.write(returnErasure, { ...held(), notBeforeMs: clock.now() + RETRY_MS })
+  }
+  return !signal.aborted
+}
+
+type Work = { held: () => Held; signal: AbortSignal }
+
+/** False when it was left before its end. */
+async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boolean> {
+  const { db, clock } = deps
+  const { accountId, createdAtMs: since } = erasure
+  const { held, signal } = work
+  const address = erasure.addressKey ?? ''
+  await db.write(eraseFiles, held())
+  await purgeTransfers(deps, signal)
+  const inboxIds = await listAccountInboxes(db, accountId)
+  for (const inboxId of inboxIds) await eraseInbox(deps, { inboxId, address }, work)
+  const quarantined = await findQuarantined(deps, { accountId, address })
+  await eraseDrafts(deps, { accountId, address }, work)
+  if (signal.aborted) return false
+  for (let after: number | null = 0; after !== null; ) {
+    const events: EventsStep = { ...held(), after, address, since, quarantined }
+    after = await db.write(eraseEventsStep, events)
+    if (signal.aborted) return false
+  }
+  // After their events, which a repetition would not find without them.
+  await eraseQuarantined(deps, { accountId, quarantined }, work)
+  await db.write(eraseNotes, { ...held(), address, inboxIds })
+  for (let after: string | null = ''; after !== null; ) {
+    after = await db.write(eraseAuditStep, { ...held(), after, address })
+  }
+  // The index keeps words of removed entries until its parts are merged.
+  for (let isFirst = true; !(await db.write(eraseSearchStep, { isFirst })); isFirst = false) {
+    if (signal.aborted) return false
+    await db.write(noteErased, { ...held(), added: {} })
+  }
+  if (signal.aborted) return false
+  await db.write(finishErasure, { ...held(), nowMs: clock.now() })
+  return true
+}
+
+async function eraseInbox(
+  { db, blobs }: Deps,
+  { inboxId, address }: { inboxId: string; address: string },
+  { held, signal }: Work,
+): Promise<void> {
+  let after = Number.MIN_SAFE_INTEGER
+  while (!signal.aborted) {
+    const messages = await scanMessages(db, { inboxId, after })
+    const last = messages.at(-1)
+    if (last === undefined) return
+    after = last.position
+    const ids = messages.filter((one) => isOf(one, address)).map(({ id }) => id)
+    for (let at = 0; at < ids.length; at += REMOVE_STEP_MESSAGES) {
+      const step = { inboxId, ids: ids.slice(at, at + REMOVE_STEP_MESSAGES) }
+      const blobIds = await db.write(eraseMessages, { ...held(), ...step })
+      // Without a time limit: what the store does not remove is an error here.
+      await blobs?.remove(blobIds)
+    }
+  }
+}
+
+function isOf(message: Addressed, address: string): boolean {
+  const { from_addr, to_addr, to_addrs, header_to, cc, bcc, recipient } = message
+  const lists = [to_addrs, cc, bcc].flatMap((list) =>
+    list === null ? [] : (JSON.parse(list) as string[]),
+  )
+  const texts = [from_addr, to_addr, header_to ?? '', recipient ?? '', ...lists]
+  return texts.some((text) => namesAddress(text, address))
+}
+
+function namesAddress(text: string, address: string): boolean {
+  if (text === '') return false
+  if (addressKey(text) === address) return true
+  return parseAddressList(text).some((mailbox) => addressKey(mailbox.address) === address)
+}
+
+async function findQuarantined(
+  deps: Deps,
+  { accountId, address }: { accountId: string; address: string },
+): Promise<string[]> {
+  const found: string[] = []
+  for (let after = ''; ; ) {
+    const rows = await scanQuarantined(deps.db, accountId, after)
+    if (rows.length === 0) return found
+    for (const { id, raw_id, from_addr, reverse_path } of rows) {
+      after = id
+      const isOfAddress =
+        [from_addr, reverse_path].some((text) => namesAddress(text, address)) ||
+        (await isInHeader(deps, raw_id, address))
+      if (isOfAddress) found.push(id)
+    }
+  }
+}
+
+async function eraseQuarantined(
+  { db, blobs }: Deps,
+  { accountId, quarantined }: { accountId: string; quarantined: readonly string[] },
+  { held }: Work,
+): Promise<void> {
+  for (const quarantinedId of quarantined) {
+    const removed = await db.write(removeQuarantined, { accountId, quarantinedId })
+    if (removed === null) continue
+    await blobs?.remove(removed.blobIds)
+    await db.write(noteErased, { ...held(), added: { quarantined: 1 } })
+  }
+}
+
+async function isInHeader(deps: Deps, rawId: string, address: string): Promise<boolean> {
+  try {
+    const headers = readHeaders(readHeaderSection(await readRawBytes(deps, rawId)).fields)
+    const mailboxes = [headers.from, ...headers.to, ...headers.cc]
+    return mailboxes.some((one) => one !== null && addressKey(one.address) === address)
+  } catch (error) {
+    // It was removed meanwhile.
+    if (error instanceof AppError && error.code === 'not_found') return false
+    throw error
+  }
+}
+
+async function eraseDrafts(
+  { db, blobs }: Deps,
+  { accountId, address }: { accountId: string; address: string },
+  { held, signal }: Work,
+): Promise<void> {
+  for (let after = ''; !signal.aborted; ) {
+    const drafts = await scanDrafts(db, accountId, after)
+    if (drafts.length === 0) return
+    for (const { id, content } of drafts) {
+      after = id
+      if (replaceAddress(content, address) === null) continue
+      const removed = await db.write(removeDraft, {
+        accountId,
+        draftId: id,
+        version: null,
+        nowMs: held().nowMs,
+      })
+      if (removed.kind !== 'deleted') continue
+      await blobs?.remove(removed.blobIds)
+      await db.write(noteErased, { ...held(), added: { drafts: 1 } })
+    }
+  }
+}

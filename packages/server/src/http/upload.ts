@@ -1,0 +1,144 @@
+// Bodies that are files: read as they arrive, never whole. A form has one file, in its field `file`.
+
+import type { Readable } from 'node:stream'
+import { raceAbort } from '#platform/abort.ts'
+import { type AppError, problem, wrongField } from '#platform/problem.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import {
+  boundaryOf,
+  FORM_PART_HEAD_BYTES_MAX,
+  malformedForm,
+  readPartHeader,
+  type Upload,
+} from './read-body.ts'
+
+type OpenUpload = {
+  readonly chunks: AsyncIterable<Uint8Array>
+  /** The media type of the file, in lower case; of a form, that of its part. Final with the first chunk. */
+  mediaType(): string | null
+}
+
+/** `chunks` rejects with `payload_too_large` above `bytesMax`, and with `bad_request` for a malformed form. */
+export function openUpload(
+  { payload, headers }: Upload,
+  { bytesMax }: { bytesMax: number },
+): OpenUpload {
+  const declared = Number(headers['content-length'] ?? 0)
+  let mediaType = mediaTypeOf(headers['content-type'])
+  const isForm = mediaType === 'multipart/form-data'
+  async function* read(): AsyncGenerator<Uint8Array> {
+    if (declared > bytesMax + (isForm ? FORM_PART_HEAD_BYTES_MAX : 0)) throw tooLarge(bytesMax)
+    const arriving = inTime(payload)
+    const parts = isForm
+      ? readFilePart(arriving, boundaryOf(headers['content-type'] ?? ''), (type) => {
+          mediaType = mediaTypeOf(type ?? undefined)
+        })
+      : arriving
+    let length = 0
+    for await (const part of parts) {
+      length += part.length
+      if (length > bytesMax) throw tooLarge(bytesMax)
+      yield part
+    }
+  }
+  return { chunks: drained(payload, read()), mediaType: () => mediaType }
+}
+
+/** A client that sends nothing for so long has gone. */
+const UPLOAD_IDLE_MS_MAX = 60 * SECOND_MS
+
+async function* inTime(payload: Readable): AsyncGenerator<Buffer> {
+  const parts = payload.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>
+  for (;;) {
+    const next = await raceAbort(parts.next(), { timeoutMs: UPLOAD_IDLE_MS_MAX })
+    if (next === null) throw problem('request_timeout')
+    if (next.done === true) return
+    yield next.value
+  }
+}
+
+/** When the file is refused, the rest is read and dropped: a client that still writes would not read the answer. */
+async function* drained(
+  payload: Readable,
+  parts: AsyncGenerator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* parts
+  } finally {
+    if (!payload.destroyed) payload.on('error', () => {}).resume()
+  }
+}
+
+function mediaTypeOf(field: string | undefined): string | null {
+  return field?.split(';')[0]?.trim().toLowerCase() || null
+}
+
+function tooLarge(bytesMax: number): AppError {
+  return problem('payload_too_large', `The file is larger than ${bytesMax} bytes.`, {
+    fix: 'Split the file, or ask the operator for a higher limit.',
+  })
+}
+
+const CRLF = '\r\n'
+
+/** The content of the part `file`, without the parts around it, which must be empty. */
+async function* readFilePart(
+  payload: AsyncIterable<Buffer>,
+  boundary: string,
+  onType: (contentType: string | null) => void,
+): AsyncGenerator<Uint8Array> {
+  const delimiter = `${CRLF}--${boundary}`
+  // The first delimiter has no line end before it.
+  let rest = Buffer.from(CRLF)
+  let state: 'before' | 'head' | 'content' | 'after' = 'before'
+  let hasFile = false
+  for await (const chunk of payload) {
+    rest = Buffer.concat([rest, chunk])
+    for (;;) {
+      if (state === 'before') {
+        const at = rest.indexOf(delimiter)
+        if (at === -1 && rest.length > FORM_PART_HEAD_BYTES_MAX)
+          throw malformedForm('it begins wrong')
+        if (at === -1) break
+        rest = rest.subarray(at + delimiter.length)
+        state = 'head'
+      }
+      if (state === 'head') {
+        if (rest.length >= 2 && rest.toString('latin1', 0, 2) === '--') {
+          state = 'after'
+          break
+        }
+        const end = rest.indexOf(CRLF + CRLF)
+        if (end === -1 && rest.length > FORM_PART_HEAD_BYTES_MAX) {
+          throw malformedForm(`part 1 has a header of more than ${FORM_PART_HEAD_BYTES_MAX} bytes`)
+        }
+        if (end === -1) break
+        if (hasFile) throw wrongField('file', 'must be the only part of the form')
+        const head = readPartHeader(rest.toString('latin1', CRLF.length, end))
+        if (typeof head === 'string') throw malformedForm(`part 1 ${head}`)
+        if (head.name !== 'file')
+          throw wrongField(head.name, 'is unknown; the file is in the field "file"')
+        onType(head.contentType)
+        hasFile = true
+        rest = rest.subarray(end + 2 * CRLF.length)
+        state = 'content'
+      }
+      if (state === 'content') {
+        const at = rest.indexOf(delimiter)
+        if (at === -1) {
+          const kept = Math.min(rest.length, delimiter.length)
+          if (rest.length > kept) yield rest.subarray(0, rest.length - kept)
+          rest = rest.subarray(rest.length - kept)
+          break
+        }
+        if (at > 0) yield rest.subarray(0, at)
+        rest = rest.subarray(at + delimiter.length)
+        state = 'head'
+      }
+      if (state === 'after') break
+    }
+    if (state === 'after') rest = rest.subarray(0, 2)
+  }
+  if (state !== 'after') throw malformedForm('it ends too early')
+  if (!hasFile) throw wrongField('file', 'is required')
+}

@@ -1,0 +1,95 @@
+// Messages with labels, from an index that alone has what is counted and skipped; and the count of a filtered list.
+
+import { COUNTED_MAX, type MessageCategory } from '@mailroom/contract/vocabulary.ts'
+import type { SelectQueryBuilder } from 'kysely'
+import type { ReadDb, Row, Tables } from '#schema/tables.ts'
+
+/** With all of the labels, newest first. */
+export async function selectLabelled(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    direction: 'inbound' | 'outbound' | null
+    category: MessageCategory | null
+    labels: readonly string[]
+    limit: number
+    offset: number
+  },
+): Promise<{ rows: Row<'messages'>[]; total: number }> {
+  const { inboxId, direction, category } = input
+  const [first = '', ...others] = await rarestFirst(db, input)
+  let inList = labelledWith(db, inboxId, first)
+  for (const label of others) {
+    inList = inList.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('message_labels as other')
+          .select('other.label')
+          .whereRef('other.message_id', '=', 'message_labels.message_id')
+          .where('other.label', '=', label),
+      ),
+    )
+  }
+  if (direction !== null || category !== null) {
+    inList = inList.where(({ exists, selectFrom }) => {
+      let passing = selectFrom('messages')
+        .select('messages.id')
+        .whereRef('messages.id', '=', 'message_labels.message_id')
+      if (direction !== null) passing = passing.where('messages.direction', '=', direction)
+      if (category !== null) passing = passing.where('messages.category', '=', category)
+      return exists(passing)
+    })
+  }
+  const total = await countUpTo(db, inList.select('message_labels.message_id'))
+  const page = inList
+    .select('message_labels.message_id')
+    .orderBy('message_labels.position', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+  const rows = await db.read
+    .selectFrom('messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('id', 'in', (query) => query.selectFrom(page.as('page')).select('page.message_id'))
+    .orderBy('position', 'desc')
+    .execute()
+  return { rows, total }
+}
+
+/** The other labels are looked up for each message that has the first. */
+async function rarestFirst(
+  db: ReadDb,
+  { inboxId, labels }: { inboxId: string; labels: readonly string[] },
+): Promise<readonly string[]> {
+  if (labels.length < 2) return labels
+  const counted: { label: string; count: number }[] = []
+  for (const label of labels) {
+    const messages = labelledWith(db, inboxId, label).select('message_labels.message_id')
+    counted.push({ label, count: await countUpTo(db, messages) })
+  }
+  return counted.sort((one, other) => one.count - other.count).map(({ label }) => label)
+}
+
+function labelledWith(db: ReadDb, inboxId: string, label: string) {
+  return db.read
+    .selectFrom('message_labels')
+    .where('message_labels.inbox_id', '=', inboxId)
+    .where('message_labels.label', '=', label)
+    .where('message_labels.position', '>', 0)
+}
+
+/** The rows of a query, counted up to COUNTED_MAX. */
+export async function countUpTo<Found>(
+  db: ReadDb,
+  query: SelectQueryBuilder<
+    Tables,
+    'messages' | 'threads' | 'thread_marks' | 'message_labels' | 'inboxes',
+    Found
+  >,
+): Promise<number> {
+  const { count } = await db.read
+    .selectFrom(query.limit(COUNTED_MAX).as('counted'))
+    .select(({ fn }) => fn.countAll<number | string>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}

@@ -1,0 +1,150 @@
+// Handlers of claims.
+
+import type { Claim, RenewedClaim } from '@mailroom/contract/claims.ts'
+import type { EventReaders } from '#http/event-readers.ts'
+import type { Handlers } from '#http/handler.ts'
+import { getThread, labelMark, presentThread } from '#mailbox/mailbox.ts'
+import {
+  claimThread,
+  findShownThreads,
+  hashOfLeaseToken,
+  type MadeClaim,
+  releaseClaim,
+  renewClaim,
+} from '#mailbox/mailbox-rows.ts'
+import { presentTime } from '#platform/clock.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import {
+  type ClaimWaitDeps,
+  type GivenClaim,
+  giveBack,
+  makeLeaseToken,
+  waitForClaims,
+} from './claim-waits.ts'
+import { waitAsReader } from './wait-as-reader.ts'
+
+type ClaimOperation =
+  | 'inboxes.claimThreads'
+  | 'threads.claim'
+  | 'threads.renewClaim'
+  | 'threads.releaseClaim'
+
+export function claimHandlers(
+  deps: ClaimWaitDeps,
+  readers: EventReaders,
+): Pick<Handlers, ClaimOperation> {
+  return { ...queueHandler(deps, readers), ...threadHandlers(deps) }
+}
+
+function queueHandler(
+  deps: ClaimWaitDeps,
+  readers: EventReaders,
+): Pick<Handlers, 'inboxes.claimThreads'> {
+  return {
+    'inboxes.claimThreads': async ({ path, body }, context) => {
+      const { accountId } = context
+      const { owner, leaseSeconds, max = 1, waitSeconds = 0, category = null, labels = [] } = body
+      const claims = await waitAsReader(readers, context, (signal) =>
+        waitForClaims(deps, {
+          accountId,
+          inboxId: path.id,
+          owner,
+          leaseMs: leaseSeconds * 1000,
+          max,
+          waitMs: waitSeconds * 1000,
+          category,
+          marks: [...new Set(labels)].map(labelMark),
+          signal,
+        }),
+      )
+      if (claims === null || claims.length === 0) return { data: [] }
+      // A client that has left before it had the answer does not know the tokens.
+      context.onGone((wasAnswered) => {
+        if (!wasAnswered) giveBack(deps, accountId, claims)
+      })
+      const threadIds = claims.map(({ threadId }) => threadId)
+      const { threads } = await findShownThreads(deps.db, { accountId, threadIds })
+      const byId = new Map(threads.map((thread) => [thread.id, thread]))
+      return {
+        data: claims.flatMap((claim) => {
+          const thread = byId.get(claim.threadId)
+          // Removed in the meantime.
+          if (thread === undefined) return []
+          return [{ ...presentGiven(claim), thread: presentThread(thread, deps) }]
+        }),
+      }
+    },
+  }
+}
+
+function threadHandlers(
+  deps: ClaimWaitDeps,
+): Pick<Handlers, Exclude<ClaimOperation, 'inboxes.claimThreads'>> {
+  const now = async () => {
+    await deps.queueClock.check()
+    return { queueMs: deps.queueClock.now(), nowMs: deps.clock.now() }
+  }
+  return {
+    'threads.claim': async ({ path, body }, { accountId }) => {
+      const leaseToken = makeLeaseToken(deps.chance)
+      const outcome = await deps.db.write(claimThread, {
+        accountId,
+        threadId: path.id,
+        owner: body.owner,
+        leaseMs: body.leaseSeconds * 1000,
+        tokenHash: hashOfLeaseToken(leaseToken) ?? new Uint8Array(),
+        eventId: deps.makeId('evt'),
+        expiredEventId: deps.makeId('evt'),
+        ...(await now()),
+      })
+      if (outcome.kind === 'not_found') throw notFound()
+      if (outcome.kind === 'trashed') throw problem('thread_trashed')
+      if (outcome.kind === 'taken') {
+        const expiresAt = presentTime(outcome.expiresAtMs)
+        throw problem('thread_claimed', undefined, { fields: { expiresAt } })
+      }
+      deps.wakeEvents()
+      return presentGiven({ ...outcome.claim, leaseToken })
+    },
+    'threads.renewClaim': async ({ path, body }, { accountId, headers }) => {
+      const { leaseSeconds } = body
+      const outcome = await deps.db.write(renewClaim, {
+        accountId,
+        threadId: path.id,
+        tokenHash: hashOfLeaseToken(headers['lease-token']),
+        leaseMs: leaseSeconds === undefined ? null : leaseSeconds * 1000,
+        ...(await now()),
+      })
+      return presentClaim(keptOf(outcome))
+    },
+    'threads.releaseClaim': async ({ path, body }, { accountId, headers }) => {
+      const outcome = await deps.db.write(releaseClaim, {
+        accountId,
+        threadId: path.id,
+        tokenHash: hashOfLeaseToken(headers['lease-token']),
+        isRead: body.isRead ?? null,
+        eventId: deps.makeId('evt'),
+        changeEventId: deps.makeId('evt'),
+        ...(await now()),
+      })
+      keptOf(outcome)
+      deps.wakeEvents()
+      return presentThread(await getThread(deps, { accountId, threadId: path.id }), deps)
+    },
+  }
+}
+
+function keptOf<Value>(
+  outcome: { kind: 'kept'; value: Value } | { kind: 'not_found' } | { kind: 'lease_lost' },
+): Value {
+  if (outcome.kind === 'kept') return outcome.value
+  throw outcome.kind === 'not_found' ? notFound() : problem('lease_lost')
+}
+
+function presentClaim({ expiresAtMs, ...claim }: MadeClaim): RenewedClaim {
+  return { ...claim, expiresAt: presentTime(expiresAtMs) }
+}
+
+function presentGiven({ leaseToken, ...claim }: GivenClaim): Claim {
+  return { ...presentClaim(claim), leaseToken }
+}

@@ -1,0 +1,48 @@
+// A request that waits: it ends when its client leaves, its key is revoked or the service stops.
+
+import type { EndReason, EventReader, EventReaders } from '#http/event-readers.ts'
+import type { KeyContext } from '#http/handler.ts'
+import { problem } from '#platform/problem.ts'
+
+/**
+ * What `run` finds; its signal is aborted when the wait has to end. Null when it found nothing, also for a client that
+ * has left; `unauthorized` for a revoked key, `service_unavailable` when the service stops.
+ */
+export async function waitAsReader<Found>(
+  readers: EventReaders,
+  context: KeyContext,
+  run: (signal: AbortSignal) => Promise<Found | null>,
+): Promise<Found | null> {
+  const { accountId, keyId, session } = context
+  const over = new AbortController()
+  let reason: EndReason | null = null
+  const reader: EventReader = {
+    accountId,
+    keyId,
+    session,
+    kind: 'wait',
+    place: null,
+    end(why) {
+      reason = why
+      over.abort()
+    },
+  }
+  readers.add(reader)
+  context.onGone(() => over.abort())
+  try {
+    const found = await run(over.signal)
+    if (found !== null) return found
+  } catch (error) {
+    if (!over.signal.aborted) throw error
+  } finally {
+    readers.remove(reader)
+  }
+  if (reason !== null) throw problemOfEnd(reason)
+  return null
+}
+
+function problemOfEnd(reason: EndReason) {
+  return reason === 'closing'
+    ? problem('service_unavailable', 'The service is shutting down.')
+    : problem('unauthorized', 'The API key was revoked.')
+}

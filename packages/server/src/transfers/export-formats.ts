@@ -1,0 +1,133 @@
+// The formats of an export: messages as the octets of a file, step by step.
+
+import type { ExportFormat } from '@mailroom/contract/transfers.ts'
+import { mboxEntry } from '@mailroom/mail/mbox.ts'
+import { packTar, type TarEntry } from 'modern-tar'
+import { presentTime } from '#platform/clock.ts'
+import type { ExportedMessage } from './exported-rows.ts'
+
+/** A message with its octets. */
+type WholeMessage = ExportedMessage & { readonly raw: Uint8Array }
+
+/** A line of the format jsonl. */
+export type MessageLine = {
+  id: string
+  threadId: string
+  inbox: string
+  direction: 'inbound' | 'outbound'
+  status: string
+  failureReason: string | null
+  createdAt: string
+  isRead: boolean
+  /** '' is the null reverse-path. */
+  reversePath: string
+  /** The address at which it was received; null for sent mail. */
+  recipient: string | null
+  /** The recipients of a sent message. */
+  to: string[] | null
+  bcc: string[]
+  labels: string[]
+  threadLabels: string[]
+  /** The octets in base64. */
+  raw: string
+}
+
+type Format = {
+  readonly mediaType: string
+  readonly extension: string
+  /** What an inbox begins with. */
+  begin(address: string): Promise<Uint8Array>
+  write(messages: readonly WholeMessage[], address: string): Promise<Uint8Array>
+  /** The end of the file. */
+  readonly end: Uint8Array
+}
+
+const NOTHING = new Uint8Array(0)
+/** Two blocks of zeros end an archive (POSIX.1, pax). */
+const TAR_END = new Uint8Array(1024)
+
+export const exportFormats: Readonly<Record<ExportFormat, Format>> = {
+  mbox: {
+    mediaType: 'application/mbox',
+    extension: 'mbox',
+    begin: () => Promise.resolve(NOTHING),
+    write: async (messages) =>
+      Buffer.concat(
+        messages.flatMap(({ raw, reversePath: sender, createdAtMs: dateMs }) =>
+          mboxEntry(raw, { sender, dateMs }),
+        ),
+      ),
+    end: NOTHING,
+  },
+  maildir: {
+    mediaType: 'application/x-tar',
+    extension: 'tar',
+    begin: (address) =>
+      pack(
+        ['', 'cur/', 'new/', 'tmp/'].map((name) => ({
+          header: { name: `${address}/${name}`, size: 0, type: 'directory', mode: 0o700 },
+        })),
+      ),
+    write: (messages, address) =>
+      pack(
+        messages.map(({ raw, ...message }) => ({
+          header: {
+            name: `${address}/cur/${maildirName(message)}`,
+            size: raw.length,
+            type: 'file',
+            mode: 0o600,
+            mtime: new Date(message.createdAtMs),
+            pax: { [REVERSE_PATH]: `<${message.reversePath}>` },
+          },
+          body: raw,
+        })),
+      ),
+    end: TAR_END,
+  },
+  jsonl: {
+    mediaType: 'application/x-ndjson',
+    extension: 'jsonl',
+    begin: () => Promise.resolve(NOTHING),
+    write: async (messages, address) =>
+      Buffer.concat(
+        messages.map((message) => Buffer.from(`${JSON.stringify(lineOf(message, address))}\n`)),
+      ),
+    end: NOTHING,
+  },
+}
+
+/** The reverse-path, which a Maildir has no place for; programs that do not know the name pass it over. */
+export const REVERSE_PATH = 'MAILROOM.reverse-path'
+
+/** Without the end of the archive, so that further entries can follow. */
+async function pack(entries: readonly TarEntry[]): Promise<Uint8Array> {
+  const archive = await packTar(entries)
+  return archive.subarray(0, archive.length - TAR_END.length)
+}
+
+/** Time, unique part, service and flags, in the order of Maildir: S is read. */
+function maildirName({ id, createdAtMs, isRead }: ExportedMessage | Omit<WholeMessage, 'raw'>) {
+  const seconds = Math.floor(createdAtMs / 1000)
+  const microseconds = String((createdAtMs % 1000) * 1000).padStart(6, '0')
+  return `${seconds}.M${microseconds}_${id}.mailroom:2,${isRead ? 'S' : ''}`
+}
+
+function lineOf(message: WholeMessage, inbox: string): MessageLine {
+  return {
+    id: message.id,
+    threadId: message.threadId,
+    inbox,
+    direction: message.direction,
+    status: message.status,
+    failureReason: message.failureReason,
+    createdAt: presentTime(message.createdAtMs),
+    isRead: message.isRead,
+    reversePath: message.reversePath,
+    recipient: message.recipient,
+    to: message.to ?? (message.direction === 'outbound' ? [message.toAddr] : null),
+    bcc: message.bcc,
+    labels: message.labels,
+    threadLabels: message.threadLabels,
+    raw: Buffer.from(message.raw).toString('base64'),
+  }
+}

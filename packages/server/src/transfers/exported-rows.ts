@@ -1,0 +1,101 @@
+// The messages of an inbox as an export reads them, in the order of their positions.
+
+import type { ReadDb } from '#schema/tables.ts'
+
+export type ExportedMessage = {
+  id: string
+  threadId: string
+  rawId: string
+  position: number
+  sizeBytes: number
+  /** Null when the bytes are in the blob store. */
+  content: Uint8Array | null
+  /** '' is the null reverse-path. */
+  reversePath: string
+  direction: 'inbound' | 'outbound'
+  status: string
+  failureReason: string | null
+  fromAddr: string
+  toAddr: string
+  recipient: string | null
+  bcc: string[]
+  to: string[] | null
+  isRead: boolean
+  labels: string[]
+  threadLabels: string[]
+  createdAtMs: number
+}
+
+/** Messages that a step reads at most. */
+const STEP_MESSAGES = 200
+
+/** Messages after `position` up to `until`, as many as have `bytesMax` octets together, and at least one. */
+export async function readExported(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    position: number
+    until: number
+    bytesMax: number
+  },
+): Promise<ExportedMessage[]> {
+  const heads = await db.read
+    .selectFrom('messages')
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .select(['messages.position', 'raw_messages.size_bytes'])
+    .where('messages.account_id', '=', input.accountId)
+    .where('messages.inbox_id', '=', input.inboxId)
+    .where('messages.position', '>', input.position)
+    .where('messages.position', '<=', input.until)
+    .orderBy('messages.position')
+    .limit(STEP_MESSAGES)
+    .execute()
+  let bytes = 0
+  const taken = heads.filter(({ size_bytes }, index) => {
+    bytes += size_bytes
+    return index === 0 || bytes <= input.bytesMax
+  })
+  const last = taken.at(-1)
+  if (last === undefined) return []
+  const rows = await db.read
+    .selectFrom('messages')
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .innerJoin('threads', 'threads.id', 'messages.thread_id')
+    .select([
+      'messages.id',
+      'messages.thread_id as threadId',
+      'messages.raw_id as rawId',
+      'messages.position',
+      'raw_messages.size_bytes as sizeBytes',
+      'raw_messages.content',
+      'raw_messages.reverse_path as reversePath',
+      'messages.direction',
+      'messages.status',
+      'messages.failure_reason as failureReason',
+      'messages.from_addr as fromAddr',
+      'messages.to_addr as toAddr',
+      'messages.recipient',
+      'messages.bcc',
+      'messages.to_addrs',
+      'threads.is_read',
+      'messages.labels',
+      'threads.labels as thread_labels',
+      'messages.created_at as createdAtMs',
+    ])
+    .where('messages.account_id', '=', input.accountId)
+    .where('messages.inbox_id', '=', input.inboxId)
+    .where('messages.position', '>', input.position)
+    .where('messages.position', '<=', last.position)
+    .orderBy('messages.position')
+    .execute()
+  return rows.map(({ bcc, to_addrs, is_read, direction, labels, thread_labels, ...row }) => ({
+    ...row,
+    direction: direction as ExportedMessage['direction'],
+    bcc: bcc === null ? [] : (JSON.parse(bcc) as string[]),
+    to: to_addrs === null ? null : (JSON.parse(to_addrs) as string[]),
+    isRead: is_read === 1,
+    labels: labels === null ? [] : (JSON.parse(labels) as string[]),
+    threadLabels: thread_labels === null ? [] : (JSON.parse(thread_labels) as string[]),
+  }))
+}

@@ -1,0 +1,68 @@
+// The transaction of an import: messages of a file come into their inbox together with the progress that counts them.
+
+import { type ImportedArrival, receiveImported } from '#inbound/inbound-rows.ts'
+import { insertWrittenTo } from '#outbound/outbound-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { addressKey } from '#platform/email-address.ts'
+import type { Tx } from '#schema/tables.ts'
+import { type Held, holdTransfer, type ImportFailure } from './transfer-rows.ts'
+
+/** Failures that an import names; the others are only counted. */
+const FAILURES_MAX = 100
+
+export type ImportStep = Held & {
+  /** Octets of the file that are read after this step. */
+  done: number
+  arrivals: ImportedArrival[]
+  failures: ImportFailure[]
+}
+
+export type ImportOutcome =
+  | 'lost'
+  | 'inbox_deleted'
+  /** The raw messages that are kept; the blobs of others are not needed. */
+  | { keptRawIds: string[] }
+
+export const addImported = transaction({
+  name: 'addImported',
+  accountOf: ({ arrivals }) => arrivals[0]?.receipts[0]?.accountId ?? null,
+  async run(tx: Tx, { done, arrivals, failures, ...held }: ImportStep): Promise<ImportOutcome> {
+    const transfer = await holdTransfer(tx, held)
+    if (transfer === null || transfer.kind !== 'import') return 'lost'
+    const { inboxId, details } = transfer
+    const results = await receiveImported(tx, inboxId, arrivals)
+    if (results.some(({ kind }) => kind === 'gone')) return 'inbox_deleted'
+    const stored = arrivals.filter((_, index) => results[index]?.kind === 'stored')
+    const duplicates = results.filter(({ kind }) => kind === 'duplicate').length
+    // A key proves nothing by importing that the inbox has written to somebody.
+    const writtenTo = stored.flatMap(({ imported }) =>
+      imported.by === 'approver' && imported.direction === 'outbound'
+        ? [...imported.to, ...imported.bcc]
+        : [],
+    )
+    const keys = [...new Set(writtenTo.map(addressKey))].sort()
+    if (keys.length > 0) {
+      await insertWrittenTo(
+        tx,
+        keys.map((address_key) => ({ inbox_id: inboxId, address_key })),
+      )
+    }
+    const next = {
+      ...details,
+      handled: details.handled + arrivals.length + failures.length,
+      failures: [...details.failures, ...failures].slice(0, FAILURES_MAX),
+    }
+    await tx.query
+      .updateTable('transfers')
+      .set({
+        details: JSON.stringify(next),
+        done_count: done,
+        imported_count: transfer.imported + stored.length,
+        duplicate_count: transfer.duplicates + duplicates,
+        failed_count: transfer.failed + failures.length,
+      })
+      .where('id', '=', transfer.id)
+      .execute()
+    return { keptRawIds: stored.map(({ raw }) => raw.id) }
+  },
+})

@@ -1,0 +1,296 @@
+// The messages of a file that is imported, one after the other, whatever its format. What is hostile in it becomes a
+// failure of one message where the rest can still be read.
+
+import type { ImportFormat } from '@mailroom/contract/transfers.ts'
+import { isMbox, readMbox, withCrlf } from '@mailroom/mail/mbox.ts'
+import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
+import { createTarDecoder, type ParsedTarEntry } from 'modern-tar'
+import { type MessageLine, REVERSE_PATH } from './export-formats.ts'
+
+type ReadMessage = {
+  readonly kind: 'message'
+  readonly name: string | null
+  readonly raw: Uint8Array
+  /** What the file itself tells, null for what it does not. */
+  readonly told: Told
+}
+
+export type Told = {
+  readonly dateMs: number | null
+  readonly isRead: boolean | null
+  readonly reversePath: string | null
+  /** The message's id in the service that exported it. */
+  readonly sourceId: string | null
+  readonly line: Omit<MessageLine, 'raw'> | null
+}
+
+type ReadFailure = {
+  readonly kind: 'failure'
+  readonly name: string | null
+  readonly reason: string
+}
+
+/** `end` counts the octets of the file that are read. */
+export type ReadItem = (ReadMessage | ReadFailure) & { readonly end: number }
+
+/** Octets in which every format shows itself. */
+export const FORMAT_BYTES = 1024
+
+/** What the octets are; `declared` decides where they do not. Null for nothing that can be imported. */
+export function detectFormat(start: Uint8Array, declared: string | null): ImportFormat | null {
+  const bytes = Buffer.from(start.buffer, start.byteOffset, start.byteLength)
+  if (isMbox(bytes)) return 'mbox'
+  if (isTar(bytes)) return 'maildir'
+  const text = bytes.toString('latin1')
+  if (/^\s*\{\s*"/.test(text)) return 'jsonl'
+  if (declared === 'application/mbox' || declared === 'application/x-tar') return null
+  if (declared === 'application/x-ndjson') return null
+  // A header field: a name and a colon (RFC 5322 §2.2).
+  return /^[!-9;-~]+[ \t]*:/.test(text) ? 'eml' : null
+}
+
+const TAR_BLOCK = 512
+
+/** By the checksum of its first header, which every tar has. */
+function isTar(bytes: Buffer): boolean {
+  if (bytes.length < TAR_BLOCK) return false
+  const stored = Number.parseInt(bytes.toString('latin1', 148, 156).replace(/[\0 ]+/g, ''), 8)
+  let sum = 0
+  for (let at = 0; at < TAR_BLOCK; at += 1) sum += at >= 148 && at < 156 ? 32 : (bytes[at] ?? 0)
+  return sum === stored
+}
+
+export function readImport(
+  format: ImportFormat,
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<ReadItem> {
+  switch (format) {
+    case 'mbox':
+      return readMboxItems(chunks)
+    case 'maildir':
+      return readMaildir(chunks)
+    case 'jsonl':
+      return readLines(chunks)
+    case 'eml':
+      return readOne(chunks)
+  }
+}
+
+const NOTHING_TOLD: Told = {
+  dateMs: null,
+  isRead: null,
+  reversePath: null,
+  sourceId: null,
+  line: null,
+}
+const TOO_LARGE = `The message is larger than ${MESSAGE_BYTES_MAX} bytes.`
+
+async function* readMboxItems(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadItem> {
+  for await (const { raw, sender, dateMs, end } of readMbox(chunks, {
+    bytesMax: MESSAGE_BYTES_MAX,
+  })) {
+    if (raw === null) yield { kind: 'failure', name: null, reason: TOO_LARGE, end }
+    else {
+      const told = { ...NOTHING_TOLD, dateMs, reversePath: sender, isRead: statusOf(raw) }
+      yield { kind: 'message', name: null, raw, told, end }
+    }
+  }
+}
+
+/** The Status field, in which mail readers note in a mailbox file that a message was read. */
+function statusOf(raw: Uint8Array): boolean | null {
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const end = bytes.indexOf('\r\n\r\n')
+  const head = bytes.toString('latin1', 0, end === -1 ? Math.min(bytes.length, 65_536) : end + 2)
+  const status = /(?:^|\r\n)Status:[ \t]*([A-Z]*)/i.exec(head)?.[1]
+  return status === undefined ? null : /R/i.test(status)
+}
+
+async function* readOne(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadItem> {
+  const parts: Uint8Array[] = []
+  let end = 0
+  for await (const chunk of chunks) {
+    end += chunk.length
+    if (end <= MESSAGE_BYTES_MAX) parts.push(chunk)
+  }
+  if (end > MESSAGE_BYTES_MAX) yield { kind: 'failure', name: null, reason: TOO_LARGE, end }
+  else
+    yield {
+      kind: 'message',
+      name: null,
+      raw: withCrlf(Buffer.concat(parts)),
+      told: NOTHING_TOLD,
+      end,
+    }
+}
+
+/** A message in base64, and the other fields. */
+const LINE_BYTES_MAX = Math.ceil((MESSAGE_BYTES_MAX * 4) / 3) + 256 * 1024
+const LF = 0x0a
+
+async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadItem> {
+  let parts: Buffer[] = []
+  let length = 0
+  let end = 0
+  const take = function* (): Generator<ReadItem> {
+    const isTooLong = length > LINE_BYTES_MAX
+    const line = isTooLong ? '' : Buffer.concat(parts).toString('utf8').trim()
+    parts = []
+    length = 0
+    if (isTooLong) yield { kind: 'failure', name: null, reason: TOO_LARGE, end }
+    else if (line !== '') yield { ...readLine(line), end }
+  }
+  for await (const chunk of chunks) {
+    let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    while (bytes.length > 0) {
+      const at = bytes.indexOf(LF)
+      const piece = at === -1 ? bytes : bytes.subarray(0, at)
+      length += piece.length
+      if (length <= LINE_BYTES_MAX) parts.push(piece)
+      else parts = []
+      bytes = bytes.subarray(piece.length + (at === -1 ? 0 : 1))
+      end += piece.length + (at === -1 ? 0 : 1)
+      if (at !== -1) yield* take()
+    }
+  }
+  yield* take()
+}
+
+function readLine(text: string): ReadMessage | ReadFailure {
+  const failure = (reason: string): ReadFailure => ({ kind: 'failure', name: null, reason })
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return failure('The line is not JSON.')
+  }
+  if (typeof value !== 'object' || value === null) return failure('The line is not an object.')
+  const fields = value as Record<string, unknown>
+  if (typeof fields.raw !== 'string') return failure('The line has no "raw".')
+  const raw = Buffer.from(fields.raw, 'base64')
+  if (raw.length === 0 || raw.length > MESSAGE_BYTES_MAX) {
+    return failure(raw.length === 0 ? 'The "raw" of the line is not base64.' : TOO_LARGE)
+  }
+  const line: Told['line'] = {
+    id: textOf(fields.id) ?? '',
+    threadId: textOf(fields.threadId) ?? '',
+    inbox: textOf(fields.inbox) ?? '',
+    direction: fields.direction === 'outbound' ? 'outbound' : 'inbound',
+    status: textOf(fields.status) ?? '',
+    failureReason: textOf(fields.failureReason),
+    createdAt: textOf(fields.createdAt) ?? '',
+    isRead: fields.isRead === true,
+    reversePath: textOf(fields.reversePath) ?? '',
+    recipient: textOf(fields.recipient),
+    to: textsOf(fields.to),
+    bcc: textsOf(fields.bcc) ?? [],
+    labels: textsOf(fields.labels) ?? [],
+    threadLabels: textsOf(fields.threadLabels) ?? [],
+  }
+  const dateMs = Date.parse(line.createdAt)
+  const told: Told = {
+    dateMs: Number.isNaN(dateMs) ? null : dateMs,
+    isRead: typeof fields.isRead === 'boolean' ? fields.isRead : null,
+    reversePath: textOf(fields.reversePath),
+    sourceId: textOf(fields.id),
+    line,
+  }
+  return { kind: 'message', name: null, raw, told }
+}
+
+const TEXT_LENGTH_MAX = 998
+const LIST_MAX = 1_000
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' && value.length <= TEXT_LENGTH_MAX && !/[\0\r\n]/.test(value)
+    ? value.toWellFormed()
+    : null
+}
+
+function textsOf(value: unknown): string[] | null {
+  if (!Array.isArray(value)) return null
+  return value.slice(0, LIST_MAX).flatMap((one) => textOf(one) ?? [])
+}
+
+/** Every file of the archive is a message, wherever it lies; names are never used as paths. */
+async function* readMaildir(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadItem> {
+  let end = 0
+  const source = new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      async pull(controller) {
+        const { done, value } = await iterator.next()
+        if (done === true) return controller.close()
+        end += value.length
+        controller.enqueue(new Uint8Array(value))
+      },
+      async cancel() {
+        await iterator.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  const iterator = chunks[Symbol.asyncIterator]()
+  const entries = source.pipeThrough(createTarDecoder({ strict: true }))
+  for await (const entry of entries) yield* readEntry(entry, () => end)
+}
+
+async function* readEntry(
+  { header, body }: ParsedTarEntry,
+  end: () => number,
+): AsyncGenerator<ReadItem> {
+  const { name, type = 'file', size } = header
+  const file = name.split('/').at(-1) ?? ''
+  const isMail = type === 'file' && file !== '' && !isNoMail(name)
+  const isSparse = Object.keys(header.pax ?? {}).some((key) => key.startsWith('GNU.sparse'))
+  if ((type !== 'file' && type !== 'directory') || isSparse) {
+    await body.cancel()
+    const reason = isSparse ? 'Sparse files cannot be read.' : `It is no file, but a ${type}.`
+    yield { kind: 'failure', name: shownName(name), reason, end: end() }
+    return
+  }
+  if (!isMail) return body.cancel()
+  if (size > MESSAGE_BYTES_MAX) {
+    await body.cancel()
+    yield { kind: 'failure', name: shownName(name), reason: TOO_LARGE, end: end() }
+    return
+  }
+  const parts: Uint8Array[] = []
+  for await (const part of body) parts.push(part)
+  const raw = withCrlf(Buffer.concat(parts))
+  if (raw.length === 0) {
+    yield { kind: 'failure', name: shownName(name), reason: 'The file is empty.', end: end() }
+    return
+  }
+  yield { kind: 'message', name: shownName(name), raw, told: toldByEntry(header), end: end() }
+}
+
+/** Files that Dovecot, Courier and others keep beside the mail. */
+function isNoMail(name: string): boolean {
+  const file = name.split('/').at(-1) ?? ''
+  if (/(?:^|\/)(?:cur|new)\/[^/]+$/.test(name)) return false
+  return /^(?:dovecot|courier|maildirfolder|maildirsize|subscriptions|\.)/.test(file)
+}
+
+const NAME_LENGTH_MAX = 200
+
+function shownName(name: string): string {
+  return name.replace(/[\p{Cc}\p{Cs}]/gu, '?').slice(0, NAME_LENGTH_MAX)
+}
+
+const MAILDIR_NAME = /^(\d{9,11})\.(?:M(\d{1,6}))?.*?(?::2,([A-Za-z]*))?$/
+
+/** Time and flags in the name of a file of a Maildir. */
+function toldByEntry({ name: path, pax }: ParsedTarEntry['header']): Told {
+  const reversePath = /^<(.*)>$/.exec(pax?.[REVERSE_PATH] ?? '')?.[1] ?? null
+  const found = MAILDIR_NAME.exec(path.split('/').at(-1) ?? '')
+  if (found === null) return { ...NOTHING_TOLD, reversePath: textOf(reversePath) }
+  const [, seconds, microseconds = '0', flags] = found
+  const id = /_?(msg_[0-7][0-9a-hjkmnp-tv-z]{25})\.mailroom:/.exec(path)?.[1] ?? null
+  return {
+    ...NOTHING_TOLD,
+    reversePath: textOf(reversePath),
+    dateMs: Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000),
+    isRead: flags === undefined ? null : flags.includes('S'),
+    sourceId: id,
+  }
+}

@@ -1,0 +1,88 @@
+// Writes the file of an export: in steps of about a mebibyte, each of which is stored with the place where the next one
+// begins.
+
+import { findInbox } from '#inboxes/inboxes-rows.ts'
+import { readRawBytes } from '#mailbox/mailbox.ts'
+import { readCounters } from '#mailbox/mailbox-rows.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Db } from '#schema/tables.ts'
+import { exportFormats } from './export-formats.ts'
+import { readExported } from './exported-rows.ts'
+import { CHUNK_BYTES, storeChunks } from './transfer-file.ts'
+import { addExported, type ExportDetails, type ExportRow, finishTransfer } from './transfer-rows.ts'
+
+export type TransferDeps = {
+  db: Db
+  blobs: BlobStore | null
+  clock: Clock
+  makeId: MakeId
+}
+
+/** Ends early when `signal` is aborted or the lease is lost; then a later call goes on. */
+export async function runExport(
+  deps: TransferDeps,
+  transfer: ExportRow,
+  { worker, signal }: { worker: string; signal: AbortSignal },
+): Promise<'finished' | 'left'> {
+  const { db, clock } = deps
+  const { id: transferId, accountId } = transfer
+  const format = exportFormats[transfer.format]
+  let { details, sizeBytes } = transfer
+  const held = () => ({ transferId, worker, nowMs: clock.now() })
+  const add = async (next: ExportDetails, bytes: Uint8Array, written: number) => {
+    const chunks = await storeChunks(deps, bytes, sizeBytes)
+    const isHeld = await db.write(addExported, { ...held(), details: next, written, chunks })
+    details = next
+    sizeBytes += bytes.length
+    return isHeld
+  }
+  while (!signal.aborted) {
+    const { at } = details
+    if (at === null) {
+      const [inboxId, ...rest] = details.inboxIds ?? []
+      if (inboxId === undefined) {
+        if (format.end.length > 0 && !(await add(details, format.end, 0))) return 'left'
+        return finish(deps, held(), null)
+      }
+      const inbox = await findInbox(db, accountId, inboxId)
+      const counters = await readCounters(db, accountId, inboxId)
+      if (inbox === null || counters === null) {
+        if (transfer.inboxId !== null) return finish(deps, held(), 'inbox_deleted')
+        details = { inboxIds: rest, at: null }
+        continue
+      }
+      // What arrives from now on is left out, so that the export ends.
+      const until = counters.inbound_count + counters.outbound_count
+      const next = { inboxIds: rest, at: { inboxId, position: 0, until } }
+      if (!(await add(next, await format.begin(inbox.address), 0))) return 'left'
+      continue
+    }
+    const inbox = await findInbox(db, accountId, at.inboxId)
+    const messages =
+      inbox === null ? [] : await readExported(db, { accountId, ...at, bytesMax: CHUNK_BYTES })
+    if (inbox === null && transfer.inboxId !== null) return finish(deps, held(), 'inbox_deleted')
+    const last = messages.at(-1)
+    if (inbox === null || last === undefined) {
+      details = { ...details, at: null }
+      continue
+    }
+    const whole = []
+    for (const message of messages) {
+      whole.push({ ...message, raw: message.content ?? (await readRawBytes(deps, message.rawId)) })
+    }
+    const bytes = await format.write(whole, inbox.address)
+    const next = { ...details, at: { ...at, position: last.position } }
+    if (!(await add(next, bytes, messages.length))) return 'left'
+  }
+  return 'left'
+}
+
+async function finish(
+  { db }: TransferDeps,
+  held: { transferId: string; worker: string; nowMs: number },
+  error: 'inbox_deleted' | null,
+): Promise<'finished' | 'left'> {
+  return (await db.write(finishTransfer, { ...held, error })) ? 'finished' : 'left'
+}

@@ -1,0 +1,255 @@
+// Reads the file of an import and adds its messages to the inbox, some at a time. After a crash the file is read again
+// from its start, and what is counted already is passed over.
+
+import { hash } from 'node:crypto'
+import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
+import { parseDateTime } from '@mailroom/mail/message-headers.ts'
+import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import { contentOf, keyOfBytes, parentKeysOf, senderKeyOf } from '#inbound/inbound.ts'
+import type { ImportedArrival } from '#inbound/inbound-rows.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
+import { findInbox } from '#inboxes/inboxes-rows.ts'
+import { digestInSteps, NOT_SCANNED, ownBytes, type StorageQuota } from '#mailbox/mailbox.ts'
+import { ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs/blob-store.ts'
+import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
+import { derivedId } from '#platform/ids.ts'
+import { storageErrorKind } from '#platform/problem.ts'
+import type { Parser } from '#platform/workers/parser.ts'
+import { SENDER_PROOFS } from '#policy/policy-rows.ts'
+import { addImported } from './import-rows.ts'
+import { type ReadItem, readImport, type Told } from './read-import.ts'
+import type { TransferDeps } from './run-export.ts'
+import { readFile } from './transfer-file.ts'
+import {
+  finishTransfer,
+  type ImportFailure,
+  type ImportRow,
+  renewTransfer,
+  TRANSFER_LEASE_MS,
+} from './transfer-rows.ts'
+
+export type ImportDeps = TransferDeps & { parser: Parser; storageQuota: StorageQuota }
+
+/** Messages, and octets, that are added together. */
+const STEP_MESSAGES = 50
+const STEP_BYTES = 2 * 1024 * 1024
+
+type Numbered = { number: number; item: ReadItem }
+
+/** Ends early when `signal` is aborted or the lease is lost; then a later call goes on. */
+export async function runImport(
+  deps: ImportDeps,
+  transfer: ImportRow,
+  { worker, signal }: { worker: string; signal: AbortSignal },
+): Promise<'finished' | 'left'> {
+  const { db, clock, storageQuota } = deps
+  const { id: transferId, accountId, inboxId, details, sizeBytes } = transfer
+  const held = () => ({ transferId, worker, nowMs: clock.now() })
+  const finish = async (error: Parameters<typeof finishTransfer.run>[1]['error']) =>
+    (await db.write(finishTransfer, { ...held(), error })) ? 'finished' : 'left'
+  const inbox = await findInbox(db, accountId, inboxId)
+  if (inbox === null) return finish('inbox_deleted')
+  const chunks = readFile(deps, { transferId, start: 0, end: sizeBytes })
+  let renewedMs = clock.monotonic()
+  const steps = stepsOf(readImport(transfer.format, chunks), {
+    handled: details.handled,
+    async onSkipped() {
+      if (clock.monotonic() - renewedMs < TRANSFER_LEASE_MS / 3) return
+      renewedMs = clock.monotonic()
+      await db.write(renewTransfer, held())
+    },
+  })
+  for (;;) {
+    let step: Numbered[]
+    try {
+      const next = await steps.next()
+      if (next.done === true) return finish(null)
+      step = next.value
+    } catch (error) {
+      // A fault of the store passes; a file that cannot be read stays so.
+      if (storageErrorKind(error) !== null) throw error
+      return finish('file_unreadable')
+    }
+    if (signal.aborted) return 'left'
+    if (await storageQuota.isExceeded(accountId)) return finish('storage_quota_reached')
+    const outcome = await addStep(deps, { transfer, inbox, step, held: held() })
+    if (outcome === 'inbox_deleted') return finish('inbox_deleted')
+    if (outcome === 'lost') return 'left'
+  }
+}
+
+/** Without the first `handled` items. */
+async function* stepsOf(
+  items: AsyncGenerator<ReadItem>,
+  { handled, onSkipped }: { handled: number; onSkipped(): Promise<void> },
+): AsyncGenerator<Numbered[]> {
+  let step: Numbered[] = []
+  let bytes = 0
+  let number = 0
+  try {
+    for await (const item of items) {
+      number += 1
+      if (number <= handled) {
+        await onSkipped()
+        continue
+      }
+      step.push({ number, item })
+      bytes += item.kind === 'message' ? item.raw.length : 0
+      if (step.length < STEP_MESSAGES && bytes < STEP_BYTES) continue
+      yield step
+      step = []
+      bytes = 0
+    }
+  } catch (error) {
+    // What was read before the fault is added first.
+    if (step.length > 0) yield step
+    throw error
+  }
+  if (step.length > 0) yield step
+}
+
+type Step = {
+  transfer: ImportRow
+  inbox: Inbox
+  step: readonly Numbered[]
+  held: { transferId: string; worker: string; nowMs: number }
+}
+
+async function addStep(
+  deps: ImportDeps,
+  { transfer, inbox, step, held }: Step,
+): Promise<'added' | 'lost' | 'inbox_deleted'> {
+  const failures: ImportFailure[] = []
+  const arrivals: ImportedArrival[] = []
+  const prepared = await Promise.all(
+    step.map(({ item }) =>
+      item.kind === 'failure' ? item : prepare(deps, { transfer, inbox, item, nowMs: held.nowMs }),
+    ),
+  )
+  for (const [index, { number, item }] of step.entries()) {
+    const one = prepared[index]
+    if (one === undefined || 'reason' in one) {
+      failures.push({ number, name: item.name, reason: one?.reason ?? '' })
+    } else arrivals.push(one)
+  }
+  const blobs = deps.blobs
+  const large = new Map<string, Uint8Array>()
+  for (const { raw } of arrivals) {
+    if (blobs === null || raw.content == null || raw.content.length <= ROW_BLOB_BYTES_MAX) continue
+    large.set(raw.id, raw.content)
+    raw.content = null
+  }
+  for (const [id, content] of large) await blobs?.put(id, content)
+  const done = step.at(-1)?.item.end ?? 0
+  const outcome = await deps.db.write(addImported, { ...held, done, arrivals, failures })
+  const kept = new Set(typeof outcome === 'string' ? [] : outcome.keptRawIds)
+  await removeBlobs(
+    deps,
+    large
+      .keys()
+      .filter((id) => !kept.has(id))
+      .toArray(),
+  )
+  return typeof outcome === 'string' ? outcome : 'added'
+}
+
+type Preparing = {
+  transfer: ImportRow
+  inbox: Inbox
+  item: Extract<ReadItem, { kind: 'message' }>
+  nowMs: number
+}
+
+async function prepare(
+  deps: ImportDeps,
+  { transfer, inbox, item, nowMs }: Preparing,
+): Promise<ImportedArrival | { reason: string }> {
+  const { raw, told } = item
+  if (raw.length === 0) return { reason: 'The message is empty.' }
+  const sha256 = await digestInSteps(raw)
+  const parsed = await deps.parser.parse(raw)
+  const { headers } = parsed
+  const { line } = told
+  const isOwn = addressKey(headers.from?.address ?? '') === addressKey(inbox.address)
+  const direction = line?.direction ?? (isOwn ? 'outbound' : 'inbound')
+  const reversePath = told.reversePath ?? reversePathOf(raw) ?? headers.from?.address ?? ''
+  const envelope = { sha256, reversePath, recipients: [inbox.address], authentication: null }
+  const content = contentOf(parsed, { ...envelope, scanned: NOT_SCANNED })
+  const to = line?.to ?? headers.to.map(({ address }) => address)
+  const isFailed = line !== null && direction === 'outbound' && line.status !== 'sent'
+  const status = direction === 'inbound' ? 'received' : isFailed ? 'failed' : 'sent'
+  const receipt = {
+    accountId: inbox.accountId,
+    podId: inbox.podId,
+    inboxId: inbox.id,
+    messageId: deps.makeId('msg'),
+    threadId: threadIdOf(transfer.id, line) ?? deps.makeId('thr'),
+    eventId: '',
+    toAddr: direction === 'inbound' ? inbox.address : (to[0] ?? ''),
+    recipient: direction === 'inbound' ? (line?.recipient ?? null) : null,
+    deliveryRole: roleOf(parsed, inbox),
+  } as const
+  return {
+    raw: {
+      id: deps.makeId('raw'),
+      sha256,
+      size_bytes: raw.length,
+      content: ownBytes(raw),
+      reverse_path: reversePath,
+      client_address: null,
+      helo: null,
+      tls: null,
+      origin: 'import',
+      created_at: nowMs,
+    },
+    content: { ...content, receipt_key: content.receipt_key ?? keyOfBytes(sha256) },
+    receipts: [receipt],
+    parentKeys: parentKeysOf(headers),
+    senderKey:
+      transfer.actor === 'approver' && direction === 'inbound' ? senderKeyOf(headers) : null,
+    senderProof: SENDER_PROOFS.verified,
+    sourceId: told.sourceId,
+    spareThreadId: deps.makeId('thr'),
+    nowMs,
+    imported: {
+      direction,
+      status,
+      failureReason: isFailed ? (line.failureReason ?? 'cancelled') : null,
+      dateMs: Math.max(0, Math.min(nowMs, told.dateMs ?? arrivalOf(raw) ?? headers.date ?? nowMs)),
+      isRead: told.isRead ?? transfer.details.isRead,
+      by: transfer.actor,
+      to: [...to],
+      bcc: line?.bcc ?? [],
+      threadId: threadIdOf(transfer.id, line),
+    },
+  }
+}
+
+/** The same for all messages of a thread of the file, also after a crash. */
+function threadIdOf(transferId: string, line: Told['line']): string | null {
+  if (line === null || line.threadId === '') return null
+  return derivedId('thr', transferId, hash('sha256', `${transferId} ${line.threadId}`, 'buffer'))
+}
+
+function roleOf({ headers }: ParsedMessage, inbox: Inbox): 'to' | 'cc' {
+  const names = (mailboxes: typeof headers.to) =>
+    mailboxes.some(({ address }) => addressKey(address) === addressKey(inbox.address))
+  return !names(headers.to) && names(headers.cc) ? 'cc' : 'to'
+}
+
+function fieldOf(raw: Uint8Array, name: string): string | null {
+  return readHeaderSection(raw).fields.find((field) => field.name === name)?.value ?? null
+}
+
+/** The time of the newest Received field, which ends with it (RFC 5321 §4.4). */
+function arrivalOf(raw: Uint8Array): number | null {
+  const received = fieldOf(raw, 'received')
+  const at = received?.lastIndexOf(';') ?? -1
+  return received === null || at === -1 ? null : parseDateTime(received.slice(at + 1).trim())
+}
+
+/** As another server has noted it at the final delivery (RFC 5321 §4.4). */
+function reversePathOf(raw: Uint8Array): string | null {
+  const path = /^\s*<?([^<>\s]*)>?\s*$/.exec(fieldOf(raw, 'return-path') ?? 'x x')?.[1] ?? null
+  return path === null || path === '' || checkEmailAddress(path) === null ? path : null
+}

@@ -1,0 +1,57 @@
+// The file of a transfer, in pieces of up to a mebibyte: in the blob store where there is one, else in the database, so
+// that every process can read it.
+
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { ReadDb } from '#schema/tables.ts'
+import { findChunk, type NewChunk } from './transfer-rows.ts'
+
+export const CHUNK_BYTES = 1024 * 1024
+
+type FileDeps = { db: ReadDb; blobs: BlobStore | null; makeId: MakeId }
+
+/** Stores the bytes and returns the pieces to write with the progress; blobs without a piece are swept up. */
+export async function storeChunks(
+  { blobs, makeId }: Omit<FileDeps, 'db'>,
+  bytes: Uint8Array,
+  startBytes: number,
+): Promise<NewChunk[]> {
+  const chunks: NewChunk[] = []
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+    // In memory of its own, because the writer thread would get the whole.
+    const content = new Uint8Array(bytes.subarray(at, at + CHUNK_BYTES))
+    const id = makeId('chk')
+    if (blobs !== null) await blobs.put(id, content)
+    chunks.push({
+      id,
+      start_bytes: startBytes + at,
+      size_bytes: content.length,
+      content: blobs === null ? content : null,
+    })
+  }
+  return chunks
+}
+
+/** The bytes of a file from `start` up to `end`, a piece at a time. */
+export async function* readFile(
+  { db, blobs }: Omit<FileDeps, 'makeId'>,
+  { transferId, start, end }: { transferId: string; start: number; end: number },
+): AsyncGenerator<Uint8Array> {
+  for (let at = start; at < end; ) {
+    const chunk = await findChunk(db, { transferId, startBytes: at })
+    const content = chunk?.content ?? (await blobs?.get(chunk?.id ?? '').catch(rethrow)) ?? null
+    if (chunk === null || content === null || content.length !== chunk.size_bytes) {
+      throw new StorageError('busy', 'A piece of the file is missing.')
+    }
+    const from = at - chunk.start_bytes
+    if (from >= content.length) throw new StorageError('busy', 'A piece of the file is missing.')
+    const piece = content.subarray(from, Math.min(content.length, end - chunk.start_bytes))
+    yield piece
+    at += piece.length
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw error
+}

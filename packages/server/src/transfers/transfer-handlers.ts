@@ -1,0 +1,293 @@
+import { Readable } from 'node:stream'
+import type { Export, Import } from '@mailroom/contract/transfers.ts'
+import { findPod } from '#accounts/accounts-rows.ts'
+import { planDownload } from '#http/download.ts'
+import type { HandlersOf, SignedContext } from '#http/handler.ts'
+import type { Upload } from '#http/read-body.ts'
+import { openUpload } from '#http/upload.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
+import { findInbox, listInboxIds } from '#inboxes/inboxes-rows.ts'
+import { isSignatureGood, type StorageQuota, signedFileUrl } from '#mailbox/mailbox.ts'
+import { readCounters } from '#mailbox/mailbox-rows.ts'
+import { presentTime } from '#platform/clock.ts'
+import { notFound, problem, wrongField } from '#platform/problem.ts'
+import type { Row } from '#schema/tables.ts'
+import { exportFormats } from './export-formats.ts'
+import { detectFormat, FORMAT_BYTES } from './read-import.ts'
+import type { TransferDeps } from './run-export.ts'
+import { CHUNK_BYTES, readFile, storeChunks } from './transfer-file.ts'
+import {
+  addUploadedChunk,
+  dropUpload,
+  type ExportRow,
+  findTransfer,
+  type ImportRow,
+  insertTransfer,
+  listExports,
+  queueImport,
+} from './transfer-rows.ts'
+
+type HandlerDeps = TransferDeps & {
+  publicUrl: () => string
+  urlKey: Uint8Array
+  storageQuota: StorageQuota
+  /** Octets that an imported file may have. */
+  importBytesMax: number
+  wakeWorker(): void
+}
+
+export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & HandlersOf<'imports'> {
+  return {
+    'exports.create': async ({ body }, { accountId }) => {
+      const scope = await scopeOf(deps, accountId, body)
+      const id = deps.makeId('exp')
+      const nowMs = deps.clock.now()
+      const isInserted = await deps.db.write(insertTransfer, {
+        id,
+        account_id: accountId,
+        kind: 'export',
+        inbox_id: scope.inboxId,
+        pod_id: scope.podId,
+        format: body.format,
+        actor: 'key',
+        total_count: scope.total,
+        details: { inboxIds: scope.inboxIds, at: null },
+        nowMs,
+      })
+      if (!isInserted) throw problem('transfer_limit_reached')
+      deps.wakeWorker()
+      return getExport(deps, accountId, id)
+    },
+    'exports.list': async ({ query }, { accountId }) => {
+      const { exports, total } = await listExports(deps.db, { accountId, ...query })
+      return { data: exports.map((one) => presentExport(deps, one)), total }
+    },
+    'exports.get': ({ path }, { accountId }) => getExport(deps, accountId, path.id),
+    'exports.download': async ({ path, query }, context) => {
+      const found = await findFile(deps, { id: path.id, query, context })
+      const { mediaType: contentType, extension } = exportFormats[found.format]
+      const { sizeBytes } = found
+      const file = { filename: `${found.id}.${extension}`, contentType, sizeBytes }
+      const named = { ...file, contentId: null, isInline: false, messageId: found.id }
+      const { part, ...plan } = planDownload(named, context.headers)
+      if (part === null || !context.wantsContent) return { ...plan, content: null }
+      const bytes = readFile(deps, { transferId: found.id, ...part })
+      return { ...plan, content: Readable.from(bytes, { highWaterMark: 1 }) }
+    },
+    'imports.create': async ({ path, query, body }, { accountId, actor }) => {
+      const inbox = await findInbox(deps.db, accountId, path.id)
+      if (inbox === null) throw notFound()
+      const by = actor.kind === 'approver' ? 'approver' : 'key'
+      return startImport(deps, { inbox, by, isRead: query.isRead, upload: body })
+    },
+    'imports.get': async ({ path }, { accountId }) => {
+      const found = await findTransfer(deps.db, 'import', { accountId, id: path.id })
+      if (found === null) throw notFound()
+      return presentImport(found)
+    },
+  }
+}
+
+type NewImport = { inbox: Inbox; by: ImportRow['actor']; isRead: boolean; upload: Upload }
+
+async function startImport(
+  deps: HandlerDeps,
+  { inbox, by, isRead, upload }: NewImport,
+): Promise<Import> {
+  const { accountId } = inbox
+  if (await deps.storageQuota.isExceeded(accountId)) throw problem('storage_quota_reached')
+  const id = deps.makeId('imp')
+  const isInserted = await deps.db.write(insertTransfer, {
+    id,
+    account_id: accountId,
+    kind: 'import',
+    inbox_id: inbox.id,
+    pod_id: inbox.podId,
+    format: '',
+    actor: by,
+    total_count: 0,
+    details: { handled: 0, failures: [], isRead },
+    nowMs: deps.clock.now(),
+  })
+  if (!isInserted) throw problem('transfer_limit_reached')
+  try {
+    const queued = await receiveFile(deps, { accountId, id, upload })
+    deps.wakeWorker()
+    return presentImport(queued)
+  } catch (error) {
+    await deps.db.write(dropUpload, { accountId, transferId: id, nowMs: deps.clock.now() })
+    throw error
+  }
+}
+
+type Scope = {
+  inboxId: string | null
+  podId: string | null
+  inboxIds: string[]
+  total: number
+}
+
+async function scopeOf(
+  { db }: HandlerDeps,
+  accountId: string,
+  asked: { inboxId?: string; podId?: string },
+): Promise<Scope> {
+  if (asked.inboxId !== undefined && asked.podId !== undefined) {
+    throw wrongField('podId', 'must be left out with inboxId')
+  }
+  if (asked.inboxId !== undefined) {
+    const { inboxId } = asked
+    const counters = await readCounters(db, accountId, inboxId)
+    if (counters === null) throw notFound()
+    const total = messagesIn(counters)
+    return { inboxId, podId: null, inboxIds: [inboxId], total }
+  }
+  if (asked.podId === undefined) throw wrongField('inboxId', 'or podId is required')
+  const pod = await findPod(db, accountId, asked.podId)
+  if (pod === null) throw problem('invalid_pod')
+  const inboxIds = await listInboxIds(db, accountId, pod.id)
+  let total = 0
+  for (const inboxId of inboxIds) {
+    const counters = await readCounters(db, accountId, inboxId)
+    if (counters !== null) total += messagesIn(counters)
+  }
+  return { inboxId: null, podId: pod.id, inboxIds, total }
+}
+
+/** Without the trash, which is not exported. */
+function messagesIn(counters: Row<'inbox_counters'>): number {
+  const gone = counters.removed_inbound + counters.removed_outbound
+  return counters.inbound_count + counters.outbound_count - gone
+}
+
+async function getExport(deps: HandlerDeps, accountId: string, id: string): Promise<Export> {
+  const found = await findTransfer(deps.db, 'export', { accountId, id })
+  if (found === null) throw notFound()
+  return presentExport(deps, found)
+}
+
+/** An export whose file is there. `invalid_signature` for a URL that is wrong or has expired. */
+async function findFile(
+  deps: HandlerDeps,
+  asked: {
+    id: string
+    query: { expires?: string; signature?: string }
+    context: SignedContext
+  },
+): Promise<ExportRow> {
+  const { id, context } = asked
+  const nowMs = deps.clock.now()
+  if (context.isSigned) {
+    const { expires, signature } = asked.query
+    const signed = { messageId: id, name: FILE_NAME, nowMs }
+    const isGood = isSignatureGood(deps.urlKey, { expires, signature }, signed)
+    if (!isGood) throw problem('invalid_signature', undefined, { fix: NEW_EXPORT })
+  }
+  const accountId = context.isSigned ? null : context.accountId
+  const found = await findTransfer(deps.db, 'export', { accountId, id })
+  if (found === null || statusOf(found, nowMs) !== 'done') throw notFound()
+  return found
+}
+
+const FILE_NAME = 'file'
+const NEW_EXPORT = 'Get the export again and use its url, or export again.'
+
+/** A file that has expired may wait to be removed. */
+function statusOf({ status, expiresAtMs }: ExportRow, nowMs: number): Export['status'] {
+  if (status === 'done' && expiresAtMs !== null && expiresAtMs <= nowMs) return 'expired'
+  return status as Export['status']
+}
+
+function presentExport(deps: HandlerDeps, row: ExportRow): Export {
+  const status = statusOf(row, deps.clock.now())
+  const { id, expiresAtMs } = row
+  const hasFile = status === 'done' && expiresAtMs !== null
+  const path = `/v1/exports/${id}/file`
+  return {
+    id,
+    status,
+    format: row.format,
+    inboxId: row.inboxId,
+    podId: row.inboxId === null ? row.podId : null,
+    progress: { done: row.done, total: row.total },
+    sizeBytes: row.status === 'done' || row.status === 'expired' ? row.sizeBytes : null,
+    url: hasFile ? signedFileUrl(deps, { path, id, name: FILE_NAME, expiresAtMs }) : null,
+    error: row.error,
+    createdAt: presentTime(row.createdAtMs),
+    completedAt: row.completedAtMs === null ? null : presentTime(row.completedAtMs),
+    expiresAt: expiresAtMs === null || row.error !== null ? null : presentTime(expiresAtMs),
+  }
+}
+
+function presentImport(row: ImportRow): Import {
+  return {
+    id: row.id,
+    status: row.status as Import['status'],
+    format: row.format,
+    inboxId: row.inboxId,
+    progress: { done: row.done, total: row.total },
+    imported: row.imported,
+    duplicates: row.duplicates,
+    failed: row.failed,
+    failures: row.details.failures,
+    error: row.error,
+    createdAt: presentTime(row.createdAtMs),
+    completedAt: row.completedAtMs === null ? null : presentTime(row.completedAtMs),
+  }
+}
+
+/** Stores the file piece by piece while it arrives, and queues the import. */
+async function receiveFile(
+  deps: HandlerDeps,
+  { accountId, id, upload }: { accountId: string; id: string; upload: Upload },
+): Promise<ImportRow> {
+  const { mediaType, chunks } = openUpload(upload, { bytesMax: deps.importBytesMax })
+  let format: ImportRow['format'] | null = null
+  let startBytes = 0
+  for await (const bytes of inChunks(chunks)) {
+    if (startBytes === 0) format = formatOf(bytes.subarray(0, FORMAT_BYTES), mediaType())
+    for (const chunk of await storeChunks(deps, bytes, startBytes)) {
+      const isThere = await deps.db.write(addUploadedChunk, { accountId, transferId: id, chunk })
+      if (!isThere) throw problem('request_timeout')
+    }
+    startBytes += bytes.length
+  }
+  if (format === null) throw wrongFile('must not be empty')
+  const queued = await deps.db.write(queueImport, { accountId, transferId: id, format })
+  if (queued === null || queued.kind !== 'import') throw problem('request_timeout')
+  return queued
+}
+
+/** Pieces of CHUNK_BYTES, of which the last may be shorter. */
+async function* inChunks(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let held: Uint8Array[] = []
+  let length = 0
+  for await (const part of parts) {
+    held.push(part)
+    length += part.length
+    if (length < CHUNK_BYTES) continue
+    const all = Buffer.concat(held)
+    for (; length >= CHUNK_BYTES; length -= CHUNK_BYTES) {
+      yield all.subarray(all.length - length, all.length - length + CHUNK_BYTES)
+    }
+    held = [Buffer.from(all.subarray(all.length - length))]
+  }
+  if (length > 0) yield Buffer.concat(held)
+}
+
+function formatOf(start: Uint8Array, mediaType: string | null): ImportRow['format'] {
+  if (start[0] === 0x1f && start[1] === 0x8b) {
+    throw wrongFile('must not be compressed: unpack it first')
+  }
+  const format = detectFormat(start, mediaType)
+  if (format !== null) return format
+  throw wrongFile(
+    mediaType === 'application/mbox'
+      ? 'is no mbox: it does not begin with a line "From "'
+      : 'is neither mbox, nor a tar archive, nor jsonl, nor a message',
+  )
+}
+
+function wrongFile(message: string) {
+  return problem('bad_request', `The file ${message}.`, { details: [{ path: 'file', message }] })
+}

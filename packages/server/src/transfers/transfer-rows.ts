@@ -1,0 +1,515 @@
+// Exports and imports: their rows, their leases, and the pieces of their files.
+
+import type { ExportFormat, ImportFormat, TransferError } from '@mailroom/contract/transfers.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { statement } from '#platform/db/statement.ts'
+import { DAY_MS } from '#platform/units.ts'
+import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+
+/** How long the file of an export can be downloaded. */
+const EXPORT_FILE_MS = 7 * DAY_MS
+/** How long its row, or that of an import, is listed after that. */
+const ROW_MS = 30 * DAY_MS
+/** An upload that is older has been broken off. */
+const RECEIVING_MS = DAY_MS
+/** How long a transfer stays leased to a worker that died. Every step renews it. */
+export const TRANSFER_LEASE_MS = 60_000
+
+/** Unfinished exports of an account, and unfinished imports. */
+const OPEN_TRANSFERS_MAX = 5
+
+export type TransferKind = 'export' | 'import'
+type TransferStatus = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'expired'
+
+/** Where an export goes on. `position` is the last one written of `inboxId`, `until` the last one to write. */
+export type ExportDetails = {
+  inboxIds: string[] | null
+  at: { inboxId: string; position: number; until: number } | null
+}
+
+export type ImportFailure = { number: number; name: string | null; reason: string }
+
+/** The first `handled` messages of the file are imported, known or failed. */
+type ImportDetails = { handled: number; failures: ImportFailure[]; isRead: boolean }
+
+type Common = {
+  id: string
+  accountId: string
+  podId: string | null
+  status: TransferStatus
+  done: number
+  total: number
+  sizeBytes: number
+  error: TransferError | null
+  createdAtMs: number
+  completedAtMs: number | null
+  expiresAtMs: number | null
+}
+
+export type ExportRow = Common & {
+  kind: 'export'
+  inboxId: string | null
+  format: ExportFormat
+  details: ExportDetails
+}
+
+export type ImportRow = Common & {
+  kind: 'import'
+  inboxId: string
+  format: ImportFormat
+  actor: 'key' | 'approver'
+  imported: number
+  duplicates: number
+  failed: number
+  details: ImportDetails
+}
+
+export type Transfer = ExportRow | ImportRow
+
+function toTransfer(row: Row<'transfers'>): Transfer {
+  const common = {
+    id: row.id,
+    accountId: row.account_id,
+    podId: row.pod_id,
+    status: row.status as TransferStatus,
+    done: row.done_count,
+    total: row.total_count,
+    sizeBytes: row.size_bytes,
+    error: row.error as TransferError | null,
+    createdAtMs: row.created_at,
+    completedAtMs: row.completed_at,
+    expiresAtMs: row.expires_at,
+  }
+  if (row.kind === 'export') {
+    return {
+      ...common,
+      kind: 'export',
+      inboxId: row.inbox_id,
+      format: row.format as ExportFormat,
+      details: JSON.parse(row.details) as ExportDetails,
+    }
+  }
+  return {
+    ...common,
+    kind: 'import',
+    inboxId: row.inbox_id ?? '',
+    format: row.format as ImportFormat,
+    actor: row.actor as ImportRow['actor'],
+    imported: row.imported_count,
+    duplicates: row.duplicate_count,
+    failed: row.failed_count,
+    details: JSON.parse(row.details) as ImportDetails,
+  }
+}
+
+type NewTransfer = Pick<
+  NewRow<'transfers'>,
+  'id' | 'account_id' | 'kind' | 'pod_id' | 'inbox_id' | 'format' | 'actor' | 'total_count'
+> & { details: ExportDetails | ImportDetails; nowMs: number }
+
+/** Adds a transfer; false when the account has OPEN_TRANSFERS_MAX of its kind that are not finished. */
+export const insertTransfer = transaction({
+  name: 'insertTransfer',
+  accountOf: ({ account_id }) => account_id,
+  async run(tx: Tx, { details, nowMs, ...row }: NewTransfer): Promise<boolean> {
+    // Locked, so that two requests at once do not exceed the limit.
+    const account = tx.query.selectFrom('accounts').select('id').where('id', '=', row.account_id)
+    await lockRows(tx, account).execute()
+    const { open } = await tx.query
+      .selectFrom('transfers')
+      .select(({ fn }) => fn.countAll<number | string>().as('open'))
+      .where('account_id', '=', row.account_id)
+      .where('kind', '=', row.kind)
+      .where('completed_at', 'is', null)
+      .executeTakeFirstOrThrow()
+    if (Number(open) >= OPEN_TRANSFERS_MAX) return false
+    const isFile = row.kind === 'import'
+    await tx.query
+      .insertInto('transfers')
+      .values({
+        ...row,
+        details: JSON.stringify(details),
+        status: isFile ? 'receiving' : 'queued',
+        error: null,
+        leased_by: null,
+        lease_until: null,
+        created_at: nowMs,
+        completed_at: null,
+        expires_at: isFile ? nowMs + RECEIVING_MS : null,
+      })
+      .execute()
+    return true
+  },
+})
+
+/** A piece of a file; `content` is null when it is in the blob store under `id`. */
+export type NewChunk = Omit<Row<'transfer_chunks'>, 'transfer_id'>
+
+/** Adds the next piece of a file that arrives; false when the transfer is gone. */
+export const addUploadedChunk = transaction({
+  name: 'addUploadedChunk',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    { transferId, chunk }: { accountId: string; transferId: string; chunk: NewChunk },
+  ): Promise<boolean> {
+    const changed = await tx.query
+      .updateTable('transfers')
+      .set((row) => ({ size_bytes: row('size_bytes', '+', chunk.size_bytes) }))
+      .where('id', '=', transferId)
+      .where('status', '=', 'receiving')
+      .returning('id')
+      .executeTakeFirst()
+    if (changed === undefined) return false
+    await insertChunks(tx, transferId, [chunk])
+    return true
+  },
+})
+
+/** The whole file has arrived. */
+export const queueImport = transaction({
+  name: 'queueImport',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; transferId: string; format: ImportFormat },
+  ): Promise<Transfer | null> {
+    const row = await tx.query
+      .updateTable('transfers')
+      .set((row) => ({
+        status: 'queued',
+        format: input.format,
+        total_count: row.ref('size_bytes'),
+        expires_at: null,
+      }))
+      .where('id', '=', input.transferId)
+      .where('status', '=', 'receiving')
+      .returningAll()
+      .executeTakeFirst()
+    return row === undefined ? null : toTransfer(row)
+  },
+})
+
+async function insertChunks(
+  tx: Tx,
+  transferId: string,
+  chunks: readonly NewChunk[],
+): Promise<void> {
+  for (const chunk of chunks) {
+    await tx.query
+      .insertInto('transfer_chunks')
+      .values({ transfer_id: transferId, ...chunk })
+      .execute()
+  }
+}
+
+/**
+ * Leases the oldest unfinished transfer that no worker holds, of an account none of whose other transfers is being
+ * worked on. Null for none.
+ */
+export const claimTransfer = transaction({
+  name: 'claimTransfer',
+  accountOf: () => null,
+  essential: true,
+  async run(tx: Tx, input: { worker: string; nowMs: number }): Promise<Transfer | null> {
+    const due = tx.query
+      .selectFrom('transfers')
+      .selectAll()
+      .where('completed_at', 'is', null)
+      .where('status', 'in', ['queued', 'running'])
+      .where((row) =>
+        row.or([row('lease_until', 'is', null), row('lease_until', '<=', input.nowMs)]),
+      )
+      .where((row) =>
+        row.not(
+          row.exists(
+            row
+              .selectFrom('transfers as other')
+              .select('other.id')
+              .whereRef('other.account_id', '=', 'transfers.account_id')
+              .where('other.completed_at', 'is', null)
+              .where('other.lease_until', '>', input.nowMs),
+          ),
+        ),
+      )
+      .orderBy('id')
+      .limit(1)
+    const found = await lockRows(tx, due, { skipLocked: true }).executeTakeFirst()
+    if (found === undefined) return null
+    const lease = {
+      status: 'running',
+      leased_by: input.worker,
+      lease_until: input.nowMs + TRANSFER_LEASE_MS,
+    }
+    await tx.query.updateTable('transfers').set(lease).where('id', '=', found.id).execute()
+    return toTransfer({ ...found, ...lease })
+  },
+})
+
+/** Whether a transfer may be due; a read is cheap, a claim costs a commit. */
+export async function hasDueTransfer(db: ReadDb, nowMs: number): Promise<boolean> {
+  return (await selectDue(db.reading, { nowMs })).length > 0
+}
+
+const selectDue = statement<Tables, { nowMs: number }, { id: string }>((query, place) =>
+  query
+    .selectFrom('transfers')
+    .select('id')
+    .where('completed_at', 'is', null)
+    .where('status', 'in', ['queued', 'running'])
+    .where((row) =>
+      row.or([row('lease_until', 'is', null), row('lease_until', '<=', place('nowMs'))]),
+    )
+    .limit(1),
+)
+
+/** A transfer and the worker that claims its lease. */
+export type Held = { transferId: string; worker: string; nowMs: number }
+
+/** Locks the transfer and renews its lease; null when `worker` does not hold it any more. */
+export async function holdTransfer(
+  tx: Tx,
+  { transferId, worker, nowMs }: Held,
+): Promise<Transfer | null> {
+  const row = await tx.query
+    .updateTable('transfers')
+    .set({ lease_until: nowMs + TRANSFER_LEASE_MS })
+    .where('id', '=', transferId)
+    .where('leased_by', '=', worker)
+    .where('status', '=', 'running')
+    .returningAll()
+    .executeTakeFirst()
+  return row === undefined ? null : toTransfer(row)
+}
+
+/** False when another worker holds it. */
+export const renewTransfer = transaction({
+  name: 'renewTransfer',
+  accountOf: () => null,
+  essential: true,
+  async run(tx: Tx, input: Held): Promise<boolean> {
+    return (await holdTransfer(tx, input)) !== null
+  },
+})
+
+/** Returns a transfer to the queue at the end of the process; a failed one waits until `notBeforeMs`. */
+export const returnTransfer = transaction({
+  name: 'returnTransfer',
+  accountOf: () => null,
+  essential: true,
+  async run(tx: Tx, input: Held & { notBeforeMs: number | null }): Promise<void> {
+    await tx.query
+      .updateTable('transfers')
+      .set({ leased_by: null, lease_until: input.notBeforeMs })
+      .where('id', '=', input.transferId)
+      .where('leased_by', '=', input.worker)
+      .execute()
+  },
+})
+
+/** Ends every lease; for the start of a process that is alone with its database. */
+export const releaseTransfers = transaction({
+  name: 'releaseTransfers',
+  accountOf: () => null,
+  essential: true,
+  async run(tx: Tx, _input: object): Promise<void> {
+    await tx.query
+      .updateTable('transfers')
+      .set({ leased_by: null, lease_until: null })
+      .where('leased_by', 'is not', null)
+      .execute()
+  },
+})
+
+type ExportStep = Held & {
+  details: ExportDetails
+  written: number
+  chunks: NewChunk[]
+}
+
+/** Adds the pieces that a step has written, and notes where the next one begins; false when the lease is lost. */
+export const addExported = transaction({
+  name: 'addExported',
+  accountOf: () => null,
+  async run(tx: Tx, { details, written, chunks, ...held }: ExportStep): Promise<boolean> {
+    const transfer = await holdTransfer(tx, held)
+    if (transfer === null) return false
+    await insertChunks(tx, transfer.id, chunks)
+    const sizeBytes = chunks.reduce((sum, { size_bytes }) => sum + size_bytes, transfer.sizeBytes)
+    const done = transfer.done + written
+    await tx.query
+      .updateTable('transfers')
+      .set({
+        details: JSON.stringify(details),
+        done_count: done,
+        total_count: Math.max(done, transfer.total),
+        size_bytes: sizeBytes,
+      })
+      .where('id', '=', transfer.id)
+      .execute()
+    return true
+  },
+})
+
+/** Marks a transfer as done, or as failed; false when the lease is lost. */
+export const finishTransfer = transaction({
+  name: 'finishTransfer',
+  accountOf: () => null,
+  essential: true,
+  async run(tx: Tx, { error, ...held }: Held & { error: TransferError | null }): Promise<boolean> {
+    const transfer = await holdTransfer(tx, held)
+    if (transfer === null) return false
+    // The file of an export stays for its time; nobody needs what was imported, or what is not whole.
+    const hasFile = transfer.kind === 'export' && error === null
+    await tx.query
+      .updateTable('transfers')
+      .set({
+        status: error === null ? 'done' : 'failed',
+        error,
+        leased_by: null,
+        lease_until: null,
+        completed_at: held.nowMs,
+        expires_at: hasFile ? held.nowMs + EXPORT_FILE_MS : held.nowMs,
+        ...(error === null && {
+          done_count: transfer.kind === 'export' ? transfer.done : transfer.total,
+          total_count: transfer.kind === 'export' ? transfer.done : transfer.total,
+        }),
+      })
+      .where('id', '=', transfer.id)
+      .execute()
+    return true
+  },
+})
+
+/** Null when the account has no such transfer, or its file is still arriving. */
+export async function findTransfer<Kind extends TransferKind>(
+  db: ReadDb,
+  kind: Kind,
+  { accountId, id }: { accountId: string | null; id: string },
+): Promise<Extract<Transfer, { kind: Kind }> | null> {
+  let query = db.read
+    .selectFrom('transfers')
+    .selectAll()
+    .where('id', '=', id)
+    .where('kind', '=', kind)
+    .where('status', '!=', 'receiving')
+  if (accountId !== null) query = query.where('account_id', '=', accountId)
+  const row = await query.executeTakeFirst()
+  return row === undefined ? null : (toTransfer(row) as Extract<Transfer, { kind: Kind }>)
+}
+
+/** Newest first. The limit of unfinished ones and the time that they are listed bound their number. */
+export async function listExports(
+  db: ReadDb,
+  input: { accountId: string; limit: number; offset: number },
+): Promise<{ exports: ExportRow[]; total: number }> {
+  const ofAccount = db.read
+    .selectFrom('transfers')
+    .where('account_id', '=', input.accountId)
+    .where('kind', '=', 'export')
+  const { total } = await ofAccount
+    .select(({ fn }) => fn.countAll<number | string>().as('total'))
+    .executeTakeFirstOrThrow()
+  const rows = await ofAccount
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  return { exports: rows.map(toTransfer) as ExportRow[], total: Number(total) }
+}
+
+/** Pieces that one step removes. */
+const PURGE_CHUNKS = 50
+
+/**
+ * Removes pieces of files whose time is over, then rows; call until it is done. The caller removes the blobs. With
+ * `accountId`, every file of that account goes at once.
+ */
+export const purgeTransfersStep = transaction({
+  name: 'purgeTransfersStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, { nowMs }: { nowMs: number }): Promise<{ isDone: boolean; blobIds: string[] }> {
+    const chunks = await tx.query
+      .selectFrom('transfers')
+      .innerJoin('transfer_chunks', 'transfer_chunks.transfer_id', 'transfers.id')
+      .select('transfer_chunks.id')
+      .where('expires_at', '<=', nowMs)
+      .limit(PURGE_CHUNKS)
+      .execute()
+    if (chunks.length > 0) return { isDone: false, blobIds: await removeChunks(tx, chunks) }
+    await tx.query
+      .updateTable('transfers')
+      .set({ status: 'expired' })
+      .where('expires_at', '<=', nowMs)
+      .where('status', '=', 'done')
+      .where('kind', '=', 'export')
+      .execute()
+    await tx.query
+      .deleteFrom('transfers')
+      .where('expires_at', '<=', nowMs)
+      .where((row) =>
+        row.or([row('status', '=', 'receiving'), row('expires_at', '<=', nowMs - ROW_MS)]),
+      )
+      .execute()
+    return { isDone: true, blobIds: [] }
+  },
+})
+
+async function removeChunks(tx: Tx, chunks: readonly { id: string }[]): Promise<string[]> {
+  const ids = chunks.map(({ id }) => id)
+  const removed = await tx.query
+    .deleteFrom('transfer_chunks')
+    .where('id', 'in', ids)
+    .returning((row) => ['id', row('content', 'is', null).as('is_blob')])
+    .execute()
+  return removed.filter(({ is_blob }) => Boolean(is_blob)).map(({ id }) => id)
+}
+
+/** Ends an upload that was broken off; its pieces are removed with what has expired. */
+export const dropUpload = transaction({
+  name: 'dropUpload',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(tx: Tx, input: { accountId: string; transferId: string; nowMs: number }) {
+    await tx.query
+      .updateTable('transfers')
+      .set({ expires_at: input.nowMs, completed_at: input.nowMs })
+      .where('id', '=', input.transferId)
+      .where('status', '=', 'receiving')
+      .execute()
+  },
+})
+
+/** The piece of a file that begins at or before `startBytes`, the last such; null for none. */
+export async function findChunk(
+  db: ReadDb,
+  input: { transferId: string; startBytes: number },
+): Promise<NewChunk | null> {
+  const [chunk = null] = await selectChunk(db.reading, input)
+  return chunk
+}
+
+const selectChunk = statement<Tables, { transferId: string; startBytes: number }, NewChunk>(
+  (query, place) =>
+    query
+      .selectFrom('transfer_chunks')
+      .select(['id', 'start_bytes', 'size_bytes', 'content'])
+      .where('transfer_id', '=', place('transferId'))
+      .where('start_bytes', '<=', place('startBytes'))
+      .orderBy('start_bytes', 'desc')
+      .limit(1),
+)
+
+/** The ids among these that belong to pieces; the others are orphans of the blob store. */
+export async function existingChunkIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db.read
+    .selectFrom('transfer_chunks')
+    .select('id')
+    .where('id', 'in', ids)
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}

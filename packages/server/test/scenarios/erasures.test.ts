@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { Erasure } from '@mailroom/sdk'
+import { startS3, type TestS3 } from '#test/peers/s3.ts'
+import { runSql } from '#test/peers/sql.ts'
+import { refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
+import { filesHolding, rowsHolding } from '#test/scenarios/stored-content.ts'
+import { exported, imported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
+import { onBothEngines, openWorld, type World } from '#test/world.ts'
+
+/** In the address, the subject, the body and a file; a word that the search index keeps. */
+const CANARY = 'zyxcanarywvu'
+const ADDRESS = `${CANARY}@canary.example`
+/** Over the size that a row has, so that it is in the bucket. */
+const LARGE_BYTES = 200_000
+
+function canaryMail(id: string, header: string, { bytes = 10 } = {}): string {
+  const file = Buffer.from(`${CANARY} `.repeat(Math.ceil(bytes / 13)))
+  return [
+    header,
+    `Subject: about ${CANARY} ${id}`,
+    `Message-ID: <${id}-${CANARY}@x.example>`,
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    '--b',
+    'Content-Type: text/plain',
+    '',
+    `A text with ${CANARY} in it.`,
+    '--b',
+    `Content-Type: text/plain; name=${CANARY}.txt`,
+    `Content-Disposition: attachment; filename=${CANARY}.txt`,
+    '',
+    file.toString(),
+    '--b--',
+    '',
+  ].join('\r\n')
+}
+
+onBothEngines('an erasure', (engine) => {
+  let s3: TestS3
+  let world: World
+  before(async () => {
+    s3 = await startS3()
+    world = await openWorld(engine, { env: s3.envAt('erasures/') })
+  })
+  after(async () => {
+    await world.close()
+    await s3.close()
+  })
+
+  test('removes every byte of an address, and its receipt says what and where from', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    const other = await world.inbox()
+    const send = async (id: string, header: string, from: string, bytes?: number) => {
+      const raw = canaryMail(id, header, bytes === undefined ? {} : { bytes })
+      const { code } = await world.send({ from, to: [inbox.address, other.address], raw })
+      assert.equal(code, 250)
+    }
+    const to = `To: ${inbox.address}`
+    await send('from', `From: Eve <${ADDRESS.toUpperCase()}>\r\n${to}`, ADDRESS)
+    await send('cc', `From: ann@a.example\r\n${to}\r\nCc: Eve <${ADDRESS}>`, 'ann@a.example')
+    await send('large', `From: ${ADDRESS}\r\n${to}`, ADDRESS, LARGE_BYTES)
+    await client.senderRules.create({ type: 'block', value: 'blocked.example' })
+    await send('quarantined', `From: b@blocked.example\r\nTo: ${ADDRESS}`, 'b@blocked.example')
+    await client.inboxes.send(
+      inbox.id,
+      { to: ADDRESS, subject: `To ${CANARY}`, body: `Dear ${CANARY}` },
+      { idempotencyKey: 'a key of the test' },
+    )
+    await client.inboxes.send(inbox.id, {
+      to: 'ann@a.example',
+      bcc: [ADDRESS],
+      subject: `Later ${CANARY}`,
+      body: 'x',
+      sendAt: new Date(world.clock.now() + 3_600_000).toISOString(),
+    })
+    await client.drafts.create(inbox.id, { to: ADDRESS, subject: CANARY })
+    const kept = mailFrom('ann@a.example', 'kept')
+    await imported(client, inbox.id, mboxOf(kept, mailFrom(ADDRESS, `old-${CANARY}`)))
+    const [trashed] = (await client.threads.list(other.id).page()).data
+    await client.threads.delete(trashed?.id ?? '')
+    const file = await exported(client, { inboxId: inbox.id, format: 'jsonl' })
+    await until(
+      async () => (await client.inboxes.search(inbox.id, { q: CANARY }).page()).total >= 5,
+    )
+    assert.notDeepEqual(await rowsHolding(world, CANARY), {})
+
+    const { id } = await client.erasures.create({ address: `Eve <${ADDRESS}>` })
+    const done = await client.erasures.untilDone(id)
+    assert.deepEqual([done.status, done.address], ['done', null])
+    assertRemoved(done, { messages: 9, quarantined: 2, drafts: 1, files: 1 })
+    const { events, correspondents } = done.removed
+    assert.ok(events >= 8 && correspondents >= 1, `${events} ${correspondents}`)
+    assert.ok(done.left.some(({ place }) => place === 'backups'))
+    assert.equal((await client.inboxes.search(inbox.id, { q: CANARY }).page()).total, 0)
+    const left = (await client.messages.list(inbox.id).page()).data
+    assert.deepEqual(
+      left.map(({ subject }) => subject),
+      ['kept'],
+    )
+    assert.equal((await client.exports.get(file.id)).error, 'address_erased')
+    const other1 = await world.newAccount()
+    assert.equal(await refusal(other1.client.erasures.get(id)), '404 not_found')
+
+    assert.deepEqual(await rowsHolding(world, CANARY), {})
+    assert.deepEqual(await filesHolding(world.dataDir, CANARY), [])
+    assert.deepEqual(await filesHolding(s3.directory, CANARY), [])
+    if (engine === 'postgres') {
+      await runSql(world, 'vacuum full')
+      await runSql(world, 'checkpoint')
+      assert.deepEqual(await postgresFilesHolding(CANARY), [])
+    }
+  })
+
+  /** Data files of the database, without the write-ahead log, which is the whole server's. */
+  async function postgresFilesHolding(text: string): Promise<string[]> {
+    const [row] = await runSql(
+      world,
+      "select current_setting('data_directory') as folder, (select oid from pg_database where datname = current_database()) as oid",
+    )
+    const folder = join(String(row?.folder), 'base', String(row?.oid))
+    const held: string[] = []
+    for (const name of await readdir(folder)) {
+      if ((await readFile(join(folder, name))).includes(text)) held.push(name)
+    }
+    return held
+  }
+
+  function assertRemoved({ removed }: Erasure, expected: Partial<Erasure['removed']>): void {
+    for (const [name, count] of Object.entries(expected)) {
+      assert.equal(removed[name as keyof Erasure['removed']], count, name)
+    }
+  }
+
+  test('names what is wrong, and spares the own inboxes', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    for (const address of ['nobody', '', inbox.address.toUpperCase()]) {
+      const { status, details } = await refusalOf(client.erasures.create({ address }))
+      assert.deepEqual([status, details?.map(({ path }) => path)], [400, ['address']])
+    }
+    assert.equal(await refusal(client.erasures.get('ers_none')), '404 not_found')
+  })
+})

@@ -1,0 +1,395 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { DAY_MS } from '#platform/units.ts'
+import { runSql } from '#test/peers/sql.ts'
+import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
+import {
+  countsOf,
+  exported,
+  imported,
+  mailFrom,
+  mboxOf,
+  tarOf,
+} from '#test/scenarios/transfer-mail.ts'
+import { onBothEngines, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { purgeTransfers } from '#transfers/transfers.ts'
+
+const MIB = 1024 * 1024
+const run = promisify(execFile)
+
+onEachEngine('exports', (engine) => {
+  const world = opened(() => openWorld(engine))
+
+  test('name what is wrong with a request', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    const wrong = async (body: object) => {
+      const { status, details } = await refusalOf(client.exports.create(body as never))
+      return [status, details?.map(({ path }) => path)]
+    }
+    const pod = (await client.pods.list().page()).data[0]
+    assert.deepEqual(await wrong({ format: 'mbox' }), [400, ['inboxId']])
+    const both = { inboxId: inbox.id, podId: pod?.id, format: 'mbox' }
+    assert.deepEqual(await wrong(both), [400, ['podId']])
+    assert.deepEqual(await wrong({ inboxId: inbox.id, format: 'zip' }), [400, ['format']])
+    assert.deepEqual(await wrong({ inboxId: inbox.id }), [400, ['format']])
+    const ofInbox = client.exports.create({ inboxId: 'inb_none', format: 'mbox' })
+    assert.equal(await refusal(ofInbox), '404 not_found')
+    const ofPod = client.exports.create({ podId: 'none', format: 'mbox' })
+    assert.equal(await refusal(ofPod), '400 invalid_pod')
+  })
+
+  test('belong to one account, and their URLs end after seven days with the file', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    await world.send({ from: 'ann@a.example', to: [inbox.address], raw: plainMail({}) })
+    const done = await exported(client, { inboxId: inbox.id, format: 'mbox' })
+    const other = await world.newAccount()
+    assert.equal(await refusal(other.client.exports.get(done.id)), '404 not_found')
+    assert.equal(await refusal(other.client.exports.download(done.id)), '404 not_found')
+    const ofOthers = other.client.exports.create({ inboxId: inbox.id, format: 'mbox' })
+    assert.equal(await refusal(ofOthers), '404 not_found')
+    assert.equal((await other.client.exports.list().page()).total, 0)
+
+    const url = done.url ?? ''
+    const part = await fetch(url, { headers: { range: 'bytes=5-14' } })
+    const whole = Buffer.from(await (await fetch(url)).arrayBuffer())
+    assert.equal(part.status, 206)
+    assert.equal(await part.text(), whole.toString('latin1', 5, 15))
+    const head = await fetch(url, { method: 'HEAD' })
+    assert.equal(head.headers.get('content-length'), String(done.sizeBytes))
+    const forged = url.replace(/signature=./, 'signature=!')
+    assert.equal(await outcomeOf(fetch(forged)), '403 invalid_signature')
+    const another = await exported(client, { inboxId: inbox.id, format: 'jsonl' })
+    assert.equal(await outcomeOf(fetch(url.replace(done.id, another.id))), '403 invalid_signature')
+
+    world.clock.advance(7 * DAY_MS + 1_000)
+    assert.equal(await outcomeOf(fetch(url)), '403 invalid_signature')
+    const expired = await client.exports.get(done.id)
+    assert.deepEqual([expired.status, expired.url], ['expired', null])
+    assert.equal(await refusal(client.exports.download(done.id)), '404 not_found')
+    await purgeTransfers(world.app.deps, AbortSignal.any([]))
+    assert.deepEqual(await runSql(world, 'select id from transfer_chunks'), [])
+    assert.equal((await client.exports.get(done.id)).status, 'expired')
+    world.clock.advance(31 * DAY_MS)
+    await purgeTransfers(world.app.deps, AbortSignal.any([]))
+    assert.equal(await refusal(client.exports.get(done.id)), '404 not_found')
+  })
+
+  test('of a pod hold every inbox of it, and foreign programs read them', async (t) => {
+    const { client } = await world.newAccount()
+    const pod = await client.pods.create({ clientId: 'tenant' })
+    const inboxes = [
+      await client.inboxes.create({ podId: pod.id }),
+      await client.inboxes.create({ podId: pod.id }),
+    ]
+    for (const { address, id } of inboxes) {
+      await world.send({ from: 'ann@a.example', to: [address], raw: plainMail({}) })
+      await imported(client, id, mboxOf(mailFrom('ann@a.example', 'old', 'Status: RO\n')))
+    }
+    const folder = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+    t.after(() => rm(folder, { recursive: true, force: true }))
+    for (const format of ['mbox', 'maildir'] as const) {
+      const { id, progress } = await exported(client, { podId: 'tenant', format })
+      assert.deepEqual(progress, { done: 4, total: 4 })
+      const { content } = await client.exports.download(id)
+      await writeFile(join(folder, format), content)
+    }
+    const raws: string[] = []
+    for (const inbox of inboxes) {
+      for await (const { id } of client.messages.list(inbox.id)) {
+        const { content } = await client.messages.raw(id)
+        raws.push(Buffer.from(content).toString('base64'))
+      }
+    }
+    const read = await run('python3', ['-c', FOREIGN_READER, folder]).catch((error) => {
+      if (error.code === 'ENOENT') return null
+      throw error
+    })
+    if (read === null) return t.skip('python3 is not installed')
+    const seen = JSON.parse(read.stdout)
+    assert.deepEqual(seen.mbox.toSorted(), raws.toSorted())
+    assert.deepEqual(seen.maildir.toSorted(), raws.toSorted())
+    assert.deepEqual(seen.flags.toSorted(), ['', '', 'S', 'S'])
+  })
+
+  test('of one account are few at a time', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    const asked = Array.from({ length: 20 }, () =>
+      client.exports.create({ inboxId: inbox.id, format: 'mbox' }),
+    )
+    const settled = await Promise.allSettled(asked)
+    const made = settled.filter(({ status }) => status === 'fulfilled').length
+    const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []))
+    assert.ok(made >= 5, `${made} were made`)
+    assert.deepEqual([...new Set(refused)], refused.length > 0 ? ['transfer_limit_reached'] : [])
+    for await (const { id } of client.exports.list()) await client.exports.untilDone(id)
+  })
+})
+
+/** Prints what Python's mailbox module reads, each message in base64. */
+const FOREIGN_READER = `
+import mailbox, json, sys, os, base64, tarfile
+folder = sys.argv[1]
+box = mailbox.mbox(os.path.join(folder, 'mbox'), create=False)
+def unquote(b):
+    import re
+    return re.sub(rb'(?m)^>(>*From )', rb'\\1', b)
+mbox = [base64.b64encode(unquote(box.get_bytes(key))).decode() for key in box.keys()]
+tarfile.open(os.path.join(folder, 'maildir')).extractall(os.path.join(folder, 'out'))
+maildir, flags = [], []
+for name in os.listdir(os.path.join(folder, 'out')):
+    one = mailbox.Maildir(os.path.join(folder, 'out', name), create=False)
+    for key in one.keys():
+        maildir.append(base64.b64encode(one.get_bytes(key)).decode())
+        flags.append(one.get_message(key).get_flags())
+print(json.dumps({'mbox': mbox, 'maildir': maildir, 'flags': flags}))
+`
+
+onBothEngines('an import', (engine) => {
+  const world = opened(() =>
+    openWorld(engine, { env: { MAILROOM_LIMIT_IMPORT_BYTES: String(64 * MIB) } }),
+  )
+
+  test('keeps dates, threads, flags and directions, and wakes nobody', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    const seen = (await client.events.list().page()).data.length
+    const waiting = client.inboxes.wait(inbox.id, { timeout: 3 })
+    const file = mboxOf(
+      mailFrom('ann@a.example', 'm1', 'Status: RO\n'),
+      mailFrom(inbox.address, 'm2', 'Status: RO\nIn-Reply-To: <m1@x.example>\n'),
+      mailFrom('bob@b.example', 'm3', 'References: <gone@x.example>\n'),
+      mailFrom('bob@b.example', 'm4').replace(/^Message-ID.*\n/m, ''),
+    )
+    const done = await imported(client, inbox.id, file)
+    assert.deepEqual(countsOf(done), {
+      status: 'done',
+      imported: 4,
+      duplicates: 0,
+      failures: [],
+      error: null,
+    })
+    assert.deepEqual(done.progress, { done: file.length, total: file.length })
+    const messages = (await client.messages.list(inbox.id).page()).data.toReversed()
+    assert.deepEqual(
+      messages.map(({ direction, status, createdAt }) => [direction, status, createdAt]),
+      [
+        ['inbound', 'received', '2015-02-03T04:05:06.000Z'],
+        ['outbound', 'sent', '2015-02-03T04:05:06.000Z'],
+        ['inbound', 'received', '2015-02-03T04:05:06.000Z'],
+        ['inbound', 'received', '2015-02-03T04:05:06.000Z'],
+      ],
+    )
+    assert.deepEqual(messages[1]?.to, ['us@ours.example'])
+    assert.equal(messages[0]?.threadId, messages[1]?.threadId)
+    assert.equal(messages[0]?.authentication, null)
+    const threads = (await client.threads.list(inbox.id).page()).data
+    assert.deepEqual(
+      threads.map(({ isRead, messageCount }) => [isRead, messageCount]),
+      [
+        [false, 1],
+        [false, 1],
+        [true, 2],
+      ],
+    )
+    assert.equal((await waiting).message, null)
+    assert.equal((await client.events.list().page()).data.length, seen)
+    const found = await client.inboxes.search(inbox.id, { q: 'from:bob m3' }).page()
+    assert.equal(found.total, 1)
+    await assertCounted(inbox.id)
+    // Mail that arrives continues the positions and the threads.
+    await world.send({ from: 'ann@a.example', to: [inbox.address], raw: ANSWER })
+    const [newest] = (await client.messages.list(inbox.id, { limit: 1 }).page()).data
+    assert.deepEqual([newest?.subject, newest?.threadId], ['answer', messages[0]?.threadId])
+    await assertCounted(inbox.id)
+  })
+
+  /** The counters of the inbox equal its rows. */
+  async function assertCounted(inboxId: string): Promise<void> {
+    const of = (what: string, where = '') =>
+      `(select count(*) from ${what} where inbox_id = '${inboxId}' ${where})`
+    const [row] = await runSql(
+      world,
+      `select inbound_count = ${of('messages', "and direction = 'inbound'")} as inbound,
+        outbound_count = ${of('messages', "and direction = 'outbound'")} as outbound,
+        unsent_count = outbound_count as unsent,
+        thread_count = ${of('threads')} as threads,
+        unread_thread_count = ${of('threads', 'and is_read = 0')} as unread,
+        thread_count = (select sum(thread_count) from thread_ranges where inbox_id = '${inboxId}') as ranges,
+        unread_thread_count = (select sum(unread_count) from thread_ranges where inbox_id = '${inboxId}') as unread_ranges,
+        inbound_count + outbound_count = (select max(position) from messages where inbox_id = '${inboxId}') as positions,
+        stored_bytes = (select sum(r.size_bytes) from messages m join raw_messages r on r.id = m.raw_id where m.inbox_id = '${inboxId}') as bytes
+      from inbox_counters where inbox_id = '${inboxId}'`,
+    )
+    const wrong = Object.entries(row ?? { row: false }).filter(([, isSo]) => Number(isSo) !== 1)
+    assert.deepEqual(wrong, [])
+  }
+
+  test('of the same file twice, also at once, stores nothing twice', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    const mails = Array.from({ length: 120 }, (_, index) => {
+      const mail = mailFrom('ann@a.example', `s${index}`)
+      return index % 3 === 0 ? mail.replace(/^Message-ID.*\n/m, '') : mail
+    })
+    const file = mboxOf(...mails, ...mails.slice(0, 30))
+    const both = await Promise.all([
+      imported(client, inbox.id, file),
+      imported(client, inbox.id, file),
+    ])
+    const again = await imported(client, inbox.id, file)
+    const sum = both.reduce((total, one) => total + one.imported, 0)
+    assert.deepEqual([sum, again.imported, again.duplicates], [120, 0, 150])
+    assert.equal((await client.messages.list(inbox.id).page()).total, 120)
+    await assertCounted(inbox.id)
+  })
+
+  test('is refused with the field or the size that is wrong', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    const wrong = async (file: string | Uint8Array<ArrayBuffer>, type?: string) => {
+      const { status, code, details } = await refusalOf(
+        client.imports.create(inbox.id, file, { ...(type !== undefined && { type }) }),
+      )
+      return `${status} ${code} ${details?.map(({ path, message }) => `${path} ${message}`)}`
+    }
+    assert.match(await wrong(''), /^400 bad_request file must not be empty/)
+    assert.match(await wrong(mailFrom('a@a.example', 'x'), 'application/mbox'), /^400 .*"From "/)
+    assert.match(await wrong('nothing of the kind'), /^400 bad_request file is neither/)
+    assert.match(await wrong(new Uint8Array([0x1f, 0x8b, 8, 0, 0])), /^400 .*compressed/)
+    const large = new Uint8Array(64 * MIB + 1).fill(0x41)
+    large.set(Buffer.from('From a@b Tue Feb  3 04:05:06 2015\n'))
+    assert.match(await wrong(large), /^413 payload_too_large/)
+    const file = mboxOf(mailFrom('ann@a.example', 'm1'))
+    assert.equal(await refusal(client.imports.create('inb_none', file)), '404 not_found')
+    const other = await world.newAccount()
+    assert.equal(await refusal(other.client.imports.create(inbox.id, file)), '404 not_found')
+    const { id } = await imported(client, inbox.id, file)
+    assert.equal(await refusal(other.client.imports.get(id)), '404 not_found')
+    const encoded = await world.fetch(`/v1/inboxes/${inbox.id}/imports`, {
+      method: 'POST',
+      body: file,
+      headers: { 'content-encoding': 'gzip', 'content-type': 'application/mbox' },
+    })
+    assert.equal(await outcomeOf(encoded), '415 unsupported_media_type')
+    // Nothing of refused files is left.
+    await purgeTransfers(world.app.deps, AbortSignal.any([]))
+    assert.deepEqual(await runSql(world, 'select id from transfer_chunks'), [])
+  })
+
+  test('takes a form with one file', async () => {
+    const inbox = await world.inbox()
+    const post = async (form: FormData) =>
+      world.fetch(`/v1/inboxes/${inbox.id}/imports`, { method: 'POST', body: form })
+    const form = new FormData()
+    const mails = Array.from({ length: 500 }, (_, at) => mailFrom('a@a.example', `f${at}`))
+    form.append('file', new Blob([mboxOf(...mails)], { type: 'application/mbox' }), 'in.mbox')
+    const answer = await post(form)
+    assert.equal(answer.status, 202)
+    const { id } = (await answer.json()) as { id: string }
+    assert.equal((await world.client.imports.untilDone(id)).imported, 500)
+    form.append('file', new Blob(['x']), 'more')
+    assert.equal(await outcomeOf(post(form)), '400 bad_request')
+    const named = new FormData()
+    named.append('mail', new Blob(['x']), 'in.mbox')
+    assert.equal(await outcomeOf(post(named)), '400 bad_request')
+    const truncated = await world.fetch(`/v1/inboxes/${inbox.id}/imports`, {
+      method: 'POST',
+      body: '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nFrom a@b\nSubj',
+      headers: { 'content-type': 'multipart/form-data; boundary=b' },
+    })
+    assert.equal(await outcomeOf(truncated), '400 bad_request')
+  })
+
+  test('names messages that are broken, and goes on with the rest', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    const good = (id: string) => mailFrom('ann@a.example', id)
+    const line = 'x'.repeat(35 * MIB)
+    const mbox = mboxOf(good('b1'), `Subject: long\n\n${line}\n`, good('b2'))
+    assert.deepEqual(countsOf(await imported(client, inbox.id, mbox)), {
+      status: 'done',
+      imported: 2,
+      duplicates: 0,
+      failures: ['The message is larger than 31457280 bytes.'],
+      error: null,
+    })
+    const raw = Buffer.from(good('b3').replaceAll('\n', '\r\n')).toString('base64')
+    const lines = ['{"raw": 1}', '{"', JSON.stringify({ raw }), '[]', '']
+    const jsonl = await imported(client, inbox.id, `{"x":"first"}\n${lines.join('\n')}`)
+    assert.deepEqual(
+      [jsonl.imported, jsonl.failures.map(({ number }) => number)],
+      [1, [1, 2, 3, 5]],
+    )
+    const tar = tarOf([
+      { name: '../../../etc/passwd', content: good('b4') },
+      { name: 'cur/link', type: '2', linkname: '/etc/passwd' },
+      { name: 'cur/hard', type: '1', linkname: '/etc/passwd' },
+      { name: 'cur/pipe', type: '6' },
+      { name: 'x', type: 'x', content: '22 GNU.sparse.major=1\n' },
+      { name: 'cur/sparse', content: good('sparse') },
+      { name: '/abs/new/1', content: good('b5') },
+      { name: 'cur/1423000000.M5P1.host:2,RS', content: good('b6') },
+    ])
+    const archive = await imported(client, inbox.id, tar)
+    assert.deepEqual(
+      [archive.status, archive.imported, archive.failures.map(({ name }) => name)],
+      ['done', 3, ['cur/link', 'cur/hard', 'cur/pipe', 'cur/sparse']],
+    )
+    const entries = [
+      { name: 'cur/1', content: good('b7') },
+      { name: 'cur/2', content: good('b8') },
+    ]
+    const cut = tarOf(entries, { ends: false }).slice(0, -600)
+    const truncated = await imported(client, inbox.id, cut)
+    assert.deepEqual(
+      [truncated.status, truncated.error, truncated.imported],
+      ['failed', 'file_unreadable', 1],
+    )
+    await assertCounted(inbox.id)
+  })
+
+  test('with a key proves nothing to the guards of a policy; with an approver it does', async () => {
+    const { client, key } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    const approver = await client.approvers.create({ name: 'Ann' })
+    const asApprover = world.clientWith(approver.token)
+    await asApprover.policy.replace({
+      outbound: {
+        mode: 'none',
+        rules: [],
+        guards: { newRecipients: 'hold', outsideThread: 'hold' } as never,
+      },
+    })
+    const file = (id: string) => mboxOf(mailFrom('eve@e.example', id))
+    await imported(client, inbox.id, file('g1'))
+    const [message] = (await client.messages.list(inbox.id).page()).data
+    const reply = { threadId: message?.threadId ?? '', to: 'eve@e.example', body: 'Hi' }
+    const check = async () => {
+      const { reasons } = await client.inboxes.checkSend(inbox.id, reply as never)
+      return reasons.map(({ guard }) => guard).toSorted()
+    }
+    assert.deepEqual(await check(), ['newRecipients', 'outsideThread'])
+    const trusted = mboxOf(mailFrom('eve@e.example', 'g2', 'In-Reply-To: <g1@x.example>\n'))
+    const answer = await fetch(`${world.baseUrl}/v1/inboxes/${inbox.id}/imports`, {
+      method: 'POST',
+      body: trusted,
+      headers: { authorization: `Bearer ${approver.token}`, 'content-type': 'application/mbox' },
+    })
+    assert.equal(answer.status, 202)
+    const { id } = (await answer.json()) as { id: string }
+    await client.imports.untilDone(id)
+    assert.ok(key.length > 0)
+    assert.deepEqual(await check(), [])
+  })
+})
+
+const ANSWER =
+  'From: Ann <ann@a.example>\r\nSubject: answer\r\nMessage-ID: <m9@x.example>\r\nIn-Reply-To: <m2@x.example>\r\n\r\nText\r\n'
