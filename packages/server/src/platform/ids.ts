@@ -56,30 +56,36 @@ export function idMaker(clock: Clock, chance: Chance): MakeId {
       lastMs += 1
       counter = 0
     }
-    const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = chance.bytes(8)
-    const version = 0x7000 | counter
-    const variant = 0x80 | (a & 0x3f)
-    return (
-      `${prefix}_${timeDigits(lastMs)}` +
-      pair(version >>> 6) +
-      pair((version << 4) | (variant >>> 4)) +
-      pair((variant << 6) | (b >>> 2)) +
-      pair((b << 8) | c) +
-      pair((d << 2) | (e >>> 6)) +
-      pair((e << 4) | (f >>> 4)) +
-      pair((f << 6) | (g >>> 2)) +
-      pair((g << 8) | h)
-    )
+    return formatId(prefix, { timeMs: lastMs, counter, random: chance.bytes(8) })
   }
+}
+
+/** `counter` has 12 bits, `random` 8 octets, of which two bits do not count. */
+function formatId(
+  prefix: IdPrefix,
+  { timeMs, counter, random }: { timeMs: number; counter: number; random: Uint8Array },
+): string {
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = random
+  const version = 0x7000 | counter
+  const variant = 0x80 | (a & 0x3f)
+  return (
+    `${prefix}_${timeDigits(timeMs)}` +
+    pair(version >>> 6) +
+    pair((version << 4) | (variant >>> 4)) +
+    pair((variant << 6) | (b >>> 2)) +
+    pair((b << 8) | c) +
+    pair((d << 2) | (e >>> 6)) +
+    pair((e << 4) | (f >>> 4)) +
+    pair((f << 6) | (g >>> 2)) +
+    pair((g << 8) | h)
+  )
 }
 
 /** The identifier that follows from the first 16 octets of `digest`; its time is that of the identifier `of`. */
 export function derivedId(prefix: IdPrefix, of: string, digest: Uint8Array): string {
-  const bytes = new Uint8Array(digest.subarray(0, 16))
-  bytes.set(TypeID.fromString(of).toUUIDBytes().subarray(0, 6))
-  bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f)
-  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
-  return TypeID.fromUUIDBytes(prefix, bytes).toString()
+  const [high = 0, low = 0] = digest.subarray(6)
+  const counter = ((high & 0x0f) << 8) | low
+  return formatId(prefix, { timeMs: idTimeMs(of), counter, random: digest.subarray(8, 16) })
 }
 
 /** The lowest id of this time: all earlier ones are lower. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { idMaker, idTimeMs, isIdOf } from '#platform/ids.ts'
+import { derivedId, idMaker, idTimeMs, isIdOf, lowestIdAt } from '#platform/ids.ts'
 
 describe('identifiers', () => {
   // The example of the TypeID specification: the UUID 01890a5d-ac96-774b-bcce-b302099a8057.
@@ -14,6 +14,11 @@ describe('identifiers', () => {
     for (let count = 0; count < EXAMPLE_COUNTER; count++) makeId('msg')
     assert.equal(makeId('msg'), EXAMPLE)
     assert.equal(idTimeMs(EXAMPLE), EXAMPLE_MS)
+  })
+
+  test('follow from a digest, with the time of another', () => {
+    const digest = Uint8Array.from(Buffer.from('ffffffffffff074b3cceb302099a8057ffff', 'hex'))
+    assert.equal(derivedId('msg', lowestIdAt('acc', EXAMPLE_MS), digest), EXAMPLE)
   })
 
   test('sort in the order in which they were made, also while the clock stands still or steps back', () => {
