@@ -45,6 +45,7 @@ export const KEPT_LIBRARIES: readonly KeptLibrary[] = [
     home: server('platform/telemetry/otlp-tracing\\.ts$'),
     files: 1,
   },
+  { library: 'typeid-js', home: server('platform/ids\\.ts$'), files: 1 },
   { library: 'parse5', home: /^packages\/mail\/src\/html\//, files: 1 },
   { library: 'nodemailer', home: /^packages\/mail\/src\/compose\//, files: 1 },
   { library: 'dns-packet', home: server('platform/dns/'), files: 2 },
