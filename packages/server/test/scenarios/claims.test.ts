@@ -3,8 +3,15 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClaimedThread, Inbox, Mailroom } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
-import { refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { onBothEngines, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
+import {
+  OPERATOR_TOKEN,
+  onBothEngines,
+  opened,
+  openWorld,
+  plainMail,
+  prepared,
+} from '#test/world.ts'
 
 const TERMS = { owner: 'worker 1', leaseSeconds: 60 }
 
@@ -29,6 +36,12 @@ onBothEngines('claims', (engine) => {
   const take = async (inbox: Inbox, fields: object = {}) =>
     (await client.inboxes.claimThreads(inbox.id, { ...TERMS, ...fields })).data
   const idsOf = (claims: readonly ClaimedThread[]) => claims.map(({ threadId }) => threadId)
+  /** Requests that wait in the service. */
+  const waiting = async () => {
+    const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` }
+    const text = await (await world.fetch('/metrics', { headers })).text()
+    return Number(/^mailroom_event_waits (\d+)$/m.exec(text)?.[1])
+  }
   const told = async (inbox: Inbox) => {
     const { data } = await client.events.list({ inbox_id: inbox.id }).page()
     return data.flatMap(({ event, claim }) =>
@@ -142,6 +155,7 @@ onBothEngines('claims', (engine) => {
     assert.equal(await refusal(stale.inboxes.send(inbox.id, reply)), '409 lease_lost')
     const again = await stale.inboxes.send(inbox.id, reply, { idempotencyKey: 'k1' })
     assert.deepEqual(again, sent)
+    await until(async () => (await told(inbox)).length === 3)
     assert.deepEqual(await told(inbox), [
       'thread.claimed 1',
       'thread.released 1 expired',
@@ -171,6 +185,7 @@ onBothEngines('claims', (engine) => {
     const second = await client.threads.claim(id, TERMS)
     assert.equal(second.fence, 2)
     await client.threads.releaseClaim(id, {}, { leaseToken: second.leaseToken })
+    await until(async () => (await told(inbox)).length === 4)
     assert.deepEqual(await told(inbox), [
       'thread.claimed 1',
       'thread.released 1 released',
@@ -281,20 +296,17 @@ onBothEngines('claims', (engine) => {
 
   test('those who came first are served first, and each thread once', async () => {
     const { inbox } = await inboxWith(0)
-    const order: number[] = []
-    const waits = Array.from({ length: 12 }, async (_, index) => {
-      await pause(index * 15)
-      const claims = await take(inbox, { waitSeconds: 30, owner: `w${index}` })
-      order.push(index)
-      return claims
-    })
-    await pause(400)
+    const waits: Promise<ClaimedThread[]>[] = []
+    for (let index = 0; index < 12; index++) {
+      waits.push(take(inbox, { waitSeconds: 30, owner: `w${index}` }))
+      await until(async () => (await waiting()) === index + 1)
+    }
     for (let each = 0; each < 12; each++) await receive(inbox)
-    const claims = (await Promise.all(waits)).flat()
-    assert.equal(new Set(idsOf(claims)).size, 12)
+    const { data } = await client.threads.list(inbox.id).page()
+    const claimed = (await Promise.all(waits)).map(idsOf)
     assert.deepEqual(
-      order,
-      order.toSorted((a, b) => a - b),
+      claimed,
+      data.toReversed().map(({ id }) => [id]),
     )
   })
 

@@ -71,6 +71,7 @@ onBothEngines('received mail', (engine) => {
       spamScore: null,
       defects: [],
       isTruncated: false,
+      labels: [],
     })
     assert.deepEqual(await world.client.messages.get(id), message)
   })

@@ -215,7 +215,20 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.inboxes.create({ expiresAt })
     await client.threads.messages(message.threadId)
     await claimsOf(client, message)
+    await transfersOf(client, inbox)
     return { inbox, message }
+  }
+
+  async function transfersOf(client: Mailroom, { id: inboxId }: Inbox): Promise<void> {
+    const { id } = await client.exports.create({ inboxId, format: 'jsonl' })
+    await client.exports.untilDone(id)
+    await client.exports.list().page()
+    const raw = Buffer.from('From: a@x.example\r\nSubject: a\r\n\r\nText\r\n').toString('base64')
+    const file = `${JSON.stringify({ raw })}\n{"raw": 1}\n`
+    const { id: importId } = await client.imports.create(inboxId, file)
+    await client.imports.untilDone(importId)
+    const { id: erasureId } = await client.erasures.create({ address: 'a@x.example' })
+    await client.erasures.untilDone(erasureId)
   }
 
   async function claimsOf(client: Mailroom, message: Message): Promise<void> {

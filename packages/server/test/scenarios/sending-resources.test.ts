@@ -67,6 +67,7 @@ onEachEngine('a sent message', (engine) => {
         failureReason: null,
         defects: [],
         isTruncated: false,
+        labels: [],
         attachments: [],
         authentication: null,
         automatic: false,
