@@ -328,6 +328,13 @@ onBothEngines('an import', (engine) => {
       [jsonl.imported, jsonl.failures.map(({ number }) => number)],
       [1, [1, 2, 3, 5]],
     )
+    // Within the limit of a line, so many values would fill the memory.
+    const many = `{"raw":"eA==","x":[${'{},'.repeat(200_000)}{}]}`
+    const bomb = await imported(client, inbox.id, `${many}\n${JSON.stringify({ raw })}`)
+    assert.deepEqual(
+      [bomb.duplicates, bomb.failures.map(({ reason }) => reason)],
+      [1, ['The line has too many values or levels.']],
+    )
     const tar = tarOf([
       { name: '../../../etc/passwd', content: good('b4') },
       { name: 'cur/link', type: '2', linkname: '/etc/passwd' },
