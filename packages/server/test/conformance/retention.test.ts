@@ -131,15 +131,18 @@ onBothEngines('retention', (engine) => {
     const { owner, inboxId } = await filled([40, 30, 20])
     const { accountId } = owner
     await keep(inboxId, accountId, 10)
+    const real = database.db
     let isChanged = false
     const write: typeof db.write = async (of, input) => {
       if (of.name === 'removeOverdueStep' && !isChanged) {
         isChanged = true
         await keep(inboxId, accountId, 25)
       }
-      return db.write(of, input)
+      return real.write(of, input)
     }
-    const changing = Object.assign(Object.create(db), { write })
+    const changing = new Proxy(real, {
+      get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
+    })
     await removeOverdue({ db: changing, blobs: null, clock: systemClock }, running)
     assert.ok(isChanged)
     assert.deepEqual(await agesOf({ owner, inboxId }), [20])
