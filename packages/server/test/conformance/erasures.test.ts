@@ -24,7 +24,7 @@ import {
   insertTransfer,
 } from '#transfers/transfer-rows.ts'
 
-const ADDRESS = 'ann@sender.example'
+const ADDRESS = 'eve@erased.example'
 const MINUTE_MS = 60_000
 
 onBothEngines('erasures and files', (engine) => {
