@@ -38,7 +38,6 @@ onBothEngines('erasures and files', (engine) => {
     inbox_id: 'inb_any',
     pod_id: null,
     format: 'mbox',
-    actor: 'key',
     total_count: 1,
     details: { inboxIds: [], at: null },
     nowMs,
