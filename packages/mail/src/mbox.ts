@@ -21,7 +21,7 @@ export function mboxEntry(
   const line = Buffer.from(`From ${senderWord(sender)} ${asctime(dateMs)}\n`)
   // A message that does not end with CRLF gets a line end, which `readMbox` takes away again.
   const end = Buffer.from(raw.at(-1) === LF && raw.at(-2) === CR ? '\n' : '\n\n')
-  return [line, ...quoted(raw), end]
+  return [line, quoted(raw), end]
 }
 
 function senderWord(sender: string): string {
@@ -38,39 +38,41 @@ function asctime(dateMs: number): string {
   return `${WEEKDAYS[date.getUTCDay()]} ${MONTHS[date.getUTCMonth()]} ${day} ${time} ${date.getUTCFullYear()}`
 }
 
-/** Parts of the same memory, with a ">" between them where a line needs one. */
-function quoted(raw: Uint8Array): Uint8Array[] {
+/** With a ">" before each line that needs one. Octet by octet: parts would take far more memory than a line of a few. */
+function quoted(raw: Uint8Array): Uint8Array {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
-  const parts: Uint8Array[] = []
-  let from = 0
-  for (const at of fromLines(bytes)) {
-    parts.push(bytes.subarray(from, at), QUOTE)
-    from = at
+  const lines = fromLines(bytes)
+  if (lines.length === 0) return bytes
+  const whole = Buffer.allocUnsafe(bytes.length + lines.length)
+  let line = 0
+  for (let at = 0; at < bytes.length; at += 1) {
+    if (at === lines[line]) whole[at + line++] = GREATER
+    whole[at + line] = bytes[at] ?? 0
   }
-  parts.push(bytes.subarray(from))
-  return parts
+  return whole
 }
 
-const QUOTE = Buffer.from('>')
-
 /** Where lines begin that are ">" any number of times and "From ". */
-function* fromLines(bytes: Buffer): Generator<number> {
+function fromLines(bytes: Buffer): number[] {
+  const lines: number[] = []
   for (let at = bytes.indexOf(FROM); at !== -1; at = bytes.indexOf(FROM, at + FROM.length)) {
     let start = at
     while (start > 0 && bytes[start - 1] === GREATER) start -= 1
-    if (start === 0 || bytes[start - 1] === LF) yield start
+    if (start === 0 || bytes[start - 1] === LF) lines.push(start)
   }
+  return lines
 }
 
 function unquoted(bytes: Buffer): Buffer {
-  const parts: Buffer[] = []
-  let from = 0
-  for (const at of fromLines(bytes)) {
-    if (bytes[at] !== GREATER) continue
-    parts.push(bytes.subarray(from, at))
-    from = at + 1
+  const lines = fromLines(bytes).filter((at) => bytes[at] === GREATER)
+  if (lines.length === 0) return bytes
+  const whole = Buffer.allocUnsafe(bytes.length - lines.length)
+  let line = 0
+  for (let at = 0; at < bytes.length; at += 1) {
+    if (at === lines[line]) line += 1
+    else whole[at - line] = bytes[at] ?? 0
   }
-  return parts.length === 0 ? bytes : Buffer.concat([...parts, bytes.subarray(from)])
+  return whole
 }
 
 export type MboxEntry = {
@@ -181,19 +183,21 @@ function withoutLastLineEnd(body: Buffer): Buffer {
 
 /** Files of other programs have line feeds alone; a message of the service keeps its octets. */
 export function withCrlf(raw: Buffer): Buffer {
-  const first = raw.indexOf(LF)
-  if (first === -1 || hasCrlf(raw)) return raw
-  const parts: Buffer[] = []
-  let from = 0
-  for (let at = first; at !== -1; at = raw.indexOf(LF, at + 1)) {
-    if (raw[at - 1] === CR) continue
-    parts.push(raw.subarray(from, at), CRLF)
-    from = at + 1
+  if (raw.indexOf(LF) === -1 || hasCrlf(raw)) return raw
+  let bare = 0
+  for (let at = 0; at < raw.length; at += 1) if (isBareLf(raw, at)) bare += 1
+  const whole = Buffer.allocUnsafe(raw.length + bare)
+  let to = 0
+  for (let at = 0; at < raw.length; at += 1) {
+    if (isBareLf(raw, at)) whole[to++] = CR
+    whole[to++] = raw[at] ?? 0
   }
-  return Buffer.concat([...parts, raw.subarray(from)])
+  return whole
 }
 
-const CRLF = Buffer.from('\r\n')
+function isBareLf(bytes: Buffer, at: number): boolean {
+  return bytes[at] === LF && (at === 0 || bytes[at - 1] !== CR)
+}
 
 const ASCTIME =
   /\s(?:[A-Z][a-z]{2}),?\s+([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d{2}:\d{2}(?::\d{2})?)\s+(?:([A-Z]{1,5}|[+-]\d{4})\s+)?(\d{4})(?:\s+([+-]\d{4}))?/

@@ -218,16 +218,21 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
 
 /** Node has one time limit for all requests, and uploads need a longer one. */
 function limitBodies(app: FastifyInstance, requestMs: number): void {
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const { raw, headers, routeOptions } = request
     const hasBody = 'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > 0
-    if (hasBody && routeOptions.config.operation?.upload === undefined) {
+    const limit = () => {
+      if (raw.complete || raw.socket.destroyed) return
       const timer = setTimeout(() => {
         const error = Object.assign(new Error('Request timeout'), { code: REQUEST_TIMEOUT })
         if (!raw.complete) app.server.emit('clientError', error, raw.socket)
       }, requestMs)
       raw.once('close', () => clearTimeout(timer))
     }
+    // The rest of an upload that was refused is only dropped.
+    if (hasBody && routeOptions.config.operation?.upload !== undefined)
+      reply.raw.once('finish', limit)
+    else if (hasBody) limit()
     done()
   })
 }

@@ -3,6 +3,7 @@
 
 import type { ErasureCounts } from '@mailroom/contract/erasures.ts'
 import { ERASED } from '#events/events-rows.ts'
+import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { MINUTE_MS } from '#platform/units.ts'
@@ -243,6 +244,7 @@ export const eraseFiles = transaction({
 const NO_DETAILS = JSON.stringify({ inboxIds: [], at: null, handled: 0, failures: [] })
 
 const EVENTS_STEP = 500
+const QUARANTINED_IDS = /qua_[0-9a-z]{26}/g
 
 export type EventsStep = Held & {
   after: number
@@ -285,12 +287,13 @@ export const eraseEventsStep = transaction({
       .where('removed_at', '>=', since)
       .execute()
     const removed = new Set(gone.map(({ id }) => id))
+    const kept = new Set(quarantined)
     const named = events.filter(
       ({ message_id, details }) =>
         removed.has(message_id ?? '') ||
         (details !== null &&
           (replaceAddress(details, address) !== null ||
-            quarantined.some((id) => details.includes(id)))),
+            (details.match(QUARANTINED_IDS) ?? []).some((id) => kept.has(id)))),
     )
     for (;;) {
       if ((await purgeDeliveriesOfEvents(tx, idsOf(named))) === 0) break
@@ -319,7 +322,7 @@ export const eraseEventsStep = transaction({
   },
 })
 
-/** Removes notes of who wrote to whom, and replaces the address in kept answers. */
+/** Removes notes of who wrote to whom. */
 export const eraseNotes = transaction({
   name: 'eraseNotes',
   accountOf: () => null,
@@ -328,7 +331,7 @@ export const eraseNotes = transaction({
     tx: Tx,
     { address, inboxIds, ...held }: Held & { address: string; inboxIds: string[] },
   ): Promise<void> {
-    const { accountId } = await note(tx, held, {})
+    await note(tx, held, {})
     let correspondents = 0
     for (const inbox_id of inboxIds) {
       for (const table of ['correspondents', 'written_to'] as const) {
@@ -348,10 +351,29 @@ export const eraseNotes = transaction({
         .where('address_key', '=', address)
         .execute()
     }
+    await note(tx, held, { correspondents })
+  },
+})
+
+const ANSWERS_STEP = 500
+
+/** Replaces the address in the next kept answers; null when there are no more. */
+export const eraseAnswersStep = transaction({
+  name: 'eraseAnswersStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(
+    tx: Tx,
+    { after, address, ...held }: Held & { after: string; address: string },
+  ): Promise<string | null> {
+    const { accountId } = await note(tx, held, {})
     const kept = await tx.query
       .selectFrom('idempotency_keys')
       .select(['idempotency_key', 'answer'])
       .where('account_id', '=', accountId)
+      .where('idempotency_key', '>', after)
+      .orderBy('idempotency_key')
+      .limit(ANSWERS_STEP)
       .execute()
     let answers = 0
     for (const { idempotency_key, answer } of kept) {
@@ -365,7 +387,8 @@ export const eraseNotes = transaction({
         .where('idempotency_key', '=', idempotency_key)
         .execute()
     }
-    await note(tx, held, { correspondents, answers })
+    await note(tx, held, { answers })
+    return kept.at(-1)?.idempotency_key ?? null
   },
 })
 
@@ -431,40 +454,32 @@ const SCAN_STEP = 500
 /** What of a message names addresses. */
 export type Addressed = Pick<
   Row<'messages'>,
-  | 'id'
-  | 'position'
-  | 'from_addr'
-  | 'to_addr'
-  | 'to_addrs'
-  | 'header_to'
-  | 'cc'
-  | 'bcc'
-  | 'recipient'
+  'id' | 'from_addr' | 'to_addr' | 'to_addrs' | 'header_to' | 'cc' | 'bcc' | 'recipient'
 >
 
-/** Messages of the inbox after `after`, also those in the trash, whose positions are negative. */
-export function scanMessages(
+/**
+ * Messages of the next SCAN_STEP positions after `after`, in the trash, where positions are negative, or not: one that is
+ * moved meanwhile stays among the same positions. Null at the end.
+ */
+export async function scanMessages(
   db: ReadDb,
-  { inboxId, after }: { inboxId: string; after: number },
-): Promise<Addressed[]> {
-  return db.read
+  { accountId, inboxId, after }: { accountId: string; inboxId: string; after: number },
+): Promise<{ messages: Addressed[]; last: number } | null> {
+  const counters = await readCounters(db, accountId, inboxId)
+  if (counters === null || after >= counters.inbound_count + counters.outbound_count) return null
+  const last = after + SCAN_STEP
+  const messages = await db.read
     .selectFrom('messages')
-    .select([
-      'id',
-      'position',
-      'from_addr',
-      'to_addr',
-      'to_addrs',
-      'header_to',
-      'cc',
-      'bcc',
-      'recipient',
-    ])
+    .select(['id', 'from_addr', 'to_addr', 'to_addrs', 'header_to', 'cc', 'bcc', 'recipient'])
     .where('inbox_id', '=', inboxId)
-    .where('position', '>', after)
-    .orderBy('position')
-    .limit(SCAN_STEP)
+    .where(({ eb, or, and }) =>
+      or([
+        and([eb('position', '>', after), eb('position', '<=', last)]),
+        and([eb('position', '<', -after), eb('position', '>=', -last)]),
+      ]),
+    )
     .execute()
+  return { messages, last }
 }
 
 export function scanQuarantined(

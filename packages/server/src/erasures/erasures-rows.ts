@@ -1,5 +1,6 @@
 export {
   claimErasure,
+  eraseAnswersStep,
   eraseAuditStep,
   eraseEventsStep,
   eraseFiles,

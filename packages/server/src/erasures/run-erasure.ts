@@ -23,6 +23,7 @@ import {
   claimErasure,
   type ErasureRow,
   type EventsStep,
+  eraseAnswersStep,
   eraseAuditStep,
   eraseEventsStep,
   eraseFiles,
@@ -75,7 +76,10 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
   await db.write(eraseFiles, held())
   await purgeTransfers(deps, signal)
   const inboxIds = await listAccountInboxes(db, accountId)
-  for (const inboxId of inboxIds) await eraseInbox(deps, { inboxId, address }, work)
+  for (const inboxId of inboxIds) await eraseInbox(deps, { accountId, inboxId, address }, work)
+  // Exports that began since may have read messages before they were removed.
+  await db.write(eraseFiles, held())
+  await purgeTransfers(deps, signal)
   const quarantined = await findQuarantined(deps, { accountId, address })
   await eraseDrafts(deps, { accountId, address }, work)
   if (signal.aborted) return false
@@ -87,6 +91,9 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
   // After their events, which a repetition would not find without them.
   await eraseQuarantined(deps, { accountId, quarantined }, work)
   await db.write(eraseNotes, { ...held(), address, inboxIds })
+  for (let after: string | null = ''; after !== null; ) {
+    after = await db.write(eraseAnswersStep, { ...held(), after, address })
+  }
   for (let after: string | null = ''; after !== null; ) {
     after = await db.write(eraseAuditStep, { ...held(), after, address })
   }
@@ -102,16 +109,15 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
 
 async function eraseInbox(
   { db, blobs }: Deps,
-  { inboxId, address }: { inboxId: string; address: string },
+  { accountId, inboxId, address }: { accountId: string; inboxId: string; address: string },
   { held, signal }: Work,
 ): Promise<void> {
-  let after = Number.MIN_SAFE_INTEGER
+  let after = 0
   while (!signal.aborted) {
-    const messages = await scanMessages(db, { inboxId, after })
-    const last = messages.at(-1)
-    if (last === undefined) return
-    after = last.position
-    const ids = messages.filter((one) => isOf(one, address)).map(({ id }) => id)
+    const next = await scanMessages(db, { accountId, inboxId, after })
+    if (next === null) return
+    after = next.last
+    const ids = next.messages.filter((one) => isOf(one, address)).map(({ id }) => id)
     for (let at = 0; at < ids.length; at += REMOVE_STEP_MESSAGES) {
       const step = { inboxId, ids: ids.slice(at, at + REMOVE_STEP_MESSAGES) }
       const blobIds = await db.write(eraseMessages, { ...held(), ...step })

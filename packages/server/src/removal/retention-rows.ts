@@ -17,11 +17,7 @@ export async function listRetained(
   db: ReadDb,
   after: string,
 ): Promise<{ inboxes: RetainedInbox[]; last: string | null }> {
-  const rows = await db.read
-    .selectFrom('inboxes')
-    .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
-    .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
-    .select(['inboxes.account_id', 'inboxes.id', retentionOf()])
+  const rows = await selectRetention(db)
     .where('inboxes.id', '>', after)
     .orderBy('inboxes.id')
     .limit(RETAINED_STEP_INBOXES)
@@ -34,6 +30,14 @@ export async function listRetained(
     ),
     last,
   }
+}
+
+function selectRetention(db: ReadDb) {
+  return db.read
+    .selectFrom('inboxes')
+    .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+    .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
+    .select(['inboxes.account_id', 'inboxes.id', retentionOf()])
 }
 
 /**
@@ -63,15 +67,26 @@ export async function listOverdue(
   return []
 }
 
-/** Removes up to REMOVE_STEP_MESSAGES messages; call until `listOverdue` finds none. */
+/**
+ * Removes up to REMOVE_STEP_MESSAGES messages by the retention that the inbox has now, which may be longer than when the
+ * inbox was listed; call until it is done.
+ */
 export const removeOverdueStep = transaction({
   name: 'removeOverdueStep',
   accountOf: () => null,
   erasing: true,
-  async run(tx: Tx, input: RetainedInbox & { nowMs: number }): Promise<{ blobIds: string[] }> {
+  async run(
+    tx: Tx,
+    input: { accountId: string; inboxId: string; nowMs: number },
+  ): Promise<{ isDone: boolean; blobIds: string[] }> {
     const inbox = await lockInbox(tx, input)
-    if (inbox === null) return { blobIds: [] }
-    const ids = await listOverdue(readIn(tx), input)
-    return { blobIds: await removeMessages(tx, inbox, { ids, nowMs: input.nowMs }) }
+    const found = await selectRetention(readIn(tx))
+      .where('inboxes.id', '=', input.inboxId)
+      .executeTakeFirst()
+    const retentionDays = found?.effective_days ?? null
+    if (inbox === null || retentionDays === null) return { isDone: true, blobIds: [] }
+    const ids = await listOverdue(readIn(tx), { ...input, retentionDays })
+    const blobIds = await removeMessages(tx, inbox, { ids, nowMs: input.nowMs })
+    return { isDone: ids.length === 0, blobIds }
   },
 })

@@ -75,8 +75,8 @@ async function removeOverdueOf(
     const due = { ...inbox, nowMs: clock.now() }
     // Nothing is locked for an inbox without such messages.
     if ((await listOverdue(deps.db, due)).length === 0) return { isDone: true }
-    const { blobIds } = await deps.db.write(removeOverdueStep, due)
+    const { isDone, blobIds } = await deps.db.write(removeOverdueStep, due)
     await removeBlobs(deps, blobIds)
-    return { isDone: false }
+    return { isDone }
   })
 }

@@ -372,6 +372,8 @@ export const purgeTrashStep = transaction({
       .orderBy('threads.trashed_at')
       .limit(TRASH_STEP_THREADS)
       .execute()
+    // They were restored or removed while this waited for the inbox.
+    if (threads.length === 0) return { isDone: false, blobIds: [] }
     const { blobIds } = await removeSome(tx, inbox, { threads, nowMs })
     return { isDone: false, blobIds }
   },

@@ -5,6 +5,7 @@ import type { ImportFormat } from '@mailroom/contract/transfers.ts'
 import { isMbox, readMbox, withCrlf } from '@mailroom/mail/mbox.ts'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
 import { createTarDecoder, type ParsedTarEntry } from 'modern-tar'
+import { readStrictJson } from '#platform/strict-json.ts'
 import { type MessageLine, REVERSE_PATH } from './export-formats.ts'
 
 type ReadMessage = {
@@ -134,11 +135,11 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Rea
   let end = 0
   const take = function* (): Generator<ReadItem> {
     const isTooLong = length > LINE_BYTES_MAX
-    const line = isTooLong ? '' : Buffer.concat(parts).toString('utf8').trim()
+    const line = isTooLong ? Buffer.alloc(0) : Buffer.concat(parts)
     parts = []
     length = 0
     if (isTooLong) yield { kind: 'failure', name: null, reason: TOO_LARGE, end }
-    else if (line !== '') yield { ...readLine(line), end }
+    else if (!isBlank(line)) yield { ...readLine(line), end }
   }
   for await (const chunk of chunks) {
     let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
@@ -156,14 +157,19 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Rea
   yield* take()
 }
 
-function readLine(text: string): ReadMessage | ReadFailure {
+function isBlank(line: Buffer): boolean {
+  return line.every((octet) => octet === 0x20 || octet === 0x09 || octet === 0x0d)
+}
+
+function readLine(bytes: Uint8Array): ReadMessage | ReadFailure {
   const failure = (reason: string): ReadFailure => ({ kind: 'failure', name: null, reason })
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return failure('The line is not JSON.')
+  // Within its limit, a line could have so many values that they fill the memory.
+  const read = readStrictJson(bytes)
+  if (read.kind === 'fault') {
+    const isTooMuch = read.rule === 'values' || read.rule === 'depth'
+    return failure(isTooMuch ? 'The line has too many values or levels.' : 'The line is not JSON.')
   }
+  const { value } = read
   if (typeof value !== 'object' || value === null) return failure('The line is not an object.')
   const fields = value as Record<string, unknown>
   if (typeof fields.raw !== 'string') return failure('The line has no "raw".')

@@ -4,13 +4,13 @@
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
 import { readCounters } from '#mailbox/mailbox-rows.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Db } from '#schema/tables.ts'
 import { exportFormats } from './export-formats.ts'
 import { readExported } from './exported-rows.ts'
-import { CHUNK_BYTES, storeChunks } from './transfer-file.ts'
+import { CHUNK_BYTES, idsOfBlobs, storeChunks } from './transfer-file.ts'
 import { addExported, type ExportDetails, type ExportRow, finishTransfer } from './transfer-rows.ts'
 
 export type TransferDeps = {
@@ -34,6 +34,7 @@ export async function runExport(
   const add = async (next: ExportDetails, bytes: Uint8Array, written: number) => {
     const chunks = await storeChunks(deps, bytes, sizeBytes)
     const isHeld = await db.write(addExported, { ...held(), details: next, written, chunks })
+    if (!isHeld) await removeBlobs(deps, idsOfBlobs(chunks))
     details = next
     sizeBytes += bytes.length
     return isHeld

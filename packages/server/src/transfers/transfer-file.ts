@@ -33,6 +33,11 @@ export async function storeChunks(
   return chunks
 }
 
+/** Of pieces that a transfer does not get: it has ended, or another worker holds it. */
+export function idsOfBlobs(chunks: readonly NewChunk[]): string[] {
+  return chunks.flatMap(({ id, content }) => (content === null ? [id] : []))
+}
+
 /** The bytes of a file from `start` up to `end`, a piece at a time. */
 export async function* readFile(
   { db, blobs }: Omit<FileDeps, 'makeId'>,

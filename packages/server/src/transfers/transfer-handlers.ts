@@ -9,13 +9,14 @@ import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox, listInboxIds } from '#inboxes/inboxes-rows.ts'
 import { isSignatureGood, type StorageQuota, signedFileUrl } from '#mailbox/mailbox.ts'
 import { readCounters } from '#mailbox/mailbox-rows.ts'
+import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { presentTime } from '#platform/clock.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Row } from '#schema/tables.ts'
 import { exportFormats } from './export-formats.ts'
 import { detectFormat, FORMAT_BYTES } from './read-import.ts'
 import type { TransferDeps } from './run-export.ts'
-import { CHUNK_BYTES, readFile, storeChunks } from './transfer-file.ts'
+import { CHUNK_BYTES, idsOfBlobs, readFile, storeChunks } from './transfer-file.ts'
 import {
   addUploadedChunk,
   dropUpload,
@@ -26,6 +27,7 @@ import {
   listExports,
   queueImport,
 } from './transfer-rows.ts'
+import { purgeTransfers } from './work-transfers.ts'
 
 type HandlerDeps = TransferDeps & {
   publicUrl: () => string
@@ -113,6 +115,8 @@ async function startImport(
     return presentImport(queued)
   } catch (error) {
     await deps.db.write(dropUpload, { accountId, transferId: id, nowMs: deps.clock.now() })
+    // At once: the limit of unfinished imports does not count what was broken off.
+    await purgeTransfers(deps, new AbortController().signal)
     throw error
   }
 }
@@ -244,13 +248,17 @@ async function receiveFile(
   for await (const bytes of inChunks(chunks)) {
     if (startBytes === 0) format = formatOf(bytes.subarray(0, FORMAT_BYTES), mediaType())
     for (const chunk of await storeChunks(deps, bytes, startBytes)) {
-      const isThere = await deps.db.write(addUploadedChunk, { accountId, transferId: id, chunk })
-      if (!isThere) throw problem('request_timeout')
+      const nowMs = deps.clock.now()
+      const added = { accountId, transferId: id, chunk, nowMs }
+      if (await deps.db.write(addUploadedChunk, added)) continue
+      await removeBlobs(deps, idsOfBlobs([chunk]))
+      throw problem('request_timeout')
     }
     startBytes += bytes.length
   }
   if (format === null) throw wrongFile('must not be empty')
-  const queued = await deps.db.write(queueImport, { accountId, transferId: id, format })
+  const nowMs = deps.clock.now()
+  const queued = await deps.db.write(queueImport, { accountId, transferId: id, format, nowMs })
   if (queued === null || queued.kind !== 'import') throw problem('request_timeout')
   return queued
 }

@@ -4,15 +4,15 @@ import type { ExportFormat, ImportFormat, TransferError } from '@mailroom/contra
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
-import { DAY_MS } from '#platform/units.ts'
+import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 
 /** How long the file of an export can be downloaded. */
 const EXPORT_FILE_MS = 7 * DAY_MS
 /** How long its row, or that of an import, is listed after that. */
 const ROW_MS = 30 * DAY_MS
-/** An upload that is older has been broken off. */
-const RECEIVING_MS = DAY_MS
+/** An upload of which no piece has come for so long has been broken off. */
+const RECEIVING_MS = 15 * MINUTE_MS
 /** How long a transfer stays leased to a worker that died. Every step renews it. */
 export const TRANSFER_LEASE_MS = 60_000
 
@@ -120,6 +120,7 @@ export const insertTransfer = transaction({
       .where('account_id', '=', row.account_id)
       .where('kind', '=', row.kind)
       .where('completed_at', 'is', null)
+      .where((one) => one.or([one('status', '!=', 'receiving'), one('expires_at', '>', nowMs)]))
       .executeTakeFirstOrThrow()
     if (Number(open) >= OPEN_TRANSFERS_MAX) return false
     const isFile = row.kind === 'import'
@@ -150,13 +151,22 @@ export const addUploadedChunk = transaction({
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
-    { transferId, chunk }: { accountId: string; transferId: string; chunk: NewChunk },
+    {
+      transferId,
+      chunk,
+      nowMs,
+    }: { accountId: string; transferId: string; chunk: NewChunk; nowMs: number },
   ): Promise<boolean> {
     const changed = await tx.query
       .updateTable('transfers')
-      .set((row) => ({ size_bytes: row('size_bytes', '+', chunk.size_bytes) }))
+      .set((row) => ({
+        size_bytes: row('size_bytes', '+', chunk.size_bytes),
+        expires_at: nowMs + RECEIVING_MS,
+      }))
       .where('id', '=', transferId)
       .where('status', '=', 'receiving')
+      // Later, its first pieces may be removed already.
+      .where('expires_at', '>', nowMs)
       .returning('id')
       .executeTakeFirst()
     if (changed === undefined) return false
@@ -171,7 +181,7 @@ export const queueImport = transaction({
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
-    input: { accountId: string; transferId: string; format: ImportFormat },
+    input: { accountId: string; transferId: string; format: ImportFormat; nowMs: number },
   ): Promise<Transfer | null> {
     const row = await tx.query
       .updateTable('transfers')
@@ -183,6 +193,7 @@ export const queueImport = transaction({
       }))
       .where('id', '=', input.transferId)
       .where('status', '=', 'receiving')
+      .where('expires_at', '>', input.nowMs)
       .returningAll()
       .executeTakeFirst()
     return row === undefined ? null : toTransfer(row)
@@ -306,7 +317,7 @@ export const returnTransfer = transaction({
   },
 })
 
-/** Ends every lease; for the start of a process that is alone with its database. */
+/** Ends every lease and every upload; for the start of a process that is alone with its database. */
 export const releaseTransfers = transaction({
   name: 'releaseTransfers',
   accountOf: () => null,
@@ -316,6 +327,12 @@ export const releaseTransfers = transaction({
       .updateTable('transfers')
       .set({ leased_by: null, lease_until: null })
       .where('leased_by', 'is not', null)
+      .execute()
+    await tx.query
+      .updateTable('transfers')
+      .set({ expires_at: 0 })
+      .where('completed_at', 'is', null)
+      .where('status', '=', 'receiving')
       .execute()
   },
 })
@@ -421,10 +438,7 @@ export async function listExports(
 /** Pieces that one step removes. */
 const PURGE_CHUNKS = 50
 
-/**
- * Removes pieces of files whose time is over, then rows; call until it is done. The caller removes the blobs. With
- * `accountId`, every file of that account goes at once.
- */
+/** Removes pieces of files whose time is over, then rows; call until it is done. The caller removes the blobs. */
 export const purgeTransfersStep = transaction({
   name: 'purgeTransfersStep',
   accountOf: () => null,

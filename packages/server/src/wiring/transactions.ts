@@ -40,6 +40,7 @@ import {
 } from '#drafts/drafts-rows.ts'
 import {
   claimErasure,
+  eraseAnswersStep,
   eraseAuditStep,
   eraseEventsStep,
   eraseFiles,
@@ -284,6 +285,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   finishTransfer,
   purgeTransfersStep,
   claimErasure,
+  eraseAnswersStep,
   eraseAuditStep,
   eraseEventsStep,
   eraseFiles,

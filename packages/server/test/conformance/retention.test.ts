@@ -127,4 +127,27 @@ onBothEngines('retention', (engine) => {
     assert.deepEqual(await agesOf({ owner, inboxId }), [1])
     await assertStoredCounted(db)
   })
+  test('a setting that is changed counts at once, also for an inbox that is under way', async () => {
+    const { owner, inboxId } = await filled([40, 30, 20])
+    const { accountId } = owner
+    await keep(inboxId, accountId, 10)
+    const real = database.db
+    let isChanged = false
+    const write: typeof db.write = async (of, input) => {
+      if (of.name === 'removeOverdueStep' && !isChanged) {
+        isChanged = true
+        await keep(inboxId, accountId, 25)
+      }
+      return real.write(of, input)
+    }
+    const changing = new Proxy(real, {
+      get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
+    })
+    await removeOverdue({ db: changing, blobs: null, clock: systemClock }, running)
+    assert.ok(isChanged)
+    assert.deepEqual(await agesOf({ owner, inboxId }), [20])
+    await keep(inboxId, accountId, null)
+    await clean()
+    assert.deepEqual(await agesOf({ owner, inboxId }), [20])
+  })
 })

@@ -72,17 +72,19 @@ describe('within the limits of time', { concurrency: true }, () => {
     await closed
   })
 
-  test('the body of a refused request gets no additional time, and no second answer', async () => {
-    const socket = await open()
-    let raw = ''
-    socket.on('data', (chunk) => {
-      raw += chunk.toString()
+  for (const path of ['/v1/pods', '/v1/inboxes/inb_none/imports']) {
+    test(`the body of a refused request to ${path} gets no additional time, and no second answer`, async () => {
+      const socket = await open()
+      let raw = ''
+      socket.on('data', (chunk) => {
+        raw += chunk.toString()
+      })
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n`)
+      await once(socket, 'close', { signal: AbortSignal.timeout(CUT_MS) })
+      assert.match(raw, /^HTTP\/1\.1 401 /)
+      assert.equal(raw.match(/HTTP\/1\.1/g)?.length, 1)
     })
-    socket.write('POST /v1/pods HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n')
-    await once(socket, 'close', { signal: AbortSignal.timeout(CUT_MS) })
-    assert.match(raw, /^HTTP\/1\.1 401 /)
-    assert.equal(raw.match(/HTTP\/1\.1/g)?.length, 1)
-  })
+  }
 
   test('hundreds of slow and idle clients do not delay a fast one', async () => {
     const sockets = await Promise.all(Array.from({ length: 300 }, open))

@@ -280,7 +280,6 @@ onBothEngines('an import', (engine) => {
     })
     assert.equal(await outcomeOf(encoded), '415 unsupported_media_type')
     // Nothing of refused files is left.
-    await purgeTransfers(world.app.deps, AbortSignal.any([]))
     assert.deepEqual(await runSql(world, 'select id from transfer_chunks'), [])
   })
 
@@ -327,6 +326,13 @@ onBothEngines('an import', (engine) => {
     assert.deepEqual(
       [jsonl.imported, jsonl.failures.map(({ number }) => number)],
       [1, [1, 2, 3, 5]],
+    )
+    // Within the limit of a line, so many values would fill the memory.
+    const many = `{"raw":"eA==","x":[${'{},'.repeat(200_000)}{}]}`
+    const bomb = await imported(client, inbox.id, `${many}\n${JSON.stringify({ raw })}`)
+    assert.deepEqual(
+      [bomb.duplicates, bomb.failures.map(({ reason }) => reason)],
+      [1, ['The line has too many values or levels.']],
     )
     const tar = tarOf([
       { name: '../../../etc/passwd', content: good('b4') },
