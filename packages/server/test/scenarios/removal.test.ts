@@ -186,8 +186,15 @@ onEachEngine('removal', (engine) => {
     await deliver({ to: inbox, subject: 'later' })
     const found = (await (await world.fetch(path)).json()) as { message: { subject: string } }
     assert.equal(found.message.subject, 'later')
-    // The last one takes the thread along.
+    // The last one takes the thread along, and what events told of it.
+    await client.threads.update(first.id, { addLabels: ['secret'] })
+    const told = async () => {
+      const query = { inbox_id: inbox.id, event_types: 'thread.updated' }
+      return (await client.events.list(query).page()).data.map(({ thread_id }) => thread_id)
+    }
+    assert.deepEqual(await told(), [first.id])
     await client.messages.delete(kept.id)
+    assert.deepEqual(await told(), [])
     assert.equal(await refusal(client.threads.get(first.id)), '404 not_found')
   })
 
