@@ -1,6 +1,7 @@
 // The service under test, as a user starts it: its own process, its own data directory, default
 // durability.
 
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,6 +11,8 @@ import { Mailroom } from '@mailroom/sdk'
 import { startServer } from './child.ts'
 
 const KEY = 'bench-key-0123456789-0123456789'
+/** Without it a service on PostgreSQL begins with a warning. */
+const SECRET_KEY = randomBytes(32).toString('base64')
 
 export type RunningMailroom = {
   client: Mailroom
@@ -41,6 +44,7 @@ export async function startMailroom(
       MAILROOM_HTTP_PORT: String(httpPort),
       MAILROOM_SMTP_PORT: String(smtpPort),
       MAILROOM_BOOTSTRAP_API_KEY: KEY,
+      MAILROOM_SECRET_KEY: SECRET_KEY,
       MAILROOM_LIMIT_API_PER_MINUTE: '100000000',
       // Refuses at once, so that the machine's DNS does not count.
       MAILROOM_DNS_SERVERS: '127.0.0.1:9',

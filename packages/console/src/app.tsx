@@ -28,9 +28,10 @@ import { ScheduledPage } from '#pages/scheduled.tsx'
 import { SearchPage } from '#pages/search.tsx'
 import { SignInPage } from '#pages/sign-in.tsx'
 import { SuppressionsPage } from '#pages/suppressions.tsx'
+import { TransfersPage } from '#pages/transfers.tsx'
 import { WebhookPage } from '#pages/webhook.tsx'
 import { WebhooksPage } from '#pages/webhooks.tsx'
-import { Button, ButtonLink } from '#parts/button.tsx'
+import { ActionButton, Button, ButtonLink } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
@@ -85,6 +86,7 @@ function SignedIn() {
         <Route path="/console/inboxes/:inboxId" component={MailPage} />
         <Route path="/console/inboxes/:inboxId/threads/:threadId" component={MailPage} />
         <Route path="/console/inboxes/:inboxId/scheduled" component={ScheduledPage} />
+        <Route path="/console/inboxes/:inboxId/transfers" component={TransfersPage} />
         <Route path="/console/drafts" component={DraftsPage} />
         <Route path="/console/search" component={SearchPage} />
         <Route path="/console/reviews" component={ReviewsPage} />
@@ -155,13 +157,24 @@ function MissingPage() {
 function ToastList() {
   return (
     <div class="toasts" role="status" aria-live="polite" aria-relevant="additions">
-      {toasts.value.map(({ id, kind, text, detail }) => (
+      {toasts.value.map(({ id, kind, text, detail, undo }) => (
         <div key={id} class={`toast ${kind}`}>
           <Icon name={kind === 'done' ? 'check' : 'warning'} />
           <div class="toast-words">
             <p>{text}</p>
             {detail && <p class="toast-detail">{detail}</p>}
           </div>
+          {undo && (
+            <ActionButton
+              kind="quiet"
+              action={() => {
+                dismissToast(id)
+                return undo()
+              }}
+            >
+              Undo
+            </ActionButton>
+          )}
           <Button kind="quiet" icon="close" label="Dismiss" onClick={() => dismissToast(id)} />
         </div>
       ))}

@@ -296,6 +296,8 @@ const inLists = [
   ['a', 'Reply to all'],
   ['f', 'Forward'],
   ['u', 'Mark as unread or read'],
+  ['x', 'Select'],
+  ['#', 'Move the selected to the trash'],
 ] as const
 
 function HelpDialog({

@@ -174,8 +174,8 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'Import mail from a file into an inbox.',
     notes:
-      'The body is the file itself, or a form with one file. It may be mbox, a tar archive of a Maildir, the jsonl of an export, or one message. Dates, threads, read flags and directions are kept. Nothing is told to events, webhooks or waits. A message that the inbox has already is counted and not stored again, so the same file may be sent again. What is imported with an API key does not prove to the guards of a policy that anybody has written; with the token of an approver it does.',
-    auth: 'key-or-approver',
+      'The body is the file itself, or a form with one file. It may be mbox, a tar archive of a Maildir, the jsonl of an export, or one message. Dates, threads, read flags and directions are kept. Nothing is told to events, webhooks or waits. A message that the inbox has already is counted and not stored again, so the same file may be sent again. What is imported does not prove to the guards of a policy that anybody has written.',
+    auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
     query: Type.Object({
@@ -202,7 +202,7 @@ export const transferOperations = {
     path: '/v1/imports/{id}',
     tag: 'Exports and imports',
     summary: 'Get an import.',
-    auth: 'key-or-approver',
+    auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an import.' },
     success: { status: 200, description: 'The import.', schema: Import },

@@ -154,7 +154,7 @@ const CR = 0x0d
 const SPACE = 0x20
 
 /** A header field of a message, one character for each octet, without its last CRLF. */
-type RawField = {
+export type RawField = {
   /** Lower-case. */
   readonly name: string
   readonly text: string
@@ -180,7 +180,7 @@ function splitMessage(raw: Uint8Array): RawMessage {
 }
 
 /** RFC 6376 §3.4.2, without the CRLF at the end. `text` is a whole field, one character an octet. */
-function relaxField(text: string): string {
+export function relaxField(text: string): string {
   const colon = text.indexOf(':')
   const name = text.slice(0, colon).replace(/[ \t]+$/, '')
   const value = text
@@ -210,7 +210,7 @@ async function hashRelaxedBody(body: Uint8Array): Promise<string> {
 }
 
 /** Writes a stretch of `body` into `relaxed` and returns the length of what is there now. */
-function relaxOctets(
+export function relaxOctets(
   body: Uint8Array,
   { start, end }: { start: number; end: number },
   relaxed: Uint8Array,
@@ -238,7 +238,7 @@ function isSpace(octet: number | undefined): boolean {
 }
 
 /** Where the last line with content ends: empty lines and white space after it do not count. */
-function contentEnd(body: Uint8Array): number {
+export function contentEnd(body: Uint8Array): number {
   let end = body.length
   for (;;) {
     const last = body[end - 1]
@@ -248,7 +248,7 @@ function contentEnd(body: Uint8Array): number {
   }
 }
 
-function readFields(section: string): RawField[] {
+export function readFields(section: string): RawField[] {
   const fields: RawField[] = []
   for (const text of section.split(/\r\n(?![ \t])/)) {
     const name = /^([\x21-\x39\x3b-\x7e]+)[ \t]*:/.exec(text)?.[1]

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { ParsedHeaders } from '#mime/parsed-message.ts'
 import { parseAddressList } from './address-list.ts'
 import { cleanLine } from './charset.ts'
@@ -195,7 +195,7 @@ export function parseMessageIds(field: string): string[] {
 export function messageIdKey(messageId: string): string {
   const id = messageId.replace(/\s+/g, '').replace(/^</, '').replace(/>$/, '')
   if (id.length <= MESSAGE_ID_KEY_LENGTH_MAX) return id
-  return `sha256:${createHash('sha256').update(id).digest('hex')}`
+  return `sha256:${hash('sha256', id)}`
 }
 
 function bracketedIds(field: string): string[] {

@@ -12,8 +12,26 @@ export type Failure = {
   isGone: boolean
 }
 
+/** What the API tells programs to do is done here by other means. */
+const consoleWords: Readonly<Record<string, { message: string; fix: string }>> = {
+  delivery_pending: {
+    message: 'It has a message that is being sent, or waits for its time or for approval.',
+    fix: 'Cancel that message, or wait until its delivery is over.',
+  },
+  thread_trashed: {
+    message: 'The thread is in the trash, so nothing can be sent in it.',
+    fix: 'Restore the thread first.',
+  },
+  lease_lost: {
+    message: 'A worker has claimed the thread, so nobody else can change it or send in it.',
+    fix: 'Wait until the worker is done or its time is over.',
+  },
+}
+
 export function describeFailure(error: unknown): Failure {
   if (error instanceof MailroomError) {
+    const words = consoleWords[error.code]
+    if (words !== undefined) return { ...words, fields: {}, isGone: false }
     const fields = Object.fromEntries(error.details.map(({ path, message }) => [path, message]))
     const wait = error.retryAfterSeconds
     const isToWait = wait !== null && error.fix?.includes('Retry-After')

@@ -47,6 +47,10 @@ export function formatListTime(iso: string): string {
   return at.getFullYear() === now.getFullYear() ? dayOfYear.format(at) : wholeDay.format(at)
 }
 
+export function formatDay(at: Date | string): string {
+  return wholeDay.format(new Date(at))
+}
+
 /** `5 min. ago`, `in 3 hr.`; the date from a week on. */
 export function formatRelative(iso: string): string {
   const ms = Date.parse(iso) - Date.now()

@@ -137,7 +137,8 @@ const GATHER_MS = 250
 export function useMailChanges(inboxId: string | null, changed: () => void): void {
   const gather = useGathered(changed, GATHER_MS)
   useLive((event) => {
-    if (event.message !== undefined && (inboxId === null || event.inbox_id === inboxId)) gather()
+    const isOfMail = event.message !== undefined || event.thread_id !== null
+    if (isOfMail && (inboxId === null || event.inbox_id === inboxId)) gather()
   })
   useEffect(() => {
     const firstRound = rounds

@@ -5,10 +5,12 @@ const part = (text: string) => encodeURIComponent(text)
 export const paths = {
   overview: '/console/',
   inboxes: '/console/inboxes',
-  inbox: (id: string) => `/console/inboxes/${part(id)}`,
-  thread: (inboxId: string, threadId: string) =>
-    `/console/inboxes/${part(inboxId)}/threads/${part(threadId)}`,
+  /** `query` begins with a question mark, or is empty; so below. */
+  inbox: (id: string, query = '') => `/console/inboxes/${part(id)}${query}`,
+  thread: (inboxId: string, threadId: string, query = '') =>
+    `/console/inboxes/${part(inboxId)}/threads/${part(threadId)}${query}`,
   scheduled: (inboxId: string) => `/console/inboxes/${part(inboxId)}/scheduled`,
+  transfers: (inboxId: string) => `/console/inboxes/${part(inboxId)}/transfers`,
   drafts: (inboxId?: string) => `/console/drafts${inboxId ? `?inbox=${part(inboxId)}` : ''}`,
   draft: (inboxId: string, id: string) =>
     `/console/drafts?inbox=${part(inboxId)}&draft=${part(id)}`,

@@ -3,6 +3,7 @@
 import { MailroomError, type Draft as SavedDraft, type SentMessage } from '@mailroom/sdk'
 import { replyRecipient } from '@mailroom/sdk/sending.ts'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { nameOwner } from './claims.ts'
 import type { Draft } from './compose.ts'
 import type { Failure } from './failure.ts'
 import { localMinute } from './format.ts'
@@ -111,7 +112,8 @@ function useVersions({ saved: first, draft }: OpenedDraft) {
         setProblem(null)
         return true
       } catch (error) {
-        const found = await explain(error, isSend).catch(() => null)
+        const named = await nameOwner(error, first.threadId ?? '')
+        const found = await explain(named, isSend).catch(() => null)
         setProblem(found)
         return false
       } finally {

@@ -1,13 +1,15 @@
 // Sending a letter: once, however often it is tried, with the progress of a large upload.
 
-import { Mailroom, MailroomError, type SentMessage } from '@mailroom/sdk'
+import { MailroomError, type SentMessage } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { nameOwner } from './claims.ts'
 import type { Draft } from './compose.ts'
 import type { Failure } from './failure.ts'
 import { isNewest, type Letter, sendLetter } from './letter.ts'
 import { announceMailChange } from './live.ts'
 import { describeSendFailure, isSentBefore } from './send-failure.ts'
-import { client, consoleFetch, noteAnswer, session } from './session.ts'
+import { client } from './session.ts'
+import { uploadingClient } from './upload.ts'
 
 const PROGRESS_FROM_BYTES = 200_000
 
@@ -49,7 +51,8 @@ export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): A
       announceMailChange(inboxId)
       // Thrown away in the last moment: another one may be being written.
       if (!signal.aborted) onSent(sent)
-    } catch (error) {
+    } catch (refusal) {
+      const error = await nameOwner(refusal, threadOf(draft))
       if (signal.aborted) return
       if (isSentBefore(error)) key.current = crypto.randomUUID()
       if (error instanceof MailroomError && error.status < 500) known.current = null
@@ -61,57 +64,7 @@ export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): A
   }
   return { isBusy, failure: failed, progress, send }
 }
-/** A client that reports how much of a body has been uploaded, 0 to 1, which `fetch` cannot. */
-function uploadingClient(onProgress: (part: number) => void): Mailroom {
-  return new Mailroom({
-    baseUrl: location.origin,
-    apiKey: '',
-    fetch: (input, init) =>
-      typeof init?.body === 'string'
-        ? upload(String(input), init, init.body, onProgress)
-        : consoleFetch(input, init),
-    maxRetries: 2,
-  })
-}
 
-function upload(
-  url: string,
-  init: RequestInit,
-  body: string,
-  onProgress: (part: number) => void,
-): Promise<Response> {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest()
-    request.open(init.method ?? 'POST', url)
-    const headers = new Headers(init.headers)
-    headers.delete('authorization')
-    const token = session.value?.csrfToken
-    headers.set('x-csrf-token', token ?? '')
-    for (const [name, value] of headers) request.setRequestHeader(name, value)
-    request.responseType = 'text'
-    request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0)
-    request.onload = () => {
-      noteAnswer(request.status, token)
-      resolve(
-        new Response(request.status === 204 ? null : request.responseText, {
-          status: request.status,
-          headers: readHeaders(request.getAllResponseHeaders()),
-        }),
-      )
-    }
-    request.onerror = () => reject(new TypeError('The service could not be reached.'))
-    request.onabort = () => reject(init.signal?.reason)
-    init.signal?.throwIfAborted()
-    init.signal?.addEventListener('abort', () => request.abort(), { once: true })
-    request.send(body)
-  })
-}
-
-function readHeaders(text: string): Headers {
-  const headers = new Headers()
-  for (const line of text.trim().split(/\r?\n/)) {
-    const colon = line.indexOf(':')
-    if (colon > 0) headers.append(line.slice(0, colon), line.slice(colon + 1).trim())
-  }
-  return headers
+function threadOf({ replied, forwarded }: Draft): string {
+  return (replied ?? forwarded)?.threadId ?? ''
 }

@@ -1,12 +1,14 @@
 // A message of a thread: one line when closed, everything when open.
 
-import type { Message, Review } from '@mailroom/sdk'
+import type { Message, Review, Thread } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { formatSize, readPerson } from '#data/format.ts'
-import { ownAddress } from '#data/paths.ts'
+import { formatSize, plural, readPerson } from '#data/format.ts'
+import { ownAddress, paths } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
+import { ConfirmDialog } from '#parts/dialog.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Badge, Skeleton, Trouble } from '#parts/notice.tsx'
 import { CopyButton, Time } from '#parts/small.tsx'
@@ -14,19 +16,23 @@ import { Tabs } from '#parts/tabs.tsx'
 import { CategoryBadge } from './category.tsx'
 import { DeliveryList } from './delivery-list.tsx'
 import { HtmlBody } from './html-body.tsx'
+import { type LabelChange, LabelEditor, LabelMarks } from './labels.tsx'
 import { MessageHeaders, MessageSource } from './message-source.tsx'
 import { hasOthers, openForward, openReply, openReplyToAll } from './open-reply.ts'
 import { SenderBadge, SenderTruth } from './sender-truth.tsx'
 import { isUnsent, StandingNotice, standingOf } from './standing.tsx'
+import { changeThread } from './thread-deeds.ts'
 
 export function MessageCard({
   message,
   review,
+  thread,
   isOpenAtFirst,
 }: {
   message: Message
   /** If the message was held. */
   review?: Review | undefined
+  thread?: Thread
   isOpenAtFirst: boolean
 }) {
   const [isOpen, setIsOpen] = useState(isOpenAtFirst)
@@ -61,6 +67,7 @@ export function MessageCard({
             <SenderBadge message={message} />
             {standing && <Badge tone={standing.tone}>{standing.word}</Badge>}
             <CategoryBadge category={message.category} />
+            {!isOpen && <LabelMarks labels={message.labels} />}
             {message.automatic && message.category !== 'automated' && <Badge>Automatic</Badge>}
             <Time at={message.createdAt} isInList />
           </span>
@@ -68,29 +75,34 @@ export function MessageCard({
       </header>
       {isOpen &&
         (message.isTruncated ? (
-          <WholeMessage message={message} review={review} />
+          <WholeMessage message={message} review={review} thread={thread} />
         ) : (
-          <OpenMessage message={message} review={review} />
+          <OpenMessage message={message} review={review} thread={thread} />
         ))}
     </article>
   )
 }
 
-type Opened = { message: Message; review: Review | undefined }
+type Opened = {
+  message: Message
+  review: Review | undefined
+  /** What can be done with the message depends on it; undefined where it is only shown. */
+  thread: Thread | undefined
+}
 
 /** Lists cut long bodies. */
-function WholeMessage({ message, review }: Opened) {
+function WholeMessage({ message, ...opened }: Opened) {
   const whole = useResource(`message ${message.id}`, (signal) =>
     client.messages.get(message.id, { signal }),
   )
   if (whole.error) return <Trouble error={whole.error} retry={whole.reload} />
   if (whole.value === undefined) return <Skeleton rows={5} label="Loading the message" />
-  return <OpenMessage message={whole.value} review={review} />
+  return <OpenMessage message={whole.value} {...opened} />
 }
 
 type View = 'html' | 'text' | 'headers' | 'source' | 'sender' | 'deliveries'
 
-function OpenMessage({ message, review }: Opened) {
+function OpenMessage({ message, review, thread }: Opened) {
   const isInbound = message.direction === 'inbound'
   const hasHtml = message.bodyHtml !== ''
   const [view, setView] = useState<View>(hasHtml ? 'html' : 'text')
@@ -129,14 +141,72 @@ function OpenMessage({ message, review }: Opened) {
         ]}
       />
       <Attachments message={message} />
-      {!isApprover.value && !isUnsent(message, review) && <Answers message={message} />}
+      {!isApprover.value && (
+        <MessageTools message={message} isUnsent={isUnsent(message, review)} thread={thread} />
+      )}
     </div>
+  )
+}
+
+function MessageTools({
+  message,
+  isUnsent: isWaiting,
+  thread,
+}: {
+  message: Message
+  isUnsent: boolean
+  thread: Thread | undefined
+}) {
+  const [isAsking, setIsAsking] = useState(false)
+  const { id, inboxId, labels, attachments } = message
+  const isFixed = thread !== undefined && (thread.claim !== null || thread.trashedAt !== null)
+  const change = async (changed: LabelChange) => {
+    await changeThread({ id: message.threadId, inboxId }, () => client.messages.update(id, changed))
+  }
+  const remove = async () => {
+    await changeThread({ id: message.threadId, inboxId }, () => client.messages.delete(id))
+    setIsAsking(false)
+    toast('Message removed for good')
+  }
+  return (
+    <>
+      {thread && (labels.length > 0 || !isFixed) && (
+        <LabelEditor
+          labels={labels}
+          hrefOf={(label) => paths.search(inboxId, `label:${label}`)}
+          change={isFixed ? undefined : change}
+        />
+      )}
+      <div class="row">
+        {!isFixed && !isWaiting && <Answers message={message} />}
+        {thread?.claim === null && (
+          <Button kind="quiet" icon="trash" onClick={() => setIsAsking(true)}>
+            Remove
+          </Button>
+        )}
+      </div>
+      {isAsking && (
+        <ConfirmDialog
+          title="Remove this message for good?"
+          action="Remove message"
+          onClose={() => setIsAsking(false)}
+          submit={remove}
+        >
+          <p>
+            “{message.subject || 'No subject'}” from {readPerson(message.fromAddr).address} is lost
+            {attachments.length > 0 && ` with its ${plural(attachments.length, 'file')}`}
+            {thread?.messageCount === 1 && ', and with it this thread, which has no other message'}.
+            It does not go to the trash, and nobody can restore it.
+          </p>
+        </ConfirmDialog>
+      )}
+    </>
   )
 }
 
 function Answers({ message }: { message: Message }) {
   return (
-    <div class="row">
+    <>
       <Button icon="reply" onClick={() => openReply(message)}>
         Reply
       </Button>
@@ -148,7 +218,7 @@ function Answers({ message }: { message: Message }) {
       <Button kind="quiet" icon="pass-on" onClick={() => openForward(message)}>
         Forward
       </Button>
-    </div>
+    </>
   )
 }
 

@@ -2,53 +2,53 @@
 
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useRef } from 'preact/hooks'
+import { claimWords } from '#data/claims.ts'
+import { formatDay, formatMoment } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { Empty } from '#parts/notice.tsx'
 import type { PageBounds } from '#parts/pager.tsx'
 import { type Paged, PagedList } from '#parts/pager.tsx'
 import { CopyText, Time } from '#parts/small.tsx'
-import { type Category, CategoryBadge } from './category.tsx'
+import { CategoryBadge } from './category.tsx'
+import { LabelMarks, useSeenLabels } from './labels.tsx'
+import type { Selection } from './selection.ts'
+import { removedAt, subjectOf } from './thread-deeds.ts'
+import { askedOf, filterQuery, type ThreadFilter } from './thread-filter.ts'
 
 export function ThreadList({
   list,
   inboxId,
   currentId,
   isUnreadOnly,
-  isOfKind,
+  filter,
   address,
+  selection,
 }: {
   list: Paged<Thread>
   inboxId: string
   currentId: string | undefined
   isUnreadOnly: boolean
-  /** Whether only threads of one category are shown. */
-  isOfKind: boolean
+  filter: ThreadFilter
   address: string | null
+  selection: Selection
 }) {
-  const empty = isOfKind ? (
-    <Empty icon="inbox" title="No such threads">
-      This inbox has no mail of that kind here.
-    </Empty>
-  ) : isUnreadOnly ? (
-    <Empty icon="check" title="No unread threads">
-      Everything in this inbox has been read.
-    </Empty>
-  ) : (
-    <Empty icon="inbox" title="No mail yet">
-      New mail appears here as it arrives.
-      {address !== null && <CopyText text={address} label="address" />}
-    </Empty>
-  )
   return (
-    <PagedList list={list} label="threads" rows={8} empty={empty}>
+    <PagedList
+      list={list}
+      label="threads"
+      rows={8}
+      empty={<NoThreads filter={filter} isUnreadOnly={isUnreadOnly} address={address} />}
+    >
       <ul class="threads" aria-label="Threads">
         {list.items.map((thread) => (
           <ThreadRow
             key={thread.id}
             thread={thread}
-            inboxId={inboxId}
+            href={paths.thread(inboxId, thread.id, filterQuery(filter))}
             isCurrent={thread.id === currentId}
+            isSelected={selection.ids.has(thread.id)}
+            onToggle={(isRange) => selection.toggle(thread.id, isRange)}
           />
         ))}
       </ul>
@@ -56,26 +56,78 @@ export function ThreadList({
   )
 }
 
+function NoThreads({
+  filter,
+  isUnreadOnly,
+  address,
+}: {
+  filter: ThreadFilter
+  isUnreadOnly: boolean
+  address: string | null
+}) {
+  const { place, category, label, assignee } = filter
+  if (category !== null || label !== '' || assignee !== '') {
+    return (
+      <Empty icon="inbox" title="No such threads">
+        No thread here matches the filter.
+      </Empty>
+    )
+  }
+  if (place === 'trash') {
+    return (
+      <Empty icon="trash" title="The trash is empty">
+        A thread in the trash is removed for good after 30 days.
+      </Empty>
+    )
+  }
+  if (place === 'snoozed') return <Empty icon="clock" title="No thread is snoozed" />
+  if (isUnreadOnly) {
+    return (
+      <Empty icon="check" title="No unread threads">
+        Everything in this inbox has been read.
+      </Empty>
+    )
+  }
+  return (
+    <Empty icon="inbox" title={place === 'all' ? 'No mail yet' : 'No such threads'}>
+      New mail appears here as it arrives.
+      {address !== null && <CopyText text={address} label="address" />}
+    </Empty>
+  )
+}
+
 function ThreadRow({
   thread,
-  inboxId,
+  href,
   isCurrent,
+  isSelected,
+  onToggle,
 }: {
   thread: Thread
-  inboxId: string
+  href: string
   isCurrent: boolean
+  isSelected: boolean
+  onToggle: (isRange: boolean) => void
 }) {
   const element = useRef<HTMLAnchorElement>(null)
-  const { id, subject, isRead, messageCount, unreadCount, lastMessageAt, snippet, category } =
-    thread
+  const { isRead, messageCount, unreadCount, lastMessageAt, snippet, category } = thread
   useEffect(() => {
     if (isCurrent) element.current?.scrollIntoView({ block: 'nearest' })
   }, [isCurrent])
+  useSeenLabels(thread.labels)
   return (
-    <li>
+    <li class={isSelected ? 'thread-row selected' : 'thread-row'}>
+      <label class="thread-check">
+        <input
+          type="checkbox"
+          aria-label={`Select ${subjectOf(thread)}`}
+          checked={isSelected}
+          onClick={(event) => onToggle(event.shiftKey)}
+        />
+      </label>
       <a
         ref={element}
-        href={paths.thread(inboxId, id)}
+        href={href}
         class={isRead ? 'thread' : 'thread unread'}
         aria-current={isCurrent ? 'true' : undefined}
       >
@@ -96,10 +148,33 @@ function ThreadRow({
             <Time at={lastMessageAt} isInList />
           </span>
         </span>
-        <span class="thread-subject">{subject === '' ? '(no subject)' : subject}</span>
+        <span class="thread-subject">{subjectOf(thread)}</span>
         <span class="thread-beginning">{snippet || '\u00a0'}</span>
+        <ThreadMarks thread={thread} />
       </a>
     </li>
+  )
+}
+
+/** Labels, and who deals with it and when. */
+function ThreadMarks({ thread }: { thread: Thread }) {
+  const { labels, assignee, snoozedUntil, claim, trashedAt } = thread
+  const words = [
+    trashedAt !== null && `Removed for good on ${formatDay(removedAt(trashedAt))}`,
+    claim !== null && claimWords(claim),
+    assignee !== null && `Assigned to ${assignee}`,
+    snoozedUntil !== null && `Snoozed until ${formatMoment(snoozedUntil)}`,
+  ].filter((text) => text !== false)
+  if (labels.length === 0 && words.length === 0) return null
+  return (
+    <span class="thread-marks">
+      <LabelMarks labels={labels} />
+      {words.map((text) => (
+        <span key={text} class="thread-mark">
+          {text}
+        </span>
+      ))}
+    </span>
   )
 }
 
@@ -125,24 +200,29 @@ type ThreadPage = { data: readonly Thread[]; total: number }
 
 export function readThreads(
   inboxId: string,
-  { order, category }: { order: ThreadOrder; category: Category | null },
+  order: ThreadOrder,
+  filter: ThreadFilter,
   bounds: PageBounds,
 ): Promise<ThreadPage> {
-  const kind = category !== null && { category }
-  if (order === 'unread-first') return readUnreadFirst(inboxId, { ...bounds, ...kind })
-  const isUnreadOnly = order === 'unread'
+  const asked = askedOf(filter)
+  // The trash is in one order.
+  if (order === 'unread-first' && filter.place !== 'trash') {
+    return readUnreadFirst(inboxId, bounds, asked)
+  }
+  const isUnreadOnly = order === 'unread' && filter.place !== 'trash'
   return client.threads
-    .list(inboxId, { ...bounds, ...kind, ...(isUnreadOnly && { is_read: false }) })
+    .list(inboxId, { ...bounds, ...asked, ...(isUnreadOnly && { is_read: false }) })
     .page()
 }
 
 /** Unread threads first, then the others, in two requests. */
 async function readUnreadFirst(
   inboxId: string,
-  { limit, offset, ...asked }: PageBounds & { category?: Category },
+  { limit, offset, signal }: PageBounds,
+  asked: ReturnType<typeof askedOf>,
 ): Promise<ThreadPage> {
   const unread = await client.threads
-    .list(inboxId, { is_read: false, limit, offset, ...asked })
+    .list(inboxId, { is_read: false, limit, offset, signal, ...asked })
     .page()
   const room = limit - unread.data.length
   const read = await client.threads
@@ -151,6 +231,7 @@ async function readUnreadFirst(
       // If the page has no room for them, only their total is needed.
       limit: Math.max(1, room),
       offset: Math.max(0, offset - unread.total),
+      signal,
       ...asked,
     })
     .page()

@@ -2,6 +2,7 @@
 
 import type { Message, Thread } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import { plural } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { useMailChanges } from '#data/live.ts'
@@ -9,13 +10,16 @@ import { paths } from '#data/paths.ts'
 import { useReviewsOf } from '#data/reviews.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
-import { ActionButton, Button } from '#parts/button.tsx'
+import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Skeleton, Trouble } from '#parts/notice.tsx'
 import { useTitle } from '#parts/page.tsx'
+import { ClaimNotice, useAfter } from './handing.tsx'
 import { MessageCard } from './message-card.tsx'
 import { openForward, openReply, openReplyToAll } from './open-reply.ts'
 import { isUnsent } from './standing.tsx'
+import { subjectOf } from './thread-deeds.ts'
+import { ThreadStanding, ThreadTools } from './thread-tools.tsx'
 
 /** Messages shown at first, and added each time. */
 const STEP = 20
@@ -26,12 +30,14 @@ type Shown = { thread: Thread; first: number; messages: Message[] }
 export function ThreadPane({
   threadId,
   inboxId,
-  onChanged,
+  query,
 }: {
   threadId: string
   inboxId: string
-  onChanged: () => void
+  /** Of the list beside it. */
+  query: string
 }) {
+  const { route } = useLocation()
   const [span, setSpan] = useState(STEP)
   const shown = useResource(`thread ${threadId}`, (signal) => readThread(threadId, span, signal))
   useMailChanges(inboxId, shown.reload)
@@ -43,52 +49,52 @@ export function ThreadPane({
   useTitle(value?.thread.subject || 'Thread')
   const reviews = useReviewsOf(inboxId, value?.messages ?? [])
   const answered = value?.messages.findLast((one) => !isUnsent(one, reviews.get(one.id)))
+  const thread = value?.thread
+  const isTrashed = thread !== undefined && thread.trashedAt !== null
+  const isTaken = thread !== undefined && thread.claim !== null
+  const answerable = isTrashed || isTaken ? undefined : answered
+  useAfter(thread?.claim?.expiresAt ?? null, shown.reload)
+  useAfter(thread?.snoozedUntil ?? null, shown.reload)
   useKeys(
-    answered === undefined
+    answerable === undefined
       ? {}
       : {
-          r: () => openReply(answered),
-          a: () => openReplyToAll(answered),
-          f: () => openForward(answered),
+          r: () => openReply(answerable),
+          a: () => openReplyToAll(answerable),
+          f: () => openForward(answerable),
         },
   )
 
   if (shown.error && value === undefined)
     return <Trouble error={shown.error} retry={shown.reload} />
-  if (value === undefined) return <Skeleton rows={4} label="Loading the thread" />
-  const { thread, first, messages } = value
-  const setRead = async (isRead: boolean) => {
-    const changed = await client.threads.update(threadId, { is_read: isRead })
-    shown.replace((before) => ({ ...before, thread: changed }))
-    onChanged()
+  if (value === undefined || thread === undefined) {
+    return <Skeleton rows={4} label="Loading the thread" />
   }
+  const { first, messages } = value
+  const noteChange = (changed: Thread) =>
+    shown.replace((before) => ({ ...before, thread: changed }))
   return (
     <article class="thread-view" aria-label={thread.subject || 'Thread'}>
       <header class="thread-head">
-        <a class="way-back" href={paths.inbox(inboxId)}>
+        <a class="way-back" href={paths.inbox(inboxId, query)}>
           <Icon name="back" size={14} />
           Threads
         </a>
         <div class="thread-head-row">
           <div class="thread-words">
-            <h2>{thread.subject === '' ? '(no subject)' : thread.subject}</h2>
+            <h2>{subjectOf(thread)}</h2>
             <p class="muted">{plural(thread.messageCount, 'message')}</p>
           </div>
-          <div class="row">
-            <ActionButton
-              icon={thread.isRead ? 'unread' : 'check'}
-              action={() => setRead(!thread.isRead)}
-            >
-              {thread.isRead ? 'Mark unread' : 'Mark read'}
-            </ActionButton>
-            {answered && (
-              <Button kind="primary" icon="reply" onClick={() => openReply(answered)}>
-                Reply
-              </Button>
-            )}
-          </div>
+          <ThreadTools
+            thread={thread}
+            answered={answerable}
+            onChanged={noteChange}
+            onGone={() => route(paths.inbox(inboxId, query))}
+          />
         </div>
+        <ThreadStanding thread={thread} onChanged={noteChange} />
       </header>
+      {thread.claim !== null && <ClaimNotice claim={thread.claim} />}
       {first > 0 && (
         <div class="earlier">
           <Button isBusy={shown.isLoading} onClick={() => setSpan(span + STEP)}>
@@ -103,6 +109,7 @@ export function ThreadPane({
               message={message}
               review={reviews.get(message.id)}
               isOpenAtFirst={message.id === last?.id}
+              thread={thread}
             />
           </li>
         ))}

@@ -9,6 +9,7 @@ import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
+import { InboxKeeping, keepingWords, WiderKeeping } from '#mail/keeping.tsx'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, FormDialog } from '#parts/dialog.tsx'
 import { SelectField, TextField } from '#parts/field.tsx'
@@ -21,6 +22,8 @@ import { RowTools, Table } from '#parts/table.tsx'
 type Asked =
   | { kind: 'create' }
   | { kind: 'rename'; inbox: Inbox }
+  | { kind: 'keeping'; inbox: Inbox }
+  | { kind: 'wider-keeping' }
   | { kind: 'delete'; inbox: Inbox }
   | null
 
@@ -44,9 +47,14 @@ export function InboxesPage() {
       title="Inboxes"
       intro="Each inbox is an address that receives and sends mail."
       actions={
-        <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
-          New inbox
-        </Button>
+        <>
+          <Button icon="clock" onClick={() => setAsked({ kind: 'wider-keeping' })}>
+            How long mail is kept
+          </Button>
+          <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
+            New inbox
+          </Button>
+        </>
       }
     >
       {podList.length > 1 && (
@@ -95,6 +103,19 @@ export function InboxesPage() {
           onDone={() => done('Display name saved')}
         />
       )}
+      {asked?.kind === 'keeping' && (
+        <InboxKeeping inbox={asked.inbox} onClose={close} onDone={() => done('Saved')} />
+      )}
+      {asked?.kind === 'wider-keeping' && (
+        <WiderKeeping
+          pods={podList}
+          onClose={close}
+          onDone={() => {
+            done('Saved')
+            pods.reload()
+          }}
+        />
+      )}
       {asked?.kind === 'delete' && (
         <ConfirmDialog
           title="Delete this inbox?"
@@ -135,6 +156,7 @@ function InboxTable({
             <td class="main-cell">
               <a href={paths.inbox(inbox.id)}>{inbox.address}</a>
               {inbox.displayName && <span class="sub">{inbox.displayName}</span>}
+              {keepingWords(inbox) !== '' && <span class="sub">{keepingWords(inbox)}</span>}
             </td>
             <td>
               <Badge>{pod ? podName(pod) : inbox.podId}</Badge>
@@ -159,6 +181,12 @@ function InboxTable({
                 icon="edit"
                 label={`Rename ${inbox.address}`}
                 onClick={() => ask({ kind: 'rename', inbox })}
+              />
+              <Button
+                kind="quiet"
+                icon="clock"
+                label={`How long ${inbox.address} keeps mail`}
+                onClick={() => ask({ kind: 'keeping', inbox })}
               />
               <Button
                 kind="quiet"

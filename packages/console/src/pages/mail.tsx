@@ -1,19 +1,24 @@
 // An inbox: its threads, and the open one beside them.
 
+import type { Inbox } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import { currentInboxId, openCompose } from '#data/compose.ts'
 import { useKeys } from '#data/keyboard.ts'
-import { announceMailChange, useMailChanges } from '#data/live.ts'
+import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
-import { toastFailure } from '#data/toasts.ts'
+import { toast, toastFailure } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
-import { type Category, categoryOptions, isCategory } from '#mail/category.tsx'
+import { BulkBar } from '#mail/bulk-bar.tsx'
+import { FilterFields } from '#mail/filter-fields.tsx'
+import { InboxKeeping, keepingWords } from '#mail/keeping.tsx'
+import { useSelection } from '#mail/selection.ts'
+import { changeThread } from '#mail/thread-deeds.ts'
+import { filterQuery, readFilter } from '#mail/thread-filter.ts'
 import { readThreads, ThreadList, type ThreadOrder, threadOrders } from '#mail/thread-list.tsx'
 import { ThreadPane } from '#mail/thread-pane.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
-import { SelectField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Empty, Trouble } from '#parts/notice.tsx'
 import { Page, PageTitle, useTitle } from '#parts/page.tsx'
@@ -24,15 +29,22 @@ const THREADS_PER_PAGE = 40
 
 export function MailPage() {
   const { params } = useRoute()
-  const { route } = useLocation()
+  const { route, query: asked } = useLocation()
   const { inboxId = '', threadId } = params
   const [order, setOrder] = useState<ThreadOrder>('unread-first')
-  const [category, setCategory] = useState<Category | null>(null)
+  const filter = readFilter(asked)
+  const query = filterQuery(filter)
+  const isTrash = filter.place === 'trash'
+  const listKey = `threads ${inboxId} ${isTrash ? '' : order} ${query}`
   const inbox = useResource(`inbox ${inboxId}`, (signal) => client.inboxes.get(inboxId, { signal }))
   const threads = usePaged(
-    `threads ${inboxId} ${order} ${category}`,
-    (bounds) => readThreads(inboxId, { order, category }, bounds),
+    listKey,
+    (bounds) => readThreads(inboxId, order, filter, bounds),
     THREADS_PER_PAGE,
+  )
+  const selection = useSelection(
+    `${listKey} ${threads.offset}`,
+    threads.items.map(({ id }) => id),
   )
   useMailChanges(inboxId, threads.reload)
   useTitle(inbox.value?.address ?? 'Inbox')
@@ -47,21 +59,21 @@ export function MailPage() {
   const shownAround = useRef<string[]>([])
   useEffect(() => {
     shownAround.current = threads.items.map(({ id }) => id)
-  }, [threadId, inboxId, order, threads.offset])
+  }, [threadId, listKey, threads.offset])
 
   const step = (by: number) => {
     const ids = threads.items.map(({ id }) => id)
     const known = shownAround.current.includes(threadId ?? '') ? shownAround.current : ids
     const at = known.indexOf(threadId ?? '')
     const next = known[at === -1 ? 0 : at + by]
-    if (next !== undefined) route(paths.thread(inboxId, next), threadId !== undefined)
+    if (next !== undefined) route(paths.thread(inboxId, next, query), threadId !== undefined)
   }
   const toggleRead = async () => {
     if (threadId === undefined) return
     try {
       const { isRead } = await client.threads.get(threadId)
-      await client.threads.update(threadId, { is_read: !isRead })
-      announceMailChange(inboxId)
+      const change = { is_read: !isRead }
+      await changeThread({ id: threadId, inboxId }, (id) => client.threads.update(id, change))
     } catch (error) {
       toastFailure(error)
     }
@@ -71,7 +83,8 @@ export function MailPage() {
     k: () => step(-1),
     Enter: threadId === undefined ? () => step(0) : undefined,
     u: threadId === undefined ? undefined : () => void toggleRead(),
-    Escape: threadId === undefined ? undefined : () => route(paths.inbox(inboxId)),
+    Escape: threadId === undefined ? undefined : () => route(paths.inbox(inboxId, query)),
+    x: threadId === undefined ? undefined : () => selection.toggle(threadId, false),
   })
 
   if (inbox.error !== undefined && inbox.value === undefined) {
@@ -93,8 +106,13 @@ export function MailPage() {
             <PageTitle>{inbox.value?.address ?? 'Inbox'}</PageTitle>
             {inbox.value && <CopyButton text={inbox.value.address} label="address" />}
           </div>
+          {inbox.value && <Keeping inbox={inbox.value} onChanged={inbox.reload} />}
           <div class="mail-tools">
-            <Choice label="Threads" value={order} options={threadOrders} onValue={setOrder} />
+            {isTrash ? (
+              <span class="muted">Trash</span>
+            ) : (
+              <Choice label="Threads" value={order} options={threadOrders} onValue={setOrder} />
+            )}
             <span class="row">
               <ButtonLink
                 kind="quiet"
@@ -116,22 +134,26 @@ export function MailPage() {
               />
             </span>
           </div>
-          <SelectField
-            label="Kind of mail"
-            name="category"
-            isLabelHidden
-            value={category ?? ''}
-            options={categoryOptions}
-            onValue={(value) => setCategory(isCategory(value) ? value : null)}
+          <FilterFields
+            filter={filter}
+            onFilter={(next) => route(paths.inbox(inboxId, filterQuery(next)))}
           />
         </header>
+        <BulkBar
+          key={listKey}
+          threads={threads.items}
+          selection={selection}
+          isTrash={isTrash}
+          onDone={threads.reload}
+        />
         <ThreadList
           list={threads}
           inboxId={inboxId}
           currentId={threadId}
           isUnreadOnly={order === 'unread'}
-          isOfKind={category !== null}
+          filter={filter}
           address={inbox.value?.address ?? null}
+          selection={selection}
         />
       </div>
       <div class="mail-pane">
@@ -142,14 +164,36 @@ export function MailPage() {
             </Empty>
           )
         ) : (
-          <ThreadPane
-            key={threadId}
-            threadId={threadId}
-            inboxId={inboxId}
-            onChanged={threads.reload}
-          />
+          <ThreadPane key={threadId} threadId={threadId} inboxId={inboxId} query={query} />
         )}
       </div>
     </div>
+  )
+}
+
+/** How long the inbox keeps its mail, with the dialog that changes it. */
+function Keeping({ inbox, onChanged }: { inbox: Inbox; onChanged: () => void }) {
+  const [isAsking, setIsAsking] = useState(false)
+  return (
+    <>
+      <p class="hint">
+        {keepingWords(inbox) || 'Mail is kept.'}{' '}
+        <button type="button" class="text-button" onClick={() => setIsAsking(true)}>
+          Change<span class="unseen"> how long mail is kept</span>
+        </button>{' '}
+        <a href={paths.transfers(inbox.id)}>Export and import</a>
+      </p>
+      {isAsking && (
+        <InboxKeeping
+          inbox={inbox}
+          onClose={() => setIsAsking(false)}
+          onDone={() => {
+            toast('Saved')
+            setIsAsking(false)
+            onChanged()
+          }}
+        />
+      )}
+    </>
   )
 }

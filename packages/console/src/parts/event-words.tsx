@@ -38,7 +38,7 @@ export function EventSubject({ event }: { event: Event }) {
   if (domain !== undefined) return <a href={paths.domain(domain.id)}>{domain.domain}</a>
   if (inbox !== undefined) return <span>{inbox.address}</span>
   if (webhook !== undefined) return <a href={paths.webhook(webhook.id)}>{webhook.url}</a>
-  const words = message?.subject || '(no subject)'
+  const words = message === undefined ? 'Thread' : message.subject || '(no subject)'
   if (inbox_id !== null && thread_id !== null) {
     return <a href={paths.thread(inbox_id, thread_id)}>{words}</a>
   }

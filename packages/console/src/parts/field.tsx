@@ -13,7 +13,7 @@ type Common = {
 }
 
 type InputProps = Common & {
-  type?: 'text' | 'password' | 'email' | 'search' | 'url' | 'datetime-local'
+  type?: 'text' | 'password' | 'email' | 'search' | 'url' | 'number' | 'datetime-local'
   value?: string
   placeholder?: string
   required?: boolean
@@ -23,6 +23,9 @@ type InputProps = Common & {
   readOnly?: boolean
   spellcheck?: boolean
   isCode?: boolean
+  min?: number
+  /** The id of a datalist with values to choose from. */
+  list?: string
   onValue?: (value: string) => void
 }
 

@@ -11,6 +11,6 @@ export {
 } from './intake-threads.ts'
 export { quarantineHandlers } from './quarantine.ts'
 export { type Loop, type ReceiveDeps, receiveMail, refusalReply } from './receive-mail.ts'
-export { contentOf, keyOfBytes, parentKeysOf, senderKeyOf } from './received-content.ts'
+export { contentOf, keyOfBytes, parentKeysOf } from './received-content.ts'
 export { makeReceiver, outcomeCounter } from './receiver.ts'
 export { openMailScanner } from './scan/mail-scanner.ts'

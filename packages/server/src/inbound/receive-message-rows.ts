@@ -311,14 +311,14 @@ function outsideTrash(one: ImportedArrival, trashed: ReadonlySet<string>): Impor
 
 type ImportedColumns = Pick<
   Row<'messages'>,
-  'id' | 'imported_by' | 'to_addrs' | 'bcc' | 'failure_reason'
+  'id' | 'is_imported' | 'to_addrs' | 'bcc' | 'failure_reason'
 >
 
 function importedColumns({ imported, receipts }: ImportedArrival): ImportedColumns {
   const isSent = imported.direction === 'outbound'
   return {
     id: receipts[0]?.messageId ?? '',
-    imported_by: imported.by,
+    is_imported: 1,
     to_addrs: isSent ? JSON.stringify(imported.to) : null,
     bcc: isSent && imported.bcc.length > 0 ? JSON.stringify(imported.bcc) : null,
     failure_reason: imported.failureReason,
@@ -330,7 +330,7 @@ const noteImported = forEachRow(
     query
       .updateTable('messages')
       .set({
-        imported_by: given('imported_by'),
+        is_imported: given('is_imported'),
         to_addrs: given('to_addrs'),
         bcc: given('bcc'),
         failure_reason: given('failure_reason'),

@@ -84,7 +84,6 @@ export type ImportedAs = {
   failureReason: string | null
   dateMs: number
   isRead: boolean
-  by: 'key' | 'approver'
   /** The recipients of a sent message. */
   to: string[]
   bcc: string[]
@@ -209,7 +208,7 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
   const { inboxId, accountId, messageId } = receipt
   const inbox = draft.inboxes.get(inboxId)
   if (inbox === undefined) return { kind: 'gone' }
-  const duplicate = findDuplicate(draft, inboxId, content)
+  const duplicate = findDuplicate(draft, inboxId, arrival)
   if (duplicate !== null) return { kind: 'duplicate', messageId: duplicate }
   const { counters, change } = inbox
   const { direction = 'inbound', status = 'received' } = imported ?? {}
@@ -259,7 +258,7 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
       proof: Math.max(known?.proof ?? 0, arrival.senderProof),
     })
   }
-  remember(draft, { inboxId, messageId, content, thread })
+  remember(draft, { inboxId, messageId, arrival, thread })
   return { kind: 'stored', messageId }
 }
 
@@ -273,7 +272,7 @@ function keepOut(
   const { inboxId } = keptOut
   const inbox = draft.inboxes.get(inboxId)
   if (inbox === undefined) return { kind: 'gone' }
-  const messageId = findDuplicate(draft, inboxId, content)
+  const messageId = findDuplicate(draft, inboxId, arrival)
   if (messageId !== null) return { kind: 'duplicate', messageId }
   const receipt_key = content.receipt_key ?? null
   if (receipt_key !== null) {
@@ -381,23 +380,31 @@ function toldOf(keptOut: Arrival['keptOut'][number], content: MessageContent): E
  * The id of the same message in the inbox. A peer that lost our answer repeats itself within hours, so only
  * the newest messages with the same Message-ID are compared.
  */
-function findDuplicate(
-  { same }: Draft,
-  inboxId: string,
-  { message_key, receipt_key }: MessageContent,
-): string | null {
-  if (receipt_key == null) return null
-  const newest = (same.get(keyIn(inboxId, message_key ?? '')) ?? []).slice(0, SAME_ID_COMPARED_MAX)
+function findDuplicate({ same }: Draft, inboxId: string, arrival: Arrival): string | null {
+  const compared = comparedKey(arrival)
+  const { receipt_key } = arrival.content
+  if (receipt_key == null || compared === null) return null
+  const newest = (same.get(keyIn(inboxId, compared)) ?? []).slice(0, SAME_ID_COMPARED_MAX)
   return newest.find((row) => Buffer.compare(row.receipt_key, receipt_key) === 0)?.id ?? null
+}
+
+/**
+ * Messages with the same one are compared. Arriving mail without a Message-ID is never a repetition; of a file that is
+ * imported twice it is.
+ */
+function comparedKey({ content, imported }: Arrival): string | null {
+  return content.message_key ?? (imported === undefined ? null : '')
 }
 
 /** Makes the message known to the next ones of the plan. */
 function remember(
   { same, parents }: Draft,
-  added: { inboxId: string; messageId: string; content: MessageContent; thread: ParentThread },
+  added: { inboxId: string; messageId: string; arrival: Arrival; thread: ParentThread },
 ): void {
-  const { message_key, receipt_key } = added.content
-  const key = keyIn(added.inboxId, message_key ?? '')
+  const compared = comparedKey(added.arrival)
+  if (compared === null) return
+  const { message_key, receipt_key } = added.arrival.content
+  const key = keyIn(added.inboxId, compared)
   if (message_key != null && !parents.has(key)) parents.set(key, added.thread)
   if (receipt_key != null) {
     same.set(key, [{ id: added.messageId, receipt_key }, ...(same.get(key) ?? [])])

@@ -192,66 +192,76 @@ const selectById = statement<Tables, { accountId: string; inboxId: string }, Row
       .where('id', '=', place('inboxId')),
 )
 
+/** PostgreSQL refuses to run a prepared statement that has got another column since, as `*` would. */
+const INBOX_COLUMNS = [
+  'id',
+  'account_id',
+  'pod_id',
+  'address',
+  'domain_id',
+  'receiving_address',
+  'display_name',
+  'metadata',
+  'filter_mode',
+  'created_at',
+] as const
+
+type ReachedRow = Pick<Row<'inboxes'>, (typeof INBOX_COLUMNS)[number]> & WiderScreening
+
 type WiderScreening = Pick<Row<'accounts'>, 'sender_rule_count'> & {
   account_filter_mode: string
   pod_filter_mode: string | null
 }
 
 /** An inbox with what its account and its pod say about senders. */
-const SCREENING_COLUMNS = [
+const REACHED_COLUMNS = [
+  ...INBOX_COLUMNS.map((column) => `inboxes.${column}` as const),
   'accounts.filter_mode as account_filter_mode',
   'accounts.sender_rule_count',
   'pods.filter_mode as pod_filter_mode',
 ] as const
 
-const selectByAddress = statement<Tables, { address: string }, Row<'inboxes'> & WiderScreening>(
+const selectByAddress = statement<Tables, { address: string }, ReachedRow>(
   (query, place) =>
     query
       .selectFrom('inboxes')
       .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
       .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
-      .selectAll('inboxes')
-      .select(SCREENING_COLUMNS)
+      .select(REACHED_COLUMNS)
       .where('inboxes.receiving_address', '=', place('address')),
+  { isPrepared: true },
 )
 
-const selectByAddresses = statement<
-  Tables,
-  { addresses: string[] },
-  Row<'inboxes'> & WiderScreening
->((query, place) =>
-  query
-    .selectFrom('inboxes')
-    .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
-    .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
-    .selectAll('inboxes')
-    .select(SCREENING_COLUMNS)
-    .where('inboxes.receiving_address', '=', sql<string>`any(${place('addresses')})`),
+const selectByAddresses = statement<Tables, { addresses: string[] }, ReachedRow>(
+  (query, place) =>
+    query
+      .selectFrom('inboxes')
+      .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+      .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
+      .select(REACHED_COLUMNS)
+      .where('inboxes.receiving_address', '=', sql<string>`any(${place('addresses')})`),
+  { isPrepared: true },
 )
 
-const lookUpAddress = groupedLookup<Tables, Row<'inboxes'> & WiderScreening>({
+const lookUpAddress = groupedLookup<Tables, ReachedRow>({
   one: (tx, address) => selectByAddress(tx, { address }),
   several: (tx, addresses) => selectByAddresses(tx, { addresses }),
   keyOf: (row) => row.receiving_address,
 })
 
-const selectReached = statement<
-  Tables,
-  { accountId: string; inboxId: string },
-  Row<'inboxes'> & WiderScreening
->((query, place) =>
-  query
-    .selectFrom('inboxes')
-    .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
-    .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
-    .selectAll('inboxes')
-    .select(SCREENING_COLUMNS)
-    .where('inboxes.account_id', '=', place('accountId'))
-    .where('inboxes.id', '=', place('inboxId')),
+const selectReached = statement<Tables, { accountId: string; inboxId: string }, ReachedRow>(
+  (query, place) =>
+    query
+      .selectFrom('inboxes')
+      .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+      .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
+      .select(REACHED_COLUMNS)
+      .where('inboxes.account_id', '=', place('accountId'))
+      .where('inboxes.id', '=', place('inboxId')),
 )
 
 /** Null when no mail is kept out, so that most mail needs no further query. */
-function screeningOf(row: Row<'inboxes'> & WiderScreening): Screening | null {
+function screeningOf(row: ReachedRow): Screening | null {
   const filterMode = row.filter_mode ?? row.pod_filter_mode ?? row.account_filter_mode
   if (filterMode === 'none' && row.sender_rule_count === 0) return null
   return { filterMode: filterMode as FilterMode }

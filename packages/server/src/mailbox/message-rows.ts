@@ -271,7 +271,7 @@ const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =
     .where('inbox_id', '=', place('inboxId'))
     .where('direction', '=', place('direction'))
     .where('status', '!=', 'pending')
-    .where('imported_by', 'is', null)
+    .where('is_imported', 'is', null)
     .where('position', '>', place('after'))
     .orderBy('position')
     .limit(place('limit')),

@@ -235,7 +235,6 @@ export function addParticipants(
   known: readonly Participant[],
   message: Correspondence,
 ): Participant[] {
-  const own = addressKey(ownAddressOf(message))
   const byKey = new Map<string, Participant>()
   for (const participant of [...namedIn(message), ...known]) {
     const key = addressKey(participant.address)
@@ -244,7 +243,7 @@ export function addParticipants(
     // A later message without the name does not remove it.
     else newer.name ??= participant.name
   }
-  if (byKey.size > 1) byKey.delete(own)
+  if (byKey.size > 1) byKey.delete(addressKey(ownAddressOf(message)))
   return [...byKey.values()].slice(0, PARTICIPANTS_MAX)
 }
 
@@ -284,12 +283,17 @@ function onOneLine(text: string, lengthMax: number): string {
   const isEnough = text.length <= beginning || line.length >= 3 * lengthMax
   if (!isEnough) line = joinLines(text.slice(0, SNIPPET_SOURCE_LENGTH))
   if (line.length <= lengthMax) return line
-  const points = Array.from(line.slice(0, 2 * lengthMax))
-  return points.slice(0, lengthMax).join('').trimEnd()
+  const start = line.slice(0, 2 * lengthMax)
+  if (!SURROGATE.test(start)) return start.slice(0, lengthMax).trimEnd()
+  return Array.from(start).slice(0, lengthMax).join('').trimEnd()
 }
 
 function joinLines(text: string): string {
   const whole = text.replace(/[\ud800-\udbff]$/, '')
   const seen = stripInvisible(whole, new RemovalTally()).toWellFormed()
-  return seen.replace(/\s+/g, ' ').trim()
+  return seen.replace(WIDE_SPACE, ' ').trim()
 }
+
+const SURROGATE = /[\ud800-\udfff]/
+/** White space other than single blanks. */
+const WIDE_SPACE = /\s{2,}|[^\S ]/g

@@ -1,7 +1,7 @@
 // Stores the bytes of a message with the rows that refer to them: few bytes in the same transaction, many in the blob
 // store before it. If the transaction fails, the blob is removed again.
 
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COMPOSE_STEP_BYTES } from '@mailroom/mail/compose/encode-transfer.ts'
 import { type BlobStore, ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs/blob-store.ts'
@@ -58,12 +58,14 @@ function deadline(clock: Clock): () => boolean {
 
 /** SHA-256, in steps: 25 MiB at once take up to 60 ms, in which no connection would be served. */
 export async function digestInSteps(raw: Uint8Array): Promise<Uint8Array> {
-  const hash = createHash('sha256')
+  // Without an object to collect.
+  if (raw.length <= COMPOSE_STEP_BYTES) return ownBytes(hash('sha256', raw, 'buffer'))
+  const steps = createHash('sha256')
   for (let start = 0; start < raw.length; start += COMPOSE_STEP_BYTES) {
     if (start > 0) await nextTurn()
-    hash.update(raw.subarray(start, start + COMPOSE_STEP_BYTES))
+    steps.update(raw.subarray(start, start + COMPOSE_STEP_BYTES))
   }
-  return ownBytes(hash.digest())
+  return ownBytes(steps.digest())
 }
 
 /**

@@ -165,7 +165,7 @@ export async function readThreadMessages(
       'messages.cc',
       'messages.bcc',
       'messages.reply_to',
-      'messages.imported_by',
+      'messages.is_imported',
       row
         .selectFrom('deliveries')
         .select('deliveries.id')
@@ -183,8 +183,8 @@ export async function readThreadMessages(
     .filter((row) => row.direction === 'inbound' || row.delivery_id !== null)
     .map((row) => ({
       isReceived: row.direction === 'inbound',
-      // What a key imports, its holder may have written.
-      isProven: row.imported_by !== 'key',
+      // The agent itself may have written what is imported.
+      isProven: row.is_imported === null,
       rawId: row.raw_id,
       sizeBytes: row.size_bytes,
       from: row.from_addr,

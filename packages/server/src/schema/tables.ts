@@ -256,7 +256,7 @@ export type Tables = {
     scheduled_at: Generated<number | null>
     recipient: string | null
     /** key or approver; null for mail that the service received or sent. */
-    imported_by: Generated<string | null>
+    is_imported: Generated<number | null>
     labels: Generated<string | null>
     created_at: number
   }
@@ -427,7 +427,6 @@ export type Tables = {
     inbox_id: string | null
     format: string
     status: string
-    actor: string
     /** Messages of an export, octets of an import. */
     done_count: Generated<number>
     total_count: number

@@ -1,9 +1,7 @@
 // The transaction of an import: messages of a file come into their inbox together with the progress that counts them.
 
 import { type ImportedArrival, receiveImported } from '#inbound/inbound-rows.ts'
-import { insertWrittenTo } from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
-import { addressKey } from '#platform/email-address.ts'
 import type { Tx } from '#schema/tables.ts'
 import { type Held, holdTransfer, type ImportFailure } from './transfer-rows.ts'
 
@@ -34,19 +32,6 @@ export const addImported = transaction({
     if (results.some(({ kind }) => kind === 'gone')) return 'inbox_deleted'
     const stored = arrivals.filter((_, index) => results[index]?.kind === 'stored')
     const duplicates = results.filter(({ kind }) => kind === 'duplicate').length
-    // A key proves nothing by importing that the inbox has written to somebody.
-    const writtenTo = stored.flatMap(({ imported }) =>
-      imported.by === 'approver' && imported.direction === 'outbound'
-        ? [...imported.to, ...imported.bcc]
-        : [],
-    )
-    const keys = [...new Set(writtenTo.map(addressKey))].sort()
-    if (keys.length > 0) {
-      await insertWrittenTo(
-        tx,
-        keys.map((address_key) => ({ inbox_id: inboxId, address_key })),
-      )
-    }
     const next = {
       ...details,
       handled: details.handled + arrivals.length + failures.length,

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { parseDateTime } from '@mailroom/mail/message-headers.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
-import { contentOf, keyOfBytes, parentKeysOf, senderKeyOf } from '#inbound/inbound.ts'
+import { contentOf, keyOfBytes, parentKeysOf } from '#inbound/inbound.ts'
 import type { ImportedArrival } from '#inbound/inbound-rows.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
@@ -205,9 +205,9 @@ async function prepare(
     content: { ...content, receipt_key: content.receipt_key ?? keyOfBytes(sha256) },
     receipts: [receipt],
     parentKeys: parentKeysOf(headers),
-    senderKey:
-      transfer.actor === 'approver' && direction === 'inbound' ? senderKeyOf(headers) : null,
-    senderProof: SENDER_PROOFS.verified,
+    // An agent may have written the file, so it proves nothing of senders.
+    senderKey: null,
+    senderProof: SENDER_PROOFS.none,
     sourceId: told.sourceId,
     spareThreadId: deps.makeId('thr'),
     nowMs,
@@ -217,7 +217,6 @@ async function prepare(
       failureReason: isFailed ? (line.failureReason ?? 'cancelled') : null,
       dateMs: Math.max(0, Math.min(nowMs, told.dateMs ?? arrivalOf(raw) ?? headers.date ?? nowMs)),
       isRead: told.isRead ?? transfer.details.isRead,
-      by: transfer.actor,
       to: [...to],
       bcc: line?.bcc ?? [],
       threadId: threadIdOf(transfer.id, line),

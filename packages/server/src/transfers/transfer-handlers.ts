@@ -49,7 +49,6 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
         inbox_id: scope.inboxId,
         pod_id: scope.podId,
         format: body.format,
-        actor: 'key',
         total_count: scope.total,
         details: { inboxIds: scope.inboxIds, at: null },
         nowMs,
@@ -74,11 +73,10 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
       const bytes = readFile(deps, { transferId: found.id, ...part })
       return { ...plan, content: Readable.from(bytes, { highWaterMark: 1 }) }
     },
-    'imports.create': async ({ path, query, body }, { accountId, actor }) => {
+    'imports.create': async ({ path, query, body }, { accountId }) => {
       const inbox = await findInbox(deps.db, accountId, path.id)
       if (inbox === null) throw notFound()
-      const by = actor.kind === 'approver' ? 'approver' : 'key'
-      return startImport(deps, { inbox, by, isRead: query.isRead, upload: body })
+      return startImport(deps, { inbox, isRead: query.isRead, upload: body })
     },
     'imports.get': async ({ path }, { accountId }) => {
       const found = await findTransfer(deps.db, 'import', { accountId, id: path.id })
@@ -88,11 +86,11 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
   }
 }
 
-type NewImport = { inbox: Inbox; by: ImportRow['actor']; isRead: boolean; upload: Upload }
+type NewImport = { inbox: Inbox; isRead: boolean; upload: Upload }
 
 async function startImport(
   deps: HandlerDeps,
-  { inbox, by, isRead, upload }: NewImport,
+  { inbox, isRead, upload }: NewImport,
 ): Promise<Import> {
   const { accountId } = inbox
   if (await deps.storageQuota.isExceeded(accountId)) throw problem('storage_quota_reached')
@@ -104,7 +102,6 @@ async function startImport(
     inbox_id: inbox.id,
     pod_id: inbox.podId,
     format: '',
-    actor: by,
     total_count: 0,
     details: { handled: 0, failures: [], isRead },
     nowMs: deps.clock.now(),

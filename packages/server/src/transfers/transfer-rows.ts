@@ -58,7 +58,6 @@ export type ImportRow = Common & {
   kind: 'import'
   inboxId: string
   format: ImportFormat
-  actor: 'key' | 'approver'
   imported: number
   duplicates: number
   failed: number
@@ -95,7 +94,6 @@ function toTransfer(row: Row<'transfers'>): Transfer {
     kind: 'import',
     inboxId: row.inbox_id ?? '',
     format: row.format as ImportFormat,
-    actor: row.actor as ImportRow['actor'],
     imported: row.imported_count,
     duplicates: row.duplicate_count,
     failed: row.failed_count,
@@ -105,7 +103,7 @@ function toTransfer(row: Row<'transfers'>): Transfer {
 
 type NewTransfer = Pick<
   NewRow<'transfers'>,
-  'id' | 'account_id' | 'kind' | 'pod_id' | 'inbox_id' | 'format' | 'actor' | 'total_count'
+  'id' | 'account_id' | 'kind' | 'pod_id' | 'inbox_id' | 'format' | 'total_count'
 > & { details: ExportDetails | ImportDetails; nowMs: number }
 
 /** Adds a transfer; false when the account has OPEN_TRANSFERS_MAX of its kind that are not finished. */

@@ -94,6 +94,7 @@ test('an empty environment gives the documented defaults', () => {
       coldPerDay: 20,
       coldAccountPerDay: null,
       reviewDays: 7,
+      importBytes: 1024 ** 3,
       storedBytesPerAccount: 10_737_418_240,
     },
   })

@@ -3,17 +3,21 @@ import { once } from 'node:events'
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel } from 'node:worker_threads'
+import { sql } from 'kysely'
 import { endSession } from '#accounts/account-rows.ts'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
+import { onConnection, openPostgres } from '#platform/db/postgres.ts'
 import { COMMIT_GROUP_MAX, type GroupReport, runSqliteWriter } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
-import type { Tx } from '#schema/tables.ts'
+import type { Tables, Tx } from '#schema/tables.ts'
 import { ensureSecret } from '#secrets/secrets-rows.ts'
 import {
   addAccount,
@@ -188,6 +192,71 @@ onBothEngines('the database port', (engine) => {
     assert.equal(new Set(kept.map((value) => value[0])).size, 1)
   })
 
+  if (engine === 'postgres') {
+    test('prepared statements survive a new column, as of a newer program beside', async () => {
+      await using own = await openDatabase(engine)
+      const account = await addAccount(own.db)
+      const inboxId = await addInbox(own.db, account)
+      const receive = async () => {
+        // More often than PostgreSQL plans a statement anew for its values.
+        for (let count = 0; count < 8; count++) {
+          const inbox = await findInboxByAddress(own.db, `${inboxId}@mailroom.localhost`)
+          assert.equal(inbox?.id, inboxId)
+          await own.db.write(storeReceived, arriving(account, [inboxId]))
+        }
+      }
+      await receive()
+      const tables = await own.db.read.introspection.getTables()
+      const names = tables.map(({ name }) => name)
+      assert.ok(names.includes('inboxes') && names.includes('messages'))
+      await onConnection(own.place, async (query) => {
+        for (const name of names) await query(`alter table ${name} add column colour text`)
+      })
+      await receive()
+      assert.equal((await readCounters(own.db, inboxId)).inbound_count, 16)
+    })
+
+    test('a prepared statement has no more time where plans are discarded before it', async () => {
+      await using own = await openDatabase(engine)
+      const url = new URL(own.place)
+      url.searchParams.set('query_timeout', '1000')
+      const observer = { committed() {} }
+      const limited = await openPostgres<Tables>({ url: url.href, observer, onError() {} })
+      await limited.read.connection().execute(async (query) => {
+        // The server goes on for 1.5 s, in which the connection has no answer.
+        await assert.rejects(sql`select pg_sleep(2.5)`.execute(query), /Query read timeout/)
+        const reading = { engine: limited.engine, query, runSql: null }
+        const found = findInboxByAddress({ read: query, reading }, 'any@mailroom.localhost')
+        await assert.rejects(found, /Query read timeout/)
+      })
+      await limited.close()
+    })
+
+    test('prepared statements are planned for tables as large as they were a second ago', async () => {
+      await using own = await openDatabase(engine)
+      const inboxId = await addInbox(own.db, await addAccount(own.db))
+      const lookUp = () => findInboxByAddress(own.db, `${inboxId}@mailroom.localhost`)
+      await onConnection(own.place, (query) => query('vacuum analyze inboxes'))
+      for (let count = 0; count < 8; count++) await lookUp()
+      await onConnection(own.place, (query) =>
+        query(`insert into inboxes (id, account_id, pod_id, address, receiving_address, created_at)
+          select 'inb_' || n, account_id, pod_id, n, n, 1 from inboxes, generate_series(1, 20000) n`),
+      )
+      await delay(1_100)
+      const before = await readScans(own.place)
+      for (let count = 0; count < 50; count++) assert.equal((await lookUp())?.id, inboxId)
+      // The server counts with a delay.
+      let scans = await readScans(own.place)
+      while (scans.all - before.all < 50) {
+        await delay(100)
+        await lookUp()
+        scans = await readScans(own.place)
+      }
+      // Scans of the small table may be counted only now.
+      assert.ok(scans.rows - before.rows < 1_000, `${scans.rows - before.rows} rows`)
+    })
+  }
+
   test('closing right after a removal ends in order', async () => {
     for (let round = 0; round < 15; round++) {
       const other = await database.openAgain()
@@ -212,6 +281,15 @@ onBothEngines('the database port', (engine) => {
     assert.equal(rows.length, 20)
   })
 })
+
+/** Of the table of inboxes: scans by an index or not, and rows that were read without one. */
+async function readScans(place: string): Promise<{ all: number; rows: number }> {
+  const [row] = await onConnection(place, (query) =>
+    query(`select idx_scan + seq_scan as "all", seq_tup_read as rows from pg_stat_user_tables
+      where relname = 'inboxes'`),
+  )
+  return { all: Number(row?.all), rows: Number(row?.rows) }
+}
 
 const SOURCES = fileURLToPath(new URL('../../src', import.meta.url))
 

@@ -148,6 +148,10 @@ onBothEngines('sending', (engine) => {
         unsent_count: 0,
         noted_count: 1,
         draft_count: 0,
+        removed_inbound: 0,
+        removed_outbound: 0,
+        trashed_thread_count: 0,
+        trashed_unread_count: 0,
       },
     )
     const { is_read, message_count, last_message_at } = await threadOf(send.thread.id)

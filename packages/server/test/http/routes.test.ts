@@ -35,6 +35,8 @@ const bodies: Record<string, string> = {
   'senderRules.create': '{"type":"block","value":"b.example"}',
   'policy.createRule': '{"direction":"inbound","type":"block","value":"b.example"}',
   'account.update': '{"filterMode":"none"}',
+  'exports.create': '{"inboxId":"x","format":"mbox"}',
+  'erasures.create': '{"address":"a@b.example"}',
   'approvers.create': '{"name":"a"}',
   'reviews.approve': '{"digest":"a"}',
   'reviews.approveMany': '{"items":[{"id":"a","digest":"b"}]}',

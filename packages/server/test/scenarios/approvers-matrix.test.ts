@@ -19,6 +19,7 @@ const DECISIONS = new Set(['Approvers', 'Policy', 'Reviews'])
 /** Further reads of mail, and the parts of policy at older paths. */
 const OTHERS_OF_APPROVERS: ReadonlySet<string> = new Set([
   'inboxes.search',
+  'exports.download',
   'account.get',
   'account.update',
   'senderRules.list',

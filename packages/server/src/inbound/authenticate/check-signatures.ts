@@ -1,7 +1,6 @@
 // DKIM (RFC 6376) and ARC (RFC 8617) of one message, by mailauth's verifier within fixed bounds. The message
 // goes to the verifier in steps, because mailauth's own reader takes longer than all the rest.
 
-import { createPublicKey, hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import {
   type AuthenticationResult,
@@ -18,9 +17,9 @@ import {
   type KeyOptions,
   type SignatureHeader,
 } from 'mailauth/lib/dkim/dkim-verifier.js'
-import { getAlignment, getPublicKey, toALabel } from 'mailauth/lib/tools.js'
-import { Cache } from '#platform/cache.ts'
+import { getAlignment, toALabel } from 'mailauth/lib/tools.js'
 import { lookupError, resultWord } from './lookups.ts'
+import { type FindKeys, KEY_BITS_MIN, type KeyAnswer, readKey } from './signature-keys.ts'
 
 /** Signatures of a message, and sets of its ARC chain, that are checked; real mail has up to six. */
 export const SIGNATURES_CHECKED_MAX = 10
@@ -290,22 +289,6 @@ function findBody(message: Buffer): number {
   return end < 0 ? message.length : end + 4
 }
 
-/** Parsed keys, and DNS answers, that the thread keeps. */
-export const SIGNATURE_KEYS_KEPT_MAX = 1_000
-
-/** The DNS answer for the name of a key. */
-export type KeyAnswer =
-  | { readonly kind: 'found'; readonly records: readonly string[]; readonly ttlMs: number }
-  /** All records are longer than SIGNATURE_KEY_LENGTH_MAX. */
-  | { readonly kind: 'large'; readonly ttlMs: number }
-  | { readonly kind: 'none'; readonly isNameMissing: boolean; readonly ttlMs: number }
-  | { readonly kind: 'fault'; readonly text: string }
-
-export type FindKeys = (name: string) => Promise<KeyAnswer>
-
-/** RFC 8301 §3.2. */
-const KEY_BITS_MIN = 1024
-
 type MessageKeys = KeyCache & {
   /** Requests a record in advance. */
   prepare(name: string): void
@@ -373,21 +356,4 @@ async function chooseKey(
   const key = keys.find(({ keyType }) => algorithms.includes(keyType)) ?? keys[0]
   if (key !== undefined) return key
   throw readings.find((one) => one.status === 'rejected')?.reason
-}
-
-type Reading = { type: string; name: string; bitsMin: number; options: KeyOptions }
-
-/** Kept by digests, so that long records make no larger entries. */
-const keptKeys = new Cache<Key>({ entriesMax: SIGNATURE_KEYS_KEPT_MAX })
-
-/** Parsed keys are kept, because parsing a key costs more than verifying with it. */
-async function readKey(record: string, { type, name, bitsMin, options }: Reading): Promise<Key> {
-  const known = hash('sha256', `${options.hashAlgo} ${bitsMin} ${record}`, 'base64')
-  const kept = keptKeys.get(known)
-  if (kept !== null) return kept
-  const read = await getPublicKey(type, name, bitsMin, async () => [[record]], options)
-  // Drops the record and other texts that mailauth adds.
-  const key = { ...read, rr: '', publicKey: createPublicKey(read.publicKey) }
-  keptKeys.set(known, key)
-  return key
 }

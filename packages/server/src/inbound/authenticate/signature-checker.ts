@@ -9,12 +9,9 @@ import type { Resolver } from '#platform/dns/resolver.ts'
 import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import {
-  type FindKeys,
-  type KeyAnswer,
-  SIGNATURES_CHECKED_MAX,
-  type SignatureResults,
-} from './check-signatures.ts'
+import { SIGNATURES_CHECKED_MAX, type SignatureResults } from './check-signatures.ts'
+import type { FindKeys, KeyAnswer } from './signature-keys.ts'
+import { UsualSignatures } from './usual-signatures.ts'
 
 /** Octets of messages in the thread at once, apart from one message of any size; further messages wait. */
 const SIGNATURE_BYTES_AT_ONCE = 64 * 1024 * 1024
@@ -37,13 +34,19 @@ type Limits = {
 }
 
 export class SignatureChecker {
+  readonly #usual = new UsualSignatures()
   readonly #thread: SignatureThread
   /** A slot is an octet. */
   readonly #small = new Semaphore({ limit: SIGNATURE_BYTES_AT_ONCE })
   readonly #large = new Semaphore({ limit: SIGNATURE_BYTES_AT_ONCE })
 
   constructor({ resolver, log }: { resolver: Resolver; log: Log }) {
-    this.#thread = new SignatureThread({ findKeys: (name) => findKeys(resolver, name), log })
+    const find: FindKeys = async (name) => {
+      const answer = await findKeys(resolver, name)
+      this.#usual.learn(name, answer)
+      return answer
+    }
+    this.#thread = new SignatureThread({ findKeys: find, log })
   }
 
   /** Starts no work when the time is over. */
@@ -53,6 +56,8 @@ export class SignatureChecker {
     { nowMs, keysMs, allMs }: Limits,
   ): Promise<SignatureResults> {
     if (!fields.isCheckable) return allAlike(fields, 'policy')
+    const good = await this.#usual.check(raw, fields, nowMs)
+    if (good !== null) return good
     const semaphore = raw.length <= SIGNATURE_SMALL_BYTES_MAX ? this.#small : this.#large
     const outcome = await semaphore.run({ weight: raw.length }, async () => {
       const leftMs = allMs()

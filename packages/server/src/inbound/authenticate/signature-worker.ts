@@ -2,13 +2,16 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { Cache } from '#platform/cache.ts'
-import { SECOND_MS } from '#platform/units.ts'
-import { checkSignatures, type KeyAnswer, SIGNATURE_KEYS_KEPT_MAX } from './check-signatures.ts'
+import { checkSignatures } from './check-signatures.ts'
 import type { FromThread, ThreadOptions, ToThread } from './signature-checker.ts'
+import {
+  type KeyAnswer,
+  SIGNATURE_KEY_KEPT_MS_MAX,
+  SIGNATURE_KEYS_KEPT_MAX,
+} from './signature-keys.ts'
 
 /** Characters of the answers that the thread keeps. */
 const SIGNATURE_KEYS_CHARACTERS_MAX = 1024 * 1024
-const SIGNATURE_KEY_KEPT_MS_MAX = 5 * SECOND_MS
 
 const port = parentPort
 if (port === null) throw new Error('signature-worker.ts is the entry of a worker thread')

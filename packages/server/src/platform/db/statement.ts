@@ -12,6 +12,8 @@ import {
   sql,
   type UpdateResult,
 } from 'kysely'
+import { systemClock } from '#platform/clock.ts'
+import { SECOND_MS } from '#platform/units.ts'
 import type { Engine, RunSql, Tx } from './db.ts'
 import { asStorageError } from './storage-error.ts'
 
@@ -38,10 +40,12 @@ type Place<Input> = <Name extends keyof Input & string>(name: Name) => RawBuilde
 
 /**
  * A statement that is compiled at its first use, once for each engine. `build` must return the same query
- * every time, with `place('name')` for a value of the input.
+ * every time, with `place('name')` for a value of the input. PostgreSQL prepares plain inserts, and what is `isPrepared`:
+ * for lookups by a key, which have one good plan whatever is looked up.
  */
 export function statement<Schema, Input extends Parameters, Row>(
   build: (query: Kysely<Schema>, place: Place<Input>, engine: Engine) => Compilable<Row>,
+  { isPrepared = false }: { isPrepared?: boolean } = {},
 ): (tx: Tx<Schema>, input: Input) => Promise<Row[]> {
   const compiled = new Map<Engine, CompiledQuery<Row>>()
   return async (tx, input) => {
@@ -49,7 +53,7 @@ export function statement<Schema, Input extends Parameters, Row>(
     if (query === undefined) {
       query = build(tx.query, placeholder, tx.engine).compile() as CompiledQuery<Row>
       compiled.set(tx.engine, query)
-      if (tx.engine === 'postgres' && isPlainInsert(query)) prepare(query.sql)
+      if (tx.engine === 'postgres' && (isPrepared || isPlainInsert(query))) prepare(query.sql)
     }
     const parameters = valuesFor(query, input)
     // Running through Kysely costs three times what SQLite needs for the statement.
@@ -59,10 +63,6 @@ export function statement<Schema, Input extends Parameters, Row>(
   }
 }
 
-/**
- * Only plain inserts are prepared. A plan with a search would be kept from when its tables were small, and
- * read them whole until they are analyzed again.
- */
 function isPlainInsert({ query }: CompiledQuery): boolean {
   return query.kind === 'InsertQueryNode' && query.values?.kind === 'ValuesNode'
 }
@@ -78,18 +78,28 @@ function prepare(text: string): void {
 
 type Query = (text: unknown, values?: unknown, ...rest: unknown[]) => unknown
 
+/** How long a connection keeps plans. One that searches was made for tables as large as they were then. */
+const PLANS_MS_MAX = SECOND_MS
+
 /**
- * Makes the connection run texts passed to `prepare` as prepared statements, which the server parses and
- * plans once: planning took 38 % of the time of a receipt's statements. Only constant texts are prepared, so
- * a connection keeps few.
+ * Makes the connection run texts passed to `prepare` as prepared statements, which the server parses once and
+ * plans once in PLANS_MS_MAX: parsing and planning took 38 % of the time of a receipt's statements. Only constant
+ * texts are prepared, so a connection keeps few.
  */
 export function preparing(client: { query: unknown }): void {
   const kind = Object.getPrototypeOf(client) as { query: Query }
+  let plannedMs = systemClock.monotonic()
   const named: Query = (text, ...rest) => {
     const name = typeof text === 'string' ? names.get(text) : undefined
     if (name === undefined) return kind.query.call(client, text, ...rest)
     const [values, ...others] = rest
-    return kind.query.call(client, { name, text, values }, ...others)
+    const run = () => kind.query.call(client, { name, text, values }, ...others)
+    const nowMs = systemClock.monotonic()
+    if (nowMs - plannedMs < PLANS_MS_MAX) return run()
+    plannedMs = nowMs
+    const discarding = kind.query.call(client, 'discard plans') as Promise<unknown>
+    // It fails where the transaction or the connection has failed, and then the statement would too.
+    return discarding.then(run)
   }
   client.query = named
 }
@@ -100,7 +110,6 @@ export function preparing(client: { query: unknown }): void {
  * rows and parses faster than many parameters. The values of a row are named like columns of the table.
  */
 type RowStatement<Schema, Row extends Parameters, Found> = {
-  readonly isInsert: boolean
   forOne(query: Kysely<Schema>, engine: Engine): CompiledQuery
   /** `rows` is the rows as a table with the columns of the named table. */
   forAll(
@@ -122,7 +131,6 @@ export function rowInsert<Schema, Row extends Parameters>(
   const into = sql`insert into ${sql.table(table)} (${names})`
   const end = sql.raw(onConflict)
   return {
-    isInsert: true,
     forOne: (query) =>
       sql`${into} values (${sql.join(columns.map(placeholder))}) ${end}`.compile(query),
     forAll: (_, rows) => sql`${into} select ${names} from ${rows(table)} ${end}`,
@@ -140,7 +148,6 @@ export function rowUpdate<Schema, Row extends Parameters, Found = UpdateResult>(
   },
 ): RowStatement<Schema, Row, Found> {
   return {
-    isInsert: false,
     forOne: (query) => build(query, placeholder).compile(),
     forAll: (query, rows) => build(query, given).from(rows(table).as('given')),
   }
@@ -156,7 +163,6 @@ export function rowSelect<Schema, Row extends Parameters, Found>(
   ) => Compilable<Found> & OperationNodeSource,
 ): RowStatement<Schema, Row, Found> {
   return {
-    isInsert: false,
     forOne: (query, engine) => build(query, placeholder, engine).compile(),
     forAll: (query, rows, engine) => sql`
       select found.* from ${rows(table)} as given
@@ -177,7 +183,7 @@ export function forEachRow<Schema, Row extends Parameters, Found>(
     if (tx.runSql !== null) return runEach(tx, tx.runSql, rows) as Found[]
     if (all === undefined) {
       all = sql`${statement.forAll(tx.query, rowsIn('rows'), tx.engine)}`.compile(tx.query)
-      if (statement.isInsert) prepare(all.sql)
+      prepare(all.sql)
     }
     return (await runAll(tx, all, { rows })) as Found[]
   }
@@ -197,29 +203,21 @@ export function together<Schema, Rows extends Readonly<Record<string, Parameters
 ) => Promise<void> {
   const kinds: [string, RowStatement<Schema, never, unknown>][] = Object.entries(statements)
   const each = kinds.map(([kind, statement]) => [kind, eachOf(statement)] as const)
-  const isPrepared = kinds.every(([, { isInsert }]) => isInsert)
-  const compiled = new Map<string, CompiledQuery>()
-  const compile = (tx: Tx<Schema>, some: typeof kinds): CompiledQuery => {
-    const parts = some.map(([kind, { forAll }]) => {
-      return sql`${sql.ref(kind)} as (${forAll(tx.query, rowsIn(kind), tx.engine)})`
-    })
-    const query = sql`with ${sql.join(parts)} select 1`.compile(tx.query)
-    if (isPrepared) prepare(query.sql)
-    return query
-  }
+  let all: CompiledQuery | undefined
   return async (tx, rows) => {
     if (tx.runSql !== null) {
       for (const [kind, runEach] of each) runEach(tx, tx.runSql, rows[kind] ?? [])
       return
     }
-    const used = kinds.filter(([kind]) => (rows[kind] ?? []).length > 0)
-    if (used.length === 0) return
-    // One prepared text is cheaper than several; a text that is planned each time should be short.
-    const some = isPrepared ? kinds : used
-    const names = some.map(([kind]) => kind)
-    const query = compiled.get(names.join()) ?? compile(tx, some)
-    compiled.set(names.join(), query)
-    await runAll(tx, query, Object.fromEntries(names.map((kind) => [kind, rows[kind] ?? []])))
+    if (kinds.every(([kind]) => (rows[kind] ?? []).length === 0)) return
+    if (all === undefined) {
+      const parts = kinds.map(([kind, { forAll }]) => {
+        return sql`${sql.ref(kind)} as (${forAll(tx.query, rowsIn(kind), tx.engine)})`
+      })
+      all = sql`with ${sql.join(parts)} select 1`.compile(tx.query)
+      prepare(all.sql)
+    }
+    await runAll(tx, all, Object.fromEntries(kinds.map(([kind]) => [kind, rows[kind] ?? []])))
   }
 }
 

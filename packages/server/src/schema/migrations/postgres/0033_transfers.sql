@@ -10,8 +10,6 @@ create table if not exists transfers (
   format text not null,
   -- receiving (the file of an import arrives), queued, running, done, failed, expired.
   status text not null,
-  -- Of an import: key or approver.
-  actor text not null,
   -- Messages of an export, octets of an import.
   done_count bigint not null default 0,
   total_count bigint not null,
@@ -44,7 +42,7 @@ create table if not exists transfer_chunks (
 );
 create unique index if not exists transfer_chunks_by_id on transfer_chunks (id);
 
--- Who imported the message: key or approver; null for mail that the service received or sent.
-alter table messages add column if not exists imported_by text;
+-- 1 for a message of an imported file; null for mail that the service received or sent.
+alter table messages add column if not exists is_imported integer;
 -- By this key an import recognises messages without a Message-ID.
 create index concurrently if not exists messages_without_id on messages (inbox_id, receipt_key) where message_key is null and receipt_key is not null;

@@ -1,0 +1,21 @@
+// Claims of threads by workers, in words.
+
+import { MailroomError, type Thread } from '@mailroom/sdk'
+import { formatListTime, formatRelative } from './format.ts'
+import { client } from './session.ts'
+
+type Claim = NonNullable<Thread['claim']>
+
+export function claimWords({ owner, expiresAt }: Claim): string {
+  return `${owner} has this thread until ${formatListTime(expiresAt)} (${formatRelative(expiresAt)})`
+}
+
+/** An error that says who has the thread, if a worker has it; otherwise the same error. */
+export async function nameOwner(error: unknown, threadId: string): Promise<unknown> {
+  if (!(error instanceof MailroomError) || error.code !== 'lease_lost') return error
+  const thread = await client.threads.get(threadId).catch(() => null)
+  if (!thread?.claim) return error
+  return new Error(
+    `${claimWords(thread.claim)}. Until then nobody else can change it or send in it.`,
+  )
+}

@@ -1,0 +1,222 @@
+// Changes of several threads at once: each is tried, and those that fail are named with the reason.
+
+import type { Thread } from '@mailroom/sdk'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { plural } from '#data/format.ts'
+import { useKeys } from '#data/keyboard.ts'
+import { client } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+import { ActionButton, Button } from '#parts/button.tsx'
+import { FormDialog } from '#parts/dialog.tsx'
+import { TextField } from '#parts/field.tsx'
+import { Notice } from '#parts/notice.tsx'
+import { LABEL_HINT, SeenLabels, splitLabels } from './labels.tsx'
+import { RemoveDialog } from './remove-dialog.tsx'
+import type { Selection } from './selection.ts'
+import {
+  changeThreads,
+  type FailedThread,
+  movedWords,
+  removeThreads,
+  restoreThreads,
+  subjectOf,
+  trashThreads,
+} from './thread-deeds.ts'
+
+type Outcome = { changed: Thread[]; failed: FailedThread[] }
+type Deed = (threads: readonly Thread[]) => Promise<Outcome>
+
+export function BulkBar({
+  threads,
+  selection,
+  isTrash,
+  onDone,
+}: {
+  /** Of the page. */
+  threads: readonly Thread[]
+  selection: Selection
+  isTrash: boolean
+  onDone: () => void
+}) {
+  const [asked, setAsked] = useState<'label' | 'remove' | null>(null)
+  const [failed, setFailed] = useState<readonly FailedThread[]>([])
+  const chosen = threads.filter(({ id }) => selection.ids.has(id))
+  const run = async (deed: Deed) => {
+    setFailed([])
+    const outcome = await deed(chosen)
+    setFailed(outcome.failed)
+    // Those that failed stay selected, to be tried again.
+    selection.set(outcome.failed.map(({ thread }) => thread.id))
+    onDone()
+  }
+  const update = (change: Parameters<typeof client.threads.update>[1], words: string) =>
+    run(async (chosen) => {
+      const outcome = await changeThreads(chosen, ({ id }) => client.threads.update(id, change))
+      if (outcome.changed.length > 0) toast(movedWords(outcome.changed, words))
+      return outcome
+    })
+  useKeys({ '#': chosen.length > 0 && !isTrash ? () => void run(trashThreads) : undefined })
+  if (threads.length === 0 && failed.length === 0) return null
+  return (
+    <div class="bulk">
+      <div class="bulk-row">
+        <SelectAll count={chosen.length} total={threads.length} onAll={selection.setAll} />
+        {chosen.length > 0 &&
+          (isTrash ? (
+            <span class="row">
+              <ActionButton kind="quiet" icon="retry" action={() => run(restoreThreads)}>
+                Restore
+              </ActionButton>
+              <Button kind="quiet" icon="trash" onClick={() => setAsked('remove')}>
+                Remove
+              </Button>
+            </span>
+          ) : (
+            <span class="row">
+              <ActionButton
+                kind="quiet"
+                icon="check"
+                label="Mark as read"
+                action={() => update({ is_read: true }, 'marked as read')}
+              />
+              <ActionButton
+                kind="quiet"
+                icon="unread"
+                label="Mark as unread"
+                action={() => update({ is_read: false }, 'marked as unread')}
+              />
+              <Button
+                kind="quiet"
+                icon="label"
+                label="Change labels"
+                onClick={() => setAsked('label')}
+              />
+              <ActionButton
+                kind="quiet"
+                icon="trash"
+                label="Move the selected to the trash"
+                action={() => run(trashThreads)}
+              />
+            </span>
+          ))}
+      </div>
+      <Failures failed={failed} onClose={() => setFailed([])} />
+      {asked === 'label' && (
+        <LabelDialog
+          count={chosen.length}
+          onClose={() => setAsked(null)}
+          submit={async (change) => {
+            await update(change, 'labelled')
+            setAsked(null)
+          }}
+        />
+      )}
+      {asked === 'remove' && (
+        <RemoveDialog
+          threads={chosen}
+          onClose={() => setAsked(null)}
+          submit={async () => {
+            await run(removeThreads)
+            setAsked(null)
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+function SelectAll({
+  count,
+  total,
+  onAll,
+}: {
+  count: number
+  total: number
+  onAll: (isSelected: boolean) => void
+}) {
+  const element = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (element.current !== null) element.current.indeterminate = count > 0 && count < total
+  }, [count, total])
+  return (
+    <label class="bulk-all">
+      <input
+        ref={element}
+        type="checkbox"
+        checked={count > 0 && count === total}
+        onChange={(event) => onAll(event.currentTarget.checked)}
+      />
+      <span aria-live="polite">{count > 0 ? `${count} selected` : 'Select all on this page'}</span>
+    </label>
+  )
+}
+
+function Failures({ failed, onClose }: { failed: readonly FailedThread[]; onClose: () => void }) {
+  if (failed.length === 0) return null
+  return (
+    <Notice
+      tone="bad"
+      title={`${plural(failed.length, 'thread')} could not be changed`}
+      actions={<Button kind="quiet" icon="close" label="Dismiss the list" onClick={onClose} />}
+    >
+      <ul class="failures">
+        {failed.map(({ thread, reason }) => (
+          <li key={thread.id}>
+            <strong>{subjectOf(thread)}</strong>: {reason}
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  )
+}
+
+function LabelDialog({
+  count,
+  submit,
+  onClose,
+}: {
+  count: number
+  submit: (change: { addLabels: string[]; removeLabels: string[] }) => Promise<unknown>
+  onClose: () => void
+}) {
+  const [added, setAdded] = useState('')
+  const [removed, setRemoved] = useState('')
+  const listId = useId()
+  const addLabels = splitLabels(added)
+  const removeLabels = splitLabels(removed)
+  return (
+    <FormDialog
+      title={`Labels of ${plural(count, 'thread')}`}
+      action="Save"
+      onClose={onClose}
+      isDisabled={addLabels.length + removeLabels.length === 0}
+      submit={() => submit({ addLabels, removeLabels })}
+    >
+      {() => (
+        <>
+          <TextField
+            label="Add"
+            name="addLabels"
+            value={added}
+            onValue={setAdded}
+            hint={`Separated by commas. ${LABEL_HINT}`}
+            list={listId}
+            autocomplete="off"
+            spellcheck={false}
+            autofocus
+          />
+          <TextField
+            label="Remove"
+            name="removeLabels"
+            value={removed}
+            onValue={setRemoved}
+            list={listId}
+            autocomplete="off"
+            spellcheck={false}
+          />
+          <SeenLabels id={listId} />
+        </>
+      )}
+    </FormDialog>
+  )
+}

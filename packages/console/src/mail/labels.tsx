@@ -1,0 +1,169 @@
+// Labels of threads and messages: shown, added and removed.
+
+import { signal } from '@preact/signals'
+import { useEffect, useId, useState } from 'preact/hooks'
+import { describeFailure } from '#data/failure.ts'
+import { Button } from '#parts/button.tsx'
+import { TextField } from '#parts/field.tsx'
+import { Icon } from '#parts/icon.tsx'
+
+/** Labels that threads and messages had since the page was loaded, to be offered again. */
+const seen = signal<readonly string[]>([])
+
+export function useSeenLabels(labels: readonly string[]): void {
+  const key = labels.join(' ')
+  useEffect(() => {
+    const all = new Set([...seen.value, ...labels])
+    if (all.size > seen.value.length) seen.value = [...all].sort()
+  }, [key])
+}
+
+/** A list of a text field that names `id`. */
+export function SeenLabels({ id }: { id: string }) {
+  return (
+    <datalist id={id}>
+      {seen.value.map((label) => (
+        <option key={label} value={label} />
+      ))}
+    </datalist>
+  )
+}
+
+/** As a person types them: separated by commas or white space, in any case. */
+export function splitLabels(text: string): string[] {
+  const labels = text.toLowerCase().split(/[\s,]+/)
+  return [...new Set(labels.filter((label) => label !== ''))]
+}
+
+/** Of a list. */
+export function LabelMarks({ labels }: { labels: readonly string[] }) {
+  if (labels.length === 0) return null
+  return (
+    <span class="labels">
+      {labels.map((label) => (
+        <span key={label} class="label">
+          {label}
+        </span>
+      ))}
+    </span>
+  )
+}
+
+export type LabelChange = { addLabels?: string[]; removeLabels?: string[] }
+
+/** Labels with what changes them; `hrefOf` links to what else has a label. */
+export function LabelEditor({
+  labels,
+  hrefOf,
+  change,
+}: {
+  labels: readonly string[]
+  hrefOf: (label: string) => string
+  /** Undefined if they cannot be changed now. */
+  change: ((change: LabelChange) => Promise<unknown>) | undefined
+}) {
+  const [isAdding, setIsAdding] = useState(false)
+  const [error, setError] = useState<string | undefined>()
+  useSeenLabels(labels)
+  const run = async (changed: LabelChange) => {
+    setError(undefined)
+    try {
+      await change?.(changed)
+      return true
+    } catch (failure) {
+      const { message, fields } = describeFailure(failure)
+      setError(Object.values(fields)[0] === undefined ? message : LABEL_HINT)
+      return false
+    }
+  }
+  return (
+    <div class="labels">
+      {labels.map((label) => (
+        <span key={label} class="label">
+          <a href={hrefOf(label)} title={`Threads with the label ${label}`}>
+            {label}
+          </a>
+          {change && (
+            <button
+              type="button"
+              aria-label={`Remove the label ${label}`}
+              onClick={() => void run({ removeLabels: [label] })}
+            >
+              <Icon name="close" size={12} />
+            </button>
+          )}
+        </span>
+      ))}
+      {change && !isAdding && (
+        <Button kind="quiet" icon="plus" onClick={() => setIsAdding(true)}>
+          Label
+        </Button>
+      )}
+      {change && isAdding && (
+        <AddLabel
+          error={error}
+          onClose={() => {
+            setIsAdding(false)
+            setError(undefined)
+          }}
+          add={async (text) => (await run({ addLabels: splitLabels(text) })) && setIsAdding(false)}
+        />
+      )}
+      {!isAdding && error && (
+        <p class="field-error" role="alert">
+          {error}
+        </p>
+      )}
+    </div>
+  )
+}
+
+export const LABEL_HINT =
+  'A label has up to 64 lower-case letters, digits, “_”, “.”, “/” and “-”, and begins with a letter or digit.'
+
+function AddLabel({
+  error,
+  add,
+  onClose,
+}: {
+  error: string | undefined
+  add: (text: string) => Promise<unknown>
+  onClose: () => void
+}) {
+  const [text, setText] = useState('')
+  const [isBusy, setIsBusy] = useState(false)
+  const listId = useId()
+  return (
+    <form
+      class="label-form"
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') onClose()
+      }}
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (isBusy || text.trim() === '') return
+        setIsBusy(true)
+        void add(text).finally(() => setIsBusy(false))
+      }}
+    >
+      <TextField
+        label="New label"
+        name="label"
+        isLabelHidden
+        placeholder="Label"
+        value={text}
+        onValue={setText}
+        error={error}
+        list={listId}
+        autocomplete="off"
+        spellcheck={false}
+        autofocus
+      />
+      <SeenLabels id={listId} />
+      <Button type="submit" isBusy={isBusy}>
+        Add
+      </Button>
+      <Button kind="quiet" icon="close" label="Cancel" onClick={onClose} />
+    </form>
+  )
+}

@@ -1,0 +1,96 @@
+// What a person does with threads: one change for one thread or many, and why it failed in words.
+
+import type { Thread } from '@mailroom/sdk'
+import { nameOwner } from '#data/claims.ts'
+import { describeFailure } from '#data/failure.ts'
+import { plural } from '#data/format.ts'
+import { announceMailChange } from '#data/live.ts'
+import { client } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+
+/** The service keeps the trash for this long. */
+const TRASH_MS = 30 * 86_400_000
+
+/** When a thread in the trash is removed for good. */
+export function removedAt(trashedAt: string): Date {
+  return new Date(Date.parse(trashedAt) + TRASH_MS)
+}
+
+export function subjectOf({ subject }: Pick<Thread, 'subject'>): string {
+  return subject === '' ? '(no subject)' : subject
+}
+
+/** Changes one thread; a failure names who has it. */
+export async function changeThread<Result>(
+  thread: Pick<Thread, 'id' | 'inboxId'>,
+  change: (id: string) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await change(thread.id)
+  } catch (error) {
+    throw await nameOwner(error, thread.id)
+  } finally {
+    announceMailChange(thread.inboxId)
+  }
+}
+
+export type FailedThread = { readonly thread: Thread; readonly reason: string }
+
+/** Requests under way at once. */
+const AT_ONCE = 4
+
+/** Changes all that can be changed; each that cannot is returned with its reason. */
+export async function changeThreads(
+  threads: readonly Thread[],
+  change: (thread: Thread) => Promise<unknown>,
+): Promise<{ changed: Thread[]; failed: FailedThread[] }> {
+  const changed: Thread[] = []
+  const failed: FailedThread[] = []
+  const rest = [...threads]
+  const work = async () => {
+    for (let thread = rest.shift(); thread !== undefined; thread = rest.shift()) {
+      try {
+        await change(thread)
+        changed.push(thread)
+      } catch (error) {
+        const { message } = describeFailure(await nameOwner(error, thread.id))
+        failed.push({ thread, reason: message })
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  const first = threads[0]
+  if (first !== undefined) announceMailChange(first.inboxId)
+  return { changed, failed }
+}
+
+/** Into the trash, with a notice that takes them out again. */
+export async function trashThreads(threads: readonly Thread[]) {
+  const outcome = await changeThreads(threads, ({ id }) => client.threads.delete(id))
+  const { changed } = outcome
+  if (changed.length > 0) {
+    toast(movedWords(changed, 'moved to the trash'), async () => {
+      const { failed } = await restoreThreads(changed)
+      if (failed[0] !== undefined) throw new Error(failed[0].reason)
+    })
+  }
+  return outcome
+}
+
+export async function restoreThreads(threads: readonly Thread[]) {
+  const outcome = await changeThreads(threads, ({ id }) => client.threads.restore(id))
+  if (outcome.changed.length > 0) toast(movedWords(outcome.changed, 'restored'))
+  return outcome
+}
+
+export async function removeThreads(threads: readonly Thread[]) {
+  const outcome = await changeThreads(threads, ({ id }) =>
+    client.threads.delete(id, { permanent: true }),
+  )
+  if (outcome.changed.length > 0) toast(movedWords(outcome.changed, 'removed for good'))
+  return outcome
+}
+
+export function movedWords(threads: readonly Thread[], what: string): string {
+  return `${plural(threads.length, 'thread')} ${what}`
+}

@@ -1,0 +1,143 @@
+// What a person can do with an open thread, and what its labels, assignee and snooze say.
+
+import type { Message, Thread } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { formatMoment } from '#data/format.ts'
+import { paths } from '#data/paths.ts'
+import { client } from '#data/session.ts'
+import { toastFailure } from '#data/toasts.ts'
+import { ActionButton, Button } from '#parts/button.tsx'
+import { Notice } from '#parts/notice.tsx'
+import { AssignDialog, endSnooze, SnoozeDialog } from './handing.tsx'
+import { LabelEditor } from './labels.tsx'
+import { openReply } from './open-reply.ts'
+import { RemoveDialog } from './remove-dialog.tsx'
+import {
+  changeThread,
+  type FailedThread,
+  removedAt,
+  removeThreads,
+  restoreThreads,
+  trashThreads,
+} from './thread-deeds.ts'
+import { filterQuery, noFilter } from './thread-filter.ts'
+
+type Changing = { thread: Thread; onChanged: (thread: Thread) => void }
+
+export function ThreadTools({
+  thread,
+  answered,
+  onChanged,
+  onGone,
+}: Changing & {
+  /** What a reply answers; undefined if none can be sent now. */
+  answered: Message | undefined
+  /** It is in the trash now, or out of it, or gone. */
+  onGone: () => void
+}) {
+  const [asked, setAsked] = useState<'assign' | 'snooze' | 'remove' | null>(null)
+  const move = async (deed: (threads: Thread[]) => Promise<{ failed: FailedThread[] }>) => {
+    const { failed } = await deed([thread])
+    if (failed[0] !== undefined) throw new Error(failed[0].reason)
+    onGone()
+  }
+  const close = (changed: Thread | null) => {
+    setAsked(null)
+    if (changed !== null) onChanged(changed)
+  }
+  const setRead = async (isRead: boolean) => {
+    onChanged(await changeThread(thread, (id) => client.threads.update(id, { is_read: isRead })))
+  }
+  if (thread.claim !== null) return null
+  if (thread.trashedAt !== null) {
+    return (
+      <div class="row">
+        <ActionButton icon="retry" action={() => move(restoreThreads)}>
+          Restore
+        </ActionButton>
+        <Button icon="trash" onClick={() => setAsked('remove')}>
+          Remove for good
+        </Button>
+        {asked === 'remove' && (
+          <RemoveDialog
+            threads={[thread]}
+            onClose={() => setAsked(null)}
+            submit={() => move(removeThreads)}
+          />
+        )}
+      </div>
+    )
+  }
+  return (
+    <div class="row">
+      <ActionButton
+        icon={thread.isRead ? 'unread' : 'check'}
+        action={() => setRead(!thread.isRead)}
+      >
+        {thread.isRead ? 'Mark unread' : 'Mark read'}
+      </ActionButton>
+      <Button icon="person" label="Assign" onClick={() => setAsked('assign')} />
+      <Button icon="clock" label="Snooze" onClick={() => setAsked('snooze')} />
+      <ActionButton icon="trash" label="Move to the trash" action={() => move(trashThreads)} />
+      {answered && (
+        <Button kind="primary" icon="reply" onClick={() => openReply(answered)}>
+          Reply
+        </Button>
+      )}
+      {asked === 'assign' && <AssignDialog thread={thread} onClose={close} />}
+      {asked === 'snooze' && <SnoozeDialog thread={thread} onClose={close} />}
+    </div>
+  )
+}
+
+/** Labels, assignee, snooze and trash of a thread. */
+export function ThreadStanding({ thread, onChanged }: Changing) {
+  const { inboxId, labels, assignee, snoozedUntil, trashedAt, claim } = thread
+  const isFree = claim === null && trashedAt === null
+  const hrefOf = (label: string) => paths.inbox(inboxId, filterQuery({ ...noFilter, label }))
+  const end = () => {
+    endSnooze(thread).then(onChanged, toastFailure)
+  }
+  return (
+    <>
+      {trashedAt !== null && (
+        <Notice
+          tone="warn"
+          title={`In the trash: removed for good on ${formatMoment(removedAt(trashedAt))}`}
+        >
+          Nothing can be sent in it until it is restored. New mail for it starts a new thread.
+        </Notice>
+      )}
+      <div class="thread-standing">
+        {(labels.length > 0 || isFree) && (
+          <LabelEditor
+            labels={labels}
+            hrefOf={hrefOf}
+            change={
+              isFree
+                ? async (change) =>
+                    onChanged(await changeThread(thread, (id) => client.threads.update(id, change)))
+                : undefined
+            }
+          />
+        )}
+        {assignee !== null && (
+          <p>
+            <span class="muted">Assigned to</span>{' '}
+            <a href={paths.inbox(inboxId, filterQuery({ ...noFilter, assignee }))}>{assignee}</a>
+          </p>
+        )}
+        {snoozedUntil !== null && (
+          <p>
+            <span class="muted">Snoozed until {formatMoment(snoozedUntil)}</span>{' '}
+            {isFree && (
+              <Button kind="quiet" onClick={end}>
+                End snooze
+              </Button>
+            )}
+          </p>
+        )}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,331 @@
+// Mail of an inbox as a file: exported, to be downloaded, and imported.
+
+import type { Export, Import } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { useRoute } from 'preact-iso/router'
+import { describeFailure } from '#data/failure.ts'
+import { formatDay, formatNumber, formatSize, plural } from '#data/format.ts'
+import { announceMailChange } from '#data/live.ts'
+import { ownAddress, paths } from '#data/paths.ts'
+import { client } from '#data/session.ts'
+import { uploadingClient } from '#data/upload.ts'
+import { useEvery } from '#data/use-every.ts'
+import { useResource } from '#data/use-resource.ts'
+import { ActionButton, Button, ButtonLink } from '#parts/button.tsx'
+import { CheckField, SelectField } from '#parts/field.tsx'
+import { Icon } from '#parts/icon.tsx'
+import { Badge, Empty, Notice, type Tone } from '#parts/notice.tsx'
+import { Page, Section } from '#parts/page.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
+import { Time } from '#parts/small.tsx'
+import { RowTools, Table } from '#parts/table.tsx'
+
+export function TransfersPage() {
+  const { inboxId = '' } = useRoute().params
+  const inbox = useResource(`inbox ${inboxId}`, (signal) => client.inboxes.get(inboxId, { signal }))
+  return (
+    <Page
+      title="Export and import"
+      intro="The mail of the inbox as a file, and mail from files into the inbox."
+      above={
+        <a class="way-back" href={paths.inbox(inboxId)}>
+          <Icon name="back" size={14} />
+          {inbox.value?.address ?? 'Inbox'}
+        </a>
+      }
+    >
+      <Exports inboxId={inboxId} podId={inbox.value?.podId ?? null} />
+      <ImportSection inboxId={inboxId} />
+    </Page>
+  )
+}
+
+const formats = [
+  { value: 'mbox', text: 'mbox, one file' },
+  { value: 'maildir', text: 'Maildir, a tar archive' },
+  { value: 'jsonl', text: 'JSON lines, with labels and states' },
+] as const
+type Format = (typeof formats)[number]['value']
+
+const statuses: Readonly<Record<Export['status'], { tone: Tone; word: string }>> = {
+  queued: { tone: 'info', word: 'Waiting' },
+  running: { tone: 'info', word: 'Being written' },
+  done: { tone: 'good', word: 'Ready' },
+  failed: { tone: 'bad', word: 'Failed' },
+  expired: { tone: 'calm', word: 'File removed' },
+}
+
+const errors: Readonly<Record<NonNullable<Export['error']>, string>> = {
+  inbox_deleted: 'The inbox was deleted meanwhile.',
+  file_unreadable: 'The file cannot be read.',
+  storage_quota_reached: 'The storage of the account is full.',
+  address_erased: 'The mail of an address in it was erased meanwhile.',
+}
+
+const ASK_MS = 1_000
+
+function isUnderWay({ status }: { status: string }): boolean {
+  return status === 'queued' || status === 'running'
+}
+
+function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) {
+  const [format, setFormat] = useState<Format>('mbox')
+  const list = usePaged(`exports ${inboxId}`, (bounds) => client.exports.list(bounds).page())
+  const own = list.items.filter(
+    (one) => one.inboxId === inboxId || (one.podId !== null && one.podId === podId),
+  )
+  useEvery(own.some(isUnderWay) ? ASK_MS : null, list.reload)
+  return (
+    <Section title="Export">
+      <div class="toolbar">
+        <SelectField
+          label="Format"
+          name="format"
+          value={format}
+          options={formats}
+          onValue={(value) =>
+            setFormat(formats.find((one) => one.value === value)?.value ?? 'mbox')
+          }
+        />
+        <ActionButton
+          kind="primary"
+          icon="download"
+          action={async () => {
+            await client.exports.create({ inboxId, format })
+            list.reload()
+          }}
+        >
+          Start export
+        </ActionButton>
+      </div>
+      <p class="hint">
+        Every message of the inbox without the trash, as it was received or sent. The file can be
+        downloaded for seven days.
+      </p>
+      <div class="panel below">
+        <PagedList
+          list={list}
+          label="exports"
+          rows={2}
+          empty={<Empty icon="download" title="No exports yet" />}
+        >
+          {own.length === 0 ? (
+            <Empty
+              icon="download"
+              title={list.total > list.size ? 'None of this inbox on this page' : 'No exports yet'}
+            />
+          ) : (
+            <ExportTable exports={own} />
+          )}
+        </PagedList>
+      </div>
+    </Section>
+  )
+}
+
+function ExportTable({ exports }: { exports: readonly Export[] }) {
+  return (
+    <Table columns={['Export', 'Status', 'Begun']} hasTools>
+      {exports.map(({ id, format, status, progress, podId, sizeBytes, url, error, ...times }) => (
+        <tr key={id}>
+          <td class="main-cell">
+            {formats.find(({ value }) => value === format)?.text ?? format}
+            {podId !== null && <span class="sub">Every inbox of the pod</span>}
+          </td>
+          <td>
+            <Badge tone={statuses[status].tone}>{statuses[status].word}</Badge>
+            {isUnderWay({ status }) && (
+              <Progress
+                label="Messages written"
+                done={progress.done}
+                total={progress.total}
+                text={`${formatNumber(progress.done)} of ${plural(progress.total, 'message')}`}
+              />
+            )}
+            {status === 'done' && (
+              <span class="sub">
+                {plural(progress.done, 'message')}
+                {sizeBytes !== null && `, ${formatSize(sizeBytes)}`}
+                {times.expiresAt !== null && `, until ${formatDay(times.expiresAt)}`}
+              </span>
+            )}
+            {error !== null && <span class="sub">{errors[error]}</span>}
+          </td>
+          <td data-label="Begun" class="nowrap muted">
+            <Time at={times.createdAt} />
+          </td>
+          <RowTools>
+            {url !== null && (
+              <ButtonLink icon="download" href={ownAddress(url)} download={id}>
+                Download
+              </ButtonLink>
+            )}
+          </RowTools>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function Progress({
+  label,
+  done,
+  total,
+  text,
+}: {
+  label: string
+  done: number
+  total: number
+  text: string
+}) {
+  return (
+    <div class="progress">
+      <progress aria-label={label} value={total === 0 ? 0 : done / total} />
+      <span class="muted">{text}</span>
+    </div>
+  )
+}
+
+type Importing =
+  | { at: 'file' }
+  | { at: 'upload'; part: number }
+  | { at: 'job'; id: string }
+  | { at: 'refused'; error: unknown }
+
+function ImportSection({ inboxId }: { inboxId: string }) {
+  const [file, setFile] = useState<File | null>(null)
+  const [isRead, setIsRead] = useState(false)
+  const [state, setState] = useState<Importing>({ at: 'file' })
+  const start = async () => {
+    if (file === null || state.at === 'upload') return
+    setState({ at: 'upload', part: 0 })
+    try {
+      const sender = uploadingClient((part) => setState({ at: 'upload', part }))
+      const { id } = await sender.imports.create(inboxId, file, {
+        isRead,
+        timeoutMs: UPLOAD_MS_MAX,
+      })
+      setState({ at: 'job', id })
+    } catch (error) {
+      setState({ at: 'refused', error })
+    }
+  }
+  return (
+    <Section title="Import">
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void start()
+        }}
+      >
+        <div class="field">
+          <label for="import-file">File</label>
+          <input
+            id="import-file"
+            type="file"
+            onChange={(event) => {
+              setFile(event.currentTarget.files?.[0] ?? null)
+              setState({ at: 'file' })
+            }}
+            aria-describedby="import-hint"
+          />
+          <p class="hint" id="import-hint">
+            mbox, a tar archive of a Maildir, the JSON lines of an export, or one message (.eml).
+            Dates, threads and read states are kept. A message that the inbox has already is not
+            stored again, and nobody is told of the messages.
+          </p>
+        </div>
+        <CheckField
+          label="Mark messages as read if the file does not say"
+          name="isRead"
+          isChecked={isRead}
+          onChecked={setIsRead}
+        />
+        <div>
+          <Button
+            type="submit"
+            kind="primary"
+            isBusy={state.at === 'upload'}
+            isDisabled={file === null}
+          >
+            Import
+          </Button>
+        </div>
+      </form>
+      <div class="below" aria-live="polite">
+        {state.at === 'upload' && (
+          <Progress
+            label="Upload"
+            done={state.part}
+            total={1}
+            text={`${Math.round(state.part * 100)} % uploaded`}
+          />
+        )}
+        {state.at === 'refused' && <Refused error={state.error} />}
+        {state.at === 'job' && <ImportJob key={state.id} id={state.id} inboxId={inboxId} />}
+      </div>
+    </Section>
+  )
+}
+
+/** The service reads while a file arrives, and a large one takes as long as its line. */
+const UPLOAD_MS_MAX = 24 * 3_600_000
+
+function Refused({ error }: { error: unknown }) {
+  const { message, fix } = describeFailure(error)
+  return (
+    <Notice tone="bad" title={message}>
+      {fix}
+    </Notice>
+  )
+}
+
+function ImportJob({ id, inboxId }: { id: string; inboxId: string }) {
+  const job = useResource(`import ${id}`, async (signal) => {
+    const known = await client.imports.get(id, { signal })
+    if (!isUnderWay(known)) announceMailChange(inboxId)
+    return known
+  })
+  const known = job.value
+  useEvery(known === undefined || isUnderWay(known) ? ASK_MS : null, job.reload)
+  if (known === undefined) return job.error ? <Refused error={job.error} /> : null
+  if (isUnderWay(known)) {
+    const { done, total } = known.progress
+    return (
+      <Progress
+        label="File read"
+        done={done}
+        total={total}
+        text={`${formatSize(done)} of ${formatSize(total)} read, ${plural(known.imported, 'message')} imported`}
+      />
+    )
+  }
+  return <ImportResult known={known} />
+}
+
+function ImportResult({ known }: { known: Import }) {
+  const { status, imported, duplicates, failed, failures, error } = known
+  const isWhole = status === 'done' && failed === 0
+  return (
+    <Notice
+      tone={status === 'failed' ? 'bad' : isWhole ? 'good' : 'warn'}
+      title={status === 'failed' ? 'The import failed' : `${plural(imported, 'message')} imported`}
+    >
+      {error !== null && <p>{errors[error]}</p>}
+      {status === 'failed' && imported > 0 && <p>{plural(imported, 'message')} imported before.</p>}
+      {duplicates > 0 && <p>{plural(duplicates, 'message')} the inbox had already.</p>}
+      {failed > 0 && <p>{plural(failed, 'message')} could not be imported:</p>}
+      {failed > 0 && (
+        <ul class="failures">
+          {failures.map(({ number, name, reason }) => (
+            <li key={number}>
+              <strong>{name ?? `Message ${number}`}</strong>: {reason}
+            </li>
+          ))}
+          {failed > failures.length && <li>… and {formatNumber(failed - failures.length)} more</li>}
+        </ul>
+      )}
+    </Notice>
+  )
+}
