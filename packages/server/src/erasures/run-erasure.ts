@@ -83,6 +83,9 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
   const quarantined = await findQuarantined(deps, { accountId, address })
   await eraseDrafts(deps, { accountId, address }, work)
   if (signal.aborted) return false
+  // Those that were begun meanwhile, with what was not removed yet.
+  await db.write(eraseFiles, held())
+  await purgeTransfers(deps, signal)
   for (let after: number | null = 0; after !== null; ) {
     const events: EventsStep = { ...held(), after, address, since, quarantined }
     after = await db.write(eraseEventsStep, events)

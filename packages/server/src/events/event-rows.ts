@@ -169,7 +169,7 @@ export async function listEvents(
 }
 
 /**
- * The number of events of the range that pass the filter, up to `max`. With a filter it scans
+ * The number of events of the range that pass the filter and whose message or thread is left, up to `max`. With a filter it scans
  * LOG_COUNT_EVENTS_MAX events. Ends early when `signal` is aborted.
  */
 export async function countEvents(
@@ -181,6 +181,7 @@ export async function countEvents(
   for (let scanned = 0; scanned < LOG_COUNT_EVENTS_MAX; scanned += LOG_WINDOW_EVENTS) {
     const end = await findWindowEnd(db, rest)
     const matching = eventsIn(db, rest, end)
+      .where(IS_SHOWN)
       .select('sequence')
       .limit(max - counted)
     const row = await db.read
@@ -327,6 +328,28 @@ function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
       ...(inboxIds.length > 0 ? [eb('inbox_id', 'in', inboxIds)] : []),
     ]),
   )
+}
+
+/** That its message was not removed, nor its thread if it is about no message. */
+const IS_SHOWN = sql<SqlBool>`(
+  case when message_id is not null
+    then not exists (select 1 from removed_messages where removed_messages.id = message_id)
+    else thread_id is null or exists (
+      select 1 from threads
+      where threads.id = events.thread_id and (threads.trashed_at is null or threads.trashed_at > 0))
+  end)`
+
+/** How many of the events `countEvents` counts. */
+export async function countShown(db: ReadDb, events: readonly LoggedEvent[]): Promise<number> {
+  if (events.length === 0) return 0
+  const ids = events.map(({ id }) => id)
+  const row = await db.read
+    .selectFrom('events')
+    .where('id', 'in', ids)
+    .where(IS_SHOWN)
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirst()
+  return Number(row?.count ?? 0)
 }
 
 /** The part of the range up to and including the end of a scan, in its order. */

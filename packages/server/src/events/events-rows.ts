@@ -2,6 +2,7 @@ export { EVENT_MS } from './event.ts'
 export { settleEventOrder } from './event-order-rows.ts'
 export {
   countEvents,
+  countShown,
   ERASED,
   EVENTS,
   type EventOrder,

@@ -31,7 +31,7 @@ export function planDownload(
   const isRangeValid = request['if-range'] === undefined || request['if-range'] === etag
   const range = isRangeValid ? readRange(request.range, sizeBytes) : 'whole'
   if (range === 'unsatisfiable') {
-    throw problem('range_not_satisfiable', `The attachment has ${sizeBytes} bytes.`, {
+    throw problem('range_not_satisfiable', `The file has ${sizeBytes} bytes.`, {
       headers: { 'content-range': `bytes */${sizeBytes}` },
     })
   }

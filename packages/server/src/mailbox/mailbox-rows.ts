@@ -47,6 +47,7 @@ export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './st
 export { labelMark } from './thread-mark.ts'
 export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-range-rows.ts'
 export {
+  existingThreadIds,
   findCopiedFrom,
   findLastMessage,
   findShownThreads,

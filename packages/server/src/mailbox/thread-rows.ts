@@ -245,6 +245,22 @@ export async function findThread(
   return { ...toThread(row), extent: { threadId, addedCount, removedCount } }
 }
 
+/** Which of these threads exist, in the trash or not. */
+export async function existingThreadIds(
+  db: ReadDb,
+  { accountIds, threadIds }: { accountIds: readonly string[]; threadIds: readonly string[] },
+): Promise<Set<string>> {
+  if (threadIds.length === 0) return new Set()
+  const found = await db.read
+    .selectFrom('threads')
+    .select('id')
+    .where('account_id', 'in', accountIds)
+    .where('id', 'in', threadIds)
+    .where(isKept)
+    .execute()
+  return new Set(found.map(({ id }) => id))
+}
+
 /** The existing threads among these, in this order. */
 export async function findShownThreads(
   db: ReadDb,

@@ -5,7 +5,7 @@ import type { Authentication, Extracted } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/events.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
 import { attachmentUrl, CUT_READ_LENGTH, cutBodies, type Extractions } from '#mailbox/mailbox.ts'
-import { findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
+import { existingThreadIds, findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
 
@@ -32,18 +32,31 @@ export type EnvelopeDeps = {
   extractions: Extractions
 }
 
-/** In order; events whose message is gone are left out. URLs of attachments are signed now. */
+/** In order; events whose message or thread is gone are left out. URLs of attachments are signed now. */
 export async function readEnvelopes(
   deps: EnvelopeDeps,
   events: readonly LoggedEvent[],
 ): Promise<EventText[]> {
   const messages = await readMessages(deps, events)
+  const threadIds = await readThreadIds(deps, events)
   return events.flatMap((event) => {
-    if (event.messageId === null) return [makeText(event, null)]
+    if (event.messageId === null) {
+      const isGone = event.threadId !== null && !threadIds.has(event.threadId)
+      return isGone ? [] : [makeText(event, null)]
+    }
     const found = messages.get(event.messageId)
     return found === undefined || found.accountId !== event.accountId
       ? []
       : [makeText(event, found)]
+  })
+}
+
+/** The threads that still exist, of events about a thread and no message. */
+function readThreadIds({ db }: EnvelopeDeps, events: readonly LoggedEvent[]): Promise<Set<string>> {
+  const about = events.filter(({ threadId, messageId }) => threadId !== null && messageId === null)
+  return existingThreadIds(db, {
+    accountIds: [...new Set(about.map(({ accountId }) => accountId))],
+    threadIds: [...new Set(about.flatMap(({ threadId }) => threadId ?? []))],
   })
 }
 

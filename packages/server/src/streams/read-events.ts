@@ -18,6 +18,7 @@ import {
 } from '#events/events.ts'
 import {
   countEvents,
+  countShown,
   type EventOrder,
   type EventRange,
   findEventPosition,
@@ -79,8 +80,8 @@ export async function openEventPage(
   const search = new Search(deps, input, range)
   const first = await search.next(limit)
   const last = first.at(-1)
-  let total = first.length
-  if (last !== undefined && total >= limit) {
+  let total = await countShown(deps.db, first)
+  if (last !== undefined && first.length >= limit) {
     const behind = unreadOf(range, last.position)
     total += await countEvents(deps.db, { ...behind, max: COUNTED_MAX - total, signal })
   }

@@ -136,6 +136,25 @@ onBothEngines('an erasure', (engine) => {
     }
   }
 
+  test('ends an export that begins while it removes mail', async () => {
+    const { client } = world
+    const address = 'sender@exported.example'
+    const [first, last] = [await world.inbox(), await world.inbox()].sort((a, b) =>
+      a.id < b.id ? -1 : 1,
+    )
+    if (first === undefined || last === undefined) throw new Error('An inbox is missing.')
+    const many = Array.from({ length: 1_200 }, (_, at) => mailFrom(address, `many-${at}`))
+    await imported(client, first.id, mboxOf(...many))
+    await imported(client, last.id, mboxOf(mailFrom(address, 'one')))
+    const { id } = await client.erasures.create({ address })
+    await until(async () => (await client.erasures.get(id)).removed.messages > 0)
+    const file = await client.exports.create({ inboxId: last.id, format: 'mbox' })
+    assert.equal((await client.erasures.untilDone(id)).removed.messages, 1_201)
+    const { error, progress, url } = await client.exports.untilDone(file.id)
+    assert.ok(error === 'address_erased' || progress.total === 0, `${error} ${progress.total}`)
+    assert.equal(url === null, error !== null)
+  })
+
   test('names what is wrong, and spares the own inboxes', async () => {
     const { client } = world
     const inbox = await world.inbox()

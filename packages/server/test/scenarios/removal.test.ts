@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { untilReadable } from '#test/scenarios/event-world.ts'
-import { refusal } from '#test/scenarios/outcomes.ts'
+import { refusal, until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -180,14 +180,25 @@ onEachEngine('removal', (engine) => {
       ['first', 'second'],
     )
     assert.equal(JSON.stringify(events).includes('zebra two'), false)
+    for (const limit of [1, 2, 100]) {
+      const query = { inbox_id: inbox.id, limit }
+      assert.equal((await client.events.list(query).page()).total, 2)
+    }
     // Who continues after it continues from its place.
     const path = `/v1/inboxes/${inbox.id}/wait?timeout=1&after=${gone.id}`
     assert.deepEqual(await (await world.fetch(path)).json(), { message: null })
     await deliver({ to: inbox, subject: 'later' })
     const found = (await (await world.fetch(path)).json()) as { message: { subject: string } }
     assert.equal(found.message.subject, 'later')
-    // The last one takes the thread along.
+    // The last one takes the thread along, and what events told of it.
+    await client.threads.update(first.id, { addLabels: ['secret'] })
+    const told = async () => {
+      const query = { inbox_id: inbox.id, event_types: 'thread.updated' }
+      return (await client.events.list(query).page()).data.map(({ thread_id }) => thread_id)
+    }
+    await until(async () => (await told())[0] === first.id)
     await client.messages.delete(kept.id)
+    assert.deepEqual(await told(), [])
     assert.equal(await refusal(client.threads.get(first.id)), '404 not_found')
   })
 
