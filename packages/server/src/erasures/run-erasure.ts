@@ -77,13 +77,10 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
   await purgeTransfers(deps, signal)
   const inboxIds = await listAccountInboxes(db, accountId)
   for (const inboxId of inboxIds) await eraseInbox(deps, { accountId, inboxId, address }, work)
-  // Exports that began since may have read messages before they were removed.
-  await db.write(eraseFiles, held())
-  await purgeTransfers(deps, signal)
   const quarantined = await findQuarantined(deps, { accountId, address })
   await eraseDrafts(deps, { accountId, address }, work)
   if (signal.aborted) return false
-  // Those that were begun meanwhile, with what was not removed yet.
+  // Exports that began since may have read mail before it was removed.
   await db.write(eraseFiles, held())
   await purgeTransfers(deps, signal)
   for (let after: number | null = 0; after !== null; ) {

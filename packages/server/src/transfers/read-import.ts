@@ -1,6 +1,7 @@
 // The messages of a file that is imported, one after the other, whatever its format. What is hostile in it becomes a
 // failure of one message where the rest can still be read.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ImportFormat } from '@mailroom/contract/transfers.ts'
 import { isMbox, readMbox, withCrlf } from '@mailroom/mail/mbox.ts'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
@@ -55,10 +56,16 @@ const TAR_BLOCK = 512
 /** By the checksum of its first header, which every tar has. */
 function isTar(bytes: Buffer): boolean {
   if (bytes.length < TAR_BLOCK) return false
-  const stored = Number.parseInt(bytes.toString('latin1', 148, 156).replace(/[\0 ]+/g, ''), 8)
+  const stored = octalIn(bytes, 148, 156)
   let sum = 0
   for (let at = 0; at < TAR_BLOCK; at += 1) sum += at >= 148 && at < 156 ? 32 : (bytes[at] ?? 0)
   return sum === stored
+}
+
+/** As the library reads it: up to a NUL, without spaces. NaN for anything but octal digits. */
+function octalIn(bytes: Buffer, start: number, end: number): number {
+  const [text = ''] = bytes.toString('latin1', start, end).split('\0', 1)
+  return Number(`0o0${text.replaceAll(' ', '')}`)
 }
 
 export function readImport(
@@ -230,14 +237,49 @@ async function* readMaildir(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<R
         controller.enqueue(new Uint8Array(value))
       },
       async cancel() {
-        await iterator.return?.()
+        await iterator.return(undefined)
       },
     },
     { highWaterMark: 0 },
   )
-  const iterator = chunks[Symbol.asyncIterator]()
+  const iterator = boundedTar(chunks)
   const entries = source.pipeThrough(createTarDecoder({ strict: true }))
   for await (const entry of entries) yield* readEntry(entry, () => end)
+}
+
+/** Octets of an extended header, which has names and times; the library reads one in one go. */
+const TAR_EXTENDED_BYTES_MAX = 16 * 1024
+/** A multiple of TAR_BLOCK. */
+const TAR_STEP_BYTES = 64 * 1024
+/** Extended headers for the next entry or all entries (pax), and long names (GNU). */
+const TAR_EXTENDED = new Set(Buffer.from('xgLK'))
+
+/** In small steps; throws for an extended header that is too long. Headers lie at multiples of TAR_BLOCK. */
+async function* boundedTar(
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, undefined> {
+  let carried: Buffer = Buffer.alloc(0)
+  for await (const chunk of chunks) {
+    const bytes = Buffer.concat([carried, chunk])
+    const end = bytes.length - (bytes.length % TAR_BLOCK)
+    for (let at = 0; at < end; at += TAR_STEP_BYTES) {
+      const step = bytes.subarray(at, Math.min(end, at + TAR_STEP_BYTES))
+      for (let start = 0; start < step.length; start += TAR_BLOCK) {
+        requireShortHeader(step.subarray(start, start + TAR_BLOCK))
+      }
+      yield step
+      await nextTurn()
+    }
+    carried = bytes.subarray(end)
+  }
+  if (carried.length > 0) yield carried
+}
+
+function requireShortHeader(block: Buffer): void {
+  if (!TAR_EXTENDED.has(block[156] ?? 0) || !isTar(block)) return
+  // Large ones may be written in binary.
+  if (octalIn(block, 124, 136) <= TAR_EXTENDED_BYTES_MAX) return
+  throw new Error('An extended header of the archive is too long.')
 }
 
 async function* readEntry(

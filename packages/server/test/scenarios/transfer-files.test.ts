@@ -359,6 +359,9 @@ onBothEngines('an import', (engine) => {
       [truncated.status, truncated.error, truncated.imported],
       ['failed', 'file_unreadable', 1],
     )
+    const wide = { name: 'pax', type: 'x', content: '5 a=\n'.repeat(4_000) }
+    const late = await imported(client, inbox.id, tarOf([wide, ...entries]))
+    assert.deepEqual([late.status, late.error], ['failed', 'file_unreadable'])
     await assertCounted(inbox.id)
   })
 
