@@ -279,6 +279,7 @@ const TASKS = [
   'review mail',
   'scheduled sends',
   'search index',
+  'thread claims',
 ]
 
 test('one process leads the common tasks, and another takes over when it ends', async (t) => {
