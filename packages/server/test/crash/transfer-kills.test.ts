@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { suite } from 'node:test'
+import type { ExportFormat } from '@mailroom/contract/transfers.ts'
 import type { Export, Import, Mailroom } from '@mailroom/sdk'
 import { imported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
 import { sizeOf } from '#test/size-of.ts'
@@ -11,15 +12,21 @@ import { type KillTest, killAndRestart, killTest } from './kills.ts'
 import type { Service } from './service.ts'
 
 const KILLS = sizeOf('TEST_MAILROOM_TRANSFER_KILLS', { usual: 2, long: 12 })
-const MESSAGES = 3_000
+const MESSAGES = sizeOf('TEST_MAILROOM_TRANSFER_MESSAGES', { usual: 600, long: 3_000 })
 const MOMENT_MS_MAX = 400
 
 suite('exports and imports go on after any kill', { concurrency: true }, () => {
-  killTest('sqlite', { kills: KILLS }, moveThroughKills)
-  killTest('postgres', { kills: Math.ceil(KILLS / 2) }, moveThroughKills)
+  killTest('sqlite', { kills: KILLS }, (test) =>
+    moveThroughKills(test, ['mbox', 'maildir', 'jsonl']),
+  )
+  // After each kill the lease has to run out, which takes a minute, since another process may have the job.
+  killTest('postgres', { kills: Math.ceil(KILLS / 2) }, (test) => moveThroughKills(test, ['jsonl']))
 })
 
-async function moveThroughKills({ t, kills, random, start }: KillTest): Promise<void> {
+async function moveThroughKills(
+  { t, kills, random, start }: KillTest,
+  formats: readonly ExportFormat[],
+): Promise<void> {
   const service = await start({})
   const { client } = service
   const source = await client.inboxes.create({})
@@ -31,7 +38,7 @@ async function moveThroughKills({ t, kills, random, start }: KillTest): Promise<
   })
   await imported(client, source.id, mboxOf(...mails))
   let cut = 0
-  for (const format of ['mbox', 'maildir', 'jsonl'] as const) {
+  for (const format of formats) {
     const target = await client.inboxes.create({})
     const { id } = await client.exports.create({ inboxId: source.id, format })
     const exporting = () => client.exports.get(id)
