@@ -35,13 +35,14 @@ export async function listen(options: ListenOptions): Promise<void> {
   }
   const secret = url === null ? '' : await readSecret(output, options.secret)
   const where = `${session.baseUrl}${url === null ? '' : `, forwarding to ${url}`}`
+  const note = (text: string) => output.note(output.noteColors.dim(text))
   const following = session.client.events.follow({
     ...(inboxIds.length > 0 && { inboxIds }),
     podIds: pod,
     eventTypes: events,
     after: since,
     onNotice: (notice) => output.note(plainLine(notice)),
-    WebSocket: watchedSocket((text) => output.note(output.noteColors.dim(text)), where),
+    WebSocket: watched(await webSocket(), note, where),
   })
   for await (const event of following) {
     if (json) output.write(`${plainJson(event)}\n`)
@@ -52,10 +53,17 @@ export async function listen(options: ListenOptions): Promise<void> {
   }
 }
 
-/** The runtime's WebSocket; notes the first message of each connection, and its end. */
-function watchedSocket(note: (text: string) => void, where: string) {
+/** Node.js has its own from version 22 on. */
+async function webSocket(): Promise<typeof WebSocket> {
+  if ('WebSocket' in globalThis) return globalThis.WebSocket
+  const { WebSocket: ofLibrary } = await import('ws')
+  return ofLibrary as never
+}
+
+/** Notes the first message of each connection, and its end. */
+function watched(Base: typeof WebSocket, note: (text: string) => void, where: string) {
   let times = 0
-  return class extends WebSocket {
+  return class extends Base {
     constructor(url: string, options?: never) {
       super(url, options)
       let isHeard = false
