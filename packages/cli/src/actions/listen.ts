@@ -5,11 +5,11 @@ import type { Event } from '@mailroom/sdk'
 import { systemChance } from '@mailroom/server/platform/chance.ts'
 import { makeWebhookSecret, signWebhook } from '@mailroom/server/webhooks/webhook-secrets.ts'
 import { Failure } from '#base/failure.ts'
-import { type Output, openOutput, truncate } from '#base/output.ts'
+import { GAP, type Output, openOutput, pad, truncate } from '#base/output.ts'
 import { plainJson, plainLine } from '#base/plain-text.ts'
 import { readStandardInput } from '#base/read-input.ts'
 import { findId, isLocal, openSession } from '#base/session.ts'
-import { cellOf } from '#base/show.ts'
+import { listCellOf } from '#base/show.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type ListenOptions = CommonOptions & {
@@ -105,21 +105,17 @@ function outcomeOf({ status, error, latencyMs }: Forwarded): string {
   return `${status ?? plainLine(error ?? 'failed')} ${Math.round(latencyMs)} ms`
 }
 
-/** Time, type and subject of the event, after the status of the receiver. */
+/** Time, type and subject of the event, after the status of the receiver; on a terminal the id is last. */
 function lineOf(output: Output, event: Event, forwarded: Forwarded | null): string {
   const { occurred_at, event: kind, event_id, message, recipient, domain, webhook } = event
   const outcome = forwarded === null ? [] : [outcomeOf(forwarded)]
-  const cells = [
-    ...outcome,
-    cellOf(output, occurred_at),
-    kind,
-    event_id,
-    message?.from ?? domain?.domain ?? webhook?.url ?? recipient ?? '',
-    message?.subject ?? '',
-  ].map(plainLine)
-  if (!output.isTerminal) return `${cells.join('\t')}\n`
+  const before = [...outcome, listCellOf(output, occurred_at), kind].map(plainLine)
+  const who = message?.from ?? domain?.domain ?? webhook?.url ?? recipient ?? ''
+  const after = [who, message?.subject ?? ''].map(plainLine)
+  if (!output.isTerminal) return `${[...before, event_id, ...after].join('\t')}\n`
   const { green, red } = output.colors
-  const line = truncate(cells.join('  ').trimEnd(), output.width)
+  const room = Math.max(1, output.width - event_id.length - GAP.length)
+  const line = pad(truncate([...before, ...after].join(GAP).trimEnd(), room), room) + GAP + event_id
   if (forwarded === null) return `${line}\n`
   return `${forwarded.isTaken ? green(line) : red(line)}\n`
 }
