@@ -18,6 +18,8 @@ for (const name of globSync('**/*.d.ts', { cwd: dist })) {
   const text = readFileSync(path, 'utf8')
     .replace(/(['"])@mailroom\/contract\/[^'"]+\1/g, "'./contract.js'")
     .replace(/(['"])(\.\/[^'"]+)\.ts\1/g, "'$2.js'")
+    // The same type in the words of TypeScript before 5.7, whose arrays of bytes have no parameter.
+    .replaceAll('Uint8Array<ArrayBuffer>', "ReturnType<Uint8Array['slice']>")
   writeFileSync(path, text)
 }
 writeFileSync(`${dist}/contract.d.ts`, sdkTypesSource())
