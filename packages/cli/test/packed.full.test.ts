@@ -29,6 +29,10 @@ import { CliWorld, type Ended, type Program, type RunOptions } from '#test/cli-w
 const SIZE_BYTES_MAX = 400_000
 const UNPACKED_BYTES_MAX = 1_600_000
 
+/** What Node.js 20 does not have. */
+const NEWER =
+  /\b(?:Map|Object)\.groupBy\b|\bPromise\.(?:withResolvers|try)\b|\bArray\.fromAsync\b|\bURL\.parse\b|\bRegExp\.escape\b|\bUint8Array\.from(?:Base64|Hex)\b|\.(?:values|keys|entries)\(\)\.(?:map|filter|some|every|find|reduce|toArray|take|drop|flatMap)\(/g
+
 const node = oldestNode()
 let folder: string
 let tarball: string
@@ -94,6 +98,7 @@ test('it is one small package of JavaScript, without dependencies and without th
   for (const part of ['fastify', 'node:sqlite', 'create table', 'node:net"']) {
     assert.ok(!all.includes(part), part)
   }
+  assert.deepEqual(all.match(NEWER), null)
   const licences = await readFile(join(installed, 'dist/LICENSES.txt'), 'utf8')
   for (const name of ['commander', 'zod', 'ws', '@modelcontextprotocol/server', 'string-width']) {
     assert.match(licences, new RegExp(`^${name} \\d.*\\((MIT|Apache-2\\.0|ISC)\\)\n\n.{20}`, 'ms'))
