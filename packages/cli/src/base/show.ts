@@ -72,7 +72,7 @@ function showList(output: Output, { columns: all, optional = [] }: Columns, answ
   const names = fitting(output, { all: idsLast, optional, rows })
   const columns = columnsOf(names)
   const cells = cellsOf(names)
-  if (leastWidth(columns, cells) > output.width) writeRecords(output, columns, cells)
+  if (leastWidth(columns, cells) > output.width) writeRecords(output, names, cells)
   else if (rows.length > 0) output.write(formatTable(columns, cells, output))
   noteRest(output, answer)
 }
@@ -87,15 +87,15 @@ function columnsOf(names: readonly string[]): Column[] {
 /** Rows that are wider than the terminal: each value on a line of its own. */
 function writeRecords(
   output: Output,
-  columns: readonly Column[],
+  names: readonly string[],
   rows: readonly (readonly string[])[],
 ): void {
-  const nameWidth = Math.max(...columns.map(({ title }) => title.length))
+  const nameWidth = Math.max(...names.map((name) => titleOf(name).length))
   const room = Math.max(1, output.width - nameWidth - GAP.length)
   for (const [index, row] of rows.entries()) {
-    const pairs = columns.map(({ title, isFlexible }, at): [string, string] => {
+    const pairs = names.map((name, at): [string, string] => {
       const value = plainLine(row[at] ?? '')
-      return [title, isFlexible ? truncate(value, room) : value]
+      return [titleOf(name), ID.test(name) ? value : truncate(value, room)]
     })
     output.write(`${index === 0 ? '' : '\n'}${formatPairs(pairs, output)}`)
   }
