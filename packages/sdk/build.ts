@@ -20,6 +20,7 @@ for (const name of globSync('**/*.d.ts', { cwd: dist })) {
     .replace(/(['"])(\.\/[^'"]+)\.ts\1/g, "'$2.js'")
     // The same type in the words of TypeScript before 5.7, whose arrays of bytes have no parameter.
     .replaceAll('Uint8Array<ArrayBuffer>', "ReturnType<Uint8Array['slice']>")
+    .replaceAll('Uint8Array<ArrayBufferLike>', 'Uint8Array')
   writeFileSync(path, text)
 }
 writeFileSync(`${dist}/contract.d.ts`, sdkTypesSource())

@@ -11,8 +11,8 @@ type Page<Item> = { data: Item[]; total: number }
 const world = opened(() => CliWorld.open())
 const inbox = prepared(() => world.json<Inbox>('inbox', 'create', 'shared'))
 
-async function receive(subject: string): Promise<Message> {
-  const mail = { from: 'ann@far.example', to: inbox.address, subject, text: 'A text.' }
+async function receive(subject: string, { address } = inbox): Promise<Message> {
+  const mail = { from: 'ann@far.example', to: address, subject, text: 'A text.' }
   const { data } = await world.client.sandbox.receive(mail)
   const [message] = data
   assert.ok(message)
@@ -106,33 +106,28 @@ test('a claimed thread is changed only with its token, from the option or the en
   await world.good('threads', 'assign', threadId)
 })
 
-/** Leaves no thread that could be claimed. */
-async function readAll(): Promise<void> {
-  for await (const { id } of world.client.threads.list(inbox.id, { is_read: false })) {
-    await world.client.threads.update(id, { is_read: true })
-  }
-}
-
 test('the oldest unread threads of an inbox are claimed', async () => {
-  await readAll()
-  const ids = [(await receive('First')).threadId, (await receive('Second')).threadId]
-  await receive('Third')
+  const own = await world.client.inboxes.create()
+  const first = await receive('First', own)
+  const ids = [first.threadId, (await receive('Second', own)).threadId]
+  await receive('Third', own)
+  const claim = ['inbox', 'claim', '--inbox', own.address, '--owner', 'worker']
   const { data } = await world.json<{ data: ClaimedThread[] }>(
-    ...['inbox', 'claim', '--owner', 'worker', '--lease-seconds', '60', '--max', '2'],
+    ...[...claim, '--lease-seconds', '60', '--max', '2'],
   )
   assert.deepEqual(
     data.map(({ threadId }) => threadId),
     ids,
   )
-  const row = await world.good('inbox', 'claim', '--owner', 'worker', '--lease-seconds', '10')
+  const row = await world.good(...claim, '--lease-seconds', '60')
   assert.match(row, /^thr_\S+\t1\t\S+\tmrl_\S+\tThird\n$/)
-  assert.equal(await world.good('inbox', 'claim', '--owner', 'x', '--lease-seconds', '10'), '')
+  assert.equal(await world.good(...claim, '--lease-seconds', '60'), '')
 })
 
 test('work runs a command for each thread, and what fails is left for the next', async () => {
-  await readAll()
-  const good = await receive('To be done')
-  const bad = await receive('To fail')
+  const own = await world.client.inboxes.create()
+  const good = await receive('To be done', own)
+  const bad = await receive('To fail', own)
   const done = join(world.home, 'done.txt')
   const script = join(world.home, 'handle.sh')
   // Each line: the names of the environment, and the claim from standard input.
@@ -142,8 +137,8 @@ test('work runs a command for each thread, and what fails is left for the next',
     'case $claim in *"To fail"*) exit 3 ;; esac',
   ]
   await writeFile(script, lines.join('\n'))
-  const args = ['work', '--exec', `sh '${script}'`, '--owner', 'worker 7', '--lease', '60s']
-  const running = world.start(args)
+  const args = ['--exec', `sh '${script}'`, '--owner', 'worker 7', '--lease', '60s']
+  const running = world.start(['work', '--inbox', own.id, ...args])
   await running.until(new RegExp(`${good.threadId} is done\\.`))
   await running.until(new RegExp(`${bad.threadId} was not done: The command ended with 3`))
   running.child.kill('SIGTERM')
@@ -154,7 +149,7 @@ test('work runs a command for each thread, and what fails is left for the next',
   for (const [at, message] of [good, bad].entries()) {
     const [threadId, inboxId, token = '', json = ''] = told[at]?.split('\t') ?? []
     const claim: ClaimedThread = JSON.parse(json)
-    assert.deepEqual([threadId, inboxId, claim.owner], [message.threadId, inbox.id, 'worker 7'])
+    assert.deepEqual([threadId, inboxId, claim.owner], [message.threadId, own.id, 'worker 7'])
     assert.equal(token, claim.leaseToken)
     assert.equal(claim.thread.subject, message.subject)
     assert.ok(!(stdout + stderr).includes(token))
@@ -165,9 +160,10 @@ test('work runs a command for each thread, and what fails is left for the next',
 })
 
 test('work ends after the command under way, and refuses what it cannot do', async () => {
-  await readAll()
-  const { threadId } = await receive('Slowly')
-  const running = world.start(['work', '--exec', 'echo started; sleep 1; echo finished'])
+  const own = await world.client.inboxes.create()
+  const { threadId } = await receive('Slowly', own)
+  const work = ['work', '--inbox', own.id, '--exec']
+  const running = world.start([...work, 'echo started; sleep 1; echo finished'])
   await running.until(/started/)
   running.child.kill('SIGINT')
   const { code, stdout } = await running.ended
