@@ -132,7 +132,7 @@ test("strict compilers accept the package's types in each resolution, and find m
 test('no type needs a TypeScript newer than 5.4', () => {
   for (const name of globSync('dist/*.d.ts', { cwd: installed })) {
     // Arrays of bytes have a parameter from 5.7 on.
-    assert.doesNotMatch(readFileSync(join(installed, name), 'utf8'), /\d(?:Clamped)?Array</, name)
+    assert.ok(!/\d(?:Clamped)?Array</.test(readFileSync(join(installed, name), 'utf8')), name)
   }
 })
 
