@@ -25,8 +25,8 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   program.hook('preAction', (_program, command) => {
     ran = command
     handDown(command)
-    if (isOfTheMachine(command)) return
-    // Server commands handle SIGINT themselves.
+    // These handle SIGINT themselves.
+    if (isOfTheMachine(command) || command.name() === 'work') return
     process.once('SIGINT', () => {
       if (process.stderr.isTTY) process.stderr.write('\n')
       process.exit(exitCodes.interrupted.code)

@@ -52,7 +52,7 @@ test('a list of threads shows sender, subject and unread count, and is as wide a
   for (const columns of [60, 80, 100]) {
     const [head, subject, ...more] = await linesAt(columns, 'threads', 'list')
     assert.deepEqual(more, [])
-    assert.match(head ?? '', /^Ann +1 unread {2}(\d\d:\d\d|[A-Z][a-z]+ \d+) {2}thr_/)
+    assert.match(head ?? '', /^Ann \[5m {2}1 unread {2}(\d\d:\d\d|[A-Z][a-z]+ \d+) {2}thr_/)
     assert.ok(head?.endsWith(message.threadId))
     assert.match(subject ?? '', /^ {2}Hi.* 漢.*…/)
   }
