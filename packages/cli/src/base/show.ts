@@ -449,7 +449,7 @@ function at(row: Fields, path: string): unknown {
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 
 /** Times are local on a terminal, and as in the API elsewhere. */
-export function cellOf({ isTerminal }: Pick<Output, 'isTerminal'>, value: unknown): string {
+function cellOf({ isTerminal }: Pick<Output, 'isTerminal'>, value: unknown): string {
   if (value === null || value === undefined) return isTerminal ? '–' : ''
   if (typeof value === 'boolean') return isTerminal ? (value ? 'yes' : 'no') : String(value)
   if (Array.isArray(value)) return value.map(String).join(', ')

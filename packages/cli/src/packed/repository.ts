@@ -6,6 +6,7 @@ import { Failure } from '#base/failure.ts'
 /** Their names, which the build fills in. */
 declare const REPOSITORY_COMMANDS: readonly string[]
 
+/** The build puts it in the place of that of `commands/repository.ts`. @public */
 export function addRepositoryCommands(program: Command): void {
   for (const name of REPOSITORY_COMMANDS) {
     const sentence = `"mailroom ${name}" is only in the whole repository, on the machine of the service.`
