@@ -87,6 +87,7 @@ import {
   workTransfers,
 } from '#transfers/transfers.ts'
 import { openWebhooks, webhookHandlers } from '#webhooks/webhooks.ts'
+import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
 import type { Parts } from './parts.ts'
 import type { OpenStore } from './store.ts'
 
@@ -355,6 +356,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       await expireInboxes({ ...base, ...streams }, signal)
       await finishMoves(base, signal)
       await purgeTrash(base, signal)
+      await removeUnreferenced(base, signal)
       return false
     },
     tasks,
