@@ -7,7 +7,7 @@ import { refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
 import {
   OPERATOR_TOKEN,
-  onBothEngines,
+  onEachEngine,
   opened,
   openWorld,
   plainMail,
@@ -16,7 +16,7 @@ import {
 
 const TERMS = { owner: 'worker 1', leaseSeconds: 60 }
 
-onBothEngines('claims', (engine) => {
+onEachEngine('claims', (engine) => {
   const world = opened(() => openWorld(engine))
   const client = prepared(() => world.client)
   let sent = 0

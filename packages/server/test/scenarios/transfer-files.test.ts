@@ -19,7 +19,6 @@ import {
 import {
   changePart,
   onAnyEngine,
-  onBothEngines,
   onEachEngine,
   opened,
   openWorld,
@@ -160,9 +159,9 @@ for name in os.listdir(os.path.join(folder, 'out')):
 print(json.dumps({'mbox': mbox, 'maildir': maildir, 'flags': flags}))
 `
 
-onBothEngines('an import', (engine) => {
+onEachEngine('an import', (engine) => {
   const world = opened(() =>
-    openWorld(engine, { env: { MAILROOM_LIMIT_IMPORT_BYTES: String(64 * MIB) } }),
+    openWorld(engine, { env: { MAILROOM_LIMIT_IMPORT_BYTES: String(4 * MIB) } }),
   )
 
   test('keeps dates, threads, flags and directions, and wakes nobody', async () => {
@@ -272,7 +271,7 @@ onBothEngines('an import', (engine) => {
     assert.match(await wrong(mailFrom('a@a.example', 'x'), 'application/mbox'), /^400 .*"From "/)
     assert.match(await wrong('nothing of the kind'), /^400 bad_request file is neither/)
     assert.match(await wrong(new Uint8Array([0x1f, 0x8b, 8, 0, 0])), /^400 .*compressed/)
-    const large = new Uint8Array(64 * MIB + 1).fill(0x41)
+    const large = new Uint8Array(4 * MIB + 1).fill(0x41)
     large.set(Buffer.from('From a@b Tue Feb  3 04:05:06 2015\n'))
     assert.match(await wrong(large), /^413 payload_too_large/)
     const file = mboxOf(mailFrom('ann@a.example', 'm1'))
@@ -394,13 +393,12 @@ onBothEngines('an import', (engine) => {
     const { client } = world
     const inbox = await world.inbox()
     const good = (id: string) => mailFrom('ann@a.example', id)
-    const line = 'x'.repeat(35 * MIB)
-    const mbox = mboxOf(good('b1'), `Subject: long\n\n${line}\n`, good('b2'))
+    const mbox = mboxOf(good('b1'), '', good('b2'))
     assert.deepEqual(countsOf(await imported(client, inbox.id, mbox)), {
       status: 'done',
       imported: 2,
       duplicates: 0,
-      failures: ['The message is larger than 31457280 bytes.'],
+      failures: ['The message is empty.'],
       error: null,
     })
     const raw = Buffer.from(good('b3').replaceAll('\n', '\r\n')).toString('base64')
