@@ -41,7 +41,9 @@ test('the limit of a message is that of its octets before they were quoted', asy
   const mail = Buffer.from('From \n'.repeat(10_000))
   const bytesMax = mail.length
   const file = (raw: Buffer) =>
-    Buffer.concat(mboxEntry(raw, { sender: 'a@b.example', dateMs: 0 }).map((part) => Buffer.from(part)))
+    Buffer.concat(
+      mboxEntry(raw, { sender: 'a@b.example', dateMs: 0 }).map((part) => Buffer.from(part)),
+    )
   async function* inPieces(whole: Buffer) {
     for (let at = 0; at < whole.length; at += 1_000) yield whole.subarray(at, at + 1_000)
   }

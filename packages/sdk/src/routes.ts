@@ -65,6 +65,7 @@ export const routes = {
   'exports.get': { method: 'GET', path: '/v1/exports/{id}' },
   'exports.download': { method: 'GET', path: '/v1/exports/{id}/file' },
   'imports.create': { method: 'POST', path: '/v1/inboxes/{id}/imports' },
+  'imports.list': { method: 'GET', path: '/v1/imports' },
   'imports.get': { method: 'GET', path: '/v1/imports/{id}' },
   'erasures.create': { method: 'POST', path: '/v1/erasures' },
   'erasures.get': { method: 'GET', path: '/v1/erasures/{id}' },

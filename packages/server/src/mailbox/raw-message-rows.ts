@@ -1,8 +1,8 @@
 // Raw messages: the bytes as they arrived, kept while a row refers to them.
 
 import { statement } from '#platform/db/statement.ts'
-import { noteUnreferenced } from '#schema/unreferenced-blobs.ts'
 import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
+import { noteUnreferenced } from '#schema/unreferenced-blobs.ts'
 
 export type RawMessage = {
   id: string

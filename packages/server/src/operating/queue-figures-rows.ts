@@ -150,7 +150,8 @@ export async function readWorkFigures(
   ]
   const figuresOf = (kind: keyof typeof WORK_STATES): WorkFigures => {
     const own = rows.filter((row) => row.kind === kind)
-    const countOf = (state: string) => Number(own.find(({ status }) => status === state)?.count ?? 0)
+    const countOf = (state: string) =>
+      Number(own.find(({ status }) => status === state)?.count ?? 0)
     return {
       states: Object.fromEntries(WORK_STATES[kind].map((state) => [state, countOf(state)])),
       oldestAtMs: earliest(own.map(({ oldest }) => oldest)),

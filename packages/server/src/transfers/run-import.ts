@@ -9,7 +9,13 @@ import { contentOf, keyOfBytes, parentKeysOf } from '#inbound/inbound.ts'
 import type { ImportedArrival } from '#inbound/inbound-rows.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
-import { digestInSteps, isLabel, NOT_SCANNED, ownBytes, type StorageQuota } from '#mailbox/mailbox.ts'
+import {
+  digestInSteps,
+  isLabel,
+  NOT_SCANNED,
+  ownBytes,
+  type StorageQuota,
+} from '#mailbox/mailbox.ts'
 import { ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs/blob-store.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { derivedId } from '#platform/ids.ts'

@@ -71,6 +71,7 @@ import {
 } from '#removal/removal.ts'
 import { expireReviews, mailReviews, reviewHandlers, reviewLinkHandlers } from '#reviews/reviews.ts'
 import { sandboxHandlers } from '#sandbox/sandbox.ts'
+import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
 import { openIndexer, searchHandlers } from '#search/search.ts'
 import { openDayCounter, openHourCounter, statsHandlers, usageHandlers } from '#stats/stats.ts'
 import {
@@ -87,7 +88,6 @@ import {
   workTransfers,
 } from '#transfers/transfers.ts'
 import { openWebhooks, webhookHandlers } from '#webhooks/webhooks.ts'
-import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
 import type { Parts } from './parts.ts'
 import type { OpenStore } from './store.ts'
 

@@ -297,7 +297,7 @@ onEachEngine('mail that goes', (engine) => {
     const trashed = model.threads.filter(({ trashedAtMs }) => trashedAtMs !== null)
     const thread = trashed[roll(trashed.length)]
     if (thread === undefined) return
-    const asked = { ...owner, threadId: thread.id, nowMs: model.nowMs }
+    const asked = { ...owner, threadId: thread.id, nowMs: model.nowMs, eventId: makeId('evt') }
     const outcome = await db.write(restoreThread, { ...asked, lease: UNLEASED })
     assert.notEqual(typeof outcome, 'string')
     if (typeof outcome !== 'string') await finish(thread, outcome.moving)

@@ -11,7 +11,10 @@ import { imported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
 import { isFullRun, sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
-const OPERATIONS = sizeOf('TEST_MAILROOM_ALL_KINDS', { usual: isFullRun() ? 240 : 120, long: 2_000 })
+const OPERATIONS = sizeOf('TEST_MAILROOM_ALL_KINDS', {
+  usual: isFullRun() ? 240 : 120,
+  long: 2_000,
+})
 const AT_ONCE = 6
 
 /** Totals of an inbox and the rows that they are of; they must be equal. */

@@ -136,9 +136,7 @@ onBothEngines('an erasure', (engine) => {
       nowMs: world.clock.now(),
     })
     await until(async () => !(await isStored()))
-    await until(
-      async () => (await runSql(world, 'select id from unreferenced_blobs')).length === 0,
-    )
+    await until(async () => (await runSql(world, 'select id from unreferenced_blobs')).length === 0)
   })
 
   test('refuses a file that arrives for an import, with its reason', async () => {
