@@ -9,7 +9,6 @@ import { browse, postSession, type SignedIn, signIn } from '#test/scenarios/cons
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import {
   onAnyEngine,
-  onBothEngines,
   onEachEngine,
   opened,
   openSecond,
@@ -17,7 +16,7 @@ import {
   testKey,
 } from '#test/world.ts'
 
-onBothEngines('a session of the console', (engine) => {
+onEachEngine('a session of the console', (engine) => {
   const world = opened(() => openWorld(engine))
   let signedIn: SignedIn
   before(async () => {
