@@ -7,14 +7,7 @@ import { openSocket } from '#test/http/socket-client.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { browse, postSession, type SignedIn, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import {
-  onAnyEngine,
-  onEachEngine,
-  opened,
-  openSecond,
-  openWorld,
-  testKey,
-} from '#test/world.ts'
+import { onAnyEngine, onEachEngine, opened, openSecond, openWorld, testKey } from '#test/world.ts'
 
 onEachEngine('a session of the console', (engine) => {
   const world = opened(() => openWorld(engine))
