@@ -278,7 +278,7 @@ type LabelledMessage = Pick<Row<'messages'>, 'id' | 'account_id' | 'inbox_id' | 
 
 async function writeLabels(
   tx: Tx,
-  { id: message_id, ...place }: LabelledMessage,
+  { id: message_id, account_id, inbox_id, position }: LabelledMessage,
   { before, after }: { before: readonly string[]; after: readonly string[] },
 ): Promise<void> {
   const ended = before.filter((label) => !after.includes(label))
@@ -299,7 +299,7 @@ async function writeLabels(
   if (added.length > 0) {
     await tx.query
       .insertInto('message_labels')
-      .values(added.map((label) => ({ label, message_id, ...place })))
+      .values(added.map((label) => ({ label, message_id, account_id, inbox_id, position })))
       .execute()
   }
 }

@@ -93,6 +93,7 @@ onBothEngines('figures of the queues', (engine) => {
     const owner = await addAccount(db)
     const [first, second] = [await addInbox(db, owner), await addInbox(db, owner)]
     await db.write(storeReceived, arriving(owner, [first]))
+    await runSql(database, 'delete from events')
     const nowMs = 40 * DAY_MS
     const nothing = { count: 0, oldestAtMs: null }
     assert.deepEqual(await readRetentionFigures(db, nowMs), { inboxes: nothing, threads: nothing })
