@@ -217,8 +217,8 @@ onEachEngine('an import', (engine) => {
       `(select count(*) from ${what} where inbox_id = '${inboxId}' ${where})`
     const [row] = await runSql(
       world,
-      `select inbound_count = ${of('messages', "and direction = 'inbound'")} as inbound,
-        outbound_count = ${of('messages', "and direction = 'outbound'")} as outbound,
+      `select inbound_count - removed_inbound = ${of('messages', "and direction = 'inbound'")} as inbound,
+        outbound_count - removed_outbound = ${of('messages', "and direction = 'outbound'")} as outbound,
         unsent_count = outbound_count as unsent,
         thread_count = ${of('threads')} as threads,
         unread_thread_count = ${of('threads', 'and is_read = 0')} as unread,
