@@ -124,7 +124,7 @@ const WORK_STATES = {
 } as const
 
 /** Jobs that clients follow, by state. */
-export type WorkFigures = { states: Record<string, number>; oldestAtMs: number | null }
+type WorkFigures = { states: Record<string, number>; oldestAtMs: number | null }
 
 /** Unfinished exports, imports and erasures; of each table the first QUEUE_COUNT_MAX. */
 export async function readWorkFigures(
