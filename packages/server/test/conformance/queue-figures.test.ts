@@ -106,6 +106,11 @@ onBothEngines('figures of the queues', (engine) => {
       inboxes: { count: 1, oldestAtMs: nowMs - 5 },
       threads: { count: 1, oldestAtMs: 39 * DAY_MS },
     })
+    await runSql(
+      database,
+      `update threads set trashed_at = ${nowMs - 29 * DAY_MS} where inbox_id = '${first}'`,
+    )
+    assert.deepEqual((await readRetentionFigures(db, nowMs)).threads, nothing)
   })
 
   test('an empty queue has no depth and nothing due', async () => {
