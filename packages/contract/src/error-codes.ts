@@ -176,6 +176,11 @@ export const errorCodes = {
     sentence: 'Another worker has claimed the thread.',
     fix: 'Take another thread, or try again after expiresAt: the claim then ends unless its worker renews it.',
   },
+  address_erased: {
+    status: 409,
+    sentence: 'An erasure ended the import while its file arrived.',
+    fix: 'Import the file again: the erasure does not remove from it what it has of the address.',
+  },
   lease_lost: {
     status: 409,
     sentence: 'The thread is claimed, and the Lease-Token is not the one of its claim.',

@@ -62,6 +62,7 @@ export const routes = {
   'exports.get': 'GET /v1/exports/{id}',
   'exports.download': 'GET /v1/exports/{id}/file',
   'imports.create': 'POST /v1/inboxes/{id}/imports',
+  'imports.list': 'GET /v1/imports',
   'imports.get': 'GET /v1/imports/{id}',
   'erasures.create': 'POST /v1/erasures',
   'erasures.get': 'GET /v1/erasures/{id}',

@@ -200,6 +200,32 @@ export const accountGroups: readonly Group[] = [
     ],
   },
   {
+    name: 'exports',
+    summary: 'Mail that was written into files; `export` makes one.',
+    arguments: { id: 'export' },
+    commands: [
+      {
+        name: 'list',
+        operation: 'exports.list',
+        shown: list('id status format inboxId podId progress.done progress.total createdAt'),
+      },
+      { name: 'get', operation: 'exports.get' },
+    ],
+  },
+  {
+    name: 'imports',
+    summary: 'Files of mail that were read into an inbox; `import` reads one.',
+    arguments: { id: 'import' },
+    commands: [
+      {
+        name: 'list',
+        operation: 'imports.list',
+        shown: list('id status format inboxId imported duplicates failed createdAt'),
+      },
+      { name: 'get', operation: 'imports.get' },
+    ],
+  },
+  {
     name: 'domains',
     summary: 'Your own domains and the DNS records they need.',
     commands: [

@@ -302,6 +302,7 @@ export async function findRemoved(
     .where('id', '=', input.messageId)
     .where('account_id', '=', input.accountId)
     .where('inbox_id', '=', input.inboxId)
+    .where('position', '>', 0)
     .executeTakeFirst()
   return row?.position ?? null
 }

@@ -227,6 +227,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const file = `${JSON.stringify({ raw })}\n{"raw": 1}\n`
     const { id: importId } = await client.imports.create(inboxId, file)
     await client.imports.untilDone(importId)
+    await client.imports.list().page()
     const { id: erasureId } = await client.erasures.create({ address: 'a@x.example' })
     await client.erasures.untilDone(erasureId)
   }
