@@ -102,6 +102,7 @@ export const routes = {
   'webhooks.rotateSecret': { method: 'POST', path: '/v1/webhooks/{id}/rotate-secret' },
   'webhooks.test': { method: 'POST', path: '/v1/webhooks/{id}/test' },
   'webhooks.deliveries': { method: 'GET', path: '/v1/webhooks/{id}/deliveries' },
+  'webhooks.getDelivery': { method: 'GET', path: '/v1/webhooks/{id}/deliveries/{deliveryId}' },
   'webhooks.retryDelivery': {
     method: 'POST',
     path: '/v1/webhooks/{id}/deliveries/{deliveryId}/retry',

@@ -226,6 +226,7 @@ export const accountGroups: readonly Group[] = [
         operation: 'webhooks.deliveries',
         shown: list('id eventType status attempts lastAttemptAt responseStatus error'),
       },
+      { name: 'delivery', operation: 'webhooks.getDelivery' },
       { name: 'retry', operation: 'webhooks.retryDelivery' },
     ],
   },

@@ -49,7 +49,7 @@ export async function listWebhookDeliveries(
   return { deliveries: rows, total }
 }
 
-/** The states of the failing webhooks among these, by id: two index lookups for each. */
+/** The states of the failing webhooks among these, by id: two index lookups for each, and a bounded count. */
 export async function findWebhookFailures(
   db: ReadDb,
   webhooks: readonly Webhook[],
@@ -76,6 +76,19 @@ export async function findWebhookFailures(
         .whereRef('lane', '=', 'webhooks.id')
         .where('queue_state', '=', sql.lit('waiting'))
         .as('next_attempt_at'),
+      row
+        .selectFrom(
+          row
+            .selectFrom('webhook_attempts')
+            .select('webhook_attempts.number')
+            .whereRef('webhook_attempts.lane', '=', 'webhooks.id')
+            .where('is_failure', '=', sql.lit(1))
+            .whereRef('settled_at', '>=', 'webhooks.failing_since')
+            .limit(COUNTED_MAX)
+            .as('failures'),
+        )
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .as('failures'),
     ])
     .where(
       'id',
@@ -90,12 +103,12 @@ export async function findWebhookFailures(
       ? []
       : await db.read
           .selectFrom('webhook_deliveries')
-          .select(['id', 'error', 'response_status'])
+          .select(['id', 'error', 'response_status', 'last_attempt_at'])
           .where('id', 'in', failedIds)
           .execute()
   const byId = new Map(failed.map((row) => [row.id, row]))
   return new Map(
-    rows.map(({ id, failed_id, next_attempt_at }) => {
+    rows.map(({ id, failed_id, next_attempt_at, failures }) => {
       const last = failed_id === null ? undefined : byId.get(failed_id)
       const error = (last?.error ?? null) as WebhookError | null
       return [
@@ -105,6 +118,8 @@ export async function findWebhookFailures(
           error: error === 'webhook_disabled' ? null : error,
           responseStatus: last?.response_status ?? null,
           nextAttemptAtMs: next_attempt_at,
+          lastFailureAtMs: last?.last_attempt_at ?? null,
+          failures: Number(failures ?? 0),
         },
       ]
     }),
@@ -123,6 +138,19 @@ export async function findWebhookDelivery(
     .where('lane', '=', input.webhookId)
     .where('account_id', '=', input.accountId)
   return (await query.executeTakeFirst()) ?? null
+}
+
+/** The newest first. */
+export async function listWebhookAttempts(
+  db: ReadDb,
+  deliveryId: string,
+): Promise<Row<'webhook_attempts'>[]> {
+  return db.read
+    .selectFrom('webhook_attempts')
+    .selectAll()
+    .where('delivery_id', '=', deliveryId)
+    .orderBy('number', 'desc')
+    .execute()
 }
 
 /**

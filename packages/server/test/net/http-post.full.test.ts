@@ -31,7 +31,6 @@ async function openWorld(
   const poster = openHttpPoster({
     resolver,
     allowPrivate: true,
-    userAgent: 'Mailroom-Test',
     patience: { connectMs: CONNECT_MS, totalMs: TOTAL_MS },
     idleMs: IDLE_MS,
     ...others,

@@ -267,6 +267,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.webhooks.rotateSecret(webhook.id)
     const { delivery } = await client.webhooks.test(webhook.id)
     await client.webhooks.deliveries(webhook.id).page()
+    await client.webhooks.getDelivery(webhook.id, delivery.id)
     await client.webhooks.retryDelivery(webhook.id, delivery.id)
     await client.webhooks.update(webhook.id, { enabled: false })
     await client.inboxes.update(inboxId, { webhookUrl: url })
