@@ -52,7 +52,7 @@ export type {
   PolicyGuards,
   PolicyRule,
 } from '@mailroom/contract/policy.ts'
-export type { QuarantinedMessage } from '@mailroom/contract/quarantine.ts'
+export type { QuarantinedContent, QuarantinedMessage } from '@mailroom/contract/quarantine.ts'
 export type {
   Review,
   ReviewContent,
