@@ -26,6 +26,7 @@ import { RulesPage } from '#pages/rules.tsx'
 import { SandboxPage } from '#pages/sandbox.tsx'
 import { ScheduledPage } from '#pages/scheduled.tsx'
 import { SearchPage } from '#pages/search.tsx'
+import { SettingsPage } from '#pages/settings.tsx'
 import { SignInPage } from '#pages/sign-in.tsx'
 import { SuppressionsPage } from '#pages/suppressions.tsx'
 import { TransfersPage } from '#pages/transfers.tsx'
@@ -103,6 +104,7 @@ function SignedIn() {
         <Route path="/console/sender-rules" component={RulesPage} />
         <Route path="/console/keys" component={KeysPage} />
         <Route path="/console/sandbox" component={SandboxPage} />
+        <Route path="/console/settings" component={SettingsPage} />
         <Route path="/console/pair" component={PairPage} />
         <Route default component={MissingPage} />
       </Router>

@@ -17,7 +17,7 @@ import { Page, Section } from '#parts/page.tsx'
 import { Time } from '#parts/small.tsx'
 import { TRIED_MS, WebhookDeliveries } from './webhook-deliveries.tsx'
 import { WebhookForm } from './webhook-form.tsx'
-import { failureWords, NewSecret, scopeOf, WebhookBadge } from './webhooks.tsx'
+import { attemptsInARow, failureWords, NewSecret, scopeOf, WebhookBadge } from './webhooks.tsx'
 
 export function WebhookPage() {
   const { id = '' } = useRoute().params
@@ -189,8 +189,18 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
       </dd>
       {webhook.failingSince !== null && (
         <>
-          <dt>Last error</dt>
-          <dd>{failureWords(webhook)}</dd>
+          <dt>Last failure</dt>
+          <dd>
+            {failureWords(webhook)}
+            {webhook.lastFailureAt !== null && (
+              <span class="muted">
+                {', '}
+                <Time at={webhook.lastFailureAt} />
+              </span>
+            )}
+          </dd>
+          <dt>Failed attempts</dt>
+          <dd>{attemptsInARow(webhook)}</dd>
         </>
       )}
       {webhook.nextAttemptAt !== null && (

@@ -66,7 +66,6 @@ suite('the console of a busy account', () => {
   test('the event log opens at the newest event and loads older ones', async () => {
     const { page } = world
     await world.open('/console/events')
-    await page.getByRole('button', { name: 'Log' }).click()
     const first = page.locator('.tail summary').first()
     await first.filter({ hasText: `Order ${MESSAGES}` }).waitFor()
     await page.getByRole('button', { name: 'Older events' }).click()
