@@ -45,7 +45,7 @@ export function FirstSteps() {
   useMailChanges(null, inboxes.reload)
   const list = inboxes.value?.data
   const hasInbox = list !== undefined && list.length > 0
-  const hasMail = list !== undefined && list.some(({ lastMessageAt }) => lastMessageAt !== null)
+  const hasMail = list?.some(({ lastMessageAt }) => lastMessageAt !== null) ?? false
   useEffect(() => {
     if (list === undefined) return
     if (known === null && !hasMail) keep('shown')

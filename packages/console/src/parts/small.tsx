@@ -144,7 +144,7 @@ export function Facts({
       {lines
         .filter(([, value]) => value !== '')
         .map(([name, value]) => (
-          <div key={name}>
+          <div key={name} class="fact">
             <dt>{name}</dt>
             <dd>{value}</dd>
           </div>

@@ -38,6 +38,29 @@ suite('settings in the console', () => {
     await world.close()
   })
 
+  test('a new account has first steps, which go away when they are done', async () => {
+    const { page, client } = world
+    await world.open('/console/')
+    const steps = page.getByRole('region', { name: 'First steps' })
+    await steps.getByRole('link', { name: 'Create an inbox' }).waitFor()
+    const { id } = await client.inboxes.create({ mailboxName: 'first' })
+    await page.reload()
+    await steps.getByText(`/v1/inboxes/${id}/messages`).waitFor()
+    await steps.getByRole('button', { name: 'Simulate inbound mail' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Simulate inbound mail' })
+    await dialog.getByLabel('Subject').fill('The first message')
+    await dialog.getByRole('button', { name: 'Simulate' }).click()
+    await steps.getByText('Simulate inbound mail (done)').waitFor()
+    await steps.getByRole('tab', { name: 'MCP' }).click()
+    await steps.getByText('"mcpServers"').waitFor()
+    await steps.getByRole('button', { name: 'Copy (snippet)' }).click()
+    await steps.waitFor({ state: 'detached' })
+    await page.reload()
+    await page.locator('.total').first().waitFor()
+    assert.equal(await steps.count(), 0)
+    await world.open('/console/domains')
+  })
+
   test('a domain is added, stays unverified without DNS records, and is verified with them', async () => {
     const { page, client, dns } = world
     await page.getByRole('button', { name: 'Add domain' }).first().click()

@@ -98,15 +98,7 @@ export async function findWebhookFailures(
     .where('account_id', '=', first.accountId)
     .execute()
   const failedIds = rows.flatMap(({ failed_id }) => failed_id ?? [])
-  const failed =
-    failedIds.length === 0
-      ? []
-      : await db.read
-          .selectFrom('webhook_deliveries')
-          .select(['id', 'error', 'response_status', 'last_attempt_at'])
-          .where('id', 'in', failedIds)
-          .execute()
-  const byId = new Map(failed.map((row) => [row.id, row]))
+  const byId = await findOutcomes(db, failedIds)
   return new Map(
     rows.map(({ id, failed_id, next_attempt_at, failures }) => {
       const last = failed_id === null ? undefined : byId.get(failed_id)
@@ -124,6 +116,19 @@ export async function findWebhookFailures(
       ]
     }),
   )
+}
+
+type Outcome = Pick<WebhookDelivery, 'error' | 'response_status' | 'last_attempt_at'>
+
+/** The outcomes of the last attempts of these deliveries, by id. */
+async function findOutcomes(db: ReadDb, ids: readonly string[]): Promise<Map<string, Outcome>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.read
+    .selectFrom('webhook_deliveries')
+    .select(['id', 'error', 'response_status', 'last_attempt_at'])
+    .where('id', 'in', ids)
+    .execute()
+  return new Map(rows.map((row) => [row.id, row]))
 }
 
 /** The delivery of this webhook with this id, or null. */

@@ -54,6 +54,8 @@ onEachEngine('webhooks', (engine) => {
       failingSince: null,
       lastError: null,
       lastResponseStatus: null,
+      lastFailureAt: null,
+      consecutiveFailures: 0,
       nextAttemptAt: null,
       inboxId: null,
       createdAt: made.createdAt,
