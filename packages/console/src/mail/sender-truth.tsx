@@ -142,7 +142,7 @@ function Check({
         <strong>{name}</strong> <span class="muted">{about}</span>
       </dt>
       <dd>
-        <Badge tone={isCalm ? 'calm' : resultTones[result]}>{result}</Badge>
+        <Badge tone={(isCalm ? undefined : resultTones[result]) ?? 'calm'}>{result}</Badge>
         <span class="muted">{resultWords[result]}</span>
       </dd>
     </div>

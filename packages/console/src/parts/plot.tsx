@@ -10,7 +10,7 @@ type Series = {
   values: readonly (number | null)[]
 }
 
-export type Unit = { name: string; size: number }
+type Unit = { name: string; size: number }
 
 export const messageUnits: readonly Unit[] = [{ name: 'messages', size: 1 }]
 
