@@ -12,7 +12,8 @@ import { SenderBadge, SenderTruth } from '#mail/sender-truth.tsx'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
 import { Icon } from '#parts/icon.tsx'
-import { Empty, Notice, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Loaded } from '#parts/loaded.tsx'
+import { Empty, Notice } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { CodeBlock, Facts, PersonName, Time } from '#parts/small.tsx'
@@ -195,34 +196,30 @@ function HeldText({ id }: { id: string }) {
   const content = useResource(`quarantined text ${id}`, (signal) =>
     client.quarantine.get(id, { signal }),
   )
-  if (content.value === undefined) {
-    return content.error ? (
-      <Trouble error={content.error} retry={content.reload} />
-    ) : (
-      <Skeleton rows={3} label="Loading the text" />
-    )
-  }
-  const { bodyText, isTruncated, attachments } = content.value
   return (
-    <>
-      {bodyText.trim() === '' ? (
-        <p class="muted">The message has no text.</p>
-      ) : (
-        <div class="mail-text">{bodyText}</div>
+    <Loaded resource={content} label="Loading the text">
+      {({ bodyText, isTruncated, attachments }) => (
+        <>
+          {bodyText.trim() === '' ? (
+            <p class="muted">The message has no text.</p>
+          ) : (
+            <div class="mail-text">{bodyText}</div>
+          )}
+          {isTruncated && <p class="hint">Only the beginning of this long message is shown.</p>}
+          {attachments.length > 0 && (
+            <ul class="files" aria-label="Attachments">
+              {attachments.map(({ filename, sizeBytes }) => (
+                <li key={filename} class="file">
+                  <Icon name="attach" size={16} />
+                  <span class="file-name">{filename}</span>
+                  <span class="muted">{formatSize(sizeBytes)}</span>
+                </li>
+              ))}
+            </ul>
+          )}
+        </>
       )}
-      {isTruncated && <p class="hint">Only the beginning of this long message is shown.</p>}
-      {attachments.length > 0 && (
-        <ul class="files" aria-label="Attachments">
-          {attachments.map(({ filename, sizeBytes }) => (
-            <li key={filename} class="file">
-              <Icon name="attach" size={16} />
-              <span class="file-name">{filename}</span>
-              <span class="muted">{formatSize(sizeBytes)}</span>
-            </li>
-          ))}
-        </ul>
-      )}
-    </>
+    </Loaded>
   )
 }
 
@@ -234,19 +231,16 @@ function HeldSource({ id }: { id: string }) {
     const file = await client.quarantine.raw(id, { signal })
     return new TextDecoder().decode(file.content)
   })
-  if (raw.value === undefined) {
-    return raw.error ? (
-      <Trouble error={raw.error} retry={raw.reload} />
-    ) : (
-      <Skeleton label="Loading the source" />
-    )
-  }
   return (
-    <>
-      {raw.value.length > SHOWN_LENGTH_MAX && (
-        <p class="hint">Only the beginning of this long message is shown.</p>
+    <Loaded resource={raw} label="Loading the source">
+      {(text) => (
+        <>
+          {text.length > SHOWN_LENGTH_MAX && (
+            <p class="hint">Only the beginning of this long message is shown.</p>
+          )}
+          <CodeBlock label="Raw message" text={text.slice(0, SHOWN_LENGTH_MAX)} />
+        </>
       )}
-      <CodeBlock label="Raw message" text={raw.value.slice(0, SHOWN_LENGTH_MAX)} />
-    </>
+    </Loaded>
   )
 }

@@ -12,7 +12,8 @@ import { HtmlBody } from '#mail/html-body.tsx'
 import { MessageSource } from '#mail/message-source.tsx'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
-import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Loaded } from '#parts/loaded.tsx'
+import { Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Facts, Time } from '#parts/small.tsx'
@@ -189,10 +190,9 @@ function CapturedText({ mail: { text, isTruncated } }: { mail: CapturedMessage }
 /** The stored bytes: header fields, signature and encodings as another server would have got them. */
 function CapturedSource({ id }: { id: string }) {
   const message = useResource(`captured ${id}`, (signal) => client.messages.get(id, { signal }))
-  if (message.value !== undefined) return <MessageSource message={message.value} />
-  return message.error ? (
-    <Trouble error={message.error} retry={message.reload} />
-  ) : (
-    <Skeleton rows={4} label="Loading the source" />
+  return (
+    <Loaded resource={message} label="Loading the source">
+      {(value) => <MessageSource message={value} />}
+    </Loaded>
   )
 }

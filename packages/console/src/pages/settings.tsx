@@ -11,7 +11,8 @@ import { WiderKeeping } from '#mail/keeping.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { ConfirmDialog, FormDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
-import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Loaded } from '#parts/loaded.tsx'
+import { Badge, Empty } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { CopyText, Facts, Time } from '#parts/small.tsx'
@@ -37,61 +38,59 @@ function AccountSettings() {
     ])
     return { own, stats, pods: pods.data }
   })
-  if (account.value === undefined) {
-    return account.error ? (
-      <Trouble error={account.error} retry={account.reload} />
-    ) : (
-      <Skeleton label="Loading the account" />
-    )
-  }
-  const { own, stats, pods } = account.value
-  const days = own.retentionDays
   return (
-    <>
-      <Section title="Account">
-        <div class="panel panel-body stack">
-          <Facts
-            lines={[
-              ['Name', own.name],
-              ['Plan', own.plan],
-              ['Created', formatDay(own.createdAt)],
-              ['Sending', session.value?.isSandbox ? 'Sandbox: no mail leaves the service' : 'On'],
-              ['Version of the service', session.value?.version ?? ''],
-            ]}
-          />
-          <CopyText text={own.id} label="account id" />
-        </div>
-      </Section>
-      <Section title="Limits">
-        <Limits stats={stats} inboxLimit={own.inboxLimit} />
-      </Section>
-      <Section
-        title="Retention"
-        actions={
-          <Button icon="clock" onClick={() => setIsOpen(true)}>
-            Change
-          </Button>
-        }
-      >
-        <p>
-          {days === null
-            ? 'Messages are kept until somebody deletes them'
-            : `Messages are deleted ${plural(days, 'day')} after they were stored`}
-          , unless a pod or an inbox says otherwise.
-        </p>
-      </Section>
-      {isOpen && (
-        <WiderKeeping
-          pods={pods}
-          onClose={() => setIsOpen(false)}
-          onDone={() => {
-            toast('Saved')
-            setIsOpen(false)
-            account.reload()
-          }}
-        />
+    <Loaded resource={account} label="Loading the account">
+      {({ own, stats, pods }) => (
+        <>
+          <Section title="Account">
+            <div class="panel panel-body stack">
+              <Facts
+                lines={[
+                  ['Name', own.name],
+                  ['Plan', own.plan],
+                  ['Created', formatDay(own.createdAt)],
+                  [
+                    'Sending',
+                    session.value?.isSandbox ? 'Sandbox: no mail leaves the service' : 'On',
+                  ],
+                  ['Version of the service', session.value?.version ?? ''],
+                ]}
+              />
+              <CopyText text={own.id} label="account id" />
+            </div>
+          </Section>
+          <Section title="Limits">
+            <Limits stats={stats} inboxLimit={own.inboxLimit} />
+          </Section>
+          <Section
+            title="Retention"
+            actions={
+              <Button icon="clock" onClick={() => setIsOpen(true)}>
+                Change
+              </Button>
+            }
+          >
+            <p>
+              {own.retentionDays === null
+                ? 'Messages are kept until somebody deletes them'
+                : `Messages are deleted ${plural(own.retentionDays, 'day')} after they were stored`}
+              , unless a pod or an inbox says otherwise.
+            </p>
+          </Section>
+          {isOpen && (
+            <WiderKeeping
+              pods={pods}
+              onClose={() => setIsOpen(false)}
+              onDone={() => {
+                toast('Saved')
+                setIsOpen(false)
+                account.reload()
+              }}
+            />
+          )}
+        </>
       )}
-    </>
+    </Loaded>
   )
 }
 

@@ -8,7 +8,8 @@ import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useGathered, useResource } from '#data/use-resource.ts'
 import { ActionButton } from '#parts/button.tsx'
-import { Badge, Empty, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
+import { Loaded } from '#parts/loaded.tsx'
+import { Badge, Empty, type Tone } from '#parts/notice.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { CodeBlock, Facts, Time } from '#parts/small.tsx'
 
@@ -163,59 +164,67 @@ function Attempts({ webhookId, delivery }: { webhookId: string; delivery: Webhoo
     client.webhooks.getDelivery(webhookId, id, { signal }),
   )
   useEffect(() => whole.reload(), [attempts, status])
-  if (whole.value === undefined) {
-    return whole.error ? (
-      <Trouble error={whole.error} retry={whole.reload} />
-    ) : (
-      <Skeleton rows={2} label="Loading the attempts" />
-    )
-  }
-  const { history, requestBody } = whole.value
   return (
-    <>
-      <Facts
-        lines={[
-          ['Event', eventId],
-          ['Next attempt', delivery.nextAttemptAt ? formatMoment(delivery.nextAttemptAt) : ''],
-        ]}
-      />
-      {history.length === 0 && <p class="muted">No attempt has an outcome yet.</p>}
-      <ol class="attempts" aria-label="Attempts, newest first">
-        {history.map((attempt, index) => (
-          <li key={attempt.number}>
-            <details open={index === 0}>
-              <summary>
-                <Badge tone={attempt.error === null ? 'good' : 'warn'}>
-                  {attempt.error === null ? 'Accepted' : 'Failed'}
-                </Badge>
-                <span class="event-subject">
-                  <strong>Attempt {attempt.number}</strong>
-                  <span class="muted">{outcomeOf(attempt).filter(Boolean).join(' · ')}</span>
-                </span>
-                <Time at={attempt.attemptedAt} />
-              </summary>
-              <Exchange attempt={attempt} />
-            </details>
-          </li>
-        ))}
-      </ol>
-      {attempts > history.length && history.length > 0 && (
-        <p class="hint">The newest attempts with an outcome are kept.</p>
+    <Loaded resource={whole} label="Loading the attempts">
+      {({ history, requestBody }) => (
+        <>
+          <Facts
+            lines={[
+              ['Event', eventId],
+              ['Next attempt', delivery.nextAttemptAt ? formatMoment(delivery.nextAttemptAt) : ''],
+            ]}
+          />
+          {history.length === 0 && <p class="muted">No attempt has an outcome yet.</p>}
+          <History history={history} />
+          {attempts > history.length && history.length > 0 && (
+            <p class="hint">The newest attempts with an outcome are kept.</p>
+          )}
+          <RequestBody body={requestBody} />
+        </>
       )}
-      <details>
-        <summary>Request body</summary>
-        {requestBody === null ? (
-          <p class="muted">The event or its message was deleted.</p>
-        ) : (
-          <>
-            <p class="hint">
-              As an attempt would send it now. Bodies are not stored, so that deleted mail is gone.
-            </p>
-            <CodeBlock label="Body of the request" text={indented(requestBody)} />
-          </>
-        )}
-      </details>
-    </>
+    </Loaded>
+  )
+}
+
+function History({ history }: { history: readonly WebhookAttempt[] }) {
+  return (
+    <ol class="attempts" aria-label="Attempts, newest first">
+      {history.map((attempt, index) => (
+        <li key={attempt.number}>
+          <details open={index === 0}>
+            <summary>
+              <Badge tone={attempt.error === null ? 'good' : 'warn'}>
+                {attempt.error === null ? 'Accepted' : 'Failed'}
+              </Badge>
+              <span class="event-subject">
+                <strong>Attempt {attempt.number}</strong>
+                <span class="muted">{outcomeOf(attempt).filter(Boolean).join(' · ')}</span>
+              </span>
+              <Time at={attempt.attemptedAt} />
+            </summary>
+            <Exchange attempt={attempt} />
+          </details>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function RequestBody({ body }: { body: string | null }) {
+  return (
+    <details class="request-body">
+      <summary>Request body</summary>
+      {body === null ? (
+        <p class="muted">The event or its message was deleted.</p>
+      ) : (
+        <>
+          <p class="hint">
+            As an attempt would send it now. Bodies are not stored, so that deleted mail is gone.
+          </p>
+          <CodeBlock label="Body of the request" text={indented(body)} />
+        </>
+      )}
+    </details>
   )
 }
 
