@@ -136,8 +136,8 @@ function Tail({ events }: { events: readonly Event[] }) {
 
 function TailEvent({ event }: { event: Event }) {
   const [isOpen, setIsOpen] = useState(false)
-  const { occurred_at, message, domain, webhook } = event
-  const about = message?.subject || domain?.domain || webhook?.url || ''
+  const { occurred_at, message, quarantined, domain, webhook } = event
+  const about = message?.subject || quarantined?.subject || domain?.domain || webhook?.url || ''
   return (
     <details onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
       <summary>

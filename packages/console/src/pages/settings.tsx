@@ -56,7 +56,10 @@ function AccountSettings() {
                   ['Version of the service', session.value?.version ?? ''],
                 ]}
               />
-              <CopyText text={own.id} label="account id" />
+              <div>
+                <p class="hint">Account id</p>
+                <CopyText text={own.id} label="account id" />
+              </div>
             </div>
           </Section>
           <Section title="Limits">
@@ -191,7 +194,7 @@ function PodTable({ pods, ask }: { pods: readonly Pod[]; ask: (asked: Asked) => 
       {pods.map((pod) => (
         <tr key={pod.id}>
           <td class="main-cell">
-            {podName(pod)} {pod.isDefault && <Badge>Default</Badge>}
+            {podName(pod)} {pod.isDefault && pod.name !== null && <Badge>Default</Badge>}
             <span class="sub">
               <code>{pod.id}</code>
             </span>

@@ -17,7 +17,7 @@ import { Page, Section } from '#parts/page.tsx'
 import { Time } from '#parts/small.tsx'
 import { TRIED_MS, WebhookDeliveries } from './webhook-deliveries.tsx'
 import { WebhookForm } from './webhook-form.tsx'
-import { attemptsInARow, failureWords, NewSecret, scopeOf, WebhookBadge } from './webhooks.tsx'
+import { failuresInARow, failureWords, NewSecret, scopeOf, WebhookBadge } from './webhooks.tsx'
 
 export function WebhookPage() {
   const { id = '' } = useRoute().params
@@ -199,8 +199,8 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
               </span>
             )}
           </dd>
-          <dt>Failed attempts</dt>
-          <dd>{attemptsInARow(webhook)}</dd>
+          <dt>Consecutive failures</dt>
+          <dd>{failuresInARow(webhook)}</dd>
         </>
       )}
       {webhook.nextAttemptAt !== null && (

@@ -98,7 +98,7 @@ function WebhookTable({ webhooks }: { webhooks: readonly Webhook[] }) {
             <WebhookBadge webhook={webhook} />
             {webhook.enabled && webhook.failingSince !== null && (
               <span class="sub">
-                {failureWords(webhook)}, {attemptsInARow(webhook)}
+                {failureWords(webhook)}, {failuresInARow(webhook)}
                 {webhook.nextAttemptAt !== null && (
                   <>
                     ; next <Time at={webhook.nextAttemptAt} />
@@ -137,8 +137,8 @@ export function failureWords({ lastError, lastResponseStatus }: Webhook): string
   return lastError === null ? 'Failing' : errorWords[lastError]
 }
 
-export function attemptsInARow({ consecutiveFailures }: Webhook): string {
-  return `${plural(consecutiveFailures, 'attempt')} in a row`
+export function failuresInARow({ consecutiveFailures }: Webhook): string {
+  return `${plural(consecutiveFailures, 'failure')} in a row`
 }
 
 export function scopeOf({ eventTypes, categories, podIds, inboxIds }: Webhook): string {

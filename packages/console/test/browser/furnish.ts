@@ -201,7 +201,7 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
         act: async (page) => {
           await page.getByRole('button', { name: /^View/ }).first().click()
           await page.getByRole('dialog').getByRole('tab', { name: 'Source' }).click()
-          await page.getByLabel('Raw message').waitFor()
+          await page.getByRole('region', { name: 'Raw message' }).waitFor()
         },
       },
       transfers: { path: `/console/inboxes/${desk.id}/transfers`, ready: '.empty, .table' },

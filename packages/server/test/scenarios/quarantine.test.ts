@@ -90,7 +90,7 @@ onEachEngine('quarantine', (engine) => {
       expiresAt,
     })
     assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), 30 * DAY_MS)
-    const text = { bodyText: 'Hello.\n', isTruncated: false, attachments: [] }
+    const text = { bodyText: 'A body.', isTruncated: false, attachments: [] }
     assert.deepEqual(await client.quarantine.get(id), { ...quarantined, ...text })
   })
 
