@@ -90,7 +90,7 @@ suite('the console of a busy account', () => {
     await page.getByText('Enabled', { exact: true }).waitFor()
     await world.deliver(desk.address, plainMail({ subject: 'One more', text: 'Hello.' }))
     await page.getByText('Failing', { exact: true }).waitFor()
-    await page.getByText(/^HTTP 503 since/).waitFor()
+    await page.getByText(/^HTTP 503, \d+ failures? in a row; next/).waitFor()
     await world.open(`/console/webhooks/${webhook.id}`)
     const facts = page.locator('.facts').first()
     await facts.getByText('HTTP 503').waitFor()

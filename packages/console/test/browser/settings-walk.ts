@@ -127,7 +127,7 @@ suite('settings in the console', () => {
     await delivery.getByRole('button', { name: 'Retry' }).click()
     await attempts.getByText('HTTP 200').waitFor()
     await attempts.getByText('Attempt 2').waitFor()
-    await delivery.getByText('Delivered').waitFor()
+    await delivery.getByText('Delivered', { exact: true }).waitFor()
     await delivery.getByText('Request body').click()
     await delivery.getByLabel('Body of the request').getByText('webhook.test').waitFor()
     const [webhook] = (await client.webhooks.list().page()).data
