@@ -63,7 +63,11 @@ export function FirstSteps() {
       </header>
       <ol class="steps">
         <Step isDone={hasInbox} title="Create an inbox">
-          {!hasInbox && <ButtonLink href={paths.inboxes}>Create an inbox</ButtonLink>}
+          {!hasInbox && (
+            <div>
+              <ButtonLink href={paths.inboxes}>Create an inbox</ButtonLink>
+            </div>
+          )}
         </Step>
         <FirstMail isDone={hasMail} address={list[0]?.address ?? null} />
         <Step isDone={known === 'copied'} title="Connect your program or your model">

@@ -234,14 +234,18 @@ function Exchange({ attempt }: { attempt: WebhookAttempt }) {
     <div class="exchange">
       {error !== null && <p>{errorWords[error]}.</p>}
       {requestUrl !== null && (
-        <CodeBlock
-          label={`Request of attempt ${attempt.number}`}
-          text={[
-            `POST ${requestUrl}`,
-            ...Object.entries(requestHeaders ?? {}).map((field) => field.join(': ')),
-          ].join('\n')}
-        />
+        <>
+          <p class="hint">Request, without its signatures</p>
+          <CodeBlock
+            label={`Request of attempt ${attempt.number}`}
+            text={[
+              `POST ${requestUrl}`,
+              ...Object.entries(requestHeaders ?? {}).map((field) => field.join(': ')),
+            ].join('\n')}
+          />
+        </>
       )}
+      {responseStatus !== null && <p class="hint">Response</p>}
       {responseBody ? (
         <CodeBlock label={`Response to attempt ${attempt.number}`} text={responseBody} />
       ) : (

@@ -4,6 +4,7 @@ import { MailroomError, type Webhook, type WebhookWithSecret } from '@mailroom/s
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
+import { formatNumber } from '#data/format.ts'
 import { useLive } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
@@ -17,7 +18,7 @@ import { Page, Section } from '#parts/page.tsx'
 import { Time } from '#parts/small.tsx'
 import { TRIED_MS, WebhookDeliveries } from './webhook-deliveries.tsx'
 import { WebhookForm } from './webhook-form.tsx'
-import { failuresInARow, failureWords, NewSecret, scopeOf, WebhookBadge } from './webhooks.tsx'
+import { failureWords, NewSecret, scopeOf, WebhookBadge } from './webhooks.tsx'
 
 export function WebhookPage() {
   const { id = '' } = useRoute().params
@@ -200,7 +201,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
             )}
           </dd>
           <dt>Consecutive failures</dt>
-          <dd>{failuresInARow(webhook)}</dd>
+          <dd>{formatNumber(webhook.consecutiveFailures)}</dd>
         </>
       )}
       {webhook.nextAttemptAt !== null && (

@@ -137,7 +137,7 @@ export function failureWords({ lastError, lastResponseStatus }: Webhook): string
   return lastError === null ? 'Failing' : errorWords[lastError]
 }
 
-export function failuresInARow({ consecutiveFailures }: Webhook): string {
+function failuresInARow({ consecutiveFailures }: Webhook): string {
   return `${plural(consecutiveFailures, 'failure')} in a row`
 }
 
