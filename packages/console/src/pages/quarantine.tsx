@@ -209,10 +209,12 @@ function HeldText({ id }: { id: string }) {
           {attachments.length > 0 && (
             <ul class="files" aria-label="Attachments">
               {attachments.map(({ filename, sizeBytes }) => (
-                <li key={filename} class="file">
-                  <Icon name="attach" size={16} />
-                  <span class="file-name">{filename}</span>
-                  <span class="muted">{formatSize(sizeBytes)}</span>
+                <li key={filename}>
+                  <span class="file">
+                    <Icon name="attach" size={16} />
+                    <span class="file-name">{filename}</span>
+                    <span class="muted">{formatSize(sizeBytes)}</span>
+                  </span>
                 </li>
               ))}
             </ul>

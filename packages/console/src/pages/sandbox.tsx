@@ -12,6 +12,7 @@ import { HtmlBody } from '#mail/html-body.tsx'
 import { MessageSource } from '#mail/message-source.tsx'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
+import { Icon } from '#parts/icon.tsx'
 import { Loaded } from '#parts/loaded.tsx'
 import { Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
@@ -158,11 +159,12 @@ function LookAt({ mail, onClose }: { mail: CapturedMessage; onClose: () => void 
         {mail.attachments.length > 0 && (
           <ul class="files" aria-label="Attachments">
             {mail.attachments.map(({ filename, sizeBytes, url }) => (
-              <li key={url} class="file">
-                <a class="file-name" href={ownAddress(url)} download={filename}>
-                  {filename}
+              <li key={url}>
+                <a class="file" href={ownAddress(url)} download={filename}>
+                  <Icon name="attach" size={16} />
+                  <span class="file-name">{filename}</span>
+                  <span class="muted">{formatSize(sizeBytes)}</span>
                 </a>
-                <span class="muted">{formatSize(sizeBytes)}</span>
               </li>
             ))}
           </ul>
