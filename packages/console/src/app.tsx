@@ -41,6 +41,7 @@ const EventsPage = lazyPage(async () => (await developers()).EventsPage)
 const KeysPage = lazyPage(async () => (await developers()).KeysPage)
 const PairPage = lazyPage(async () => (await developers()).PairPage)
 const SandboxPage = lazyPage(async () => (await developers()).SandboxPage)
+const SettingsPage = lazyPage(async () => (await developers()).SettingsPage)
 const WebhookPage = lazyPage(async () => (await developers()).WebhookPage)
 const WebhooksPage = lazyPage(async () => (await developers()).WebhooksPage)
 
@@ -110,6 +111,7 @@ function SignedIn() {
         <Route path="/console/sender-rules" component={RulesPage} />
         <Route path="/console/keys" component={KeysPage} />
         <Route path="/console/sandbox" component={SandboxPage} />
+        <Route path="/console/settings" component={SettingsPage} />
         <Route path="/console/pair" component={PairPage} />
         <Route default component={MissingPage} />
       </Router>

@@ -56,6 +56,7 @@ const groups: readonly Group[] = [
       { text: 'Events', icon: 'activity', href: paths.events, letter: 'e' },
       { text: 'API keys', icon: 'key', href: paths.keys, letter: 'k' },
       approversPlace,
+      { text: 'Settings', icon: 'settings', href: paths.settings, letter: 'x' },
     ],
   },
 ]

@@ -407,6 +407,9 @@ export function webhooks(api: Api) {
     /** Newest first. */
     deliveries: (id: string, options: ListOptions<'webhooks.deliveries'> = {}) =>
       api.list('webhooks.deliveries', { id }, options),
+    /** With what each attempt sent and what came back. */
+    getDelivery: (id: string, deliveryId: string, options?: RequestOptions) =>
+      api.call({ id: 'webhooks.getDelivery', path: { id, deliveryId }, options }),
     /** Refused while the delivery is pending. */
     retryDelivery: (id: string, deliveryId: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.retryDelivery', path: { id, deliveryId }, options }),

@@ -100,6 +100,7 @@ export const routes = {
   'webhooks.rotateSecret': 'POST /v1/webhooks/{id}/rotate-secret',
   'webhooks.test': 'POST /v1/webhooks/{id}/test',
   'webhooks.deliveries': 'GET /v1/webhooks/{id}/deliveries',
+  'webhooks.getDelivery': 'GET /v1/webhooks/{id}/deliveries/{deliveryId}',
   'webhooks.retryDelivery': 'POST /v1/webhooks/{id}/deliveries/{deliveryId}/retry',
   'inboxes.rotateWebhookSecret': 'POST /v1/inboxes/{id}/webhook/rotate-secret',
   'inboxes.testWebhook': 'POST /v1/inboxes/{id}/webhook/test',

@@ -270,6 +270,7 @@ export const accountGroups: readonly Group[] = [
           'attempts error',
         ),
       },
+      { name: 'delivery', operation: 'webhooks.getDelivery' },
       { name: 'retry', operation: 'webhooks.retryDelivery' },
     ],
   },

@@ -94,13 +94,14 @@ function shortened(event: Event): Event {
   }
 }
 
-export type EventsAsked = { kind?: EventKind | ''; inboxId?: string }
+/** `after` is the last event before the page. */
+export type EventsAsked = { kind?: EventKind | ''; inboxId?: string; after?: string | undefined }
 
 export function useNewestEvents(
   limit: number,
-  { kind = '', inboxId = '' }: EventsAsked = {},
+  { kind = '', inboxId = '', after }: EventsAsked = {},
 ): Resource<Page<Event>> {
-  return useResource(`newest events ${limit} ${kind} ${inboxId}`, (signal) =>
+  return useResource(`newest events ${limit} ${kind} ${inboxId} ${after}`, (signal) =>
     client.events
       .list({
         order: 'desc',
@@ -108,6 +109,7 @@ export function useNewestEvents(
         signal,
         ...(kind !== '' && { event_types: kind }),
         ...(inboxId !== '' && { inbox_id: inboxId }),
+        ...(after !== undefined && { after }),
       })
       .page(),
   )

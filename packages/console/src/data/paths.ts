@@ -34,6 +34,7 @@ export const paths = {
   approvers: '/console/approvers',
   keys: '/console/keys',
   sandbox: '/console/sandbox',
+  settings: '/console/settings',
   pair: '/console/pair',
 } as const
 

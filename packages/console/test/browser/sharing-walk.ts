@@ -398,6 +398,12 @@ suite('removing and sharing mail in the console', () => {
     assert.match(download.suggestedFilename(), /\.mbox$/)
     const mbox = await readFile(await download.path())
     assert.equal(mbox.toString('latin1').match(/^From /gm)?.length, total)
+    await page.getByLabel('What').selectOption({ label: 'Every inbox of the pod Default' })
+    await page.getByRole('button', { name: 'Start export' }).click()
+    await page.getByText('Every inbox of the pod', { exact: true }).waitFor()
+    const [whole] = (await client.exports.list().page()).data
+    assert.equal(whole?.inboxId, null)
+    assert.match(whole?.podId ?? '', /^pod_/)
 
     const other = await client.inboxes.create({ mailboxName: 'elsewhere' })
     await world.open(`/console/inboxes/${other.id}/transfers`)

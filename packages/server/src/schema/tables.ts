@@ -356,6 +356,20 @@ export type Tables = {
     trace_parent: Generated<string | null>
     created_at: number
   }
+  webhook_attempts: {
+    delivery_id: string
+    number: number
+    lane: string
+    attempted_at: number
+    settled_at: number
+    is_failure: number
+    request_url: string | null
+    request_headers: string | null
+    response_status: number | null
+    response_body: string | null
+    latency_ms: number | null
+    error: string | null
+  }
   postmaster_messages: {
     raw_id: string
     receipt_key: Uint8Array | null

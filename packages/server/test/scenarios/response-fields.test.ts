@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { originalOf } from '@mailroom/contract/schema.ts'
+import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { type DraftToCreate, type Inbox, Mailroom, type Message } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
@@ -268,6 +269,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.webhooks.rotateSecret(webhook.id)
     const { delivery } = await client.webhooks.test(webhook.id)
     await client.webhooks.deliveries(webhook.id).page()
+    await client.webhooks.getDelivery(webhook.id, delivery.id)
     await client.webhooks.retryDelivery(webhook.id, delivery.id)
     await client.webhooks.update(webhook.id, { enabled: false })
     await client.inboxes.update(inboxId, { webhookUrl: url })
@@ -279,7 +281,9 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const rule = await client.senderRules.create({ type: 'block', value: 'spam@spam.example' })
     await client.senderRules.get(rule.id)
     await client.senderRules.list().page()
-    await world.send({ from: rule.value, to: inbox.address, raw: plainMail({}) })
+    const file = filePart('note.pdf', Buffer.from('A file.'))
+    const parts = multipart('mixed', 'mix', [textPart('Text'), file])
+    await world.send({ from: rule.value, to: inbox.address, raw: messageOf(parts) })
     const [held] = (await client.quarantine.list().page()).data
     assert.ok(held !== undefined)
     await client.quarantine.get(held.id)
