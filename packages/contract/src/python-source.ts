@@ -289,9 +289,9 @@ function methodsSource(methods: readonly Method[], types: PythonTypes, isAsync: 
     .filter(([space]) => nested(space))
     .map(([space]) => {
       const [outer = '', inner = ''] = space.split('.')
-      return `class ${pascalOf(outer)}:
+      return `class ${pascalOf(outer)}Methods:
     def __init__(self, transport: ${prefix}Transport) -> None:
-        self.${snakeOf(inner)} = ${pascalOf(space)}(transport)`
+        self.${snakeOf(inner)} = ${pascalOf(space)}Methods(transport)`
     })
   const body = [...classes, ...admin].join('\n\n\n')
   const code = body.replaceAll(/"""[\s\S]*?"""/g, '')
@@ -322,12 +322,12 @@ class Namespaces:
     """A namespace for each resource, a method for each operation."""
 
     def __init__(self, transport: ${prefix}Transport) -> None:
-${top.map((name) => `        self.${snakeOf(name)} = ${pascalOf(name)}(transport)`).join('\n')}
+${top.map((name) => `        self.${snakeOf(name)} = ${pascalOf(name)}Methods(transport)`).join('\n')}
 `
 }
 
 function spaceSource(space: string, methods: readonly Method[], isAsync: boolean): string {
-  const head = `class ${pascalOf(space)}(${MORE[space] ?? 'Namespace'}):`
+  const head = `class ${pascalOf(space)}Methods(${MORE[space] ?? 'Namespace'}):`
   return [head, methods.map((method) => methodSource(method, isAsync)).join('\n\n')].join('\n')
 }
 

@@ -87,7 +87,7 @@ from .types import (
 )
 
 
-class Pods(Namespace):
+class PodsMethods(Namespace):
     def list(
         self,
         *,
@@ -165,7 +165,7 @@ class Pods(Namespace):
         await self._nothing("pods.delete", path={"idOrClientId": id_or_client_id})
 
 
-class Inboxes(MoreOfInboxes):
+class InboxesMethods(MoreOfInboxes):
     async def create(
         self,
         *,
@@ -538,7 +538,7 @@ class Inboxes(MoreOfInboxes):
         return await self._json("inboxes.testWebhook", path={"id": inbox_id})
 
 
-class Domains(Namespace):
+class DomainsMethods(Namespace):
     async def create(
         self,
         *,
@@ -634,7 +634,7 @@ class Domains(Namespace):
         return await self._text("domains.zoneFile", path={"id": domain_id})
 
 
-class Threads(Namespace):
+class ThreadsMethods(Namespace):
     def list(
         self,
         inbox_id: str,
@@ -812,7 +812,7 @@ class Threads(Namespace):
             body={"isRead": is_read})
 
 
-class Messages(Namespace):
+class MessagesMethods(Namespace):
     def list(
         self,
         inbox_id: str,
@@ -1033,7 +1033,7 @@ class Messages(Namespace):
             "offset": offset})
 
 
-class Attachments(Namespace):
+class AttachmentsMethods(Namespace):
     async def get(
         self,
         message_id: str,
@@ -1053,7 +1053,7 @@ class Attachments(Namespace):
             "filename": filename}, query={"expires": expires, "signature": signature})
 
 
-class Drafts(Namespace):
+class DraftsMethods(Namespace):
     async def create(
         self,
         inbox_id: str,
@@ -1223,7 +1223,7 @@ class Drafts(Namespace):
             headers={"idempotency-key": idempotency_key, "if-match": if_match})
 
 
-class Exports(MoreOfExports):
+class ExportsMethods(MoreOfExports):
     async def create(
         self,
         *,
@@ -1279,7 +1279,7 @@ class Exports(MoreOfExports):
             query={"expires": expires, "signature": signature})
 
 
-class Imports(MoreOfImports):
+class ImportsMethods(MoreOfImports):
     async def create(
         self,
         inbox_id: str,
@@ -1309,7 +1309,7 @@ class Imports(MoreOfImports):
         return await self._json("imports.get", path={"id": import_id})
 
 
-class Erasures(MoreOfErasures):
+class ErasuresMethods(MoreOfErasures):
     async def create(
         self,
         *,
@@ -1333,7 +1333,7 @@ class Erasures(MoreOfErasures):
         return await self._json("erasures.get", path={"id": erasure_id})
 
 
-class Suppressions(Namespace):
+class SuppressionsMethods(Namespace):
     def list(
         self,
         *,
@@ -1364,7 +1364,7 @@ class Suppressions(Namespace):
         await self._nothing("suppressions.delete", path={"address": address})
 
 
-class Unsubscribe(Namespace):
+class UnsubscribeMethods(Namespace):
     async def show(
         self,
         token: str,
@@ -1393,7 +1393,7 @@ class Unsubscribe(Namespace):
         return await self._text("unsubscribe.confirm", path={"token": token})
 
 
-class SenderRules(Namespace):
+class SenderRulesMethods(Namespace):
     def list(
         self,
         *,
@@ -1451,7 +1451,7 @@ class SenderRules(Namespace):
         await self._nothing("senderRules.delete", path={"id": sender_rule_id})
 
 
-class Policy(Namespace):
+class PolicyMethods(Namespace):
     async def get(
         self,
         *,
@@ -1541,7 +1541,7 @@ class Policy(Namespace):
             "direction": direction, "decision": decision, "limit": limit, "offset": offset})
 
 
-class Account(Namespace):
+class AccountMethods(Namespace):
     async def get(
         self,
     ) -> OwnAccount:
@@ -1572,7 +1572,7 @@ class Account(Namespace):
             "retentionDays": retention_days})
 
 
-class Quarantine(Namespace):
+class QuarantineMethods(Namespace):
     def list(
         self,
         *,
@@ -1623,7 +1623,7 @@ class Quarantine(Namespace):
         await self._nothing("quarantine.delete", path={"id": quarantine_id})
 
 
-class Events(MoreOfEvents):
+class EventsMethods(MoreOfEvents):
     def list(
         self,
         *,
@@ -1669,7 +1669,7 @@ class Events(MoreOfEvents):
             "event_types": event_types, "inbox_id": inbox_id, "categories": categories})
 
 
-class Webhooks(Namespace):
+class WebhooksMethods(Namespace):
     async def create(
         self,
         *,
@@ -1798,7 +1798,7 @@ class Webhooks(Namespace):
             "deliveryId": delivery_id})
 
 
-class Sandbox(MoreOfSandbox):
+class SandboxMethods(MoreOfSandbox):
     def list(
         self,
         *,
@@ -1848,7 +1848,7 @@ class Sandbox(MoreOfSandbox):
             "attachments": attachments})
 
 
-class ApiKeys(Namespace):
+class ApiKeysMethods(Namespace):
     async def create(
         self,
         *,
@@ -1883,7 +1883,7 @@ class ApiKeys(Namespace):
         await self._nothing("apiKeys.delete", path={"id": api_key_id})
 
 
-class Approvers(Namespace):
+class ApproversMethods(Namespace):
     async def create(
         self,
         *,
@@ -1924,7 +1924,7 @@ class Approvers(Namespace):
         await self._nothing("approvers.delete", path={"id": approver_id})
 
 
-class Reviews(Namespace):
+class ReviewsMethods(Namespace):
     def list(
         self,
         *,
@@ -2046,7 +2046,7 @@ class Reviews(Namespace):
         return await self._text("reviews.rejectLinked", path={"token": token})
 
 
-class Session(Namespace):
+class SessionMethods(Namespace):
     async def create(
         self,
         *,
@@ -2075,7 +2075,7 @@ class Session(Namespace):
         await self._nothing("session.delete")
 
 
-class Pairing(Namespace):
+class PairingMethods(Namespace):
     async def start(
         self,
         *,
@@ -2152,7 +2152,7 @@ class Pairing(Namespace):
         await self._nothing("pairing.deny", path={"userCode": user_code})
 
 
-class Stats(Namespace):
+class StatsMethods(Namespace):
     async def get(
         self,
         *,
@@ -2166,7 +2166,7 @@ class Stats(Namespace):
         return await self._json("stats.get", query={"range": range})
 
 
-class Usage(Namespace):
+class UsageMethods(Namespace):
     async def get(
         self,
         *,
@@ -2187,7 +2187,7 @@ class Usage(Namespace):
             "limit": limit, "offset": offset})
 
 
-class AdminAccounts(Namespace):
+class AdminAccountsMethods(Namespace):
     async def create(
         self,
         *,
@@ -2218,7 +2218,7 @@ class AdminAccounts(Namespace):
             body={"name": name, "plan": plan})
 
 
-class Service(Namespace):
+class ServiceMethods(Namespace):
     async def health(
         self,
     ) -> ServiceHealthAnswer:
@@ -2284,40 +2284,40 @@ class Service(Namespace):
         return await self._text("service.metrics")
 
 
-class Admin:
+class AdminMethods:
     def __init__(self, transport: AsyncTransport) -> None:
-        self.accounts = AdminAccounts(transport)
+        self.accounts = AdminAccountsMethods(transport)
 
 
 class Namespaces:
     """A namespace for each resource, a method for each operation."""
 
     def __init__(self, transport: AsyncTransport) -> None:
-        self.pods = Pods(transport)
-        self.inboxes = Inboxes(transport)
-        self.domains = Domains(transport)
-        self.threads = Threads(transport)
-        self.messages = Messages(transport)
-        self.attachments = Attachments(transport)
-        self.drafts = Drafts(transport)
-        self.exports = Exports(transport)
-        self.imports = Imports(transport)
-        self.erasures = Erasures(transport)
-        self.suppressions = Suppressions(transport)
-        self.unsubscribe = Unsubscribe(transport)
-        self.sender_rules = SenderRules(transport)
-        self.policy = Policy(transport)
-        self.account = Account(transport)
-        self.quarantine = Quarantine(transport)
-        self.events = Events(transport)
-        self.webhooks = Webhooks(transport)
-        self.sandbox = Sandbox(transport)
-        self.api_keys = ApiKeys(transport)
-        self.approvers = Approvers(transport)
-        self.reviews = Reviews(transport)
-        self.session = Session(transport)
-        self.pairing = Pairing(transport)
-        self.stats = Stats(transport)
-        self.usage = Usage(transport)
-        self.admin = Admin(transport)
-        self.service = Service(transport)
+        self.pods = PodsMethods(transport)
+        self.inboxes = InboxesMethods(transport)
+        self.domains = DomainsMethods(transport)
+        self.threads = ThreadsMethods(transport)
+        self.messages = MessagesMethods(transport)
+        self.attachments = AttachmentsMethods(transport)
+        self.drafts = DraftsMethods(transport)
+        self.exports = ExportsMethods(transport)
+        self.imports = ImportsMethods(transport)
+        self.erasures = ErasuresMethods(transport)
+        self.suppressions = SuppressionsMethods(transport)
+        self.unsubscribe = UnsubscribeMethods(transport)
+        self.sender_rules = SenderRulesMethods(transport)
+        self.policy = PolicyMethods(transport)
+        self.account = AccountMethods(transport)
+        self.quarantine = QuarantineMethods(transport)
+        self.events = EventsMethods(transport)
+        self.webhooks = WebhooksMethods(transport)
+        self.sandbox = SandboxMethods(transport)
+        self.api_keys = ApiKeysMethods(transport)
+        self.approvers = ApproversMethods(transport)
+        self.reviews = ReviewsMethods(transport)
+        self.session = SessionMethods(transport)
+        self.pairing = PairingMethods(transport)
+        self.stats = StatsMethods(transport)
+        self.usage = UsageMethods(transport)
+        self.admin = AdminMethods(transport)
+        self.service = ServiceMethods(transport)

@@ -79,7 +79,7 @@ class EventPager:
         bounds = {"limit": self._limit, "after": self._after}
         return replace(self._call, query={**self._call.query, **bounds})
 
-    def take(self, page: Page[Event]) -> List[Event]:
+    def take(self, page: Page[Any]) -> List[Any]:
         if page.data:
             self._after = page.data[-1]["event_id"]
         # The total may not count a rare match, so the end is a page that is not full.

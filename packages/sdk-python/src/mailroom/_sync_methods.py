@@ -87,7 +87,7 @@ from .types import (
 )
 
 
-class Pods(Namespace):
+class PodsMethods(Namespace):
     def list(
         self,
         *,
@@ -165,7 +165,7 @@ class Pods(Namespace):
         self._nothing("pods.delete", path={"idOrClientId": id_or_client_id})
 
 
-class Inboxes(MoreOfInboxes):
+class InboxesMethods(MoreOfInboxes):
     def create(
         self,
         *,
@@ -538,7 +538,7 @@ class Inboxes(MoreOfInboxes):
         return self._json("inboxes.testWebhook", path={"id": inbox_id})
 
 
-class Domains(Namespace):
+class DomainsMethods(Namespace):
     def create(
         self,
         *,
@@ -634,7 +634,7 @@ class Domains(Namespace):
         return self._text("domains.zoneFile", path={"id": domain_id})
 
 
-class Threads(Namespace):
+class ThreadsMethods(Namespace):
     def list(
         self,
         inbox_id: str,
@@ -810,7 +810,7 @@ class Threads(Namespace):
         return self._json("threads.releaseClaim", path={"id": thread_id}, body={"isRead": is_read})
 
 
-class Messages(Namespace):
+class MessagesMethods(Namespace):
     def list(
         self,
         inbox_id: str,
@@ -1031,7 +1031,7 @@ class Messages(Namespace):
             "offset": offset})
 
 
-class Attachments(Namespace):
+class AttachmentsMethods(Namespace):
     def get(
         self,
         message_id: str,
@@ -1051,7 +1051,7 @@ class Attachments(Namespace):
             query={"expires": expires, "signature": signature})
 
 
-class Drafts(Namespace):
+class DraftsMethods(Namespace):
     def create(
         self,
         inbox_id: str,
@@ -1221,7 +1221,7 @@ class Drafts(Namespace):
             headers={"idempotency-key": idempotency_key, "if-match": if_match})
 
 
-class Exports(MoreOfExports):
+class ExportsMethods(MoreOfExports):
     def create(
         self,
         *,
@@ -1277,7 +1277,7 @@ class Exports(MoreOfExports):
             "signature": signature})
 
 
-class Imports(MoreOfImports):
+class ImportsMethods(MoreOfImports):
     def create(
         self,
         inbox_id: str,
@@ -1307,7 +1307,7 @@ class Imports(MoreOfImports):
         return self._json("imports.get", path={"id": import_id})
 
 
-class Erasures(MoreOfErasures):
+class ErasuresMethods(MoreOfErasures):
     def create(
         self,
         *,
@@ -1331,7 +1331,7 @@ class Erasures(MoreOfErasures):
         return self._json("erasures.get", path={"id": erasure_id})
 
 
-class Suppressions(Namespace):
+class SuppressionsMethods(Namespace):
     def list(
         self,
         *,
@@ -1362,7 +1362,7 @@ class Suppressions(Namespace):
         self._nothing("suppressions.delete", path={"address": address})
 
 
-class Unsubscribe(Namespace):
+class UnsubscribeMethods(Namespace):
     def show(
         self,
         token: str,
@@ -1391,7 +1391,7 @@ class Unsubscribe(Namespace):
         return self._text("unsubscribe.confirm", path={"token": token})
 
 
-class SenderRules(Namespace):
+class SenderRulesMethods(Namespace):
     def list(
         self,
         *,
@@ -1449,7 +1449,7 @@ class SenderRules(Namespace):
         self._nothing("senderRules.delete", path={"id": sender_rule_id})
 
 
-class Policy(Namespace):
+class PolicyMethods(Namespace):
     def get(
         self,
         *,
@@ -1539,7 +1539,7 @@ class Policy(Namespace):
             "direction": direction, "decision": decision, "limit": limit, "offset": offset})
 
 
-class Account(Namespace):
+class AccountMethods(Namespace):
     def get(
         self,
     ) -> OwnAccount:
@@ -1570,7 +1570,7 @@ class Account(Namespace):
             "retentionDays": retention_days})
 
 
-class Quarantine(Namespace):
+class QuarantineMethods(Namespace):
     def list(
         self,
         *,
@@ -1621,7 +1621,7 @@ class Quarantine(Namespace):
         self._nothing("quarantine.delete", path={"id": quarantine_id})
 
 
-class Events(MoreOfEvents):
+class EventsMethods(MoreOfEvents):
     def list(
         self,
         *,
@@ -1667,7 +1667,7 @@ class Events(MoreOfEvents):
             "event_types": event_types, "inbox_id": inbox_id, "categories": categories})
 
 
-class Webhooks(Namespace):
+class WebhooksMethods(Namespace):
     def create(
         self,
         *,
@@ -1796,7 +1796,7 @@ class Webhooks(Namespace):
             "deliveryId": delivery_id})
 
 
-class Sandbox(MoreOfSandbox):
+class SandboxMethods(MoreOfSandbox):
     def list(
         self,
         *,
@@ -1845,7 +1845,7 @@ class Sandbox(MoreOfSandbox):
             "text": text, "html": html, "inReplyTo": in_reply_to, "attachments": attachments})
 
 
-class ApiKeys(Namespace):
+class ApiKeysMethods(Namespace):
     def create(
         self,
         *,
@@ -1880,7 +1880,7 @@ class ApiKeys(Namespace):
         self._nothing("apiKeys.delete", path={"id": api_key_id})
 
 
-class Approvers(Namespace):
+class ApproversMethods(Namespace):
     def create(
         self,
         *,
@@ -1921,7 +1921,7 @@ class Approvers(Namespace):
         self._nothing("approvers.delete", path={"id": approver_id})
 
 
-class Reviews(Namespace):
+class ReviewsMethods(Namespace):
     def list(
         self,
         *,
@@ -2043,7 +2043,7 @@ class Reviews(Namespace):
         return self._text("reviews.rejectLinked", path={"token": token})
 
 
-class Session(Namespace):
+class SessionMethods(Namespace):
     def create(
         self,
         *,
@@ -2072,7 +2072,7 @@ class Session(Namespace):
         self._nothing("session.delete")
 
 
-class Pairing(Namespace):
+class PairingMethods(Namespace):
     def start(
         self,
         *,
@@ -2149,7 +2149,7 @@ class Pairing(Namespace):
         self._nothing("pairing.deny", path={"userCode": user_code})
 
 
-class Stats(Namespace):
+class StatsMethods(Namespace):
     def get(
         self,
         *,
@@ -2163,7 +2163,7 @@ class Stats(Namespace):
         return self._json("stats.get", query={"range": range})
 
 
-class Usage(Namespace):
+class UsageMethods(Namespace):
     def get(
         self,
         *,
@@ -2184,7 +2184,7 @@ class Usage(Namespace):
             "limit": limit, "offset": offset})
 
 
-class AdminAccounts(Namespace):
+class AdminAccountsMethods(Namespace):
     def create(
         self,
         *,
@@ -2215,7 +2215,7 @@ class AdminAccounts(Namespace):
             "plan": plan})
 
 
-class Service(Namespace):
+class ServiceMethods(Namespace):
     def health(
         self,
     ) -> ServiceHealthAnswer:
@@ -2281,40 +2281,40 @@ class Service(Namespace):
         return self._text("service.metrics")
 
 
-class Admin:
+class AdminMethods:
     def __init__(self, transport: Transport) -> None:
-        self.accounts = AdminAccounts(transport)
+        self.accounts = AdminAccountsMethods(transport)
 
 
 class Namespaces:
     """A namespace for each resource, a method for each operation."""
 
     def __init__(self, transport: Transport) -> None:
-        self.pods = Pods(transport)
-        self.inboxes = Inboxes(transport)
-        self.domains = Domains(transport)
-        self.threads = Threads(transport)
-        self.messages = Messages(transport)
-        self.attachments = Attachments(transport)
-        self.drafts = Drafts(transport)
-        self.exports = Exports(transport)
-        self.imports = Imports(transport)
-        self.erasures = Erasures(transport)
-        self.suppressions = Suppressions(transport)
-        self.unsubscribe = Unsubscribe(transport)
-        self.sender_rules = SenderRules(transport)
-        self.policy = Policy(transport)
-        self.account = Account(transport)
-        self.quarantine = Quarantine(transport)
-        self.events = Events(transport)
-        self.webhooks = Webhooks(transport)
-        self.sandbox = Sandbox(transport)
-        self.api_keys = ApiKeys(transport)
-        self.approvers = Approvers(transport)
-        self.reviews = Reviews(transport)
-        self.session = Session(transport)
-        self.pairing = Pairing(transport)
-        self.stats = Stats(transport)
-        self.usage = Usage(transport)
-        self.admin = Admin(transport)
-        self.service = Service(transport)
+        self.pods = PodsMethods(transport)
+        self.inboxes = InboxesMethods(transport)
+        self.domains = DomainsMethods(transport)
+        self.threads = ThreadsMethods(transport)
+        self.messages = MessagesMethods(transport)
+        self.attachments = AttachmentsMethods(transport)
+        self.drafts = DraftsMethods(transport)
+        self.exports = ExportsMethods(transport)
+        self.imports = ImportsMethods(transport)
+        self.erasures = ErasuresMethods(transport)
+        self.suppressions = SuppressionsMethods(transport)
+        self.unsubscribe = UnsubscribeMethods(transport)
+        self.sender_rules = SenderRulesMethods(transport)
+        self.policy = PolicyMethods(transport)
+        self.account = AccountMethods(transport)
+        self.quarantine = QuarantineMethods(transport)
+        self.events = EventsMethods(transport)
+        self.webhooks = WebhooksMethods(transport)
+        self.sandbox = SandboxMethods(transport)
+        self.api_keys = ApiKeysMethods(transport)
+        self.approvers = ApproversMethods(transport)
+        self.reviews = ReviewsMethods(transport)
+        self.session = SessionMethods(transport)
+        self.pairing = PairingMethods(transport)
+        self.stats = StatsMethods(transport)
+        self.usage = UsageMethods(transport)
+        self.admin = AdminMethods(transport)
+        self.service = ServiceMethods(transport)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from dataclasses import dataclass, replace
-from typing import Awaitable, Callable, Optional, Sequence, Set, Union
+from typing import Any, Awaitable, Callable, Dict, Optional, Sequence, Set, Union
 
 import httpx
 
@@ -64,9 +64,9 @@ class AsyncMailroom(Namespaces):
         lease_token: Union[str, None, NotGiven] = NOT_GIVEN,
     ) -> AsyncMailroom:
         """A client with other options, for one request or many."""
-        given = {"timeout": timeout, "max_retries": max_retries, "lease_token": lease_token}
+        given: Dict[str, Any] = {"timeout": timeout, "max_retries": max_retries, "lease_token": lease_token}
         changes = {name: value for name, value in given.items() if not isinstance(value, NotGiven)}
-        options = replace(self._transport.options, **changes)  # type: ignore[arg-type]
+        options = replace(self._transport.options, **changes)
         client = AsyncMailroom.__new__(AsyncMailroom)
         client._use(AsyncTransport(options, self._transport.http))
         return client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 from dataclasses import dataclass, replace
-from typing import Callable, Optional, Sequence, Set, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Set, Union
 
 from ._core import NOT_GIVEN, NotGiven, Options, checked_base_url
 from ._http import Connections, Interrupt, Interrupted
@@ -65,9 +65,9 @@ class Mailroom(Namespaces):
         lease_token: Union[str, None, NotGiven] = NOT_GIVEN,
     ) -> Mailroom:
         """A client with other options, for one request or many: `client.with_options(timeout=5).inboxes.get(id)`."""
-        given = {"timeout": timeout, "max_retries": max_retries, "lease_token": lease_token}
+        given: Dict[str, Any] = {"timeout": timeout, "max_retries": max_retries, "lease_token": lease_token}
         changes = {name: value for name, value in given.items() if not isinstance(value, NotGiven)}
-        options = replace(self._transport.options, **changes)  # type: ignore[arg-type]
+        options = replace(self._transport.options, **changes)
         client = Mailroom.__new__(Mailroom)
         client._use(Transport(options, self._transport.connections))
         return client

@@ -97,7 +97,7 @@ def read_plain(headers: WebhookHeaders) -> Optional[Signed]:
 def read(headers: WebhookHeaders, name: str) -> Optional[str]:
     for key, value in headers.items():
         if key.lower() == name and value is not None:
-            return value if isinstance(value, str) else next(iter(value), None)
+            return str(value) if isinstance(value, str) else next(iter([*value]), None)
     return None
 
 
