@@ -139,6 +139,8 @@ class Exchange:
     def pieces(self) -> Iterator[bytes]:
         while piece := self.response.read1(PIECE_BYTES):
             yield piece
+        if self.response.length:
+            raise http.client.IncompleteRead(b"", self.response.length)
 
     def close(self) -> None:
         self.response.close()
@@ -157,6 +159,8 @@ class Connections:
         self._port = parts.port or (443 if self._is_secure else 80)
         self._proxy = None if proxy is None else proxy_of(proxy)
         self._context = ssl_context
+        if self._is_secure and ssl_context is None:
+            self._context = ssl.create_default_context()
         self._idle: List[Tuple[http.client.HTTPConnection, float]] = []
         self._lock = threading.Lock()
 
@@ -241,8 +245,7 @@ class Connections:
             host, port = self._proxy.host, self._proxy.port
         if not self._is_secure:
             return http.client.HTTPConnection(host, port)
-        context = self._context or ssl.create_default_context()
-        connection = http.client.HTTPSConnection(host, port, context=context)
+        connection = http.client.HTTPSConnection(host, port, context=self._context)
         if self._proxy is not None:
             connection.set_tunnel(self._host, self._port, self._proxy.headers)
         return connection

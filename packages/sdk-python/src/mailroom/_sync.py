@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Generic, Iterator, Mapping, Optional, Sequence, TypeVar, Union
+from contextlib import suppress
+from typing import (
+    Any,
+    Callable,
+    Generator,
+    Generic,
+    Iterator,
+    Mapping,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+)
 
 from ._core import (
     Answer,
@@ -105,6 +117,8 @@ class ByteStream:
         self.close()
 
     def close(self) -> None:
+        if self._interrupt is not None:
+            self._interrupt.release()
         self._exchange.close()
 
 
@@ -165,8 +179,13 @@ class Following(Iterator[Event]):
 
     def close(self) -> None:
         self._interrupt.set()
+        # Another thread that waits in it ends it by itself.
+        with suppress(ValueError):
+            self._events.close()
 
-    def _follow(self, transport: Transport, follower: Follower) -> Iterator[Event]:
+    def _follow(
+        self, transport: Transport, follower: Follower
+    ) -> Generator[Event, None, None]:
         has_begun = False
         while True:
             failure: Optional[Exception] = None

@@ -30,9 +30,13 @@ class AsyncMailroom(Namespaces):
         proxy: Optional[str] = None,
         ssl_context: Optional[ssl.SSLContext] = None,
     ) -> None:
-        options = Options(checked_base_url(base_url), api_key, timeout, max_retries, lease_token)
+        url = checked_base_url(base_url)
+        options = Options(url, api_key, timeout, max_retries, lease_token)
+        if url.startswith("https:") and ssl_context is None:
+            ssl_context = ssl.create_default_context()
         carrier = httpx.AsyncHTTPTransport(
-            verify=ssl_context or ssl.create_default_context(),
+            # Without TLS there is nothing to verify, and loading the authorities takes time.
+            verify=ssl_context or False,
             proxy=None if proxy is None else httpx.Proxy(proxy),
             trust_env=False,
         )
