@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +16,7 @@ import time
 import unittest
 from pathlib import Path
 from typing import Any, Dict, List
+from unittest import mock
 
 import mailroom
 from mailroom._operations import OPERATIONS
@@ -320,6 +324,31 @@ class Leases(unittest.TestCase):
             start = time.monotonic()
             client.work(inbox["id"], lambda *_: None, owner="w", stop=stop)
             self.assertLess(time.monotonic() - start, 20)
+
+
+class Pages(unittest.TestCase):
+    """What the documentation prints."""
+
+    def blocks(self, path: str) -> List[str]:
+        text = (ROOT / path).read_text("utf-8")
+        return [block for block in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)]
+
+    def test_every_program_is_python(self) -> None:
+        for path in ("docs/python.md", "README.md", "packages/sdk-python/README.md"):
+            blocks = self.blocks(path)
+            self.assertGreater(len(blocks), 0)
+            for block in blocks:
+                compile(block, path, "exec")
+
+    @time_out(60)
+    def test_the_first_program_of_the_page_runs(self) -> None:
+        program = self.blocks("docs/python.md")[0]
+        program = program.replace("http://127.0.0.1:8080", service.base_url)
+        printed = io.StringIO()
+        with mock.patch.dict(os.environ, {"MAILROOM_API_KEY": KEY}):
+            with contextlib.redirect_stdout(printed):
+                exec(compile(program, "docs/python.md", "exec"), {})
+        self.assertIn("bob@example.com Gladly. The door code is 482913.\ncode 482913\n", printed.getvalue())
 
 
 class Example(unittest.TestCase):
