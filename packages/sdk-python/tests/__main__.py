@@ -19,5 +19,8 @@ suite = (
 )
 result = unittest.TextTestRunner(verbosity=2 if wanted else 1).run(suite)
 if not HAS_HTTPX:
-    print("httpx is not installed: AsyncMailroom was NOT TESTED (Debian: python3-httpx).", file=sys.stderr)
+    print(
+        "httpx is not installed: AsyncMailroom was NOT TESTED (Debian: python3-httpx).",
+        file=sys.stderr,
+    )
 sys.exit(0 if result.wasSuccessful() else 1)

@@ -31,7 +31,9 @@ class Blocking:
     def _wrap(self, value: Any) -> Any:
         if inspect.isawaitable(value):
             return self._wrap(self._wait(value))
-        is_ours = type(value).__module__.startswith("mailroom") and "_methods" in type(value).__module__
+        is_ours = (
+            type(value).__module__.startswith("mailroom") and "_methods" in type(value).__module__
+        )
         if is_ours or hasattr(value, "__aiter__") or type(value).__name__ == "AsyncMailroom":
             return Blocking(value, self._loop)
         return value

@@ -77,7 +77,9 @@ class LogPeer(Peer):
                 event = self.log[at]
             at += 1
             try:
-                self.write(handler, f"id: {event['event_id']}\nevent: x\ndata: {json.dumps(event)}\n\n")
+                self.write(
+                    handler, f"id: {event['event_id']}\nevent: x\ndata: {json.dumps(event)}\n\n"
+                )
             except OSError:
                 break
         # Cut off in the middle of an event.
@@ -135,7 +137,9 @@ class Follows:
             self.assertGreaterEqual(len(peer.streams), 5)
 
     @time_out(30)
-    def test_without_a_start_it_begins_with_new_events_and_misses_none_before_the_first(self) -> None:
+    def test_without_a_start_it_begins_with_new_events_and_misses_none_before_the_first(
+        self,
+    ) -> None:
         with LogPeer() as peer:
             peer.add(2)
             peer.refusals = [{"status": 503, "headers": {"retry-after": "0"}}]
@@ -166,7 +170,12 @@ class Follows:
     def test_of_several_inboxes_and_pods_only_their_events_come(self) -> None:
         with LogPeer() as peer:
             peer.add(1)
-            for inbox, pod in (("inb_1", "pod_9"), ("inb_2", "pod_9"), ("inb_3", "pod_1"), ("inb_4", "pod_1")):
+            for inbox, pod in (
+                ("inb_1", "pod_9"),
+                ("inb_2", "pod_9"),
+                ("inb_3", "pod_1"),
+                ("inb_4", "pod_1"),
+            ):
                 peer.add(1, inbox_id=inbox, pod_id=pod)
             options = {"inbox_ids": ["inb_1"], "pod_ids": ["pod_1"], "after": peer.ids()[0]}
             found = self.read(self.open(peer.base_url), 3, **options)
@@ -223,8 +232,8 @@ class Parser(unittest.TestCase):
         for size in range(1, len(text)):
             parser = EventStreamParser()
             found = [
-                one
-                for at in range(0, len(text), size)
-                for one in parser.feed(text[at : at + size])
+                one for at in range(0, len(text), size) for one in parser.feed(text[at : at + size])
             ]
-            self.assertEqual([(one.comment, one.data) for one in found], [("a", ""), ("", "é\ntwo")])
+            self.assertEqual(
+                [(one.comment, one.data) for one in found], [("a", ""), ("", "é\ntwo")]
+            )

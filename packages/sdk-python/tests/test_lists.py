@@ -17,9 +17,14 @@ class GrowingPeer(Peer):
         super().__init__()
 
     def answer(self, handler: Any, step: Any) -> None:
-        query = {name: int(values[0]) for name, values in parse_qs(urlsplit(handler.path).query).items()}
+        query = {
+            name: int(values[0]) for name, values in parse_qs(urlsplit(handler.path).query).items()
+        }
         offset, limit = query.get("offset", 0), query.get("limit", 50)
-        body = {"data": self.items[offset : offset + limit], "total": min(self._total, len(self.items))}
+        body = {
+            "data": self.items[offset : offset + limit],
+            "total": min(self._total, len(self.items)),
+        }
         for _ in range(self._growth):
             self.items.insert(0, {"id": f"new{len(self.items)}"})
         super().answer(handler, {"body": body})
@@ -139,7 +144,9 @@ class Waits:
         with Peer(*({"body": {"id": "exp_1", "status": state}} for state in states)) as peer:
             told: List[str] = []
             client = self.open(peer.base_url)
-            done = client.exports.until_done("exp_1", on_progress=lambda one: told.append(one["status"]))
+            done = client.exports.until_done(
+                "exp_1", on_progress=lambda one: told.append(one["status"])
+            )
             self.assertEqual((done["status"], told), ("done", states))
 
 

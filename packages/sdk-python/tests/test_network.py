@@ -90,7 +90,9 @@ class Tls:
         command = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
         files = ["-keyout", f"{cls.folder}/key.pem", "-out", f"{cls.folder}/cert.pem"]
         names = ["-addext", "subjectAltName=DNS:localhost"]
-        subprocess.run(["openssl", *command.split(), *names, *files], check=True, capture_output=True)
+        subprocess.run(
+            ["openssl", *command.split(), *names, *files], check=True, capture_output=True
+        )
 
     @classmethod
     def tearDownClass(cls) -> None:
@@ -113,7 +115,10 @@ class Tls:
                 given: Any = {"ssl_context": peer.trusted, "proxy": proxy.url}
                 client = self.open(peer.base_url, **given)
                 self.assertEqual([client.pods.get("a")["id"] for _ in range(3)], ["pod_1"] * 3)
-                self.assertEqual([head.split("\r\n")[0] for head in proxy.heads], [f"CONNECT localhost:{port} HTTP/1.1"])
+                self.assertEqual(
+                    [head.split("\r\n")[0] for head in proxy.heads],
+                    [f"CONNECT localhost:{port} HTTP/1.1"],
+                )
                 self.assertNotIn("mr_key", proxy.heads[0])
 
 

@@ -129,7 +129,9 @@ class Requests:
         with Peer({"headers": headers, "body": "grüß €".encode()}) as peer:
             client = self.open(peer.base_url)
             file = client.messages.raw("msg_1")
-            self.assertEqual((file.content, file.content_type), ("grüß €".encode(), "message/rfc822"))
+            self.assertEqual(
+                (file.content, file.content_type), ("grüß €".encode(), "message/rfc822")
+            )
             self.assertEqual(client.messages.html("msg_1"), "grüß €")
             view = client.messages.view("msg_1", max_chars=500)
             self.assertEqual((view.text, view.total_chars, view.next_offset), ("grüß €", 7, None))

@@ -43,7 +43,9 @@ class Retries:
             client = self.open(peer.base_url)
             with self.assertRaises(MailroomError) as caught:
                 client.pods.create()
-            self.assertEqual((caught.exception.status, caught.exception.code), (502, "service_unavailable"))
+            self.assertEqual(
+                (caught.exception.status, caught.exception.code), (502, "service_unavailable")
+            )
             self.assertEqual(len(peer.requests), 1)
         with Peer(GATEWAY, {}) as peer:
             self.open(peer.base_url).pods.get("a")
@@ -73,7 +75,9 @@ class Retries:
             self.assertEqual(sent["messageId"], "msg_1")
             keys = {one.headers["idempotency-key"] for one in peer.requests}
             self.assertEqual((len(peer.requests), len(keys)), (4, 1))
-            self.assertEqual({json.dumps(json.loads(one.body)) for one in peer.requests}.__len__(), 1)
+            self.assertEqual(
+                {json.dumps(json.loads(one.body)) for one in peer.requests}.__len__(), 1
+            )
 
     def test_each_send_has_its_own_key_unless_one_is_given(self) -> None:
         with Peer({}) as peer:
@@ -112,7 +116,9 @@ class Retries:
         with Peer({"status": 409, "body": {"error": "of_tomorrow", "message": "No."}}) as peer:
             with self.assertRaises(MailroomError) as caught:
                 self.open(peer.base_url).pods.get("a")
-            self.assertEqual((type(caught.exception), caught.exception.code), (MailroomError, "of_tomorrow"))
+            self.assertEqual(
+                (type(caught.exception), caught.exception.code), (MailroomError, "of_tomorrow")
+            )
 
     def test_an_error_body_of_any_form_is_an_error(self) -> None:
         for body in (b"", b"[]", b"null", b"\xff", b'{"error":5,"details":{}}'):

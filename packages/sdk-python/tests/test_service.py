@@ -82,10 +82,16 @@ class Served:
         self.assertIn("Your code is", message["extractedText"])
         self.assertEqual(message["extracted"]["codes"][0]["value"], "482913")
         files = [{"filename": "a.bin", "contentType": "application/x-bin", "data": b"\0\1\2"}]
-        once = {"body": "Thank you.", "attachments": files, "idempotency_key": f"re-{message['id']}"}
+        once = {
+            "body": "Thank you.",
+            "attachments": files,
+            "idempotency_key": f"re-{message['id']}",
+        }
         sent = client.inboxes.reply(inbox["id"], message, **once)
         again = client.inboxes.reply(inbox["id"], message, **once)
-        self.assertEqual((sent["messageId"], sent["threadId"]), (again["messageId"], message["threadId"]))
+        self.assertEqual(
+            (sent["messageId"], sent["threadId"]), (again["messageId"], message["threadId"])
+        )
         done = client.inboxes.wait_for_message(
             inbox["id"], direction="outbound", after=message["id"], timeout=30
         )
@@ -125,7 +131,9 @@ class Served:
         self.assertEqual(subjects, [f"Number {index}" for index in range(4, -1, -1)])
         page = client.messages.search(q="number", inbox_id=inbox["id"], limit=2).page()
         self.assertEqual((len(page.data), page.total, page.total_is_exact), (2, 5, True))
-        self.assertEqual(len(list(client.messages.search(q="number", inbox_id=inbox["id"], limit=2))), 5)
+        self.assertEqual(
+            len(list(client.messages.search(q="number", inbox_id=inbox["id"], limit=2))), 5
+        )
         [found] = client.inboxes.list(metadata={"test": "lists"}).page().data[:1]
         self.assertEqual(found["metadata"], {"test": "lists"})
 
@@ -135,13 +143,19 @@ class Served:
         inbox = client.inboxes.create()
         draft = client.drafts.create(inbox["id"], to="ann@firm.example", subject="x", body="y")
         draft = client.drafts.add_attachment(
-            draft["id"], filename="big", content_type="a/b", data=b"x" * 3_000_000, if_match=draft["etag"]
+            draft["id"],
+            filename="big",
+            content_type="a/b",
+            data=b"x" * 3_000_000,
+            if_match=draft["etag"],
         )
         with self.assertRaises(mailroom.DraftChangedError):
             client.drafts.update(draft["id"], subject="z", if_match='"old"')
         client.drafts.send(draft["id"])
         to = {"to": "ann@firm.example", "subject": "x"}
-        batch = client.inboxes.send_batch(inbox["id"], items=[{**to, "body": "a"}, {**to, "body": "b"}])
+        batch = client.inboxes.send_batch(
+            inbox["id"], items=[{**to, "body": "a"}, {**to, "body": "b"}]
+        )
         self.assertEqual(len(batch["data"]), 2)
 
     @time_out(90)
@@ -151,7 +165,9 @@ class Served:
         self.receive(client, inbox, "To keep", "x")
         export = client.exports.create(inbox_id=inbox["id"], format="mbox")
         told: List[str] = []
-        done = client.exports.until_done(export["id"], on_progress=lambda one: told.append(one["status"]))
+        done = client.exports.until_done(
+            export["id"], on_progress=lambda one: told.append(one["status"])
+        )
         self.assertEqual((done["status"], told[-1]), ("done", "done"))
         whole = client.exports.download(export["id"]).content
         stream = client.exports.stream(export["id"])
@@ -348,7 +364,9 @@ class Pages(unittest.TestCase):
         with mock.patch.dict(os.environ, {"MAILROOM_API_KEY": KEY}):
             with contextlib.redirect_stdout(printed):
                 exec(compile(program, "docs/python.md", "exec"), {})
-        self.assertIn("bob@example.com Gladly. The door code is 482913.\ncode 482913\n", printed.getvalue())
+        self.assertIn(
+            "bob@example.com Gladly. The door code is 482913.\ncode 482913\n", printed.getvalue()
+        )
 
 
 class Example(unittest.TestCase):
@@ -380,9 +398,7 @@ class Example(unittest.TestCase):
                 subject="Sign in",
                 text="Your code is 482913.",
             )
-            answer = client.inboxes.wait_for_message(
-                inbox["id"], direction="outbound", timeout=30
-            )
+            answer = client.inboxes.wait_for_message(inbox["id"], direction="outbound", timeout=30)
             assert answer is not None
             self.assertIn("I found the code 482913.", answer["bodyText"])
             self.assertIn("from ann@firm.example", example.stdout.readline())

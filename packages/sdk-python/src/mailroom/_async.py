@@ -287,7 +287,8 @@ class MoreOfEvents(Namespace):
     ) -> AsyncIterator[Event]:
         """Every event from now on, or after the event `after`, once and in the order of the log.
 
-        It has no end, and reconnects whenever the connection breaks: `async for event in client.events.follow()`.
+        It has no end, and reconnects whenever the connection breaks:
+        `async for event in client.events.follow()`.
         `inbox_ids` are in addition to those of `pod_ids`. Of received mail, `categories` chooses; other
         events are not affected. `on_notice` is called once for each part of the request that the service
         ignored, such as an unknown `after` or kind. Raises MailroomError for an invalid or revoked key, or
@@ -313,7 +314,10 @@ class MoreOfSandbox(Namespace):
         from_: Optional[str] = None,
         to: Optional[Sequence[str]] = None,
     ) -> ReceivedMail:
-        """`receive` with a whole message (RFC 5322), and an envelope unless the header names the addresses."""
+        """`receive` with a whole message (RFC 5322).
+
+        It needs an envelope unless the header names the addresses.
+        """
         headers = {"content-type": "message/rfc822"}
         query = {"from": from_, "to": to}
         return await self._json("sandbox.receive", query=query, file=raw, headers=headers)

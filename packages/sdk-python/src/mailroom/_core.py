@@ -76,7 +76,7 @@ class Call:
     query: Mapping[str, Any] = field(default_factory=lambda: {})
     headers: Mapping[str, Optional[str]] = field(default_factory=lambda: {})
     body: Optional[Mapping[str, Any]] = None
-    """Sent as JSON. None leaves a field out of a POST, where it would mean the same, and clears it elsewhere."""
+    """Sent as JSON. None leaves a field out of a POST, where it means the same, and clears it else."""
     file: Optional[Upload] = None
     """Sent as it is, instead of JSON."""
 
@@ -245,7 +245,9 @@ def request_of(options: Options, call: Call) -> Request:
         headers["content-type"] = "application/json"
         given = given_of(call.body, keeps_none=operation.method != "POST")
         if call.id == "inboxes.sendBatch":
-            given["items"] = [{"idempotencyKey": str(uuid.uuid4()), **one} for one in given["items"]]
+            given["items"] = [
+                {"idempotencyKey": str(uuid.uuid4()), **one} for one in given["items"]
+            ]
         body = json.dumps(given, default=encode, ensure_ascii=False, separators=(",", ":")).encode()
     for name, value in headers.items():
         if not value.isprintable() or not value.isascii():

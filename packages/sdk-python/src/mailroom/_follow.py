@@ -1,4 +1,7 @@
-"""Events as they happen, over server-sent events that are reopened: every event once, in the order of the log."""
+"""Events as they happen: every event once, in the order of the log.
+
+They come as server-sent events, whose connection is reopened whenever it breaks.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ class EventStreamParser:
 
 
 class Follower:
-    """Where a reader of events stands. It decides what to ask for, what to hand on, and when to reconnect."""
+    """Where a reader of events stands: what to ask for and hand on, and when to reconnect."""
 
     def __init__(
         self,

@@ -100,7 +100,7 @@ class Transport:
 
 
 class ByteStream:
-    """The body of an answer, piece by piece: `with client.events.stream() as stream: for piece in stream`."""
+    """The body of an answer: `with client.events.stream() as stream: for piece in stream`."""
 
     def __init__(self, exchange: Exchange, interrupt: Optional[Interrupt]) -> None:
         self._exchange = exchange
@@ -183,9 +183,7 @@ class Following(Iterator[Event]):
         with suppress(ValueError):
             self._events.close()
 
-    def _follow(
-        self, transport: Transport, follower: Follower
-    ) -> Generator[Event, None, None]:
+    def _follow(self, transport: Transport, follower: Follower) -> Generator[Event, None, None]:
         has_begun = False
         while True:
             failure: Optional[Exception] = None
@@ -281,7 +279,8 @@ class MoreOfEvents(Namespace):
     ) -> Following:
         """Every event from now on, or after the event `after`, once and in the order of the log.
 
-        It has no end, and reconnects whenever the connection breaks: `for event in client.events.follow()`.
+        It has no end, and reconnects whenever the connection breaks:
+        `for event in client.events.follow()`.
         `inbox_ids` are in addition to those of `pod_ids`. Of received mail, `categories` chooses; other
         events are not affected. `on_notice` is called once for each part of the request that the service
         ignored, such as an unknown `after` or kind. Raises MailroomError for an invalid or revoked key, or
@@ -307,7 +306,10 @@ class MoreOfSandbox(Namespace):
         from_: Optional[str] = None,
         to: Optional[Sequence[str]] = None,
     ) -> ReceivedMail:
-        """`receive` with a whole message (RFC 5322), and an envelope unless the header names the addresses."""
+        """`receive` with a whole message (RFC 5322).
+
+        It needs an envelope unless the header names the addresses.
+        """
         headers = {"content-type": "message/rfc822"}
         query = {"from": from_, "to": to}
         return self._json("sandbox.receive", query=query, file=raw, headers=headers)

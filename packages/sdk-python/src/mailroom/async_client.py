@@ -68,7 +68,11 @@ class AsyncMailroom(Namespaces):
         lease_token: Union[str, None, NotGiven] = NOT_GIVEN,
     ) -> AsyncMailroom:
         """A client with other options, for one request or many."""
-        given: Dict[str, Any] = {"timeout": timeout, "max_retries": max_retries, "lease_token": lease_token}
+        given: Dict[str, Any] = {
+            "timeout": timeout,
+            "max_retries": max_retries,
+            "lease_token": lease_token,
+        }
         changes = {name: value for name, value in given.items() if not isinstance(value, NotGiven)}
         options = replace(self._transport.options, **changes)
         client = AsyncMailroom.__new__(AsyncMailroom)

@@ -64,8 +64,15 @@ class Mailroom(Namespaces):
         max_retries: Union[int, NotGiven] = NOT_GIVEN,
         lease_token: Union[str, None, NotGiven] = NOT_GIVEN,
     ) -> Mailroom:
-        """A client with other options, for one request or many: `client.with_options(timeout=5).inboxes.get(id)`."""
-        given: Dict[str, Any] = {"timeout": timeout, "max_retries": max_retries, "lease_token": lease_token}
+        """A client with other options, for one request or many.
+
+        `client.with_options(timeout=5).inboxes.get(inbox_id)`
+        """
+        given: Dict[str, Any] = {
+            "timeout": timeout,
+            "max_retries": max_retries,
+            "lease_token": lease_token,
+        }
         changes = {name: value for name, value in given.items() if not isinstance(value, NotGiven)}
         options = replace(self._transport.options, **changes)
         client = Mailroom.__new__(Mailroom)
@@ -89,12 +96,12 @@ class Mailroom(Namespaces):
         stop: Optional[threading.Event] = None,
         on_error: Optional[Callable[[Exception, ClaimedThread], object]] = None,
     ) -> None:
-        """Claims threads of the inbox and hands each to `handle`, in a thread of its own, until `stop` is set.
+        """Claims threads of the inbox and hands each to `handle`, in a thread of its own.
 
         At most `concurrency` are handled at the same time; their leases are renewed meanwhile. Afterwards a
         thread is released, and marked as read unless `handle` returns False. If `handle` raises, `on_error`
-        is told and the thread is left as it is: it comes again once the lease has run out. After `stop`
-        returns when the threads under way are done. Raises when the service refuses to hand out threads,
+        is told and the thread is left as it is: it comes again once the lease has run out. Once `stop` is
+        set, it returns when the threads under way are done. Raises when the service refuses to hand out threads,
         such as for a wrong key; a service that is away for a while is asked again. `owner` says who works,
         for people.
         """
@@ -107,7 +114,10 @@ class WorkContext:
     mail: Mailroom
     """A client that may change the thread and send in it, as long as the lease lasts."""
     lost: threading.Event
-    """Set when the lease is lost: another worker may have the thread. Stop then; the service refuses what comes late."""
+    """Set when the lease is lost: another worker may have the thread. Stop then.
+
+    The service refuses what comes late.
+    """
 
 
 STOP_SECONDS = 0.2

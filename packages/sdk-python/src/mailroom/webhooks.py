@@ -22,7 +22,8 @@ SECRET_PREFIX = "whsec_"
 class WebhookHeaders(Protocol):
     """Names with values or lists of values: a mapping, or the headers of any web framework."""
 
-    def items(self) -> Iterable[Tuple[str, Any]]: ...
+    def items(self) -> Iterable[Tuple[str, Any]]:
+        ...
 
 
 def verify_webhook(
@@ -68,7 +69,9 @@ class Signed:
         """Empty for a malformed secret."""
         if not self.is_standard:
             return secret.encode()
-        return decode_base64(secret[len(SECRET_PREFIX) :] if secret.startswith(SECRET_PREFIX) else secret)
+        return decode_base64(
+            secret[len(SECRET_PREFIX) :] if secret.startswith(SECRET_PREFIX) else secret
+        )
 
 
 def read_standard(headers: WebhookHeaders) -> Optional[Signed]:
@@ -126,6 +129,8 @@ def is_signed_by_any(text: bytes, signed: Signed, secrets: Sequence[str]) -> boo
 def decode_base64(text: str) -> bytes:
     """Empty if it is malformed; the padding may be missing."""
     try:
-        return base64.b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), validate=True)
+        return base64.b64decode(
+            text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), validate=True
+        )
     except (binascii.Error, ValueError):
         return b""
