@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 from typing import Dict, List, Optional
 
@@ -52,6 +53,9 @@ class Service:
                 break
         else:
             raise AssertionError("The service ended:\n" + "".join(self.output))
+        # A full pipe would stop it.
+        self._reader = threading.Thread(target=self.output.extend, args=(self._process.stdout,))
+        self._reader.start()
 
     @property
     def base_url(self) -> str:
@@ -62,6 +66,7 @@ class Service:
             return
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
+        self._reader.join()
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._process = None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import tempfile
@@ -9,7 +10,7 @@ from typing import Any, get_type_hints
 from mailroom import NOT_GIVEN, MailroomConnectionError, reply_recipient
 from mailroom._operations import OPERATIONS
 
-from .clients import both
+from .clients import HAS_HTTPX, both
 from .peer import HANG_UP, Peer
 
 MESSAGE = {"to": "ann@example.com", "subject": "A subject", "body": "A body."}
@@ -44,31 +45,46 @@ def given_for(method: Any, path: str) -> Any:
 
 class Requests:
     def test_every_operation_is_a_method_that_requests_it(self) -> None:
-        for id, operation in OPERATIONS.items():
-            with self.subTest(id), Peer({"body": {"data": [], "total": 0}}) as peer:
-                client = self.open(f"{peer.base_url}/")
-                inner = getattr(client, "_inner", client)
-                args, kwargs = given_for(method_of(inner, id), operation.path)
-                result = method_of(client, id)(*args, **kwargs)
-                if hasattr(result, "page"):
-                    result.page()
-                [request] = peer.requests
-                path = "/".join(
-                    f"{segment[1:-1]}%20%2F%3F%23" if segment.startswith("{") else segment
-                    for segment in operation.path.split("/")
-                )
-                self.assertEqual(request.method, operation.method)
-                self.assertEqual(request.url.split("?")[0], path)
-                self.assertEqual(request.headers["authorization"], "Bearer mr_key")
-                has_key = "idempotency-key" in request.headers
-                self.assertEqual(has_key, operation.method == "POST")
+        with Peer({"body": {"data": [], "total": 0}}) as peer:
+            client = self.open(f"{peer.base_url}/")
+            inner = getattr(client, "_inner", client)
+            for id, operation in OPERATIONS.items():
+                with self.subTest(id):
+                    args, kwargs = given_for(method_of(inner, id), operation.path)
+                    result = method_of(client, id)(*args, **kwargs)
+                    if hasattr(result, "page"):
+                        result.page()
+                    request = peer.requests.pop()
+                    self.assertEqual(peer.requests, [])
+                    path = "/".join(
+                        f"{segment[1:-1]}%20%2F%3F%23" if segment.startswith("{") else segment
+                        for segment in operation.path.split("/")
+                    )
+                    self.assertEqual(request.method, operation.method)
+                    self.assertEqual(request.url.split("?")[0], path)
+                    self.assertEqual(request.headers["authorization"], "Bearer mr_key")
+                    has_key = "idempotency-key" in request.headers
+                    self.assertEqual(has_key, operation.method == "POST")
 
     def test_every_method_has_types_that_can_be_looked_up(self) -> None:
         from mailroom import _sync_methods, types
 
+        modules = [_sync_methods]
+        if HAS_HTTPX:
+            modules.append(importlib.import_module("mailroom._async_methods"))
+
         for name in types.__all__:
-            get_type_hints(getattr(types, name)) if isinstance(getattr(types, name), type) else None
-        self.assertGreater(len(vars(_sync_methods)), 30)
+            if isinstance(getattr(types, name), type):
+                self.assertGreater(len(get_type_hints(getattr(types, name))), 0, name)
+        count = 0
+        for module in modules:
+            for space in vars(module).values():
+                if isinstance(space, type) and space.__module__ == module.__name__:
+                    for method in vars(space).values():
+                        if inspect.isfunction(method):
+                            get_type_hints(method)
+                            count += 1
+        self.assertGreater(count, len(OPERATIONS))
 
     def test_query_parameters_have_the_names_of_the_api(self) -> None:
         with Peer({"body": {"data": [], "total": 0}}) as peer:

@@ -26,6 +26,7 @@ from .service import KEY, OPERATOR_TOKEN, ROOT, Service
 from .test_requests import method_of
 
 service = Service()
+LEASE_SECONDS = 10
 
 
 def setUpModule() -> None:
@@ -216,8 +217,8 @@ class Served:
             return self.work_awaiting(client, inbox, note, errors)
 
         def handle(claim: Any, context: mailroom.WorkContext) -> None:
-            # Longer than a lease.
-            time.sleep(1.5 if not handled else 0)
+            # The first takes longer than a lease.
+            time.sleep(LEASE_SECONDS + 1 if not handled else 0)
             self.assertFalse(context.lost.is_set())
             note(claim)
             context.mail.inboxes.send(
@@ -225,7 +226,7 @@ class Served:
             )
 
         stop = threading.Event()
-        given = {"owner": "w", "concurrency": 2, "stop": stop, "lease_seconds": 10}
+        given = {"owner": "w", "concurrency": 2, "stop": stop, "lease_seconds": LEASE_SECONDS}
         told = {"on_error": lambda error, _: errors.append(error)}
         thread = threading.Thread(
             target=client.work, args=(inbox["id"], handle), kwargs={**given, **told}
@@ -249,7 +250,7 @@ class Served:
 
         loop = client._loop
         stop = asyncio.Event()
-        given = {"owner": "w", "concurrency": 2, "stop": stop, "lease_seconds": 10}
+        given = {"owner": "w", "concurrency": 2, "stop": stop, "lease_seconds": LEASE_SECONDS}
         working = client._inner.work(
             inbox["id"], handle, **given, on_error=lambda error, _: errors.append(error)
         )
@@ -318,7 +319,7 @@ class Leases(unittest.TestCase):
                 inbox["id"],
                 handle,
                 owner="w",
-                lease_seconds=10,
+                lease_seconds=LEASE_SECONDS,
                 stop=stop,
                 on_error=lambda error, _: errors.append(error),
             )

@@ -100,7 +100,8 @@ def read_plain(headers: WebhookHeaders) -> Optional[Signed]:
 def read(headers: WebhookHeaders, name: str) -> Optional[str]:
     for key, value in headers.items():
         if key.lower() == name and value is not None:
-            return str(value) if isinstance(value, str) else next(iter([*value]), None)
+            values: Sequence[Any] = [value] if isinstance(value, str) else list(value)
+            return values[0] if values else None
     return None
 
 
