@@ -54,6 +54,8 @@ class Requests:
                     result = method_of(client, id)(*args, **kwargs)
                     if hasattr(result, "page"):
                         result.page()
+                    if hasattr(result, "close"):
+                        result.close()
                     request = peer.requests.pop()
                     self.assertEqual(peer.requests, [])
                     path = "/".join(

@@ -36,7 +36,7 @@ class NotGiven:
 
 NOT_GIVEN = NotGiven()
 
-Upload = Union[bytes, "os.PathLike[str]"]
+Upload = Union[bytes, os.PathLike[str]]
 """A file: its content, or its path, which is read piece by piece."""
 
 
