@@ -116,8 +116,8 @@ class Tls:
                 client = self.open(peer.base_url, **given)
                 self.assertEqual([client.pods.get("a")["id"] for _ in range(3)], ["pod_1"] * 3)
                 self.assertEqual(
-                    [head.split("\r\n")[0] for head in proxy.heads],
-                    [f"CONNECT localhost:{port} HTTP/1.1"],
+                    [head.split(" HTTP/")[0] for head in proxy.heads],
+                    [f"CONNECT localhost:{port}"],
                 )
                 self.assertNotIn("mr_key", proxy.heads[0])
 

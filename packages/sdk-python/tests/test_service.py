@@ -366,7 +366,7 @@ class Pages(unittest.TestCase):
             with contextlib.redirect_stdout(printed):
                 exec(compile(program, "docs/python.md", "exec"), {})
         self.assertIn(
-            "bob@example.com Gladly. The door code is 482913.\ncode 482913\n", printed.getvalue()
+            "bob@example.com Gladly. Your verification code is 482913.\ncode 482913\n", printed.getvalue()
         )
 
 
