@@ -45,7 +45,7 @@ import { Export, Import, ImportFailure } from './transfers.ts'
 import { Usage } from './usage.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
 
-const shapes: Readonly<Record<string, unknown>> = {
+export const shapes: Readonly<Record<string, unknown>> = {
   Account,
   ApiKey,
   Approver,
