@@ -1,4 +1,4 @@
-// The draft: at most one, on top of any page.
+// The message that is being written: at most one. A reply and a forward stand in their thread, a new message over any page.
 
 import type { Message } from '@mailroom/sdk'
 import { signal } from '@preact/signals'
@@ -18,11 +18,17 @@ export type Draft = {
 }
 
 export const composeDraft = signal<Draft | null>(null)
+/** Whether something would be lost with the draft. */
+export const isDraftTouched = signal(false)
+/** What somebody asked to write while another message is unsent. */
+export const nextDraft = signal<Draft | null>(null)
+/** The thread that is open, in which replies are written. */
+export const shownThreadId = signal<string | null>(null)
 /** The inbox whose page is open, from which new messages are sent unless another is chosen. */
 export const currentInboxId = signal<string | null>(null)
 
 export function openCompose(draft: Partial<Omit<Draft, 'idempotencyKey'>>): void {
-  composeDraft.value = {
+  const opened: Draft = {
     inboxId: currentInboxId.value,
     replied: null,
     forwarded: null,
@@ -33,8 +39,29 @@ export function openCompose(draft: Partial<Omit<Draft, 'idempotencyKey'>>): void
     ...draft,
     idempotencyKey: crypto.randomUUID(),
   }
+  if (composeDraft.value !== null && isDraftTouched.value) nextDraft.value = opened
+  else beginDraft(opened)
+}
+
+/** Discards what is being written. */
+export function beginDraft(draft: Draft): void {
+  closeCompose()
+  composeDraft.value = draft
 }
 
 export function closeCompose(): void {
   composeDraft.value = null
+  isDraftTouched.value = false
+  nextDraft.value = null
+}
+
+/** The message that a draft answers or passes on. */
+export function aboutOf({ replied, forwarded }: Draft): Message | null {
+  return replied ?? forwarded
+}
+
+/** The draft that is written in the thread. */
+export function draftIn(threadId: string): Draft | null {
+  const draft = composeDraft.value
+  return draft !== null && aboutOf(draft)?.threadId === threadId ? draft : null
 }

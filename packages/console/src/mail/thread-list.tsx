@@ -6,6 +6,7 @@ import { claimWords } from '#data/claims.ts'
 import { formatDay, formatMoment } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
+import { Icon } from '#parts/icon.tsx'
 import { Empty } from '#parts/notice.tsx'
 import type { PageBounds } from '#parts/pager.tsx'
 import { type Paged, PagedList } from '#parts/pager.tsx'
@@ -96,14 +97,17 @@ function NoThreads({
   )
 }
 
-function ThreadRow({
+export function ThreadRow({
   thread,
+  inbox,
   href,
   isCurrent,
   isSelected,
   onToggle,
 }: {
   thread: Thread
+  /** Whose thread it is, in a list of several inboxes. */
+  inbox?: string | undefined
   href: string
   isCurrent: boolean
   isSelected: boolean
@@ -150,14 +154,14 @@ function ThreadRow({
         </span>
         <span class="thread-subject">{subjectOf(thread)}</span>
         <span class="thread-beginning">{snippet || '\u00a0'}</span>
-        <ThreadMarks thread={thread} />
+        <ThreadMarks thread={thread} inbox={inbox} />
       </a>
     </li>
   )
 }
 
 /** Labels, and who deals with it and when. */
-function ThreadMarks({ thread }: { thread: Thread }) {
+function ThreadMarks({ thread, inbox }: { thread: Thread; inbox: string | undefined }) {
   const { labels, assignee, snoozedUntil, claim, trashedAt } = thread
   const words = [
     trashedAt !== null && `Removed for good on ${formatDay(removedAt(trashedAt))}`,
@@ -165,9 +169,16 @@ function ThreadMarks({ thread }: { thread: Thread }) {
     assignee !== null && `Assigned to ${assignee}`,
     snoozedUntil !== null && `Snoozed until ${formatMoment(snoozedUntil)}`,
   ].filter((text) => text !== false)
-  if (labels.length === 0 && words.length === 0) return null
+  if (labels.length === 0 && words.length === 0 && inbox === undefined) return null
   return (
     <span class="thread-marks">
+      {inbox !== undefined && (
+        <span class="thread-mark in-inbox">
+          <Icon name="inbox" size={14} />
+          <span class="unseen">In </span>
+          {inbox}
+        </span>
+      )}
       <LabelMarks labels={labels} />
       {words.map((text) => (
         <span key={text} class="thread-mark">

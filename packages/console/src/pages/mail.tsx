@@ -164,7 +164,12 @@ export function MailPage() {
             </Empty>
           )
         ) : (
-          <ThreadPane key={threadId} threadId={threadId} inboxId={inboxId} query={query} />
+          <ThreadPane
+            key={threadId}
+            threadId={threadId}
+            inboxId={inboxId}
+            listHref={paths.inbox(inboxId, query)}
+          />
         )}
       </div>
     </div>
