@@ -30,7 +30,12 @@ export function Attachments({ message }: { message: Message }) {
         {files.map((file) => (
           <li key={file.url} class="file">
             <Icon name={iconOf(file)} size={16} />
-            <a href={ownAddress(file.url)} download={file.filename} title={file.contentType}>
+            <a
+              class="file-link"
+              href={ownAddress(file.url)}
+              download={file.filename}
+              title={file.contentType}
+            >
               <span class="file-name">{file.filename}</span>
             </a>
             <span class="muted">{formatSize(file.sizeBytes)}</span>
@@ -144,7 +149,6 @@ async function readSeen(url: string, signal: AbortSignal): Promise<Seen> {
 function textOf(bytes: Uint8Array): string | null {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
     return /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? null : text
   } catch {
     return null

@@ -220,7 +220,7 @@ function ComposeForm({
     }
     toast(scheduledAt ? `Message leaves on ${formatMoment(scheduledAt)}` : 'Message queued')
     closeCompose()
-    if (!isInline) route(paths.thread(inboxId, threadId))
+    if (!isInline || threadId !== aboutOf(draft)?.threadId) route(paths.thread(inboxId, threadId))
   })
   const { isBusy, failure, progress, send } = attempt
   const form = useRef<HTMLFormElement>(null)
