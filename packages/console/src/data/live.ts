@@ -157,13 +157,17 @@ export function useChangedInboxes(added: () => void): string[] {
   return ids.current
 }
 
-/** Calls the function shortly after the inbox, or with null any inbox, has changed. */
+/**
+ * Calls the function shortly after the inbox, or with null any inbox, has changed: for mail after `gatherMs`, for what was
+ * done here at once.
+ */
 export function useMailChanges(
   inboxId: string | null,
   changed: () => void,
   gatherMs: number = GATHER_MS,
 ): void {
   const gather = useGathered(changed, gatherMs)
+  const gatherOwn = useGathered(changed, GATHER_MS)
   useLive((event) => {
     const isOfMail = event.message !== undefined || event.thread_id !== null
     if (isOfMail && (inboxId === null || event.inbox_id === inboxId)) gather()
@@ -173,7 +177,7 @@ export function useMailChanges(
     return effect(() => {
       const change = latest.value
       if (change === null || change.round <= firstRound) return
-      if (inboxId === null || change.inboxId === inboxId) gather()
+      if (inboxId === null || change.inboxId === inboxId) gatherOwn()
     })
   }, [inboxId])
 }

@@ -47,13 +47,15 @@ export function ThreadPane({
   }, [span])
   const { value } = shown
   const last = value?.messages.at(-1)
+  const isMissing = shown.error !== undefined && shown.value === undefined
   useEffect(() => {
+    if (isMissing) return
     shownThreadId.value = threadId
     return () => {
       if (shownThreadId.value === threadId) shownThreadId.value = null
       if (draftIn(threadId) !== null && !isDraftTouched.value) closeCompose()
     }
-  }, [threadId])
+  }, [threadId, isMissing])
   useTitle(value?.thread.subject || 'Thread')
   const reviews = useReviewsOf(inboxId, value?.messages ?? [])
   const answered = value?.messages.findLast((one) => !isUnsent(one, reviews.get(one.id)))
@@ -73,8 +75,7 @@ export function ThreadPane({
         },
   )
 
-  if (shown.error && value === undefined)
-    return <Trouble error={shown.error} retry={shown.reload} />
+  if (isMissing) return <Trouble error={shown.error} retry={shown.reload} />
   if (value === undefined || thread === undefined) {
     return <Skeleton rows={4} label="Loading the thread" />
   }

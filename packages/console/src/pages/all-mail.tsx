@@ -1,19 +1,16 @@
 // The threads of all inboxes, and the open one beside them.
 
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import { readAllThreads } from '#data/all-threads.ts'
 import { formatNumber } from '#data/format.ts'
 import { inboxList, KNOWN_MAX, readAllInboxes, shortAddress } from '#data/inbox-list.ts'
-import { useKeys } from '#data/keyboard.ts'
 import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
-import { client } from '#data/session.ts'
-import { toastFailure } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { BulkBar } from '#mail/bulk-bar.tsx'
 import { useSelection } from '#mail/selection.ts'
-import { changeThread } from '#mail/thread-deeds.ts'
+import { useThreadKeys } from '#mail/thread-keys.ts'
 import { ThreadRow } from '#mail/thread-list.tsx'
 import { ThreadPane } from '#mail/thread-pane.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
@@ -33,7 +30,7 @@ const shownThreads = [
 export function AllMailPage() {
   const { params } = useRoute()
   const { route, query } = useLocation()
-  const { inboxId, threadId } = params
+  const { inboxId = '', threadId } = params
   const shown = query.show === 'unread' ? 'unread' : 'all'
   const [count, setCount] = useState(STEP)
   const list = useResource(`all threads ${shown}`, async (signal) => {
@@ -52,38 +49,19 @@ export function AllMailPage() {
   )
   useTitle('All mail')
   const listHref = paths.allMail(shown)
-  const around = useRef<readonly { id: string; inboxId: string }[]>([])
-  useEffect(() => {
-    around.current = threads
-  }, [threadId, shown, threads.length])
-  const step = (by: number) => {
-    const known = around.current.some(({ id }) => id === threadId) ? around.current : threads
-    const at = known.findIndex(({ id }) => id === threadId)
-    const next = known[at === -1 ? 0 : at + by]
-    if (next) route(paths.allMailThread(next.inboxId, next.id, shown), threadId !== undefined)
-  }
-  const toggleRead = async (id: string, ofInbox: string) => {
-    try {
-      const { isRead } = await client.threads.get(id)
-      const change = { is_read: !isRead }
-      await changeThread({ id, inboxId: ofInbox }, () => client.threads.update(id, change))
-    } catch (error) {
-      toastFailure(error)
-    }
-  }
-  const isOpen = threadId !== undefined && inboxId !== undefined
-  useKeys({
-    j: () => step(1),
-    k: () => step(-1),
-    Enter: isOpen ? undefined : () => step(0),
-    u: isOpen ? () => void toggleRead(threadId, inboxId) : undefined,
-    Escape: isOpen ? () => route(listHref) : undefined,
-    x: isOpen ? () => selection.toggle(threadId, false) : undefined,
+  const open = threadId === undefined ? null : { id: threadId, inboxId }
+  useThreadKeys({
+    key: `all ${shown} ${threads.length}`,
+    threads,
+    open,
+    hrefOf: (thread) => paths.allMailThread(thread.inboxId, thread.id, shown),
+    listHref,
+    selection,
   })
   const addresses = new Map(inboxList.value?.inboxes.map((one) => [one.id, shortAddress(one)]))
   const isBeyond = (inboxList.value?.total ?? 0) > KNOWN_MAX
   return (
-    <div class={isOpen ? 'mail reading' : 'mail'}>
+    <div class={open === null ? 'mail' : 'mail reading'}>
       <div class="mail-list">
         <header class="mail-head">
           <div class="mail-title">
@@ -157,14 +135,14 @@ export function AllMailPage() {
         </div>
       </div>
       <div class="mail-pane">
-        {isOpen ? (
-          <ThreadPane key={threadId} threadId={threadId} inboxId={inboxId} listHref={listHref} />
-        ) : (
+        {open === null ? (
           threads.length > 0 && (
             <Empty icon="mail" title="No thread selected">
               Select a thread, or move with <kbd>j</kbd> and <kbd>k</kbd>.
             </Empty>
           )
+        ) : (
+          <ThreadPane key={open.id} threadId={open.id} inboxId={inboxId} listHref={listHref} />
         )}
       </div>
     </div>
