@@ -4,8 +4,10 @@
 import { type Inbox, MailroomError, type Thread } from '@mailroom/sdk'
 import { client } from './session.ts'
 
-/** Inboxes read at once. */
+/** Requests at once. */
 const AT_ONCE = 6
+/** Requests for one list: inboxes whose newest mail was removed may have nothing for it. */
+const READS_MAX = 90
 const STEP = 20
 
 type Source = {
@@ -14,12 +16,12 @@ type Source = {
   readonly isWhole: boolean
 }
 
-export type AllThreads = {
+type AllThreads = {
   readonly threads: readonly Thread[]
   readonly hasMore: boolean
 }
 
-/** The first `count` threads of the inboxes, or all if there are fewer. */
+/** The first `count` threads of the inboxes, or fewer after READS_MAX requests. */
 export async function readAllThreads(
   inboxes: readonly Inbox[],
   asked: { count: number; isUnreadOnly: boolean; signal: AbortSignal },
@@ -30,20 +32,20 @@ export async function readAllThreads(
     threads: [],
     isWhole: inbox.lastMessageAt === null || (isUnreadOnly && inbox.unreadThreads === 0),
   }))
-  for (;;) {
+  for (let reads = 0; ; reads += AT_ONCE) {
     const threads = sources
       .flatMap((source) => source.threads)
       .sort((a, b) => b.lastMessageAt.localeCompare(a.lastMessageAt))
     const open = sources
       .filter((source) => !source.isWhole)
-      .sort((a, b) => newestUnread(b).localeCompare(newestUnread(a)))
+      .sort((a, b) => newestLeft(b).localeCompare(newestLeft(a)))
     const [newest] = open
     // What is older than a thread that was not read yet may not be next.
     const sure =
       newest === undefined
         ? threads
-        : threads.filter((one) => one.lastMessageAt >= newestUnread(newest))
-    if (newest === undefined || sure.length >= count) {
+        : threads.filter((one) => one.lastMessageAt >= newestLeft(newest))
+    if (newest === undefined || sure.length >= count || reads >= READS_MAX) {
       const hasMore = newest !== undefined || threads.length > count
       return { threads: sure.slice(0, count), hasMore }
     }
@@ -56,7 +58,7 @@ export async function readAllThreads(
 }
 
 /** The time of the newest thread that the source may still have. */
-function newestUnread({ inbox, threads }: Source): string {
+function newestLeft({ inbox, threads }: Source): string {
   return threads.at(-1)?.lastMessageAt ?? inbox.lastMessageAt ?? ''
 }
 

@@ -1,6 +1,6 @@
 // What kind of picture bytes are, by their beginning. The name and the type that a sender gives say nothing.
 
-export type ImageKind = {
+type ImageKind = {
   readonly type: string
   /** In pixels; null if the beginning does not say. */
   readonly width: number | null

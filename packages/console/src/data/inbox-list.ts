@@ -89,7 +89,9 @@ async function refresh(ids: readonly string[]): Promise<void> {
   const read = await Promise.all(ids.map((id) => client.inboxes.get(id).catch(() => null)))
   const list = inboxList.value
   if (list === null) return
-  const fresh = new Map(read.flatMap((inbox) => (inbox === null ? [] : [[inbox.id, inbox]])))
+  const fresh = new Map(
+    read.flatMap((inbox) => (inbox === null ? [] : [[inbox.id, inbox] as const])),
+  )
   inboxList.value = {
     ...list,
     inboxes: list.inboxes.map((inbox) => fresh.get(inbox.id) ?? inbox),
