@@ -1,5 +1,4 @@
-// The inboxes of the account with their unread threads, for the sidebar, the palette and the list of all mail: the
-// newest at first, all of them once somebody looks for one.
+// The inboxes of the account with their unread threads, for the sidebar, the palette and the list of all mail.
 
 import type { Inbox } from '@mailroom/sdk'
 import { computed, signal } from '@preact/signals'
@@ -37,7 +36,7 @@ export function useInboxList(): void {
     useGathered(() => void refresh([...changed.splice(0)]), GATHER_MS),
   )
   useEffect(() => {
-    if (!isApprover.value) void readInboxes()
+    if (!isApprover.value) readAllInboxes().catch(() => {})
     return () => {
       inboxList.value = null
     }
@@ -59,7 +58,7 @@ export async function readInboxes(): Promise<void> {
 
 let reading: Promise<void> | null = null
 
-/** Reads the others, up to KNOWN_MAX. Calls at the same time read once. */
+/** Reads what is not known yet, up to KNOWN_MAX. Calls at the same time read once. */
 export function readAllInboxes(): Promise<void> {
   reading ??= readOthers().finally(() => {
     reading = null

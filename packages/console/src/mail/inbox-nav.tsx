@@ -1,17 +1,10 @@
 // The inboxes in the sidebar, with their unread threads.
 
 import type { Inbox } from '@mailroom/sdk'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { formatNumber, plural } from '#data/format.ts'
-import {
-  inboxList,
-  isInboxLike,
-  KNOWN_MAX,
-  readAllInboxes,
-  shortAddress,
-} from '#data/inbox-list.ts'
+import { inboxList, isInboxLike, KNOWN_MAX, shortAddress } from '#data/inbox-list.ts'
 import { paths } from '#data/paths.ts'
-import { toastFailure } from '#data/toasts.ts'
 import { Icon } from '#parts/icon.tsx'
 
 const SHOWN_MAX = 10
@@ -19,11 +12,7 @@ const SHOWN_MAX = 10
 export function InboxNav({ path }: { path: string }) {
   const [typed, setTyped] = useState('')
   const list = inboxList.value
-  const hasMore = list !== null && list.inboxes.length < list.total
   const isLooking = typed.trim() !== ''
-  useEffect(() => {
-    if (isLooking && hasMore) readAllInboxes().catch(toastFailure)
-  }, [isLooking])
   if (list === null || list.total === 0) return null
   const isMany = list.total > SHOWN_MAX
   const found = list.inboxes.filter((inbox) => isInboxLike(inbox, typed))
@@ -101,8 +90,7 @@ function isIn(path: string, { id }: Inbox): boolean {
 /** A few by name, of many those with the newest mail; the open one always. */
 function inOrder(inboxes: readonly Inbox[], isMany: boolean, path: string): Inbox[] {
   const order = isMany
-    ? (a: Inbox, b: Inbox) =>
-        (b.lastMessageAt ?? b.createdAt).localeCompare(a.lastMessageAt ?? a.createdAt)
+    ? (a: Inbox, b: Inbox) => (b.lastMessageAt ?? '').localeCompare(a.lastMessageAt ?? '')
     : (a: Inbox, b: Inbox) => a.address.localeCompare(b.address)
   const sorted = [...inboxes].sort(order)
   const open = sorted.findIndex((inbox) => isIn(path, inbox))

@@ -4,7 +4,7 @@ import { useEffect, useId, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { describeFailure } from '#data/failure.ts'
 import { formatNumber, readPerson } from '#data/format.ts'
-import { inboxList, isInboxLike, readAllInboxes } from '#data/inbox-list.ts'
+import { inboxList, isInboxLike } from '#data/inbox-list.ts'
 import { paths } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
@@ -50,7 +50,7 @@ export function Palette({
   const [at, setAt] = useState(0)
   const words = typed.trim()
   const mail = useMail(words)
-  const inboxes = useInboxes(words)
+  const inboxes = inboxesLike(words)
   const groups = [
     {
       title: 'Pages',
@@ -164,11 +164,7 @@ function namedLike(options: readonly Option[], words: string): Option[] {
     .slice(0, words === '' ? options.length : SHOWN_MAX)
 }
 
-function useInboxes(words: string): Option[] {
-  useEffect(() => {
-    // Without them the newest are found.
-    if (!isApprover.value) readAllInboxes().catch(() => {})
-  }, [])
+function inboxesLike(words: string): Option[] {
   return (inboxList.value?.inboxes ?? [])
     .filter((inbox) => isInboxLike(inbox, words))
     .slice(0, SHOWN_MAX)
