@@ -42,7 +42,7 @@ export function Attachments({ message }: { message: Message }) {
             {mayBeSeen(file) && (
               <Button
                 kind="quiet"
-                icon="search"
+                icon="eye"
                 label={`Preview ${file.filename}`}
                 onClick={() => setSeen(file)}
               />

@@ -6,7 +6,6 @@ import { claimWords } from '#data/claims.ts'
 import { formatDay, formatMoment } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
-import { Icon } from '#parts/icon.tsx'
 import { Empty } from '#parts/notice.tsx'
 import type { PageBounds } from '#parts/pager.tsx'
 import { type Paged, PagedList } from '#parts/pager.tsx'
@@ -148,20 +147,26 @@ export function ThreadRow({
             </span>
           )}
           <CategoryBadge category={category} />
+          {inbox !== undefined && (
+            <span class="thread-inbox">
+              <span class="unseen">In </span>
+              {inbox}
+            </span>
+          )}
           <span class="thread-time">
             <Time at={lastMessageAt} isInList />
           </span>
         </span>
         <span class="thread-subject">{subjectOf(thread)}</span>
         <span class="thread-beginning">{snippet || '\u00a0'}</span>
-        <ThreadMarks thread={thread} inbox={inbox} />
+        <ThreadMarks thread={thread} />
       </a>
     </li>
   )
 }
 
 /** Labels, and who deals with it and when. */
-function ThreadMarks({ thread, inbox }: { thread: Thread; inbox: string | undefined }) {
+function ThreadMarks({ thread }: { thread: Thread }) {
   const { labels, assignee, snoozedUntil, claim, trashedAt } = thread
   const words = [
     trashedAt !== null && `Removed for good on ${formatDay(removedAt(trashedAt))}`,
@@ -169,16 +174,9 @@ function ThreadMarks({ thread, inbox }: { thread: Thread; inbox: string | undefi
     assignee !== null && `Assigned to ${assignee}`,
     snoozedUntil !== null && `Snoozed until ${formatMoment(snoozedUntil)}`,
   ].filter((text) => text !== false)
-  if (labels.length === 0 && words.length === 0 && inbox === undefined) return null
+  if (labels.length === 0 && words.length === 0) return null
   return (
     <span class="thread-marks">
-      {inbox !== undefined && (
-        <span class="thread-mark in-inbox">
-          <Icon name="inbox" size={14} />
-          <span class="unseen">In </span>
-          {inbox}
-        </span>
-      )}
       <LabelMarks labels={labels} />
       {words.map((text) => (
         <span key={text} class="thread-mark">
