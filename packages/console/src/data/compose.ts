@@ -7,6 +7,8 @@ import type { Everybody } from './recipients.ts'
 export type Draft = {
   /** The same for every attempt to send the draft, so that it is sent once. */
   readonly idempotencyKey: string
+  /** Below the message that it is about, instead of over the page. */
+  readonly isInThread: boolean
   readonly inboxId: string | null
   readonly replied: Message | null
   readonly forwarded: Message | null
@@ -27,7 +29,11 @@ export const shownThreadId = signal<string | null>(null)
 /** The inbox whose page is open, from which new messages are sent unless another is chosen. */
 export const currentInboxId = signal<string | null>(null)
 
-export function openCompose(draft: Partial<Omit<Draft, 'idempotencyKey'>>): void {
+/** Counts the wishes to write what is already being written. */
+export const wishes = signal(0)
+
+export function openCompose(draft: Partial<Omit<Draft, 'idempotencyKey' | 'isInThread'>>): void {
+  const about = draft.replied ?? draft.forwarded
   const opened: Draft = {
     inboxId: currentInboxId.value,
     replied: null,
@@ -38,9 +44,22 @@ export function openCompose(draft: Partial<Omit<Draft, 'idempotencyKey'>>): void
     subject: '',
     ...draft,
     idempotencyKey: crypto.randomUUID(),
+    isInThread: about != null && about.threadId === shownThreadId.value,
   }
-  if (composeDraft.value !== null && isDraftTouched.value) nextDraft.value = opened
-  else beginDraft(opened)
+  const current = composeDraft.value
+  if (current === null || !isDraftTouched.value) beginDraft(opened)
+  else if (isSame(current, opened)) wishes.value += 1
+  else nextDraft.value = opened
+}
+
+function isSame(a: Draft, b: Draft): boolean {
+  return (
+    a.isInThread &&
+    b.isInThread &&
+    a.replied?.id === b.replied?.id &&
+    a.forwarded?.id === b.forwarded?.id &&
+    (a.everybody === null) === (b.everybody === null)
+  )
 }
 
 /** Discards what is being written. */
@@ -63,5 +82,5 @@ export function aboutOf({ replied, forwarded }: Draft): Message | null {
 /** The draft that is written in the thread. */
 export function draftIn(threadId: string): Draft | null {
   const draft = composeDraft.value
-  return draft !== null && aboutOf(draft)?.threadId === threadId ? draft : null
+  return draft?.isInThread && aboutOf(draft)?.threadId === threadId ? draft : null
 }

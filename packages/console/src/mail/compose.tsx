@@ -1,4 +1,4 @@
-// Writing: a new message over any page, a reply or a forward in its thread.
+// Writing: a reply or a forward in its thread, everything else over the page.
 
 import type { Inbox, InboxLimits, SentMessage } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -12,6 +12,7 @@ import {
   isDraftTouched,
   nextDraft,
   shownThreadId,
+  wishes,
 } from '#data/compose.ts'
 import { formatMoment, plural } from '#data/format.ts'
 import { readInboxChoices } from '#data/inbox-choices.ts'
@@ -29,15 +30,15 @@ import { FileArea } from '#parts/file-picker.tsx'
 import { Notice } from '#parts/notice.tsx'
 import { Forwarded, LetterFields, ScheduleField } from './compose-fields.tsx'
 
-/** What is written over the page: a new message, and questions about one that is not sent. */
+/** What is written over the page, and questions about what is not sent. */
 export function ComposeLayer() {
   const draft = composeDraft.value
   if (draft === null) return null
   const about = aboutOf(draft)
   return (
     <>
-      {about === null && <ComposeDialog key={draft.idempotencyKey} draft={draft} />}
-      {about !== null && about.threadId !== shownThreadId.value && (
+      {!draft.isInThread && <ComposeDialog key={draft.idempotencyKey} draft={draft} />}
+      {draft.isInThread && about !== null && about.threadId !== shownThreadId.value && (
         <UnsentReply draft={draft} href={paths.thread(about.inboxId, about.threadId)} />
       )}
       {nextDraft.value !== null && <ReplaceDialog draft={draft} next={nextDraft.value} />}
@@ -63,12 +64,14 @@ export function InlineCompose({ draft }: { draft: Draft }) {
   const title = titleOf(draft)
   useEffect(() => {
     const before = document.activeElement
-    element.current?.scrollIntoView({ block: 'nearest' })
-    element.current?.querySelector<HTMLElement>('[autofocus]')?.focus()
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])
+  useEffect(() => {
+    element.current?.scrollIntoView({ block: 'nearest' })
+    element.current?.querySelector<HTMLElement>('[autofocus]')?.focus({ preventScroll: true })
+  }, [wishes.value])
   return (
     <section
       ref={element}

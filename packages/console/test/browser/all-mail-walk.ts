@@ -117,6 +117,7 @@ suite('all mail in the console', () => {
     await page.getByRole('link', { name: /Third/ }).click()
     const unsent = page.getByRole('complementary', { name: 'Unsent message' })
     await unsent.getByText('Reply not sent: Re: Fourth').waitFor()
+    await examine(world, 'reply-unsent')
     await page.getByRole('heading', { name: 'Third', level: 2 }).waitFor()
     await page.keyboard.press('c')
     const question = page.getByRole('dialog', { name: 'Discard the message that you are writing?' })
