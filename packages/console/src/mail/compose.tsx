@@ -236,7 +236,13 @@ function ComposeForm({
   const errors = failure?.fields ?? {}
   const fields = (
     <>
-      <FromField {...{ from, inboxes: inboxes.value, onFrom: setInboxId, error: errors.from }} />
+      {isInline ? (
+        <p class={errors.from ? 'field-error' : 'hint'}>
+          From {inboxes.value?.[0]?.address} {errors.from}
+        </p>
+      ) : (
+        <FromField {...{ from, inboxes: inboxes.value, onFrom: setInboxId, error: errors.from }} />
+      )}
       <LetterFields {...{ letter, draft, errors, onLetter: setLetter }} />
     </>
   )

@@ -27,6 +27,9 @@ export function keepFitted(frame: HTMLIFrameElement, box: HTMLElement): () => vo
     style.width = `${Math.floor(width / scale)}px`
     const height = Math.min(HEIGHT_MAX_PX, sizeOf(page).height)
     style.height = `${height}px`
+    // What is as high as the window, and a little more, would keep a scroll bar for ever.
+    const isWhole = height < HEIGHT_MAX_PX && scale > SCALE_MIN
+    frame.setAttribute('scrolling', isWhole ? 'no' : 'auto')
     if (scale < 1) style.transform = `scale(${scale})`
     box.style.height = `${Math.ceil(height * scale)}px`
   }
