@@ -25,16 +25,20 @@ export const unreadTotal = computed(() => {
 const PAGE = 100
 /** Of an account with more inboxes, older ones are found on the page of inboxes. */
 export const KNOWN_MAX = 1_000
-/** Inboxes that are read again one by one; more are read as a page. */
+/** Inboxes that are read again one by one at a time, after the page with the newest if there are more. */
 const SINGLE_MAX = 3
 /** Much mail costs about two requests a second. */
 const GATHER_MS = 1_000
 
 /** Keeps the list while somebody is signed in. A failure leaves it as it was: pages tell of it. */
 export function useInboxList(): void {
-  const changed = useChangedInboxes(
-    useGathered(() => void refresh([...changed.splice(0)]), GATHER_MS),
-  )
+  const refreshSoon = useGathered(() => {
+    void refresh(changed.splice(0)).then((left) => {
+      changed.push(...left)
+      if (left.length > 0) refreshSoon()
+    })
+  }, GATHER_MS)
+  const changed = useChangedInboxes(refreshSoon)
   useEffect(() => {
     if (!isApprover.value) readAllInboxes().catch(() => {})
     return () => {
@@ -43,17 +47,18 @@ export function useInboxList(): void {
   }, [])
 }
 
-/** Reads the newest inboxes again, after one was made or deleted here. */
-export async function readInboxes(): Promise<void> {
+/** Reads the newest inboxes again, as after one was made or deleted here, and returns their ids. */
+export async function readInboxes(): Promise<ReadonlySet<string>> {
   const page = await client.inboxes
     .list({ limit: PAGE })
     .page()
     .catch(() => null)
-  if (page === null) return
+  if (page === null) return new Set()
   const fresh = new Set(page.data.map(({ id }) => id))
   const older = inboxList.value?.inboxes.filter(({ id }) => !fresh.has(id)) ?? []
   const inboxes = page.total <= page.data.length ? page.data : [...page.data, ...older]
   inboxList.value = { inboxes: inboxes.slice(0, page.total), total: page.total }
+  return fresh
 }
 
 let reading: Promise<void> | null = null
@@ -81,13 +86,17 @@ async function readOthers(): Promise<void> {
   }
 }
 
-async function refresh(ids: readonly string[]): Promise<void> {
+/** Reads them again, and returns those that are left for later. */
+async function refresh(ids: readonly string[]): Promise<string[]> {
   const known = new Set(inboxList.value?.inboxes.map(({ id }) => id))
-  if (ids.length > SINGLE_MAX || ids.some((id) => !known.has(id))) await readInboxes()
-  if (ids.length > SINGLE_MAX) return
-  const read = await Promise.all(ids.map((id) => client.inboxes.get(id).catch(() => null)))
+  const isPage = ids.length > SINGLE_MAX || ids.some((id) => !known.has(id))
+  const done = isPage ? await readInboxes() : new Set<string>()
+  const rest = ids.filter((id) => !done.has(id))
+  const read = await Promise.all(
+    rest.slice(0, SINGLE_MAX).map((id) => client.inboxes.get(id).catch(() => null)),
+  )
   const list = inboxList.value
-  if (list === null) return
+  if (list === null) return []
   const fresh = new Map(
     read.flatMap((inbox) => (inbox === null ? [] : [[inbox.id, inbox] as const])),
   )
@@ -95,6 +104,7 @@ async function refresh(ids: readonly string[]): Promise<void> {
     ...list,
     inboxes: list.inboxes.map((inbox) => fresh.get(inbox.id) ?? inbox),
   }
+  return rest.slice(SINGLE_MAX)
 }
 
 export function isInboxLike({ address, displayName }: Inbox, words: string): boolean {

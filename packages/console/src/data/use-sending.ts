@@ -60,7 +60,7 @@ export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): A
       const sent = await sendLetter(sender, sending, options)
       announceMailChange(inboxId)
       // Thrown away in the last moment: another one may be being written.
-      if (!signal.aborted) onSent(sent)
+      if (!signal.aborted && (isShown.current || composeDraft.value === draft)) onSent(sent)
     } catch (refusal) {
       const error = await nameOwner(refusal, aboutOf(draft)?.threadId ?? '')
       if (signal.aborted) return
