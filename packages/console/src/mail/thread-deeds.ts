@@ -40,7 +40,7 @@ export type FailedThread = { readonly thread: Thread; readonly reason: string }
 const AT_ONCE = 4
 
 /** Changes all that can be changed; each that cannot is returned with its reason. */
-export async function changeThreads(
+async function changeThreads(
   threads: readonly Thread[],
   change: (thread: Thread) => Promise<unknown>,
 ): Promise<{ changed: Thread[]; failed: FailedThread[] }> {
@@ -127,6 +127,6 @@ export async function removeThreads(threads: readonly Thread[]) {
   return outcome
 }
 
-export function movedWords(threads: readonly Thread[], what: string): string {
+function movedWords(threads: readonly Thread[], what: string): string {
   return `${plural(threads.length, 'thread')} ${what}`
 }

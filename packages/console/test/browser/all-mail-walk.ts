@@ -63,6 +63,7 @@ suite('all mail in the console', () => {
     await page.getByRole('link', { name: /Fifth/ }).waitFor()
     await page.getByRole('button', { name: 'Unread', exact: true }).click()
     await page.getByRole('link', { name: /Second/ }).waitFor({ state: 'detached' })
+    await page.locator('.thread').first().waitFor()
     assert.deepEqual(await subjects(), ['Fifth', 'Fourth', 'Third', 'First'])
   })
 
