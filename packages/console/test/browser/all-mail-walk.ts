@@ -235,6 +235,8 @@ suite('all mail in the console', () => {
     await field.fill('comp')
     await found.filter({ hasText: 'Compose' }).waitFor()
     await field.fill('fourth')
+    await page.locator('.found-state').filter({ hasNotText: 'Searching' }).waitFor()
+    assert.match((await page.locator('.found-state').textContent()) ?? '', /in mail/)
     await found.filter({ hasText: 'Show all results' }).waitFor()
     await field.fill('in')
     assert.match((await found.first().textContent()) ?? '', /^Inboxes/)
