@@ -3,11 +3,13 @@
 import { useEffect } from 'preact/hooks'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
 import { closeCompose } from '#data/compose.ts'
+import { useInboxList } from '#data/inbox-list.ts'
 import { followEvents, forgetEvents } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { usePendingReviews } from '#data/reviews.ts'
 import { isApprover, resumeSession, session, startFailure } from '#data/session.ts'
 import { dismissToast, toasts } from '#data/toasts.ts'
+import { AllMailPage } from '#pages/all-mail.tsx'
 import { DraftsPage } from '#pages/drafts.tsx'
 import { InboxesPage } from '#pages/inboxes.tsx'
 import { MailPage } from '#pages/mail.tsx'
@@ -76,6 +78,7 @@ function Gate() {
 
 function SignedIn() {
   usePendingReviews()
+  useInboxList()
   useEffect(() => {
     const ending = new AbortController()
     if (!isApprover.value) void followEvents(ending.signal)
@@ -90,6 +93,8 @@ function SignedIn() {
     <Shell>
       <Router>
         <Route path="/console" component={OverviewPage} />
+        <Route path="/console/mail" component={AllMailPage} />
+        <Route path="/console/mail/:inboxId/:threadId" component={AllMailPage} />
         <Route path="/console/inboxes" component={InboxesPage} />
         <Route path="/console/inboxes/:inboxId" component={MailPage} />
         <Route path="/console/inboxes/:inboxId/threads/:threadId" component={MailPage} />

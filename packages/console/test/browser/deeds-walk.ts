@@ -42,7 +42,7 @@ suite('changes made in the console', () => {
     const { page, client } = world
     await page.getByRole('link', { name: /To many/ }).click()
     await page.getByRole('button', { name: 'Reply to all' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Reply to all' })
+    const dialog = page.getByRole('region', { name: 'Reply to all' })
     assert.match(
       await dialog.getByLabel('Cc', { exact: true }).inputValue(),
       /^(?=.*bea@other\.example)(?=.*cy@other\.example)/,
@@ -254,7 +254,7 @@ async function give(
   name: string,
   sizeBytes = 7,
 ): Promise<void> {
-  await page.locator('dialog .file-area').evaluate(
+  await page.locator('.compose .file-area').evaluate(
     (area, given) => {
       const data = new DataTransfer()
       data.items.add(new File([new Uint8Array(given.sizeBytes)], given.name))

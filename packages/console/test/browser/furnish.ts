@@ -164,9 +164,10 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
         ready: '.message.open',
         act: async (page) => {
           await page.keyboard.press('r')
-          await page.getByRole('dialog').waitFor()
+          await page.getByRole('region', { name: 'Reply' }).waitFor()
         },
       },
+      'all-mail': { path: '/console/mail', ready: '.thread' },
       search: { path: `/console/search?inbox=${desk.id}&q=invoice`, ready: '.hits, .empty' },
       domains: { path: '/console/domains', ready: '.table' },
       domain: { path: `/console/domains/${domain.id}`, ready: '.records' },
