@@ -47,6 +47,7 @@ export async function forwardMessage(
     includeQuote: false,
     replyTo: null,
     attachments: hasFiles ? await filesOf(deps, message) : [],
+    invite: null,
     hasUnsubscribe: false,
     sendAtMs: null,
     forwarded: forwardedOf(message, hasFiles),
