@@ -274,6 +274,20 @@ export function messages(api: Api) {
         isOnce: true,
         options,
       }),
+    /** Answers the invitation in the message, for its organizer; retries as `inboxes.send` does. */
+    rsvp: (
+      id: string,
+      body: BodyOf<'messages.rsvp'>,
+      { idempotencyKey = crypto.randomUUID(), ...options }: SendOptions = {},
+    ) =>
+      api.call({
+        id: 'messages.rsvp',
+        path: { id },
+        body,
+        headers: { 'idempotency-key': idempotencyKey },
+        isOnce: true,
+        options,
+      }),
     /** Until its first delivery attempt begins; rejects with `already_sending` afterwards. */
     cancel: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.cancel', path: { id }, options }),

@@ -1,6 +1,6 @@
 // Sends mail, with an Idempotency-Key that makes a repeat harmless.
 
-import type { ResponseOf } from '@mailroom/contract/operations.ts'
+import type { BodyOf, ResponseOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError, type MessageToSend } from '@mailroom/sdk'
 import { replyTo, withEncodedFiles } from '@mailroom/sdk/sending.ts'
 import type { Call } from '@mailroom/sdk/transport.ts'
@@ -86,6 +86,16 @@ export async function forwardMail(messageId: string, options: ForwardOptions): P
   const forward = { to, cc, bcc, body, includeAttachments }
   const call = { id: 'messages.forward', path: { id: messageId }, body: forward } as const
   await sendOnce(session, call, options)
+}
+
+export async function answerInvite(
+  messageId: string,
+  response: BodyOf<'messages.rsvp'>['response'],
+  options: OnceOptions & { readonly comment?: string },
+): Promise<void> {
+  const session = await openSession(options)
+  const body = { response, comment: options.comment }
+  await sendOnce(session, { id: 'messages.rsvp', path: { id: messageId }, body }, options)
 }
 
 async function send(

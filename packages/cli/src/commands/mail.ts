@@ -2,8 +2,8 @@
 // the contract's descriptions.
 
 import type { OperationId } from '@mailroom/contract/operations.ts'
-import { eventKinds, messageCategories } from '@mailroom/contract/vocabulary.ts'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { eventKinds, inviteResponses, messageCategories } from '@mailroom/contract/vocabulary.ts'
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import {
   addFieldOption,
   addGroup,
@@ -31,6 +31,7 @@ export function addMailCommands(program: Command): void {
   addSend(program)
   addReply(program)
   addForward(program)
+  addRsvp(program)
   const threads = add('threads')
   addThreadCommands(threads)
   addThreadChanges(threads)
@@ -96,6 +97,21 @@ function addForward(program: Command): void {
     const { forwardMail } = await import('#actions/send-mail.ts')
     await forwardMail(message, command.opts())
   })
+}
+
+function addRsvp(program: Command): void {
+  const command = describeBy(program.command('rsvp'), 'messages.rsvp')
+    .argument('<message>', 'The id of a message with an invitation.')
+    .addArgument(new Argument('<response>', 'The answer.').choices(inviteResponses))
+  addFieldOption(command, fieldOf('messages.rsvp', 'comment'))
+  addKeyOption(command)
+  addLeaseOption(command)
+  addSessionOptions(command).action(
+    async (message: string, response: (typeof inviteResponses)[number]) => {
+      const { answerInvite } = await import('#actions/send-mail.ts')
+      await answerInvite(message, response, command.opts())
+    },
+  )
 }
 
 function addContentOptions(command: Command): void {

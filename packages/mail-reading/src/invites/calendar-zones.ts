@@ -1,6 +1,5 @@
 // The time zones of calendar files: their names, which may be those of Windows, and their own definitions.
 
-import { tzlib_get_timezones } from 'timezones-ical-library'
 import { findIana } from 'windows-iana'
 import { type Calendar, type CalendarZone, type Observance, rawValueOf } from './calendar.ts'
 import { DAY_MS, isZoneName, localMsOf } from './zones.ts'
@@ -24,14 +23,21 @@ function tailsOf(tzid: string): string[] {
   return tzid.startsWith('/') ? [parts.slice(-3).join('/'), parts.slice(-2).join('/')] : []
 }
 
-/** Of several names of a zone, the one in use: CLDR keeps old ones, such as Asia/Calcutta, first. */
 function modernNameOf(windowsName: string): string | null {
-  const [main = null, ...others] = findIana(windowsName)
-  if (main === null) return null
-  return [main, ...others].find((name) => current.has(name)) ?? main
+  const [name = null] = findIana(windowsName)
+  return name === null ? null : (RENAMED.get(name) ?? name)
 }
 
-const current: ReadonlySet<string> = new Set(tzlib_get_timezones())
+/** CLDR keeps the first name of a zone; these have another one in the IANA database. */
+const RENAMED = new Map([
+  ['America/Buenos_Aires', 'America/Argentina/Buenos_Aires'],
+  ['America/Godthab', 'America/Nuuk'],
+  ['America/Indianapolis', 'America/Indiana/Indianapolis'],
+  ['Asia/Calcutta', 'Asia/Kolkata'],
+  ['Asia/Katmandu', 'Asia/Kathmandu'],
+  ['Asia/Rangoon', 'Asia/Yangon'],
+  ['Europe/Kiev', 'Europe/Kyiv'],
+])
 
 /**
  * Minutes by which local time is ahead of UTC by a VTIMEZONE, for zones that have no name: of the yearly rules that such definitions have, the last one that

@@ -57,7 +57,6 @@ export async function answerInvite(
     includeQuote: false,
     replyTo: null,
     attachments: [calendarFile(reply.calendar, 'reply')],
-    invite: null,
     hasUnsubscribe: false,
     sendAtMs: null,
   })

@@ -64,7 +64,7 @@ export type SendMessage = {
   replyTo: string | null
   attachments: SendAttachment[]
   /** The event that the message invites to. */
-  invite: SentInvite | null
+  invite?: SentInvite | null
   /** Whether the message has a link by which its one recipient can unsubscribe. */
   hasUnsubscribe: boolean
   /** When it is to be sent; null: now. */
@@ -288,7 +288,7 @@ export async function composeSend(
   // A reply has the subject of its thread, even if the client sends another.
   const subject = replied === null ? (input.subject ?? '') : replySubject(replied.thread.subject)
   const calendar =
-    input.invite === null
+    input.invite == null
       ? []
       : [await calendarOf(deps, input.invite, { inbox, to, cc, subject, rfcMessageId })]
   const extra = input.headers.flatMap(({ name, value }) => [name, value])

@@ -47,7 +47,6 @@ export async function forwardMessage(
     includeQuote: false,
     replyTo: null,
     attachments: hasFiles ? await filesOf(deps, message) : [],
-    invite: null,
     hasUnsubscribe: false,
     sendAtMs: null,
     forwarded: forwardedOf(message, hasFiles),

@@ -436,7 +436,7 @@ async function listAttachments(
   input: SendMessage,
   raw: Uint8Array,
 ): Promise<readonly ParsedAttachment[]> {
-  if (input.attachments.length === 0 && input.invite === null) return []
+  if (input.attachments.length === 0 && !input.invite) return []
   return (await deps.parser.parse(raw)).attachments
 }
 

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Inbox, Message } from '@mailroom/sdk'
+import { deliver } from '#test/scenarios/deliver.ts'
+import { refusal } from '#test/scenarios/outcomes.ts'
+import { arrived, openSendingWorld, readMail, settled } from '#test/scenarios/sending-world.ts'
+import { onBothEngines, opened, plainMail } from '#test/world.ts'
+
+const BOB = 'bob@friend.example'
+
+type Event = { method?: string; lines?: string[]; organizer?: string; attendee?: string }
+
+function calendar(
+  inbox: Inbox,
+  { method = 'REQUEST', lines = [], organizer = BOB, attendee = inbox.address }: Event = {},
+) {
+  return [
+    'BEGIN:VCALENDAR',
+    'PRODID:-//Example//EN',
+    'VERSION:2.0',
+    `METHOD:${method}`,
+    'BEGIN:VEVENT',
+    'UID:meeting-1@friend.example',
+    'SEQUENCE:3',
+    'DTSTAMP:20261120T080000Z',
+    'DTSTART;TZID=Europe/Berlin:20261201T100000',
+    'DTEND;TZID=Europe/Berlin:20261201T110000',
+    'SUMMARY:Planning\\, first part',
+    `ORGANIZER;CN=Bob:mailto:${organizer}`,
+    `ATTENDEE;CN=Agent;PARTSTAT=NEEDS-ACTION;RSVP=TRUE:mailto:${attendee}`,
+    ...lines,
+    'END:VEVENT',
+    'END:VCALENDAR',
+    '',
+  ].join('\r\n')
+}
+
+function mailWith(inbox: Inbox, text: string, from = `Bob <${BOB}>`): string {
+  return plainMail({
+    from,
+    to: inbox.address,
+    subject: 'Invitation: Planning',
+    messageId: `<${crypto.randomUUID()}@friend.example>`,
+    headers: ['MIME-Version: 1.0', 'Content-Type: multipart/alternative; boundary=a'],
+    body: [
+      '--a\r\nContent-Type: text/plain\r\n\r\nYou are invited.',
+      `--a\r\nContent-Type: text/calendar; method=REQUEST; charset=UTF-8\r\n\r\n${text}`,
+      '--a--\r\n',
+    ].join('\r\n'),
+  })
+}
+
+onBothEngines('an invitation', (engine) => {
+  const world = opened(async () => {
+    const opening = await openSendingWorld(engine)
+    const { zone } = opening.dns
+    opening.dns.zone = {
+      ...zone,
+      'friend.example': { ...zone['friend.example'], TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
+    }
+    return opening
+  })
+
+  async function received(event: Event = {}): Promise<{ inbox: Inbox; message: Message }> {
+    const inbox = await world.inbox()
+    const message = await deliver(world, inbox, mailWith(inbox, calendar(inbox, event)), BOB)
+    return { inbox, message }
+  }
+
+  test('is told with the message', async () => {
+    const { inbox, message } = await received()
+    assert.deepEqual(message.extracted?.invites, [
+      {
+        method: 'request',
+        uid: 'meeting-1@friend.example',
+        sequence: 3,
+        recurrenceId: null,
+        start: '2026-12-01T10:00:00+01:00',
+        end: '2026-12-01T11:00:00+01:00',
+        timezone: 'Europe/Berlin',
+        summary: 'Planning, first part',
+        location: null,
+        organizer: { name: 'Bob', address: BOB },
+        attendees: [
+          { name: 'Agent', address: inbox.address, status: 'needs-action', role: 'required' },
+        ],
+        recurrence: null,
+        status: null,
+        comment: null,
+      },
+    ])
+    const { text } = await world.client.messages.view(message.id)
+    assert.match(text, /- What: Planning, first part\n- When: 2026-12-01T10:00:00\+01:00 to/)
+  })
+
+  test('is answered in its thread, once for a key', async () => {
+    const { inbox, message } = await received()
+    const answer = { response: 'accepted', comment: 'See you;\nthere, "Bob"' } as const
+    const options = { idempotencyKey: crypto.randomUUID() }
+    const sent = await world.client.messages.rsvp(message.id, answer, options)
+    assert.deepEqual(await world.client.messages.rsvp(message.id, answer, options), sent)
+    assert.equal(sent.threadId, message.threadId)
+    const { raw } = await arrived(world, sent)
+    const mail = await readMail(raw)
+    assert.match(mail.text ?? '', /^Accepted: Planning, first part\nWhen: .*\n\nSee you;\nthere/)
+    assert.equal(mail.inReplyTo, message.rfcMessageId)
+    assert.match(raw.toString(), /Content-Type: text\/calendar;[^:]*method=REPLY/)
+    await settled(world, sent)
+    // The answer, read as one.
+    const back = await deliver(world, inbox, raw.toString(), BOB)
+    const [reply] = back.extracted?.invites ?? []
+    assert.equal(reply?.method, 'reply')
+    assert.equal(reply?.uid, 'meeting-1@friend.example')
+    assert.equal(reply?.sequence, 3)
+    assert.equal(reply?.comment, answer.comment)
+    assert.deepEqual(reply?.attendees, [
+      { name: 'Agent', address: inbox.address, status: 'accepted', role: 'required' },
+    ])
+  })
+
+  test('is not answered without a proven organizer', async () => {
+    const { inbox, message } = await received({ organizer: 'ann@friend.example' })
+    const rsvp = (id: string) => world.client.messages.rsvp(id, { response: 'declined' })
+    assert.equal(await refusal(rsvp(message.id)), '409 organizer_unverified')
+    const raw = mailWith(
+      inbox,
+      calendar(inbox, { organizer: 'eve@far.example' }),
+      'eve@far.example',
+    )
+    const forged = await deliver(world, inbox, raw, 'eve@far.example')
+    assert.equal(await refusal(rsvp(forged.id)), '409 organizer_unverified')
+  })
+
+  test('is answered only where there is one, and by somebody who is invited', async () => {
+    const rsvp = ({ id }: Message) => world.client.messages.rsvp(id, { response: 'tentative' })
+    const stranger = await received({ attendee: 'ann@friend.example' })
+    assert.equal(await refusal(rsvp(stranger.message)), '409 not_invited')
+    const cancelled = await received({ method: 'CANCEL' })
+    assert.equal(await refusal(rsvp(cancelled.message)), '409 invitation_cancelled')
+    const published = await received({ method: 'PUBLISH' })
+    assert.equal(await refusal(rsvp(published.message)), '409 no_invitation')
+    const inbox = await world.inbox()
+    const plain = await deliver(world, inbox, plainMail({ from: BOB, to: inbox.address }), BOB)
+    assert.equal(await refusal(rsvp(plain)), '409 no_invitation')
+  })
+
+  test('can be sent, changed and cancelled', async () => {
+    const inbox = await world.client.inboxes.create({ displayName: 'Agent, "A"' })
+    const event = {
+      start: '2026-12-01T10:00',
+      end: '2026-12-01T11:30:00',
+      timezone: 'Europe/Berlin',
+      location: 'Room; 1',
+      description: 'Line\r\nATTENDEE:mailto:eve@far.example',
+    }
+    const mail = { to: BOB, cc: ['ann@friend.example'], subject: 'Planning', body: 'Please come.' }
+    const sent = await world.client.inboxes.send(inbox.id, { ...mail, invite: event })
+    const { raw } = await arrived(world, sent)
+    assert.match(raw.toString(), /Content-Type: text\/calendar;[^:]*method=REQUEST/)
+    const other = await world.inbox()
+    const [invite] = (await deliver(world, other, raw.toString())).extracted?.invites ?? []
+    assert.deepEqual(invite, {
+      method: 'request',
+      uid: sent.providerMessageId.slice(1, -1),
+      sequence: 0,
+      recurrenceId: null,
+      start: '2026-12-01T10:00:00+01:00',
+      end: '2026-12-01T11:30:00+01:00',
+      timezone: 'Europe/Berlin',
+      summary: 'Planning',
+      location: 'Room; 1',
+      organizer: { name: 'Agent, "A"', address: inbox.address },
+      attendees: [
+        { name: null, address: BOB, status: 'needs-action', role: 'required' },
+        { name: null, address: 'ann@friend.example', status: 'needs-action', role: 'optional' },
+      ],
+      recurrence: null,
+      status: 'confirmed',
+      comment: null,
+    })
+  })
+})
