@@ -28,7 +28,7 @@ suite('the tools', () => {
     )
     assert.deepEqual(
       told.map(({ name }) => name),
-      ['send_mail', 'reply', 'forward', 'send_draft'],
+      ['send_mail', 'reply', 'forward', 'answer_invitation', 'send_draft'],
     )
   })
 })

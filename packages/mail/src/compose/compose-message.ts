@@ -267,13 +267,13 @@ function textPart(text: string) {
 }
 
 function attachmentPart(
-  { contentType, content, contentId, isInline }: OutgoingAttachment,
+  { contentType, content, contentId, isInline, isAlternative }: OutgoingAttachment,
   filename: string,
   hasHtml: boolean,
 ): Attachment {
   const id = writeContentId(contentId ?? '')
   const type = writeContentType(contentType)
-  const isShown = isInline && !type.startsWith('text/')
+  const isShown = isInline && !isAlternative && !type.startsWith('text/')
   const part: Attachment = {
     filename,
     contentType: type,
