@@ -101,7 +101,10 @@ test('what cannot be read loses nothing but itself', () => {
   ])
   assert.equal(invite.summary, 'Title')
   const { start, end, sequence, recurrence, status, organizer } = invite
-  assert.deepEqual([start, end, sequence, recurrence, status, organizer], [null, null, 0, null, null, null])
+  assert.deepEqual(
+    [start, end, sequence, recurrence, status, organizer],
+    [null, null, 0, null, null, null],
+  )
   assert.equal(invite.location?.length, 1_001)
   assert.deepEqual(
     invite.attendees.map(({ address, status: answer, role }) => [address, answer, role]),
@@ -113,7 +116,10 @@ test('what cannot be read loses nothing but itself', () => {
 })
 
 test('text cannot leave its line', () => {
-  const invite = readEvent(['SUMMARY:one\\nMETHOD:CANCEL\\, two\u0000\u001b[31m', 'COMMENT:a\\nb\u0007'])
+  const invite = readEvent([
+    'SUMMARY:one\\nMETHOD:CANCEL\\, two\u0000\u001b[31m',
+    'COMMENT:a\\nb\u0007',
+  ])
   assert.equal(invite.method, 'request')
   assert.equal(invite.summary, 'one METHOD:CANCEL, two[31m')
   assert.equal(invite.comment, 'a\nb')
@@ -128,7 +134,11 @@ const hostile: [name: string, calendar: string, count: number][] = [
   ['a line of 1 MB', calendarOf([`SUMMARY:${'a'.repeat(1_000_000)}`]), 1],
   ['a line folded 300,000 times', calendarOf([`SUMMARY:${'a\r\n '.repeat(300_000)}`]), 1],
   ['250,000 parameters', calendarOf([`ATTENDEE${';X=1'.repeat(250_000)}:mailto:a@b.example`]), 1],
-  ['1,000 parameters on 1,000 lines', calendarOf(Array(1_000).fill(`ATTENDEE${';X=1'.repeat(1_000)}:mailto:a@b.example`)), 1],
+  [
+    '1,000 parameters on 1,000 lines',
+    calendarOf(Array(1_000).fill(`ATTENDEE${';X=1'.repeat(1_000)}:mailto:a@b.example`)),
+    1,
+  ],
   ['a huge rule', calendarOf([`RRULE:FREQ=SECONDLY;BYSECOND=${'1,'.repeat(400_000)}1`]), 1],
   ['an endless rule', calendarOf(['DTSTART:20260101T000000Z', 'RRULE:FREQ=SECONDLY']), 1],
   ['a million empty lines', calendarOf(['\n'.repeat(1_000_000)]), 1],

@@ -93,7 +93,8 @@ const scenarios: readonly Scenario[] = [
     ...one,
     name: 'many guests',
     guests: many.map((guest) => [...guest]),
-    summary: 'All hands: “Zukunft” – 会議の予定 and a title that is long enough to be folded by every program, twice',
+    summary:
+      'All hands: “Zukunft” – 会議の予定 and a title that is long enough to be folded by every program, twice',
   },
   {
     ...one,
@@ -251,7 +252,11 @@ function parts(boundary: string, all: [fields: string, body: string][]): string 
 }
 
 function base64(text: string): string {
-  return (Buffer.from(text).toString('base64').match(/.{1,76}/g) ?? []).join('\r\n')
+  return (
+    Buffer.from(text)
+      .toString('base64')
+      .match(/.{1,76}/g) ?? []
+  ).join('\r\n')
 }
 
 const TEXT: [string, string] = ['Content-Type: text/plain; charset=utf-8', 'You are invited.']
@@ -298,7 +303,8 @@ const flavours: readonly Flavour[] = [
     // Zones of Windows, MAILTO in capitals, properties of its own.
     name: 'Outlook',
     product: 'Microsoft Exchange Server 2010',
-    zone: (name) => (name === 'Europe/Berlin' ? 'W. Europe Standard Time' : 'Eastern Standard Time'),
+    zone: (name) =>
+      name === 'Europe/Berlin' ? 'W. Europe Standard Time' : 'Eastern Standard Time',
     eventLines: [
       'DESCRIPTION;LANGUAGE=en-US:\\n________________\\nMicrosoft Teams meeting\\n',
       'PRIORITY:5',
@@ -402,7 +408,8 @@ function quotedPrintable(text: string): string {
           : String.fromCharCode(octet),
       )
       const lines: string[] = []
-      for (let at = 0; at < encoded.length; at += 24) lines.push(encoded.slice(at, at + 24).join(''))
+      for (let at = 0; at < encoded.length; at += 24)
+        lines.push(encoded.slice(at, at + 24).join(''))
       return lines.join('=\r\n')
     })
     .join('\r\n')

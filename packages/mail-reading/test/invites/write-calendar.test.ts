@@ -133,7 +133,10 @@ test('only an invitation is answered, by one of those who are invited', () => {
     Object.fromEntries(
       samples
         .filter(({ name }) => name.startsWith('Outlook'))
-        .map(({ name, raw }) => [name.slice('Outlook: '.length), replyToInvite(raw, { ...answer, addresses }).kind]),
+        .map(({ name, raw }) => [
+          name.slice('Outlook: '.length),
+          replyToInvite(raw, { ...answer, addresses }).kind,
+        ]),
     )
   const invited = kinds(['agent@mailroom.example'])
   assert.deepEqual(invited, {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Inbox, Message } from '@mailroom/sdk'
+import type { Inbox, MailroomError, Message } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
 import { arrived, openSendingWorld, readMail, settled } from '#test/scenarios/sending-world.ts'
@@ -107,7 +107,7 @@ onBothEngines('an invitation', (engine) => {
     assert.match(raw.toString(), /Content-Type: text\/calendar;[^:]*method=REPLY/)
     await settled(world, sent)
     // The answer, read as one.
-    const back = await deliver(world, inbox, raw.toString(), BOB)
+    const back = await deliver(world, await world.inbox(), raw.toString())
     const [reply] = back.extracted?.invites ?? []
     assert.equal(reply?.method, 'reply')
     assert.equal(reply?.uid, 'meeting-1@friend.example')
@@ -178,5 +178,93 @@ onBothEngines('an invitation', (engine) => {
       status: 'confirmed',
       comment: null,
     })
+    const change = { ...event, uid: invite?.uid ?? '', sequence: 1, method: 'cancel' } as const
+    const draft = await world.client.drafts.create(inbox.id, { ...mail, invite: change })
+    assert.deepEqual(draft.invite, change)
+    const cancelled = await arrived(world, await world.client.drafts.send(draft.id))
+    const [last] = (await deliver(world, other, cancelled.raw.toString())).extracted?.invites ?? []
+    assert.deepEqual(last, {
+      ...invite,
+      method: 'cancel',
+      sequence: 1,
+      status: 'cancelled',
+    })
+  })
+
+  test('goes from one inbox to another, and its answer back', async () => {
+    const [ann, agent] = [await world.inbox(), await world.inbox()]
+    const invite = { start: '2026-12-24', end: '2026-12-27' }
+    const mail = { to: agent.address, subject: 'Closed', body: 'We are away.', invite }
+    await world.client.inboxes.send(ann.id, mail)
+    const invited = await world.client.inboxes.waitForMessage(agent.id)
+    assert.ok(invited !== null)
+    assert.equal(invited.extracted?.invites[0]?.start, '2026-12-24')
+    await world.client.messages.rsvp(invited.id, { response: 'tentative' })
+    const answered = await world.client.inboxes.waitForMessage(ann.id)
+    const [reply] = answered?.extracted?.invites ?? []
+    assert.deepEqual(
+      [reply?.method, reply?.attendees[0]?.status, reply?.end],
+      ['reply', 'tentative', '2026-12-27'],
+    )
+  })
+
+  test('is answered under the policy of the inbox', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    const raw = mailWith(inbox, calendar(inbox))
+    const message = await deliver({ ...world, client }, inbox, raw, BOB)
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    const ann = world.clientWith(token)
+    await ann.policy.replace(
+      { outbound: { guards: { attachments: 'hold' } } },
+      { inboxId: inbox.id },
+    )
+    const sent = await client.messages.rsvp(message.id, { response: 'accepted' })
+    assert.equal(sent.status, 'pending')
+    assert.ok(sent.hold !== undefined)
+    const review = await ann.reviews.get(sent.hold.id)
+    assert.deepEqual(
+      review.content.attachments.map(({ filename, contentType }) => [filename, contentType]),
+      [['invite.ics', 'text/calendar']],
+    )
+    await ann.reviews.approve(sent.hold.id, { digest: sent.hold.digest })
+    const left = await arrived({ ...world, client }, sent)
+    assert.match(left.raw.toString(), /method=REPLY/)
+  })
+
+  test('with a wrong field is refused, and the field is named', async () => {
+    const inbox = await world.inbox()
+    const right = { start: '2026-12-01T10:00:00Z', end: '2026-12-01T11:00:00Z' }
+    const mail = { to: BOB, subject: 'Planning', body: 'Please come.' }
+    for (const [field, wrong] of [
+      ['invite.start', { start: 'tomorrow' }],
+      ['invite.start', { start: '2026-02-30T10:00:00Z' }],
+      ['invite.start', { start: '2026-02-30' }],
+      ['invite.end', { end: right.start }],
+      ['invite.end', { end: '2026-12-02' }],
+      ['invite.timezone', { timezone: 'Mars/Olympus' }],
+      ['invite.timezone', { start: '2026-12-01', end: '2026-12-02', timezone: 'Europe/Berlin' }],
+      ['invite.uid', { method: 'cancel' }],
+      ['invite.uid', { uid: 'a\r\nATTENDEE:mailto:eve@far.example' }],
+      ['invite.summary', { summary: 'a\nb' }],
+      ['invite.sequence', { sequence: -1 }],
+      ['invite.sequence', { sequence: 2 ** 31 }],
+    ] as const) {
+      const invite = { ...right, ...wrong } as typeof right
+      for (const send of [
+        () => world.client.inboxes.send(inbox.id, { ...mail, invite }),
+        () => world.client.drafts.create(inbox.id, { ...mail, invite }),
+      ]) {
+        await assert.rejects(send, (error: MailroomError) => {
+          assert.equal(error.code, 'bad_request')
+          assert.deepEqual(
+            error.details?.map(({ path }) => path),
+            [field],
+            JSON.stringify(wrong),
+          )
+          return true
+        })
+      }
+    }
   })
 })
