@@ -29,6 +29,7 @@ type ContentOptions = OnceOptions &
     readonly replyTo?: string
     readonly header?: readonly string[]
     readonly sendAt?: string
+    readonly invite?: MessageToSend['invite']
     readonly check?: true
   }
 
@@ -161,7 +162,7 @@ async function sendOnce(
 type Content = Omit<MessageToSend, 'to' | 'subject' | 'threadId'>
 
 async function readContent(options: ContentOptions): Promise<Content> {
-  const { attach = [], cc, bcc, replyTo: wanted, header, sendAt } = options
+  const { attach = [], cc, bcc, replyTo: wanted, header, sendAt, invite } = options
   const { body, bodyHtml } = await readText(options)
   if (body === undefined) {
     const fix = 'Give --text, --html, or --file with a path or "-" for standard input.'
@@ -176,6 +177,7 @@ async function readContent(options: ContentOptions): Promise<Content> {
     replyTo: wanted,
     ...(header === undefined ? {} : { headers: readHeaders(header) }),
     sendAt,
+    invite,
     ...(attachments.length > 0 && { attachments }),
   }
 }

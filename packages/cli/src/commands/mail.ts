@@ -16,7 +16,7 @@ import {
   collect,
   describeBy,
 } from './add-operation-command.ts'
-import { type Field, fieldsOf } from './fields.ts'
+import { type Field, fieldsOf, readValue } from './fields.ts'
 import { addMoveCommands } from './move-mail.ts'
 import { mailGroups, search } from './resources.ts'
 
@@ -121,6 +121,10 @@ function addContentOptions(command: Command): void {
   const { sentence } = fieldOf('inboxes.send', 'headers')
   command.option('--header <header>', `"Name: value". ${sentence} Can be repeated.`, append)
   addFieldOption(command, fieldOf('inboxes.send', 'sendAt'))
+  const invite = fieldOf('inboxes.send', 'invite')
+  command.option('--invite <json>', `As JSON. ${invite.sentence}`, (text) =>
+    readValue(invite, text),
+  )
   command.option(
     '--check',
     'Send nothing; only print whether policies would allow, hold or reject the message, and why. Exits with 5 for reject.',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox, MailroomError, Message } from '@mailroom/sdk'
-import { deliver } from '#test/scenarios/deliver.ts'
+import { deliver, receivedFrom } from '#test/scenarios/deliver.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
 import { arrived, openSendingWorld, readMail, settled } from '#test/scenarios/sending-world.ts'
 import { onBothEngines, opened, plainMail } from '#test/world.ts'
@@ -196,12 +196,11 @@ onBothEngines('an invitation', (engine) => {
     const invite = { start: '2026-12-24', end: '2026-12-27' }
     const mail = { to: agent.address, subject: 'Closed', body: 'We are away.', invite }
     await world.client.inboxes.send(ann.id, mail)
-    const invited = await world.client.inboxes.waitForMessage(agent.id)
-    assert.ok(invited !== null)
+    const invited = await receivedFrom(world, agent, ann.address)
     assert.equal(invited.extracted?.invites[0]?.start, '2026-12-24')
     await world.client.messages.rsvp(invited.id, { response: 'tentative' })
-    const answered = await world.client.inboxes.waitForMessage(ann.id)
-    const [reply] = answered?.extracted?.invites ?? []
+    const answered = await receivedFrom(world, ann, agent.address)
+    const [reply] = answered.extracted?.invites ?? []
     assert.deepEqual(
       [reply?.method, reply?.attendees[0]?.status, reply?.end],
       ['reply', 'tentative', '2026-12-27'],
