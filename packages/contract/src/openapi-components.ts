@@ -17,6 +17,7 @@ import {
   EventWebhook,
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
+import { InviteToSend } from './invitations.ts'
 import { InboxLimits } from './limits.ts'
 import {
   Attachment,
@@ -84,8 +85,9 @@ export const components: Readonly<Record<string, TSchema>> = {
   InboundMail,
   HoldReason,
   Inbox,
-
   InboxLimits,
+  Invite,
+  InviteToSend,
   Message,
   NewAccount,
   NewApiKey,

@@ -104,6 +104,7 @@ export function calendarFile(text: string, method: 'request' | 'cancel' | 'reply
     contentType: `text/calendar; charset=utf-8; method=${method.toUpperCase()}; component=VEVENT`,
     content: Buffer.from(text, 'utf8'),
     contentId: null,
+    isInline: false,
     isAlternative: true,
   }
 }

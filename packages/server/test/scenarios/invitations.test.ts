@@ -56,7 +56,10 @@ onBothEngines('an invitation', (engine) => {
     const { zone } = opening.dns
     opening.dns.zone = {
       ...zone,
-      'friend.example': { ...zone['friend.example'], TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
+      'friend.example': {
+        MX: [{ exchange: 'mx.friend.example', preference: 10 }],
+        TXT: ['v=spf1 ip4:127.0.0.1 -all'],
+      },
     }
     return opening
   })
