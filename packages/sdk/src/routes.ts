@@ -46,6 +46,7 @@ export const routes = {
   'inboxes.sendBatch': { method: 'POST', path: '/v1/inboxes/{id}/send/batch' },
   'inboxes.checkSend': { method: 'POST', path: '/v1/inboxes/{id}/send/check' },
   'messages.forward': { method: 'POST', path: '/v1/messages/{id}/forward' },
+  'messages.rsvp': { method: 'POST', path: '/v1/messages/{id}/rsvp' },
   'messages.cancel': { method: 'POST', path: '/v1/messages/{id}/cancel' },
   'inboxes.scheduled': { method: 'GET', path: '/v1/inboxes/{id}/scheduled' },
   'messages.deliveries': { method: 'GET', path: '/v1/messages/{id}/deliveries' },
