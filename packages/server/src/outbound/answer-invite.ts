@@ -6,7 +6,7 @@ import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/w
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
-import { addressKey } from '#platform/email-address.ts'
+import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { SendMessage } from './compose-send.ts'
 import { calendarFile } from './invite-to-send.ts'
@@ -76,7 +76,8 @@ function lowerCase(address: string): string {
 function isProven({ authentication, fromAddr }: Message, organizer: string): boolean {
   const author = parseAddressList(fromAddr)[0]?.address
   const isVerified = (authentication as Authentication | null)?.verifiedFrom === true
-  return isVerified && author !== undefined && addressKey(author) === addressKey(organizer)
+  if (!isVerified || author === undefined || checkEmailAddress(organizer) !== null) return false
+  return addressKey(author) === addressKey(organizer)
 }
 
 const WORDS = { accepted: 'Accepted', tentative: 'Tentatively accepted', declined: 'Declined' }
