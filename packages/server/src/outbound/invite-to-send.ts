@@ -42,17 +42,21 @@ export function readInvite(invite: InviteToSend | undefined): SentInvite | null 
   return { method, uid, sequence, start: start.time, end: end.time, summary, location, description }
 }
 
-const DAY = /^\d{4}-\d\d-\d\d$/
+const DAY_LENGTH = '2026-12-01'.length
+const YEAR_MIN = 1900
+/** Times with any offset still have four digits of the year. */
+const YEAR_MAX = 9998
 const MINUTES = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/
 
 type ReadTime = { form: 'day' | 'local' | 'instant'; time: EventTime; orderMs: number }
 
 function readTime(name: 'start' | 'end', invite: InviteToSend, zone: string | null): ReadTime {
   const text = invite[name]
-  const isDay = DAY.test(text)
-  const local = isDay ? `${text}T00:00:00` : MINUTES.test(text) ? `${text}:00` : text
+  if (!isDay(text.slice(0, DAY_LENGTH))) throw wrongField(`invite.${name}`, TIME_RULE)
+  const isWholeDay = text.length === DAY_LENGTH
+  const local = isWholeDay ? `${text}T00:00:00` : MINUTES.test(text) ? `${text}:00` : text
   const localMs = localMsOf(local)
-  if (isDay && localMs !== null) {
+  if (isWholeDay && localMs !== null) {
     if (zone === null) return { form: 'day', time: { day: text }, orderMs: localMs }
     throw wrongField('invite.timezone', 'must be left out for whole days')
   }
@@ -62,6 +66,12 @@ function readTime(name: 'start' | 'end', invite: InviteToSend, zone: string | nu
   const atMs = localMs === null ? parseInstant(text) : instantIn(zone ?? '', localMs)
   if (atMs === null) throw wrongField(`invite.${name}`, TIME_RULE)
   return { form: 'instant', time: { atMs, zone }, orderMs: atMs }
+}
+
+/** Date.parse takes the 30th of February for a day of March. */
+function isDay(text: string): boolean {
+  const year = Number(text.slice(0, 4))
+  return year >= YEAR_MIN && year <= YEAR_MAX && localMsOf(`${text}T00:00:00`) !== null
 }
 
 const TIME_RULE =

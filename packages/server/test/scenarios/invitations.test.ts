@@ -242,6 +242,8 @@ onBothEngines('an invitation', (engine) => {
       ['invite.start', { start: 'tomorrow' }],
       ['invite.start', { start: '2026-02-30T10:00:00Z' }],
       ['invite.start', { start: '2026-02-30' }],
+      ['invite.end', { end: '9999-12-31T23:59:59-12:00' }],
+      ['invite.end', { end: '2026-12-01T25:00:00Z' }],
       ['invite.end', { end: right.start }],
       ['invite.end', { end: '2026-12-02' }],
       ['invite.timezone', { timezone: 'Mars/Olympus' }],
