@@ -3,10 +3,16 @@
 
 import ICAL from 'ical.js'
 
-/** In characters: what is looked at of a file. The invitation of a thousand guests has 200,000. */
-const CALENDAR_LENGTH_MAX = 1024 * 1024
-/** Of an unfolded line. The time to read the parameters of one grows with its square. */
+/** In characters, of all files of a message. The invitation of a thousand guests has 200,000. */
+export const CALENDAR_LENGTH_MAX = 1024 * 1024
+/** Of an unfolded line of text. */
 const LINE_LENGTH_MAX = 8 * 1024
+/** Of any other one. */
+const STRUCTURED_LENGTH_MAX = 2 * 1024
+/** Parameters of a line, or parts of a rule: the time to read them grows with the square of their number. */
+const PARAMETERS_MAX = 50
+/** Of an event. */
+const ATTENDEES_MAX = 1_000
 export const EVENTS_MAX = 10
 const ZONES_MAX = 20
 const ZONE_LINES_MAX = 200
@@ -66,10 +72,10 @@ const ZONE_PROPERTIES = new Set([
   'rdate',
 ])
 
-/** The calendar objects of a file, of which only those with events count. Never throws; takes linear time. */
+/** The calendar objects of a file, of which only those with events count. Never throws. */
 export function readCalendars(text: string): Calendar[] {
   const reader = new CalendarReader()
-  for (const line of contentLines(text.slice(0, CALENDAR_LENGTH_MAX))) {
+  for (const line of contentLines(text)) {
     reader.read(line)
     if (reader.isFull) break
   }
@@ -202,16 +208,23 @@ function wordAfter(line: string): string {
 
 function readInto({ properties, attendees }: OpenEvent, name: string, line: string): void {
   if (!EVENT_PROPERTIES.has(name) || properties.has(name)) return
-  const isCut = CUT_PROPERTIES.has(name) && line.length > LINE_LENGTH_MAX
-  const property = readProperty(isCut ? line.slice(0, LINE_LENGTH_MAX) : line)
+  if (name === 'attendee' && attendees.length === ATTENDEES_MAX) return
+  const property = CUT_PROPERTIES.has(name)
+    ? propertyFrom(line.slice(0, LINE_LENGTH_MAX))
+    : readProperty(line)
   if (property === null) return
   if (name === 'attendee') attendees.push(property)
   else properties.set(name, property)
 }
 
-/** Null for one that is too long or cannot be read. */
+/** Null for one that is beyond the bounds or cannot be read. */
 function readProperty(line: string): ICAL.Property | null {
-  if (line.length > LINE_LENGTH_MAX) return null
+  if (line.length > STRUCTURED_LENGTH_MAX) return null
+  const partCount = line.split(';', PARAMETERS_MAX + 2).length
+  return partCount > PARAMETERS_MAX + 1 ? null : propertyFrom(line)
+}
+
+function propertyFrom(line: string): ICAL.Property | null {
   try {
     return ICAL.Property.fromString(line)
   } catch {

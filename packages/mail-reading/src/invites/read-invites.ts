@@ -11,6 +11,7 @@ import {
 } from '@mailroom/mail/mime/parsed-message.ts'
 import type ICAL from 'ical.js'
 import {
+  CALENDAR_LENGTH_MAX,
   type Calendar,
   type CalendarEvent,
   EVENTS_MAX,
@@ -54,13 +55,16 @@ export function readInvites(raw: Uint8Array): Invite[] {
   return [...found.values()]
 }
 
-/** Those of the first FILES_MAX calendar files. */
+/** Those of the first FILES_MAX calendar files, up to CALENDAR_LENGTH_MAX. */
 export function* calendarsOf(raw: Uint8Array): Generator<Calendar> {
   let count = 0
+  let room = CALENDAR_LENGTH_MAX
   for (const { content } of openMime(raw).readFiles(isCalendarFile)) {
-    yield* readCalendars(guessText(content, null))
+    const text = guessText(content, null).slice(0, room)
+    yield* readCalendars(text)
     count += 1
-    if (count === FILES_MAX) return
+    room -= text.length
+    if (count === FILES_MAX || room === 0) return
   }
 }
 

@@ -152,6 +152,11 @@ const hostile: [name: string, calendar: string, count: number][] = [
     ),
     1,
   ],
+  [
+    '1,000,000 characters of parameters',
+    calendarOf(Array(500).fill(`ATTENDEE${';X=1'.repeat(500)}:mailto:a@b.example`)),
+    1,
+  ],
   ['50,000 attendees', calendarOf(Array(50_000).fill('ATTENDEE:mailto:a@b.example')), 1],
   ['ends that close nothing', `END:VCALENDAR\r\n`.repeat(50_000), 0],
 ]
