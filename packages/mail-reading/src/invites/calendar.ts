@@ -121,6 +121,7 @@ class CalendarReader {
   #event: OpenEvent | null = null
   #zone: OpenZone | null = null
   #eventCount = 0
+  #zoneCount = 0
 
   get isFull(): boolean {
     return this.#eventCount === EVENTS_MAX && this.#event === null
@@ -160,7 +161,8 @@ class CalendarReader {
       this.#event = { properties: new Map(), attendees: [] }
       this.#eventCount += 1
       calendar.events.push(this.#event)
-    } else if (this.#open.length === 2 && name === 'vtimezone') {
+    } else if (this.#open.length === 2 && name === 'vtimezone' && this.#zoneCount < ZONES_MAX) {
+      this.#zoneCount += 1
       this.#zone = { lines: [], location: null, observances: [], id: '' }
     } else if (this.#zone !== null) {
       this.#zone.lines.push(`BEGIN:${name === 'daylight' ? 'DAYLIGHT' : 'STANDARD'}`)
@@ -184,7 +186,7 @@ class CalendarReader {
     const [calendar, zone] = [this.#calendars.at(-1), this.#zone]
     this.#zone = null
     if (zone === null || calendar === undefined || zone.lines.length > ZONE_LINES_MAX) return
-    if (calendar.zones.size < ZONES_MAX) calendar.zones.set(zone.id, zone)
+    calendar.zones.set(zone.id, zone)
   }
 
   #readZoneLine(zone: OpenZone, name: string, line: string): void {
