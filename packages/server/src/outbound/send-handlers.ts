@@ -62,6 +62,25 @@ export function sendHandlers(
       const shown = presentListed(findEach(deps, accountId, messageIds), deps, deps.clock.now())
       return { data: await Array.fromAsync(shown), total }
     },
+    ...responseHandlers(deps),
+    'messages.cancel': async ({ path }, { accountId, takeSlot }) => {
+      const messageId = path.id
+      await cancelMessage(deps, { accountId, messageId })
+      const message = await findMessage(deps.db, accountId, messageId, { before: takeSlot })
+      if (message === null) throw notFound()
+      return presentMessage(message, deps, deps.clock.now())
+    },
+    'messages.deliveries': async ({ path, query }, { accountId }) => {
+      const page = { accountId, messageId: path.id, ...query }
+      const { deliveries, total } = await listDeliveries(deps, page)
+      return { data: deliveries.map(presentDelivery), total }
+    },
+  }
+}
+
+/** Sends that follow from a message. */
+function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | 'messages.rsvp'> {
+  return {
     'messages.forward': async (
       { path, body },
       { accountId, headers, idempotencyKey, requestHash, takeSlot },
@@ -103,18 +122,6 @@ export function sendHandlers(
         takeSlot,
       )
       return { isReplay, body: presentSent(response) }
-    },
-    'messages.cancel': async ({ path }, { accountId, takeSlot }) => {
-      const messageId = path.id
-      await cancelMessage(deps, { accountId, messageId })
-      const message = await findMessage(deps.db, accountId, messageId, { before: takeSlot })
-      if (message === null) throw notFound()
-      return presentMessage(message, deps, deps.clock.now())
-    },
-    'messages.deliveries': async ({ path, query }, { accountId }) => {
-      const page = { accountId, messageId: path.id, ...query }
-      const { deliveries, total } = await listDeliveries(deps, page)
-      return { data: deliveries.map(presentDelivery), total }
     },
   }
 }
