@@ -157,6 +157,7 @@ test('an invitation is answered, once for a key', async () => {
   assert.equal(answered.extracted?.invites[0]?.attendees[0]?.status, 'declined')
   const wrong = await world.run(['rsvp', invited.id, 'perhaps'])
   assert.equal(wrong.code, 2)
+  await world.client.inboxes.delete(ann.id)
 })
 
 test('a reply to all goes to the other recipients too', async () => {

@@ -39,6 +39,7 @@ export const files = z
   .max(FILES_MAX)
 
 const EVENT_TEXT_LENGTH_MAX = 998
+const SEQUENCE_MAX = 2 ** 31 - 1
 const EVENT_TIME =
   'Such as 2026-12-01T10:00:00+01:00, 2026-12-01T10:00:00 in timezone, or 2026-12-01 for whole days.'
 
@@ -49,7 +50,12 @@ const invite = z.strictObject({
   summary: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('By default the subject.'),
   location: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('Where it takes place.'),
   uid: z.string().max(255).optional().describe('Of an event that you change or cancel.'),
-  sequence: z.int().min(0).optional().describe('One more for each change and the cancellation.'),
+  sequence: z
+    .int()
+    .min(0)
+    .max(SEQUENCE_MAX)
+    .optional()
+    .describe('One more for each change and the cancellation.'),
   method: z.enum(['request', 'cancel']).optional().describe('cancel needs uid.'),
 })
 
