@@ -255,6 +255,7 @@ onEachTransport('all tools', (open, connect) => {
       await tools.refusal('answer_invitation', own),
       /no invitation that can be answered/,
     )
+    await world.client.inboxes.delete(ann.id)
   })
 
   test('get_attachment shows text, returns pictures and links to large files', LIMIT, async () => {
