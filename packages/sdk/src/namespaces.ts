@@ -64,14 +64,13 @@ function sends(api: Api) {
   const send = (
     inboxId: string,
     message: MessageToSend,
-    { idempotencyKey = crypto.randomUUID(), ...options }: SendOptions = {},
+    { idempotencyKey, ...options }: SendOptions = {},
   ) =>
     api.call({
       id: 'inboxes.send',
       path: { id: inboxId },
       body: withEncodedFiles(message),
-      headers: { 'idempotency-key': idempotencyKey },
-      isOnce: true,
+      ...underKey(idempotencyKey),
       options,
     })
   return {
@@ -264,28 +263,26 @@ export function messages(api: Api) {
     forward: (
       id: string,
       body: BodyOf<'messages.forward'>,
-      { idempotencyKey = crypto.randomUUID(), ...options }: SendOptions = {},
+      { idempotencyKey, ...options }: SendOptions = {},
     ) =>
       api.call({
         id: 'messages.forward',
         path: { id },
         body,
-        headers: { 'idempotency-key': idempotencyKey },
-        isOnce: true,
+        ...underKey(idempotencyKey),
         options,
       }),
     /** Answers the invitation in the message, for its organizer; retries as `inboxes.send` does. */
     rsvp: (
       id: string,
       body: BodyOf<'messages.rsvp'>,
-      { idempotencyKey = crypto.randomUUID(), ...options }: SendOptions = {},
+      { idempotencyKey, ...options }: SendOptions = {},
     ) =>
       api.call({
         id: 'messages.rsvp',
         path: { id },
         body,
-        headers: { 'idempotency-key': idempotencyKey },
-        isOnce: true,
+        ...underKey(idempotencyKey),
         options,
       }),
     /** Until its first delivery attempt begins; rejects with `already_sending` afterwards. */
@@ -296,6 +293,12 @@ export function messages(api: Api) {
       api.list('messages.deliveries', { id }, options),
   }
 }
+
+/** A retry under the same key sends nothing twice. */
+const underKey = (key: string = crypto.randomUUID()) => ({
+  headers: { 'idempotency-key': key },
+  isOnce: true,
+})
 
 const matching = (ifMatch: string | undefined) => ({ 'if-match': ifMatch })
 
