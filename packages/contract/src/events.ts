@@ -52,7 +52,8 @@ export const EventMessage = Type.Object(
     body_html: text('The HTML body as sent; empty when the message has none.'),
     extracted_text: text('The new text of a reply, without the quoted history.'),
     extracted: Type.Union([Extracted, Type.Null()], {
-      description: 'Verification codes and links of the message; null on outbound mail.',
+      description:
+        'Verification codes, links and invitations of the message; null on outbound mail.',
     }),
     truncated: Type.Boolean({
       description: 'Whether a body was cut: after 256 KiB. The message at url has the whole body.',

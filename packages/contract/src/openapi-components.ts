@@ -17,8 +17,16 @@ import {
   EventWebhook,
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
+import { InviteToSend } from './invitations.ts'
 import { InboxLimits } from './limits.ts'
-import { Attachment, Authentication, CategoryReason, Extracted, Message } from './messages.ts'
+import {
+  Attachment,
+  Authentication,
+  CategoryReason,
+  Extracted,
+  Invite,
+  Message,
+} from './messages.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
 import {
@@ -78,6 +86,8 @@ export const components: Readonly<Record<string, TSchema>> = {
   HoldReason,
   Inbox,
   InboxLimits,
+  Invite,
+  InviteToSend,
   Message,
   NewAccount,
   NewApiKey,

@@ -19,7 +19,7 @@ import {
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
 import { InboxLimits } from './limits.ts'
-import { Attachment, Authentication, Extracted, Message } from './messages.ts'
+import { Attachment, Authentication, Extracted, Invite, Message } from './messages.ts'
 import { operationIds, operationOf } from './operations.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
@@ -70,6 +70,7 @@ export const shapes: Readonly<Record<string, unknown>> = {
   EventMessage,
   EventWebhook,
   Extracted,
+  Invite,
   HoldReason,
   Import,
   ImportFailure,

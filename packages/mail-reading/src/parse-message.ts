@@ -8,7 +8,7 @@ import {
 import type { Defect, MimeMessage, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import { extractReply } from '#reply/reply-text.ts'
 
-/** Never throws. Takes up to seconds for large or hostile input. */
+/** Without its invites, which `readInvites` reads. Never throws. Takes up to seconds for large or hostile input. */
 export function parseMessage(raw: Uint8Array): ParsedMessage {
   return withExtractedText(parseMime(raw))
 }
@@ -26,5 +26,6 @@ export function parseDefeated(raw: Uint8Array, defect: Defect): ParsedMessage {
 
 function withExtractedText(message: MimeMessage): ParsedMessage {
   const { text } = message
-  return { ...message, extractedText: hasTooManyLines(text) ? text : cleanText(extractReply(text)) }
+  const extractedText = hasTooManyLines(text) ? text : cleanText(extractReply(text))
+  return { ...message, extractedText, invites: [] }
 }

@@ -46,6 +46,7 @@ export const routes = {
   'inboxes.sendBatch': 'POST /v1/inboxes/{id}/send/batch',
   'inboxes.checkSend': 'POST /v1/inboxes/{id}/send/check',
   'messages.forward': 'POST /v1/messages/{id}/forward',
+  'messages.rsvp': 'POST /v1/messages/{id}/rsvp',
   'messages.cancel': 'POST /v1/messages/{id}/cancel',
   'inboxes.scheduled': 'GET /v1/inboxes/{id}/scheduled',
   'messages.deliveries': 'GET /v1/messages/{id}/deliveries',

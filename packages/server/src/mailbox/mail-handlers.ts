@@ -88,6 +88,7 @@ type MessageHandlers = Omit<
   | 'messages.search'
   | 'messages.deliveries'
   | 'messages.forward'
+  | 'messages.rsvp'
   | 'messages.cancel'
   | 'messages.delete'
 >

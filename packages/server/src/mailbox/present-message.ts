@@ -2,6 +2,7 @@
 
 import {
   type Authentication,
+  type Extracted,
   type Message as MessageShape,
   SHOWN_BODY_BYTES_MAX,
 } from '@mailroom/contract/messages.ts'
@@ -40,18 +41,27 @@ async function presentBodies(
   presenter: MessagePresenter,
   nowMs: number,
 ): Promise<MessageShape> {
-  const { authentication, createdAtMs, scheduledAtMs, rawId: _, ...rest } = message
+  const { authentication, createdAtMs, scheduledAtMs, rawId: _, invites: __, ...rest } = message
   return {
     ...rest,
     tag: rest.recipient === null ? null : tagOf(rest.recipient),
     isTruncated,
     attachments: presentAttachments(message, presenter, nowMs),
-    extracted: await presenter.extractions.of(read),
+    extracted: await presentExtracted(read, presenter),
     authentication: authentication as Authentication | null,
     automatic: rest.automaticReason !== null,
     scheduledAt: scheduledAtMs === null ? null : presentTime(scheduledAtMs),
     createdAt: presentTime(createdAtMs),
   }
+}
+
+/** Null for an outbound message. */
+export async function presentExtracted(
+  message: Message,
+  { extractions }: Pick<MessagePresenter, 'extractions'>,
+): Promise<Extracted | null> {
+  const extracted = await extractions.of(message)
+  return extracted && { ...extracted, invites: message.invites }
 }
 
 /** The URLs are signed anew each time. */

@@ -262,6 +262,8 @@ export type Tables = {
     /** key or approver; null for mail that the service received or sent. */
     is_imported: Generated<number | null>
     labels: Generated<string | null>
+    /** JSON list of the events of its calendar files; null without such files, and in messages of before. */
+    invites: Generated<string | null>
     created_at: number
   }
   events: {

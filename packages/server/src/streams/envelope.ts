@@ -4,7 +4,13 @@ import type { Event, EventMessage } from '@mailroom/contract/events.ts'
 import type { Authentication, Extracted } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/events.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
-import { attachmentUrl, CUT_READ_LENGTH, cutBodies, type Extractions } from '#mailbox/mailbox.ts'
+import {
+  attachmentUrl,
+  CUT_READ_LENGTH,
+  cutBodies,
+  type Extractions,
+  presentExtracted,
+} from '#mailbox/mailbox.ts'
 import { existingThreadIds, findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
@@ -85,7 +91,7 @@ async function readMessages(
   for await (const { message: whole, ...place } of found) {
     const { message, isTruncated } = cutBodies(whole)
     // Extracted from the whole message, as everywhere else.
-    const extracted = await deps.extractions.of(whole)
+    const extracted = await presentExtracted(whole, deps)
     const presented = presentMessage(deps, message, { extracted, isTruncated })
     messages.set(message.id, { ...place, message, isTruncated, presented })
   }

@@ -56,7 +56,7 @@ onBothEngines('received mail', (engine) => {
       bodyText: 'Agreed.\n\nOn Thu, Nov 19, 2026, Ann wrote:\n> Shall we?',
       bodyHtml: '',
       extractedText: 'Agreed.',
-      extracted: { codes: [], links: [] },
+      extracted: { codes: [], links: [], invites: [] },
       attachments: [],
       status: 'received',
       failureReason: null,

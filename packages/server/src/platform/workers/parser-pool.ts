@@ -24,6 +24,7 @@ import {
   EXTRACTED_HTML_LENGTH_MAX,
   EXTRACTED_TEXT_LENGTH_MAX,
 } from '@mailroom/mail-reading/extract/extract.ts'
+import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/write-calendar.ts'
 import { parseDefeated, parseIfPlainAndSmall } from '@mailroom/mail-reading/parse-message.ts'
 import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
@@ -191,6 +192,11 @@ class ThreadPool implements ParserPool {
     const html = source.html.slice(0, EXTRACTED_HTML_LENGTH_MAX)
     const extracted = await this.#ask({ kind: 'extract', source: { ...source, text, html } })
     return extracted ?? { codes: [], links: [] }
+  }
+
+  async replyToInvite(raw: Uint8Array, answer: InviteAnswer): Promise<InviteReply> {
+    const reply = await this.#ask({ kind: 'reply-to-invite', raw, answer })
+    return reply ?? { kind: 'no-invitation' }
   }
 
   findSecrets(content: SendContent): Promise<readonly SecretFinding[] | null> {
