@@ -42,6 +42,7 @@ export const routes = {
   'messages.html': { method: 'GET', path: '/v1/messages/{id}/html' },
   'messages.image': { method: 'GET', path: '/v1/messages/{id}/image' },
   'attachments.get': { method: 'GET', path: '/v1/attachments/{messageId}/{filename}' },
+  'attachments.text': { method: 'GET', path: '/v1/attachments/{messageId}/{filename}/text' },
   'inboxes.send': { method: 'POST', path: '/v1/inboxes/{id}/send' },
   'inboxes.sendBatch': { method: 'POST', path: '/v1/inboxes/{id}/send/batch' },
   'inboxes.checkSend': { method: 'POST', path: '/v1/inboxes/{id}/send/check' },

@@ -171,9 +171,25 @@ export function untrustedText(message: ViewedMessage): UntrustedText {
     )
   const more = message.attachments.length - files.length
   if (more > 0) files.push(`- and ${more} more`)
+  const texts = attachedTexts(message, tally)
   const body = message.body.text === '' ? [] : ['', message.body.text]
   const list = files.length === 0 ? [] : ['', 'Attachments:', ...files]
-  return { text: [...fields, ...body, ...list].join('\n'), removed: tally.list() }
+  return { text: [...fields, ...body, ...list, ...texts].join('\n'), removed: tally.list() }
+}
+
+/** UTF-16 units of the texts of attachments in the view of one message. */
+const VIEW_FILES_LENGTH_MAX = 100_000
+
+function attachedTexts({ attachments }: ViewedMessage, tally: RemovalTally): string[] {
+  let room = VIEW_FILES_LENGTH_MAX
+  return attachments.flatMap(({ filename, parsedText }) => {
+    const text = stripInvisible(parsedText ?? '', tally).trim()
+    if (text === '' || room <= 0) return []
+    const shown = text.slice(0, room).toWellFormed()
+    room -= shown.length
+    const more = shown.length < text.length ? ['[cut: there is more of it]'] : []
+    return ['', `Text of ${oneLine(filename, tally)}:`, '', shown, ...more]
+  })
 }
 
 /** Whether Reply-To differs from From. */
@@ -258,7 +274,7 @@ function describeFiles({ id, attachments }: ViewedMessage): string[] {
   if (attachments.length === 0) return []
   const total = attachments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   const count = attachments.length === 1 ? '1 attachment' : `${attachments.length} attachments`
-  return [`${count}, ${kilobytes(total)}, named in the mail: GET /v1/attachments/${id}/{name}`]
+  return [`${count}, ${kilobytes(total)}, named in the mail: GET /v1/attachments/${id}/{name}, text alone under /text`]
 }
 
 function describeChanges(message: ViewedMessage, removed: readonly Removal[]): string[] {
@@ -336,7 +352,10 @@ export type ViewedMessage = {
   readonly isFirstContact: boolean | null
   /** One of the service's own words. */
   readonly automaticReason: string | null
-  readonly attachments: readonly ParsedAttachment[]
+  readonly attachments: readonly (ParsedAttachment & {
+    /** The beginning of its text; null where it was not read, or has none. */
+    readonly parsedText?: string | null
+  })[]
   readonly body: ViewBody
   /** Whether the message was cut when it was read, or left out because its thread is long. */
   readonly isBeyond: boolean

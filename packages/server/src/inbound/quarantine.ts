@@ -26,6 +26,7 @@ import {
   removeQuarantined,
   storeReleased,
 } from './quarantine-rows.ts'
+import type { ReadsFiles } from './receive-mail.ts'
 import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
 
 type QuarantineDeps = {
@@ -41,6 +42,7 @@ type QuarantineDeps = {
   publicUrl: () => string
   urlKey: Uint8Array
   wakeEvents: () => void
+  readsFiles: ReadsFiles
 }
 
 export function quarantineHandlers(deps: QuarantineDeps): HandlersOf<'quarantine'> {
@@ -124,6 +126,7 @@ async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount):
     messageId: deps.makeId('msg'),
     threadId: deps.makeId('thr'),
     eventId: deps.makeId('evt'),
+    readsFiles: deps.readsFiles(parsed.attachments),
     nowMs: deps.clock.now(),
   })
   if (released === null) throw notFound()

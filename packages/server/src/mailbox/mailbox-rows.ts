@@ -1,3 +1,11 @@
+export {
+  findAttachmentText,
+  insertAttachmentReads,
+  listParsedTexts,
+  listReadFiles,
+  readAttachedTexts,
+  removeAttachmentTexts,
+} from './attachment-text-rows.ts'
 export { changeMessageLabels, changeThread } from './change-thread-rows.ts'
 export {
   type ClaimedBatch,

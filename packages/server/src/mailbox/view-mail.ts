@@ -17,6 +17,7 @@ import {
   type Message,
   type StoredView,
 } from './message-rows.ts'
+import { withParsedTexts } from './present-message.ts'
 import { findThread } from './thread-rows.ts'
 
 /** Text and HTML of all messages of a view; more than one message has. Above it they are cut. */
@@ -139,7 +140,7 @@ function notesOf(view: {
 
 /** `room`: text and HTML that may still be read for the view, in UTF-16 units. */
 async function shownOf(
-  { parser }: ViewDeps,
+  { db, parser }: ViewDeps,
   { message, inboxAddress, isFirstContact }: StoredView,
   {
     hasFullLinks,
@@ -172,7 +173,7 @@ async function shownOf(
     sender: senderOf(message),
     isFirstContact,
     automaticReason: message.automaticReason,
-    attachments: message.attachments,
+    attachments: await withParsedTexts(db, message),
     body: html === bodyHtml ? body : { ...body, source: 'unread-html' },
     isBeyond: isBeyond || bodyText.length > textMax,
   }

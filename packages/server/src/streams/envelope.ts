@@ -4,7 +4,13 @@ import type { Event, EventMessage } from '@mailroom/contract/events.ts'
 import type { Authentication, Extracted } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/events.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
-import { attachmentUrl, CUT_READ_LENGTH, cutBodies, type Extractions } from '#mailbox/mailbox.ts'
+import {
+  attachmentUrl,
+  CUT_READ_LENGTH,
+  cutBodies,
+  type Extractions,
+  withParsedTexts,
+} from '#mailbox/mailbox.ts'
 import { existingThreadIds, findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
@@ -86,7 +92,8 @@ async function readMessages(
     const { message, isTruncated } = cutBodies(whole)
     // Extracted from the whole message, as everywhere else.
     const extracted = await deps.extractions.of(whole)
-    const presented = presentMessage(deps, message, { extracted, isTruncated })
+    const files = await withParsedTexts(deps.db, message)
+    const presented = presentMessage(deps, message, { extracted, isTruncated, files })
     messages.set(message.id, { ...place, message, isTruncated, presented })
   }
   return messages
@@ -131,7 +138,15 @@ function makeText(event: LoggedEvent, found: Found | null): EventText {
 function presentMessage(
   deps: EnvelopeDeps,
   message: Message,
-  { extracted, isTruncated }: { extracted: Extracted | null; isTruncated: boolean },
+  {
+    extracted,
+    isTruncated,
+    files,
+  }: {
+    extracted: Extracted | null
+    isTruncated: boolean
+    files: Awaited<ReturnType<typeof withParsedTexts>>
+  },
 ): EventMessage {
   const nowMs = deps.clock.now()
   const at = presentTime(message.createdAtMs)
@@ -152,10 +167,9 @@ function presentMessage(
     extracted,
     truncated: isTruncated,
     url: `${deps.publicUrl()}/v1/messages/${message.id}`,
-    attachments: message.attachments.map((attachment) => {
-      const { filename, contentType, sizeBytes, contentId, isInline } = attachment
-      const url = attachmentUrl(deps, { messageId: message.id, filename, nowMs })
-      return { filename, contentType, sizeBytes, url, contentId, isInline }
+    attachments: files.map((file) => {
+      const url = attachmentUrl(deps, { messageId: message.id, filename: file.filename, nowMs })
+      return { ...file, url }
     }),
     authentication: message.authentication as Authentication | null,
     automatic: message.automaticReason !== null,

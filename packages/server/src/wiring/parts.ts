@@ -13,6 +13,7 @@ import {
   openSigners,
 } from '#domains/domains.ts'
 import type { AskedFilter, LoggedEvent } from '#events/events.ts'
+import { openAttachmentTexts } from '#attachment-texts/attachment-texts.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { openDownloads, openExtractions, openImageFetches } from '#mailbox/mailbox.ts'
 import { openResolver, type Resolver } from '#platform/dns/resolver.ts'
@@ -20,6 +21,7 @@ import { type HttpGetter, openHttpGetter } from '#platform/egress/http-get.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import type { Attributes, Tracing } from '#platform/telemetry/tracing.ts'
 import { SECOND_MS } from '#platform/units.ts'
+import { openFileReader } from '#platform/workers/file-reader.ts'
 import { openBudgets } from '#rate-limits/rate-limits.ts'
 import { openCatchUps, openSearchSlots } from '#search/search.ts'
 import type { Keys } from '#secrets/secrets.ts'
@@ -60,12 +62,16 @@ export async function openParts(
     domainCreations: openDomainCreations(),
     makeDkimKey: makeFewAtOnce(options.makeKey ?? makeDkimKey),
   }
+  const fileReader = openFileReader({ log: options.log, images: own.images })
+  opened.defer(() => fileReader.close())
   const reading = {
     parser: own.parser,
     downloads: openDownloads(),
     extractions: openExtractions(undefined, undefined, parserPool),
     getImage: network.images.get,
     imageFetches: openImageFetches(),
+    fileReader,
+    attachmentTexts: openAttachmentTexts(),
     searchCatchUps: openCatchUps(),
     searchSlots: openSearchSlots(),
   }

@@ -1,0 +1,21 @@
+// Entry of the process that reads the text of hostile files: answers one request at a time. It ends with the process
+// that started it.
+
+import { readFile } from '@mailroom/mail-reading/files/read-file.ts'
+import type { FileRequest } from './file-reader.ts'
+import { WORKER_READY } from './guarded-worker.ts'
+import type { PieceMessage } from './process-host.ts'
+
+let pieces: Uint8Array[] = []
+
+process.on('disconnect', () => process.exit())
+process.on('message', async (message: PieceMessage | Omit<FileRequest, 'content'>) => {
+  if ('piece' in message) {
+    pieces.push(message.piece)
+    return
+  }
+  const content = new Uint8Array(Buffer.concat(pieces))
+  pieces = []
+  process.send?.(await readFile({ ...message, content }))
+})
+process.send?.(WORKER_READY)
