@@ -19,33 +19,29 @@ export function readPptx(zip: ZipFile, main: string, writer: TextWriter): number
   })
   let hidden = 0
   for (const [index, slide] of slides.entries()) {
-    if (!isShown(zip, slide)) {
+    const isShown = readShapes(zip, slide, { writer, heading: `## Slide ${index + 1}` })
+    if (!isShown) {
       hidden += 1
       continue
     }
-    writer.add(`## Slide ${index + 1}`)
-    readShapes(zip, slide, writer)
     const notes = [...relationshipsOf(zip, slide).values()].find(({ type }) => type === 'notesSlide')
-    if (notes !== undefined && zip.has(notes.target)) readShapes(zip, notes.target, writer)
+    if (notes !== undefined && zip.has(notes.target)) readShapes(zip, notes.target, { writer })
   }
   if (hidden > 0) writer.add(`[left out: ${hidden} hidden ${hidden === 1 ? 'slide' : 'slides'}]`)
   return slides.length
 }
 
-function isShown(zip: ZipFile, slide: string): boolean {
-  let isHidden = false
-  readXml(zip, slide, {
-    open({ name, attribute }) {
-      if (name === 'sld') isHidden = ['0', 'false'].includes(attribute('show') ?? '')
-    },
-  })
-  return !isHidden
-}
-
-function readShapes(zip: ZipFile, part: string, writer: TextWriter): void {
+/** False for a hidden slide. */
+function readShapes(
+  zip: ZipFile,
+  part: string,
+  { writer, heading = '' }: { writer: TextWriter; heading?: string },
+): boolean {
   const document = new DocumentText(writer)
-  readXml(zip, part, new Shapes(document))
+  const shapes = new Shapes(document, () => writer.add(heading))
+  readXml(zip, part, shapes)
   document.end()
+  return !shapes.isHidden
 }
 
 /** Number and date of a page are fields, not text of it. */
@@ -58,14 +54,21 @@ class Shapes implements XmlReader {
   #isTitle = false
   #isField = false
   #skipping = 0
+  isHidden = false
+  readonly #begin: () => void
 
-  constructor(document: DocumentText) {
+  /** `begin` is called for a slide that is shown. */
+  constructor(document: DocumentText, begin: () => void) {
     this.#document = document
+    this.#begin = begin
   }
 
   open({ name, attribute }: XmlElement): void {
-    if (this.#skipping > 0 || name === 'Fallback') {
+    if (name === 'sld') this.isHidden = ['0', 'false'].includes(attribute('show') ?? '')
+    if (this.#skipping > 0 || name === 'Fallback' || this.isHidden) {
       this.#skipping += 1
+    } else if (name === 'sld') {
+      this.#begin()
     } else if (name === 'sp') {
       this.#isTitle = false
       this.#isField = false
