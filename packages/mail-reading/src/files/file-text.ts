@@ -22,6 +22,8 @@ export type FileText = {
   readonly isTruncated: boolean
   /** Why nothing could be read, as a sentence; null where something was. */
   readonly why: string | null
+  /** Whether it may be read another time: the machine may have been busy. */
+  readonly mayPass?: true
 }
 
 /** Octets of a file that is read. */

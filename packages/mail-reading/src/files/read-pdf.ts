@@ -1,7 +1,8 @@
-// The text of a PDF (ISO 32000), line by line in the order of its content, by pdf.js. Nothing in the file runs, and
+// The text of a PDF (ISO 32000), page by page in the order of its content, by pdf.js. Nothing in the file runs, and
 // nothing is loaded.
 
 import { EnoughText, FileFault, type TextWriter } from './file-text.ts'
+import { pageText } from './pdf-page.ts'
 import { encrypted } from './zip-file.ts'
 
 /** Pages that are read of one file. */
@@ -56,76 +57,4 @@ export async function readPdf(content: Uint8Array, writer: TextWriter): Promise<
 
 function damaged(): FileFault {
   return new FileFault('failed', 'It is damaged or incomplete.')
-}
-
-type Page = {
-  readonly view: readonly number[]
-  getTextContent(options: { includeMarkedContent?: false }): Promise<{ items: readonly object[] }>
-}
-
-type Item = { str: string; hasEOL: boolean; transform: readonly number[]; width: number; height: number }
-
-/** Below this, in points, a letter is a speck. */
-const HEIGHT_MIN = 1
-/** A gap between two texts of a line, in heights of a letter, between which a person sees a column. */
-const COLUMN_GAP = 2
-const WORD_GAP = 0.15
-
-async function pageText(page: Page): Promise<string> {
-  const { items } = await page.getTextContent({ includeMarkedContent: false })
-  const [left = 0, bottom = 0, right = 0, top = 0] = page.view
-  const isOnPage = ({ transform, width }: Item) => {
-    const [, , , , x = 0, y = 0] = transform
-    return x < right && x + width >= left && y < top && y >= bottom - HEIGHT_MIN
-  }
-  const lines: string[] = []
-  let line = ''
-  let before: Item | null = null
-  for (const item of items as readonly Item[]) {
-    if (typeof item.str !== 'string') continue
-    const isShown = item.str.trim() === '' || (isOnPage(item) && sizeOf(item) >= HEIGHT_MIN)
-    if (isShown && item.str !== '') {
-      if (before !== null && isNewLine(before, item)) {
-        lines.push(line)
-        line = ''
-      }
-      line += gapBefore(before, item, line) + item.str
-      before = item
-    }
-    if (item.hasEOL) {
-      lines.push(line)
-      line = ''
-      before = null
-    }
-  }
-  lines.push(line)
-  return joinLines(lines)
-}
-
-function sizeOf({ transform, height }: Item): number {
-  const [a = 0, b = 0, c = 0, d = 0] = transform
-  return Math.max(height, Math.hypot(c, d), Math.hypot(a, b))
-}
-
-function isNewLine(before: Item, item: Item): boolean {
-  const [, , , , , y = 0] = item.transform
-  const [, , , , , yBefore = 0] = before.transform
-  return Math.abs(y - yBefore) > 0.6 * Math.max(sizeOf(before), sizeOf(item))
-}
-
-function gapBefore(before: Item | null, item: Item, line: string): string {
-  if (before === null || line === '' || /\s$/.test(line) || /^\s/.test(item.str)) return ''
-  const [, , , , x = 0] = item.transform
-  const [, , , , xBefore = 0] = before.transform
-  const gap = (x - (xBefore + before.width)) / Math.max(1, sizeOf(item))
-  if (gap > COLUMN_GAP) return '  '
-  return gap > WORD_GAP ? ' ' : ''
-}
-
-function joinLines(lines: readonly string[]): string {
-  return lines
-    .map((line) => line.trimEnd())
-    .join('\n')
-    .replace(/\n{3,}/g, '\n\n')
-    .trim()
 }

@@ -20,8 +20,12 @@ const KINDS: Readonly<
   pdf: {
     make: files.pdf,
     method: 'pdf',
-    expect: ({ title, paragraphs, items, table }) =>
-      [title, ...paragraphs, ...items, ...table.map((row) => row.join(' '))].join('\n'),
+    expect: ({ title, paragraphs, items, table }) => {
+      const lines = [title, ...paragraphs, ...items].join('\n')
+      // Two lines might be anything.
+      if (table.length > 2) return blocks(lines, markdownOf(table))
+      return [lines, ...table.map((row) => row.join('  '))].join('\n')
+    },
   },
   docx: {
     make: files.docx,

@@ -295,17 +295,27 @@ export function eml({ title, paragraphs }: Content): Uint8Array {
 
 /** One page, in Helvetica with a map to Unicode for letters that WinAnsiEncoding lacks. */
 export function pdf({ title, paragraphs, items, table }: Content): Uint8Array {
-  const lines = [title, ...paragraphs, ...items, ...table.map((row) => row.join('   '))]
-  return pdfWith(lines)
+  return pdfWith([title, ...paragraphs, ...items], { table })
 }
 
-export function pdfWith(lines: readonly string[], { hasMap = true, encrypt = '' } = {}): Uint8Array {
-  const letters = [...new Set(lines.join(''))]
+/** Cells of the table stand 120 points apart. */
+export function pdfWith(
+  lines: readonly string[],
+  {
+    hasMap = true,
+    encrypt = '',
+    table = [],
+  }: { hasMap?: boolean; encrypt?: string; table?: Content['table'] } = {},
+): Uint8Array {
+  const letters = [...new Set([...lines, ...table.flat()].join(''))]
   const codeOf = (letter: string) => (letters.indexOf(letter) + 1).toString(16).padStart(2, '0')
-  const shown = lines.map(
-    (line) => `<${[...line].map(codeOf).join('')}> Tj 0 -16 Td`,
-  )
-  const content = `BT /F1 12 Tf 72 720 Td ${shown.join(' ')} ET`
+  const show = (text: string) => `<${[...text].map(codeOf).join('')}> Tj`
+  const shown = lines.map((line) => `${show(line)} 0 -16 Td`)
+  const rows = table.map((row) => {
+    const cells = row.map((cell) => `${show(cell)} 120 0 Td`)
+    return `${cells.join(' ')} -${120 * row.length} -16 Td`
+  })
+  const content = `BT /F1 12 Tf 72 720 Td ${[...shown, ...rows].join(' ')} ET`
   const hex = (letter: string) => letter.charCodeAt(0).toString(16).padStart(4, '0')
   const map = `/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def /CMapType 2 def 1 begincodespacerange <00> <ff> endcodespacerange ${letters.length} beginbfchar ${letters.map((letter) => `<${codeOf(letter)}> <${hex(letter)}>`).join(' ')} endbfchar endcmap end end`
   const differences = letters.map((_, index) => `/g${index + 500}`).join(' ')

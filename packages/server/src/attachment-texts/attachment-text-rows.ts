@@ -5,7 +5,7 @@ import type { FileText } from '@mailroom/mail-reading/files/file-text.ts'
 import { insertEvent } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { SECOND_MS } from '#platform/units.ts'
+import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import { changeSearch } from '#search/search-rows.ts'
 
@@ -24,12 +24,17 @@ type StoreInput = {
   nowMs: number
 }
 
-/** Whether another reader may read what this one could not. */
+/** The reader of a text that may be read another time, from this much later on. */
+const NO_READER = ''
+const REREAD_MS = MINUTE_MS
+
+/** False where reading it again may have another outcome: by a reader that reads more, or on a machine less busy. */
 export function isSettled(
-  { method, reader }: Pick<Row<'attachment_texts'>, 'method' | 'reader'>,
-  reading: string,
+  { method, reader, created_at }: Pick<Row<'attachment_texts'>, 'method' | 'reader' | 'created_at'>,
+  by: { reader: string; nowMs: number },
 ): boolean {
-  return reader === reading || (method !== 'unsupported' && method !== 'failed')
+  if (method !== 'unsupported' && method !== 'failed') return true
+  return reader === NO_READER ? by.nowMs < created_at + REREAD_MS : reader === by.reader
 }
 
 /** Changes nothing where the text was stored meanwhile, or the message is gone. */
@@ -42,18 +47,18 @@ export const storeAttachmentText = transaction({
     if (message === null) return
     const before = await tx.query
       .selectFrom('attachment_texts')
-      .select(['method', 'reader'])
+      .select(['method', 'reader', 'created_at'])
       .where('message_id', '=', messageId)
       .where('filename', '=', filename)
       .executeTakeFirst()
-    if (before !== undefined && isSettled(before, input.reader)) return
+    if (before !== undefined && isSettled(before, input)) return
     const read = {
       method: text.method,
       text: text.text,
       pages: text.pages,
       is_truncated: text.isTruncated ? 1 : 0,
       why: text.why,
-      reader: input.reader,
+      reader: text.mayPass === true ? NO_READER : input.reader,
       created_at: input.nowMs,
     }
     await tx.query

@@ -38,7 +38,8 @@ export function openAttachmentTexts(): AttachmentTexts {
       const { messageId, attachment } = found
       const asked = { accountId, messageId, filename: attachment.filename }
       const stored = await findAttachmentText(deps.db, asked)
-      if (stored !== null && isSettled(stored, deps.fileReader.name)) return toText(stored)
+      const by = { reader: deps.fileReader.name, nowMs: deps.clock.now() }
+      if (stored !== null && isSettled(stored, by)) return toText(stored)
       const key = `${messageId} ${attachment.filename}`
       const own = running.get(key) ?? readAndStore(deps, accountId, found)
       running.set(key, own)

@@ -13,6 +13,7 @@ import {
   type Recipient,
   receiveMail,
   refusalReply,
+  type ReadsFiles,
 } from '#inbound/inbound.ts'
 import type { StorageQuota } from '#mailbox/mailbox.ts'
 import { findRawMessage } from '#mailbox/mailbox-rows.ts'
@@ -102,6 +103,7 @@ export type DeliverDeps = {
   parser: Parser
   authenticator: Authenticator | null
   rejectDmarcFailures: boolean
+  readsFiles: ReadsFiles
   deriveKey: (purpose: string) => Uint8Array
   countReport: (outcome: CountedReport) => void
   inboxDomain: string
