@@ -484,7 +484,7 @@ export const messageOperations = {
     tag: 'Attachments',
     summary: 'Read the text of an attachment.',
     notes:
-      'Of PDF, Word (docx), Excel (xlsx), PowerPoint (pptx), OpenDocument (odt, ods, odp), RTF, CSV, HTML, text and attached mail (eml); of images and scanned pages where the service has Tesseract. A file is read once, in a process of its own: up to 10 MiB, 50 MiB inflated, and for 10 seconds. Hidden text of HTML and office files is left out. If there is no text, message says why, and the field extractionMethod of the answer is unsupported, failed or too_large.',
+      'Of PDF, Word (docx), Excel (xlsx), PowerPoint (pptx), OpenDocument (odt, ods, odp), RTF, CSV, HTML, text and attached mail (eml); of images where the service has Tesseract. A file is read once, in a process of its own: up to 10 MiB, 50 MiB inflated, and for 10 seconds. Hidden text of HTML and office files is left out. If there is no text, message says why, and the field extractionMethod of the answer is unsupported, failed or too_large.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: {

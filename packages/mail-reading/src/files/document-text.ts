@@ -14,7 +14,10 @@ export class DocumentText {
   }
 
   /** `level`: of a heading, 1 to 6; 0 for none. */
-  paragraph(text: string, { level = 0, isItem = false }: { level?: number; isItem?: boolean } = {}) {
+  paragraph(
+    text: string,
+    { level = 0, isItem = false }: { level?: number; isItem?: boolean } = {},
+  ) {
     const shown = text.replace(/[ \t]+$/gm, '').trim()
     if (shown === '') return
     const table = this.#tables.at(-1)

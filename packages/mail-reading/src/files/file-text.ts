@@ -49,6 +49,8 @@ export function unreadText(method: FileFault['method'], why: string): FileText {
   return { method, text: '', pages: null, isTruncated: false, why }
 }
 
+export const UNKNOWN_KIND = 'It is of a kind that is not read.'
+
 /** Of a file with more than FILE_BYTES_MAX. */
 export function tooLarge(): FileText {
   return unreadText('too_large', `It has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`)
@@ -126,5 +128,8 @@ function lastFilled(row: readonly string[]): number {
 }
 
 function cellText(text: string): string {
-  return text.trim().replace(/\s*\n\s*/g, ' ').replaceAll('|', '\\|')
+  return text
+    .trim()
+    .replace(/\s*\n\s*/g, ' ')
+    .replaceAll('|', '\\|')
 }

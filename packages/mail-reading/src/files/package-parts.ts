@@ -18,7 +18,10 @@ export function relationshipsOf(zip: ZipFile, part: string): Map<string, Relatio
       if (element !== 'Relationship' || attribute('TargetMode') === 'External') return
       const [id, type, target] = [attribute('Id'), attribute('Type'), attribute('Target')]
       if (id === null || type === null || target === null) return
-      found.set(id, { type: type.slice(type.lastIndexOf('/') + 1), target: resolve(folder, target) })
+      found.set(id, {
+        type: type.slice(type.lastIndexOf('/') + 1),
+        target: resolve(folder, target),
+      })
     },
   })
   return found

@@ -22,7 +22,8 @@ export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
   }
   for (const part of ofType('header')) read(part, isNew)
   read(main)
-  for (const kind of ['footnotes', 'endnotes', 'comments']) for (const part of ofType(kind)) read(part)
+  for (const kind of ['footnotes', 'endnotes', 'comments'])
+    for (const part of ofType(kind)) read(part)
   for (const part of ofType('footer')) read(part, isNew)
 }
 

@@ -13,6 +13,7 @@ import {
   type FileText,
   TextWriter,
   tooLarge,
+  UNKNOWN_KIND,
   unreadText,
   untilFull,
 } from './file-text.ts'
@@ -34,6 +35,9 @@ export async function readFile(file: NamedFile): Promise<FileText> {
     const read = await readKind(kindOfFile(file), file, writer)
     const text = stripInvisible(cleanText(writer.text()), new RemovalTally())
     const isTruncated = writer.isFull || read.isCut === true
+    if (read.method === 'pdf' && text.trim() === '') {
+      return unreadText('unsupported', 'Its pages have no text: they are pictures, or empty.')
+    }
     return { method: read.method, text, pages: read.pages ?? null, isTruncated, why: null }
   } catch (error) {
     if (error instanceof FileFault) return unreadText(error.method, error.message)
@@ -52,13 +56,17 @@ async function readKind(kind: FileKind, file: NamedFile, writer: TextWriter): Pr
       return readPackage(content, writer)
     case 'old-office':
       // An encrypted package is in the container of the old formats (MS-OFFCRYPTO §2.3.4).
-      if (Buffer.from(content).includes(Buffer.from('EncryptedPackage', 'utf16le'))) throw encrypted()
+      if (Buffer.from(content).includes(Buffer.from('EncryptedPackage', 'utf16le')))
+        throw encrypted()
       throw unsupported()
     case 'rtf':
       await untilFull(() => readRtf(Buffer.from(content).toString('latin1'), writer))
       return { method: 'office' }
     case 'html':
-      return { method: 'html', isCut: await addVisible({ text: '', html: htmlOf(content) }, writer) }
+      return {
+        method: 'html',
+        isCut: await addVisible({ text: '', html: htmlOf(content) }, writer),
+      }
     case 'csv':
       await untilFull(() => readCsv(textOf(content), writer))
       return { method: 'csv' }
@@ -74,7 +82,7 @@ async function readKind(kind: FileKind, file: NamedFile, writer: TextWriter): Pr
 }
 
 function unsupported(): FileFault {
-  return new FileFault('unsupported', 'It is of a kind that is not read.')
+  return new FileFault('unsupported', UNKNOWN_KIND)
 }
 
 async function readPackage(content: Uint8Array, writer: TextWriter): Promise<Read> {

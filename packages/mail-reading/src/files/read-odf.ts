@@ -133,5 +133,10 @@ class Content implements XmlReader {
 }
 
 function isTablePart(name: string): boolean {
-  return name === 'table' || name === 'table-row' || name.endsWith('table-cell') || name === 'table-column'
+  return (
+    name === 'table' ||
+    name === 'table-row' ||
+    name.endsWith('table-cell') ||
+    name === 'table-column'
+  )
 }

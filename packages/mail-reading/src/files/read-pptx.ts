@@ -24,7 +24,9 @@ export function readPptx(zip: ZipFile, main: string, writer: TextWriter): number
       hidden += 1
       continue
     }
-    const notes = [...relationshipsOf(zip, slide).values()].find(({ type }) => type === 'notesSlide')
+    const notes = [...relationshipsOf(zip, slide).values()].find(
+      ({ type }) => type === 'notesSlide',
+    )
     if (notes !== undefined && zip.has(notes.target)) readShapes(zip, notes.target, { writer })
   }
   if (hidden > 0) writer.add(`[left out: ${hidden} hidden ${hidden === 1 ? 'slide' : 'slides'}]`)

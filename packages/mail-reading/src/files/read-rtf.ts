@@ -65,7 +65,8 @@ type Group = {
   codePage: number | null
 }
 
-const TOKEN = /([{}])|\\'([0-9a-f]{2})|\\([a-z]{1,32})(-?\d{1,10})? ?|\\([^a-z0-9])|([^{}\\\r\n]+)/giy
+const TOKEN =
+  /([{}])|\\'([0-9a-f]{2})|\\([a-z]{1,32})(-?\d{1,10})? ?|\\([^a-z0-9])|([^{}\\\r\n]+)/giy
 /** Groups within each other; programs write some ten. */
 const GROUPS_MAX = 1_000
 

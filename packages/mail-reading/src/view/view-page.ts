@@ -274,7 +274,9 @@ function describeFiles({ id, attachments }: ViewedMessage): string[] {
   if (attachments.length === 0) return []
   const total = attachments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   const count = attachments.length === 1 ? '1 attachment' : `${attachments.length} attachments`
-  return [`${count}, ${kilobytes(total)}, named in the mail: GET /v1/attachments/${id}/{name}, text alone under /text`]
+  return [
+    `${count}, ${kilobytes(total)}, named in the mail: GET /v1/attachments/${id}/{name}, text alone under /text`,
+  ]
 }
 
 function describeChanges(message: ViewedMessage, removed: readonly Removal[]): string[] {

@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { deflateSync } from 'node:zlib'
 import { test } from 'node:test'
+import { deflateSync } from 'node:zlib'
 import { readFile } from '#files/read-file.ts'
 import { CONTENTS } from './sample-contents.ts'
 import * as files from './sample-files.ts'
-import { docxWith, odfWith, pdfOf, pdfWith, wordParagraph, xlsxWith, zipOf } from './sample-files.ts'
+import {
+  docxWith,
+  odfWith,
+  pdfOf,
+  pdfWith,
+  wordParagraph,
+  xlsxWith,
+  zipOf,
+} from './sample-files.ts'
 
 const read = (content: Uint8Array, filename: string) =>
   readFile({ content: new Uint8Array(content), filename, contentType: 'application/octet-stream' })
@@ -20,10 +28,7 @@ test('an archive within an archive, six deep, is not opened', async () => {
   for (let depth = 0; depth < 6; depth++) {
     bomb = zipOf(Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`${n}.zip`, bomb])))
   }
-  assert.equal(
-    await outcomeOf(bomb, 'bomb.zip'),
-    'unsupported! It is of a kind that is not read.',
-  )
+  assert.equal(await outcomeOf(bomb, 'bomb.zip'), 'unsupported! It is of a kind that is not read.')
   const inside = zipOf({
     '[Content_Types].xml': '<Types/>',
     '_rels/.rels': files.relationships([['officeDocument', 'word/document.xml']]),
@@ -71,7 +76,10 @@ test('an entity is not resolved, be it in the file, on this machine or far away'
   ]) {
     assert.equal(await outcomeOf(withEntities(definition, '&e;'), 'a.docx'), 'office: a &e; z')
   }
-  const laughs = Array.from({ length: 20 }, (_, n) => `<!ENTITY l${n + 1} "${`&l${n};`.repeat(10)}">`)
+  const laughs = Array.from(
+    { length: 20 },
+    (_, n) => `<!ENTITY l${n + 1} "${`&l${n};`.repeat(10)}">`,
+  )
   const bomb = withEntities(`<!ENTITY l0 "ha">${laughs.join('')}`, '&l20;')
   assert.equal(await outcomeOf(bomb, 'a.docx'), 'office: a &l20; z')
 })
@@ -126,7 +134,13 @@ test('a file that is cut anywhere has an outcome', async () => {
 
 test('any octets have an outcome', async () => {
   for (const name of ['a.pdf', 'a.docx', 'a.rtf', 'a.csv', 'a.html', 'a.eml', 'a.txt']) {
-    for (const head of ['', '%PDF-1.7\n', 'PK\x03\x04', '{\\rtf1 ', '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1']) {
+    for (const head of [
+      '',
+      '%PDF-1.7\n',
+      'PK\x03\x04',
+      '{\\rtf1 ',
+      '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1',
+    ]) {
       const octets = Buffer.concat([Buffer.from(head, 'latin1'), randomBytes(2_000)])
       assert.ok((await read(octets, name)).method)
     }
@@ -146,7 +160,10 @@ test('a workbook of 10,000 sheets is read within its bounds', async () => {
 
 test('cells far away and repeated cells take no memory', async () => {
   const far = xlsxWith([
-    { name: 'Far', data: '<row r="1048576"><c r="XFD1048576"><v>1</v></c><c r="A1"><v>2</v></c></row>' },
+    {
+      name: 'Far',
+      data: '<row r="1048576"><c r="XFD1048576"><v>1</v></c><c r="A1"><v>2</v></c></row>',
+    },
   ])
   assert.equal(await outcomeOf(far, 'a.xlsx'), 'office: ## Far\n\n| 2 |\n| --- |')
   const repeated = odfWith(

@@ -129,7 +129,8 @@ test('hidden and deleted text of OpenDocument files is not read', async () => {
 })
 
 test('slides of an OpenDocument presentation are counted', async () => {
-  const page = (text: string) => `<draw:page><draw:frame><text:p>${text}</text:p></draw:frame></draw:page>`
+  const page = (text: string) =>
+    `<draw:page><draw:frame><text:p>${text}</text:p></draw:frame></draw:page>`
   const found = await read(odfWith('presentation', page('One') + page('Two')), 'a.odp')
   assert.deepEqual([found.text, found.pages], ['## Slide 1\n\nOne\n\n## Slide 2\n\nTwo', 2])
 })

@@ -24,9 +24,7 @@ export function zipOf(parts: Readonly<Record<string, string | Uint8Array>>): Uin
     const local = Buffer.concat([Buffer.from('PK\x03\x04'), fields, Buffer.from(name), packed])
     const place = Buffer.alloc(14)
     place.writeUInt32LE(offset, 10)
-    entries.push(
-      Buffer.concat([Buffer.from('PK\x01\x02\x14\0'), fields, place, Buffer.from(name)]),
-    )
+    entries.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\0'), fields, place, Buffer.from(name)]))
     locals.push(local)
     offset += local.length
   }
@@ -74,7 +72,8 @@ export const wordParagraph = (text: string, properties = '') =>
   `<w:p><w:pPr>${properties}</w:pPr><w:r><w:t xml:space="preserve">${xml(text)}</w:t></w:r></w:p>`
 
 export function docx({ title, paragraphs, items, table }: Content): Uint8Array {
-  const cell = (text: string) => `<w:tc><w:tcPr><w:tcW w:w="0"/></w:tcPr>${wordParagraph(text)}</w:tc>`
+  const cell = (text: string) =>
+    `<w:tc><w:tcPr><w:tcW w:w="0"/></w:tcPr>${wordParagraph(text)}</w:tc>`
   return docxWith(
     [
       wordParagraph(title, '<w:pStyle w:val="Heading1"/><w:tabs><w:tab w:val="left"/></w:tabs>'),
@@ -182,7 +181,11 @@ const ODF =
   'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"'
 
 /** `kind`: text, spreadsheet or presentation. */
-export function odfWith(kind: string, body: string, { styles = '', manifest = '' } = {}): Uint8Array {
+export function odfWith(
+  kind: string,
+  body: string,
+  { styles = '', manifest = '' } = {},
+): Uint8Array {
   return zipOf({
     mimetype: `application/vnd.oasis.opendocument.${kind}`,
     'content.xml': `${HEAD}<office:document-content ${ODF}><office:automatic-styles>${styles}</office:automatic-styles><office:body><office:${kind}>${body}</office:${kind}></office:body></office:document-content>`,
@@ -190,7 +193,8 @@ export function odfWith(kind: string, body: string, { styles = '', manifest = ''
   })
 }
 
-const odfCell = (text: string) => `<table:table-cell><text:p>${xml(text)}</text:p></table:table-cell>`
+const odfCell = (text: string) =>
+  `<table:table-cell><text:p>${xml(text)}</text:p></table:table-cell>`
 
 function odfTable(name: string, table: Content['table']): string {
   const rows = table.map((row) => `<table:table-row>${row.map(odfCell).join('')}</table:table-row>`)
@@ -203,7 +207,9 @@ export function odt({ title, paragraphs, items, table }: Content): Uint8Array {
     'text',
     [
       `<text:h text:outline-level="1">${xml(title)}</text:h>`,
-      ...paragraphs.map((one) => `<text:p>${xml(one).replace(' ', ' <text:span>')}</text:span></text:p>`),
+      ...paragraphs.map(
+        (one) => `<text:p>${xml(one).replace(' ', ' <text:span>')}</text:span></text:p>`,
+      ),
       `<text:list>${listed.join('')}</text:list>`,
       odfTable('Table1', table),
     ].join(''),
@@ -220,8 +226,7 @@ export function ods({ title, table }: Content): Uint8Array {
 }
 
 export function csv({ table }: Content, separator = ','): Uint8Array {
-  const quoted = (text: string) =>
-    /[",;\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  const quoted = (text: string) => (/[",;\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
   return Buffer.from(`${table.map((row) => row.map(quoted).join(separator)).join('\r\n')}\r\n`)
 }
 
@@ -263,7 +268,9 @@ export function rtf({ title, paragraphs, items, table }: Content): Uint8Array {
 }
 
 export function txt({ title, paragraphs, items }: Content): Uint8Array {
-  return Buffer.from([title, '', ...paragraphs, '', ...items.map((one) => `* ${one}`), ''].join('\n'))
+  return Buffer.from(
+    [title, '', ...paragraphs, '', ...items.map((one) => `* ${one}`), ''].join('\n'),
+  )
 }
 
 export function eml({ title, paragraphs }: Content): Uint8Array {

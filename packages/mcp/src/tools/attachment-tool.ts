@@ -91,7 +91,10 @@ const TEXT_TYPE =
 
 /** The source of HTML holds text that nobody sees. */
 function isTextType(contentType: string): boolean {
-  return TEXT_TYPE.test(contentType) && !/^(?:text\/(?:html|rtf)|message\/|application\/(?:rtf|xhtml))/i.test(contentType)
+  return (
+    TEXT_TYPE.test(contentType) &&
+    !/^(?:text\/(?:html|rtf)|message\/|application\/(?:rtf|xhtml))/i.test(contentType)
+  )
 }
 
 function isPicture({ contentType }: Attachment): boolean {

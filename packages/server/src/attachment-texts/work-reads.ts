@@ -11,8 +11,8 @@ import {
   hasDueRead,
   renewAttachmentRead,
 } from './attachment-text-rows.ts'
-import { isReadOnArrival } from './read-on-arrival.ts'
 import type { AttachmentTexts, ReadingDeps } from './read-attachment-text.ts'
+import { isReadOnArrival } from './read-on-arrival.ts'
 
 /** Of a message; its further ones are read when somebody asks for them. */
 const FILES_MAX = 20

@@ -10,10 +10,10 @@ import {
   type Authenticator,
   type CountedReport,
   findRecipient,
+  type ReadsFiles,
   type Recipient,
   receiveMail,
   refusalReply,
-  type ReadsFiles,
 } from '#inbound/inbound.ts'
 import type { StorageQuota } from '#mailbox/mailbox.ts'
 import { findRawMessage } from '#mailbox/mailbox-rows.ts'

@@ -3,6 +3,7 @@
 
 import type { KeyObject } from 'node:crypto'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
+import { openAttachmentTexts } from '#attachment-texts/attachment-texts.ts'
 import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { type Carrier, openDelivery } from '#delivery/delivery.ts'
@@ -13,7 +14,6 @@ import {
   openSigners,
 } from '#domains/domains.ts'
 import type { AskedFilter, LoggedEvent } from '#events/events.ts'
-import { openAttachmentTexts } from '#attachment-texts/attachment-texts.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { openDownloads, openExtractions, openImageFetches } from '#mailbox/mailbox.ts'
 import { openResolver, type Resolver } from '#platform/dns/resolver.ts'

@@ -11,12 +11,13 @@ import { percentile } from './tally.ts'
 const SHARE_MIN = 0.97
 const MS_MAX = 10_000
 
-const PROGRAMS: Readonly<Record<string, (path: string) => [program: string, ...given: string[]]>> = {
-  '.pdf': (path) => ['pdftotext', path, '-'],
-  '.docx': (path) => ['docx2txt', path, '-'],
-  '.odt': (path) => ['odt2txt', '--width=-1', '--encoding=UTF-8', path],
-  '.rtf': (path) => ['catdoc', '-d', 'utf-8', path],
-}
+const PROGRAMS: Readonly<Record<string, (path: string) => [program: string, ...given: string[]]>> =
+  {
+    '.pdf': (path) => ['pdftotext', path, '-'],
+    '.docx': (path) => ['docx2txt', path, '-'],
+    '.odt': (path) => ['odt2txt', '--width=-1', '--encoding=UTF-8', path],
+    '.rtf': (path) => ['catdoc', '-d', 'utf-8', path],
+  }
 
 type Sums = { files: number; theirs: number; ours: number; shared: number }
 
@@ -69,7 +70,10 @@ function textByOther(path: string): { program: string; text: string } | null {
   const [program, ...given] = PROGRAMS[extname(path).toLowerCase()]?.(path) ?? []
   if (program === undefined) return null
   try {
-    const text = execFileSync(program, given, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+    const text = execFileSync(program, given, {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
     return text.trim() === '' ? null : { program, text }
   } catch {
     return null
@@ -81,13 +85,17 @@ function compare(ours: string, theirs: string): Omit<Sums, 'files'> {
   const [own, other] = [countWords(ours), countWords(theirs)]
   let shared = 0
   for (const [word, count] of own) shared += Math.min(count, other.get(word) ?? 0)
-  const total = (words: Map<string, number>) => words.values().reduce((sum, count) => sum + count, 0)
+  const total = (words: Map<string, number>) =>
+    words.values().reduce((sum, count) => sum + count, 0)
   return { ours: total(own), theirs: total(other), shared }
 }
 
 function countWords(text: string): Map<string, number> {
   const counts = new Map<string, number>()
-  for (const [word] of text.normalize('NFKC').toLowerCase().matchAll(/[\p{L}\p{N}]+/gu)) {
+  for (const [word] of text
+    .normalize('NFKC')
+    .toLowerCase()
+    .matchAll(/[\p{L}\p{N}]+/gu)) {
     counts.set(word, (counts.get(word) ?? 0) + 1)
   }
   return counts

@@ -76,14 +76,17 @@ function testReading(
   })
 }
 
-testReading('a PDF that inflates to a gibibyte has an outcome, and the next file is read', async (reader) => {
-  const bomb = pdfBomb(1024)
-  assert.ok(bomb.length < 2 * 1024 * 1024)
-  const { method, why } = await read(bomb, 'bomb.pdf', reader)
-  assert.equal(method, 'failed')
-  assert.match(why ?? '', /^Reading it takes more than (?:256 MiB of memory|10 seconds)\.$/)
-  await isGood(reader)
-})
+testReading(
+  'a PDF that inflates to a gibibyte has an outcome, and the next file is read',
+  async (reader) => {
+    const bomb = pdfBomb(1024)
+    assert.ok(bomb.length < 2 * 1024 * 1024)
+    const { method, why } = await read(bomb, 'bomb.pdf', reader)
+    assert.equal(method, 'failed')
+    assert.match(why ?? '', /^Reading it takes more than (?:256 MiB of memory|10 seconds)\.$/)
+    await isGood(reader)
+  },
+)
 
 testReading(
   'a file that takes too long is given up, and may be read another time',
@@ -130,18 +133,21 @@ test('a closed reader refuses, and leaves no process', async () => {
   assert.deepEqual(readersOf(process.pid), [])
 })
 
-testReading('workbooks with 10,000 sheets and with a million cells are read within the bounds', async (reader) => {
-  const sheets = Array.from({ length: 10_000 }, (_, n) => ({
-    name: `S${n}`,
-    data: `<row><c r="A1"><v>${n}</v></c></row>`,
-  }))
-  const many = await read(xlsxWith(sheets), 'many.xlsx', reader)
-  assert.deepEqual([many.method, many.why], ['office', null])
-  const row = `<row>${'<c><v>12345</v></c>'.repeat(100)}</row>`
-  const large = xlsxWith([{ name: 'Large', data: row.repeat(10_000) }])
-  const cells = await read(large, 'cells.xlsx', reader)
-  assert.deepEqual([cells.method, cells.isTruncated, cells.why], ['office', true, null])
-})
+testReading(
+  'workbooks with 10,000 sheets and with a million cells are read within the bounds',
+  async (reader) => {
+    const sheets = Array.from({ length: 10_000 }, (_, n) => ({
+      name: `S${n}`,
+      data: `<row><c r="A1"><v>${n}</v></c></row>`,
+    }))
+    const many = await read(xlsxWith(sheets), 'many.xlsx', reader)
+    assert.deepEqual([many.method, many.why], ['office', null])
+    const row = `<row>${'<c><v>12345</v></c>'.repeat(100)}</row>`
+    const large = xlsxWith([{ name: 'Large', data: row.repeat(10_000) }])
+    const cells = await read(large, 'cells.xlsx', reader)
+    assert.deepEqual([cells.method, cells.isTruncated, cells.why], ['office', true, null])
+  },
+)
 
 testReading('while a bomb is read, other work of this process is not held up', async (reader) => {
   const bomb = pdfBomb(512)

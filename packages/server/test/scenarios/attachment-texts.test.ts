@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { filePart, messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
 import { CONTENTS } from '@mailroom/mail-reading/test/files/sample-contents.ts'
 import * as files from '@mailroom/mail-reading/test/files/sample-files.ts'
@@ -15,7 +15,11 @@ if (invoice === undefined || offer === undefined) throw new Error('There are no 
 const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
 
 function receiveIn(world: World, inbox: Inbox, ...parts: Part[]): Promise<Message> {
-  return deliver(world, inbox, messageOf(multipart('mixed', 'mix', [textPart('See below'), ...parts])))
+  return deliver(
+    world,
+    inbox,
+    messageOf(multipart('mixed', 'mix', [textPart('See below'), ...parts])),
+  )
 }
 
 async function until<Found>(find: () => Promise<Found | null | undefined>): Promise<Found> {
@@ -28,9 +32,7 @@ async function until<Found>(find: () => Promise<Found | null | undefined>): Prom
 }
 
 onEachEngine('the text of an attachment', (engine) => {
-  const world = opened(() =>
-    openWorld(engine, { env: { MAILROOM_READ_ATTACHMENTS: 'false' } }),
-  )
+  const world = opened(() => openWorld(engine))
   const inbox = prepared(() => world.inbox())
   const receive = (...parts: Part[]) => receiveIn(world, inbox, ...parts)
   const textAt = (message: Message, name: string) =>
@@ -61,7 +63,9 @@ onEachEngine('the text of an attachment', (engine) => {
   })
 
   test('finds its message in the search, also when it was indexed before', async () => {
-    const message = await receive(filePart('prices.xlsx', files.xlsx({ ...invoice, title: 'Quokkas' })))
+    const message = await receive(
+      filePart('prices.xlsx', files.xlsx({ ...invoice, title: 'Quokkas' })),
+    )
     const find = async () => (await world.client.messages.search({ q: 'quokkas' }).page()).data
     assert.deepEqual(await find(), [])
     await world.client.attachments.text(message.id, 'prices.xlsx')
@@ -101,7 +105,12 @@ onEachEngine('the text of an attachment', (engine) => {
   })
 
   for (const [name, content, method, why] of [
-    ['photo.png', Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), 'unsupported', /does not read images/],
+    [
+      'photo.png',
+      Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+      'unsupported',
+      /does not read images/,
+    ],
     ['data.bin', Buffer.from([0, 1, 2]), 'unsupported', /kind that is not read/],
     ['broken.pdf', Buffer.from('%PDF-1.7 cut'), 'failed', /damaged/],
     ['large.txt', Buffer.alloc(10 * 1024 * 1024 + 1, 'a'), 'too_large', /more than 10 MiB/],
@@ -169,7 +178,9 @@ onEachEngine('the text of an attachment', (engine) => {
 
   test('keeps together what a file within a message says, up to half a million characters', async () => {
     const long = Buffer.from('word '.repeat(20_000))
-    const parts = Array.from({ length: 12 }, (_, index) => filePart(`${index}.txt`, long, 'text/plain'))
+    const parts = Array.from({ length: 12 }, (_, index) =>
+      filePart(`${index}.txt`, long, 'text/plain'),
+    )
     const message = await receive(...parts)
     for (const { filename } of message.attachments) {
       await world.client.attachments.text(message.id, filename)
@@ -181,7 +192,7 @@ onEachEngine('the text of an attachment', (engine) => {
 })
 
 onEachEngine('mail with attachments', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openWorld(engine, { env: { MAILROOM_READ_ATTACHMENTS: 'true' } }))
   const inbox = prepared(() => world.inbox())
 
   test('is read after it has arrived, without a request', async () => {
@@ -200,7 +211,9 @@ onEachEngine('mail with attachments', (engine) => {
       read.map(({ extractionMethod }) => extractionMethod),
       ['pdf', null, 'csv'],
     )
-    const kinds = (await world.client.events.list({ limit: 10 }).page()).data.map(({ event }) => event)
+    const kinds = (await world.client.events.list({ limit: 10 }).page()).data.map(
+      ({ event }) => event,
+    )
     assert.deepEqual(kinds, ['message.received', 'attachment.extracted', 'attachment.extracted'])
     await until(async () => {
       const { db } = world.app.deps

@@ -1,9 +1,14 @@
 // Reads the text of files in a process of its own, one file at a time, so that a hostile one costs no more than its
 // time and memory.
 
-import { type FileText, FILE_BYTES_MAX, unreadText } from '@mailroom/mail-reading/files/file-text.ts'
-import type { NamedFile } from '@mailroom/mail-reading/files/file-kind.ts'
-import { kindOfFile } from '@mailroom/mail-reading/files/file-kind.ts'
+import { kindOfFile, type NamedFile } from '@mailroom/mail-reading/files/file-kind.ts'
+import {
+  FILE_BYTES_MAX,
+  type FileText,
+  tooLarge,
+  UNKNOWN_KIND,
+  unreadText,
+} from '@mailroom/mail-reading/files/file-text.ts'
 import { type Log, silentLog } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
@@ -77,7 +82,9 @@ class ProcessReader implements FileReader {
       waitingMax: READS_WAITING_MAX,
       refuse: (why) =>
         unavailable(
-          why === 'full' ? `${READS_WAITING_MAX} files wait to be read already.` : 'It was not read.',
+          why === 'full'
+            ? `${READS_WAITING_MAX} files wait to be read already.`
+            : 'It was not read.',
         ),
     })
   }
@@ -91,7 +98,10 @@ class ProcessReader implements FileReader {
   }
 
   read(file: NamedFile, options: { key: string; signal?: AbortSignal }): Promise<FileText> {
-    const signal = AbortSignal.any([this.#closing.signal, ...(options.signal ? [options.signal] : [])])
+    const signal = AbortSignal.any([
+      this.#closing.signal,
+      ...(options.signal ? [options.signal] : []),
+    ])
     return this.#slots.run({ key: options.key, signal }, () => this.#readNow(file))
   }
 
@@ -102,7 +112,10 @@ class ProcessReader implements FileReader {
   }
 
   async #readNow(file: NamedFile): Promise<FileText> {
-    if (file.content.length <= FILE_BYTES_MAX && kindOfFile(file) === 'image') {
+    if (file.content.length > FILE_BYTES_MAX) return tooLarge()
+    const kind = kindOfFile(file)
+    if (kind === 'other') return unreadText('unsupported', UNKNOWN_KIND)
+    if (kind === 'image') {
       return (await this.#images?.read(file.content)) ?? unreadText('unsupported', NO_OCR)
     }
     clearTimeout(this.#idle)
@@ -135,7 +148,10 @@ class ProcessReader implements FileReader {
     )
     if (outcome.kind === 'timed-out') {
       const seconds = this.#timeoutMs / SECOND_MS
-      return { ...unreadText('failed', `Reading it takes more than ${seconds} seconds.`), mayPass: true }
+      return {
+        ...unreadText('failed', `Reading it takes more than ${seconds} seconds.`),
+        mayPass: true,
+      }
     }
     // V8 ends the process by a signal when its heap is full.
     const isMemory = cause === MEMORY_EXCEEDED || cause === 'SIGABRT' || cause === 'SIGTRAP'

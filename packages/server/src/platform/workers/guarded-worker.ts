@@ -21,7 +21,7 @@ export type WorkerHost<Request> = {
   cpuMs(): Promise<number | null>
   /** Whether the process of the service waits for the worker before it ends. */
   hold(isHeld: boolean): void
-  terminate(): void | Promise<unknown>
+  terminate(): unknown
 }
 
 type Bounds = {

@@ -2,7 +2,7 @@
 // files.
 
 import { spawn } from 'node:child_process'
-import { accessSync, constants as access } from 'node:fs'
+import { constants as access, accessSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { cleanText } from '@mailroom/mail/charset.ts'
@@ -24,7 +24,10 @@ export type ImageReader = {
 }
 
 /** Null where `path`, as in PATH, has no program `tesseract`. */
-export function openImageReader(path: string): ImageReader | null {
+export function openImageReader(
+  path: string,
+  { timeoutMs = READ_MS_MAX }: { timeoutMs?: number } = {},
+): ImageReader | null {
   const program = path
     .split(delimiter)
     .filter((folder) => folder !== '')
@@ -35,7 +38,7 @@ export function openImageReader(path: string): ImageReader | null {
   return {
     read: (content) =>
       new Promise((resolve) => {
-        stop = readWith(program, { path, content, resolve })
+        stop = readWith(program, { path, content, timeoutMs, resolve })
       }),
     close: () => stop('The service is closing.'),
   }
@@ -53,7 +56,12 @@ function isProgram(path: string): boolean {
 /** Returns how to end it. */
 function readWith(
   program: string,
-  given: { path: string; content: Uint8Array; resolve: (text: FileText) => void },
+  given: {
+    path: string
+    content: Uint8Array
+    timeoutMs: number
+    resolve: (text: FileText) => void
+  },
 ): (why: string) => void {
   const child = spawn(program, ['stdin', 'stdout'], {
     env: { PATH: given.path, OMP_THREAD_LIMIT: '1' },
@@ -77,8 +85,8 @@ function readWith(
     settle(unreadText('failed', why))
   }
   const timer = setTimeout(
-    () => stop(`Reading it takes more than ${READ_MS_MAX / SECOND_MS} seconds.`),
-    READ_MS_MAX,
+    () => stop(`Reading it takes more than ${given.timeoutMs / SECOND_MS} seconds.`),
+    given.timeoutMs,
   )
   const endWatch = watchMemory(pid, {
     memoryMib: READ_MEMORY_MIB_MAX,
