@@ -1,6 +1,7 @@
 // Stores the text of an attachment, in one transaction with its words in the search and its event; and leases of the
 // messages whose attachments are to be read.
 
+import { PARSED_TEXT_LENGTH_MAX } from '@mailroom/contract/messages.ts'
 import type { FileText } from '@mailroom/mail-reading/files/file-text.ts'
 import { insertEvent } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -54,7 +55,7 @@ export const storeAttachmentText = transaction({
     if (before !== undefined && isSettled(before, input)) return
     const read = {
       method: text.method,
-      text: text.text,
+      ...halvesOf(text.text),
       pages: text.pages,
       is_truncated: text.isTruncated ? 1 : 0,
       why: text.why,
@@ -76,6 +77,15 @@ export const storeAttachmentText = transaction({
     if (text.method !== 'unsupported') await tell(tx, message, input)
   },
 })
+
+/** The first PARSED_TEXT_LENGTH_MAX code points, and the rest. */
+function halvesOf(whole: string): { text: string; rest: string | null } {
+  let at = 0
+  for (let count = 0; count < PARSED_TEXT_LENGTH_MAX && at < whole.length; count++) {
+    at += (whole.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
+  }
+  return { text: whole.slice(0, at), rest: at < whole.length ? whole.slice(at) : null }
+}
 
 type Found = Pick<Row<'messages'>, 'thread_id' | 'inbox_id' | 'position'> & { pod_id: string }
 

@@ -55,7 +55,7 @@ export function openAttachmentTexts(): AttachmentTexts {
 function toText(row: Row<'attachment_texts'>): FileText {
   return {
     method: row.method as FileText['method'],
-    text: row.text,
+    text: row.text + (row.rest ?? ''),
     pages: row.pages,
     isTruncated: row.is_truncated === 1,
     why: row.why,

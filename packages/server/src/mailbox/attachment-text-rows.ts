@@ -1,6 +1,5 @@
 // The rows of the text of attachments, and of the messages whose attachments are still to be read.
 
-import { PARSED_TEXT_LENGTH_MAX } from '@mailroom/contract/messages.ts'
 import type { ExtractionMethod } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { forEachRow, rowInsert, statement } from '#platform/db/statement.ts'
@@ -21,8 +20,7 @@ export async function listParsedTexts(db: ReadDb, messageId: string): Promise<Pa
 const selectParsedTexts = statement<Tables, { messageId: string }, ParsedText>((query, place) =>
   query
     .selectFrom('attachment_texts')
-    .select(['filename', sql<ExtractionMethod>`method`.as('method')])
-    .select(sql<string>`substr(text, 1, ${sql.lit(PARSED_TEXT_LENGTH_MAX)})`.as('text'))
+    .select(['filename', 'text', sql<ExtractionMethod>`method`.as('method')])
     .where('message_id', '=', place('messageId')),
 )
 
@@ -51,26 +49,23 @@ export async function listReadFiles(db: ReadDb, messageId: string): Promise<stri
   return rows.map(({ filename }) => filename)
 }
 
-/** The text of all files of each message, up to `lengthMax` characters of each file. */
-export async function readAttachedTexts(
+/** The beginnings of the texts of all files of a message, `lengthMax` UTF-16 units together. */
+export async function readAttachedText(
   query: ReadDb['read'],
-  { messageIds, lengthMax }: { messageIds: readonly string[]; lengthMax: number },
-): Promise<Map<string, string>> {
-  if (messageIds.length === 0) return new Map()
+  { messageId, lengthMax }: { messageId: string; lengthMax: number },
+): Promise<string> {
   const rows = await query
     .selectFrom('attachment_texts')
-    .select('message_id')
-    .select(sql<string>`substr(text, 1, ${lengthMax})`.as('text'))
-    .where('message_id', 'in', messageIds)
-    .where('text', '<>', '')
+    .select('text')
+    .where('message_id', '=', messageId)
     .orderBy('filename')
     .execute()
-  const texts = new Map<string, string>()
-  for (const { message_id, text } of rows) {
-    const before = texts.get(message_id)
-    texts.set(message_id, before === undefined ? text : `${before}\n${text}`.slice(0, lengthMax))
+  let text = ''
+  for (const one of rows) {
+    if (text.length >= lengthMax) break
+    if (one.text !== '') text += `${one.text.slice(0, lengthMax)}\n`
   }
-  return texts
+  return text.slice(0, lengthMax)
 }
 
 /** Has the attachments of messages that arrive read later. */

@@ -3,7 +3,7 @@ export {
   insertAttachmentReads,
   listParsedTexts,
   listReadFiles,
-  readAttachedTexts,
+  readAttachedText,
   removeAttachmentTexts,
 } from './attachment-text-rows.ts'
 export { changeMessageLabels, changeThread } from './change-thread-rows.ts'

@@ -594,6 +594,7 @@ export type Tables = {
     account_id: string
     method: string
     text: string
+    rest: string | null
     pages: number | null
     is_truncated: number
     why: string | null

@@ -3,7 +3,7 @@
 // whichever process indexes and wherever it stops.
 
 import { sql } from 'kysely'
-import { type Direction, readAttachedTexts } from '#mailbox/mailbox-rows.ts'
+import { type Direction, readAttachedText } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import {
@@ -274,13 +274,11 @@ export async function toSearchable(
     cc: JSON.parse(row.cc) as string[],
     subject: row.subject,
     bodyText: await readText(query, row),
-    attachedText: row.has_files === 0 ? '' : await readAttachedText(query, row.id),
+    attachedText:
+      row.has_files === 0
+        ? ''
+        : await readAttachedText(query, { messageId: row.id, lengthMax: SEARCH_BODY_LENGTH_MAX }),
   }
-}
-
-async function readAttachedText(query: ReadDb['read'], messageId: string): Promise<string> {
-  const asked = { messageIds: [messageId], lengthMax: SEARCH_BODY_LENGTH_MAX }
-  return (await readAttachedTexts(query, asked)).get(messageId) ?? ''
 }
 
 /** The beginning of the message's text; '' when it was deleted since. */

@@ -2,7 +2,7 @@
 // that started it.
 
 import { readFile } from '@mailroom/mail-reading/files/read-file.ts'
-import type { FileRequest } from './file-reader.ts'
+import type { FileAnswer, FileRequest } from './file-reader.ts'
 import { WORKER_READY } from './guarded-worker.ts'
 import type { PieceMessage } from './process-host.ts'
 
@@ -16,6 +16,7 @@ process.on('message', async (message: PieceMessage | Omit<FileRequest, 'content'
   }
   const content = new Uint8Array(Buffer.concat(pieces))
   pieces = []
-  process.send?.(await readFile({ ...message, content }))
+  const text = await readFile({ ...message, content })
+  process.send?.({ text, usedMib: process.memoryUsage.rss() / 1024 / 1024 } satisfies FileAnswer)
 })
 process.send?.(WORKER_READY)

@@ -23,10 +23,14 @@ const READ_MEMORY_MIB_MAX = 256
 const READ_HEAP_MIB_MAX = 160
 const READS_WAITING_MAX = 100
 const START_MS_MAX = 20 * SECOND_MS
+/** A process that needed more is not used again: the next file is to have all of the memory. */
+const KEPT_MEMORY_MIB_MAX = 160
 /** Without a file the process ends, and frees its memory. */
 const IDLE_MS = 30 * SECOND_MS
 
 export type FileRequest = NamedFile
+/** With the memory of the process that has read it. */
+export type FileAnswer = { readonly text: FileText; readonly usedMib: number }
 
 export type FileReader = {
   /**
@@ -64,7 +68,7 @@ class ProcessReader implements FileReader {
   readonly #memoryMib: number
   readonly #closing = new AbortController()
   readonly #slots: Semaphore
-  #worker: GuardedWorker<FileRequest, FileText> | null = null
+  #worker: GuardedWorker<FileRequest, FileAnswer> | null = null
   #idle: NodeJS.Timeout | undefined
 
   constructor({
@@ -126,10 +130,12 @@ class ProcessReader implements FileReader {
     if (!worker.isReady) throw unavailable('The process that reads files did not start.')
     this.#idle = setTimeout(() => void worker.close(), IDLE_MS)
     this.#idle.unref()
-    return outcome.kind === 'answered' ? outcome.answer : this.#explain(file, outcome)
+    if (outcome.kind !== 'answered') return this.#explain(file, outcome)
+    if (outcome.answer.usedMib > KEPT_MEMORY_MIB_MAX) await worker.close()
+    return outcome.answer.text
   }
 
-  #start(): GuardedWorker<FileRequest, FileText> {
+  #start(): GuardedWorker<FileRequest, FileAnswer> {
     const host = openProcessHost<FileRequest>(new URL('./file-reader-entry.ts', import.meta.url), {
       heapMib: READ_HEAP_MIB_MAX,
       memoryMib: this.#memoryMib,
@@ -139,7 +145,7 @@ class ProcessReader implements FileReader {
 
   #explain(
     { content }: NamedFile,
-    outcome: Exclude<WorkOutcome<FileText>, { kind: 'answered' }>,
+    outcome: Exclude<WorkOutcome<FileAnswer>, { kind: 'answered' }>,
   ): FileText {
     const cause = outcome.kind === 'died' ? outcome.cause : undefined
     this.#log.warn(

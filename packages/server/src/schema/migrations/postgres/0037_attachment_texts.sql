@@ -5,8 +5,10 @@ create table attachment_texts (
   account_id text collate "C" not null,
   -- pdf, office, csv, text, html, ocr, unsupported, failed, too_large.
   method text not null,
-  -- Empty where nothing could be read.
+  -- The first 50,000 characters, which messages show; empty where nothing could be read.
   text text not null,
+  -- What follows them; null for nothing.
+  rest text,
   pages integer,
   is_truncated integer not null,
   -- Why nothing could be read.
