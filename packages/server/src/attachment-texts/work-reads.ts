@@ -59,12 +59,17 @@ async function readFiles(
     .filter((one) => isReadOnArrival(one, deps.fileReader))
     .slice(0, FILES_MAX)
     .filter(({ filename }) => !known.has(filename))
+  const aborted = new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
   for (const attachment of wanted) {
     if (signal.aborted) return false
     const nowMs = deps.clock.now()
     if (!(await deps.db.write(renewAttachmentRead, { messageId, worker, nowMs }))) return true
     const { rawId, inboxId } = message
-    await deps.attachmentTexts.of(deps, accountId, { messageId, rawId, inboxId, attachment })
+    const found = { messageId, rawId, inboxId, attachment }
+    // A file may take ten seconds, for which a service that ends should not wait.
+    await Promise.race([deps.attachmentTexts.of(deps, accountId, found), aborted])
   }
-  return true
+  return !signal.aborted
 }

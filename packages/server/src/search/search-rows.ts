@@ -274,11 +274,15 @@ export async function toSearchable(
     cc: JSON.parse(row.cc) as string[],
     subject: row.subject,
     bodyText: await readText(query, row),
-    attachedText:
-      row.has_files === 0
-        ? ''
-        : await readAttachedText(query, { messageId: row.id, lengthMax: SEARCH_BODY_LENGTH_MAX }),
+    attachedText: row.has_files === 0 ? '' : await attachedTextOf(query, row.id),
   }
+}
+
+/** Tables without their rules and bars, which no snippet should show. */
+async function attachedTextOf(query: ReadDb['read'], messageId: string): Promise<string> {
+  const asked = { messageId, lengthMax: SEARCH_BODY_LENGTH_MAX }
+  const text = await readAttachedText(query, asked)
+  return text.replace(/^\|(?: -+ \|)+$/gm, '').replace(/^\| | \|$/gm, '').replaceAll(' | ', ' ')
 }
 
 /** The beginning of the message's text; '' when it was deleted since. */

@@ -357,7 +357,10 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       return (await workTransfers(transferring, options)) || more
     },
     transfersAtOnce: TRANSFERS_AT_ONCE,
-    readAttachments: (signal) => readAttachments({ worker: base.makeId('job'), signal }),
+    readAttachments: (signal) =>
+      settings.readAttachments
+        ? readAttachments({ worker: base.makeId('job'), signal })
+        : Promise.resolve(false),
     async expire(signal) {
       await expireInboxes({ ...base, ...streams }, signal)
       await finishMoves(base, signal)

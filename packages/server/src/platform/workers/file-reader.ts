@@ -22,6 +22,7 @@ const READ_MEMORY_MIB_MAX = 256
 /** The rest is the program, and what files hold outside of the heap. */
 const READ_HEAP_MIB_MAX = 160
 const READS_WAITING_MAX = 100
+const READ_WAIT_MS_MAX = 30 * SECOND_MS
 const START_MS_MAX = 20 * SECOND_MS
 /** A process that needed more is not used again: the next file is to have all of the memory. */
 const KEPT_MEMORY_MIB_MAX = 160
@@ -34,10 +35,10 @@ export type FileAnswer = { readonly text: FileText; readonly usedMib: number }
 
 export type FileReader = {
   /**
-   * The text of a file, or why it has none. Rejects only when too many files wait, or after `close`, with
-   * `service_unavailable`. Files of one `key` wait for each other.
+   * The text of a file, or why it has none. Rejects only when many files wait, or after `close`, with
+   * `service_unavailable`. Those who wait with different keys take turns.
    */
-  read(file: NamedFile, options: { key: string; signal?: AbortSignal }): Promise<FileText>
+  read(file: NamedFile, options: { key: string }): Promise<FileText>
   /** Whether images are read. */
   readonly readsImages: boolean
   /** Names what can be read: a file that was not read is read again by a reader of another name. */
@@ -84,12 +85,9 @@ class ProcessReader implements FileReader {
     this.#slots = new Semaphore({
       limit: 1,
       waitingMax: READS_WAITING_MAX,
+      waitMsMax: READ_WAIT_MS_MAX,
       refuse: (why) =>
-        unavailable(
-          why === 'full'
-            ? `${READS_WAITING_MAX} files wait to be read already.`
-            : 'It was not read.',
-        ),
+        unavailable(why === 'aborted' ? 'The service is closing.' : 'Too many files wait to be read.'),
     })
   }
 
@@ -101,12 +99,8 @@ class ProcessReader implements FileReader {
     return this.readsImages ? `${VERSION}+ocr` : VERSION
   }
 
-  read(file: NamedFile, options: { key: string; signal?: AbortSignal }): Promise<FileText> {
-    const signal = AbortSignal.any([
-      this.#closing.signal,
-      ...(options.signal ? [options.signal] : []),
-    ])
-    return this.#slots.run({ key: options.key, signal }, () => this.#readNow(file))
+  read(file: NamedFile, { key }: { key: string }): Promise<FileText> {
+    return this.#slots.run({ key, signal: this.#closing.signal }, () => this.#readNow(file))
   }
 
   async close(): Promise<void> {
