@@ -88,6 +88,8 @@ export type Settings = Readonly<{
   otlpEndpoint: string | null
   /** 0 to 1. */
   traceShare: number
+  /** Where programs of the machine are, in the form of PATH. */
+  programFolders: string
 }>
 
 export const SETTINGS = {

@@ -53,7 +53,7 @@ export async function openReceivingParts(
   opened.defer(() => parserPool.close())
   const authenticator = openInboundAuthenticator(settings, { clock, chance, log })
   opened.defer(() => authenticator?.close())
-  const images = openImageReader(process.env.PATH ?? '')
+  const images = openImageReader(settings.programFolders)
   const tracing = await openTracing(settings, { log, clock, instance: store.instance })
   opened.defer(() => tracing.close())
   const wakes = { delivery: openOwnSignals(), webhooks: openOwnSignals(), worker: openOwnSignals() }

@@ -1,5 +1,5 @@
-// Entry of the process that reads the text of hostile files: answers one request at a time. It ends with the process
-// that started it.
+// Entry of the process that reads the text of hostile files: answers one request at a time. It ends with its
+// channel, and so with the process that started it.
 
 import { readFile } from '@mailroom/mail-reading/files/read-file.ts'
 import type { FileAnswer, FileRequest } from './file-reader.ts'
@@ -8,7 +8,6 @@ import type { PieceMessage } from './process-host.ts'
 
 let pieces: Uint8Array[] = []
 
-process.on('disconnect', () => process.exit())
 process.on('message', async (message: PieceMessage | Omit<FileRequest, 'content'>) => {
   if ('piece' in message) {
     pieces.push(message.piece)
