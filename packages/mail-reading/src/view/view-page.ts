@@ -177,18 +177,12 @@ export function untrustedText(message: ViewedMessage): UntrustedText {
   return { text: [...fields, ...body, ...list, ...texts].join('\n'), removed: tally.list() }
 }
 
-/** UTF-16 units of the texts of attachments in the view of one message. */
-const VIEW_FILES_LENGTH_MAX = 100_000
-
 function attachedTexts({ attachments }: ViewedMessage, tally: RemovalTally): string[] {
-  let room = VIEW_FILES_LENGTH_MAX
-  return attachments.flatMap(({ filename, parsedText }) => {
-    const text = stripInvisible(parsedText ?? '', tally).trim()
-    if (text === '' || room <= 0) return []
-    const shown = text.slice(0, room).toWellFormed()
-    room -= shown.length
-    const more = shown.length < text.length ? ['[cut: there is more of it]'] : []
-    return ['', `Text of ${oneLine(filename, tally)}:`, '', shown, ...more]
+  return attachments.flatMap(({ filename, beginning = null }) => {
+    if (beginning === null) return []
+    const text = stripInvisible(beginning.text, tally).trim()
+    const more = beginning.isCut ? ['[cut: there is more of it]'] : []
+    return ['', `Text of ${oneLine(filename, tally)}:`, '', text, ...more]
   })
 }
 
@@ -355,8 +349,8 @@ export type ViewedMessage = {
   /** One of the service's own words. */
   readonly automaticReason: string | null
   readonly attachments: readonly (ParsedAttachment & {
-    /** The beginning of its text; null where it was not read, or has none. */
-    readonly parsedText?: string | null
+    /** Of its text; null where it was not read, or has none. */
+    readonly beginning?: { readonly text: string; readonly isCut: boolean } | null
   })[]
   readonly body: ViewBody
   /** Whether the message was cut when it was read, or left out because its thread is long. */

@@ -48,7 +48,8 @@ export async function viewMessage(
   const stored = await findViewedMessage(deps.db, asked)
   if (stored === null) throw notFound()
   const earlier = options.isUnfolded ? [] : await earlierOf(deps, stored.message, accountId)
-  const shown = await shownOf(deps, stored, { ...options, earlier, room: VIEW_THREAD_LENGTH_MAX })
+  const rooms = { room: VIEW_THREAD_LENGTH_MAX, filesRoom: { left: VIEW_FILES_LENGTH_MAX } }
+  const shown = await shownOf(deps, stored, { ...options, ...rooms, earlier })
   const title = `# Message of thread ${stored.message.threadId}`
   return viewPage({ title, notes: [], messages: [shown], chance: deps.chance, ...options })
 }
@@ -65,6 +66,7 @@ export async function viewThread(
   const messages: ViewedMessage[] = []
   const earlier: EarlierText[] = []
   let room = VIEW_THREAD_LENGTH_MAX
+  const filesRoom = { left: VIEW_FILES_LENGTH_MAX }
   const { extent } = thread
   const asked = {
     accountId,
@@ -74,7 +76,8 @@ export async function viewThread(
     readLength: () => room,
   }
   for await (const stored of listViewedMessages(deps.db, asked)) {
-    const shown = await shownOf(deps, stored, { ...options, earlier: nearest(earlier), room })
+    const rooms = { room, filesRoom }
+    const shown = await shownOf(deps, stored, { ...options, ...rooms, earlier: nearest(earlier) })
     earlier.push({ text: stored.message.bodyText, html: stored.message.bodyHtml })
     if (earlier.length > EARLIER_MESSAGES_MAX) earlier.shift()
     room = Math.max(0, room - lengthOf(stored.message))
@@ -147,9 +150,11 @@ async function shownOf(
     isUnfolded,
     earlier,
     room,
+    filesRoom,
   }: Pick<ViewOptions, 'hasFullLinks' | 'isUnfolded'> & {
     readonly earlier: readonly EarlierText[]
     readonly room: number
+    readonly filesRoom: FilesRoom
   },
 ): Promise<ViewedMessage> {
   const { bodyText, bodyHtml } = message
@@ -173,10 +178,28 @@ async function shownOf(
     sender: senderOf(message),
     isFirstContact,
     automaticReason: message.automaticReason,
-    attachments: await withParsedTexts(db, message),
+    attachments: beginningsOf(await withParsedTexts(db, message), filesRoom),
     body: html === bodyHtml ? body : { ...body, source: 'unread-html' },
     isBeyond: isBeyond || bodyText.length > textMax,
   }
+}
+
+/** UTF-16 units of the texts of attachments in one view. */
+const VIEW_FILES_LENGTH_MAX = 200_000
+
+/** How much more of them fits. */
+type FilesRoom = { left: number }
+
+function beginningsOf(
+  files: Awaited<ReturnType<typeof withParsedTexts>>,
+  room: FilesRoom,
+): ViewedMessage['attachments'] {
+  return files.map(({ parsedText, ...file }) => {
+    if (parsedText === null || parsedText === '' || room.left === 0) return file
+    const text = parsedText.slice(0, room.left).toWellFormed()
+    room.left -= text.length
+    return { ...file, beginning: { text, isCut: text.length < parsedText.length } }
+  })
 }
 
 function senderOf({ direction, authentication }: Message): ViewedMessage['sender'] {

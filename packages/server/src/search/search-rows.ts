@@ -282,7 +282,10 @@ export async function toSearchable(
 async function attachedTextOf(query: ReadDb['read'], messageId: string): Promise<string> {
   const asked = { messageId, lengthMax: SEARCH_BODY_LENGTH_MAX }
   const text = await readAttachedText(query, asked)
-  return text.replace(/^\|(?: -+ \|)+$/gm, '').replace(/^\| | \|$/gm, '').replaceAll(' | ', ' ')
+  return text
+    .replace(/^\|(?: -+ \|)+$/gm, '')
+    .replace(/^\| | \|$/gm, '')
+    .replaceAll(' | ', ' ')
 }
 
 /** The beginning of the message's text; '' when it was deleted since. */

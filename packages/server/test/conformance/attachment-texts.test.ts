@@ -95,11 +95,17 @@ onBothEngines('messages whose attachments are to be read', (engine) => {
     assert.equal(await hasDueRead(db, NOW_MS), false)
     const later = NOW_MS + LEASE_MS_MAX
     const messageId = first?.messageId ?? ''
-    assert.equal(await db.write(renewAttachmentRead, { messageId, worker: 'a', nowMs: later }), true)
+    assert.equal(
+      await db.write(renewAttachmentRead, { messageId, worker: 'a', nowMs: later }),
+      true,
+    )
     const again = await claim(db, 'b', first?.accountId ?? '', later)
     assert.notEqual(again?.messageId, messageId)
     assert.equal(again?.attempts, 2)
-    assert.equal(await db.write(renewAttachmentRead, { messageId, worker: 'b', nowMs: later }), false)
+    assert.equal(
+      await db.write(renewAttachmentRead, { messageId, worker: 'b', nowMs: later }),
+      false,
+    )
     const ended = { messageId, worker: 'b', notBeforeMs: null, nowMs: later }
     await db.write(endAttachmentRead, ended)
     await db.write(endAttachmentRead, { ...ended, worker: 'a', notBeforeMs: later + 5 })
@@ -148,7 +154,11 @@ onBothEngines('the text of an attachment', (engine) => {
     const inboxId = await addInbox(db, owner)
     const unread = read('', { method: 'unsupported', why: 'Not read.' })
     const slow = read('', { method: 'failed', why: 'Too slow.', mayPass: true })
-    const store = async (messageId: string, text: FileText, { nowMs = NOW_MS, reader = '1' } = {}) => {
+    const store = async (
+      messageId: string,
+      text: FileText,
+      { nowMs = NOW_MS, reader = '1' } = {},
+    ) => {
       const input = { ...stored(owner, messageId, text, nowMs), reader }
       await db.write(storeAttachmentText, input)
       const [row] = await rowsOf(db, messageId)

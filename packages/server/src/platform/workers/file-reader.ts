@@ -87,7 +87,9 @@ class ProcessReader implements FileReader {
       waitingMax: READS_WAITING_MAX,
       waitMsMax: READ_WAIT_MS_MAX,
       refuse: (why) =>
-        unavailable(why === 'aborted' ? 'The service is closing.' : 'Too many files wait to be read.'),
+        unavailable(
+          why === 'aborted' ? 'The service is closing.' : 'Too many files wait to be read.',
+        ),
     })
   }
 
