@@ -4,8 +4,6 @@
 import { tableText } from './file-text.ts'
 
 export type PdfPage = {
-  /** Left, bottom, right and top. */
-  readonly view: readonly number[]
   getTextContent(options: { includeMarkedContent?: false }): Promise<{ items: readonly object[] }>
 }
 
@@ -41,9 +39,10 @@ const LINE_SHIFT = 0.6
 const COLUMN_SHIFT = 0.6
 const TABLE_LINES_MIN = 3
 
+/** Without text outside of the page, which pdf.js leaves out. */
 export async function pageText(page: PdfPage): Promise<string> {
   const { items } = await page.getTextContent({ includeMarkedContent: false })
-  const lines = linesOf(items as readonly Item[], page.view)
+  const lines = linesOf(items as readonly Item[])
   const blocks: string[] = []
   for (let at = 0; at < lines.length; ) {
     const end = endOfTable(lines, at)
@@ -63,7 +62,7 @@ export async function pageText(page: PdfPage): Promise<string> {
     .trim()
 }
 
-function linesOf(items: readonly Item[], view: readonly number[]): Line[] {
+function linesOf(items: readonly Item[]): Line[] {
   const lines: Line[] = []
   let line: Line = { cells: [], size: 0 }
   let before: Piece | null = null
@@ -78,7 +77,7 @@ function linesOf(items: readonly Item[], view: readonly number[]): Line[] {
     if (typeof item.str !== 'string') continue
     const piece = pieceOf(item)
     if (piece.text.trim() === '') hasBlank ||= piece.text !== ''
-    else if (isSeen(piece, view)) {
+    else if (piece.size >= SIZE_MIN) {
       if (before !== null && isNewLine(before, piece)) endLine()
       add(line, { piece, before, hasBlank })
       before = piece
@@ -94,11 +93,6 @@ function pieceOf({ str, transform, width, height }: Item): Piece {
   const [a = 0, b = 0, c = 0, d = 0, left = 0, y = 0] = transform
   const size = Math.max(height, Math.hypot(c, d), Math.hypot(a, b))
   return { text: str, left, right: left + width, y, size }
-}
-
-function isSeen({ left, right, y, size }: Piece, view: readonly number[]): boolean {
-  const [viewLeft = 0, bottom = 0, viewRight = 0, top = 0] = view
-  return size >= SIZE_MIN && left < viewRight && right >= viewLeft && y < top && y + size > bottom
 }
 
 function isNewLine(before: Piece, { y, size }: Piece): boolean {

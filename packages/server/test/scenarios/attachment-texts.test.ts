@@ -120,7 +120,8 @@ onEachEngine('the text of an attachment', (engine) => {
       const message = await receive(filePart(name, content, 'application/octet-stream'))
       const response = await textAt(message, name)
       assert.equal(response.status, 422)
-      const { error, message: sentence, extractionMethod } = await response.json()
+      const refusal = (await response.json()) as Record<string, string>
+      const { error, message: sentence = '', extractionMethod } = refusal
       assert.deepEqual([error, extractionMethod], ['no_text', method])
       assert.match(sentence, why)
       const [attachment] = (await world.client.messages.get(message.id)).attachments
