@@ -154,7 +154,6 @@ function fill(file: string, inboxId: string, messages: number): void {
   db.exec(`update search_inboxes set position = ${messages}, renewed_position = ${messages},
     current_position = ${messages} where inbox_id = '${inboxId}'`)
   db.exec('commit')
-  db.exec('analyze')
   db.close()
 }
 
