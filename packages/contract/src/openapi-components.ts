@@ -18,7 +18,14 @@ import {
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
 import { InboxLimits } from './limits.ts'
-import { Attachment, Authentication, CategoryReason, Extracted, Message } from './messages.ts'
+import {
+  Attachment,
+  AttachmentText,
+  Authentication,
+  CategoryReason,
+  Extracted,
+  Message,
+} from './messages.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
 import {
@@ -49,6 +56,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   ApiKey,
   Approver,
   Attachment,
+  AttachmentText,
   AttachmentToSend,
   Authentication,
   CapturedMessage,

@@ -19,7 +19,7 @@ import {
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
 import { InboxLimits } from './limits.ts'
-import { Attachment, Authentication, Extracted, Message } from './messages.ts'
+import { Attachment, AttachmentText, Authentication, Extracted, Message } from './messages.ts'
 import { operationIds, operationOf } from './operations.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
@@ -50,6 +50,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   ApiKey,
   Approver,
   Attachment,
+  AttachmentText,
   AttachmentToSend,
   Authentication,
   CapturedMessage,
