@@ -290,7 +290,7 @@ test('the text of an attachment is printed, without what controls a terminal', a
   )
   assert.equal(read.extractionMethod, 'csv')
   const none = await world.run(['attachments', 'text', id, 'none.csv'])
-  assert.equal(none.code, 1)
+  assert.equal(none.code, 4)
 })
 
 test('quarantined mail is listed, released and deleted', async () => {

@@ -136,7 +136,8 @@ test('slides of an OpenDocument presentation are counted', async () => {
 })
 
 test('text that a PDF places outside of its page, or writes in specks, is not read', async () => {
-  const content = 'BT /F1 12 Tf 72 700 Td (Shown) Tj 0 -9000 Td (outside) Tj ET BT /F1 0.5 Tf 72 600 Td (speck) Tj ET'
+  const content =
+    'BT /F1 12 Tf 72 700 Td (Shown) Tj 0 -9000 Td (outside) Tj ET BT /F1 0.5 Tf 72 600 Td (speck) Tj ET'
   const pdf = pdfOf([
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',

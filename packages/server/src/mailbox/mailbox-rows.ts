@@ -1,7 +1,6 @@
 export {
   findAttachmentText,
   insertAttachmentReads,
-  listParsedTexts,
   listReadFiles,
   readAttachedText,
   removeAttachmentTexts,
