@@ -294,6 +294,23 @@ test('an attachment is saved to the given place and never overwrites a file', as
   assert.match(await world.good(...get), /^Hidden notes\./)
 })
 
+test('the text of an attachment is printed, without what controls a terminal', async () => {
+  const file = join(world.home, 'prices.csv')
+  await writeFile(file, 'Item,Price\nPaper\u001b[31m,4.50\n')
+  const { id } = await inject({ subject: 'Prices', more: ['--attach', file] })
+  const table = '| Item | Price |\n| --- | --- |\n| Paper[31m | 4.50 |\n'
+  assert.equal(await world.good('attachments', 'text', id, 'prices.csv'), table)
+  const read = await world.json<{ extractionMethod: string }>(
+    'attachments',
+    'text',
+    id,
+    'prices.csv',
+  )
+  assert.equal(read.extractionMethod, 'csv')
+  const none = await world.run(['attachments', 'text', id, 'none.csv'])
+  assert.equal(none.code, 4)
+})
+
 test('quarantined mail is listed, released and deleted', async () => {
   await world.good('sender-rules', 'create', 'block', 'spam.example')
   const rules = await world.json<Page<{ id: string; value: string }>>('sender-rules', 'list')

@@ -296,6 +296,11 @@ export const errorCodes = {
     sentence: 'This path accepts WebSocket connections only.',
     fix: 'Connect with a WebSocket client.',
   },
+  no_text: {
+    status: 422,
+    sentence: 'No text can be read from the attachment.',
+    fix: 'Read what message says. The file itself is at GET /v1/attachments/{messageId}/{filename}.',
+  },
   rate_limit_exceeded: {
     status: 429,
     sentence: 'Too many requests.',

@@ -44,6 +44,11 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     happens: 'A person rejected a message, or nobody approved it in time. It is not sent.',
     holds: `${MESSAGE}, \`review\` with \`id\`, \`status\` and \`reason\``,
   },
+  'attachment.extracted': {
+    happens:
+      'The text of an attachment was read after its message arrived or when somebody asked for it, or could not be read.',
+    holds: `${MESSAGE}, \`attachment\` with \`filename\`, \`contentType\`, \`extractionMethod\` and \`isTruncated\``,
+  },
   'thread.loop_suspected': {
     happens: 'Two programs seem to reply to each other endlessly in a thread.',
     holds: THREAD,

@@ -1,7 +1,14 @@
 // Events: what happened, in one form for webhooks, WebSockets, server-sent events and the log. Their fields are in
 // snake_case, unlike those of resources. With them: the wait for a message.
 
-import { Authentication, CategoryReason, Extracted, KIND_TEXTS, Message } from './messages.ts'
+import {
+  Authentication,
+  CategoryReason,
+  Extracted,
+  KIND_TEXTS,
+  Message,
+  PARSED_PROPERTIES,
+} from './messages.ts'
 import type { Operation } from './operation.ts'
 import { countedListOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
@@ -12,6 +19,7 @@ import {
   COUNTED_MAX,
   domainStatuses,
   eventKinds,
+  extractionMethods,
   messageCategories,
   messageDirections,
   messageVerdicts,
@@ -27,6 +35,7 @@ export const EventAttachment = Type.Object(
     url: text('Signed download address. It expires, so fetch it promptly.'),
     contentId: nullableText('Content-ID without angle brackets, for "cid:" links in body_html.'),
     isInline: Type.Boolean({ description: 'Whether the message shows it in its body.' }),
+    ...PARSED_PROPERTIES,
   },
   { description: 'A file in the message of an event.' },
 )
@@ -142,6 +151,19 @@ export const EventWebhook = Type.Object(
 )
 export type EventWebhook = Static<typeof EventWebhook>
 
+const EventExtraction = Type.Object(
+  {
+    filename: text('The filename of the attachment entry.'),
+    contentType: text('The media type that the message declares.'),
+    extractionMethod: oneOf(
+      extractionMethods,
+      'How the text was read, or why it could not be: the entry in message has it as parsedText.',
+    ),
+    isTruncated: Type.Boolean({ description: 'Whether the file has more text than was read.' }),
+  },
+  { description: 'The attachment that was read, in attachment.extracted.' },
+)
+
 const EventHold = Type.Object(
   {
     id: text('The id of the review.'),
@@ -216,6 +238,7 @@ export const Event = Type.Object(
     message: Type.Optional(EventMessage),
     recipient: Type.Optional(text('The recipient that bounced or complained.')),
     bounce: Type.Optional(EventBounce),
+    attachment: Type.Optional(EventExtraction),
     thread: Type.Optional(EventThread),
     claim: Type.Optional(EventClaim),
     hold: Type.Optional(EventHold),

@@ -21,6 +21,7 @@ import { InviteToSend } from './invitations.ts'
 import { InboxLimits } from './limits.ts'
 import {
   Attachment,
+  AttachmentText,
   Authentication,
   CategoryReason,
   Extracted,
@@ -57,6 +58,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   ApiKey,
   Approver,
   Attachment,
+  AttachmentText,
   AttachmentToSend,
   Authentication,
   CapturedMessage,

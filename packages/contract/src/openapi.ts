@@ -131,9 +131,13 @@ function sessionOf({ method }: Operation): JsonObject {
 function pathParameters({ path, parameters = {} }: Operation): Part[] {
   const segments = path.split('/')
   return Object.entries(parameters).map(([name, description]) => ({
-    name: `${segments[segments.indexOf(`{${name}}`) - 1]}.${name}`,
+    name: `${segments.slice(0, segments.indexOf(`{${name}}`)).findLast(isWord)}.${name}`,
     content: { name, in: 'path', required: true, description, schema: { type: 'string' } },
   }))
+}
+
+function isWord(segment: string): boolean {
+  return !segment.startsWith('{')
 }
 
 function queryParameters(query: TObject | undefined): Part[] {

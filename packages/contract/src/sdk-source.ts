@@ -19,7 +19,14 @@ import {
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
 import { InboxLimits } from './limits.ts'
-import { Attachment, Authentication, Extracted, Invite, Message } from './messages.ts'
+import {
+  Attachment,
+  AttachmentText,
+  Authentication,
+  Extracted,
+  Invite,
+  Message,
+} from './messages.ts'
 import { operationIds, operationOf } from './operations.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
@@ -50,6 +57,7 @@ export const shapes: Readonly<Record<string, unknown>> = {
   ApiKey,
   Approver,
   Attachment,
+  AttachmentText,
   AttachmentToSend,
   Authentication,
   CapturedMessage,

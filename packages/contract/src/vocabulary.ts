@@ -119,6 +119,23 @@ export const messageCategories = [
 ] as const
 export type MessageCategory = (typeof messageCategories)[number]
 
+/**
+ * How the text of a file was read: `text` also that of an attached mail. `unsupported` is a kind of file that is not
+ * read, `failed` a file that is damaged, encrypted or takes too much to read.
+ */
+export const extractionMethods = [
+  'pdf',
+  'office',
+  'csv',
+  'text',
+  'html',
+  'ocr',
+  'unsupported',
+  'failed',
+  'too_large',
+] as const
+export type ExtractionMethod = (typeof extractionMethods)[number]
+
 export const messageVerdicts = ['clean', 'spam', 'malicious'] as const
 
 export const senderRuleTypes = ['allow', 'block'] as const
@@ -182,6 +199,7 @@ export const eventKinds = [
   'message.complained',
   'message.held',
   'message.rejected',
+  'attachment.extracted',
   'thread.loop_suspected',
   'thread.updated',
   'thread.claimed',

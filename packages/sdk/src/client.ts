@@ -43,7 +43,12 @@ export type { Erasure } from '@mailroom/contract/erasures.ts'
 export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/events.ts'
 export type { ChangedInbox, Inbox } from '@mailroom/contract/inboxes.ts'
 export type { InboxLimits } from '@mailroom/contract/limits.ts'
-export type { Attachment, Authentication, Message } from '@mailroom/contract/messages.ts'
+export type {
+  Attachment,
+  AttachmentText,
+  Authentication,
+  Message,
+} from '@mailroom/contract/messages.ts'
 export type { Pairing, StartedPairing } from '@mailroom/contract/pairings.ts'
 export type { Pod } from '@mailroom/contract/pods.ts'
 export type {

@@ -449,6 +449,9 @@ export function attachments(api: Api) {
     /** The same bytes as at the signed `url` of the attachment. */
     get: (messageId: string, filename: string, options?: RequestOptions) =>
       api.download({ id: 'attachments.get', path: { messageId, filename }, options }),
+    /** Reads the file if nobody has, which may take ten seconds. `no_text` if it has none that can be read. */
+    text: (messageId: string, filename: string, options?: RequestOptions) =>
+      api.call({ id: 'attachments.text', path: { messageId, filename }, options }),
   }
 }
 

@@ -42,6 +42,7 @@ export const routes = {
   'messages.html': 'GET /v1/messages/{id}/html',
   'messages.image': 'GET /v1/messages/{id}/image',
   'attachments.get': 'GET /v1/attachments/{messageId}/{filename}',
+  'attachments.text': 'GET /v1/attachments/{messageId}/{filename}/text',
   'inboxes.send': 'POST /v1/inboxes/{id}/send',
   'inboxes.sendBatch': 'POST /v1/inboxes/{id}/send/batch',
   'inboxes.checkSend': 'POST /v1/inboxes/{id}/send/check',

@@ -1,6 +1,6 @@
 // Runs of real messages kept outside the repository. `node packages/server/test/corpus.ts <folder>`
 // feeds a folder through the service and back and compares with what independent parsers agree on;
-// `bounces`, `codes`, `dkim`, `kinds`, `replies`, `secrets` and `view` before the folder are runs of their own. With `--parser` in this
+// `bounces`, `codes`, `dkim`, `files`, `kinds`, `replies`, `secrets` and `view` before the folder are runs of their own. With `--parser` in this
 // process, without sockets and database. Exits 1 below the goals, 2 without a folder.
 
 import { statSync } from 'node:fs'
@@ -10,6 +10,7 @@ import { readAgreed } from '#test/corpus/compare.ts'
 import { runDkim } from '#test/corpus/dkim.ts'
 import { feedFolder } from '#test/corpus/feed.ts'
 import { reportFeed } from '#test/corpus/feed-report.ts'
+import { runFiles } from '#test/corpus/files.ts'
 import { runKinds } from '#test/corpus/kinds.ts'
 import { parseFolder } from '#test/corpus/parse-folder.ts'
 import { runReplies } from '#test/corpus/replies.ts'
@@ -21,13 +22,14 @@ const USAGE = `Usage: npm run corpus -- [--parser] <folder>
        npm run corpus -- kinds [folder]
        npm run corpus -- bounces [--parser] <folder>
        npm run corpus -- dkim <folder>
+       npm run corpus -- files <folder>
        npm run corpus -- replies <folder>
        npm run corpus -- secrets
        npm run corpus -- view <folder>
 `
 const flags = process.argv.slice(2).filter((word) => word.startsWith('--'))
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
-const run = /^(?:bounces|codes|dkim|kinds|replies|secrets|view)$/.test(words[0] ?? '')
+const run = /^(?:bounces|codes|dkim|files|kinds|replies|secrets|view)$/.test(words[0] ?? '')
   ? words.shift()
   : undefined
 const [folder] = words
@@ -47,6 +49,7 @@ async function main(): Promise<number> {
   if (run === 'bounces') return runBounces(folder, isParserOnly)
   if (run === 'codes') return runCodes(folder)
   if (run === 'dkim') return runDkim(folder)
+  if (run === 'files') return runFiles(folder)
   if (run === 'kinds') return runKinds(folder)
   if (run === 'replies') return runReplies(folder)
   if (run === 'view') return runViews(folder)

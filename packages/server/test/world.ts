@@ -143,6 +143,8 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
     MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
     // Nothing listens on this port, so no test asks the machine's own DNS servers.
     MAILROOM_DNS_SERVERS: '127.0.0.1:9',
+    // Else every test with an attachment would start a process, and find more events.
+    MAILROOM_READ_ATTACHMENTS: 'false',
     ...WIDE_LIMITS,
     ...certificateSettings(),
     ...database,

@@ -7,7 +7,7 @@ import { basename, extname, join } from 'node:path'
 import { type Mailroom, MailroomError } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
-import { plainLine } from '#base/plain-text.ts'
+import { plainBlock, plainLine } from '#base/plain-text.ts'
 import { readPathOrInput } from '#base/read-input.ts'
 import { openSession } from '#base/session.ts'
 import { showItem } from '#base/show.ts'
@@ -29,20 +29,45 @@ export async function saveAttachment(
     throw new Failure('usage', 'Refusing to write a file to a terminal.', fix)
   }
   const { client } = await openSession(options)
-  const { content, contentType } = await client.attachments
-    .get(messageId, name)
-    .catch(async (error: unknown) => {
-      const isMissing = error instanceof MailroomError && error.status === 404
-      const meant = isMissing ? await findShown(client, messageId, name) : undefined
-      if (meant === undefined) throw error
-      return client.attachments.get(messageId, meant)
-    })
+  const { content, contentType } = await byShownName(client, { messageId, name }, (filename) =>
+    client.attachments.get(messageId, filename),
+  )
   if (options.output === '-') return output.write(content)
   const path = await choosePath(options.output, name)
   await writeFileAt(path, content, options.force === true)
   const saved = { path, contentType, sizeBytes: content.length }
   if (options.json) output.json(saved)
   else output.write(`${plainLine(path)}\n`)
+}
+
+export async function showAttachmentText(
+  messageId: string,
+  name: string,
+  options: CommonOptions,
+): Promise<void> {
+  const output = openOutput({ isColored: options.color })
+  const { client } = await openSession(options)
+  const read = await byShownName(client, { messageId, name }, (filename) =>
+    client.attachments.text(messageId, filename),
+  )
+  if (options.json) return output.json(read)
+  output.write(`${plainBlock(read.text)}\n`)
+  if (read.isTruncated) output.note('The file has more text than this.')
+}
+
+async function byShownName<Answer>(
+  client: Mailroom,
+  { messageId, name }: { messageId: string; name: string },
+  ask: (filename: string) => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await ask(name)
+  } catch (error) {
+    const isMissing = error instanceof MailroomError && error.status === 404
+    const meant = isMissing ? await findShown(client, messageId, name) : undefined
+    if (meant === undefined) throw error
+    return ask(meant)
+  }
 }
 
 /** The full name of an attachment whose printed name lacks some characters. */

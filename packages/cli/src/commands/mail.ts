@@ -283,6 +283,13 @@ function addAttachments(program: Command): void {
     const { saveAttachment } = await import('#actions/attachments.ts')
     await saveAttachment(message, name, get.opts())
   })
+  const text = describeBy(group.command('text'), 'attachments.text')
+    .argument('<message>', fieldOf('attachments.text', 'messageId').sentence)
+    .argument('<name>', fieldOf('attachments.text', 'filename').sentence)
+  addSessionOptions(text).action(async (message: string, name: string) => {
+    const { showAttachmentText } = await import('#actions/attachments.ts')
+    await showAttachmentText(message, name, text.opts())
+  })
 }
 
 function addSandboxCommands(sandbox: Command): void {

@@ -174,7 +174,9 @@ export function untrustedText(message: ViewedMessage): UntrustedText {
   const invites = message.invites.flatMap((invite) => ['', ...inviteLines(invite, line)])
   const body = message.body.text === '' ? [] : ['', message.body.text]
   const list = files.length === 0 ? [] : ['', 'Attachments:', ...files]
-  return { text: [...fields, ...invites, ...body, ...list].join('\n'), removed: tally.list() }
+  const texts = attachedTexts(message, tally)
+  const parts = [...fields, ...invites, ...body, ...list, ...texts]
+  return { text: parts.join('\n'), removed: tally.list() }
 }
 
 /** Attendees of an invitation that are shown. */
@@ -215,6 +217,15 @@ const INVITE_WORDS: Readonly<Record<NonNullable<Invite['method']>, string>> = {
 
 function participantText({ name, address }: { name: string | null; address: string }): string {
   return name === null ? address : `${name} <${address}>`
+}
+
+function attachedTexts({ attachments }: ViewedMessage, tally: RemovalTally): string[] {
+  return attachments.flatMap(({ filename, beginning = null }) => {
+    if (beginning === null) return []
+    const text = stripInvisible(beginning.text, tally).trim()
+    const more = beginning.isCut ? ['[cut: there is more of it]'] : []
+    return ['', `Text of ${oneLine(filename, tally)}:`, '', text, ...more]
+  })
 }
 
 /** Whether Reply-To differs from From. */
@@ -305,7 +316,9 @@ function describeFiles({ id, attachments }: ViewedMessage): string[] {
   if (attachments.length === 0) return []
   const total = attachments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   const count = attachments.length === 1 ? '1 attachment' : `${attachments.length} attachments`
-  return [`${count}, ${kilobytes(total)}, named in the mail: GET /v1/attachments/${id}/{name}`]
+  return [
+    `${count}, ${kilobytes(total)}, named in the mail: GET /v1/attachments/${id}/{name}, text alone under /text`,
+  ]
 }
 
 function describeChanges(message: ViewedMessage, removed: readonly Removal[]): string[] {
@@ -383,7 +396,10 @@ export type ViewedMessage = {
   readonly isFirstContact: boolean | null
   /** One of the service's own words. */
   readonly automaticReason: string | null
-  readonly attachments: readonly ParsedAttachment[]
+  readonly attachments: readonly (ParsedAttachment & {
+    /** Of its text; null where it was not read, or has none. */
+    readonly beginning?: { readonly text: string; readonly isCut: boolean } | null
+  })[]
   readonly invites: readonly Invite[]
   readonly body: ViewBody
   /** Whether the message was cut when it was read, or left out because its thread is long. */

@@ -45,6 +45,7 @@ const message = fc
         sizeBytes: 10,
         contentId: null,
         isInline: false,
+        beginning: { text: filename, isCut: false },
       })),
       { maxLength: 3 },
     ),

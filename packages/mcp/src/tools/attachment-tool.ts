@@ -1,8 +1,9 @@
-// The tool that reads an attachment: text as text, pictures and other small files as files, large ones as a
-// download link.
+// The tool that reads an attachment: text and documents as text, pictures and other small files as files, large ones as
+// a download link.
 
-import type { Attachment, Message } from '@mailroom/sdk'
+import { type Attachment, MailroomError, type Message } from '@mailroom/sdk'
 import { z } from 'zod'
+import type { Access } from '#access.ts'
 import { fence, oneLine, plainLines } from '#fence.ts'
 import { orElse, ToolProblem } from '#problem.ts'
 import { type Answer, charOffset, defineTool, id, lines, maxChars } from './tool.ts'
@@ -17,7 +18,7 @@ export const getAttachment = defineTool({
   name: 'get_attachment',
   title: 'Read an attachment',
   description:
-    'Read an attachment of a message: text is shown, pictures and other files up to 512 KiB are included, larger ones are a download link that expires.',
+    'Read an attachment of a message: of text, PDF, Office and OpenDocument files, HTML and attached mail the text is shown, tables as Markdown. Pictures and other files up to 512 KiB are included, larger ones are a download link that expires.',
   input: {
     message_id: id('The id of a message (msg_…).'),
     filename: z
@@ -35,6 +36,8 @@ export const getAttachment = defineTool({
     const file = findFile(message, filename)
     if (file === undefined) throw noFile(message)
     const isText = isTextType(file.contentType)
+    const read = isText || isPicture(file) ? null : await readText(access, messageId, file, signal)
+    if (read !== null) return page(read, file, { maxChars: max_chars, offset })
     if (file.sizeBytes > (isText ? TEXT_BYTES_MAX : FILE_BYTES_MAX)) return linkTo(file)
     const { content } = await orElse(
       access.client.attachments.get(messageId, file.filename, { signal }),
@@ -45,6 +48,24 @@ export const getAttachment = defineTool({
     return content.length > FILE_BYTES_MAX ? linkTo(file) : whole(content, file, message)
   },
 })
+
+/** The text of a document; null if it has none that can be read. */
+async function readText(
+  { client }: Access,
+  messageId: string,
+  { filename }: Attachment,
+  signal: AbortSignal,
+): Promise<string | null> {
+  try {
+    return (await client.attachments.text(messageId, filename, { signal })).text
+  } catch (error) {
+    // The file itself may still be of use.
+    if (error instanceof MailroomError && UNREAD.has(error.code)) return null
+    throw error
+  }
+}
+
+const UNREAD = new Set(['no_text', 'service_unavailable'])
 
 /** Finds a file by its name, or by its visible name, because a name may contain invisible characters. */
 function findFile({ attachments }: Message, name: string): Attachment | undefined {
@@ -68,8 +89,16 @@ function noFile({ id: messageId, attachments }: Message): ToolProblem {
 const TEXT_TYPE =
   /^(?:text\/|message\/|application\/(?:[\w.+-]*\+)?(?:json|xml|yaml|x-yaml|javascript|sql|toml|x-sh|csv|rtf)\b)/i
 
+/** The source of HTML holds text that nobody sees. */
 function isTextType(contentType: string): boolean {
-  return TEXT_TYPE.test(contentType)
+  return (
+    TEXT_TYPE.test(contentType) &&
+    !/^(?:text\/(?:html|rtf)|message\/|application\/(?:rtf|xhtml))/i.test(contentType)
+  )
+}
+
+function isPicture({ contentType }: Attachment): boolean {
+  return PICTURES.has(mediaType(contentType))
 }
 
 /** Null if the content is not text. */

@@ -62,6 +62,7 @@ export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
     dnsServers: Object.freeze(table.dnsServers ?? []),
     tlsFiles: tlsCert && tlsKey ? Object.freeze({ cert: tlsCert, key: tlsKey }) : null,
     limits,
+    programFolders: env.PATH ?? '',
   })
   // A setting that could not be read has its default, which says nothing about the operator's configuration.
   const isRead = (...names: string[]) => !mistakes.some((mistake) => names.includes(mistake.name))

@@ -64,6 +64,8 @@ export type Settings = Readonly<{
   mxPort: number
   authenticateInbound: boolean
   rejectDmarcFailures: boolean
+  /** Whether the attachments of mail that arrives are read afterwards. */
+  readAttachments: boolean
   rspamdUrl: string | null
   /** `tcp://host:port`, or the path of a socket. */
   clamdUrl: string | null
@@ -86,6 +88,8 @@ export type Settings = Readonly<{
   otlpEndpoint: string | null
   /** 0 to 1. */
   traceShare: number
+  /** Where programs of the machine are, in the form of PATH. */
+  programFolders: string
 }>
 
 export const SETTINGS = {
@@ -218,6 +222,12 @@ export const SETTINGS = {
     forms.flag,
     { default: 'true' },
     'Refuse mail when the DMARC policy of its From domain says reject. Otherwise store it with the results of the checks.',
+  ),
+  readAttachments: setting(
+    'MAILROOM_READ_ATTACHMENTS',
+    forms.flag,
+    { default: 'true' },
+    'Read the text of attachments after mail has arrived, one file at a time in each process, so that messages, searches and views have it. False reads a file only when its text is asked for.',
   ),
   rspamdUrl: setting(
     'MAILROOM_RSPAMD_URL',

@@ -10,6 +10,7 @@ import {
   type Authenticator,
   type CountedReport,
   findRecipient,
+  type ReadsFiles,
   type Recipient,
   receiveMail,
   refusalReply,
@@ -102,6 +103,7 @@ export type DeliverDeps = {
   parser: Parser
   authenticator: Authenticator | null
   rejectDmarcFailures: boolean
+  readsFiles: ReadsFiles
   deriveKey: (purpose: string) => Uint8Array
   countReport: (outcome: CountedReport) => void
   inboxDomain: string

@@ -10,7 +10,13 @@ export {
   type ToIntakeThread,
 } from './intake-threads.ts'
 export { quarantineHandlers } from './quarantine.ts'
-export { type Loop, type ReceiveDeps, receiveMail, refusalReply } from './receive-mail.ts'
+export {
+  type Loop,
+  type ReadsFiles,
+  type ReceiveDeps,
+  receiveMail,
+  refusalReply,
+} from './receive-mail.ts'
 export { contentOf, keyOfBytes, parentKeysOf } from './received-content.ts'
 export { makeReceiver, outcomeCounter } from './receiver.ts'
 export { openMailScanner } from './scan/mail-scanner.ts'

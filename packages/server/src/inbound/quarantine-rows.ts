@@ -133,6 +133,8 @@ type ReleaseInput = {
   /** Id of the thread, should the message start one. */
   threadId: string
   eventId: string
+  /** Whether its attachments are read later. */
+  readsFiles: boolean
   nowMs: number
 }
 

@@ -30,6 +30,7 @@ import {
   removeQuarantined,
   storeReleased,
 } from './quarantine-rows.ts'
+import type { ReadsFiles } from './receive-mail.ts'
 import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
 
 type QuarantineDeps = {
@@ -45,6 +46,7 @@ type QuarantineDeps = {
   publicUrl: () => string
   urlKey: Uint8Array
   wakeEvents: () => void
+  readsFiles: ReadsFiles
 }
 
 export function quarantineHandlers(deps: QuarantineDeps): HandlersOf<'quarantine'> {
@@ -149,6 +151,7 @@ async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount):
     messageId: deps.makeId('msg'),
     threadId: deps.makeId('thr'),
     eventId: deps.makeId('evt'),
+    readsFiles: deps.readsFiles(parsed.attachments),
     nowMs: deps.clock.now(),
   })
   if (released === null) throw notFound()

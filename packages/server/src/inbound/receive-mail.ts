@@ -75,6 +75,11 @@ export function refusalReply(result: Exclude<ReceiveResult, { kind: 'stored' }>)
   }
 }
 
+/** Whether attachments of a message that arrived are read later. */
+export type ReadsFiles = (
+  attachments: readonly { filename: string; contentType: string }[],
+) => boolean
+
 export type ReceiveDeps = ReportDeps & {
   parser: Parser
   blobs: BlobStore | null
@@ -82,6 +87,7 @@ export type ReceiveDeps = ReportDeps & {
   rejectDmarcFailures: boolean
   /** Absent or null where the operator has set up none. */
   scanner?: MailScanner | null
+  readsFiles: ReadsFiles
 }
 
 /** How long a report waits for the outcome of our own attempt, which it may overtake. */
@@ -222,6 +228,7 @@ function commit(
         raw: { ...row, ...came, created_at: nowMs },
         content: contentOf(parsed, { sha256: row.sha256, ...envelope }),
         ...accepted,
+        readsFiles: deps.readsFiles(parsed.attachments),
         parentKeys: parentKeysOf(parsed.headers),
         senderKey: senderKeyOf(parsed.headers),
         senderProof: isProof(origin, envelope.authentication)

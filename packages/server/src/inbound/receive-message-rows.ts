@@ -6,6 +6,7 @@ import type { ParentThread } from '#mailbox/mailbox.ts'
 import {
   bodiesForRow,
   changeInboxes,
+  insertAttachmentReads,
   insertLongBodies,
   insertMessages,
   labelNewMessage,
@@ -41,6 +42,8 @@ export type ReceiveInput = Omit<Arrival, 'raw' | 'receipts' | 'keptOut' | 'trace
   keptOut: KeptOut[]
   /** Mail to the service's postmaster, kept for the operator. */
   postmaster: { recipient: string } | null
+  /** Whether its attachments are read later. */
+  readsFiles: boolean
 }
 
 export type ReceiveOutcome = {
@@ -140,7 +143,22 @@ async function receiveMessages(
   await changeInboxes(tx, changes)
   await insertMessages(tx, { ...rows, raws })
   await insertAudit(tx, audit)
+  const toRead = writes.flatMap(({ input }, index) => {
+    if (!input.readsFiles) return []
+    const stored = new Set(outcomes[index]?.messageIds)
+    return input.receipts
+      .filter(({ messageId }) => stored.has(messageId))
+      .map(({ messageId, accountId }) => readLater({ messageId, accountId }, input.nowMs))
+  })
+  await insertAttachmentReads(tx, toRead)
   return outcomes
+}
+
+function readLater(
+  { messageId, accountId }: { messageId: string; accountId: string },
+  nowMs: number,
+): Parameters<typeof insertAttachmentReads>[1][number] {
+  return { message_id: messageId, account_id: accountId, created_at: nowMs }
 }
 
 function inboxIdsOf({ receipts, keptOut }: ReceiveInput): string[] {
@@ -234,7 +252,7 @@ async function keepForOperator(tx: Tx, { raw, content, postmaster, nowMs }: Rece
 /** Receives a quarantined message, whose raw message is stored already, for its one inbox. */
 export async function receiveKept(
   tx: Tx,
-  arrival: Omit<Arrival, 'keptOut' | 'traceParent'>,
+  { readsFiles, ...arrival }: Omit<Arrival, 'keptOut' | 'traceParent'> & { readsFiles: boolean },
 ): Promise<ReceiptResult | undefined> {
   const arrivals = [{ ...arrival, keptOut: [], traceParent: tx.traceParent ?? null }]
   const ids = inOrderOfInboxes(arrival.receipts).map(({ inboxId }) => ({ inbox_id: inboxId }))
@@ -244,6 +262,12 @@ export async function receiveKept(
   if (result?.kind === 'stored') await insertLongBodies(tx, arrival.raw.id, arrival.content)
   await changeInboxes(tx, changes)
   await insertMessages(tx, { ...rows, raws: [] })
+  if (result?.kind === 'stored' && readsFiles) {
+    await insertAttachmentReads(
+      tx,
+      arrival.receipts.map((receipt) => readLater(receipt, arrival.nowMs)),
+    )
+  }
   return result
 }
 

@@ -105,7 +105,7 @@ type ThreadHandlers = Omit<
 
 export function mailHandlers(
   deps: Deps,
-): ThreadHandlers & MessageHandlers & HandlersOf<'attachments'> {
+): ThreadHandlers & MessageHandlers & Pick<HandlersOf<'attachments'>, 'attachments.get'> {
   return { ...threadHandlers(deps), ...messageHandlers(deps), ...attachmentHandlers(deps) }
 }
 
@@ -309,7 +309,7 @@ function messageHandlers(deps: Deps): MessageHandlers {
   }
 }
 
-function attachmentHandlers(deps: Deps): HandlersOf<'attachments'> {
+function attachmentHandlers(deps: Deps): Pick<HandlersOf<'attachments'>, 'attachments.get'> {
   return {
     'attachments.get': async ({ path, query }, context) => {
       if (context.isSigned) {

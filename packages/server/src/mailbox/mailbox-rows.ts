@@ -1,4 +1,11 @@
 export {
+  findAttachmentText,
+  insertAttachmentReads,
+  listReadFiles,
+  readAttachedText,
+  removeAttachmentTexts,
+} from './attachment-text-rows.ts'
+export {
   changeMessageLabels,
   changeThread,
   labelNewMessage,

@@ -17,8 +17,15 @@ export {
   presentExtracted,
   presentListed,
   presentMessage,
+  withParsedTexts,
 } from './present-message.ts'
-export { readRawBytes, readReceivedRaw } from './read-content.ts'
+export {
+  type FoundAttachment,
+  findAttachment,
+  readAttachment,
+  readRawBytes,
+  readReceivedRaw,
+} from './read-content.ts'
 export { expireDueClaims, getThread, readThread } from './read-mail.ts'
 export { openImageFetches, showMessage } from './show-message.ts'
 export { attachmentUrl, isSignatureGood, signedFileUrl, type UrlSigner } from './signed-url.ts'

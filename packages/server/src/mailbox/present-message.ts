@@ -1,18 +1,25 @@
 // Messages as the API shows them: whole, or cut for lists and events.
 
 import {
+  type Attachment,
   type Authentication,
   type Extracted,
   type Message as MessageShape,
+  PARSED_TEXTS_LENGTH_MAX,
   SHOWN_BODY_BYTES_MAX,
 } from '@mailroom/contract/messages.ts'
+import type { ExtractionMethod } from '@mailroom/contract/vocabulary.ts'
+import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
 import { presentTime } from '#platform/clock.ts'
+import type { ReadDb } from '#schema/tables.ts'
+import { listParsedTexts } from './attachment-text-rows.ts'
 import type { Extractions } from './extractions.ts'
 import type { Message } from './message-rows.ts'
 import { attachmentUrl, type UrlSigner } from './signed-url.ts'
 
-type MessagePresenter = UrlSigner & { readonly extractions: Extractions }
+type FilePresenter = UrlSigner & { readonly db: ReadDb }
+type MessagePresenter = FilePresenter & { readonly extractions: Extractions }
 
 /** A whole message; the URLs of its attachments are signed anew each time. */
 export function presentMessage(
@@ -46,7 +53,7 @@ async function presentBodies(
     ...rest,
     tag: rest.recipient === null ? null : tagOf(rest.recipient),
     isTruncated,
-    attachments: presentAttachments(message, presenter, nowMs),
+    attachments: await presentAttachments(message, presenter, nowMs),
     extracted: await presentExtracted(read, presenter),
     authentication: authentication as Authentication | null,
     automatic: rest.automaticReason !== null,
@@ -64,22 +71,41 @@ export async function presentExtracted(
   return extracted && { ...extracted, invites: message.invites }
 }
 
-/** The URLs are signed anew each time. */
-export function presentAttachments(
-  { id: messageId, attachments }: Pick<Message, 'id' | 'attachments'>,
-  signer: UrlSigner,
+/** With the text of those that were read. The URLs are signed anew each time. */
+export async function presentAttachments(
+  message: Pick<Message, 'id' | 'attachments'>,
+  presenter: FilePresenter,
   nowMs: number,
-): MessageShape['attachments'] {
-  return attachments.map(({ filename, contentType, sizeBytes, contentId, isInline }) => ({
+): Promise<MessageShape['attachments']> {
+  const { id: messageId } = message
+  const files = await withParsedTexts(presenter.db, message)
+  return files.map(({ filename, isInline, ...file }) => ({
     filename,
-    contentType,
-    sizeBytes,
-    url: attachmentUrl(signer, { messageId, filename, nowMs }),
-    contentId,
+    ...file,
+    url: attachmentUrl(presenter, { messageId, filename, nowMs }),
     isInline,
     inline: isInline,
   }))
 }
+
+/** The attachments of a message with the beginnings of their texts, PARSED_TEXTS_LENGTH_MAX together. */
+export async function withParsedTexts(
+  db: ReadDb,
+  { id, attachments }: Pick<Message, 'id' | 'attachments'>,
+): Promise<(ParsedAttachment & Pick<Attachment, 'parsedText' | 'extractionMethod'>)[]> {
+  if (attachments.length === 0) return []
+  const read = new Map((await listParsedTexts(db, id)).map((one) => [one.filename, one]))
+  let room = PARSED_TEXTS_LENGTH_MAX
+  return attachments.map((attachment) => {
+    const { text = '', method = null } = read.get(attachment.filename) ?? {}
+    const kept = text.slice(0, room).toWellFormed()
+    room -= kept.length
+    const isRead = method !== null && !UNREAD.has(method)
+    return { ...attachment, parsedText: isRead ? kept : null, extractionMethod: method }
+  })
+}
+
+const UNREAD = new Set<ExtractionMethod>(['unsupported', 'failed', 'too_large'])
 
 /**
  * Characters of a long body that are read to show its beginning: one more than is shown, so that a longer body

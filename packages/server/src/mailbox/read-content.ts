@@ -55,8 +55,9 @@ export function readReceivedRaw(
   })
 }
 
-type FoundAttachment = {
+export type FoundAttachment = {
   readonly messageId: string
+  readonly inboxId: string
   readonly rawId: string
   readonly attachment: ParsedAttachment
 }
@@ -72,7 +73,7 @@ export async function findAttachment(
   const message = await findOwned(deps, input)
   const attachment = message?.attachments.find(({ filename }) => filename === input.filename)
   if (message === null || attachment === undefined) throw notFound()
-  return { messageId: message.id, rawId: message.rawId, attachment }
+  return { messageId: message.id, inboxId: message.inboxId, rawId: message.rawId, attachment }
 }
 
 export async function readAttachment(

@@ -17,6 +17,7 @@ import {
   type Message,
   type StoredView,
 } from './message-rows.ts'
+import { withParsedTexts } from './present-message.ts'
 import { findThread } from './thread-rows.ts'
 
 /** Text and HTML of all messages of a view; more than one message has. Above it they are cut. */
@@ -47,7 +48,8 @@ export async function viewMessage(
   const stored = await findViewedMessage(deps.db, asked)
   if (stored === null) throw notFound()
   const earlier = options.isUnfolded ? [] : await earlierOf(deps, stored.message, accountId)
-  const shown = await shownOf(deps, stored, { ...options, earlier, room: VIEW_THREAD_LENGTH_MAX })
+  const rooms = { room: VIEW_THREAD_LENGTH_MAX, filesRoom: { left: VIEW_FILES_LENGTH_MAX } }
+  const shown = await shownOf(deps, stored, { ...options, ...rooms, earlier })
   const title = `# Message of thread ${stored.message.threadId}`
   return viewPage({ title, notes: [], messages: [shown], chance: deps.chance, ...options })
 }
@@ -64,6 +66,7 @@ export async function viewThread(
   const messages: ViewedMessage[] = []
   const earlier: EarlierText[] = []
   let room = VIEW_THREAD_LENGTH_MAX
+  const filesRoom = { left: VIEW_FILES_LENGTH_MAX }
   const { extent } = thread
   const asked = {
     accountId,
@@ -73,7 +76,8 @@ export async function viewThread(
     readLength: () => room,
   }
   for await (const stored of listViewedMessages(deps.db, asked)) {
-    const shown = await shownOf(deps, stored, { ...options, earlier: nearest(earlier), room })
+    const rooms = { room, filesRoom }
+    const shown = await shownOf(deps, stored, { ...options, ...rooms, earlier: nearest(earlier) })
     earlier.push({ text: stored.message.bodyText, html: stored.message.bodyHtml })
     if (earlier.length > EARLIER_MESSAGES_MAX) earlier.shift()
     room = Math.max(0, room - lengthOf(stored.message))
@@ -139,16 +143,18 @@ function notesOf(view: {
 
 /** `room`: text and HTML that may still be read for the view, in UTF-16 units. */
 async function shownOf(
-  { parser }: ViewDeps,
+  { db, parser }: ViewDeps,
   { message, inboxAddress, isFirstContact }: StoredView,
   {
     hasFullLinks,
     isUnfolded,
     earlier,
     room,
+    filesRoom,
   }: Pick<ViewOptions, 'hasFullLinks' | 'isUnfolded'> & {
     readonly earlier: readonly EarlierText[]
     readonly room: number
+    readonly filesRoom: FilesRoom
   },
 ): Promise<ViewedMessage> {
   const { bodyText, bodyHtml } = message
@@ -172,11 +178,29 @@ async function shownOf(
     sender: senderOf(message),
     isFirstContact,
     automaticReason: message.automaticReason,
-    attachments: message.attachments,
+    attachments: beginningsOf(await withParsedTexts(db, message), filesRoom),
     invites: message.invites,
     body: html === bodyHtml ? body : { ...body, source: 'unread-html' },
     isBeyond: isBeyond || bodyText.length > textMax,
   }
+}
+
+/** UTF-16 units of the texts of attachments in one view. */
+const VIEW_FILES_LENGTH_MAX = 200_000
+
+/** How much more of them fits. */
+type FilesRoom = { left: number }
+
+function beginningsOf(
+  files: Awaited<ReturnType<typeof withParsedTexts>>,
+  room: FilesRoom,
+): ViewedMessage['attachments'] {
+  return files.map(({ parsedText, ...file }) => {
+    if (parsedText === null || parsedText === '' || room.left === 0) return file
+    const text = parsedText.slice(0, room.left).toWellFormed()
+    room.left -= text.length
+    return { ...file, beginning: { text, isCut: text.length < parsedText.length } }
+  })
 }
 
 function senderOf({ direction, authentication }: Message): ViewedMessage['sender'] {

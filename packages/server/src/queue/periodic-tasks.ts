@@ -282,6 +282,8 @@ type BackgroundPorts = {
   /** Works on an export or import; true when there may be more. */
   workTransfers(signal: AbortSignal): Promise<boolean>
   transfersAtOnce: number
+  /** Reads the attachments of a message; true when there may be more. */
+  readAttachments(signal: AbortSignal): Promise<boolean>
   purgeExpired(signal: AbortSignal): Promise<void>
   sweepBlobs(signal: AbortSignal): Promise<number>
   /** Time from one sweep to the next. */
@@ -329,6 +331,7 @@ export function openBackground(ports: BackgroundPorts) {
   const loops = [
     jobs,
     ...transfers,
+    open('attachments', JOBS_EVERY_MS, ports.readAttachments),
     open('domains', DOMAIN_CHECKS_EVERY_MS, ports.checkDomains),
     goOn('search index', SEARCH_POLL_MS, ports.indexSearch),
     goOn('hourly figures', FIGURES_POLL_MS, ports.countHours),

@@ -5,7 +5,12 @@ import { purgeDraftsOf } from '#drafts/drafts-rows.ts'
 import { ERASED, EVENT_MS } from '#events/events-rows.ts'
 import { purgeQuarantined, purgeQuarantinedOf, QUARANTINE_MS } from '#inbound/inbound-rows.ts'
 import { RELEASED_ADDRESS_MS } from '#inboxes/inboxes-rows.ts'
-import { deleteRemovedRanges, dropRawReferences, ownerOfList } from '#mailbox/mailbox-rows.ts'
+import {
+  deleteRemovedRanges,
+  dropRawReferences,
+  ownerOfList,
+  removeAttachmentTexts,
+} from '#mailbox/mailbox-rows.ts'
 import { IDEMPOTENCY_MS } from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -63,6 +68,7 @@ export const purgeInboxStep = transaction({
       const positions = messages.map((message) => message.position).filter((at) => at > 0)
       await removeFromSearch(tx, { inboxId: input.inboxId, positions })
       await removeSent(tx, ids)
+      await removeAttachmentTexts(tx, ids)
       // Another worker may remove the same rows, and then drops the references of the rows that it removed.
       const removed = await tx.query
         .deleteFrom('messages')

@@ -12,6 +12,7 @@ import {
   dropRawReferences,
   emptiedRanges,
   listIdOf,
+  removeAttachmentTexts,
   sumChanges,
   sumUp,
   sumUpThreads,
@@ -121,6 +122,7 @@ export async function removeMessages(
   if (sent.length > 0) await removeSent(tx, inbox, sent)
   const removedIds = removed.map(({ id }) => id)
   await tx.query.deleteFrom('message_labels').where('message_id', 'in', removedIds).execute()
+  await removeAttachmentTexts(tx, removedIds)
   await tx.query.deleteFrom('messages').where('id', 'in', removedIds).execute()
   await tx.query
     .insertInto('removed_messages')

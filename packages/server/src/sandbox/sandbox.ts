@@ -50,7 +50,7 @@ export function sandboxHandlers(
       const { captured, total } = await listCaptured(deps.db, page)
       const nowMs = deps.clock.now()
       const data = []
-      for await (const one of captured) data.push(presentCaptured(one, deps, nowMs))
+      for await (const one of captured) data.push(await presentCaptured(one, deps, nowMs))
       return { data, total }
     },
     'sandbox.clear': async (_input, { accountId }) => {
@@ -72,11 +72,11 @@ function requireSandbox({ carrier }: SandboxDeps): void {
 }
 
 /** The URLs of its attachments are signed each time. */
-function presentCaptured(
+async function presentCaptured(
   { id, recipients, reversePath, capturedAtMs, message: read, inReplyTo }: Captured,
-  signer: UrlSigner,
+  presenter: SandboxDeps,
   nowMs: number,
-): CapturedMessage {
+): Promise<CapturedMessage> {
   const { message, isTruncated } = cutBodies(read)
   return {
     id,
@@ -95,7 +95,7 @@ function presentCaptured(
     rfcMessageId: message.rfcMessageId,
     inReplyTo,
     references: message.references,
-    attachments: presentAttachments(message, signer, nowMs),
+    attachments: await presentAttachments(message, presenter, nowMs),
     createdAt: presentTime(capturedAtMs),
   }
 }

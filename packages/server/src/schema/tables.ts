@@ -608,6 +608,28 @@ export type Tables = {
     recipient: string | null
     created_at: number
   }
+  attachment_texts: {
+    message_id: string
+    filename: string
+    account_id: string
+    method: string
+    text: string
+    rest: string | null
+    pages: number | null
+    is_truncated: number
+    why: string | null
+    reader: string
+    created_at: number
+  }
+  /** Messages whose attachments are to be read. */
+  attachment_reads: {
+    message_id: string
+    account_id: string
+    attempts: Generated<number>
+    leased_by: string | null
+    lease_until: number | null
+    created_at: number
+  }
   captured_messages: {
     id: string
     account_id: string

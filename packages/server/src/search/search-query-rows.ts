@@ -17,7 +17,6 @@ import {
   directionMark,
   entryId,
   positionOfEntry,
-  readText,
   SEARCHED,
   scopeOf,
   toSearchable,
@@ -270,7 +269,7 @@ export async function* readFound(
     if (row === undefined) continue
     yield {
       // One by one, because long texts together could fill the memory.
-      ...toSearchable(row, await readText(db.read, row)),
+      ...(await toSearchable(db.read, row)),
       id: row.id,
       threadId: row.thread_id,
       inboxId: row.inbox_id,
@@ -287,7 +286,7 @@ function readRows(
 ) {
   return db.read
     .selectFrom('messages')
-    .select(['id', 'thread_id', 'inbox_id', 'position', 'created_at', ...SEARCHED])
+    .select(['thread_id', 'inbox_id', 'position', 'created_at', ...SEARCHED])
     .where('account_id', '=', accountId)
     .where('inbox_id', '=', inboxId)
     .where('position', 'in', positions)

@@ -3,7 +3,7 @@
 // whichever process indexes and wherever it stops.
 
 import { sql } from 'kysely'
-import type { Direction } from '#mailbox/mailbox-rows.ts'
+import { type Direction, readAttachedText } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import {
@@ -221,15 +221,16 @@ async function readNext(
   const messages: NextMessage[] = []
   let length = 0
   for (const row of rows) {
-    const bodyText = await readText(tx.query, row)
-    messages.push({ ...toSearchable(row, bodyText), position: row.position })
-    length += bodyText.length
+    const message = await toSearchable(tx.query, row)
+    messages.push({ ...message, position: row.position })
+    length += message.bodyText.length + (message.attachedText?.length ?? 0)
     if (length >= SEARCH_STEP_LENGTH) break
   }
   return messages
 }
 
 export const SEARCHED = [
+  'id',
   'raw_id',
   'direction',
   'from_addr',
@@ -241,10 +242,12 @@ export const SEARCHED = [
   'body_length',
   'body_text',
   sql<number>`case when body_html = '' then 0 else 1 end`.as('has_html'),
+  sql<number>`case when attachments = '[]' then 0 else 1 end`.as('has_files'),
 ] as const
 
 type SearchedRow = Pick<
   Row<'messages'>,
+  | 'id'
   | 'raw_id'
   | 'direction'
   | 'from_addr'
@@ -255,9 +258,13 @@ type SearchedRow = Pick<
   | 'subject'
   | 'body_length'
   | 'body_text'
-> & { has_html: number }
+> & { has_html: number; has_files: number }
 
-export function toSearchable(row: SearchedRow, bodyText: string): SearchableMessage {
+/** With the beginnings of its text and of that of its attachments. */
+export async function toSearchable(
+  query: ReadDb['read'],
+  row: SearchedRow,
+): Promise<SearchableMessage> {
   return {
     direction: row.direction as Direction,
     fromAddr: row.from_addr,
@@ -266,12 +273,23 @@ export function toSearchable(row: SearchedRow, bodyText: string): SearchableMess
     headerTo: row.header_to,
     cc: JSON.parse(row.cc) as string[],
     subject: row.subject,
-    bodyText,
+    bodyText: await readText(query, row),
+    attachedText: row.has_files === 0 ? '' : await attachedTextOf(query, row.id),
   }
 }
 
+/** Tables without their rules and bars, which no snippet should show. */
+async function attachedTextOf(query: ReadDb['read'], messageId: string): Promise<string> {
+  const asked = { messageId, lengthMax: SEARCH_BODY_LENGTH_MAX }
+  const text = await readAttachedText(query, asked)
+  return text
+    .replace(/^\|(?: -+ \|)+$/gm, '')
+    .replace(/^\| | \|$/gm, '')
+    .replaceAll(' | ', ' ')
+}
+
 /** The beginning of the message's text; '' when it was deleted since. */
-export async function readText(query: ReadDb['read'], row: SearchedRow): Promise<string> {
+async function readText(query: ReadDb['read'], row: SearchedRow): Promise<string> {
   const isLong = row.body_length > 0 && row.body_text === '' && row.has_html === 0
   if (!isLong) return row.body_text.slice(0, SEARCH_BODY_LENGTH_MAX)
   const bodies = await query
@@ -334,7 +352,7 @@ export async function changeSearch(
     .where('position', 'in', indexed)
     .execute()
   for (const row of rows) {
-    const message = toSearchable(row, await readText(tx.query, row))
+    const message = await toSearchable(tx.query, row)
     await addTextEntries(tx, [toEntry(inbox.number, { ...message, position: row.position })])
   }
 }

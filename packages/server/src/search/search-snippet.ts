@@ -38,6 +38,7 @@ export function makeSnippet(message: SearchableMessage, { root }: SearchQuery): 
     ['subject', onOneLine(message.subject)],
     ['sender', onOneLine(message.fromAddr)],
     ['recipients', onOneLine(recipientsOf(message))],
+    ['body', onOneLine(message.attachedText ?? '')],
   ]
   for (const [field, shown] of places) {
     const inField = wanted.filter(({ fields }) => fields === null || fields.includes(field))

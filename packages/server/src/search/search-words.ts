@@ -16,6 +16,8 @@ export type SearchableMessage = Pick<
   Message,
   'direction' | 'fromAddr' | 'toAddr' | 'headerTo' | 'cc' | 'subject' | 'bodyText'
 > & {
+  /** The text of its attachments, which may be cut. */
+  readonly attachedText?: string
   /** Of a message that was sent to several. */
   readonly sentTo?: readonly string[] | null
 }
@@ -33,7 +35,7 @@ const SEPARATOR = '/'
 
 /**
  * The words of a message, at most SEARCH_ENTRY_WORDS_MAX and SEARCH_ENTRY_BYTES_MAX octets, from the first
- * SEARCH_BODY_LENGTH_MAX UTF-16 units of its text.
+ * SEARCH_BODY_LENGTH_MAX UTF-16 units of its text, and then of the text of its attachments.
  */
 export function makeSearchEntry(message: SearchableMessage): SearchEntry {
   const room = { words: SEARCH_ENTRY_WORDS_MAX, bytes: SEARCH_ENTRY_BYTES_MAX }
@@ -42,7 +44,15 @@ export function makeSearchEntry(message: SearchableMessage): SearchEntry {
   const sender = takeAddresses(senderOf(message), own, room)
   const recipients = takeAddresses(recipientsOf(message), own, room)
   const text = message.bodyText.slice(0, SEARCH_BODY_LENGTH_MAX)
-  return { subject, sender, recipients, body: takeWords(text, room.words, room) }
+  const body = takeWords(text, room.words, room)
+  const attachedText = (message.attachedText ?? '').slice(0, SEARCH_BODY_LENGTH_MAX)
+  const attached = takeWords(attachedText, room.words - 1, room)
+  return {
+    subject,
+    sender,
+    recipients,
+    body: attached.length === 0 ? body : [...body, SEPARATOR, ...attached],
+  }
 }
 
 /** All recipients as one text. */

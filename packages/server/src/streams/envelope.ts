@@ -10,6 +10,7 @@ import {
   cutBodies,
   type Extractions,
   presentExtracted,
+  withParsedTexts,
 } from '#mailbox/mailbox.ts'
 import { existingThreadIds, findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
@@ -92,7 +93,8 @@ async function readMessages(
     const { message, isTruncated } = cutBodies(whole)
     // Extracted from the whole message, as everywhere else.
     const extracted = await presentExtracted(whole, deps)
-    const presented = presentMessage(deps, message, { extracted, isTruncated })
+    const files = await withParsedTexts(deps.db, message)
+    const presented = presentMessage(deps, message, { extracted, isTruncated, files })
     messages.set(message.id, { ...place, message, isTruncated, presented })
   }
   return messages
@@ -137,7 +139,15 @@ function makeText(event: LoggedEvent, found: Found | null): EventText {
 function presentMessage(
   deps: EnvelopeDeps,
   message: Message,
-  { extracted, isTruncated }: { extracted: Extracted | null; isTruncated: boolean },
+  {
+    extracted,
+    isTruncated,
+    files,
+  }: {
+    extracted: Extracted | null
+    isTruncated: boolean
+    files: Awaited<ReturnType<typeof withParsedTexts>>
+  },
 ): EventMessage {
   const nowMs = deps.clock.now()
   const at = presentTime(message.createdAtMs)
@@ -158,10 +168,9 @@ function presentMessage(
     extracted,
     truncated: isTruncated,
     url: `${deps.publicUrl()}/v1/messages/${message.id}`,
-    attachments: message.attachments.map((attachment) => {
-      const { filename, contentType, sizeBytes, contentId, isInline } = attachment
-      const url = attachmentUrl(deps, { messageId: message.id, filename, nowMs })
-      return { filename, contentType, sizeBytes, url, contentId, isInline }
+    attachments: files.map((file) => {
+      const url = attachmentUrl(deps, { messageId: message.id, filename: file.filename, nowMs })
+      return { ...file, url }
     }),
     authentication: message.authentication as Authentication | null,
     automatic: message.automaticReason !== null,

@@ -3,6 +3,7 @@
 
 import type { KeyObject } from 'node:crypto'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
+import { openAttachmentTexts } from '#attachment-texts/attachment-texts.ts'
 import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { type Carrier, openDelivery } from '#delivery/delivery.ts'
@@ -20,6 +21,7 @@ import { type HttpGetter, openHttpGetter } from '#platform/egress/http-get.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import type { Attributes, Tracing } from '#platform/telemetry/tracing.ts'
 import { SECOND_MS } from '#platform/units.ts'
+import { openFileReader } from '#platform/workers/file-reader.ts'
 import { openBudgets } from '#rate-limits/rate-limits.ts'
 import { openCatchUps, openSearchSlots } from '#search/search.ts'
 import type { Keys } from '#secrets/secrets.ts'
@@ -60,12 +62,16 @@ export async function openParts(
     domainCreations: openDomainCreations(),
     makeDkimKey: makeFewAtOnce(options.makeKey ?? makeDkimKey),
   }
+  const fileReader = openFileReader({ log: options.log, images: own.images })
+  opened.defer(() => fileReader.close())
   const reading = {
     parser: own.parser,
     downloads: openDownloads(),
     extractions: openExtractions(undefined, undefined, parserPool),
     getImage: network.images.get,
     imageFetches: openImageFetches(),
+    fileReader,
+    attachmentTexts: openAttachmentTexts(),
     searchCatchUps: openCatchUps(),
     searchSlots: openSearchSlots(),
   }

@@ -1,6 +1,7 @@
 // The parts that receive mail, for the main thread and for threads of their own, which load nothing else.
 
 import { isMainThread } from 'node:worker_threads'
+import { isReadOnArrival } from '#attachment-texts/attachment-texts-rows.ts'
 import type { Settings } from '#config/settings.ts'
 import { type Authenticator, openAuthenticator, openMailScanner } from '#inbound/inbound.ts'
 import { openStorageQuota } from '#mailbox/mailbox.ts'
@@ -18,6 +19,7 @@ import { silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import { openParserPool } from '#platform/workers/parser-pool.ts'
+import { type ImageReader, openImageReader } from '#platform/workers/read-image.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
 import type { OpenStore } from './store.ts'
@@ -51,6 +53,7 @@ export async function openReceivingParts(
   opened.defer(() => parserPool.close())
   const authenticator = openInboundAuthenticator(settings, { clock, chance, log })
   opened.defer(() => authenticator?.close())
+  const images = openImageReader(settings.programFolders)
   const tracing = await openTracing(settings, { log, clock, instance: store.instance })
   opened.defer(() => tracing.close())
   const wakes = { delivery: openOwnSignals(), webhooks: openOwnSignals(), worker: openOwnSignals() }
@@ -60,6 +63,7 @@ export async function openReceivingParts(
     base,
     wakes,
     parserPool,
+    images,
     parser: traceParser(parserPool, tracing),
     storageQuota: openStorageQuota(base, quota),
     receiving: {
@@ -67,8 +71,19 @@ export async function openReceivingParts(
       rejectDmarcFailures: settings.rejectDmarcFailures,
       scanner: openMailScanner({ ...settings, log }),
       countReport: metrics.countReport,
+      readsFiles: readsFilesOf(settings, images),
     },
   }
+}
+
+/** By the names and types of attachments, so that nothing is done for a picture that nobody reads. */
+function readsFilesOf(
+  { readAttachments }: Settings,
+  images: ImageReader | null,
+): (attachments: readonly { filename: string; contentType: string }[]) => boolean {
+  if (!readAttachments) return () => false
+  const readsImages = images !== null
+  return (attachments) => attachments.some((one) => isReadOnArrival(one, { readsImages }))
 }
 
 /** Each wake-up is sent after the commit, carries nothing, and costs only time when it is lost. */

@@ -10,6 +10,10 @@ import {
 } from '#accounts/accounts.ts'
 import { findActiveKeys, findEndedSessions } from '#accounts/accounts-rows.ts'
 import { type ConsolePort, type HttpServer, openHttpServer, type RequestPorts } from '#api/api.ts'
+import {
+  attachmentTextHandlers,
+  openAttachmentReading,
+} from '#attachment-texts/attachment-texts.ts'
 import type { Settings } from '#config/settings.ts'
 import { openDeliveryQueue } from '#delivery/delivery.ts'
 import { checkDueDomains, domainHandlers, rotateDueKeys } from '#domains/domains.ts'
@@ -233,6 +237,7 @@ function allHandlers(
     ...inboxHandlers({ ...common, ...limits }),
     ...removalHandlers({ ...base, ...streams }),
     ...mailHandlers({ ...common, ...reading }),
+    ...attachmentTextHandlers({ ...common, ...reading }),
     ...searchHandlers({ ...common, ...reading }),
     ...sendHandlers({ ...common, ...reading, ...sending }),
     ...erasureHandlers(base),
@@ -242,7 +247,7 @@ function allHandlers(
     ...sandboxHandlers({ ...common, ...reading, ...receiving, ...sending }),
     ...senderRuleHandlers(common),
     ...policyHandlers(common),
-    ...quarantineHandlers({ ...common, ...reading }),
+    ...quarantineHandlers({ ...common, ...reading, ...receiving }),
     ...reviewHandlers({ ...common, ...reading, ...sending }),
     ...reviewLinkHandlers({ ...common, ...reading, ...sending, ...limits }),
     ...suppressionHandlers(common),
@@ -314,6 +319,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
   const sends = { ...base, ...service, ...reading, ...sending }
   const { db, clock, log } = base
   const indexer = openIndexer(base)
+  const readAttachments = openAttachmentReading({ ...base, ...reading })
   const tasks = openTasks(base, settings, instance)
   const run = (job: Job, lease: JobLease) => runJob(base, job, lease)
   const background = openBackground({
@@ -352,6 +358,10 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       return (await workTransfers(transferring, options)) || more
     },
     transfersAtOnce: TRANSFERS_AT_ONCE,
+    readAttachments: (signal) =>
+      settings.readAttachments
+        ? readAttachments({ worker: base.makeId('job'), signal })
+        : Promise.resolve(false),
     async expire(signal) {
       await expireInboxes({ ...base, ...streams }, signal)
       await finishMoves(base, signal)

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { MessagePort } from 'node:worker_threads'
+import { releaseAttachmentReads } from '#attachment-texts/attachment-texts-rows.ts'
 import type { Settings } from '#config/settings.ts'
 import { releaseErasures } from '#erasures/erasures-rows.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
@@ -170,6 +171,7 @@ export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): P
       await db.write(releaseLeases, {})
       await db.write(releaseTransfers, {})
       await db.write(releaseErasures, {})
+      await db.write(releaseAttachmentReads, {})
     }
     const own = { instance: db.engine === 'sqlite' ? null : instance }
     await db.write(deliveryQueue.release, own)

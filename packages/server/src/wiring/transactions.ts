@@ -20,6 +20,13 @@ import {
   touchKeys,
 } from '#accounts/accounts-rows.ts'
 import {
+  claimAttachmentRead,
+  endAttachmentRead,
+  releaseAttachmentReads,
+  renewAttachmentRead,
+  storeAttachmentText,
+} from '#attachment-texts/attachment-texts-rows.ts'
+import {
   changeDomain,
   claimDomainChecks,
   ensureDkimKeys,
@@ -287,6 +294,11 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   addImported,
   finishTransfer,
   purgeTransfersStep,
+  claimAttachmentRead,
+  renewAttachmentRead,
+  endAttachmentRead,
+  releaseAttachmentReads,
+  storeAttachmentText,
   claimErasure,
   eraseAnswersStep,
   eraseAuditStep,

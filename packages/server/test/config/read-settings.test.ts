@@ -75,6 +75,7 @@ test('an empty environment gives the documented defaults', () => {
     bootstrapPlan: 'launch',
     authenticateInbound: true,
     rejectDmarcFailures: true,
+    readAttachments: true,
     rspamdUrl: null,
     clamdUrl: null,
     adminToken: null,
@@ -85,6 +86,7 @@ test('an empty environment gives the documented defaults', () => {
     metricsPort: null,
     otlpEndpoint: null,
     traceShare: 1,
+    programFolders: '',
     limits: {
       apiPerMinute: 1000,
       failedAuthPerMinute: 60,

@@ -137,6 +137,7 @@ export function deliverDeps(
     deriveKey: () => new Uint8Array(32),
     authenticator: null,
     rejectDmarcFailures: true,
+    readsFiles: () => false,
     laneOf: (domain) => domain,
     storageQuota: { limitBytes: null, isExceeded: () => Promise.resolve(false) },
   }

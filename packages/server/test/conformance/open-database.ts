@@ -195,6 +195,7 @@ export function arriving(
     parentKeys: fields.parentKeys ?? [],
     senderKey: null,
     senderProof: SENDER_PROOFS.claimed,
+    readsFiles: false,
     nowMs: systemClock.now(),
   }
 }

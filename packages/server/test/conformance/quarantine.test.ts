@@ -55,6 +55,7 @@ function release({ accountId }: Owner, quarantinedId: string, { content }: Recei
     messageId: makeId('msg'),
     threadId: makeId('thr'),
     eventId: makeId('evt'),
+    readsFiles: false,
     nowMs: NOW_MS,
   }
 }

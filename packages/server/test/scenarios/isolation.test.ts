@@ -58,6 +58,8 @@ onEachEngine('isolation', (engine) => {
     assert.equal(quarantined?.ruleId, rule.id)
     const domain = await client.domains.create({ domain: `${clientId}.example`, podId: pod.id })
     const draft = await client.drafts.create(inbox.id, { subject: clientId })
+    // Read before anything is compared: a later reading would change the message.
+    await client.attachments.text(message?.id ?? '', 'a.txt')
     const held = await holdSend(world, inbox, {}, { client })
     // Bob, whose key makes the requests, has none: it could no longer change what approvers decide.
     const approver =

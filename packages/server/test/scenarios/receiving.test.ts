@@ -245,6 +245,8 @@ onBothEngines('received mail', (engine) => {
           contentId: 'logo@x',
           isInline: true,
           inline: true,
+          parsedText: null,
+          extractionMethod: null,
         },
         {
           filename: 'report.pdf',
@@ -253,6 +255,8 @@ onBothEngines('received mail', (engine) => {
           contentId: null,
           isInline: false,
           inline: false,
+          parsedText: null,
+          extractionMethod: null,
         },
       ],
     )

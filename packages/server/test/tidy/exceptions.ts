@@ -47,6 +47,8 @@ export const KEPT_LIBRARIES: readonly KeptLibrary[] = [
   },
   { library: 'typeid-js', home: server('platform/ids\\.ts$'), files: 1 },
   { library: 'parse5', home: /^packages\/mail\/src\/html\//, files: 1 },
+  { library: 'unpdf', home: /^packages\/mail-reading\/src\/files\//, files: 1 },
+  { library: 'saxes', home: /^packages\/mail-reading\/src\/files\//, files: 1 },
   { library: 'nodemailer', home: /^packages\/mail\/src\/compose\//, files: 1 },
   { library: 'dns-packet', home: server('platform/dns/'), files: 2 },
   { library: 'selfsigned', home: server('platform/tls/'), files: 1 },

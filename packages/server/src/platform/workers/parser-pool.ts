@@ -1,8 +1,6 @@
 // Parses mail without holding up the main thread: small plain messages at once, all others in a few worker
 // threads, which are replaced when a message exceeds their time or memory.
 
-import { setImmediate } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
 import {
   type BodyParts,
   type BodySource,
@@ -36,13 +34,9 @@ import { type Log, silentLog } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import {
-  PARSER_READY,
-  type Parser,
-  type ParserAnswer,
-  type ParserAnswers,
-  type ParserRequest,
-} from './parser.ts'
+import { GuardedWorker, type WorkOutcome } from './guarded-worker.ts'
+import type { Parser, ParserAnswer, ParserAnswers, ParserRequest } from './parser.ts'
+import { openThreadHost } from './thread-host.ts'
 
 /** Processor time for one message. */
 const PARSE_MS_MAX = 2 * SECOND_MS
@@ -62,7 +56,6 @@ export const REPORT_INLINE_BYTES_MAX = 4 * 1024
 const PARSE_WALL_FACTOR = 5
 /** A thread loads its modules in 100 ms, on a busy machine in many times that. */
 const PARSE_THREAD_START_MS_MAX = 20 * SECOND_MS
-const COPY_SLICE_BYTES = 1024 * 1024
 
 export type ParserPool = Parser & {
   /** Codes and links of a message; none when it took too long. Rejects like `parse`. */
@@ -252,7 +245,10 @@ class ThreadPool implements ParserPool {
   }
 
   #startThread(): ParserThread {
-    const thread = new ParserThread(this.#heapMib)
+    const thread = new GuardedWorker<ParserRequest, ParserAnswer>(
+      openThreadHost(new URL('./parser-worker.ts', import.meta.url), this.#heapMib),
+      { startMsMax: PARSE_THREAD_START_MS_MAX, wallFactor: PARSE_WALL_FACTOR },
+    )
     this.#threads.add(thread)
     return thread
   }
@@ -277,6 +273,9 @@ class ThreadPool implements ParserPool {
   }
 }
 
+type ParserThread = GuardedWorker<ParserRequest, ParserAnswer>
+type ThreadOutcome<Answer = ParserAnswer> = WorkOutcome<Answer>
+
 type RequestOf<Kind extends keyof ParserAnswers> = Extract<ParserRequest, { kind: Kind }>
 
 function sizeOf(request: ParserRequest): number {
@@ -298,149 +297,4 @@ function sizeOf(request: ParserRequest): number {
 
 function closedError(): AppError {
   return new AppError('service_unavailable', 'The parser is closed.')
-}
-
-type ThreadOutcome<Answer = ParserAnswer> =
-  | { readonly kind: 'answered'; readonly answer: Answer }
-  | { readonly kind: 'timed-out' }
-  | { readonly kind: 'died'; readonly cause: unknown }
-
-/** A worker thread with limits of memory and of time per request. It ends when a request exceeds one. */
-class ParserThread {
-  readonly #worker: Worker
-  #isReady = false
-  #isAlive = true
-  #settle: ((outcome: ThreadOutcome) => void) | null = null
-  #request: ParserRequest | null = null
-  #timeoutMs = 0
-  #timer: NodeJS.Timeout | null = null
-
-  /** `heapMib`: JavaScript heap of the thread; exceeding it ends the thread, not the process. */
-  constructor(heapMib: number) {
-    this.#worker = new Worker(new URL('./parser-worker.ts', import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: heapMib },
-      // Flags of the process (a test runner's, `--input-type`) do not apply to its threads.
-      execArgv: [],
-    })
-    this.#worker.unref()
-    this.#worker.on('message', (answer: ParserAnswer | typeof PARSER_READY) => {
-      if (answer === PARSER_READY) {
-        this.#isReady = true
-        void this.#send()
-        return
-      }
-      this.#worker.unref()
-      this.#resolve({ kind: 'answered', answer })
-    })
-    this.#worker.on('error', (cause) => this.#end({ kind: 'died', cause }))
-    this.#worker.on('exit', (code) => this.#end({ kind: 'died', cause: `exit ${code}` }))
-  }
-
-  get isAlive(): boolean {
-    return this.#isAlive
-  }
-
-  /**
-   * Runs one request at a time. `timeoutMs` is processor time of the thread, so that a busy machine fails no
-   * message; the wall clock allows PARSE_WALL_FACTOR times as much. Copies the octets of the request. Never
-   * rejects; after any outcome but `answered` the thread is not alive.
-   */
-  run(request: ParserRequest, timeoutMs: number): Promise<ThreadOutcome> {
-    if (!this.#isAlive) return Promise.resolve({ kind: 'died', cause: 'ended before' })
-    if (this.#settle !== null) throw new Error('a parser thread takes one request at a time')
-    return new Promise((resolve) => {
-      this.#settle = resolve
-      this.#request = request
-      this.#timeoutMs = timeoutMs
-      this.#worker.ref()
-      if (this.#isReady) void this.#send()
-      else this.#startTimer(PARSE_THREAD_START_MS_MAX)
-    })
-  }
-
-  /** Ends the thread at once; a request under way has the outcome `died`. */
-  async close(): Promise<void> {
-    this.#end({ kind: 'died', cause: 'closed' })
-    await this.#worker.terminate()
-  }
-
-  async #send(): Promise<void> {
-    const request = this.#request
-    if (request === null) return
-    this.#request = null
-    if (!('raw' in request)) {
-      this.#watchTime(this.#timeoutMs)
-      this.#worker.postMessage(request)
-      return
-    }
-    // A copy, because the caller goes on using its octets, which may be a view of a larger buffer.
-    const raw = await copyInSlices(request.raw)
-    if (!this.#isAlive) return
-    this.#watchTime(this.#timeoutMs)
-    this.#worker.postMessage({ ...request, raw }, [raw.buffer])
-  }
-
-  #startTimer(delayMs: number, onTime = () => this.#timeOut()): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = setTimeout(onTime, Math.max(0, delayMs))
-  }
-
-  #timeOut(): void {
-    this.#end({ kind: 'timed-out' })
-    void this.#worker.terminate()
-  }
-
-  #watchTime(cpuMsMax: number): void {
-    const settle = this.#settle
-    const before = this.#worker.cpuUsage()
-    // The thread may end before the usage is read.
-    before.catch(() => {})
-    const deadlineMs = systemClock.monotonic() + cpuMsMax * PARSE_WALL_FACTOR
-    const check = async (): Promise<void> => {
-      // A thread that cannot report its usage is ended by the wall clock.
-      this.#startTimer(deadlineMs - systemClock.monotonic())
-      const usedMs = await cpuMsSince(this.#worker, before)
-      if (usedMs === null || this.#settle !== settle || settle === null) return
-      if (usedMs >= cpuMsMax) return this.#timeOut()
-      const leftMs = Math.min(cpuMsMax - usedMs, deadlineMs - systemClock.monotonic())
-      this.#startTimer(leftMs, () => void check())
-    }
-    this.#startTimer(cpuMsMax, () => void check())
-  }
-
-  #end(outcome: ThreadOutcome): void {
-    this.#isAlive = false
-    this.#resolve(outcome)
-  }
-
-  #resolve(outcome: ThreadOutcome): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = null
-    const settle = this.#settle
-    this.#settle = null
-    settle?.(outcome)
-  }
-}
-
-/** Null for a thread that has ended. */
-async function cpuMsSince(
-  worker: Worker,
-  before: ReturnType<Worker['cpuUsage']>,
-): Promise<number | null> {
-  try {
-    const { user, system } = await worker.cpuUsage(await before)
-    return (user + system) / 1_000
-  } catch {
-    return null
-  }
-}
-
-/** Copying 30 MiB at once takes up to 20 ms, in which no connection would be served. */
-async function copyInSlices(source: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
-  const copy = Buffer.allocUnsafeSlow(source.length)
-  for (let start = 0; start < source.length; start += COPY_SLICE_BYTES) {
-    if (start > 0) await setImmediate()
-    copy.set(source.subarray(start, start + COPY_SLICE_BYTES), start)
-  }
-  return copy
 }

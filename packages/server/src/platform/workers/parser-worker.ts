@@ -8,7 +8,8 @@ import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import { loadViewLibraries, viewBody } from '@mailroom/mail-reading/view/view-body.ts'
-import { PARSER_READY, type ParserAnswer, type ParserRequest } from './parser.ts'
+import { WORKER_READY } from './guarded-worker.ts'
+import type { ParserAnswer, ParserRequest } from './parser.ts'
 
 const port = parentPort
 if (port === null) throw new Error('parser-worker.ts is the entry of a worker thread')
@@ -19,7 +20,7 @@ port.on('message', async (request: ParserRequest) => {
   if ('raw' in request) (request.raw.buffer as ArrayBuffer).transfer(0)
   port.postMessage(answer, contentsOf(answer))
 })
-port.postMessage(PARSER_READY)
+port.postMessage(WORKER_READY)
 
 /** The memory of attachments, which is moved instead of copied. */
 function contentsOf(answer: ParserAnswer): ArrayBuffer[] {

@@ -83,6 +83,3 @@ export type ParserAnswers = {
 }
 
 export type ParserAnswer = ParserAnswers[keyof ParserAnswers]
-
-/** The first message of a thread, when it has loaded. */
-export const PARSER_READY = 'ready'

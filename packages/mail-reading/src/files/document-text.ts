@@ -1,0 +1,76 @@
+// Paragraphs and tables of a document in the order of its file, as Markdown.
+
+import { type TextWriter, tableText } from './file-text.ts'
+
+type Table = { rows: string[][]; cell: string[] | null }
+
+export class DocumentText {
+  readonly #writer: TextWriter
+  readonly #tables: Table[] = []
+  #wasItem = false
+
+  constructor(writer: TextWriter) {
+    this.#writer = writer
+  }
+
+  /** `level`: of a heading, 1 to 6; 0 for none. */
+  paragraph(
+    text: string,
+    { level = 0, isItem = false }: { level?: number; isItem?: boolean } = {},
+  ) {
+    const shown = text.replace(/[ \t]+$/gm, '').trim()
+    if (shown === '') return
+    const table = this.#tables.at(-1)
+    if (table !== undefined) {
+      table.cell?.push(shown)
+      return
+    }
+    const mark = level > 0 ? `${'#'.repeat(Math.min(level, 6))} ` : isItem ? '- ' : ''
+    this.#writer.add(`${mark}${shown}`, { isApart: !(isItem && this.#wasItem) })
+    this.#wasItem = isItem
+  }
+
+  openTable(): void {
+    this.#tables.push({ rows: [], cell: null })
+  }
+
+  openRow(): void {
+    this.#tables.at(-1)?.rows.push([])
+  }
+
+  openCell(): void {
+    const table = this.#tables.at(-1)
+    if (table !== undefined) table.cell = []
+  }
+
+  /** `repeats`: how many cells are the same. */
+  closeCell(repeats = 1): void {
+    const table = this.#tables.at(-1)
+    if (table === undefined || table.cell === null) return
+    const text = table.cell.join('\n')
+    for (let count = 0; count < repeats; count++) table.rows.at(-1)?.push(text)
+    table.cell = null
+  }
+
+  /** A table within a cell becomes a paragraph of the cell. */
+  closeTable(): void {
+    const table = this.#tables.pop()
+    if (table === undefined) return
+    const outer = this.#tables.at(-1)
+    if (outer !== undefined) {
+      const rows = table.rows.map((row) => row.filter((cell) => cell !== '').join(', '))
+      outer.cell?.push(...rows.filter((row) => row !== ''))
+      return
+    }
+    this.#wasItem = false
+    this.#writer.add(tableText(table.rows))
+  }
+
+  /** What a damaged file leaves open. */
+  end(): void {
+    while (this.#tables.length > 0) {
+      this.closeCell()
+      this.closeTable()
+    }
+  }
+}

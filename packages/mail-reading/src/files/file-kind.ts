@@ -1,0 +1,109 @@
+// What kind of file octets are: by their first octets, and where these say nothing by the name and the declared type.
+
+export type FileKind =
+  | 'pdf'
+  | 'zip'
+  | 'old-office'
+  | 'rtf'
+  | 'image'
+  | 'html'
+  | 'csv'
+  | 'mail'
+  | 'text'
+  | 'other'
+
+export type NamedFile = {
+  readonly content: Uint8Array
+  readonly filename: string
+  /** As the message declares it. */
+  readonly contentType: string
+}
+
+const MAGIC: readonly (readonly [FileKind, string])[] = [
+  ['zip', 'PK\x03\x04'],
+  ['zip', 'PK\x05\x06'],
+  ['old-office', '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'],
+  ['rtf', '{\\rtf'],
+  ['image', '\x89PNG'],
+  ['image', '\xff\xd8\xff'],
+  ['image', 'GIF8'],
+  ['image', 'II*\0'],
+  ['image', 'MM\0*'],
+  ['image', 'BM'],
+]
+
+const EXTENSIONS: Readonly<Record<string, FileKind>> = {
+  pdf: 'pdf',
+  docx: 'zip',
+  docm: 'zip',
+  xlsx: 'zip',
+  xlsm: 'zip',
+  pptx: 'zip',
+  pptm: 'zip',
+  odt: 'zip',
+  ods: 'zip',
+  odp: 'zip',
+  rtf: 'rtf',
+  htm: 'html',
+  html: 'html',
+  xhtml: 'html',
+  csv: 'csv',
+  tsv: 'csv',
+  eml: 'mail',
+  ...Object.fromEntries(
+    'txt text md markdown log json xml yaml yml ini conf toml ics vcf sql diff patch'
+      .split(' ')
+      .map((extension) => [extension, 'text' as const]),
+  ),
+}
+
+const TYPES: Readonly<Record<string, FileKind>> = {
+  'application/pdf': 'pdf',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'zip',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'zip',
+  'application/vnd.openxmlformats-officedocument.presentationml.presentation': 'zip',
+  'application/vnd.oasis.opendocument.text': 'zip',
+  'application/vnd.oasis.opendocument.spreadsheet': 'zip',
+  'application/vnd.oasis.opendocument.presentation': 'zip',
+  'application/rtf': 'rtf',
+  'text/rtf': 'rtf',
+  'text/html': 'html',
+  'application/xhtml+xml': 'html',
+  'text/csv': 'csv',
+  'text/tab-separated-values': 'csv',
+  'message/rfc822': 'mail',
+  'message/global': 'mail',
+  'application/json': 'text',
+  'application/xml': 'text',
+}
+
+/** Octets in which the sign of a PDF may stand; some programs write something before it. */
+const PDF_SIGN_BYTES_MAX = 1_024
+const SNIFFED_BYTES = 8 * 1_024
+
+/** `other` is not read. */
+export function kindOfFile(file: NamedFile): FileKind {
+  const { content } = file
+  const head = Buffer.from(content.subarray(0, SNIFFED_BYTES)).toString('latin1')
+  const magic = MAGIC.find(([, sign]) => head.startsWith(sign))
+  const declared = declaredKind(file)
+  if (magic !== undefined && !(magic[1] === 'BM' && declared !== 'other')) return magic[0]
+  if (head.slice(0, PDF_SIGN_BYTES_MAX).includes('%PDF-')) return 'pdf'
+  if (/^RIFF....WEBP/s.test(head)) return 'image'
+  const isText = !head.includes('\0') || /^(?:\xff\xfe|\xfe\xff)/.test(head)
+  if (['html', 'csv', 'mail', 'text'].includes(declared)) return isText ? declared : 'other'
+  return declared
+}
+
+/** By its name and its declared type alone. */
+export function declaredKind({ filename, contentType }: Omit<NamedFile, 'content'>): FileKind {
+  const type = contentType.toLowerCase()
+  const extension = /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? ''
+  const byName = EXTENSIONS[extension]
+  const byType = TYPES[type]
+  // A table is often declared as text, and everything as application/octet-stream.
+  if (byName !== undefined) return byName
+  if (byType !== undefined) return byType
+  if (type.startsWith('image/') && type !== 'image/svg+xml') return 'image'
+  return type.startsWith('text/') ? 'text' : 'other'
+}

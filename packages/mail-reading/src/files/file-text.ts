@@ -1,0 +1,135 @@
+// The text of a file: what reading it results in, within which bounds.
+
+/** `text` is text of any kind, an attached mail included; `unsupported` no kind of file that is read. */
+export type FileMethod =
+  | 'pdf'
+  | 'office'
+  | 'csv'
+  | 'text'
+  | 'html'
+  | 'ocr'
+  | 'unsupported'
+  | 'failed'
+  | 'too_large'
+
+export type FileText = {
+  readonly method: FileMethod
+  /** Tables are Markdown; '' where nothing could be read. */
+  readonly text: string
+  /** Pages of a PDF, slides of a presentation; null for other files. */
+  readonly pages: number | null
+  /** Whether the file has more text. */
+  readonly isTruncated: boolean
+  /** Why nothing could be read, as a sentence; null where something was. */
+  readonly why: string | null
+  /** Whether it may be read another time: the machine may have been busy. */
+  readonly mayPass?: true
+}
+
+/** Octets of a file that is read. */
+export const FILE_BYTES_MAX = 10 * 1024 * 1024
+/** Octets of all parts of a file that are inflated. */
+export const FILE_INFLATED_BYTES_MAX = 50 * 1024 * 1024
+/** Elements of XML within each other. */
+export const FILE_DEPTH_MAX = 64
+/** UTF-16 units of the text of one file. */
+export const FILE_TEXT_LENGTH_MAX = 1_000_000
+
+/** A file that is not read; its message is the sentence that says why. */
+export class FileFault extends Error {
+  readonly method: 'unsupported' | 'failed' | 'too_large'
+
+  constructor(method: FileFault['method'], why: string) {
+    super(why)
+    this.method = method
+  }
+}
+
+export function unreadText(method: FileFault['method'], why: string): FileText {
+  return { method, text: '', pages: null, isTruncated: false, why }
+}
+
+export const UNKNOWN_KIND = 'It is of a kind that is not read.'
+
+/** Of a file with more than FILE_BYTES_MAX. */
+export function tooLarge(): FileText {
+  return unreadText('too_large', `It has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`)
+}
+
+/** Thrown by a TextWriter that has no room, to end reading. */
+export class EnoughText extends Error {}
+
+/** Collects blocks of text, with an empty line between them, up to FILE_TEXT_LENGTH_MAX. */
+export class TextWriter {
+  readonly #blocks: string[] = []
+  #length = 0
+  #isFull = false
+
+  get isFull(): boolean {
+    return this.#isFull
+  }
+
+  /** Throws EnoughText once there is no room. Without `isApart`, the block continues the one before. */
+  add(block: string, { isApart = true }: { isApart?: boolean } = {}): void {
+    if (block === '') return
+    const between = this.#blocks.length === 0 ? '' : isApart ? '\n\n' : '\n'
+    const room = FILE_TEXT_LENGTH_MAX - this.#length - between.length
+    const kept = block.slice(0, Math.max(0, room))
+    if (kept !== '') {
+      this.#blocks.push(between, kept)
+      this.#length += between.length + kept.length
+    }
+    if (kept.length === block.length) return
+    this.#isFull = true
+    throw new EnoughText()
+  }
+
+  text(): string {
+    return this.#blocks.join('').toWellFormed()
+  }
+}
+
+/** Runs `read` until it ends or the writer is full. */
+export async function untilFull(read: () => void | Promise<void>): Promise<void> {
+  try {
+    await read()
+  } catch (error) {
+    if (!(error instanceof EnoughText)) throw error
+  }
+}
+
+/** Columns of a table; further ones are left out. */
+const TABLE_COLUMNS_MAX = 256
+
+/** A table of GFM, its first row as the header; '' without any text. Rows without text are left out. */
+export function tableText(rows: readonly (readonly string[])[]): string {
+  const cells = rows
+    .map((row) => row.slice(0, TABLE_COLUMNS_MAX).map(cellText))
+    .filter((row) => row.some((cell) => cell !== ''))
+  const first = cells.reduce((min, row) => Math.min(min, firstFilled(row)), TABLE_COLUMNS_MAX)
+  const end = cells.reduce((max, row) => Math.max(max, lastFilled(row) + 1), 0)
+  const [head, ...rest] = cells
+  if (head === undefined || end <= first) return ''
+  const line = (row: readonly string[]) => {
+    const shown = Array.from({ length: end - first }, (_, index) => row[first + index] ?? '')
+    return `| ${shown.join(' | ')} |`
+  }
+  const rule = `|${' --- |'.repeat(end - first)}`
+  return [line(head), rule, ...rest.map(line)].join('\n')
+}
+
+function firstFilled(row: readonly string[]): number {
+  const found = row.findIndex((cell) => cell !== '')
+  return found === -1 ? TABLE_COLUMNS_MAX : found
+}
+
+function lastFilled(row: readonly string[]): number {
+  return row.findLastIndex((cell) => cell !== '')
+}
+
+function cellText(text: string): string {
+  return text
+    .trim()
+    .replace(/\s*\n\s*/g, ' ')
+    .replaceAll('|', '\\|')
+}

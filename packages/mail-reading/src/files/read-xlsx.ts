@@ -1,0 +1,247 @@
+// The text of a workbook (SpreadsheetML, ECMA-376 part 1 §18): each visible sheet as a table, with the values that the
+// program which wrote it has computed.
+
+import { FileFault, type TextWriter, tableText } from './file-text.ts'
+import { relationshipsOf } from './package-parts.ts'
+import { readXml, type XmlElement, type XmlReader } from './read-xml.ts'
+import type { ZipFile } from './zip-file.ts'
+
+export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
+  const related = relationshipsOf(zip, main)
+  const partOf = (type: string) =>
+    [...related.values()].find((one) => one.type === type && zip.has(one.target))?.target
+  const { sheets, is1904 } = readWorkbook(zip, main)
+  const strings = readStrings(zip, partOf('sharedStrings'))
+  const dates = readDateFormats(zip, partOf('styles'))
+  let hidden = 0
+  for (const { name, id, isHidden } of sheets) {
+    const part = related.get(id)?.target
+    if (part === undefined || !zip.has(part)) continue
+    if (isHidden) {
+      hidden += 1
+      continue
+    }
+    const sheet = new Sheet({ strings, dates, is1904 })
+    readXml(zip, part, sheet)
+    const table = tableText(sheet.rows)
+    if (table === '') continue
+    writer.add(`## ${name.trim()}`)
+    writer.add(table)
+  }
+  if (hidden > 0) writer.add(`[left out: ${hidden} hidden ${hidden === 1 ? 'sheet' : 'sheets'}]`)
+}
+
+type SheetEntry = { name: string; id: string; isHidden: boolean }
+
+function readWorkbook(zip: ZipFile, main: string): { sheets: SheetEntry[]; is1904: boolean } {
+  const sheets: SheetEntry[] = []
+  let is1904 = false
+  readXml(zip, main, {
+    open({ name, attribute, relation }) {
+      if (name === 'workbookPr') is1904 = ['1', 'true'].includes(attribute('date1904') ?? '')
+      if (name !== 'sheet') return
+      const isHidden = (attribute('state') ?? 'visible') !== 'visible'
+      sheets.push({ name: attribute('name') ?? '', id: relation() ?? '', isHidden })
+    },
+  })
+  return { sheets, is1904 }
+}
+
+/** Strings that the cells of a workbook share, and their UTF-16 units. */
+const STRINGS_MAX = 500_000
+const STRINGS_LENGTH_MAX = 8_000_000
+
+function readStrings(zip: ZipFile, part: string | undefined): string[] {
+  const strings: string[] = []
+  if (part === undefined) return strings
+  let text = ''
+  let length = 0
+  let isText = false
+  let phonetic = 0
+  readXml(zip, part, {
+    open({ name }) {
+      if (name === 'si') text = ''
+      else if (name === 'rPh') phonetic += 1
+      else if (name === 't') isText = phonetic === 0
+    },
+    close(name) {
+      if (name === 't') isText = false
+      else if (name === 'rPh') phonetic -= 1
+      else if (name === 'si') {
+        length += text.length
+        if (strings.length >= STRINGS_MAX || length > STRINGS_LENGTH_MAX) {
+          throw new FileFault('too_large', 'Its cells have too much text.')
+        }
+        strings.push(text)
+      }
+    },
+    text(piece) {
+      if (isText) text += piece
+    },
+  })
+  return strings
+}
+
+type DateFormat = 'date' | 'time' | 'both' | null
+
+/** How the cells of each style show a number as a date. */
+function readDateFormats(zip: ZipFile, part: string | undefined): DateFormat[] {
+  const formats: DateFormat[] = []
+  if (part === undefined) return formats
+  const own = new Map<string, DateFormat>()
+  let isCells = false
+  readXml(zip, part, {
+    open({ name, attribute }) {
+      if (name === 'numFmt') {
+        own.set(attribute('numFmtId') ?? '', dateFormatOf(attribute('formatCode') ?? ''))
+      } else if (name === 'cellXfs') isCells = true
+      else if (name === 'xf' && isCells) {
+        const id = attribute('numFmtId') ?? '0'
+        formats.push(own.get(id) ?? builtInFormat(Number(id)))
+      }
+    },
+    close(name) {
+      if (name === 'cellXfs') isCells = false
+    },
+  })
+  return formats
+}
+
+/** §18.8.30. */
+function builtInFormat(id: number): DateFormat {
+  if (id === 22) return 'both'
+  if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || id === 36) return 'date'
+  return (id >= 18 && id <= 21) || (id >= 32 && id <= 35) || (id >= 45 && id <= 47) ? 'time' : null
+}
+
+function dateFormatOf(code: string): DateFormat {
+  const bare = code.replace(/"[^"]*"|\\.|_.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, '')
+  const hasDate = /[yd]/i.test(bare)
+  const hasTime = /[hs]/i.test(bare)
+  if (hasDate) return hasTime ? 'both' : 'date'
+  return hasTime ? 'time' : null
+}
+
+type Cell = { column: number; type: string; style: number; text: string }
+
+/** Of the largest sheet of the format. */
+const COLUMNS_MAX = 16_384
+/** Columns that are kept of a row. */
+const KEPT_COLUMNS = 256
+/** UTF-16 units of one sheet; the text of a file is shorter. */
+const SHEET_LENGTH_MAX = 1_200_000
+
+class Sheet implements XmlReader {
+  readonly rows: string[][] = []
+  readonly #strings: readonly string[]
+  readonly #dates: readonly DateFormat[]
+  readonly #is1904: boolean
+  readonly #hiddenColumns = new Set<number>()
+  #length = 0
+  #row: string[] | null = null
+  #cell: Cell | null = null
+  #column = 0
+  #isValue = false
+
+  constructor(of: {
+    strings: readonly string[]
+    dates: readonly DateFormat[]
+    is1904: boolean
+  }) {
+    this.#strings = of.strings
+    this.#dates = of.dates
+    this.#is1904 = of.is1904
+  }
+
+  open(element: XmlElement): void {
+    const { name, attribute } = element
+    if (name === 'col') this.#hideColumns(element)
+    else if (name === 'row') {
+      this.#column = 0
+      this.#row = isTrue(attribute('hidden')) ? null : []
+    } else if (name === 'c') {
+      this.#column = columnOf(attribute('r')) ?? this.#column + 1
+      const type = attribute('t') ?? 'n'
+      this.#cell = { column: this.#column, type, style: Number(attribute('s') ?? '-1'), text: '' }
+    } else if (name === 'v' || name === 't') this.#isValue = this.#cell !== null
+    else if (name === 'rPh') this.#isValue = false
+  }
+
+  close(name: string): void {
+    if (name === 'v' || name === 't') this.#isValue = false
+    else if (name === 'c') this.#closeCell()
+    else if (name === 'row' && this.#row !== null) {
+      if (this.#length < SHEET_LENGTH_MAX) this.rows.push(this.#row)
+      this.#row = null
+    }
+  }
+
+  text(text: string): void {
+    if (this.#isValue && this.#cell !== null) this.#cell.text += text
+  }
+
+  #hideColumns({ attribute }: XmlElement): void {
+    if (!isTrue(attribute('hidden'))) return
+    const last = Math.min(Number(attribute('max') ?? '0'), KEPT_COLUMNS)
+    for (let column = Number(attribute('min') ?? '1'); column <= last; column++) {
+      this.#hiddenColumns.add(column)
+    }
+  }
+
+  #closeCell(): void {
+    const cell = this.#cell
+    this.#cell = null
+    const row = this.#row
+    if (cell === null || row === null || cell.column > KEPT_COLUMNS) return
+    if (this.#hiddenColumns.has(cell.column) || this.#length >= SHEET_LENGTH_MAX) return
+    const text = this.#valueOf(cell)
+    if (text === '') return
+    while (row.length < cell.column - 1) row.push('')
+    row[cell.column - 1] = text
+    this.#length += text.length
+  }
+
+  #valueOf({ type, style, text }: Cell): string {
+    if (type === 's') return this.#strings[Number(text)] ?? ''
+    if (type === 'b') return text === '1' ? 'TRUE' : 'FALSE'
+    if (type !== 'n' || text === '') return text
+    const value = Number(text)
+    const format = this.#dates[style] ?? null
+    if (format === null || !Number.isFinite(value)) return numberText(text, value)
+    return dateText(value, format, this.#is1904)
+  }
+}
+
+function isTrue(value: string | null): boolean {
+  return value === '1' || value === 'true'
+}
+
+/** 1 for A; null for a cell without a reference. */
+function columnOf(reference: string | null): number | null {
+  const letters = /^[A-Z]{1,3}/.exec(reference ?? '')?.[0]
+  if (letters === undefined) return null
+  const column = [...letters].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0)
+  return Math.min(column, COLUMNS_MAX)
+}
+
+/** Programs write 17 digits, of which 15 count. */
+function numberText(text: string, value: number): string {
+  if (!Number.isFinite(value)) return text
+  return text.length > 15 ? String(Number(value.toPrecision(15))) : text
+}
+
+const DAY_MS = 86_400_000
+/** 1899-12-30, because the format takes 1900 for a leap year. */
+const EPOCH_1900_MS = Date.UTC(1899, 11, 30)
+const EPOCH_1904_MS = Date.UTC(1904, 0, 1)
+/** 9999-12-31 in the format. */
+const SERIAL_MAX = 2_958_466
+
+function dateText(serial: number, format: 'date' | 'time' | 'both', is1904: boolean): string {
+  if (serial < 0 || serial > SERIAL_MAX) return String(serial)
+  const seconds = Math.round((serial * DAY_MS) / 1_000)
+  const iso = new Date((is1904 ? EPOCH_1904_MS : EPOCH_1900_MS) + seconds * 1_000).toISOString()
+  const [date = '', time = ''] = iso.slice(0, 19).split('T')
+  if (format === 'date') return date
+  return format === 'time' ? time : `${date} ${time}`
+}

@@ -1,0 +1,75 @@
+// The elements and the text of a part of XML, as a stream: no tree is built, no entity but those of XML itself is
+// resolved, and nothing is loaded.
+
+import { TextDecoder } from 'node:util'
+import { SaxesParser } from 'saxes'
+import { FILE_DEPTH_MAX, FileFault } from './file-text.ts'
+import type { ZipFile } from './zip-file.ts'
+
+export type XmlElement = {
+  /** Without its prefix. */
+  readonly name: string
+  /** By its name, or by its local name, so that any prefix is understood. */
+  attribute(name: string): string | null
+  /** The attribute `id` with a prefix, which names a relationship. */
+  relation(): string | null
+}
+
+export type XmlReader = {
+  open?(element: XmlElement): void
+  close?(name: string): void
+  text?(text: string): void
+}
+
+/** A file with more faults than that is no XML. */
+const FAULTS_MAX = 100
+
+/** Throws FileFault for a part that is damaged or nested deeper than FILE_DEPTH_MAX. */
+export function readXml(zip: ZipFile, part: string, reader: XmlReader): void {
+  const parser = new SaxesParser({ position: false })
+  let depth = 0
+  let faults = 0
+  parser.on('error', () => {
+    faults += 1
+    if (faults > FAULTS_MAX) throw new FileFault('failed', 'It is damaged or incomplete.')
+  })
+  parser.on('opentag', ({ name, attributes }) => {
+    depth += 1
+    if (depth > FILE_DEPTH_MAX) {
+      throw new FileFault('failed', `It is nested more than ${FILE_DEPTH_MAX} levels deep.`)
+    }
+    const attribute = (wanted: string) => {
+      const key = Object.hasOwn(attributes, wanted)
+        ? wanted
+        : Object.keys(attributes).find((one) => localName(one) === wanted)
+      return key === undefined ? null : String(attributes[key])
+    }
+    const relation = () => {
+      const key = Object.keys(attributes).find((one) => one.endsWith(':id'))
+      return key === undefined ? null : String(attributes[key])
+    }
+    reader.open?.({ name: localName(name), attribute, relation })
+  })
+  parser.on('closetag', ({ name }) => {
+    depth -= 1
+    reader.close?.(localName(name))
+  })
+  parser.on('text', (text) => reader.text?.(text))
+  parser.on('cdata', (text) => reader.text?.(text))
+  let decoder: TextDecoder | null = null
+  zip.read(part, (piece) => {
+    decoder ??= new TextDecoder(encodingOf(piece))
+    parser.write(decoder.decode(piece, { stream: true }))
+  })
+  parser.close()
+}
+
+function encodingOf([first, second]: Uint8Array): string {
+  if (first === 0xff && second === 0xfe) return 'utf-16le'
+  return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'
+}
+
+function localName(name: string): string {
+  const colon = name.indexOf(':')
+  return colon === -1 ? name : name.slice(colon + 1)
+}

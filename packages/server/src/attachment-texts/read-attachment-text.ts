@@ -1,0 +1,100 @@
+// The text of an attachment: the stored one, or that of the file, which is then stored.
+
+import { FILE_BYTES_MAX, type FileText, tooLarge } from '@mailroom/mail-reading/files/file-text.ts'
+import { type Downloads, type FoundAttachment, readAttachment } from '#mailbox/mailbox.ts'
+import { findAttachmentText } from '#mailbox/mailbox-rows.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { FileReader } from '#platform/workers/file-reader.ts'
+import type { Parser } from '#platform/workers/parser.ts'
+import type { Db, Row } from '#schema/tables.ts'
+import { isSettled, storeAttachmentText } from './attachment-text-rows.ts'
+
+export type ReadingDeps = {
+  db: Db
+  blobs: BlobStore | null
+  parser: Parser
+  downloads: Downloads
+  clock: Clock
+  makeId: MakeId
+  wakeEvents: () => void
+  fileReader: FileReader
+}
+
+export type AttachmentTexts = {
+  /**
+   * The text of an attachment that was found in the account, or why it has none. Requests at the same time share the
+   * reading. `service_unavailable` when too many files wait to be read.
+   */
+  of(deps: ReadingDeps, accountId: string, found: FoundAttachment): Promise<FileText>
+}
+
+/** One for each process. */
+export function openAttachmentTexts(): AttachmentTexts {
+  const running = new Map<string, Promise<FileText>>()
+  return {
+    async of(deps, accountId, found) {
+      const { messageId, attachment } = found
+      const asked = { accountId, messageId, filename: attachment.filename }
+      const stored = await findAttachmentText(deps.db, asked)
+      const by = { reader: deps.fileReader.name, nowMs: deps.clock.now() }
+      if (stored !== null && isSettled(stored, by)) return toText(stored)
+      const key = `${messageId} ${attachment.filename}`
+      const own = running.get(key) ?? readAndStore(deps, accountId, found)
+      running.set(key, own)
+      try {
+        return await own
+      } finally {
+        if (running.get(key) === own) running.delete(key)
+      }
+    },
+  }
+}
+
+function toText(row: Row<'attachment_texts'>): FileText {
+  return {
+    method: row.method as FileText['method'],
+    text: row.text + (row.rest ?? ''),
+    pages: row.pages,
+    isTruncated: row.is_truncated === 1,
+    why: row.why,
+  }
+}
+
+async function readAndStore(
+  deps: ReadingDeps,
+  accountId: string,
+  found: FoundAttachment,
+): Promise<FileText> {
+  const { messageId, attachment } = found
+  const { filename, contentType } = attachment
+  const text = await readFile(deps, accountId, found)
+  await deps.db.write(storeAttachmentText, {
+    accountId,
+    messageId,
+    filename,
+    contentType,
+    text,
+    reader: deps.fileReader.name,
+    eventId: deps.makeId('evt'),
+    nowMs: deps.clock.now(),
+  })
+  deps.wakeEvents()
+  return text
+}
+
+async function readFile(
+  deps: ReadingDeps,
+  accountId: string,
+  found: FoundAttachment,
+): Promise<FileText> {
+  const { filename, contentType, sizeBytes } = found.attachment
+  if (sizeBytes > FILE_BYTES_MAX) return tooLarge()
+  const { content, release } = await readAttachment(deps, found)
+  try {
+    return await deps.fileReader.read({ content, filename, contentType }, { key: accountId })
+  } finally {
+    release()
+  }
+}

@@ -1,0 +1,75 @@
+// Reads the attachments of mail after it has arrived, one message at a time in each process.
+
+import { findMessage, listReadFiles } from '#mailbox/mailbox-rows.ts'
+import type { Log } from '#platform/log.ts'
+import { AppError } from '#platform/problem.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import {
+  type AttachmentRead,
+  claimAttachmentRead,
+  endAttachmentRead,
+  hasDueRead,
+  renewAttachmentRead,
+} from './attachment-text-rows.ts'
+import type { AttachmentTexts, ReadingDeps } from './read-attachment-text.ts'
+import { isReadOnArrival } from './read-on-arrival.ts'
+
+/** Of a message; its further ones are read when somebody asks for them. */
+const FILES_MAX = 20
+const ATTEMPTS_MAX = 3
+const RETRY_MS = MINUTE_MS
+
+type Deps = ReadingDeps & { attachmentTexts: AttachmentTexts; log: Log }
+
+/** One for each process. The function reads the attachments of a message; true when there may be more. */
+export function openAttachmentReading(
+  deps: Deps,
+): (options: { worker: string; signal: AbortSignal }) => Promise<boolean> {
+  let afterAccount = ''
+  return async ({ worker, signal }) => {
+    const { db, clock, log } = deps
+    if (signal.aborted || !(await hasDueRead(db, clock.now()))) return false
+    const read = await db.write(claimAttachmentRead, { worker, afterAccount, nowMs: clock.now() })
+    if (read === null) return false
+    afterAccount = read.accountId
+    const { messageId, attempts } = read
+    let notBeforeMs: number | null = null
+    try {
+      if (!(await readFiles(deps, read, { worker, signal }))) notBeforeMs = clock.now()
+    } catch (error) {
+      const isBusy = error instanceof AppError && error.code === 'service_unavailable'
+      if (isBusy || attempts < ATTEMPTS_MAX) notBeforeMs = clock.now() + RETRY_MS
+      if (!isBusy) log.warn({ error, messageId }, 'the attachments of a message could not be read')
+    }
+    await db.write(endAttachmentRead, { messageId, worker, notBeforeMs, nowMs: clock.now() })
+    return !signal.aborted
+  }
+}
+
+/** False when it was left before its end. */
+async function readFiles(
+  deps: Deps,
+  { messageId, accountId }: AttachmentRead,
+  { worker, signal }: { worker: string; signal: AbortSignal },
+): Promise<boolean> {
+  const message = await findMessage(deps.db, accountId, messageId, { lengthMax: 0 })
+  if (message === null) return true
+  const known = new Set(await listReadFiles(deps.db, messageId))
+  const wanted = message.attachments
+    .filter((one) => isReadOnArrival(one, deps.fileReader))
+    .slice(0, FILES_MAX)
+    .filter(({ filename }) => !known.has(filename))
+  const aborted = new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  for (const attachment of wanted) {
+    if (signal.aborted) return false
+    const nowMs = deps.clock.now()
+    if (!(await deps.db.write(renewAttachmentRead, { messageId, worker, nowMs }))) return true
+    const { rawId, inboxId } = message
+    const found = { messageId, rawId, inboxId, attachment }
+    // A file may take ten seconds, for which a service that ends should not wait.
+    await Promise.race([deps.attachmentTexts.of(deps, accountId, found), aborted])
+  }
+  return !signal.aborted
+}

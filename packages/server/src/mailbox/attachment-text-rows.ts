@@ -1,0 +1,85 @@
+// The rows of the text of attachments, and of the messages whose attachments are still to be read.
+
+import type { ExtractionMethod } from '@mailroom/contract/vocabulary.ts'
+import { sql } from 'kysely'
+import { forEachRow, rowInsert, statement } from '#platform/db/statement.ts'
+import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+
+/** Of a file in a message; `text` may be cut. */
+export type ParsedText = {
+  readonly filename: string
+  readonly method: ExtractionMethod
+  readonly text: string
+}
+
+/** The first PARSED_TEXT_LENGTH_MAX characters of each file of a message, which the caller has found in its account. */
+export async function listParsedTexts(db: ReadDb, messageId: string): Promise<ParsedText[]> {
+  return selectParsedTexts(db.reading, { messageId })
+}
+
+const selectParsedTexts = statement<Tables, { messageId: string }, ParsedText>((query, place) =>
+  query
+    .selectFrom('attachment_texts')
+    .select(['filename', 'text', sql<ExtractionMethod>`method`.as('method')])
+    .where('message_id', '=', place('messageId')),
+)
+
+/** Null until the file was read. */
+export async function findAttachmentText(
+  db: ReadDb,
+  { accountId, messageId, filename }: { accountId: string; messageId: string; filename: string },
+): Promise<Row<'attachment_texts'> | null> {
+  const row = await db.read
+    .selectFrom('attachment_texts')
+    .selectAll()
+    .where('message_id', '=', messageId)
+    .where('filename', '=', filename)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** The names of the files of a message that were read. */
+export async function listReadFiles(db: ReadDb, messageId: string): Promise<string[]> {
+  const rows = await db.read
+    .selectFrom('attachment_texts')
+    .select('filename')
+    .where('message_id', '=', messageId)
+    .execute()
+  return rows.map(({ filename }) => filename)
+}
+
+/** The beginnings of the texts of all files of a message, `lengthMax` UTF-16 units together. */
+export async function readAttachedText(
+  query: ReadDb['read'],
+  { messageId, lengthMax }: { messageId: string; lengthMax: number },
+): Promise<string> {
+  const rows = await query
+    .selectFrom('attachment_texts')
+    .select('text')
+    .where('message_id', '=', messageId)
+    .orderBy('filename')
+    .execute()
+  let text = ''
+  for (const one of rows) {
+    if (text.length >= lengthMax) break
+    if (one.text !== '') text += `${one.text.slice(0, lengthMax)}\n`
+  }
+  return text.slice(0, lengthMax)
+}
+
+/** Has the attachments of messages that arrive read later. */
+export const insertAttachmentReads = forEachRow(
+  rowInsert<Tables, Pick<Row<'attachment_reads'>, 'message_id' | 'account_id' | 'created_at'>>(
+    'attachment_reads',
+    ['message_id', 'account_id', 'created_at'],
+  ),
+)
+
+/** Of messages that are about to be removed. */
+export async function removeAttachmentTexts(tx: Tx, messageIds: readonly string[]): Promise<void> {
+  if (messageIds.length === 0) return
+  for (const table of ['attachment_texts', 'attachment_reads'] as const) {
+    await tx.query.deleteFrom(table).where('message_id', 'in', messageIds).execute()
+  }
+}

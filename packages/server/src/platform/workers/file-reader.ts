@@ -1,0 +1,173 @@
+// Reads the text of files in a process of its own, one file at a time, so that a hostile one costs no more than its
+// time and memory.
+
+import { kindOfFile, type NamedFile } from '@mailroom/mail-reading/files/file-kind.ts'
+import {
+  FILE_BYTES_MAX,
+  type FileText,
+  tooLarge,
+  UNKNOWN_KIND,
+  unreadText,
+} from '@mailroom/mail-reading/files/file-text.ts'
+import { type Log, silentLog } from '#platform/log.ts'
+import { AppError } from '#platform/problem.ts'
+import { Semaphore } from '#platform/semaphore.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { GuardedWorker, type WorkOutcome } from './guarded-worker.ts'
+import { MEMORY_EXCEEDED, openProcessHost } from './process-host.ts'
+import type { ImageReader } from './read-image.ts'
+
+const READ_MS_MAX = 10 * SECOND_MS
+const READ_MEMORY_MIB_MAX = 256
+/** The rest is the program, and what files hold outside of the heap. */
+const READ_HEAP_MIB_MAX = 160
+const READS_WAITING_MAX = 100
+const READ_WAIT_MS_MAX = 30 * SECOND_MS
+const START_MS_MAX = 20 * SECOND_MS
+/** A process that needed more is not used again: the next file is to have all of the memory. */
+const KEPT_MEMORY_MIB_MAX = 160
+/** Without a file the process ends, and frees its memory. */
+const IDLE_MS = 30 * SECOND_MS
+
+export type FileRequest = NamedFile
+/** With the memory of the process that has read it. */
+export type FileAnswer = { readonly text: FileText; readonly usedMib: number }
+
+export type FileReader = {
+  /**
+   * The text of a file, or why it has none. Rejects only when many files wait, or after `close`, with
+   * `service_unavailable`. Those who wait with different keys take turns.
+   */
+  read(file: NamedFile, options: { key: string }): Promise<FileText>
+  /** Whether images are read. */
+  readonly readsImages: boolean
+  /** Names what can be read: a file that was not read is read again by a reader of another name. */
+  readonly name: string
+  close(): Promise<void>
+}
+
+type Options = {
+  readonly log?: Log
+  /** Null where the machine has no Tesseract. */
+  readonly images?: ImageReader | null
+  readonly timeoutMs?: number
+  readonly memoryMib?: number
+}
+
+/** Starts no process before the first file. */
+export function openFileReader(options: Options = {}): FileReader {
+  return new ProcessReader(options)
+}
+
+/** To be raised when more kinds of files are read. */
+const VERSION = '1'
+
+class ProcessReader implements FileReader {
+  readonly #log: Log
+  readonly #images: ImageReader | null
+  readonly #timeoutMs: number
+  readonly #memoryMib: number
+  readonly #closing = new AbortController()
+  readonly #slots: Semaphore
+  #worker: GuardedWorker<FileRequest, FileAnswer> | null = null
+  #idle: NodeJS.Timeout | undefined
+
+  constructor({
+    log = silentLog,
+    images = null,
+    timeoutMs = READ_MS_MAX,
+    memoryMib = READ_MEMORY_MIB_MAX,
+  }: Options) {
+    this.#log = log
+    this.#images = images
+    this.#timeoutMs = timeoutMs
+    this.#memoryMib = memoryMib
+    this.#slots = new Semaphore({
+      limit: 1,
+      waitingMax: READS_WAITING_MAX,
+      waitMsMax: READ_WAIT_MS_MAX,
+      refuse: (why) =>
+        unavailable(
+          why === 'aborted' ? 'The service is closing.' : 'Too many files wait to be read.',
+        ),
+    })
+  }
+
+  get readsImages(): boolean {
+    return this.#images !== null
+  }
+
+  get name(): string {
+    return this.readsImages ? `${VERSION}+ocr` : VERSION
+  }
+
+  read(file: NamedFile, { key }: { key: string }): Promise<FileText> {
+    return this.#slots.run({ key, signal: this.#closing.signal }, () => this.#readNow(file))
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    clearTimeout(this.#idle)
+    await Promise.all([this.#worker?.close(), this.#images?.close()])
+  }
+
+  async #readNow(file: NamedFile): Promise<FileText> {
+    if (file.content.length > FILE_BYTES_MAX) return tooLarge()
+    const kind = kindOfFile(file)
+    if (kind === 'other') return unreadText('unsupported', UNKNOWN_KIND)
+    if (kind === 'image') {
+      return (await this.#images?.read(file.content)) ?? unreadText('unsupported', NO_OCR)
+    }
+    clearTimeout(this.#idle)
+    const worker = this.#worker?.isAlive === true ? this.#worker : this.#start()
+    this.#worker = worker
+    const outcome = await worker.run(file, this.#timeoutMs)
+    if (this.#closing.signal.aborted) throw unavailable('The service is closing.')
+    if (!worker.isReady) throw unavailable('The process that reads files did not start.')
+    this.#idle = setTimeout(() => void worker.close(), IDLE_MS)
+    this.#idle.unref()
+    if (outcome.kind !== 'answered') return this.#explain(file, outcome)
+    if (outcome.answer.usedMib > KEPT_MEMORY_MIB_MAX) await worker.close()
+    return outcome.answer.text
+  }
+
+  #start(): GuardedWorker<FileRequest, FileAnswer> {
+    const host = openProcessHost<FileRequest>(new URL('./file-reader-entry.ts', import.meta.url), {
+      heapMib: READ_HEAP_MIB_MAX,
+      memoryMib: this.#memoryMib,
+    })
+    return new GuardedWorker(host, { startMsMax: START_MS_MAX, wallFactor: 1 })
+  }
+
+  #explain(
+    { content }: NamedFile,
+    outcome: Exclude<WorkOutcome<FileAnswer>, { kind: 'answered' }>,
+  ): FileText {
+    const cause = outcome.kind === 'died' ? outcome.cause : undefined
+    this.#log.warn(
+      { outcome: outcome.kind, sizeBytes: content.length, cause },
+      'a file could not be read, or took too much time or memory',
+    )
+    if (outcome.kind === 'timed-out') {
+      const seconds = this.#timeoutMs / SECOND_MS
+      return {
+        ...unreadText('failed', `Reading it takes more than ${seconds} seconds.`),
+        mayPass: true,
+      }
+    }
+    // V8 ends the process by a signal when its heap is full.
+    const isMemory = cause === MEMORY_EXCEEDED || cause === 'SIGABRT' || cause === 'SIGTRAP'
+    return unreadText(
+      'failed',
+      isMemory
+        ? `Reading it takes more than ${this.#memoryMib} MiB of memory.`
+        : 'The program that reads it has failed.',
+    )
+  }
+}
+
+const NO_OCR = 'It is an image, and this service does not read images.'
+
+function unavailable(message: string): AppError {
+  return new AppError('service_unavailable', message)
+}

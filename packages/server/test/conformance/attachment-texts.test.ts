@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { FileText } from '@mailroom/mail-reading/files/file-text.ts'
+import {
+  claimAttachmentRead,
+  endAttachmentRead,
+  hasDueRead,
+  renewAttachmentRead,
+  storeAttachmentText,
+} from '#attachment-texts/attachment-text-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import { purgeInboxStep, removeMessage } from '#removal/removal-rows.ts'
+import type { Db } from '#schema/tables.ts'
+import { indexSearchStep } from '#search/search-rows.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+} from '#test/conformance/open-database.ts'
+import { onBothEngines } from '#test/world.ts'
+
+const NOW_MS = 1_000_000
+const LEASE_MS_MAX = MINUTE_MS
+
+const attachments = JSON.stringify([
+  { filename: 'a.txt', contentType: 'text/plain', sizeBytes: 1, contentId: null, isInline: false },
+])
+
+/** A message with a file that is to be read; its id. */
+async function receive(db: Db, owner: Owner, inboxId: string): Promise<string> {
+  const input = arriving(owner, [inboxId])
+  const content = { ...input.content, attachments }
+  const { messageIds } = await db.write(storeReceived, { ...input, content, readsFiles: true })
+  return messageIds[0] ?? ''
+}
+
+const read = (text: string, more: Partial<FileText> = {}): FileText => ({
+  method: 'text',
+  text,
+  pages: null,
+  isTruncated: false,
+  why: null,
+  ...more,
+})
+
+const stored = (owner: Owner, messageId: string, text: FileText, nowMs = NOW_MS) => ({
+  accountId: owner.accountId,
+  messageId,
+  filename: 'a.txt',
+  contentType: 'text/plain',
+  text,
+  reader: '1',
+  eventId: makeId('evt'),
+  nowMs,
+})
+
+const eventsOf = (db: Db, messageId: string) =>
+  db.read
+    .selectFrom('events')
+    .select(['kind', 'details'])
+    .where('message_id', '=', messageId)
+    .where('kind', '=', 'attachment.extracted')
+    .execute()
+
+const rowsOf = (db: Db, messageId: string) =>
+  db.read.selectFrom('attachment_texts').selectAll().where('message_id', '=', messageId).execute()
+
+onBothEngines('messages whose attachments are to be read', (engine) => {
+  test('are leased once each, the accounts in turn, and again when a lease has run out', async () => {
+    await using own = await openDatabase(engine)
+    const { db } = own
+    const other = await own.openOther()
+    const owners = [await addAccount(db), await addAccount(db)]
+    const waiting: string[] = []
+    for (const owner of owners) {
+      const inboxId = await addInbox(db, owner)
+      for (let count = 0; count < 3; count++) waiting.push(await receive(db, owner, inboxId))
+    }
+    assert.equal(await hasDueRead(db, NOW_MS), true)
+    const claim = (by: Db, worker: string, afterAccount: string, nowMs = NOW_MS) =>
+      by.write(claimAttachmentRead, { worker, afterAccount, nowMs })
+    const first = await claim(db, 'a', '')
+    const second = await claim(db, 'a', first?.accountId ?? '')
+    assert.notEqual(first?.accountId, second?.accountId)
+    const together = await Promise.all(
+      [db, other, db, other].map((by, index) => claim(by, `w${index}`, '')),
+    )
+    const claimed = [first, second, ...together].map((one) => one?.messageId)
+    assert.deepEqual(claimed.toSorted(), waiting.toSorted())
+    assert.equal(await claim(db, 'z', ''), null)
+    assert.equal(await hasDueRead(db, NOW_MS), false)
+    const later = NOW_MS + LEASE_MS_MAX
+    const messageId = first?.messageId ?? ''
+    assert.equal(
+      await db.write(renewAttachmentRead, { messageId, worker: 'a', nowMs: later }),
+      true,
+    )
+    const again = await claim(db, 'b', first?.accountId ?? '', later)
+    assert.notEqual(again?.messageId, messageId)
+    assert.equal(again?.attempts, 2)
+    assert.equal(
+      await db.write(renewAttachmentRead, { messageId, worker: 'b', nowMs: later }),
+      false,
+    )
+    const ended = { messageId, worker: 'b', notBeforeMs: null, nowMs: later }
+    await db.write(endAttachmentRead, ended)
+    await db.write(endAttachmentRead, { ...ended, worker: 'a', notBeforeMs: later + 5 })
+    const isFree = async (nowMs: number) => {
+      const free = await db.read
+        .selectFrom('attachment_reads')
+        .select('message_id')
+        .where('message_id', '=', messageId)
+        .where('lease_until', '<=', nowMs)
+        .execute()
+      return free.length === 1
+    }
+    assert.deepEqual([await isFree(later), await isFree(later + 5)], [false, true])
+  })
+})
+
+onBothEngines('the text of an attachment', (engine) => {
+  test('is stored once, with one event, however many read it', async () => {
+    await using own = await openDatabase(engine)
+    const { db } = own
+    const other = await own.openOther()
+    const owner = await addAccount(db)
+    const messageId = await receive(db, owner, await addInbox(db, owner))
+    await Promise.all(
+      [db, other, db, other].map((by, index) =>
+        by.write(storeAttachmentText, stored(owner, messageId, read(`text ${index}`))),
+      ),
+    )
+    assert.equal((await rowsOf(db, messageId)).length, 1)
+    const [event, ...more] = await eventsOf(db, messageId)
+    assert.deepEqual(more, [])
+    assert.deepEqual(JSON.parse(event?.details ?? ''), {
+      attachment: {
+        filename: 'a.txt',
+        contentType: 'text/plain',
+        extractionMethod: 'text',
+        isTruncated: false,
+      },
+    })
+  })
+
+  test('that could not be read is replaced by what another reader reads, or one with more time', async () => {
+    await using own = await openDatabase(engine)
+    const { db } = own
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const unread = read('', { method: 'unsupported', why: 'Not read.' })
+    const slow = read('', { method: 'failed', why: 'Too slow.', mayPass: true })
+    const store = async (
+      messageId: string,
+      text: FileText,
+      { nowMs = NOW_MS, reader = '1' } = {},
+    ) => {
+      const input = { ...stored(owner, messageId, text, nowMs), reader }
+      await db.write(storeAttachmentText, input)
+      const [row] = await rowsOf(db, messageId)
+      return row?.method
+    }
+    const one = await receive(db, owner, inboxId)
+    assert.equal(await store(one, unread), 'unsupported')
+    assert.deepEqual(await eventsOf(db, one), [])
+    assert.equal(await store(one, read('x')), 'unsupported')
+    assert.equal(await store(one, read('x'), { reader: '2' }), 'text')
+    assert.equal(await store(one, unread, { reader: '3' }), 'text')
+    const two = await receive(db, owner, inboxId)
+    assert.equal(await store(two, slow), 'failed')
+    assert.equal(await store(two, read('x'), { nowMs: NOW_MS + MINUTE_MS - 1 }), 'failed')
+    assert.equal(await store(two, read('x'), { nowMs: NOW_MS + MINUTE_MS }), 'text')
+  })
+
+  test('of any length is stored whole', async () => {
+    await using own = await openDatabase(engine)
+    const { db } = own
+    const owner = await addAccount(db)
+    const messageId = await receive(db, owner, await addInbox(db, owner))
+    const whole = '😀'.repeat(50_001)
+    await db.write(storeAttachmentText, stored(owner, messageId, read(whole)))
+    const [row] = await rowsOf(db, messageId)
+    assert.deepEqual([row?.text.length, row?.rest], [100_000, '😀'])
+  })
+
+  test('goes with its message, and with its inbox', async () => {
+    await using own = await openDatabase(engine)
+    const { db } = own
+    const owner = await addAccount(db)
+    const { accountId } = owner
+    const inboxId = await addInbox(db, owner)
+    const [one, two] = [await receive(db, owner, inboxId), await receive(db, owner, inboxId)]
+    await db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false })
+    for (const messageId of [one, two]) {
+      await db.write(storeAttachmentText, stored(owner, messageId, read('quokka')))
+    }
+    const lease = { tokenHash: null, queueMs: NOW_MS }
+    await db.write(removeMessage, { accountId, messageId: one, lease, nowMs: NOW_MS })
+    assert.deepEqual(await rowsOf(db, one), [])
+    // Nothing is stored for what is gone.
+    await db.write(storeAttachmentText, stored(owner, one, read('late')))
+    assert.deepEqual(await rowsOf(db, one), [])
+    while (!(await db.write(purgeInboxStep, { inboxId })).isDone);
+    assert.deepEqual(await rowsOf(db, two), [])
+    assert.deepEqual(await db.read.selectFrom('attachment_reads').selectAll().execute(), [])
+  })
+})
