@@ -31,6 +31,7 @@ from .types import (
     Direction,
     Domain,
     Draft,
+    DraftsUpdateInvite,
     Erasure,
     EventType,
     Export,
@@ -44,6 +45,7 @@ from .types import (
     InboxesSendBatchItems,
     InboxesTestWebhookAnswer,
     InboxesWaitAnswer,
+    InviteToSend,
     Message,
     MessageCategory,
     NewAccount,
@@ -60,6 +62,7 @@ from .types import (
     PolicyAuditEntry,
     PolicyReplaceInbound,
     PolicyReplaceOutbound,
+    QuarantineGetAnswer,
     QuarantinedMessage,
     ReceivedMail,
     RenewedClaim,
@@ -83,6 +86,7 @@ from .types import (
     WebhookDelivery,
     WebhookTest,
     WebhookWithSecret,
+    WebhooksGetDeliveryAnswer,
     WholeReview,
 )
 
@@ -337,6 +341,7 @@ class InboxesMethods(MoreOfInboxes):
         headers: Mapping[str, str] | None = None,
         send_at: str | None = None,
         attachments: Sequence[AttachmentToSend] | None = None,
+        invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
         idempotency_key: str | None = None,
     ) -> SentMessage:
@@ -354,7 +359,7 @@ class InboxesMethods(MoreOfInboxes):
         the mail program of its sender cannot thread the reply.
 
         With multipart/form-data, the fields have the same names. Repeat to, cc and bcc for each
-        recipient and attachments for each file; headers need JSON.
+        recipient and attachments for each file; headers and invite need JSON.
 
         While a worker has claimed the thread, a send in it needs the header Lease-Token of the
         claim. It is looked at when the message is accepted: one that is held or scheduled is
@@ -373,7 +378,7 @@ class InboxesMethods(MoreOfInboxes):
             "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at,
-            "attachments": attachments, "unsubscribe": unsubscribe},
+            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe},
             headers={"idempotency-key": idempotency_key})
 
     async def reply(
@@ -393,6 +398,7 @@ class InboxesMethods(MoreOfInboxes):
         headers: Mapping[str, str] | None = None,
         send_at: str | None = None,
         attachments: Sequence[AttachmentToSend] | None = None,
+        invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
         idempotency_key: str | None = None,
     ) -> SentMessage:
@@ -405,8 +411,9 @@ class InboxesMethods(MoreOfInboxes):
         return await self._reply("inboxes.send", path={"id": inbox_id}, body={"to": to,
             "body": body, "subject": subject, "bodyHtml": body_html, "includeQuote": include_quote,
             "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
-            "sendAt": send_at, "attachments": attachments, "unsubscribe": unsubscribe},
-            headers={"idempotency-key": idempotency_key}, message=message)
+            "sendAt": send_at, "attachments": attachments, "invite": invite,
+            "unsubscribe": unsubscribe}, headers={"idempotency-key": idempotency_key},
+            message=message)
 
     async def send_batch(
         self,
@@ -440,6 +447,7 @@ class InboxesMethods(MoreOfInboxes):
         headers: Mapping[str, str] | None = None,
         send_at: str | None = None,
         attachments: Sequence[AttachmentToSend] | None = None,
+        invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
     ) -> InboxesCheckSendAnswer:
         """Ask whether a message would be sent, held or refused by policy.
@@ -454,7 +462,7 @@ class InboxesMethods(MoreOfInboxes):
             "body": body, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at,
-            "attachments": attachments, "unsubscribe": unsubscribe})
+            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe})
 
     def scheduled(
         self,
@@ -1004,6 +1012,34 @@ class MessagesMethods(Namespace):
             "cc": cc, "bcc": bcc, "body": body, "includeAttachments": include_attachments},
             headers={"idempotency-key": idempotency_key})
 
+    async def rsvp(
+        self,
+        message_id: str,
+        *,
+        response: Literal["accepted", "tentative", "declined"],
+        comment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> SentMessage:
+        """Answer the invitation in a message.
+
+        Sends a reply (RFC 5546, RFC 6047) to the organizer, in the thread of the message: a send
+        from its inbox, with the same answer, policies, limits and use of the Idempotency-Key. It
+        has a sentence for people and the answer for calendars, and answers the whole invitation:
+        a series, or the occurrences that it names. An answer may be changed by another one. The
+        organizer of the invitation must be the author of the message, and proven: see
+        organizer_unverified. While a worker has claimed the thread, the header Lease-Token of
+        its claim is required.
+
+        Error codes of its own: missing_idempotency_key, idempotency_key_reused,
+        recipient_not_permitted, content_not_permitted, feature_requires_paid_plan,
+        recipient_suppressed, thread_trashed, loop_suspected, rate_limit_exceeded,
+        cold_outreach_limit, no_invitation, invitation_cancelled, not_invited,
+        organizer_unverified.
+        """
+        return await self._json("messages.rsvp", path={"id": message_id},
+            body={"response": response, "comment": comment},
+            headers={"idempotency-key": idempotency_key})
+
     async def cancel(
         self,
         message_id: str,
@@ -1069,6 +1105,7 @@ class DraftsMethods(Namespace):
         reply_all: bool | None = None,
         headers: Mapping[str, str] | None = None,
         send_at: str | None = None,
+        invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
         body: str | None = None,
         attachments: Sequence[AttachmentToSend] | None = None,
@@ -1086,7 +1123,7 @@ class DraftsMethods(Namespace):
         return await self._json("drafts.create", path={"id": inbox_id}, body={"to": to,
             "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
-            "replyAll": reply_all, "headers": headers, "sendAt": send_at,
+            "replyAll": reply_all, "headers": headers, "sendAt": send_at, "invite": invite,
             "unsubscribe": unsubscribe, "body": body, "attachments": attachments,
             "clientId": client_id})
 
@@ -1127,6 +1164,7 @@ class DraftsMethods(Namespace):
         reply_all: bool | None | NotGiven = NOT_GIVEN,
         headers: Mapping[str, str] | None | NotGiven = NOT_GIVEN,
         send_at: str | None | NotGiven = NOT_GIVEN,
+        invite: DraftsUpdateInvite | None | NotGiven = NOT_GIVEN,
         unsubscribe: bool | None | NotGiven = NOT_GIVEN,
         client_id: str | None | NotGiven = NOT_GIVEN,
         if_match: str | None = None,
@@ -1142,7 +1180,7 @@ class DraftsMethods(Namespace):
         return await self._json("drafts.update", path={"id": draft_id}, body={"to": to,
             "body": body, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
-            "replyAll": reply_all, "headers": headers, "sendAt": send_at,
+            "replyAll": reply_all, "headers": headers, "sendAt": send_at, "invite": invite,
             "unsubscribe": unsubscribe, "clientId": client_id}, headers={"if-match": if_match})
 
     async def delete(
@@ -1292,14 +1330,28 @@ class ImportsMethods(MoreOfImports):
 
         The body is the file itself, or a form with one file. It may be mbox, a tar archive of a
         Maildir, the jsonl of an export, or one message. Dates, threads, read flags and
-        directions are kept. Nothing is told to events, webhooks or waits. A message that the
-        inbox has already is counted and not stored again, so the same file may be sent again.
-        What is imported does not prove to the guards of a policy that anybody has written.
+        directions are kept, and the labels of a jsonl. Nothing is told to events, webhooks or
+        waits. A message that the inbox has already is counted and not stored again, so the same
+        file may be sent again. What is imported does not prove to the guards of a policy that
+        anybody has written.
 
-        Error codes of its own: bad_request, storage_quota_reached, transfer_limit_reached.
+        Error codes of its own: bad_request, storage_quota_reached, transfer_limit_reached,
+        address_erased.
         """
         return await self._json("imports.create", path={"id": inbox_id}, query={"isRead": is_read},
             headers={"content-type": content_type}, file=file)
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> AsyncListing[Import]:
+        """List imports.
+
+        Newest first. An import is listed for 30 days after its end.
+        """
+        return self._list("imports.list", query={"limit": limit, "offset": offset})
 
     async def get(
         self,
@@ -1591,8 +1643,12 @@ class QuarantineMethods(Namespace):
     async def get(
         self,
         quarantine_id: str,
-    ) -> QuarantinedMessage:
-        """Get a quarantined message."""
+    ) -> QuarantineGetAnswer:
+        """Get a quarantined message with its text.
+
+        Its text and the names of its files are those of a stranger whom a rule keeps out: show
+        them to a person, and not to a model.
+        """
         return await self._json("quarantine.get", path={"id": quarantine_id})
 
     async def raw(
@@ -1780,6 +1836,19 @@ class WebhooksMethods(Namespace):
         """
         return self._list("webhooks.deliveries", path={"id": webhook_id}, query={"limit": limit,
             "offset": offset})
+
+    async def get_delivery(
+        self,
+        webhook_id: str,
+        delivery_id: str,
+    ) -> WebhooksGetDeliveryAnswer:
+        """Get a delivery with its attempts.
+
+        What each attempt sent and what came back: address, header fields, status, duration and
+        the first 4 KiB of the response. Secrets and signatures are never shown.
+        """
+        return await self._json("webhooks.getDelivery", path={"id": webhook_id,
+            "deliveryId": delivery_id})
 
     async def retry_delivery(
         self,

@@ -10,6 +10,7 @@ from typing import Dict, Type
 from .errors import MailroomError
 
 __all__ = [
+    "AddressErasedError",
     "AddressTakenError",
     "AlreadySendingError",
     "ApiKeyLimitReachedError",
@@ -42,6 +43,7 @@ __all__ = [
     "InvalidQueryError",
     "InvalidSignatureError",
     "InvalidWebhookUrlError",
+    "InvitationCancelledError",
     "LabelLimitReachedError",
     "LastApiKeyError",
     "LastApproverError",
@@ -51,8 +53,11 @@ __all__ = [
     "MethodNotAllowedError",
     "MissingIdempotencyKeyError",
     "NoApproverError",
+    "NoInvitationError",
     "NoWebhookUrlError",
     "NotFoundError",
+    "NotInvitedError",
+    "OrganizerUnverifiedError",
     "PayloadTooLargeError",
     "PodHasDomainsError",
     "PodNotEmptyError",
@@ -232,6 +237,10 @@ class ThreadClaimedError(MailroomError):
     """409 `thread_claimed`: Another worker has claimed the thread."""
 
 
+class AddressErasedError(MailroomError):
+    """409 `address_erased`: An erasure ended the import while its file arrived."""
+
+
 class LeaseLostError(MailroomError):
     """409 `lease_lost`: The thread is claimed, and the Lease-Token is not the one of its claim."""
 
@@ -348,6 +357,24 @@ class ReviewDecidedError(MailroomError):
     """409 `review_decided`: The review is decided already."""
 
 
+class NoInvitationError(MailroomError):
+    """409 `no_invitation`: The message has no invitation that can be answered."""
+
+
+class InvitationCancelledError(MailroomError):
+    """409 `invitation_cancelled`: The message cancels the event, so there is nothing to answer."""
+
+
+class NotInvitedError(MailroomError):
+    """409 `not_invited`: The address of the inbox is not among the attendees of the invitation."""
+
+
+class OrganizerUnverifiedError(MailroomError):
+    """409 `organizer_unverified`: The organizer of the invitation is not the proven author of the
+    message.
+    """
+
+
 class AlreadySendingError(MailroomError):
     """409 `already_sending`: The message cannot be cancelled: its delivery has begun or is over."""
 
@@ -415,6 +442,7 @@ ERRORS: Dict[str, Type[MailroomError]] = {
     "thread_trashed": ThreadTrashedError,
     "webhook_is_disabled": WebhookIsDisabledError,
     "thread_claimed": ThreadClaimedError,
+    "address_erased": AddressErasedError,
     "lease_lost": LeaseLostError,
     "draft_changed": DraftChangedError,
     "policy_changed": PolicyChangedError,
@@ -442,6 +470,10 @@ ERRORS: Dict[str, Type[MailroomError]] = {
     "cold_outreach_limit": ColdOutreachLimitError,
     "review_changed": ReviewChangedError,
     "review_decided": ReviewDecidedError,
+    "no_invitation": NoInvitationError,
+    "invitation_cancelled": InvitationCancelledError,
+    "not_invited": NotInvitedError,
+    "organizer_unverified": OrganizerUnverifiedError,
     "already_sending": AlreadySendingError,
     "loop_suspected": LoopSuspectedError,
     "header_fields_too_large": HeaderFieldsTooLargeError,

@@ -30,6 +30,7 @@ __all__ = [
     "DomainRecord",
     "Draft",
     "DraftAttachments",
+    "DraftsUpdateInvite",
     "Erasure",
     "ErasureLeft",
     "ErasureRemoved",
@@ -74,6 +75,10 @@ __all__ = [
     "InboxesSendBatchItems",
     "InboxesTestWebhookAnswer",
     "InboxesWaitAnswer",
+    "Invite",
+    "InviteAttendees",
+    "InviteOrganizer",
+    "InviteToSend",
     "Message",
     "MessageCategory",
     "NewAccount",
@@ -109,6 +114,8 @@ __all__ = [
     "PolicyReplaceOutboundRules",
     "PolicyRule",
     "PolicyScope",
+    "QuarantineGetAnswer",
+    "QuarantineGetAnswerAttachments",
     "QuarantinedMessage",
     "ReceivedMail",
     "RenewedClaim",
@@ -148,6 +155,8 @@ __all__ = [
     "WebhookDelivery",
     "WebhookTest",
     "WebhookWithSecret",
+    "WebhooksGetDeliveryAnswer",
+    "WebhooksGetDeliveryAnswerHistory",
     "WholeReview",
 ]
 
@@ -568,6 +577,8 @@ class Draft(TypedDict):
     """Further header fields by name."""
     unsubscribe: bool
     """Whether the message gets an unsubscribe link."""
+    invite: InviteToSend | None
+    """The invitation that the message is; null if it is none."""
     sendAt: str | None
     """When to send the message; null: as soon as the draft is sent."""
     attachments: List[DraftAttachments]
@@ -591,6 +602,45 @@ class DraftAttachments(TypedDict):
     """In bytes."""
     contentId: str | None
     """What the HTML refers to as "cid:" followed by this value."""
+
+
+class _DraftsUpdateInviteRequired(TypedDict):
+    start: str
+    """When the event begins: a time with its offset from UTC (2026-12-01T10:00:00+01:00), a local
+    time (2026-12-01T10:00:00), which is that of timezone, or a day alone (2026-12-01).
+    """
+    end: str
+    """When it ends, in the form of start; of whole days, the first day after the event."""
+
+
+class DraftsUpdateInvite(_DraftsUpdateInviteRequired, total=False):
+    """Makes the message an invitation: the inbox is the organizer, the recipients of to are
+    required attendees, those of cc optional ones. Hidden recipients get the message but are no
+    attendees.
+    """
+
+    timezone: str
+    """The IANA name of the time zone in which the event is written, such as Europe/Berlin. Without
+    it, times with an offset are written in UTC, and local times without a zone. Not for days.
+    """
+    summary: str
+    """The title; the subject of the message if left out."""
+    location: str
+    """Where it takes place."""
+    description: str
+    """What calendars show with the event: plain text."""
+    uid: str
+    """Identifies the event. For an update or a cancellation, that of the first invitation; for a
+    new event it may be left out, and is then the providerMessageId without its angle brackets.
+    """
+    sequence: int
+    """Which version of the event this is: 0 for a new one, which is the default, and one more for
+    each update and for the cancellation.
+    """
+    method: Literal["request", "cancel"]
+    """Whether the event is planned or changed (request, the default) or cancelled (cancel, which
+    needs uid).
+    """
 
 
 class Erasure(TypedDict):
@@ -651,16 +701,17 @@ class _ErrorRequired(TypedDict):
         "client_id_taken", "address_taken", "domain_taken", "domain_in_use", "domain_not_empty",
         "pod_not_empty", "pod_has_domains", "default_pod", "no_approver", "last_approver",
         "last_api_key", "delivery_pending", "thread_trashed", "webhook_is_disabled",
-        "thread_claimed", "lease_lost", "draft_changed", "policy_changed", "payload_too_large",
-        "uri_too_long", "unsupported_media_type", "range_not_satisfiable", "inbox_limit_reached",
-        "approver_limit_reached", "api_key_limit_reached", "draft_limit_reached",
-        "transfer_limit_reached", "storage_quota_reached", "label_limit_reached",
-        "metadata_limit_reached", "invalid_webhook_url", "domain_limit_reached",
-        "sender_rule_limit_reached", "recipient_rule_limit_reached", "webhook_limit_reached",
-        "idempotency_key_reused", "recipient_suppressed", "upgrade_required", "rate_limit_exceeded",
-        "cold_outreach_limit", "review_changed", "review_decided", "already_sending",
-        "loop_suspected", "header_fields_too_large", "internal_error", "webhook_failed",
-        "image_unavailable", "service_unavailable"]
+        "thread_claimed", "address_erased", "lease_lost", "draft_changed", "policy_changed",
+        "payload_too_large", "uri_too_long", "unsupported_media_type", "range_not_satisfiable",
+        "inbox_limit_reached", "approver_limit_reached", "api_key_limit_reached",
+        "draft_limit_reached", "transfer_limit_reached", "storage_quota_reached",
+        "label_limit_reached", "metadata_limit_reached", "invalid_webhook_url",
+        "domain_limit_reached", "sender_rule_limit_reached", "recipient_rule_limit_reached",
+        "webhook_limit_reached", "idempotency_key_reused", "recipient_suppressed",
+        "upgrade_required", "rate_limit_exceeded", "cold_outreach_limit", "review_changed",
+        "review_decided", "no_invitation", "invitation_cancelled", "not_invited",
+        "organizer_unverified", "already_sending", "loop_suspected", "header_fields_too_large",
+        "internal_error", "webhook_failed", "image_unavailable", "service_unavailable"]
     """A stable error code. New codes may be added."""
     message: str
     """A description of the error for people."""
@@ -881,7 +932,7 @@ class _EventMessageRequired(_EventMessageWords):
     extracted_text: str
     """The new text of a reply, without the quoted history."""
     extracted: Extracted | None
-    """Verification codes and links of the message; null on outbound mail."""
+    """Verification codes, links and invitations of the message; null on outbound mail."""
     truncated: bool
     """Whether a body was cut: after 256 KiB. The message at url has the whole body."""
     url: str
@@ -1044,14 +1095,18 @@ class ExportProgress(TypedDict):
 
 
 class Extracted(TypedDict):
-    """Codes and links found in the subject, text and HTML, verbatim. The sender wrote them: check
-    authentication before using them.
+    """Codes and links found in the subject, text and HTML, verbatim, and the events of calendar
+    files. The sender wrote them: check authentication before using them.
     """
 
     codes: List[ExtractedCodes]
     """Verification codes, highest confidence first, at most 10."""
     links: List[ExtractedLinks]
     """Unique links in order of appearance, at most 50."""
+    invites: List[Invite]
+    """The events of its calendar files, at most 10; empty without any, and for mail received by
+    older versions.
+    """
 
 
 class ExtractedCodes(TypedDict):
@@ -1350,6 +1405,11 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     attachments: Sequence[AttachmentToSend]
     """Files to attach. The encoded message may have up to 25 MiB, which is about 18 MiB of files.
     """
+    invite: InviteToSend
+    """Makes the message an invitation: the inbox is the organizer, the recipients of to are
+    required attendees, those of cc optional ones. Hidden recipients get the message but are no
+    attendees.
+    """
     unsubscribe: bool
     """Whether to add an unsubscribe link (RFC 8058), which puts the recipient on the suppression
     list. Only for messages to one recipient.
@@ -1368,6 +1428,110 @@ class InboxesTestWebhookAnswer(TypedDict):
 class InboxesWaitAnswer(TypedDict):
     message: Message | None
     """The message; null when none matched in time."""
+
+
+class Invite(TypedDict):
+    """An event of a calendar file in a message."""
+
+    method: Literal["publish", "request", "reply", "add", "cancel", "refresh", "counter",
+        "declinecounter", None]
+    """What the file asks for: request invites or updates, cancel cancels, reply tells the answer of
+    an attendee. Null for a file that only describes events.
+    """
+    uid: str | None
+    """Identifies the event, in all its updates and replies."""
+    sequence: int
+    """Which version of the event it is."""
+    recurrenceId: str | None
+    """The occurrence of a series that this is about, in the form of start; null for the whole
+    series or a single event.
+    """
+    start: str | None
+    """When it begins; null if that cannot be read. With its offset from UTC
+    (2026-12-01T10:00:00+01:00), a day alone (2026-12-01), or without an offset for the local
+    time of whoever reads it.
+    """
+    end: str | None
+    """The first moment or, of whole days, the first day after it, in the form of start."""
+    timezone: str | None
+    """The IANA name of the time zone of start; null for days, for times without an offset, and for
+    a zone without a known name.
+    """
+    summary: str | None
+    """The title."""
+    location: str | None
+    """Where it takes place."""
+    organizer: InviteOrganizer | None
+    """Who organizes it, and gets the replies."""
+    attendees: List[InviteAttendees]
+    """Who is invited, at most 200 in a message; in a reply, who replies."""
+    recurrence: str | None
+    """The RRULE of a series (RFC 5545), such as FREQ=WEEKLY;BYDAY=MO."""
+    status: Literal["tentative", "confirmed", "cancelled", None]
+    """The state of the event."""
+    comment: str | None
+    """What the sender wrote with it, mostly in a reply."""
+
+
+class InviteAttendees(TypedDict):
+    """Somebody who is invited, or who replies."""
+
+    name: str | None
+    """The display name."""
+    address: str
+    """The email address."""
+    status: Literal["needs-action", "accepted", "declined", "tentative", "delegated"]
+    """The answer of the attendee, as the sender has it."""
+    role: Literal["required", "optional", "chair", "informational"]
+    """Whether the attendee has to take part."""
+
+
+class InviteOrganizer(TypedDict):
+    """Who organizes it."""
+
+    name: str | None
+    """The display name."""
+    address: str
+    """The email address."""
+
+
+class _InviteToSendRequired(TypedDict):
+    start: str
+    """When the event begins: a time with its offset from UTC (2026-12-01T10:00:00+01:00), a local
+    time (2026-12-01T10:00:00), which is that of timezone, or a day alone (2026-12-01).
+    """
+    end: str
+    """When it ends, in the form of start; of whole days, the first day after the event."""
+
+
+class InviteToSend(_InviteToSendRequired, total=False):
+    """Makes the message an invitation: the inbox is the organizer, the recipients of to are
+    required attendees, those of cc optional ones. Hidden recipients get the message but are no
+    attendees.
+    """
+
+    timezone: str
+    """The IANA name of the time zone in which the event is written, such as Europe/Berlin. Without
+    it, times with an offset are written in UTC, and local times without a zone. Not for days.
+    """
+    summary: str
+    """The title; the subject of the message if left out."""
+    location: str
+    """Where it takes place."""
+    description: str
+    """What calendars show with the event: plain text."""
+    uid: str
+    """Identifies the event. For an update or a cancellation, that of the first invitation; for a
+    new event it may be left out, and is then the providerMessageId without its angle brackets.
+    """
+    sequence: int
+    """Which version of the event this is: 0 for a new one, which is the default, and one more for
+    each update and for the cancellation.
+    """
+    method: Literal["request", "cancel"]
+    """Whether the event is planned or changed (request, the default) or cancelled (cancel, which
+    needs uid).
+    """
 
 
 class Message(TypedDict):
@@ -1416,7 +1580,7 @@ class Message(TypedDict):
     extractedText: str
     """The new text of a reply, without the quoted history."""
     extracted: Extracted | None
-    """Verification codes and links of the message; null on outbound mail."""
+    """Verification codes, links and invitations of the message; null on outbound mail."""
     isTruncated: bool
     """Whether bodyText, bodyHtml or extractedText was cut. Lists cut each after 256 KiB; GET
     /v1/messages/{id} returns them whole.
@@ -1522,6 +1686,8 @@ class OwnAccount(TypedDict):
     """For display."""
     plan: Literal["free", "developer", "launch"]
     """The plan decides how many inboxes the account may have."""
+    inboxLimit: int
+    """How many inboxes the plan allows, over all pods."""
     filterMode: Literal["none", "allowlist"]
     """Accepts mail from everyone except blocked senders (none), or only from allowed senders
     (allowlist).
@@ -1909,6 +2075,56 @@ class PolicyScope(TypedDict):
     """The inbox; null for all."""
 
 
+class QuarantineGetAnswer(TypedDict):
+    """A quarantined message with its text."""
+
+    id: str
+    """Assigned by the service. A released message gets a new id."""
+    inboxId: str
+    """The inbox that the message was sent to."""
+    podId: str
+    """The pod of that inbox."""
+    fromAddr: str
+    """The sender as the message names it, "Name <address>" or the bare address."""
+    toAddr: str
+    """The address of the inbox."""
+    deliveryRole: Literal["to", "cc"]
+    """The cc role means that the inbox was copied."""
+    subject: str
+    """Empty when the message has none."""
+    reason: Literal["blocked", "not_allowed", "not_verified", "malware"]
+    """Why the message was quarantined: a rule blocks its sender, no rule allows it, a rule allows
+    only verified mail, or the virus scanner found malware.
+    """
+    ruleId: str | None
+    """The rule that blocked the sender; it may have been deleted since. Null if no rule allowed the
+    sender.
+    """
+    authentication: Authentication | None
+    """SPF, DKIM and DMARC results on arrival."""
+    createdAt: str
+    """When the message arrived."""
+    expiresAt: str
+    """When the message is deleted permanently."""
+    bodyText: str
+    """The first 20,000 characters of the text body, made from the HTML body if there is none."""
+    isTruncated: bool
+    """Whether the text is longer."""
+    attachments: List[QuarantineGetAnswerAttachments]
+    """The files in the message."""
+
+
+class QuarantineGetAnswerAttachments(TypedDict):
+    """A file in a quarantined message. It cannot be downloaded alone."""
+
+    filename: str
+    """Safe, and unique within the message."""
+    contentType: str
+    """The media type that the message declares."""
+    sizeBytes: int
+    """Size of the decoded content in bytes."""
+
+
 class QuarantinedMessage(TypedDict):
     """A quarantined message."""
 
@@ -2093,16 +2309,17 @@ class _ReviewsApproveManyAnswerDataErrorRequired(TypedDict):
         "client_id_taken", "address_taken", "domain_taken", "domain_in_use", "domain_not_empty",
         "pod_not_empty", "pod_has_domains", "default_pod", "no_approver", "last_approver",
         "last_api_key", "delivery_pending", "thread_trashed", "webhook_is_disabled",
-        "thread_claimed", "lease_lost", "draft_changed", "policy_changed", "payload_too_large",
-        "uri_too_long", "unsupported_media_type", "range_not_satisfiable", "inbox_limit_reached",
-        "approver_limit_reached", "api_key_limit_reached", "draft_limit_reached",
-        "transfer_limit_reached", "storage_quota_reached", "label_limit_reached",
-        "metadata_limit_reached", "invalid_webhook_url", "domain_limit_reached",
-        "sender_rule_limit_reached", "recipient_rule_limit_reached", "webhook_limit_reached",
-        "idempotency_key_reused", "recipient_suppressed", "upgrade_required", "rate_limit_exceeded",
-        "cold_outreach_limit", "review_changed", "review_decided", "already_sending",
-        "loop_suspected", "header_fields_too_large", "internal_error", "webhook_failed",
-        "image_unavailable", "service_unavailable"]
+        "thread_claimed", "address_erased", "lease_lost", "draft_changed", "policy_changed",
+        "payload_too_large", "uri_too_long", "unsupported_media_type", "range_not_satisfiable",
+        "inbox_limit_reached", "approver_limit_reached", "api_key_limit_reached",
+        "draft_limit_reached", "transfer_limit_reached", "storage_quota_reached",
+        "label_limit_reached", "metadata_limit_reached", "invalid_webhook_url",
+        "domain_limit_reached", "sender_rule_limit_reached", "recipient_rule_limit_reached",
+        "webhook_limit_reached", "idempotency_key_reused", "recipient_suppressed",
+        "upgrade_required", "rate_limit_exceeded", "cold_outreach_limit", "review_changed",
+        "review_decided", "no_invitation", "invitation_cancelled", "not_invited",
+        "organizer_unverified", "already_sending", "loop_suspected", "header_fields_too_large",
+        "internal_error", "webhook_failed", "image_unavailable", "service_unavailable"]
     """A stable error code. New codes may be added."""
     message: str
     """A description of the error for people."""
@@ -2581,6 +2798,12 @@ class Webhook(TypedDict):
     """While the webhook is failing: why the latest failed attempt failed; otherwise null."""
     lastResponseStatus: int | None
     """While the webhook is failing: the HTTP status of that attempt; null without a response."""
+    lastFailureAt: str | None
+    """While the webhook is failing: when the latest failed attempt began; otherwise null."""
+    consecutiveFailures: int
+    """Failed attempts since the last success, of all events together; tests do not count. Up to
+    10,000.
+    """
     nextAttemptAt: str | None
     """While the webhook is failing and enabled: when the next retry is due; null if none is due."""
     inboxId: str | None
@@ -2609,7 +2832,7 @@ class WebhookDelivery(TypedDict):
     responseStatus: int | None
     """HTTP status of the last response, even if it was incomplete; null without a response."""
     responseBody: str | None
-    """The first 2 KiB of the last response."""
+    """The first 4 KiB of the last response."""
     latencyMs: int | None
     """How long the last attempt took, in milliseconds."""
     error: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
@@ -2668,6 +2891,12 @@ class WebhookWithSecret(TypedDict):
     """While the webhook is failing: why the latest failed attempt failed; otherwise null."""
     lastResponseStatus: int | None
     """While the webhook is failing: the HTTP status of that attempt; null without a response."""
+    lastFailureAt: str | None
+    """While the webhook is failing: when the latest failed attempt began; otherwise null."""
+    consecutiveFailures: int
+    """Failed attempts since the last success, of all events together; tests do not count. Up to
+    10,000.
+    """
     nextAttemptAt: str | None
     """While the webhook is failing and enabled: when the next retry is due; null if none is due."""
     inboxId: str | None
@@ -2676,6 +2905,64 @@ class WebhookWithSecret(TypedDict):
     """When the webhook was created."""
     secret: str
     """The signing secret: whsec_ and the base64 of 32 bytes. It is shown only in this response."""
+
+
+class WebhooksGetDeliveryAnswer(TypedDict):
+    """The delivery of one event to one webhook, with its attempts."""
+
+    id: str
+    """Assigned by the service."""
+    eventId: str
+    """The event_id of the delivered event."""
+    eventType: EventType
+    """The event type."""
+    status: Literal["pending", "succeeded", "failed"]
+    """Pending until it succeeds or its last attempt fails."""
+    attempts: int
+    """Number of attempts."""
+    lastAttemptAt: str | None
+    """When the last completed attempt began; null before the first."""
+    nextAttemptAt: str | None
+    """When the next attempt is due; null if none."""
+    responseStatus: int | None
+    """HTTP status of the last response, even if it was incomplete; null without a response."""
+    responseBody: str | None
+    """The first 4 KiB of the last response."""
+    latencyMs: int | None
+    """How long the last attempt took, in milliseconds."""
+    error: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
+        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
+        None]
+    """Why the last attempt failed; null if it succeeded."""
+    requestBody: str | None
+    """The first 64 KiB of the body, as the newest attempt would send it now: it is not stored. Null
+    when the event or its message is gone.
+    """
+    history: List[WebhooksGetDeliveryAnswerHistory]
+    """The attempts with an outcome, newest first; the newest 20 are kept."""
+
+
+class WebhooksGetDeliveryAnswerHistory(TypedDict):
+    """One attempt of a delivery: what was sent, and what came back."""
+
+    number: int
+    """Which attempt of the delivery it was; the first is 1."""
+    attemptedAt: str
+    """When the attempt began."""
+    requestUrl: str | None
+    """Where the event was posted to; null if nothing was posted."""
+    requestHeaders: Dict[str, str] | None
+    """The header fields of the request without its signatures; null if nothing was posted."""
+    responseStatus: int | None
+    """HTTP status of the response, even if it was incomplete; null without a response."""
+    responseBody: str | None
+    """The first 4 KiB of the response."""
+    latencyMs: int | None
+    """How long the attempt took, in milliseconds."""
+    error: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
+        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
+        None]
+    """Why the attempt failed; null if it succeeded."""
 
 
 _WholeReviewWords = TypedDict("_WholeReviewWords", {"from": "str"})
