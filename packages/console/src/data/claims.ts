@@ -1,13 +1,13 @@
 // Claims of threads by workers, in words.
 
 import { MailroomError, type Thread } from '@mailroom/sdk'
-import { formatListTime, formatRelative } from './format.ts'
+import { formatClock, formatRelative } from './format.ts'
 import { client } from './session.ts'
 
 type Claim = NonNullable<Thread['claim']>
 
 export function claimWords({ owner, expiresAt }: Claim): string {
-  return `${owner} has this thread until ${formatListTime(expiresAt)} (${formatRelative(expiresAt)})`
+  return `${owner} has this thread until ${formatClock(expiresAt)} (${formatRelative(expiresAt)})`
 }
 
 /** An error that says who has the thread, if a worker has it; otherwise the same error. */

@@ -39,6 +39,11 @@ export function formatNumber(value: number): string {
   return numbers.format(value)
 }
 
+/** The hour and minute, for a time that is near. */
+export function formatClock(iso: string): string {
+  return clockTime.format(new Date(iso))
+}
+
 /** The time for today, the day for this year, otherwise the date, as in lists of mail. */
 export function formatListTime(iso: string): string {
   const at = new Date(iso)
