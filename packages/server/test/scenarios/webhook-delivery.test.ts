@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { afterEach, test } from 'node:test'
-import { Mailroom } from '@mailroom/sdk'
+import { Mailroom, type WholeWebhookDelivery } from '@mailroom/sdk'
 import { openApp } from '#app.ts'
 import { silentLog } from '#platform/log.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
@@ -47,18 +47,6 @@ type Shown = {
   responseStatus: number | null
   responseBody: string | null
   error: string | null
-}
-
-type Whole = Shown & {
-  requestBody: string | null
-  history: readonly {
-    number: number
-    requestUrl: string | null
-    requestHeaders: Record<string, string> | null
-    responseStatus: number | null
-    responseBody: string | null
-    error: string | null
-  }[]
 }
 
 type Failing = {
@@ -119,7 +107,7 @@ onEachEngine('webhooks', (engine) => {
   /** Of this delivery, with what the receiver got and answered, and without a signature. */
   const showsEachAttempt = async (webhook: Made, { id }: Shown, { requests }: Receiver) => {
     const path = `/v1/webhooks/${webhook.id}/deliveries/${id}`
-    const { history, requestBody, ...shown } = await call<Whole>('GET', path)
+    const { history, requestBody, ...shown } = await call<WholeWebhookDelivery>('GET', path)
     const [listed] = await deliveriesOf(webhook)
     assert.deepEqual(shown, listed)
     assert.deepEqual(
