@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import {
   attributeOf,
   type HtmlElement,
+  type HtmlNode,
   isElement,
   isText,
   wordSet,
@@ -28,8 +29,26 @@ const RELEVANT = wordSet(`
   display visibility opacity font font-size color background background-color background-image
   width height max-width max-height overflow overflow-x overflow-y position left top right bottom inset
   text-indent margin margin-left margin-top clip clip-path transform filter mso-hide
-  content-visibility -webkit-text-fill-color all
+  content-visibility -webkit-text-fill-color all translate rotate scale zoom backface-visibility mask mask-image
+  mask-size background-clip background-size line-height letter-spacing font-size-adjust
+  inset-inline inset-block margin-inline margin-block
 `)
+/** Other names of the same properties, for text from left to right and from top to bottom. */
+const ALIASES: Readonly<Record<string, string>> = Object.fromEntries(
+  `-webkit-transform transform -webkit-filter filter -webkit-clip-path clip-path -webkit-opacity opacity
+  -webkit-mask mask -webkit-mask-image mask-image -webkit-mask-size mask-size
+  -webkit-background-clip background-clip -webkit-background-size background-size
+  -webkit-backface-visibility backface-visibility inline-size width block-size height max-inline-size max-width
+  max-block-size max-height overflow-inline overflow-x overflow-block overflow-y inset-inline-start left
+  inset-inline-end right inset-block-start top inset-block-end bottom margin-inline-start margin-left
+  margin-block-start margin-top`
+    .trim()
+    .split(/\s+/)
+    .reduce<[string, string][]>((pairs, word, index, words) => {
+      if (index % 2 === 1) pairs.push([words[index - 1] ?? '', word])
+      return pairs
+    }, []),
+)
 /** A longer value counts as invalid: the lexer's time grows with its length. */
 const VALUE_LENGTH_MAX = 2_000
 
@@ -59,7 +78,8 @@ function declarationsOf(nodes: Iterable<CssNode>): Declaration[] {
 
 /** Null for a property that hides nothing, and for a declaration that a browser drops. */
 function makeDeclaration({ property, value, important }: DeclarationNode): Declaration | null {
-  const name = unescapeCss(property).toLowerCase()
+  const written = unescapeCss(property).toLowerCase()
+  const name = ALIASES[written] ?? written
   const isImportant = String(important).toLowerCase()
   if (!RELEVANT.has(name) || value.type !== 'Raw') return null
   if (!/^(?:true|false|important)$/.test(isImportant)) return null
@@ -119,13 +139,8 @@ const HEIGHT_PX = 768
 const PIXELS_PER_EM = 16
 const QUERY_LENGTH_MAX = 1_000
 
-/** Whether the rules within an at-rule of that lower-case name count as if they stood outside of it. */
-function holdsOutside(name: string, prelude: string): boolean {
-  return name === 'media' ? holdsOnScreen(prelude) : name === 'supports' || name === 'layer'
-}
-
 /** Whether one query of the list holds; an unknown feature does not. */
-function holdsOnScreen(list: string): boolean {
+export function holdsOnScreen(list: string): boolean {
   if (list.length > QUERY_LENGTH_MAX) return false
   return list
     .toLowerCase()
@@ -212,19 +227,36 @@ type StyleRule = {
   readonly selector: ComplexSelector
 }
 
-/** The rules of a message's style elements that can hide or show text. */
+/** The rules of a message's style sheets that can hide or show text. */
 export class StyleSheet {
   readonly #byKey = new Map<string, StyleRule[]>()
   readonly #matcher = new Matcher()
+  readonly #hasContainers: boolean
+  readonly #length: number
   #order = 0
+  #room = STYLE_LENGTH_MAX
+  #unread = 0
 
-  /** The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. */
-  constructor(texts: readonly string[]) {
-    let room = STYLE_LENGTH_MAX
-    for (const text of texts) {
-      if (room > 0) this.#read(text.slice(0, room).replace(/<!--|-->/g, ' '))
-      room -= text.length
-    }
+  /**
+   * The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. `hasContainers`: whether any element is one for
+   * container queries.
+   */
+  constructor(texts: readonly string[], hasContainers: boolean) {
+    this.#hasContainers = hasContainers
+    this.#length = texts.reduce((sum, { length }) => sum + length, 0)
+    for (const text of texts) this.#take(text, 0)
+  }
+
+  /** Characters of rules that were not read, and of all rules once there are too many comparisons. */
+  get unreadLength(): number {
+    return this.#matcher.isSpent ? this.#length : this.#unread
+  }
+
+  #take(text: string, depth: number): void {
+    const read = text.slice(0, Math.max(0, this.#room))
+    this.#room -= text.length
+    this.#unread += text.length - read.length
+    if (read !== '') this.#read(read.replace(/<!--|-->/g, ' '), depth)
   }
 
   /** Declarations of the rules that match the element; the last ones win. */
@@ -241,29 +273,53 @@ export class StyleSheet {
     return met.flatMap(({ declarations }) => declarations)
   }
 
-  #read(text: string): void {
+  #read(text: string, depth: number): void {
     const { parse } = load('css-tree') as typeof import('css-tree')
     try {
       const parsed = parse(text, { parseValue: false, parseAtrulePrelude: false })
-      if (parsed.type === 'StyleSheet') for (const node of parsed.children) this.#add(node, 0)
+      if (parsed.type === 'StyleSheet') for (const node of parsed.children) this.#add(node, depth)
     } catch {
       // Nested too deep for the parser: without rules more is shown, not less.
+      this.#unread += text.length
     }
   }
 
   #add(node: CssNode, depth: number): void {
     if (node.type === 'Rule') this.#addRule(node)
-    if (node.type !== 'Atrule' || node.block === null || depth > AT_RULES_DEPTH_MAX) return
+    if (node.type !== 'Atrule' || depth > AT_RULES_DEPTH_MAX) return
     const prelude = node.prelude?.type === 'Raw' ? node.prelude.value : ''
-    if (!holdsOutside(node.name.toLowerCase(), prelude)) return
-    for (const inner of node.block.children) this.#add(inner, depth + 1)
+    const name = node.name.toLowerCase()
+    if (node.block === null) {
+      const imported = name === 'import' ? importedSheet(prelude) : null
+      if (imported !== null) this.#take(imported, depth + 1)
+    } else if (this.#holds(name, prelude)) {
+      for (const inner of node.block.children) this.#add(inner, depth + 1)
+    }
+  }
+
+  /** Whether the rules within an at-rule of that lower-case name count as if they stood outside of it. */
+  #holds(name: string, prelude: string): boolean {
+    if (name === 'media') return holdsOnScreen(prelude)
+    // A container is as large as the screen; its name does not matter.
+    if (name === 'container') {
+      return this.#hasContainers && holdsOnScreen(prelude.replace(/^[^(]*?(?=not\s|\()/i, ''))
+    }
+    return name === 'supports' || name === 'layer'
   }
 
   #addRule({ block, prelude }: Rule): void {
+    for (const { type, ...node } of block.children) {
+      if (type === 'Raw' && 'value' in node && HIDES_WITHIN.test(String(node.value))) {
+        this.#unread += String(node.value).length
+      }
+    }
     const declarations = declarationsOf(block.children)
     if (declarations.length === 0 || prelude.type !== 'SelectorList') return
     for (const node of prelude.children) {
-      if (this.#order >= RULES_MAX) return
+      if (this.#order >= RULES_MAX) {
+        this.#unread += 1
+        return
+      }
       const selector = node.type === 'Selector' ? compileSelector(node, 0) : null
       if (selector === null) continue
       const order = ++this.#order
@@ -277,6 +333,29 @@ export class StyleSheet {
 }
 
 const NO_DECLARATIONS: readonly Declaration[] = []
+/** Nested rules are not read. */
+const HIDES_WITHIN = /\{/
+
+const DATA_SHEET = /^data:text\/css[^,]*?(;base64)?,/i
+
+/** The style sheet in a `data:` address; null for any other address. Never throws. */
+export function sheetOfAddress(address: string): string | null {
+  const head = DATA_SHEET.exec(address.trim())
+  if (head === null) return null
+  const content = address
+    .trim()
+    .slice(head[0].length)
+    .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  return head[1] === undefined ? content : Buffer.from(content, 'base64').toString('utf8')
+}
+
+/** The sheet of `@import url(data:…) screen`. */
+function importedSheet(prelude: string): string | null {
+  const found = /^\s*(?:url\(\s*)?(?:"([^"]*)"|'([^']*)'|([^\s)]+))\s*\)?\s*(.*)$/is.exec(prelude)
+  if (found === null) return null
+  const query = (found[4] ?? '').replace(/^(?:layer(?:\([^)]*\))?|supports\([^)]*\))\s*/i, '')
+  return holdsOnScreen(query) ? sheetOfAddress(found[1] ?? found[2] ?? found[3] ?? '') : null
+}
 
 type Test = (element: HtmlElement, matcher: Matcher) => boolean
 
@@ -299,12 +378,23 @@ const LISTS_DEPTH_MAX = 3
 
 function specificityOf(selector: Selector): number {
   let sum = 0
-  for (const { type } of selector.children) {
+  for (const node of selector.children) {
+    const { type } = node
     if (type === 'IdSelector') sum += 10_000
-    else if (type === 'TypeSelector') sum += 1
+    else if (type === 'TypeSelector') sum += node.name === '*' ? 0 : 1
+    else if (type === 'PseudoClassSelector') sum += specificityOfPseudoClass(node)
     else if (type !== 'Combinator' && type !== 'PseudoElementSelector') sum += 100
   }
   return sum
+}
+
+/** Selectors 4 §17: that of the most specific one in its list. */
+function specificityOfPseudoClass({ name, children }: PseudoClassSelector): number {
+  const list = children?.first
+  if (/^where$/i.test(name)) return 0
+  if (list?.type !== 'SelectorList' || !/^(?:is|not|has)$/i.test(name)) return 100
+  const listed = list.children.toArray().slice(0, LISTED_MAX)
+  return Math.max(0, ...listed.map((one) => (one.type === 'Selector' ? specificityOf(one) : 0)))
 }
 
 /** Null for a selector of a state or of a part of an element, and for an unknown one. */
@@ -335,6 +425,7 @@ function compileCompound(
   combinator: string,
   depth: number,
 ): Compound | null {
+  if (nodes.length === 0 && combinator === '') return NO_CONDITIONS
   let tag: string | null = null
   let id: string | null = null
   const classes: string[] = []
@@ -387,15 +478,48 @@ function pseudoClassTest({ name, children }: PseudoClassSelector, depth: number)
   if (argument.type === 'Nth') return nthTest(name.toLowerCase(), argument)
   if (argument.type !== 'SelectorList') return null
   const listed: ComplexSelector[] = []
-  for (const one of argument.children.toArray().slice(0, LISTED_MAX)) {
+  if (argument.children.size > LISTED_MAX) return null
+  const isHas = /^has$/i.test(name)
+  for (const one of argument.children) {
     const selector = one.type === 'Selector' ? compileSelector(one, depth + 1) : null
     if (selector === null) return null
     listed.push(selector)
   }
+  if (isHas) return hasTest(listed)
   const isAny: Test = (element, matcher) => listed.some((one) => matcher.meets(one, element))
   if (/^(?:is|where)$/i.test(name)) return isAny
   return /^not$/i.test(name) ? (element, matcher) => !isAny(element, matcher) : null
 }
+
+/** Selectors 4 §4.5, of selectors that are relative to the element: `:has(> img)`. */
+function hasTest(listed: readonly ComplexSelector[]): Test {
+  let scope: HtmlElement | null = null
+  const isScope: Test = (element) => element === scope
+  const relative = listed.map((selector) => {
+    const leftmost = selector.at(-1)
+    // A combinator at the beginning stands behind a part without conditions.
+    const parts =
+      leftmost === NO_CONDITIONS
+        ? selector.slice(0, -1)
+        : selector.with(-1, { ...NO_CONDITIONS, ...leftmost, combinator: ' ' })
+    const isBeside = /[+~]/.test(parts.at(-1)?.combinator ?? '')
+    return { parts: [...parts, { ...NO_CONDITIONS, tests: [isScope] }], isBeside }
+  })
+  return (element, matcher) => {
+    const outer = scope
+    scope = element
+    const found = relative.some(({ parts, isBeside }) => {
+      if (!isBeside) return matcher.anyWithin(element.childNodes, parts)
+      const { siblings, index } = matcher.placeOf(element)
+      return matcher.anyWithin(siblings, parts, index)
+    })
+    scope = outer
+    return found
+  }
+}
+
+/** The part before a combinator that begins a selector. */
+const NO_CONDITIONS: Compound = { combinator: '', tag: null, id: null, classes: [], tests: [] }
 
 const PSEUDO_CLASSES: Readonly<Record<string, Test>> = {
   root: ({ tagName }) => tagName === 'html',
@@ -457,6 +581,16 @@ class Matcher {
       // The ancestors of the nearest match are ancestors of all others.
       const isAbove = compound.combinator === ' ' && next.combinator === ' '
       if (isAbove && this.#fits(next, other)) return false
+    }
+    return false
+  }
+
+  /** Whether one of the nodes, `from` on, or an element within them, meets the selector. */
+  anyWithin(nodes: readonly HtmlNode[], selector: ComplexSelector, from = 0): boolean {
+    for (let at = from; at < nodes.length && !this.isSpent; at++) {
+      const node = nodes[at]
+      if (node === undefined || !isElement(node)) continue
+      if (this.meets(selector, node) || this.anyWithin(node.childNodes, selector)) return true
     }
     return false
   }

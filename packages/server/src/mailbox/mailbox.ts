@@ -14,6 +14,7 @@ export {
   CUT_READ_LENGTH,
   cutBodies,
   presentAttachments,
+  presentHidden,
   presentListed,
   presentMessage,
 } from './present-message.ts'

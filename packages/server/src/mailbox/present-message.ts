@@ -5,6 +5,7 @@ import {
   type Message as MessageShape,
   SHOWN_BODY_BYTES_MAX,
 } from '@mailroom/contract/messages.ts'
+import type { MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { Extractions } from './extractions.ts'
@@ -41,17 +42,26 @@ async function presentBodies(
   nowMs: number,
 ): Promise<MessageShape> {
   const { authentication, createdAtMs, scheduledAtMs, rawId: _, ...rest } = message
+  const reading = await presenter.extractions.of(read)
+  const hiddenTextParts = presentHidden(reading)
   return {
     ...rest,
     tag: rest.recipient === null ? null : tagOf(rest.recipient),
     isTruncated,
     attachments: presentAttachments(message, presenter, nowMs),
-    extracted: await presenter.extractions.of(read),
+    extracted: reading?.extracted ?? null,
+    hiddenText: hiddenTextParts.length > 0,
+    hiddenTextParts,
     authentication: authentication as Authentication | null,
     automatic: rest.automaticReason !== null,
     scheduledAt: scheduledAtMs === null ? null : presentTime(scheduledAtMs),
     createdAt: presentTime(createdAtMs),
   }
+}
+
+/** Empty for a message that was sent. */
+export function presentHidden(reading: MessageReading | null): MessageShape['hiddenTextParts'] {
+  return (reading?.hidden ?? []).map(({ kind, characters }) => ({ kind, characters }))
 }
 
 /** The URLs are signed anew each time. */

@@ -1,10 +1,17 @@
 // The envelope of an event: its row of the log with its message, in the shape of the contract.
 
 import type { Event, EventMessage } from '@mailroom/contract/events.ts'
-import type { Authentication, Extracted } from '@mailroom/contract/messages.ts'
+import type { Authentication } from '@mailroom/contract/messages.ts'
+import type { MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
 import type { LoggedEvent } from '#events/events.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
-import { attachmentUrl, CUT_READ_LENGTH, cutBodies, type Extractions } from '#mailbox/mailbox.ts'
+import {
+  attachmentUrl,
+  CUT_READ_LENGTH,
+  cutBodies,
+  type Extractions,
+  presentHidden,
+} from '#mailbox/mailbox.ts'
 import { existingThreadIds, findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
@@ -85,8 +92,8 @@ async function readMessages(
   for await (const { message: whole, ...place } of found) {
     const { message, isTruncated } = cutBodies(whole)
     // Extracted from the whole message, as everywhere else.
-    const extracted = await deps.extractions.of(whole)
-    const presented = presentMessage(deps, message, { extracted, isTruncated })
+    const reading = await deps.extractions.of(whole)
+    const presented = presentMessage(deps, message, { reading, isTruncated })
     messages.set(message.id, { ...place, message, isTruncated, presented })
   }
   return messages
@@ -131,10 +138,11 @@ function makeText(event: LoggedEvent, found: Found | null): EventText {
 function presentMessage(
   deps: EnvelopeDeps,
   message: Message,
-  { extracted, isTruncated }: { extracted: Extracted | null; isTruncated: boolean },
+  { reading, isTruncated }: { reading: MessageReading | null; isTruncated: boolean },
 ): EventMessage {
   const nowMs = deps.clock.now()
   const at = presentTime(message.createdAtMs)
+  const hidden = presentHidden(reading)
   return {
     id: message.id,
     rfc_message_id: message.rfcMessageId,
@@ -149,7 +157,9 @@ function presentMessage(
     body_text: message.bodyText,
     body_html: message.bodyHtml,
     extracted_text: message.extractedText,
-    extracted,
+    extracted: reading?.extracted ?? null,
+    hidden_text: hidden.length > 0,
+    hidden_text_parts: hidden,
     truncated: isTruncated,
     url: `${deps.publicUrl()}/v1/messages/${message.id}`,
     attachments: message.attachments.map((attachment) => {

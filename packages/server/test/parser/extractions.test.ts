@@ -13,7 +13,7 @@ const styled = `<p style="color:#333">${CODE}</p>`
 test('a thread finds the same as the main thread', async () => {
   let asked = 0
   const parser = {
-    extract: (source: Parameters<typeof pool.extract>[0]) => {
+    readContent: (source: Parameters<typeof pool.readContent>[0]) => {
       asked++
       return pool.extract(source)
     },
@@ -36,7 +36,7 @@ test('a thread finds the same as the main thread', async () => {
 })
 
 test('a search that the full queue refuses still returns its result', async () => {
-  const parser = { extract: () => Promise.reject(new Error('full')) }
+  const parser = { readContent: () => Promise.reject(new Error('full')) }
   const extractions = openExtractions(undefined, undefined, parser)
   const message = { id: 'msg_1', direction: 'inbound', subject: '', bodyText: '' } as const
   const found = await extractions.of({ ...message, bodyHtml: styled })

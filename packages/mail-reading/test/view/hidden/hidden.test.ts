@@ -3,12 +3,13 @@ import { describe, test } from 'node:test'
 import { viewBody } from '#view/view-body.ts'
 import { type HiddenCase, SHOWN, UNSEEN } from './cases.ts'
 import { MORE_SHOWN, MORE_UNSEEN } from './more-cases.ts'
+import { NEWER_SHOWN, NEWER_UNSEEN, SMUGGLED } from './newer-cases.ts'
 
 const viewOf = ({ html = '', text = '' }: HiddenCase) =>
   viewBody({ html, text, hasFullLinks: false })
 
 describe('invisible text is not in the view', () => {
-  for (const one of [...UNSEEN, ...MORE_UNSEEN]) {
+  for (const one of [...UNSEEN, ...MORE_UNSEEN, ...NEWER_UNSEEN]) {
     test(one.name, async () => {
       const view = await viewOf(one)
       assert.match(view.text, /SEEN/)
@@ -19,11 +20,20 @@ describe('invisible text is not in the view', () => {
 })
 
 describe('visible text is in the view', () => {
-  for (const one of [...SHOWN, ...MORE_SHOWN]) {
+  for (const one of [...SHOWN, ...MORE_SHOWN, ...NEWER_SHOWN]) {
     test(one.name, async () => {
       const view = await viewOf(one)
       assert.match(view.text, /SEEN/)
       assert.match(view.text, /MARKER/)
+    })
+  }
+})
+
+describe('characters that carry other letters are not in the view', () => {
+  for (const text of SMUGGLED) {
+    test(JSON.stringify(text), async () => {
+      const view = await viewOf({ name: '', text })
+      assert.doesNotMatch(view.text, /[\ufe00-\ufe0f\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/u)
     })
   }
 })
