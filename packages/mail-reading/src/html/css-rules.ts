@@ -229,27 +229,87 @@ type StyleRule = {
 
 /** The rules of a message's style sheets that can hide or show text. */
 export class StyleSheet {
-  readonly #byKey = new Map<string, StyleRule[]>()
+  readonly #rules: Rules
   readonly #matcher = new Matcher()
-  readonly #hasContainers: boolean
-  readonly #length: number
-  #order = 0
-  #room = STYLE_LENGTH_MAX
-  #unread = 0
 
   /**
    * The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. `hasContainers`: whether any element is one for
    * container queries.
    */
   constructor(texts: readonly string[], hasContainers: boolean) {
-    this.#hasContainers = hasContainers
-    this.#length = texts.reduce((sum, { length }) => sum + length, 0)
-    for (const text of texts) this.#take(text, 0)
+    this.#rules = rulesOf(texts, hasContainers)
   }
 
   /** Characters of rules that were not read, and of all rules once there are too many comparisons. */
   get unreadLength(): number {
-    return this.#matcher.isSpent ? this.#length : this.#unread
+    return this.#matcher.isSpent ? this.#rules.length : this.#rules.unread
+  }
+
+  /** Declarations of the rules that match the element; the last ones win. */
+  declarationsFor(element: HtmlElement): readonly Declaration[] {
+    if (this.#rules.count === 0) return NO_DECLARATIONS
+    const met: StyleRule[] = []
+    for (const key of keysOf(element)) {
+      for (const rule of this.#rules.withKey(key)) {
+        if (this.#matcher.meets(rule.selector, element)) met.push(rule)
+      }
+    }
+    if (met.length === 0 || this.#matcher.isSpent) return NO_DECLARATIONS
+    met.sort((a, b) => a.specificity - b.specificity || a.order - b.order)
+    return met.flatMap(({ declarations }) => declarations)
+  }
+}
+
+/** Mail repeats its style sheets, from one message of a sender to the next. */
+const knownRules = new Map<string, Rules>()
+/** Characters of all sheets that are kept. */
+const KNOWN_LENGTH_MAX = 256 * 1024
+let knownLength = 0
+
+function rulesOf(texts: readonly string[], hasContainers: boolean): Rules {
+  if (texts.length === 0) return NO_RULES
+  // Markup ends a sheet, so that none holds this.
+  const key = `${hasContainers}</style>${texts.join('</style>')}`
+  const before = knownRules.get(key)
+  if (before !== undefined) return before
+  const rules = new Rules(texts, hasContainers)
+  if (key.length > KNOWN_LENGTH_MAX / 4) return rules
+  knownLength += key.length
+  if (knownLength > KNOWN_LENGTH_MAX) {
+    knownRules.clear()
+    knownLength = key.length
+  }
+  // A copy: a slice would keep the whole HTML in memory.
+  knownRules.set(Buffer.from(key).toString(), rules)
+  return rules
+}
+
+/** Rules as they were read, in order. */
+class Rules {
+  readonly length: number
+  readonly #byKey = new Map<string, StyleRule[]>()
+  readonly #hasContainers: boolean
+  #order = 0
+  #room = STYLE_LENGTH_MAX
+  #unread = 0
+
+  constructor(texts: readonly string[], hasContainers: boolean) {
+    this.#hasContainers = hasContainers
+    this.length = texts.reduce((sum, { length }) => sum + length, 0)
+    for (const text of texts) this.#take(text, 0)
+  }
+
+  get count(): number {
+    return this.#order
+  }
+
+  /** Characters of rules that were not read. */
+  get unread(): number {
+    return this.#unread
+  }
+
+  withKey(key: string): readonly StyleRule[] {
+    return this.#byKey.get(key) ?? []
   }
 
   #take(text: string, depth: number): void {
@@ -257,20 +317,6 @@ export class StyleSheet {
     this.#room -= text.length
     this.#unread += text.length - read.length
     if (read !== '') this.#read(read.replace(/<!--|-->/g, ' '), depth)
-  }
-
-  /** Declarations of the rules that match the element; the last ones win. */
-  declarationsFor(element: HtmlElement): readonly Declaration[] {
-    if (this.#order === 0) return NO_DECLARATIONS
-    const met: StyleRule[] = []
-    for (const key of keysOf(element)) {
-      for (const rule of this.#byKey.get(key) ?? []) {
-        if (this.#matcher.meets(rule.selector, element)) met.push(rule)
-      }
-    }
-    if (met.length === 0 || this.#matcher.isSpent) return NO_DECLARATIONS
-    met.sort((a, b) => a.specificity - b.specificity || a.order - b.order)
-    return met.flatMap(({ declarations }) => declarations)
   }
 
   #read(text: string, depth: number): void {
@@ -333,6 +379,7 @@ export class StyleSheet {
 }
 
 const NO_DECLARATIONS: readonly Declaration[] = []
+const NO_RULES = new Rules([], false)
 /** Nested rules are not read. */
 const HIDES_WITHIN = /\{/
 

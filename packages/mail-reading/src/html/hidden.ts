@@ -233,8 +233,10 @@ type OwnStyle = { readonly declarations: readonly Declaration[]; readonly styles
 const NO_STYLE: OwnStyle = { declarations: [], styles: new Map() }
 /** Mail repeats its style attributes, within a message and from one to the next. */
 const known = new Map<string, OwnStyle>()
-const KNOWN_MAX = 2_000
-const KNOWN_LENGTH_MAX = 300
+/** Characters of all styles that are kept, and of one. */
+const KNOWN_LENGTH_MAX = 256 * 1024
+const STYLE_LENGTH_MAX = 2_000
+let knownLength = 0
 
 /** The declared styles of an element, from the rules and its style attribute. */
 function stylesOf(element: HtmlElement, sheet: StyleSheet): Styles {
@@ -249,8 +251,12 @@ function ownStyle(style: string): OwnStyle {
   if (before !== undefined) return before
   const declarations = readDeclarations(style)
   const own = { declarations, styles: cascade([], declarations) }
-  if (style.length > KNOWN_LENGTH_MAX) return own
-  if (known.size >= KNOWN_MAX) known.clear()
+  if (style.length > STYLE_LENGTH_MAX) return own
+  knownLength += style.length
+  if (knownLength > KNOWN_LENGTH_MAX) {
+    known.clear()
+    knownLength = style.length
+  }
   // A copy: a slice would keep the whole HTML in memory.
   known.set(Buffer.from(style).toString(), own)
   return own

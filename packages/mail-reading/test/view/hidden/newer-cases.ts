@@ -12,7 +12,10 @@ const styled = (style: string, name = style): HiddenCase =>
 const ruled = (name: string, css: string, body = '<p class="x">MARKER</p>'): HiddenCase =>
   html(name, body, `<style>${css}</style>`)
 const picture = (attributes: string): HiddenCase =>
-  html(`a picture with ${attributes}`, `<img ${attributes} alt="MARKER" src="https://a.example/b.png">`)
+  html(
+    `a picture with ${attributes}`,
+    `<img ${attributes} alt="MARKER" src="https://a.example/b.png">`,
+  )
 const selectors = (word: string) =>
   Array.from(word, (char) => `1${String.fromCodePoint(0xe0100 + (char.codePointAt(0) ?? 0) - 16)}`)
 const base64 = (css: string) => `data:text/css;base64,${Buffer.from(css).toString('base64')}`
@@ -26,7 +29,10 @@ export const NEWER_UNSEEN: readonly HiddenCase[] = [
   picture('style="width:1px;height:1px"'),
   html('details that are closed', '<details><summary>more</summary><p>MARKER</p></details>'),
   html('details without a summary', '<details>MARKER</details>'),
-  html('the second summary of details', '<details><summary>a</summary><summary>MARKER</summary></details>'),
+  html(
+    'the second summary of details',
+    '<details><summary>a</summary><summary>MARKER</summary></details>',
+  ),
   html('a popover', '<div popover>MARKER</div>'),
   styled('position:absolute;inset:-9999px auto auto -9999px'),
   styled('position:absolute;inset:auto 9999px auto auto'),
@@ -98,24 +104,54 @@ export const NEWER_UNSEEN: readonly HiddenCase[] = [
     'letters filled with white',
   ),
   ruled('a rule with :has', 'div:has(> .k){display:none}', '<div><i class="k"></i>MARKER</div>'),
-  ruled('a rule with :has of a sibling', 'p:has(+ .k){display:none}', '<p>MARKER</p><i class="k"></i>'),
-  ruled('a rule with :has of later siblings', '.x:has(~ div .k){opacity:0}', '<p class="x">MARKER</p><b></b><div><i class="k"></i></div>'),
-  ruled('a rule with :has of two parts', 'div:has(.a .b){display:none}', '<div>MARKER<i class="a"><i class="b"></i></i></div>'),
+  ruled(
+    'a rule with :has of a sibling',
+    'p:has(+ .k){display:none}',
+    '<p>MARKER</p><i class="k"></i>',
+  ),
+  ruled(
+    'a rule with :has of later siblings',
+    '.x:has(~ div .k){opacity:0}',
+    '<p class="x">MARKER</p><b></b><div><i class="k"></i></div>',
+  ),
+  ruled(
+    'a rule with :has of two parts',
+    'div:has(.a .b){display:none}',
+    '<div>MARKER<i class="a"><i class="b"></i></i></div>',
+  ),
   {
     name: 'a rule with :not(:has())',
     html: '<style>p:not(:has(img)){display:none}</style><div>SEEN</div><p>MARKER</p>',
   },
-  ruled('a rule for a container', `body{container-type:inline-size}@container (min-width:1px){${HIDING_RULE}}`),
+  ruled(
+    'a rule for a container',
+    `body{container-type:inline-size}@container (min-width:1px){${HIDING_RULE}}`,
+  ),
   ruled(
     'a rule for a container with a name',
     `@container c (width > 1px){${HIDING_RULE}}`,
     '<div style="container:c/inline-size"><p class="x">MARKER</p></div>',
   ),
-  html('a linked sheet in an address', '<p class="x">MARKER</p>', `<link rel="stylesheet" href="data:text/css,${encodeURIComponent(HIDING_RULE)}">`),
-  html('a linked sheet in base64', '<p class="x">MARKER</p>', `<link rel=stylesheet href="${base64(`/*${'-'.repeat(300)}*/${HIDING_RULE}`)}">`),
+  html(
+    'a linked sheet in an address',
+    '<p class="x">MARKER</p>',
+    `<link rel="stylesheet" href="data:text/css,${encodeURIComponent(HIDING_RULE)}">`,
+  ),
+  html(
+    'a linked sheet in base64',
+    '<p class="x">MARKER</p>',
+    `<link rel=stylesheet href="${base64(`/*${'-'.repeat(300)}*/${HIDING_RULE}`)}">`,
+  ),
   ruled('an imported sheet in an address', `@import url("${base64(HIDING_RULE)}");`),
-  ruled('an imported sheet for screens', `@import "data:text/css,${encodeURIComponent(HIDING_RULE)}" screen;`),
-  html('a style element for screens', '<p class="x">MARKER</p>', `<style media="screen">${HIDING_RULE}</style>`),
+  ruled(
+    'an imported sheet for screens',
+    `@import "data:text/css,${encodeURIComponent(HIDING_RULE)}" screen;`,
+  ),
+  html(
+    'a style element for screens',
+    '<p class="x">MARKER</p>',
+    `<style media="screen">${HIDING_RULE}</style>`,
+  ),
   ruled('a weak rule with :where', `:where(#a,.x){display:block}.x{display:none}`),
 ]
 
@@ -152,14 +188,40 @@ export const NEWER_SHOWN: readonly HiddenCase[] = [
     'background:linear-gradient(#06c,#c06);-webkit-background-clip:text;-webkit-text-fill-color:transparent',
     'letters filled with a gradient',
   ),
-  ruled('a rule with :has that is not met', 'div:has(> .k){display:none}', '<div><b><i class="k"></i></b>MARKER</div>'),
-  ruled('a rule with :has of two parts, one outside', '.a:has(.a .b){display:none}', '<div class="a">MARKER<i class="b"></i></div>'),
+  ruled(
+    'a rule with :has that is not met',
+    'div:has(> .k){display:none}',
+    '<div><b><i class="k"></i></b>MARKER</div>',
+  ),
+  ruled(
+    'a rule with :has of two parts, one outside',
+    '.a:has(.a .b){display:none}',
+    '<div class="a">MARKER<i class="b"></i></div>',
+  ),
   ruled('a container rule without a container', `@container (min-width:1px){${HIDING_RULE}}`),
-  ruled('a container rule for small ones', `body{container-type:inline-size}@container (max-width:300px){${HIDING_RULE}}`),
-  ruled('an imported sheet for print', `@import "data:text/css,${encodeURIComponent(HIDING_RULE)}" print;`),
-  html('a style element for print', '<p class="x">MARKER</p>', `<style media="print">${HIDING_RULE}</style>`),
-  html('a style element of another type', '<p class="x">MARKER</p>', `<style type="text/x">${HIDING_RULE}</style>`),
-  html('a linked sheet for print', '<p class="x">MARKER</p>', `<link rel="stylesheet" media="print" href="data:text/css,${encodeURIComponent(HIDING_RULE)}">`),
+  ruled(
+    'a container rule for small ones',
+    `body{container-type:inline-size}@container (max-width:300px){${HIDING_RULE}}`,
+  ),
+  ruled(
+    'an imported sheet for print',
+    `@import "data:text/css,${encodeURIComponent(HIDING_RULE)}" print;`,
+  ),
+  html(
+    'a style element for print',
+    '<p class="x">MARKER</p>',
+    `<style media="print">${HIDING_RULE}</style>`,
+  ),
+  html(
+    'a style element of another type',
+    '<p class="x">MARKER</p>',
+    `<style type="text/x">${HIDING_RULE}</style>`,
+  ),
+  html(
+    'a linked sheet for print',
+    '<p class="x">MARKER</p>',
+    `<link rel="stylesheet" media="print" href="data:text/css,${encodeURIComponent(HIDING_RULE)}">`,
+  ),
 ]
 
 /** Characters behind digits, letters and emoji that stand for the letters of "MARKER". */
