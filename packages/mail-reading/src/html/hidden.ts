@@ -64,20 +64,25 @@ type Walk = { readonly sheet: StyleSheet; readonly onRemoved: OnRemoved }
 function removeWithin(parent: HtmlParent, box: Box, walk: Walk): void {
   const unseen = unseenKind(box)
   const summary = isElement(parent) ? closedSummary(parent) : undefined
-  parent.childNodes = parent.childNodes.filter((node) => {
-    if (summary !== undefined && node !== summary && node.nodeName !== '#comment') {
-      walk.onRemoved('closed', node)
-      return false
-    }
-    if (isText(node)) {
-      if (unseen === null || node.value.trim() === '') return true
-      walk.onRemoved(unseen, node)
-      return false
-    }
-    if (isElement(node)) return isKept(node, box, walk)
-    if (node.nodeName === '#comment') walk.onRemoved('comment', node)
-    return false
-  })
+  const nodes = parent.childNodes
+  let kept = 0
+  for (const node of nodes) {
+    const isInClosed = summary !== undefined && node !== summary && node.nodeName !== '#comment'
+    if (isInClosed) walk.onRemoved('closed', node)
+    else if (isKept(node, { box, unseen, walk })) nodes[kept++] = node
+  }
+  nodes.length = kept
+}
+
+type Place = { readonly box: Box; readonly unseen: RemovalKind | null; readonly walk: Walk }
+
+function isKept(node: HtmlNode, { box, unseen, walk }: Place): boolean {
+  if (isElement(node)) return isKeptElement(node, box, walk)
+  if (isText(node)) {
+    if (unseen === null || node.value.trim() === '') return true
+    walk.onRemoved(unseen, node)
+  } else if (node.nodeName === '#comment') walk.onRemoved('comment', node)
+  return false
 }
 
 /** Of closed details what is shown, null for nothing; undefined for any other element. */
@@ -86,7 +91,7 @@ function closedSummary(element: HtmlElement): HtmlElement | null | undefined {
   return element.childNodes.filter(isElement).find(({ tagName }) => tagName === 'summary') ?? null
 }
 
-function isKept(element: HtmlElement, outer: Box, walk: Walk): boolean {
+function isKeptElement(element: HtmlElement, outer: Box, walk: Walk): boolean {
   const { tagName } = element
   if (NO_TEXT.has(tagName)) return false
   const kind = removalKindOf(element, outer, walk)
@@ -100,7 +105,8 @@ function removalKindOf(element: HtmlElement, outer: Box, walk: Walk): RemovalKin
   if (tagName === 'dialog' && attributeOf(element, 'open') === undefined) return 'display-none'
   const styles = stylesOf(element, walk.sheet)
   const box = boxOf(element, styles, outer)
-  const kind = hidingKind(element, styles, box)
+  const isPlain = styles.size === 0 && element.attrs.length === 0
+  const kind = isPlain ? null : hidingKind(element, styles, box)
   if (kind !== null) return kind
   if (tagName === 'img') {
     // The description of a picture that is not seen is no text of the mail.
@@ -517,7 +523,19 @@ function shrinkOf(styles: Styles, fontPx: number): number {
 
 /** The box of an element within `outer`. */
 function boxOf(element: HtmlElement, styles: Styles, outer: Box): Box {
-  if (styles.size === 0 && !mayHaveOwnBox(element)) return outer
+  if (mayHaveOwnBox(element)) return makeBox(element, styles, outer)
+  if (styles.size === 0) return outer
+  const before = lastBoxes.get(styles)
+  if (before?.outer === outer) return before.box
+  const box = makeBox(element, styles, outer)
+  lastBoxes.set(styles, { outer, box })
+  return box
+}
+
+/** Mail gives siblings the same style. */
+const lastBoxes = new WeakMap<Styles, { readonly outer: Box; readonly box: Box }>()
+
+function makeBox(element: HtmlElement, styles: Styles, outer: Box): Box {
   const visibility = styles.get('visibility')
   const fontPx = fontOf(element, styles, outer.fontPx)
   const textIndent = styles.get('text-indent')
