@@ -1,12 +1,11 @@
 // Time to read a page of threads and of messages at three sizes of one inbox. Pages are the first
 // ones and pages from anywhere in the list.
 
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { parseArgs } from 'node:util'
 import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { describeMachine, quantile, table } from './figures.ts'
+import { fillInbox } from './fill-inbox.ts'
 import { type RunningMailroom, startMailroom } from './mailroom.ts'
 
 const SIZES = [1_000, 30_000, 300_000]
@@ -34,7 +33,7 @@ export async function list(args: string[]): Promise<void> {
     for (const size of sizes.slice(inboxes.length)) {
       const inbox = await mailroom.client.inboxes.create({})
       inboxes.push(inbox)
-      await fill(mailroom, inbox.address, size)
+      await fillInbox(mailroom, inbox.address, size)
       await removeSome(mailroom, inbox, { size, share: Number(values.removed) })
     }
     if (values.fill === undefined) await measure(mailroom, inboxes, Number(values.requests))
@@ -143,58 +142,4 @@ async function sample(
     }
   }
   return times
-}
-
-const SESSIONS = 20
-const BATCH = 50
-
-/** A program sends one message of so many. */
-const RARE_EVERY = 500
-
-/** Sends `count` small messages by SMTP, pipelined; every third answers an earlier one. */
-async function fill(mailroom: RunningMailroom, address: string, count: number): Promise<void> {
-  let next = 0
-  const session = async () => {
-    const socket = connect({ port: mailroom.smtpPort, host: '127.0.0.1', noDelay: true })
-    let accepted = 0
-    let wanted = 0
-    let text = ''
-    let wake = () => {}
-    socket.on('data', (chunk) => {
-      text += chunk.toString('latin1')
-      const lines = text.split('\r\n')
-      text = lines.pop() ?? ''
-      accepted += lines.filter((line) => line.startsWith('250 2.0.0')).length
-      if (accepted >= wanted) wake()
-    })
-    const closed = once(socket, 'close').then(() => {
-      throw new Error('The service closed the connection.')
-    })
-    closed.catch(() => {})
-    // The server disconnects clients that send before the greeting.
-    await once(socket, 'data')
-    socket.write('EHLO bench.example\r\n')
-    while (next < count) {
-      const batch = Math.min(BATCH, count - next)
-      for (let index = 0; index < batch; index++) {
-        socket.write(
-          `MAIL FROM:<a@bench.example>\r\nRCPT TO:<${address}>\r\nDATA\r\n${message(address, next++)}`,
-        )
-      }
-      wanted += batch
-      const answered = new Promise<void>((resolve) => {
-        wake = resolve
-        if (accepted >= wanted) resolve()
-      })
-      await Promise.race([answered, closed])
-    }
-    socket.end('QUIT\r\n')
-  }
-  await Promise.all(Array.from({ length: SESSIONS }, session))
-}
-
-function message(address: string, serial: number): string {
-  const parent = serial % 3 === 2 ? `In-Reply-To: <${serial - 2}.${address}>\r\n` : ''
-  const rare = serial % RARE_EVERY === 0 ? 'Auto-Submitted: auto-generated\r\n' : ''
-  return `From: a@bench.example\r\nTo: ${address}\r\nSubject: Message ${serial}\r\nMessage-ID: <${serial}.${address}>\r\n${parent}${rare}\r\nThe body of message ${serial}, as short as most are.\r\n.\r\n`
 }

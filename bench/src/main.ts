@@ -1,5 +1,6 @@
 // `npm run bench -- NAME`: runs a benchmark and prints its figures.
 
+import { claims } from './claims.ts'
 import { deliver } from './deliver.ts'
 import { engines } from './engines.ts'
 import { intake } from './intake.ts'
@@ -9,12 +10,15 @@ import { latency } from './latency.ts'
 import { list } from './list.ts'
 import { peers } from './peers.ts'
 import { queue } from './queue.ts'
+import { retention } from './retention.ts'
 import { scale } from './scale.ts'
 import { search } from './search.ts'
 import { send } from './send.ts'
 import { soak } from './soak.ts'
+import { transfers } from './transfers.ts'
 
 const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
+  claims,
   intake,
   'intake-dns': intakeDns,
   'intake-threads': intakeThreads,
@@ -22,10 +26,12 @@ const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   send,
   deliver,
   queue,
+  retention,
   latency,
   search,
   scale,
   peers,
+  transfers,
   engines,
   soak,
 }

@@ -8,34 +8,41 @@ import { paths } from '#data/paths.ts'
 import { usePendingReviews } from '#data/reviews.ts'
 import { isApprover, resumeSession, session, startFailure } from '#data/session.ts'
 import { dismissToast, toasts } from '#data/toasts.ts'
-import { ApproversPage } from '#pages/approvers.tsx'
-import { DomainPage } from '#pages/domain.tsx'
-import { DomainsPage } from '#pages/domains.tsx'
 import { DraftsPage } from '#pages/drafts.tsx'
-import { EventsPage } from '#pages/events.tsx'
 import { InboxesPage } from '#pages/inboxes.tsx'
-import { KeysPage } from '#pages/keys.tsx'
 import { MailPage } from '#pages/mail.tsx'
 import { OverviewPage } from '#pages/overview.tsx'
-import { PairPage } from '#pages/pair.tsx'
-import { PolicyPage } from '#pages/policy.tsx'
-import { QuarantinePage } from '#pages/quarantine.tsx'
-import { ReviewPage } from '#pages/review.tsx'
-import { ReviewsPage } from '#pages/reviews.tsx'
-import { RulesPage } from '#pages/rules.tsx'
-import { SandboxPage } from '#pages/sandbox.tsx'
-import { ScheduledPage } from '#pages/scheduled.tsx'
 import { SearchPage } from '#pages/search.tsx'
 import { SignInPage } from '#pages/sign-in.tsx'
-import { SuppressionsPage } from '#pages/suppressions.tsx'
-import { TransfersPage } from '#pages/transfers.tsx'
-import { WebhookPage } from '#pages/webhook.tsx'
-import { WebhooksPage } from '#pages/webhooks.tsx'
 import { ActionButton, Button, ButtonLink } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
+import { lazyPage } from '#parts/lazy-page.tsx'
 import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { Shell } from './shell.tsx'
+
+// A browser loads these scripts when one of their pages is opened.
+const mailFlow = async () => (await import('#pages/mail-flow.ts')).mailFlow
+const decisions = async () => (await import('#pages/decisions.ts')).decisions
+const developers = async () => (await import('#pages/developers.ts')).developers
+
+const DomainPage = lazyPage(async () => (await mailFlow()).DomainPage)
+const DomainsPage = lazyPage(async () => (await mailFlow()).DomainsPage)
+const QuarantinePage = lazyPage(async () => (await mailFlow()).QuarantinePage)
+const RulesPage = lazyPage(async () => (await mailFlow()).RulesPage)
+const ScheduledPage = lazyPage(async () => (await mailFlow()).ScheduledPage)
+const SuppressionsPage = lazyPage(async () => (await mailFlow()).SuppressionsPage)
+const TransfersPage = lazyPage(async () => (await mailFlow()).TransfersPage)
+const ApproversPage = lazyPage(async () => (await decisions()).ApproversPage)
+const PolicyPage = lazyPage(async () => (await decisions()).PolicyPage)
+const ReviewPage = lazyPage(async () => (await decisions()).ReviewPage)
+const ReviewsPage = lazyPage(async () => (await decisions()).ReviewsPage)
+const EventsPage = lazyPage(async () => (await developers()).EventsPage)
+const KeysPage = lazyPage(async () => (await developers()).KeysPage)
+const PairPage = lazyPage(async () => (await developers()).PairPage)
+const SandboxPage = lazyPage(async () => (await developers()).SandboxPage)
+const WebhookPage = lazyPage(async () => (await developers()).WebhookPage)
+const WebhooksPage = lazyPage(async () => (await developers()).WebhooksPage)
 
 export function App() {
   return (

@@ -195,9 +195,9 @@ const LINE_LENGTH_MAX = 100
 export function sdkRoutesSource(): string {
   const lines = operationIds.map((id) => {
     const { method, path } = operationOf(id)
-    const line = `  '${id}': { method: '${method}', path: '${path}' },`
+    const line = `  '${id}': '${method} ${path}',`
     if (line.length <= LINE_LENGTH_MAX) return line
-    return `  '${id}': {\n    method: '${method}',\n    path: '${path}',\n  },`
+    return `  '${id}':\n    '${method} ${path}',`
   })
   return `// Method and path of every operation. Generated from the contract: npm run generate.
 

@@ -160,9 +160,9 @@ export class Transport {
     for (const [name, value] of Object.entries(call.headers ?? {})) {
       if (value !== undefined) headers.set(name, value)
     }
-    const { method } = routes[call.id]
+    const [method = '', path = ''] = routes[call.id].split(' ')
     const isSafe = method !== 'POST' || call.isOnce === true
-    const plain = { url: this.urlOf(call), method, headers, isSafe }
+    const plain = { url: this.urlOf(path, call), method, headers, isSafe }
     if (call.content !== undefined) {
       headers.set('content-type', call.content.type)
       return { ...plain, body: call.content.data }
@@ -172,8 +172,8 @@ export class Transport {
     return { ...plain, body: JSON.stringify(call.body) }
   }
 
-  private urlOf({ id, path = {}, query = {} }: Call): string {
-    const filled = routes[id].path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+  private urlOf(pattern: string, { path = {}, query = {} }: Call): string {
+    const filled = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
       encodeSegment(path[name] ?? ''),
     )
     const search = new URLSearchParams()

@@ -1,0 +1,165 @@
+// Mail that arrives while the messages of an inbox end at its retention: p99 of intake at a steady rate before,
+// while they are removed, and after.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { lowestIdAt } from '@mailroom/server/platform/ids.ts'
+import { DAY_MS } from '@mailroom/server/platform/units.ts'
+import { entryId } from '@mailroom/server/search/search-rows.ts'
+import { describeMachine, table } from './figures.ts'
+import { load, type Outcome } from './intake-load.ts'
+import { type RunningMailroom, startMailroom } from './mailroom.ts'
+
+const RETENTION_DAYS = 30
+
+/** Options: `--messages 1000000` that are too old, `--rate 300` messages a second meanwhile, `--seconds 30` a figure. */
+export async function retention(args: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      messages: { type: 'string', default: '1000000' },
+      rate: { type: 'string', default: '300' },
+      seconds: { type: 'string', default: '30' },
+    },
+  })
+  const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'mailroom-bench-'))
+  const plan = { mode: 'kept', sessions: 20, messageBytes: 2048 } as const
+  const measure = ({ smtpPort }: RunningMailroom, recipient: string) =>
+    load({
+      ...plan,
+      port: smtpPort,
+      recipient,
+      seconds: Number(values.seconds),
+      rate: Number(values.rate),
+    })
+  try {
+    const first = await startMailroom({}, folder)
+    const [old, busy] = [
+      await first.client.inboxes.create({}),
+      await first.client.inboxes.create({}),
+    ]
+    await load({ ...plan, port: first.smtpPort, sessions: 1, seconds: 0.1, recipient: old.address })
+    while ((await first.client.inboxes.search(old.id, { q: 'figures' }).page()).total === 0) {
+      await pause(100)
+    }
+    await first.stop({ keeps: true })
+    fill(join(folder, 'mailroom.db'), old.id, Number(values.messages))
+
+    const rows = [['intake', 'a second', 'p50 ms', 'p99 ms', 'failures', 'old messages left']]
+    const note = (name: string, seen: Outcome, left: number) =>
+      rows.push([
+        name,
+        seen.perSecond.toFixed(0),
+        seen.p50Ms.toFixed(1),
+        seen.p99Ms.toFixed(1),
+        String(seen.failures),
+        String(left),
+      ])
+    const before = await startMailroom({}, folder)
+    const leftIn = async ({ client }: RunningMailroom) =>
+      (await client.messages.list(old.id, { limit: 1 }).page()).total
+    await measure(before, busy.address)
+    note('before', await measure(before, busy.address), await leftIn(before))
+    await before.client.inboxes.update(old.id, { retentionDays: RETENTION_DAYS })
+    await before.stop({ keeps: true })
+    forgetTasks(join(folder, 'mailroom.db'))
+
+    const during = await startMailroom({}, folder)
+    const startMs = performance.now()
+    let left = await leftIn(during)
+    while (left > 0) {
+      const seen = await measure(during, busy.address)
+      left = await leftIn(during)
+      note('while they are removed', seen, left)
+    }
+    const removedMs = performance.now() - startMs
+    note('after', await measure(during, busy.address), left)
+    await during.stop({ keeps: true })
+    process.stdout.write(
+      `${describeMachine()}\n${values.messages} messages too old, removed within ${(removedMs / 1000).toFixed(0)} s\n\n${table(rows)}\n`,
+    )
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+type Columns = Record<string, SQLInputValue>
+
+/** Copies of the inbox's one message, each in a thread of its own, stored before the retention. */
+function fill(file: string, inboxId: string, messages: number): void {
+  const db = new DatabaseSync(file)
+  db.exec('pragma synchronous = off')
+  const one = (table: string, where: string) =>
+    db.prepare(`select * from ${table} where ${where} limit 1`).get() as Columns
+  const message = one('messages', `inbox_id = '${inboxId}'`)
+  const thread = one('threads', `inbox_id = '${inboxId}'`)
+  const raw = one('raw_messages', `id = '${message.raw_id}'`)
+  const { number } = one('search_inboxes', `inbox_id = '${inboxId}'`)
+  const insert = (table: string, names: string[]) => {
+    const places = names.map(() => '?').join(', ')
+    const statement = db.prepare(`insert into ${table} (${names.join(', ')}) values (${places})`)
+    return (row: Columns) => statement.run(...names.map((name) => row[name] ?? null))
+  }
+  const add = {
+    message: insert('messages', Object.keys(message)),
+    thread: insert('threads', Object.keys(thread)),
+    raw: insert('raw_messages', Object.keys(raw)),
+    entry: insert('search_index', ['rowid', 'marks', 'subject', 'sender', 'recipients', 'body']),
+  }
+  const firstMs = Date.now() - (RETENTION_DAYS + 10) * DAY_MS
+  db.exec('begin')
+  for (const table of ['messages', 'threads', 'thread_ranges']) {
+    db.exec(`delete from ${table} where inbox_id = '${inboxId}'`)
+  }
+  for (let position = 1; position <= messages; position++) {
+    const storedMs = firstMs + position
+    const [id, threadId, rawId] = [
+      lowestIdAt('msg', storedMs),
+      lowestIdAt('thr', storedMs),
+      lowestIdAt('raw', storedMs),
+    ]
+    const key = `${position}.old@sender.example`
+    add.raw({ ...raw, id: rawId, created_at: storedMs })
+    add.thread({ ...thread, id: threadId, last_position: position, created_at: storedMs })
+    add.message({
+      ...message,
+      id,
+      thread_id: threadId,
+      raw_id: rawId,
+      position,
+      direction_position: position,
+      message_key: key,
+      receipt_key: Buffer.from(key),
+      rfc_message_id: `<${key}>`,
+      created_at: storedMs,
+    })
+    add.entry({
+      rowid: entryId(Number(number), position),
+      marks: 'in',
+      subject: String(message.subject),
+      sender: String(message.from_addr),
+      recipients: '',
+      body: String(message.body_text),
+    })
+  }
+  db.exec(`insert into thread_ranges
+    select inbox_id, last_position / 2048, count(*), sum(1 - is_read) from threads where inbox_id = '${inboxId}' group by 1, 2`)
+  db.exec(`update inbox_counters set inbound_count = ${messages}, counted_position = ${messages},
+    thread_count = ${messages}, unread_thread_count = ${messages},
+    stored_bytes = stored_bytes * ${messages} where inbox_id = '${inboxId}'`)
+  db.exec(`update search_inboxes set position = ${messages}, renewed_position = ${messages},
+    current_position = ${messages} where inbox_id = '${inboxId}'`)
+  db.exec('commit')
+  db.close()
+}
+
+/** The service runs its hourly tasks at the next start. */
+function forgetTasks(file: string): void {
+  const db = new DatabaseSync(file)
+  db.exec('delete from leases')
+  db.close()
+}
