@@ -18,7 +18,14 @@ import {
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
 import { InboxLimits } from './limits.ts'
-import { Attachment, Authentication, CategoryReason, Extracted, Message } from './messages.ts'
+import {
+  Attachment,
+  Authentication,
+  CategoryReason,
+  Extracted,
+  HiddenTextPart,
+  Message,
+} from './messages.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
 import {
@@ -75,6 +82,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   Import,
   ImportFailure,
   InboundMail,
+  HiddenTextPart,
   HoldReason,
   Inbox,
   InboxLimits,
