@@ -16,6 +16,7 @@ import type {
   Rule,
   Selector,
 } from 'css-tree'
+import { isSupported, matchesScreen, QUERY_LENGTH_MAX } from './css-queries.ts'
 import { isValid } from './css-values.ts'
 
 export type Declaration = {
@@ -134,85 +135,6 @@ function substituted(value: string): string | null {
 
 /** A character that no value has. */
 const NOTHING = '\ufffd'
-const WIDTH_PX = 1_024
-const HEIGHT_PX = 768
-const PIXELS_PER_EM = 16
-const QUERY_LENGTH_MAX = 1_000
-
-/** Whether one query of the list holds; an unknown feature does not. */
-export function holdsOnScreen(list: string): boolean {
-  if (list.length > QUERY_LENGTH_MAX) return false
-  return list
-    .toLowerCase()
-    .replace(/\/\*.*?\*\//gs, ' ')
-    .split(',')
-    .some((query) => holds(query.trim()))
-}
-
-function holds(query: string): boolean {
-  if (query === '') return true
-  const isNegated = /^not\s/.test(query)
-  const parts = query.replace(/^(?:not|only)\s+/, '').split(/\s+and\s+/)
-  const isTrue = parts.every((part) => holdsPart(part.trim()))
-  return isTrue !== isNegated
-}
-
-function holdsPart(part: string): boolean {
-  if (!part.startsWith('(')) return part === 'screen' || part === 'all'
-  const inner = part.replace(/^\(\s*|\s*\)$/g, '')
-  const range = /^(width|height)\s*(<=?|>=?|=)\s*([\d.]+)(px|em|rem)?$/.exec(inner)
-  if (range !== null) return inRange(range[1] ?? '', range[2] ?? '', pixels(range[3], range[4]))
-  const [feature = '', value = ''] = inner.split(/\s*:\s*/)
-  const sized = /^(min|max)-(?:device-)?(width|height)$/.exec(feature)
-  if (sized !== null) {
-    const length = /^([\d.]+)(px|em|rem)?$/.exec(value)
-    return (
-      length !== null &&
-      inRange(sized[2] ?? '', sized[1] === 'min' ? '>=' : '<=', pixels(length[1], length[2]))
-    )
-  }
-  return PLAIN.has(`${feature}:${value}`)
-}
-
-/** Features without a length that hold on a desktop. */
-const PLAIN = new Set([
-  'prefers-color-scheme:light',
-  'prefers-reduced-motion:no-preference',
-  'orientation:landscape',
-  'hover:hover',
-  'any-hover:hover',
-  'pointer:fine',
-  'any-pointer:fine',
-  'hover:',
-  'color:',
-  'width:',
-  'height:',
-  'min-resolution:1dppx',
-  'min-resolution:1dpi',
-  'min-resolution:96dpi',
-  '-webkit-min-device-pixel-ratio:0',
-  '-webkit-min-device-pixel-ratio:1',
-])
-
-function pixels(number = '', unit = 'px'): number {
-  return Number.parseFloat(number) * (unit === 'px' ? 1 : PIXELS_PER_EM)
-}
-
-function inRange(axis: string, relation: string, length: number): boolean {
-  const own = axis === 'width' ? WIDTH_PX : HEIGHT_PX
-  switch (relation) {
-    case '<':
-      return own < length
-    case '<=':
-      return own <= length
-    case '>':
-      return own > length
-    case '>=':
-      return own >= length
-    default:
-      return own === length
-  }
-}
 /** Characters of the style sheets of a message; real ones stay under 60,000. */
 const STYLE_LENGTH_MAX = 256 * 1024
 const RULES_MAX = 5_000
@@ -223,6 +145,7 @@ const AT_RULES_DEPTH_MAX = 10
 type StyleRule = {
   readonly order: number
   readonly specificity: number
+  readonly isLayered: boolean
   readonly declarations: readonly Declaration[]
   readonly selector: ComplexSelector
 }
@@ -256,7 +179,17 @@ export class StyleSheet {
     }
     if (met.length === 0 || this.#matcher.isSpent) return NO_DECLARATIONS
     met.sort((a, b) => a.specificity - b.specificity || a.order - b.order)
-    return met.flatMap(({ declarations }) => declarations)
+    if (!met.some(({ isLayered }) => isLayered)) {
+      return met.flatMap(({ declarations }) => declarations)
+    }
+    // CSS Cascade 5 §6.4.3: a layer is weaker than what is in none, and stronger where it is important.
+    const from = (isLayered: boolean, isImportant: boolean) =>
+      met.flatMap((rule) =>
+        rule.isLayered === isLayered
+          ? rule.declarations.filter((one) => one.isImportant === isImportant)
+          : [],
+      )
+    return [...from(true, false), ...from(false, false), ...from(false, true), ...from(true, true)]
   }
 }
 
@@ -292,6 +225,8 @@ class Rules {
   #order = 0
   #room = STYLE_LENGTH_MAX
   #unread = 0
+  /** Layers around what is read. */
+  #layers = 0
 
   constructor(texts: readonly string[], hasContainers: boolean) {
     this.#hasContainers = hasContainers
@@ -339,18 +274,23 @@ class Rules {
       const imported = name === 'import' ? importedSheet(prelude) : null
       if (imported !== null) this.#take(imported, depth + 1)
     } else if (this.#holds(name, prelude)) {
+      if (name === 'layer') this.#layers += 1
       for (const inner of node.block.children) this.#add(inner, depth + 1)
+      if (name === 'layer') this.#layers -= 1
+    } else if (name === 'scope' || prelude.length > QUERY_LENGTH_MAX) {
+      this.#unread += 1
     }
   }
 
   /** Whether the rules within an at-rule of that lower-case name count as if they stood outside of it. */
   #holds(name: string, prelude: string): boolean {
-    if (name === 'media') return holdsOnScreen(prelude)
+    if (name === 'media') return matchesScreen(prelude)
+    if (name === 'supports') return isSupported(prelude)
     // A container is as large as the screen; its name does not matter.
     if (name === 'container') {
-      return this.#hasContainers && holdsOnScreen(prelude.replace(/^[^(]*?(?=not\s|\()/i, ''))
+      return this.#hasContainers && matchesScreen(prelude.replace(/^[^(]*?(?=not\s|\()/i, ''))
     }
-    return name === 'supports' || name === 'layer'
+    return name === 'layer'
   }
 
   #addRule({ block, prelude }: Rule): void {
@@ -369,7 +309,8 @@ class Rules {
       const selector = node.type === 'Selector' ? compileSelector(node, 0) : null
       if (selector === null) continue
       const order = ++this.#order
-      const rule = { order, specificity: specificityOf(node as Selector), declarations, selector }
+      const specificity = specificityOf(node as Selector)
+      const rule = { order, specificity, isLayered: this.#layers > 0, declarations, selector }
       const key = keyOf(selector)
       const known = this.#byKey.get(key)
       if (known === undefined) this.#byKey.set(key, [rule])
@@ -401,7 +342,7 @@ function importedSheet(prelude: string): string | null {
   const found = /^\s*(?:url\(\s*)?(?:"([^"]*)"|'([^']*)'|([^\s)]+))\s*\)?\s*(.*)$/is.exec(prelude)
   if (found === null) return null
   const query = (found[4] ?? '').replace(/^(?:layer(?:\([^)]*\))?|supports\([^)]*\))\s*/i, '')
-  return holdsOnScreen(query) ? sheetOfAddress(found[1] ?? found[2] ?? found[3] ?? '') : null
+  return matchesScreen(query) ? sheetOfAddress(found[1] ?? found[2] ?? found[3] ?? '') : null
 }
 
 type Test = (element: HtmlElement, matcher: Matcher) => boolean
@@ -568,7 +509,26 @@ function hasTest(listed: readonly ComplexSelector[]): Test {
 /** The part before a combinator that begins a selector. */
 const NO_CONDITIONS: Compound = { combinator: '', tag: null, id: null, classes: [], tests: [] }
 
+const isLink: Test = (element) =>
+  /^(?:a|area)$/.test(element.tagName) && attributeOf(element, 'href') !== undefined
+/** A state that mail at rest is not in. */
+const never: Test = () => false
+
 const PSEUDO_CLASSES: Readonly<Record<string, Test>> = {
+  link: isLink,
+  'any-link': isLink,
+  visited: never,
+  hover: never,
+  active: never,
+  focus: never,
+  'focus-within': never,
+  'focus-visible': never,
+  target: never,
+  'target-within': never,
+  fullscreen: never,
+  'popover-open': never,
+  defined: () => true,
+  scope: ({ tagName }) => tagName === 'html',
   root: ({ tagName }) => tagName === 'html',
   empty: ({ childNodes }) => childNodes.every((node) => !isElement(node) && !isText(node)),
   'first-child': (element, { placeOf }) => placeOf(element).index === 1,

@@ -20,13 +20,8 @@ import {
   splitTop,
   WHITE,
 } from './css-colours.ts'
-import {
-  type Declaration,
-  holdsOnScreen,
-  readDeclarations,
-  StyleSheet,
-  sheetOfAddress,
-} from './css-rules.ts'
+import { matchesScreen } from './css-queries.ts'
+import { type Declaration, readDeclarations, StyleSheet, sheetOfAddress } from './css-rules.ts'
 import { type Placement, placementOf, UNMOVED } from './css-transforms.ts'
 import { lengthPx, WIDE_KEYWORD } from './css-values.ts'
 
@@ -159,7 +154,7 @@ const CONTAINER = /container(?:-type)?\s*:/i
 function isSheet(element: HtmlElement): boolean {
   const type = attributeOf(element, 'type')?.trim().toLowerCase() ?? ''
   const isCss = type === '' || type === 'text/css'
-  return isCss && holdsOnScreen(attributeOf(element, 'media') ?? '')
+  return isCss && matchesScreen(attributeOf(element, 'media') ?? '')
 }
 
 function sheetTexts(element: HtmlElement): string[] {

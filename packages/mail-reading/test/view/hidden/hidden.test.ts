@@ -6,13 +6,22 @@ import { parseMessage } from '#parse-message.ts'
 import { viewBody } from '#view/view-body.ts'
 import { type HiddenCase, SHOWN, UNSEEN } from './cases.ts'
 import { MORE_SHOWN, MORE_UNSEEN } from './more-cases.ts'
-import { NEWER_SHOWN, NEWER_UNSEEN, SMUGGLED } from './newer-cases.ts'
+import {
+  CONDITIONAL_SHOWN,
+  CONDITIONAL_UNSEEN,
+  NEWER_SHOWN,
+  NEWER_UNSEEN,
+  SMUGGLED,
+} from './newer-cases.ts'
+
+const ALL_UNSEEN = [...UNSEEN, ...MORE_UNSEEN, ...NEWER_UNSEEN, ...CONDITIONAL_UNSEEN]
+const ALL_SHOWN = [...SHOWN, ...MORE_SHOWN, ...NEWER_SHOWN, ...CONDITIONAL_SHOWN]
 
 const viewOf = ({ html = '', text = '' }: HiddenCase) =>
   viewBody({ html, text, hasFullLinks: false })
 
 describe('invisible text is not in the view', () => {
-  for (const one of [...UNSEEN, ...MORE_UNSEEN, ...NEWER_UNSEEN]) {
+  for (const one of ALL_UNSEEN) {
     test(one.name, async () => {
       const view = await viewOf(one)
       assert.match(view.text, /SEEN/)
@@ -23,7 +32,7 @@ describe('invisible text is not in the view', () => {
 })
 
 describe('visible text is in the view', () => {
-  for (const one of [...SHOWN, ...MORE_SHOWN, ...NEWER_SHOWN]) {
+  for (const one of ALL_SHOWN) {
     test(one.name, async () => {
       const view = await viewOf(one)
       assert.match(view.text, /SEEN/)
@@ -39,7 +48,7 @@ const NO_TEXT_OF_MAIL =
   /^(?:a (?:conditional )?comment|a comment for Outlook|(?:a )?template|the title|a script)$/
 
 describe('the text of mail with HTML alone', () => {
-  for (const { name, html } of [...UNSEEN, ...MORE_UNSEEN, ...NEWER_UNSEEN]) {
+  for (const { name, html } of ALL_UNSEEN) {
     if (html === undefined) continue
     test(`is without ${name}, and the message says so`, () => {
       const { text, extractedText } = parsed(html)
@@ -51,7 +60,7 @@ describe('the text of mail with HTML alone', () => {
       assert.equal(hidden.length > 0, !NO_TEXT_OF_MAIL.test(name), JSON.stringify(hidden))
     })
   }
-  for (const { name, html } of [...SHOWN, ...MORE_SHOWN, ...NEWER_SHOWN]) {
+  for (const { name, html } of ALL_SHOWN) {
     if (html === undefined) continue
     test(`has ${name}`, () => {
       assert.match(parsed(html).text.replace(/\s/g, ''), /SEEN.*MARKER/)

@@ -155,6 +155,55 @@ export const NEWER_UNSEEN: readonly HiddenCase[] = [
   ruled('a weak rule with :where', `:where(#a,.x){display:block}.x{display:none}`),
 ]
 
+/** Conditions of at-rules that hold on a desktop. */
+const HOLDING = [
+  '@media (min-width:1cm)',
+  '@media (1px < width < 9999px)',
+  '@media (1px <= width)',
+  '@media (width)',
+  '@media print, (color)',
+  '@media (min-width:9999px) or (min-height:1px)',
+  '@media ((min-width:1px) and (not (max-width:1px)))',
+  '@media not print',
+  '@media not (hover:none)',
+  '@media screen and (min-aspect-ratio:1/1)',
+  '@media (min-resolution:96dpi)',
+  '@media (scripting:none)',
+  '@media (prefers-color-scheme:light) and (pointer:fine)',
+  '@supports (display:grid)',
+  '@supports not (display:x)',
+  '@supports (display:x) or (color:red)',
+]
+const FAILING = [
+  '@media (min-width:9999px)',
+  '@media not (foo:1)',
+  '@media not all and (foo)',
+  '@media (foo) and (color)',
+  '@media (monochrome)',
+  '@media (prefers-reduced-motion)',
+  '@media not screen',
+  '@supports not (display:none)',
+  '@supports (display:x)',
+]
+
+/** Bodies that a condition hides or shows. */
+export const CONDITIONAL_UNSEEN: readonly HiddenCase[] = [
+  ...HOLDING.map((rule) => ruled(rule, `${rule}{${HIDING_RULE}}`)),
+  ...FAILING.map((rule) => ruled(`shown by ${rule}`, `${HIDING_RULE}${rule}{.x{display:block}}`)),
+  ruled('a layer is weaker', `${HIDING_RULE}@layer a{p.x{display:block}}`),
+  ruled(
+    'an important layer is stronger',
+    '@layer a{.x{display:none!important}}p.x{display:block!important}',
+  ),
+  ruled('a state that is negated', 'p.x:not(:hover){display:none}'),
+  ruled('a link', 'a:link{display:none}', '<a href="https://a.example/">MARKER</a>'),
+]
+export const CONDITIONAL_SHOWN: readonly HiddenCase[] = [
+  ...FAILING.map((rule) => ruled(rule, `${rule}{${HIDING_RULE}}`)),
+  ruled('a weak layer', `@layer a{p.x{display:none}}.x{display:block}`),
+  ruled('an anchor that is no link', 'a:any-link{display:none}', '<a name="a">MARKER</a>'),
+]
+
 /** Bodies in which MARKER is visible. */
 export const NEWER_SHOWN: readonly HiddenCase[] = [
   picture('width="200" height="40"'),
