@@ -172,10 +172,14 @@ export class StyleSheet {
   declarationsFor(element: HtmlElement): readonly Declaration[] {
     if (this.#rules.count === 0) return NO_DECLARATIONS
     const met: StyleRule[] = []
-    for (const key of keysOf(element)) {
-      for (const rule of this.#rules.withKey(key)) {
-        if (this.#matcher.meets(rule.selector, element)) met.push(rule)
-      }
+    // Every key that `keyOf` may give for a selector that matches the element.
+    this.#meet('*', element, met)
+    this.#meet(element.tagName, element, met)
+    const id = attributeOf(element, 'id')
+    if (id !== undefined) this.#meet(`#${id}`, element, met)
+    const classes = this.#matcher.classesOf(element)
+    for (const [index, name] of classes.entries()) {
+      if (classes.indexOf(name) === index) this.#meet(`.${name}`, element, met)
     }
     if (met.length === 0 || this.#matcher.isSpent) return NO_DECLARATIONS
     met.sort((a, b) => a.specificity - b.specificity || a.order - b.order)
@@ -190,6 +194,12 @@ export class StyleSheet {
           : [],
       )
     return [...from(true, false), ...from(false, false), ...from(false, true), ...from(true, true)]
+  }
+
+  #meet(key: string, element: HtmlElement, met: StyleRule[]): void {
+    for (const rule of this.#rules.withKey(key)) {
+      if (this.#matcher.meets(rule.selector, element)) met.push(rule)
+    }
   }
 }
 
@@ -216,6 +226,8 @@ function rulesOf(texts: readonly string[], hasContainers: boolean): Rules {
   knownRules.set(Buffer.from(key).toString(), rules)
   return rules
 }
+
+const NO_STYLE_RULES: readonly StyleRule[] = []
 
 /** Rules as they were read, in order. */
 class Rules {
@@ -244,7 +256,7 @@ class Rules {
   }
 
   withKey(key: string): readonly StyleRule[] {
-    return this.#byKey.get(key) ?? []
+    return this.#byKey.get(key) ?? NO_STYLE_RULES
   }
 
   #take(text: string, depth: number): void {
@@ -572,7 +584,17 @@ type Place = {
 
 class Matcher {
   readonly #places = new Map<HtmlElement, Place>()
+  readonly #classes = new Map<HtmlElement, readonly string[]>()
   #comparisons = 0
+
+  /** Split once for each element. */
+  classesOf(element: HtmlElement): readonly string[] {
+    const known = this.#classes.get(element)
+    if (known !== undefined) return known
+    const classes = attributeOf(element, 'class')?.split(/\s+/, CLASSES_MAX) ?? NO_CLASSES
+    this.#classes.set(element, classes)
+    return classes
+  }
 
   get isSpent(): boolean {
     return this.#comparisons > COMPARISONS_MAX
@@ -583,11 +605,26 @@ class Matcher {
     if (compound === undefined || !this.#fits(compound, element)) return false
     const next = selector[at + 1]
     if (next === undefined) return true
-    for (const other of this.#related(element, compound.combinator)) {
-      if (this.meets(selector, other, at + 1)) return true
+    const { combinator } = compound
+    if (combinator === '>') {
+      const above = parentOf(element)
+      return above !== null && this.meets(selector, above, at + 1)
+    }
+    if (combinator === ' ') return this.#meetsAbove(selector, element, at + 1)
+    const { siblings, index } = this.placeOf(element)
+    for (let before = index - 2; before >= 0; before--) {
+      if (this.meets(selector, siblings[before] as HtmlElement, at + 1)) return true
+      if (combinator === '+') return false
+    }
+    return false
+  }
+
+  #meetsAbove(selector: ComplexSelector, element: HtmlElement, at: number): boolean {
+    const compound = selector[at] as Compound
+    for (let above = parentOf(element); above !== null; above = parentOf(above)) {
+      if (this.meets(selector, above, at)) return true
       // The ancestors of the nearest match are ancestors of all others.
-      const isAbove = compound.combinator === ' ' && next.combinator === ' '
-      if (isAbove && this.#fits(next, other)) return false
+      if (compound.combinator === ' ' && this.#fits(compound, above)) return false
     }
     return false
   }
@@ -622,21 +659,6 @@ class Matcher {
       })
     }
     return this.#places.get(element) ?? NO_PLACE
-  };
-
-  *#related(element: HtmlElement, combinator: string): Generator<HtmlElement> {
-    let above = parentOf(element)
-    if (combinator === '>') {
-      if (above !== null) yield above
-    } else if (combinator === ' ') {
-      for (; above !== null; above = parentOf(above)) yield above
-    } else {
-      const { siblings, index } = this.placeOf(element)
-      for (let at = index - 2; at >= 0; at--) {
-        yield siblings[at] as HtmlElement
-        if (combinator === '+') return
-      }
-    }
   }
 
   #fits({ tag, id, classes, tests }: Compound, element: HtmlElement): boolean {
@@ -644,7 +666,7 @@ class Matcher {
     if (tag !== null && tag !== element.tagName) return false
     if (id !== null && attributeOf(element, 'id') !== id) return false
     if (classes.length > 0) {
-      const own = classesOf(element)
+      const own = this.classesOf(element)
       if (!classes.every((name) => own.includes(name))) return false
     }
     return tests.every((test) => test(element, this))
@@ -658,21 +680,11 @@ function parentOf({ parentNode }: HtmlElement): HtmlElement | null {
 }
 
 const CLASSES_MAX = 50
-
-function classesOf(element: HtmlElement): readonly string[] {
-  return attributeOf(element, 'class')?.split(/\s+/, CLASSES_MAX) ?? []
-}
+const NO_CLASSES: readonly string[] = []
 
 /** The key of a rule: the id, a class or the tag of the element itself, else `*`. */
 function keyOf([own]: ComplexSelector): string {
   if (own?.id != null) return `#${own.id}`
   const name = own?.classes[0]
   return name === undefined ? (own?.tag ?? '*') : `.${name}`
-}
-
-/** Every key that `keyOf` may give for a selector that matches the element. */
-function keysOf(element: HtmlElement): string[] {
-  const id = attributeOf(element, 'id')
-  const classes = new Set(classesOf(element).map((name) => `.${name}`))
-  return ['*', element.tagName, ...(id === undefined ? [] : [`#${id}`]), ...classes]
 }
