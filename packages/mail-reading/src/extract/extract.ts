@@ -23,8 +23,8 @@ import { CELL_MARK, ReadLine, readLines } from './lines.ts'
 import { visibleText } from './word-tables.ts'
 
 /** Characters of text and HTML that are read; less than an event holds. */
-export const EXTRACTED_TEXT_LENGTH_MAX = 32 * 1024
-export const EXTRACTED_HTML_LENGTH_MAX = 128 * 1024
+const EXTRACTED_TEXT_LENGTH_MAX = 32 * 1024
+const EXTRACTED_HTML_LENGTH_MAX = 128 * 1024
 
 /** Characters of each body that are searched for hidden text. */
 export const HIDDEN_SEARCH_LENGTH_MAX = 256 * 1024
