@@ -3,7 +3,7 @@
 import { extractFrom } from '#extract/extract.ts'
 import { parseMessage } from '#parse-message.ts'
 import { extractReply } from '#reply/reply-text.ts'
-import { notice, RETURNED, read } from '../report-samples.ts'
+import { notice, RETURNED, read } from '#test/report-samples.ts'
 
 /** `found` is made when it is asked for, and compared with `expected`. */
 export type LabelledCase = {
