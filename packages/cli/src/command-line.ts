@@ -1,14 +1,13 @@
 // All commands in one program, and how each of them ends. A command loads its code when it is called.
 
 import { readFileSync } from 'node:fs'
-import { addOperatorCommands } from '@mailroom/server/commands/command-line.ts'
-import { editDistance, findNearest } from '@mailroom/server/config/read-settings.ts'
+import { editDistance, findNearest } from '@mailroom/server/config/nearest.ts'
 import { Command, CommanderError } from 'commander'
 import { exitCodes, Failure } from '#base/failure.ts'
 import { endWithReader } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
 import type { FoundService } from '#base/session.ts'
-import { addAccountCommands, addReference } from '#commands/account.ts'
+import { addAccountCommands } from '#commands/account.ts'
 import {
   addServiceOptions,
   jsonOption,
@@ -16,6 +15,7 @@ import {
   serviceOptions,
 } from '#commands/add-operation-command.ts'
 import { addMailCommands } from '#commands/mail.ts'
+import { addRepositoryCommands } from '#commands/repository.ts'
 
 /** Reads `argv` and runs the command; sets the exit code. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
@@ -25,8 +25,8 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   program.hook('preAction', (_program, command) => {
     ran = command
     handDown(command)
-    if (isOfTheMachine(command)) return
-    // Server commands handle SIGINT themselves.
+    // These handle SIGINT themselves.
+    if (isOfTheMachine(command) || command.name() === 'work') return
     process.once('SIGINT', () => {
       if (process.stderr.isTTY) process.stderr.write('\n')
       process.exit(exitCodes.interrupted.code)
@@ -70,8 +70,7 @@ export function describeProgram(): Command {
   program.commandsGroup('Account:')
   addAccountCommands(program)
   program.commandsGroup(MACHINE)
-  addOperatorCommands(program)
-  addReference(program)
+  addRepositoryCommands(program)
   for (const command of program.commands) takeEverywhere(command)
   addServiceOptions(program).addOption(jsonOption())
   return program

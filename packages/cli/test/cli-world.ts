@@ -30,7 +30,12 @@ export type RunOptions = {
   cwd?: string
   /** The caller ends its standard input. */
   isInputOpen?: boolean
+  /** Runs this one in a process of its own. */
+  program?: Program
 }
+
+/** A Node.js, and the file that it runs. */
+export type Program = { readonly node: string; readonly main: string }
 
 export type Running = {
   readonly child: ChildProcessWithoutNullStreams
@@ -90,12 +95,14 @@ export class CliWorld {
   }
 
   start(args: readonly string[], options: RunOptions = {}): Running {
-    return this.watch(spawn(process.execPath, [MAIN, ...args], this.spawnOptions(options)), options)
+    const { program: { node, main } = { node: process.execPath, main: MAIN } } = options
+    return this.watch(spawn(node, [main, ...args], this.spawnOptions(options)), options)
   }
 
   /** Runs a command to its end, with pipes. */
   async run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    if (options.input !== undefined) return this.start(args, options).ended
+    const isOwn = options.input !== undefined || options.program !== undefined
+    if (isOwn) return this.start(args, options).ended
     if (host === null || host.hasEnded) host = new Host()
     return host.run({ args, ...this.spawnOptions(options) })
   }
@@ -149,20 +156,22 @@ export class CliWorld {
     await rm(this.home, { recursive: true, force: true })
   }
 
-  private spawnOptions({ env = {}, isSignedOut = false, cwd }: RunOptions) {
+  /** The environment of commands. */
+  envOf({ env = {}, isSignedOut = false }: RunOptions = {}): Record<string, string> {
     return {
-      cwd: cwd ?? this.home,
-      env: {
-        PATH: process.env.PATH ?? '',
-        HOME: this.home,
-        XDG_CONFIG_HOME: join(this.home, 'config'),
-        SHELL: '/bin/sh',
-        TERM: 'xterm',
-        MAILROOM_BASE_URL: this.baseUrl,
-        ...(isSignedOut ? {} : { MAILROOM_API_KEY: KEY }),
-        ...env,
-      },
+      PATH: process.env.PATH ?? '',
+      HOME: this.home,
+      XDG_CONFIG_HOME: join(this.home, 'config'),
+      SHELL: '/bin/sh',
+      TERM: 'xterm',
+      MAILROOM_BASE_URL: this.baseUrl,
+      ...(isSignedOut ? {} : { MAILROOM_API_KEY: KEY }),
+      ...env,
     }
+  }
+
+  private spawnOptions(options: RunOptions) {
+    return { cwd: options.cwd ?? this.home, env: this.envOf(options) }
   }
 
   private watch(

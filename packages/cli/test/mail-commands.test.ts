@@ -3,6 +3,7 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { CapturedMessage, Inbox, Message, SentMessage, Thread } from '@mailroom/sdk'
+import { receivedFrom } from '@mailroom/server/test/scenarios/deliver.ts'
 import { opened, prepared } from '@mailroom/server/test/world.ts'
 import { CliWorld } from '#test/cli-world.ts'
 
@@ -140,6 +141,23 @@ test('a message is forwarded with its files, or without', async () => {
   assert.match(whole.bodyText, /^Have a look\.\n\n-+ Forwarded message/)
   assert.deepEqual([whole.to.length, whole.bcc?.length, whole.attachments.length], [2, 1, 1])
   assert.equal((await forward('--no-attachments')).attachments.length, 0)
+})
+
+test('an invitation is answered, once for a key', async () => {
+  const ann = await world.client.inboxes.create()
+  const invite = { start: '2026-12-01', end: '2026-12-02' }
+  const mail = { to: inbox.address, subject: 'Planning', body: 'Please come.', invite }
+  await world.client.inboxes.send(ann.id, mail)
+  const invited = await receivedFrom(world, inbox, ann.address)
+  const rsvp = (...more: string[]) =>
+    world.json<SentMessage>('rsvp', invited.id, 'declined', '--comment', 'Sorry.', ...more)
+  const sent = await rsvp('--idempotency-key', 'answer-1')
+  assert.equal((await rsvp('--idempotency-key', 'answer-1')).messageId, sent.messageId)
+  const answered = await receivedFrom(world, ann, inbox.address)
+  assert.equal(answered.extracted?.invites[0]?.attendees[0]?.status, 'declined')
+  const wrong = await world.run(['rsvp', invited.id, 'perhaps'])
+  assert.equal(wrong.code, 2)
+  await world.client.inboxes.delete(ann.id)
 })
 
 test('a reply to all goes to the other recipients too', async () => {

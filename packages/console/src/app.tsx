@@ -3,11 +3,13 @@
 import { useEffect } from 'preact/hooks'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
 import { closeCompose } from '#data/compose.ts'
+import { useInboxList } from '#data/inbox-list.ts'
 import { followEvents, forgetEvents } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { usePendingReviews } from '#data/reviews.ts'
 import { isApprover, resumeSession, session, startFailure } from '#data/session.ts'
 import { dismissToast, toasts } from '#data/toasts.ts'
+import { AllMailPage } from '#pages/all-mail.tsx'
 import { DraftsPage } from '#pages/drafts.tsx'
 import { InboxesPage } from '#pages/inboxes.tsx'
 import { MailPage } from '#pages/mail.tsx'
@@ -41,6 +43,7 @@ const EventsPage = lazyPage(async () => (await developers()).EventsPage)
 const KeysPage = lazyPage(async () => (await developers()).KeysPage)
 const PairPage = lazyPage(async () => (await developers()).PairPage)
 const SandboxPage = lazyPage(async () => (await developers()).SandboxPage)
+const SettingsPage = lazyPage(async () => (await developers()).SettingsPage)
 const WebhookPage = lazyPage(async () => (await developers()).WebhookPage)
 const WebhooksPage = lazyPage(async () => (await developers()).WebhooksPage)
 
@@ -75,6 +78,7 @@ function Gate() {
 
 function SignedIn() {
   usePendingReviews()
+  useInboxList()
   useEffect(() => {
     const ending = new AbortController()
     if (!isApprover.value) void followEvents(ending.signal)
@@ -89,6 +93,8 @@ function SignedIn() {
     <Shell>
       <Router>
         <Route path="/console" component={OverviewPage} />
+        <Route path="/console/mail" component={AllMailPage} />
+        <Route path="/console/mail/:inboxId/:threadId" component={AllMailPage} />
         <Route path="/console/inboxes" component={InboxesPage} />
         <Route path="/console/inboxes/:inboxId" component={MailPage} />
         <Route path="/console/inboxes/:inboxId/threads/:threadId" component={MailPage} />
@@ -110,6 +116,7 @@ function SignedIn() {
         <Route path="/console/sender-rules" component={RulesPage} />
         <Route path="/console/keys" component={KeysPage} />
         <Route path="/console/sandbox" component={SandboxPage} />
+        <Route path="/console/settings" component={SettingsPage} />
         <Route path="/console/pair" component={PairPage} />
         <Route default component={MissingPage} />
       </Router>

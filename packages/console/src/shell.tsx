@@ -4,15 +4,18 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { composeDraft, currentInboxId, openCompose } from '#data/compose.ts'
+import { currentInboxId, openCompose } from '#data/compose.ts'
+import { unreadTotal } from '#data/inbox-list.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { liveState } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { pendingReviews } from '#data/reviews.ts'
 import { isApprover, session, signOut } from '#data/session.ts'
 import { storedTheme, storeTheme, type Theme } from '#data/theme.ts'
-import { ComposeDialog } from '#pages/compose.tsx'
-import { Palette, usePaletteKey } from '#pages/palette.tsx'
+import { toastFailure } from '#data/toasts.ts'
+import { ComposeLayer } from '#mail/compose.tsx'
+import { InboxNav, UnreadCount } from '#mail/inbox-nav.tsx'
+import { type Deed, Palette, usePaletteKey } from '#pages/palette.tsx'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { Dialog } from '#parts/dialog.tsx'
 import { Icon, type IconName } from '#parts/icon.tsx'
@@ -34,6 +37,7 @@ const groups: readonly Group[] = [
     title: null,
     places: [
       { text: 'Overview', icon: 'overview', href: paths.overview, letter: 'o' },
+      { text: 'All mail', icon: 'mail', href: paths.allMail(), letter: 'm' },
       { text: 'Inboxes', icon: 'inbox', href: paths.inboxes, letter: 'i' },
       { text: 'Drafts', icon: 'edit', href: paths.drafts(), letter: 't' },
       { text: 'Search', icon: 'search', href: paths.search(), letter: 's' },
@@ -56,6 +60,7 @@ const groups: readonly Group[] = [
       { text: 'Events', icon: 'activity', href: paths.events, letter: 'e' },
       { text: 'API keys', icon: 'key', href: paths.keys, letter: 'k' },
       approversPlace,
+      { text: 'Settings', icon: 'settings', href: paths.settings, letter: 'x' },
     ],
   },
 ]
@@ -86,6 +91,25 @@ export function Shell({ children }: { children: ComponentChildren }) {
     isPaletteOpen.value = true
   }
   usePaletteKey(openPalette)
+  const deeds: Deed[] = [
+    ...(isApprover.value
+      ? []
+      : [{ text: 'Compose', icon: 'edit', run: () => openCompose({}) } as const]),
+    {
+      text: 'Keyboard shortcuts',
+      icon: 'keyboard',
+      run: () => {
+        isHelpOpen.value = true
+      },
+    },
+    {
+      text: 'Sign out',
+      icon: 'leave',
+      run: () => {
+        signOut().catch(toastFailure)
+      },
+    },
+  ]
   const places = placesShown().flatMap((group) => group.places)
   useKeys({
     ...Object.fromEntries(places.map(({ letter, href }) => [`g ${letter}`, () => route(href)])),
@@ -141,14 +165,13 @@ export function Shell({ children }: { children: ComponentChildren }) {
       {isPaletteOpen.value && (
         <Palette
           places={places}
+          deeds={deeds}
           onClose={() => {
             isPaletteOpen.value = false
           }}
         />
       )}
-      {composeDraft.value && (
-        <ComposeDialog key={composeDraft.value.idempotencyKey} draft={composeDraft.value} />
-      )}
+      <ComposeLayer />
     </div>
   )
 }
@@ -178,6 +201,11 @@ function Sidebar({
             Compose
           </Button>
         )}
+        <button type="button" class="find-box" onClick={onFind}>
+          <Icon name="search" size={16} />
+          <span>Find</span>
+          <Key>Ctrl K</Key>
+        </button>
       </div>
       <nav class="nav" aria-label="Pages">
         {placesShown().map(({ title, places }) => (
@@ -188,7 +216,10 @@ function Sidebar({
                 <li key={place.href}>
                   <a href={place.href} aria-current={isAt(path, place.href) ? 'page' : undefined}>
                     <Icon name={place.icon} />
-                    <span>{place.text}</span>
+                    <span class="nav-text">{place.text}</span>
+                    {place.href === paths.allMail() && Boolean(unreadTotal.value) && (
+                      <UnreadCount count={unreadTotal.value ?? 0} />
+                    )}
                     {Boolean(place.count) && (
                       <span class="nav-count">
                         {place.count}
@@ -199,13 +230,13 @@ function Sidebar({
                 </li>
               ))}
             </ul>
+            {title === null && !isApprover.value && <InboxNav path={path} />}
           </div>
         ))}
       </nav>
       <footer class="sidebar-foot">
         {isApprover.value ? <span /> : <LiveMark />}
         <div class="sidebar-tools">
-          <Button kind="quiet" icon="search" label="Find" onClick={onFind} />
           <ThemeButton />
           <Button kind="quiet" icon="keyboard" label="Keyboard shortcuts" onClick={onHelp} />
           <ActionButton kind="quiet" icon="leave" label="Sign out" action={signOut} />
@@ -262,7 +293,8 @@ function ThemeButton() {
 
 function isAt(path: string, href: string): boolean {
   const place = href.replace(/\/$/, '')
-  if (place === '/console') return path === place
+  // The inboxes have links of their own.
+  if (place === '/console' || place === paths.inboxes) return path === place
   return path === place || path.startsWith(`${place}/`)
 }
 

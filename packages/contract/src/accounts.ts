@@ -4,7 +4,7 @@ import { NewApiKey } from './api-keys.ts'
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { line, oneOf, retentionDays, text, time } from './text.ts'
+import { count, line, oneOf, retentionDays, text, time } from './text.ts'
 import { filterModes, plans } from './vocabulary.ts'
 
 const NAME_LENGTH_MAX = 200
@@ -51,6 +51,7 @@ export const OwnAccount = Type.Object(
     id: text('Assigned by the service.'),
     name: text('For display.'),
     plan,
+    inboxLimit: count('How many inboxes the plan allows, over all pods.'),
     filterMode,
     retentionDays: keptDays,
     createdAt: time('When the account was created.'),

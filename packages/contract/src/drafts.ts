@@ -1,5 +1,6 @@
 // Drafts: messages that are not sent yet.
 
+import { InviteToSend } from './invitations.ts'
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
 import { type Static, type TSchema, type TUnsafe, Type } from './schema.ts'
@@ -44,6 +45,9 @@ export const Draft = Type.Object(
       description: 'Further header fields by name.',
     }),
     unsubscribe: Type.Boolean({ description: 'Whether the message gets an unsubscribe link.' }),
+    invite: Type.Union([InviteToSend, Type.Null()], {
+      description: 'The invitation that the message is; null if it is none.',
+    }),
     sendAt: nullableTime('When to send the message; null: as soon as the draft is sent.'),
     attachments: Type.Array(DraftAttachment, { description: 'The files, the first one first.' }),
     createdAt: time('When the draft was created.'),
@@ -91,6 +95,7 @@ const UpdateDraft = Type.Object(
     replyAll: Type.Optional(nullable(fields.replyAll)),
     headers: Type.Optional(nullable(fields.headers)),
     sendAt: Type.Optional(nullable(fields.sendAt)),
+    invite: Type.Optional(nullable(fields.invite)),
     unsubscribe: Type.Optional(nullable(fields.unsubscribe)),
     clientId: Type.Optional(nullableLine(clientIdBounds)),
   },

@@ -176,6 +176,11 @@ export const errorCodes = {
     sentence: 'Another worker has claimed the thread.',
     fix: 'Take another thread, or try again after expiresAt: the claim then ends unless its worker renews it.',
   },
+  address_erased: {
+    status: 409,
+    sentence: 'An erasure ended the import while its file arrived.',
+    fix: 'Import the file again: the erasure does not remove from it what it has of the address.',
+  },
   lease_lost: {
     status: 409,
     sentence: 'The thread is claimed, and the Lease-Token is not the one of its claim.',
@@ -310,6 +315,26 @@ export const errorCodes = {
     status: 409,
     sentence: 'The review is decided already.',
     fix: 'There is nothing to do. GET /v1/reviews/{id} says what was decided.',
+  },
+  no_invitation: {
+    status: 409,
+    sentence: 'The message has no invitation that can be answered.',
+    fix: 'Answer a received message with an entry in extracted.invites whose method is request, and which has a uid and an organizer.',
+  },
+  invitation_cancelled: {
+    status: 409,
+    sentence: 'The message cancels the event, so there is nothing to answer.',
+    fix: 'There is nothing to do.',
+  },
+  not_invited: {
+    status: 409,
+    sentence: 'The address of the inbox is not among the attendees of the invitation.',
+    fix: 'Write to the organizer with POST /v1/inboxes/{id}/send instead, or answer from the inbox that is invited.',
+  },
+  organizer_unverified: {
+    status: 409,
+    sentence: 'The organizer of the invitation is not the proven author of the message.',
+    fix: 'Anybody could have written the invitation, so the answer could go to a stranger. If you trust it, write to the organizer with POST /v1/inboxes/{id}/send.',
   },
   already_sending: {
     status: 409,

@@ -68,7 +68,8 @@ export const EventMessage = Type.Object(
     hidden_text: Type.Boolean({ description: HIDDEN_TEXTS.hiddenText }),
     hidden_text_parts: Type.Array(HiddenTextPart, { description: HIDDEN_TEXTS.parts }),
     extracted: Type.Union([Extracted, Type.Null()], {
-      description: 'Verification codes and links of the message; null on outbound mail.',
+      description:
+        'Verification codes, links and invitations of the message; null on outbound mail.',
     }),
     truncated: Type.Boolean({
       description: 'Whether a body was cut: after 256 KiB. The message at url has the whole body.',

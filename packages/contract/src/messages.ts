@@ -8,11 +8,15 @@ import { type Static, Type } from './schema.ts'
 import { SEARCH_NOTES, SearchResult, searchProperties } from './search.ts'
 import { count, nullableOneOf, nullableText, nullableTime, oneOf, text, time } from './text.ts'
 import {
+  attendeeRoles,
+  attendeeStatuses,
   authenticationResults,
   COUNTED_MAX,
+  calendarEventStatuses,
   deliveryRoles,
   dmarcPolicies,
   imageModes,
+  inviteMethods,
   linkKinds,
   messageCategories,
   messageDirections,
@@ -88,6 +92,57 @@ export const Authentication = Type.Object(
 )
 export type Authentication = Static<typeof Authentication>
 
+const CALENDAR_TIME =
+  'With its offset from UTC (2026-12-01T10:00:00+01:00), a day alone (2026-12-01), or without an offset for the local time of whoever reads it.'
+
+const participant = {
+  name: nullableText('The display name.'),
+  address: text('The email address.'),
+}
+
+export const Invite = Type.Object(
+  {
+    method: nullableOneOf(
+      inviteMethods,
+      'What the file asks for: request invites or updates, cancel cancels, reply tells the answer of an attendee. Null for a file that only describes events.',
+    ),
+    uid: nullableText('Identifies the event, in all its updates and replies.'),
+    sequence: count('Which version of the event it is.'),
+    recurrenceId: nullableText(
+      'The occurrence of a series that this is about, in the form of start; null for the whole series or a single event.',
+    ),
+    start: nullableText(`When it begins; null if that cannot be read. ${CALENDAR_TIME}`),
+    end: nullableText(
+      'The first moment or, of whole days, the first day after it, in the form of start.',
+    ),
+    timezone: nullableText(
+      'The IANA name of the time zone of start; null for days, for times without an offset, and for a zone without a known name.',
+    ),
+    summary: nullableText('The title.'),
+    location: nullableText('Where it takes place.'),
+    organizer: Type.Union(
+      [Type.Object(participant, { description: 'Who organizes it.' }), Type.Null()],
+      { description: 'Who organizes it, and gets the replies.' },
+    ),
+    attendees: Type.Array(
+      Type.Object(
+        {
+          ...participant,
+          status: oneOf(attendeeStatuses, 'The answer of the attendee, as the sender has it.'),
+          role: oneOf(attendeeRoles, 'Whether the attendee has to take part.'),
+        },
+        { description: 'Somebody who is invited, or who replies.' },
+      ),
+      { description: 'Who is invited, at most 200 in a message; in a reply, who replies.' },
+    ),
+    recurrence: nullableText('The RRULE of a series (RFC 5545), such as FREQ=WEEKLY;BYDAY=MO.'),
+    status: nullableOneOf(calendarEventStatuses, 'The state of the event.'),
+    comment: nullableText('What the sender wrote with it, mostly in a reply.'),
+  },
+  { description: 'An event of a calendar file in a message.' },
+)
+export type Invite = Static<typeof Invite>
+
 export const Extracted = Type.Object(
   {
     codes: Type.Array(
@@ -110,10 +165,14 @@ export const Extracted = Type.Object(
       }),
       { description: 'Unique links in order of appearance, at most 50.' },
     ),
+    invites: Type.Array(Invite, {
+      description:
+        'The events of its calendar files, at most 10; empty without any, and for mail received by older versions.',
+    }),
   },
   {
     description:
-      'Codes and links found in the subject, text and HTML, verbatim. The sender wrote them: check authentication before using them.',
+      'Codes and links found in the subject, text and HTML, verbatim, and the events of calendar files. The sender wrote them: check authentication before using them.',
   },
 )
 export type Extracted = Static<typeof Extracted>
@@ -189,7 +248,8 @@ export const Message = Type.Object(
     hiddenText: Type.Boolean({ description: HIDDEN_TEXTS.hiddenText }),
     hiddenTextParts: Type.Array(HiddenTextPart, { description: HIDDEN_TEXTS.parts }),
     extracted: Type.Union([Extracted, Type.Null()], {
-      description: 'Verification codes and links of the message; null on outbound mail.',
+      description:
+        'Verification codes, links and invitations of the message; null on outbound mail.',
     }),
     isTruncated: Type.Boolean({
       description:

@@ -17,6 +17,7 @@ import {
   EventWebhook,
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
+import { InviteToSend } from './invitations.ts'
 import { InboxLimits } from './limits.ts'
 import {
   Attachment,
@@ -24,6 +25,7 @@ import {
   CategoryReason,
   Extracted,
   HiddenTextPart,
+  Invite,
   Message,
 } from './messages.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
@@ -86,6 +88,8 @@ export const components: Readonly<Record<string, TSchema>> = {
   HoldReason,
   Inbox,
   InboxLimits,
+  Invite,
+  InviteToSend,
   Message,
   NewAccount,
   NewApiKey,

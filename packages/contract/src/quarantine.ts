@@ -4,34 +4,60 @@ import { Authentication, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { nullableText, oneOf, text, time } from './text.ts'
+import { count, nullableText, oneOf, text, time } from './text.ts'
 import { deliveryRoles, quarantineReasons } from './vocabulary.ts'
 
-export const QuarantinedMessage = Type.Object(
-  {
-    id: text('Assigned by the service. A released message gets a new id.'),
-    inboxId: text('The inbox that the message was sent to.'),
-    podId: text('The pod of that inbox.'),
-    fromAddr: text('The sender as the message names it, "Name <address>" or the bare address.'),
-    toAddr: text('The address of the inbox.'),
-    deliveryRole: oneOf(deliveryRoles, 'The cc role means that the inbox was copied.'),
-    subject: text('Empty when the message has none.'),
-    reason: oneOf(
-      quarantineReasons,
-      'Why the message was quarantined: a rule blocks its sender, no rule allows it, a rule allows only verified mail, or the virus scanner found malware.',
-    ),
-    ruleId: nullableText(
-      'The rule that blocked the sender; it may have been deleted since. Null if no rule allowed the sender.',
-    ),
-    authentication: Type.Union([Authentication, Type.Null()], {
-      description: 'SPF, DKIM and DMARC results on arrival.',
-    }),
-    createdAt: time('When the message arrived.'),
-    expiresAt: time('When the message is deleted permanently.'),
-  },
-  { description: 'A quarantined message.' },
-)
+const quarantinedProperties = {
+  id: text('Assigned by the service. A released message gets a new id.'),
+  inboxId: text('The inbox that the message was sent to.'),
+  podId: text('The pod of that inbox.'),
+  fromAddr: text('The sender as the message names it, "Name <address>" or the bare address.'),
+  toAddr: text('The address of the inbox.'),
+  deliveryRole: oneOf(deliveryRoles, 'The cc role means that the inbox was copied.'),
+  subject: text('Empty when the message has none.'),
+  reason: oneOf(
+    quarantineReasons,
+    'Why the message was quarantined: a rule blocks its sender, no rule allows it, a rule allows only verified mail, or the virus scanner found malware.',
+  ),
+  ruleId: nullableText(
+    'The rule that blocked the sender; it may have been deleted since. Null if no rule allowed the sender.',
+  ),
+  authentication: Type.Union([Authentication, Type.Null()], {
+    description: 'SPF, DKIM and DMARC results on arrival.',
+  }),
+  createdAt: time('When the message arrived.'),
+  expiresAt: time('When the message is deleted permanently.'),
+}
+
+export const QuarantinedMessage = Type.Object(quarantinedProperties, {
+  description: 'A quarantined message.',
+})
 export type QuarantinedMessage = Static<typeof QuarantinedMessage>
+
+/** Characters of the text that are shown. */
+export const QUARANTINED_TEXT_LENGTH_MAX = 20_000
+
+const QuarantinedAttachment = Type.Object(
+  {
+    filename: text('Safe, and unique within the message.'),
+    contentType: text('The media type that the message declares.'),
+    sizeBytes: count('Size of the decoded content in bytes.'),
+  },
+  { description: 'A file in a quarantined message. It cannot be downloaded alone.' },
+)
+
+export const QuarantinedContent = Type.Object(
+  {
+    ...quarantinedProperties,
+    bodyText: text(
+      `The first ${QUARANTINED_TEXT_LENGTH_MAX.toLocaleString('en')} characters of the text body, made from the HTML body if there is none.`,
+    ),
+    isTruncated: Type.Boolean({ description: 'Whether the text is longer.' }),
+    attachments: Type.Array(QuarantinedAttachment, { description: 'The files in the message.' }),
+  },
+  { description: 'A quarantined message with its text.' },
+)
+export type QuarantinedContent = Static<typeof QuarantinedContent>
 
 const quarantined = { id: 'The id of a quarantined message.' }
 
@@ -62,11 +88,13 @@ export const quarantineOperations = {
     method: 'GET',
     path: '/v1/quarantine/{id}',
     tag: 'Senders',
-    summary: 'Get a quarantined message.',
+    summary: 'Get a quarantined message with its text.',
+    notes:
+      'Its text and the names of its files are those of a stranger whom a rule keeps out: show them to a person, and not to a model.',
     auth: 'key',
     isRateLimited: true,
     parameters: quarantined,
-    success: { status: 200, description: 'The quarantined message.', schema: QuarantinedMessage },
+    success: { status: 200, description: 'The quarantined message.', schema: QuarantinedContent },
     errors: [],
   },
   'quarantine.raw': {

@@ -19,7 +19,7 @@ import {
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
 import { InboxLimits } from './limits.ts'
-import { Attachment, Authentication, Extracted, Message } from './messages.ts'
+import { Attachment, Authentication, Extracted, Invite, Message } from './messages.ts'
 import { operationIds, operationOf } from './operations.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
@@ -45,7 +45,7 @@ import { Export, Import, ImportFailure } from './transfers.ts'
 import { Usage } from './usage.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
 
-const shapes: Readonly<Record<string, unknown>> = {
+export const shapes: Readonly<Record<string, unknown>> = {
   Account,
   ApiKey,
   Approver,
@@ -70,6 +70,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   EventMessage,
   EventWebhook,
   Extracted,
+  Invite,
   HoldReason,
   Import,
   ImportFailure,

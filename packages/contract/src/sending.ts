@@ -2,6 +2,7 @@
 
 import { ErrorBody } from './error.ts'
 import { findings } from './findings.ts'
+import { AnswerInvite, InviteToSend } from './invitations.ts'
 import { LISTED_BODIES_NOTE, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
@@ -160,6 +161,7 @@ export const SendMessage = Type.Object(
       ),
     ),
     attachments: Type.Optional(attachmentsToSend),
+    invite: Type.Optional(InviteToSend),
     unsubscribe: Type.Optional(
       Type.Boolean({
         default: false,
@@ -356,7 +358,7 @@ export const sendingOperations = {
     notes: [
       'For 24 hours, repeating the request with the same Idempotency-Key returns the first response and sends nothing. The same key with a different request is refused. A refused request does not use up its key: correct it and send it again.',
       'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the last message and a References field with all of them, and the thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message that came without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
-      'With multipart/form-data, the fields have the same names. Repeat to, cc and bcc for each recipient and attachments for each file; headers need JSON.',
+      'With multipart/form-data, the fields have the same names. Repeat to, cc and bcc for each recipient and attachments for each file; headers and invite need JSON.',
       'While a worker has claimed the thread, a send in it needs the header Lease-Token of the claim. It is looked at when the message is accepted: one that is held or scheduled is sent later without it. A repeated request gets its first response with or without the token.',
       'After ten replies to automatic messages in one thread within an hour, sending in that thread fails with loop_suspected until the first of the ten is an hour old.',
     ].join('\n\n'),
@@ -436,6 +438,32 @@ export const sendingOperations = {
       schema: SentMessage,
     },
     errors: sendErrors,
+  },
+  'messages.rsvp': {
+    method: 'POST',
+    path: '/v1/messages/{id}/rsvp',
+    tag: 'Messages',
+    summary: 'Answer the invitation in a message.',
+    notes:
+      'Sends a reply (RFC 5546, RFC 6047) to the organizer, in the thread of the message: a send from its inbox, with the same answer, policies, limits and use of the Idempotency-Key. It has a sentence for people and the answer for calendars, and answers the whole invitation: a series, or the occurrences that it names. An answer may be changed by another one. The organizer of the invitation must be the author of the message, and proven: see organizer_unverified. While a worker has claimed the thread, the header Lease-Token of its claim is required.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of a received message with an invitation.' },
+    body: AnswerInvite,
+    needsIdempotencyKey: true,
+    takesLeaseToken: true,
+    success: {
+      status: 200,
+      description: 'The reply is stored and queued, now or by an earlier request.',
+      schema: SentMessage,
+    },
+    errors: [
+      ...sendErrors,
+      'no_invitation',
+      'invitation_cancelled',
+      'not_invited',
+      'organizer_unverified',
+    ],
   },
   'messages.cancel': {
     method: 'POST',

@@ -174,7 +174,7 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'Import mail from a file into an inbox.',
     notes:
-      'The body is the file itself, or a form with one file. It may be mbox, a tar archive of a Maildir, the jsonl of an export, or one message. Dates, threads, read flags and directions are kept. Nothing is told to events, webhooks or waits. A message that the inbox has already is counted and not stored again, so the same file may be sent again. What is imported does not prove to the guards of a policy that anybody has written.',
+      'The body is the file itself, or a form with one file. It may be mbox, a tar archive of a Maildir, the jsonl of an export, or one message. Dates, threads, read flags and directions are kept, and the labels of a jsonl. Nothing is told to events, webhooks or waits. A message that the inbox has already is counted and not stored again, so the same file may be sent again. What is imported does not prove to the guards of a policy that anybody has written.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -195,7 +195,23 @@ export const transferOperations = {
       ],
     },
     success: { status: 202, description: 'The import has begun.', schema: Import },
-    errors: ['bad_request', 'storage_quota_reached', 'transfer_limit_reached'],
+    errors: ['bad_request', 'storage_quota_reached', 'transfer_limit_reached', 'address_erased'],
+  },
+  'imports.list': {
+    method: 'GET',
+    path: '/v1/imports',
+    tag: 'Exports and imports',
+    summary: 'List imports.',
+    notes: 'Newest first. An import is listed for 30 days after its end.',
+    auth: 'key',
+    isRateLimited: true,
+    query: PageQuery,
+    success: {
+      status: 200,
+      description: 'A page of imports.',
+      schema: listOf(Import, 'A page of imports.'),
+    },
+    errors: [],
   },
   'imports.get': {
     method: 'GET',

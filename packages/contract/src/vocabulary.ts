@@ -6,6 +6,33 @@ export type Plan = (typeof plans)[number]
 /** The purpose of a link in a message, by its words. */
 export const linkKinds = ['verify', 'magic', 'reset', 'unsubscribe', 'other'] as const
 
+/** What a calendar file asks for (RFC 5546), in lower case as in JSCalendar (RFC 8984). */
+export const inviteMethods = [
+  'publish',
+  'request',
+  'reply',
+  'add',
+  'cancel',
+  'refresh',
+  'counter',
+  'declinecounter',
+] as const
+
+export const calendarEventStatuses = ['tentative', 'confirmed', 'cancelled'] as const
+
+export const attendeeStatuses = [
+  'needs-action',
+  'accepted',
+  'declined',
+  'tentative',
+  'delegated',
+] as const
+
+export const attendeeRoles = ['required', 'optional', 'chair', 'informational'] as const
+
+/** Answers to an invitation. */
+export const inviteResponses = ['accepted', 'tentative', 'declined'] as const
+
 export const messageDirections = ['inbound', 'outbound'] as const
 
 export const searchSorts = ['newest', 'rank'] as const

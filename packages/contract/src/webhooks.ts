@@ -71,6 +71,12 @@ const webhookProperties = {
   lastResponseStatus: nullableCount(
     'While the webhook is failing: the HTTP status of that attempt; null without a response.',
   ),
+  lastFailureAt: nullableTime(
+    'While the webhook is failing: when the latest failed attempt began; otherwise null.',
+  ),
+  consecutiveFailures: count(
+    `Failed attempts since the last success, of all events together; tests do not count. Up to ${COUNTED_MAX.toLocaleString('en')}.`,
+  ),
   nextAttemptAt: nullableTime(
     'While the webhook is failing and enabled: when the next retry is due; null if none is due.',
   ),
@@ -160,25 +166,65 @@ export const UpdateWebhook = Type.Object(
 )
 export type UpdateWebhook = Static<typeof UpdateWebhook>
 
-export const WebhookDelivery = Type.Object(
-  {
-    id: text('Assigned by the service.'),
-    eventId: text('The event_id of the delivered event.'),
-    eventType: oneOf(eventKinds, 'The event type.'),
-    status: oneOf(webhookDeliveryStatuses, 'Pending until it succeeds or its last attempt fails.'),
-    attempts: count('Number of attempts.'),
-    lastAttemptAt: nullableTime('When the last completed attempt began; null before the first.'),
-    nextAttemptAt: nullableTime('When the next attempt is due; null if none.'),
-    responseStatus: nullableCount(
-      'HTTP status of the last response, even if it was incomplete; null without a response.',
-    ),
-    responseBody: nullableText('The first 2 KiB of the last response.'),
-    latencyMs: nullableCount('How long the last attempt took, in milliseconds.'),
-    error: nullableOneOf(webhookErrors, 'Why the last attempt failed; null if it succeeded.'),
-  },
-  { description: 'The delivery of one event to one webhook.' },
-)
+const deliveryProperties = {
+  id: text('Assigned by the service.'),
+  eventId: text('The event_id of the delivered event.'),
+  eventType: oneOf(eventKinds, 'The event type.'),
+  status: oneOf(webhookDeliveryStatuses, 'Pending until it succeeds or its last attempt fails.'),
+  attempts: count('Number of attempts.'),
+  lastAttemptAt: nullableTime('When the last completed attempt began; null before the first.'),
+  nextAttemptAt: nullableTime('When the next attempt is due; null if none.'),
+  responseStatus: nullableCount(
+    'HTTP status of the last response, even if it was incomplete; null without a response.',
+  ),
+  responseBody: nullableText('The first 4 KiB of the last response.'),
+  latencyMs: nullableCount('How long the last attempt took, in milliseconds.'),
+  error: nullableOneOf(webhookErrors, 'Why the last attempt failed; null if it succeeded.'),
+}
+
+export const WebhookDelivery = Type.Object(deliveryProperties, {
+  description: 'The delivery of one event to one webhook.',
+})
 export type WebhookDelivery = Static<typeof WebhookDelivery>
+
+export const WebhookAttempt = Type.Object(
+  {
+    number: count('Which attempt of the delivery it was; the first is 1.'),
+    attemptedAt: time('When the attempt began.'),
+    requestUrl: nullableText('Where the event was posted to; null if nothing was posted.'),
+    requestHeaders: Type.Unsafe<Record<string, string> | null>({
+      type: ['object', 'null'],
+      additionalProperties: { type: 'string' },
+      description:
+        'The header fields of the request without its signatures; null if nothing was posted.',
+    }),
+    responseStatus: nullableCount(
+      'HTTP status of the response, even if it was incomplete; null without a response.',
+    ),
+    responseBody: nullableText('The first 4 KiB of the response.'),
+    latencyMs: nullableCount('How long the attempt took, in milliseconds.'),
+    error: nullableOneOf(webhookErrors, 'Why the attempt failed; null if it succeeded.'),
+  },
+  { description: 'One attempt of a delivery: what was sent, and what came back.' },
+)
+export type WebhookAttempt = Static<typeof WebhookAttempt>
+
+/** Octets of the body of a request that are shown. */
+export const SHOWN_REQUEST_BYTES_MAX = 64 * 1024
+
+export const WholeWebhookDelivery = Type.Object(
+  {
+    ...deliveryProperties,
+    requestBody: nullableText(
+      'The first 64 KiB of the body, as the newest attempt would send it now: it is not stored. Null when the event or its message is gone.',
+    ),
+    history: Type.Array(WebhookAttempt, {
+      description: 'The attempts with an outcome, newest first; the newest 20 are kept.',
+    }),
+  },
+  { description: 'The delivery of one event to one webhook, with its attempts.' },
+)
+export type WholeWebhookDelivery = Static<typeof WholeWebhookDelivery>
 
 const outcomeProperties = {
   ok: Type.Boolean({ description: 'Always true: a failed test responds with webhook_failed.' }),
@@ -324,6 +370,19 @@ export const webhookOperations = {
       description: 'A page of deliveries.',
       schema: countedListOf(WebhookDelivery, 'A page of deliveries.'),
     },
+    errors: [],
+  },
+  'webhooks.getDelivery': {
+    method: 'GET',
+    path: '/v1/webhooks/{id}/deliveries/{deliveryId}',
+    tag: 'Webhooks',
+    summary: 'Get a delivery with its attempts.',
+    notes:
+      'What each attempt sent and what came back: address, header fields, status, duration and the first 4 KiB of the response. Secrets and signatures are never shown.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { ...parameters, deliveryId: 'The id of a delivery of this webhook.' },
+    success: { status: 200, description: 'The delivery.', schema: WholeWebhookDelivery },
     errors: [],
   },
   'webhooks.retryDelivery': {

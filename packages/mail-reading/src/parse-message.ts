@@ -10,8 +10,8 @@ import { visibleTextOf } from '#html/visible-text.ts'
 import { extractReply } from '#reply/reply-text.ts'
 
 /**
- * The text of a message with HTML alone has what a person sees of it. Never throws. Takes up to seconds for large or
- * hostile input.
+ * Without its invites, which `readInvites` reads. The text of a message with HTML alone has what a person sees of it.
+ * Never throws. Takes up to seconds for large or hostile input.
  */
 export function parseMessage(raw: Uint8Array): ParsedMessage {
   return withExtractedText(parseMime(raw, visibleTextOf))
@@ -30,5 +30,6 @@ export function parseDefeated(raw: Uint8Array, defect: Defect): ParsedMessage {
 
 function withExtractedText(message: MimeMessage): ParsedMessage {
   const { text } = message
-  return { ...message, extractedText: hasTooManyLines(text) ? text : cleanText(extractReply(text)) }
+  const extractedText = hasTooManyLines(text) ? text : cleanText(extractReply(text))
+  return { ...message, extractedText, invites: [] }
 }

@@ -79,7 +79,7 @@ export type MboxEntry = {
   /** '' for the null reverse-path; null where the separator line names none. */
   readonly sender: string | null
   readonly dateMs: number | null
-  /** Null for a message that has more octets than are allowed. */
+  /** Null for a message that has more octets than are allowed, as it was before it was quoted. */
   readonly raw: Uint8Array | null
   /** Octets of the file up to the end of this message. */
   readonly end: number
@@ -105,7 +105,7 @@ export async function* readMbox(
   let isSkipping = false
   let separator: Buffer | null = null
   // The line end after a message belongs to the separator.
-  const heldMax = bytesMax + SEPARATOR_BYTES_MAX
+  const heldMax = Math.ceil(bytesMax * QUOTED_GROWTH_MAX) + SEPARATOR_BYTES_MAX
   for await (const chunk of chunks) {
     let searchFrom = Math.max(0, rest.length - SEPARATOR_LOOK_BACK)
     rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk])
@@ -142,6 +142,8 @@ export async function* readMbox(
   }
 }
 
+/** Of a message whose lines are all "From ": each has six octets, and one more when it is quoted. */
+const QUOTED_GROWTH_MAX = 7 / 6
 /** A longer separator line is cut. */
 const SEPARATOR_BYTES_MAX = 4 * 1024
 const SEPARATOR_LOOK_BACK = 16

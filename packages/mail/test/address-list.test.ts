@@ -93,7 +93,7 @@ describe('an address list', () => {
 
   test('time to parse grows linearly with the length', () => {
     const start = cpuTimeMs()
-    assert.equal(parseAddressList('Ada <ada@x.example>, '.repeat(100_000)).length, 100_000)
+    assert.equal(parseAddressList('Ada <ada@x.example>, '.repeat(25_000)).length, 25_000)
     for (const piece of [
       ...`< ( " "( <( (< <a, a< : a@ <"> (")< @. <(> <a@b(> <"> <a@( <"" <"."`.split(/\s+/),
       '\\',
@@ -106,11 +106,11 @@ describe('an address list', () => {
       '"a" .',
       '< (x) >',
     ]) {
-      parseAddressList(piece.repeat(200_000))
-      parseAddressList(`${piece.repeat(200_000)}>)"`)
+      parseAddressList(piece.repeat(50_000))
+      parseAddressList(`${piece.repeat(50_000)}>)"`)
     }
     const elapsedMs = cpuTimeMs() - start
-    assert.ok(elapsedMs < 30_000, `${elapsedMs} ms`)
+    assert.ok(elapsedMs < 10_000, `${elapsedMs} ms`)
   })
 
   test('a formatted mailbox is parsed as the same mailbox', () => {

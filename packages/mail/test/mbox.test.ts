@@ -36,3 +36,27 @@ test('lines of a few octets take no more memory than others', async () => {
   const [back] = await readBack(entry())
   assert.ok(back && Buffer.compare(back, mail) === 0)
 })
+
+test('the limit of a message is that of its octets before they were quoted', async () => {
+  const mail = Buffer.from('From \n'.repeat(10_000))
+  const bytesMax = mail.length
+  const file = (raw: Buffer) =>
+    Buffer.concat(
+      mboxEntry(raw, { sender: 'a@b.example', dateMs: 0 }).map((part) => Buffer.from(part)),
+    )
+  async function* inPieces(whole: Buffer) {
+    for (let at = 0; at < whole.length; at += 1_000) yield whole.subarray(at, at + 1_000)
+  }
+  const after = file(Buffer.from('Subject: after\r\n\r\n'))
+  const sizes = async (raw: Buffer) => {
+    const read = readMbox(inPieces(Buffer.concat([file(raw), after])), { bytesMax })
+    return (await Array.fromAsync(read)).map((entry) => entry.raw?.length ?? null)
+  }
+  const withCr = Buffer.from(`a\r\n${'From \r\n'.repeat(8_000)}`)
+  assert.ok(withCr.length <= bytesMax)
+  assert.deepEqual(await sizes(withCr), [withCr.length, 18])
+  const large = Buffer.concat([Buffer.from('a\r\n'), Buffer.alloc(bytesMax, 'x')])
+  assert.deepEqual(await sizes(large), [null, 18])
+  const full = Buffer.from(`a\r\n${'From x\n'.repeat(100)}`.padEnd(bytesMax, 'From \n'))
+  assert.deepEqual(await sizes(full), [bytesMax, 18])
+})

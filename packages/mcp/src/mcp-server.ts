@@ -15,6 +15,7 @@ import {
 } from '#tools/reading-tools.ts'
 import { getSandboxMail, simulateInbound } from '#tools/sandbox-tools.ts'
 import {
+  answerInvitation,
   cancelSend,
   checkSend,
   forward,
@@ -151,6 +152,7 @@ export const allTools: readonly Tool[] = [
   sendMail,
   reply,
   forward,
+  answerInvitation,
   listDrafts,
   saveDraft,
   sendDraft,

@@ -43,6 +43,18 @@ export function forwardOnce(
   )
 }
 
+/** The same for an answer to an invitation. */
+export function rsvpOnce(
+  access: Access,
+  { messageId, answer, signal }: { messageId: string; answer: Answer; signal: AbortSignal },
+): Promise<SendOutcome> {
+  const content = JSON.stringify(['rsvp', messageId, Object.entries(answer).sort()])
+  const hash = createHash('sha256').update(content).digest('hex')
+  return once(access, hash, (client, idempotencyKey) =>
+    client.messages.rsvp(messageId, answer, { idempotencyKey, signal }),
+  )
+}
+
 /** A draft is sent once at all: a repeat gets the first answer although the draft is gone. */
 export async function sendDraftOnce(
   access: Access,
@@ -65,6 +77,7 @@ export async function sendDraftOnce(
 }
 
 type Forward = Parameters<Mailroom['messages']['forward']>[1]
+type Answer = Parameters<Mailroom['messages']['rsvp']>[1]
 
 async function once(
   access: Access,

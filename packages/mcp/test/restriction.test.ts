@@ -106,6 +106,7 @@ onEachTransport('a narrow connection', (open, connect) => {
         ['get_delivery_status', 'message_id', secret.id, missing.message],
         ['reply', 'thread_id', secret.threadId, missing.thread],
         ['forward', 'message_id', secret.id, missing.message],
+        ['answer_invitation', 'message_id', secret.id, missing.message],
         ['mark_thread', 'thread_id', secret.threadId, missing.thread],
         ['delete_thread', 'thread_id', secret.threadId, missing.thread],
         ['wait_for_mail', 'thread_id', secret.threadId, missing.thread],
@@ -118,7 +119,8 @@ onEachTransport('a narrow connection', (open, connect) => {
         ['send_draft', 'draft_id', sentDraft.id, missing.draft],
         ['delete_draft', 'draft_id', draft.id, missing.draft],
       ] as const) {
-        const rest = { filename: 'x', body: 'x', state: 'read', to: 'ann@firm.example' }
+        const to = 'ann@firm.example'
+        const rest = { filename: 'x', body: 'x', state: 'read', to, response: 'accepted' }
         const needed = Object.entries(rest).filter(([name]) => needs(tool).includes(name))
         const ask = (value: string) =>
           tools.refusal(tool, { [field]: value, ...Object.fromEntries(needed) })
@@ -148,6 +150,7 @@ onEachTransport('a narrow connection', (open, connect) => {
       'send_mail',
       'reply',
       'forward',
+      'answer_invitation',
       'save_draft',
       'send_draft',
       'delete_draft',

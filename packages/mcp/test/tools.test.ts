@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { receivedFrom } from '@mailroom/server/test/scenarios/deliver.ts'
 import { holdSend } from '@mailroom/server/test/scenarios/review-world.ts'
 import { opened, plainMail, prepared } from '@mailroom/server/test/world.ts'
 import { allTools } from '#mcp-server.ts'
@@ -28,7 +29,7 @@ suite('the tools', () => {
     )
     assert.deepEqual(
       told.map(({ name }) => name),
-      ['send_mail', 'reply', 'forward', 'send_draft'],
+      ['send_mail', 'reply', 'forward', 'answer_invitation', 'send_draft'],
     )
   })
 })
@@ -226,6 +227,36 @@ onEachTransport('all tools', (open, connect) => {
       assert.deepEqual([all.to, all.cc], [['ann@firm.example'], ['dan@firm.example']])
     },
   )
+
+  test('answer_invitation answers what read_message shows, once', LIMIT, async () => {
+    const ann = await world.inbox()
+    const mail = {
+      to: inbox.address,
+      subject: 'Planning',
+      body: 'Please come.',
+      invite: { start: '2026-12-01T10:00:00Z', end: '2026-12-01T11:00:00Z', location: 'Room 4' },
+    }
+    await world.client.inboxes.send(ann.id, mail)
+    const invited = await receivedFrom(world, inbox, ann.address)
+    const given = { message_id: invited.id, response: 'accepted', comment: 'With pleasure.' }
+    const shown = await tools.call('read_message', { message_id: invited.id })
+    const event =
+      /<<<MAIL.*- What: Planning\n- When: 2026-12-01T10:00:00Z to .*- Where: Room 4\n.*MAIL/s
+    assert.match(shown, event)
+    assert.match(
+      await tools.call('answer_invitation', given),
+      /^Sent to the organizer: message msg_/,
+    )
+    assert.match(await tools.call('answer_invitation', given), /^Already sent/)
+    const reply = await receivedFrom(world, ann, inbox.address)
+    assert.equal(reply.extracted?.invites[0]?.comment, 'With pleasure.')
+    const own = { message_id: reply.id, response: 'accepted' }
+    assert.match(
+      await tools.refusal('answer_invitation', own),
+      /no invitation that can be answered/,
+    )
+    await world.client.inboxes.delete(ann.id)
+  })
 
   test('get_attachment shows text, returns pictures and links to large files', LIMIT, async () => {
     const large = Buffer.alloc(600 * 1024, 'A\0B')

@@ -52,7 +52,7 @@ export type {
   PolicyGuards,
   PolicyRule,
 } from '@mailroom/contract/policy.ts'
-export type { QuarantinedMessage } from '@mailroom/contract/quarantine.ts'
+export type { QuarantinedContent, QuarantinedMessage } from '@mailroom/contract/quarantine.ts'
 export type {
   Review,
   ReviewContent,
@@ -70,9 +70,11 @@ export type { Export, Import, ImportFailure } from '@mailroom/contract/transfers
 export type { Usage } from '@mailroom/contract/usage.ts'
 export type {
   Webhook,
+  WebhookAttempt,
   WebhookDelivery,
   WebhookTest,
   WebhookWithSecret,
+  WholeWebhookDelivery,
 } from '@mailroom/contract/webhooks.ts'
 export type { DownloadedFile, View, ViewOptions } from './api.ts'
 export { MailroomConnectionError, MailroomError, type MailroomErrorCode } from './error.ts'

@@ -61,18 +61,12 @@ const WAIT_SECONDS_DEFAULT = 30
 
 /** The ways to send from an inbox. */
 function sends(api: Api) {
-  const send = (
-    inboxId: string,
-    message: MessageToSend,
-    { idempotencyKey = crypto.randomUUID(), ...options }: SendOptions = {},
-  ) =>
+  const send = (inboxId: string, message: MessageToSend, options: SendOptions = {}) =>
     api.call({
       id: 'inboxes.send',
       path: { id: inboxId },
       body: withEncodedFiles(message),
-      headers: { 'idempotency-key': idempotencyKey },
-      isOnce: true,
-      options,
+      ...underKey(options),
     })
   return {
     /** Retries if no answer came, and never sends twice. */
@@ -261,19 +255,11 @@ export function messages(api: Api) {
     image: (id: string, query: QueryOf<'messages.image'> = {}, options?: RequestOptions) =>
       api.download({ id: 'messages.image', path: { id }, query, options }),
     /** Sends the message with its files to others, in a new thread; retries as `inboxes.send` does. */
-    forward: (
-      id: string,
-      body: BodyOf<'messages.forward'>,
-      { idempotencyKey = crypto.randomUUID(), ...options }: SendOptions = {},
-    ) =>
-      api.call({
-        id: 'messages.forward',
-        path: { id },
-        body,
-        headers: { 'idempotency-key': idempotencyKey },
-        isOnce: true,
-        options,
-      }),
+    forward: (id: string, body: BodyOf<'messages.forward'>, options: SendOptions = {}) =>
+      api.call({ id: 'messages.forward', path: { id }, body, ...underKey(options) }),
+    /** Answers the invitation in the message, for its organizer; retries as `inboxes.send` does. */
+    rsvp: (id: string, body: BodyOf<'messages.rsvp'>, options: SendOptions = {}) =>
+      api.call({ id: 'messages.rsvp', path: { id }, body, ...underKey(options) }),
     /** Until its first delivery attempt begins; rejects with `already_sending` afterwards. */
     cancel: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.cancel', path: { id }, options }),
@@ -282,6 +268,13 @@ export function messages(api: Api) {
       api.list('messages.deliveries', { id }, options),
   }
 }
+
+/** A retry under the same key sends nothing twice. */
+const underKey = ({ idempotencyKey = crypto.randomUUID(), ...options }: SendOptions) => ({
+  headers: { 'idempotency-key': idempotencyKey },
+  isOnce: true,
+  options,
+})
 
 const matching = (ifMatch: string | undefined) => ({ 'if-match': ifMatch })
 
@@ -407,6 +400,9 @@ export function webhooks(api: Api) {
     /** Newest first. */
     deliveries: (id: string, options: ListOptions<'webhooks.deliveries'> = {}) =>
       api.list('webhooks.deliveries', { id }, options),
+    /** With what each attempt sent and what came back. */
+    getDelivery: (id: string, deliveryId: string, options?: RequestOptions) =>
+      api.call({ id: 'webhooks.getDelivery', path: { id, deliveryId }, options }),
     /** Refused while the delivery is pending. */
     retryDelivery: (id: string, deliveryId: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.retryDelivery', path: { id, deliveryId }, options }),

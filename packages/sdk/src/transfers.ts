@@ -64,6 +64,8 @@ export function imports(api: Api) {
         isOnce: true,
         options,
       }),
+    /** Newest first. */
+    list: (options: ListOptions<'imports.list'> = {}) => api.list('imports.list', {}, options),
     get,
     /** Resolves once the import is done or failed. */
     untilDone: (id: string, options: UntilDoneOptions<Import> = {}) => untilDone(id, get, options),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { operationIds, operationOf, pathNames } from '@mailroom/contract/operations.ts'
+import { pythonSources } from '@mailroom/contract/python-source.ts'
 import { sdkRoutesSource } from '@mailroom/contract/sdk-source.ts'
 import { Mailroom } from '@mailroom/sdk/client.ts'
 import { EventListing, Listing } from '@mailroom/sdk/listing.ts'
@@ -10,6 +11,13 @@ import { openPeer } from './peer.ts'
 test('the table of routes equals the contract’s', () => {
   const path = new URL(import.meta.resolve('@mailroom/sdk/routes.ts'))
   assert.equal(readFileSync(path, 'utf8'), sdkRoutesSource())
+})
+
+test('the generated files of the Python client are current (else: npm run generate)', () => {
+  const folder = new URL('../../sdk-python/src/mailroom/', import.meta.url)
+  for (const [name, text] of Object.entries(pythonSources())) {
+    assert.equal(readFileSync(new URL(name, folder), 'utf8'), text, name)
+  }
 })
 
 /** The method for an operation's id: `admin.accounts.list` is client.admin.accounts.list. */

@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
+import { oldestNode } from './oldest-node.ts'
+import { packCopy } from './pack-copy.ts'
 import { openPeer } from './peer.ts'
 
 const run = promisify(execFile)
-const sdk = new URL('../', import.meta.url).pathname
-const compiler = new URL('../../../node_modules/typescript/bin/tsc', import.meta.url).pathname
+const TYPESCRIPT = new URL('../../../node_modules/typescript', import.meta.url).pathname
+/** Folders of further versions of TypeScript, separated by colons. */
+const { TEST_MAILROOM_TYPESCRIPT: given = '' } = process.env
+const compilers = [TYPESCRIPT, ...given.split(':').filter((folder) => folder !== '')]
 
 let project: string
 let installed: string
 
 before(async () => {
   project = await mkdtemp(join(tmpdir(), 'mailroom-sdk-'))
-  const dist = join(project, 'dist')
-  await run(process.execPath, [`${sdk}build.ts`, dist])
-  const { stdout } = await run('npm', ['pack', '--silent', dist], { cwd: project })
-  installed = join(project, 'node_modules/@mailroom/sdk')
-  mkdirSync(installed, { recursive: true })
-  const tarball = join(project, stdout.trim())
-  await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed])
+  const tarball = await packCopy('sdk', project)
   writeFileSync(join(project, 'package.json'), '{"type":"module"}')
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: project })
+  installed = join(project, 'node_modules/@mailroom/sdk')
 })
 after(() => rm(project, { recursive: true, force: true }))
 
@@ -38,9 +38,18 @@ test('plain JavaScript imports the package and sends with it', async () => {
     console.log(messageId, typeof MailroomError)
   `
   writeFileSync(join(project, 'send.js'), program)
-  const { stdout } = await run(process.execPath, ['send.js', peer.baseUrl], { cwd: project })
-  assert.equal(stdout.trim(), 'msg_1 function')
+  for (const node of [process.execPath, oldestNode()]) {
+    const { stdout } = await run(node, ['send.js', peer.baseUrl], { cwd: project })
+    assert.equal(stdout.trim(), 'msg_1 function')
+  }
   assert.equal(peer.requests[0]?.url, '/v1/inboxes/inb_1/send')
+})
+
+test('a file in CommonJS can require the package where Node.js can require a module', async () => {
+  const program = "console.log(typeof require('@mailroom/sdk').Mailroom)"
+  writeFileSync(join(project, 'required.cjs'), program)
+  const { stdout } = await run(process.execPath, ['required.cjs'], { cwd: project })
+  assert.equal(stdout.trim(), 'function')
 })
 
 const PROGRAM = `
@@ -90,29 +99,48 @@ try {
 }
 `
 
-test("a strict compiler accepts the package's types, and finds mistakes by them", async () => {
-  const compilerOptions = {
-    target: 'es2022',
-    module: 'nodenext',
-    lib: ['es2022', 'dom', 'esnext.disposable'],
-    types: [],
-    strict: true,
-    exactOptionalPropertyTypes: false,
-    noEmit: true,
-    skipLibCheck: false,
-  }
+test("strict compilers accept the package's types in each resolution, and find mistakes by them", async () => {
   writeFileSync(join(project, 'program.ts'), PROGRAM)
-  writeFileSync(
-    join(project, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions, files: ['program.ts'] }),
-  )
-  const checked = await run(process.execPath, [compiler, '-p', project]).catch((error) => error)
-  assert.equal(checked.stdout, '')
+  for (const compiler of compilers) {
+    for (const [module, moduleResolution] of [
+      ['node16', 'node16'],
+      ['nodenext', 'nodenext'],
+      ['esnext', 'bundler'],
+    ]) {
+      const compilerOptions = {
+        target: 'es2022',
+        module,
+        moduleResolution,
+        lib: ['es2022', 'dom'],
+        types: [],
+        strict: true,
+        exactOptionalPropertyTypes: false,
+        noEmit: true,
+        skipLibCheck: false,
+      }
+      writeFileSync(
+        join(project, 'tsconfig.json'),
+        JSON.stringify({ compilerOptions, files: ['program.ts'] }),
+      )
+      const args = [`${compiler}/bin/tsc`, '-p', project]
+      const checked = await run(process.execPath, args).catch((error) => error)
+      assert.equal(checked.stdout, '', `${compiler} ${moduleResolution}`)
+    }
+  }
+})
+
+test('no type needs a TypeScript newer than 5.4', () => {
+  for (const name of globSync('dist/*.d.ts', { cwd: installed })) {
+    // Arrays of bytes have a parameter from 5.7 on.
+    assert.ok(!/\d(?:Clamped)?Array</.test(readFileSync(join(installed, name), 'utf8')), name)
+  }
 })
 
 test('the package is complete without other files', () => {
   const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   assert.equal(manifest.dependencies, undefined)
+  assert.deepEqual([manifest.license, manifest.repository.directory], ['MIT', 'packages/sdk'])
+  for (const name of ['README.md', 'LICENSE']) assert.ok(readFileSync(join(installed, name)).length)
   const names = globSync('**/*.{js,ts}', { cwd: installed })
   assert.ok(names.length > 10)
   for (const name of names) {

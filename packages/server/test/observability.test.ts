@@ -22,6 +22,8 @@ const WORDS: ReadonlySet<string> = new Set([
     'thread',
     'duty',
     'state',
+    'work',
+    'kind',
     'job',
   ],
 ])

@@ -5,11 +5,11 @@ import type { Event } from '@mailroom/sdk'
 import { systemChance } from '@mailroom/server/platform/chance.ts'
 import { makeWebhookSecret, signWebhook } from '@mailroom/server/webhooks/webhook-secrets.ts'
 import { Failure } from '#base/failure.ts'
-import { type Output, openOutput, truncate } from '#base/output.ts'
+import { GAP, type Output, openOutput, pad, truncate } from '#base/output.ts'
 import { plainJson, plainLine } from '#base/plain-text.ts'
 import { readStandardInput } from '#base/read-input.ts'
 import { findId, isLocal, openSession } from '#base/session.ts'
-import { cellOf } from '#base/show.ts'
+import { listCellOf } from '#base/show.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type ListenOptions = CommonOptions & {
@@ -35,13 +35,14 @@ export async function listen(options: ListenOptions): Promise<void> {
   }
   const secret = url === null ? '' : await readSecret(output, options.secret)
   const where = `${session.baseUrl}${url === null ? '' : `, forwarding to ${url}`}`
+  const note = (text: string) => output.note(output.noteColors.dim(text))
   const following = session.client.events.follow({
     ...(inboxIds.length > 0 && { inboxIds }),
     podIds: pod,
     eventTypes: events,
     after: since,
     onNotice: (notice) => output.note(plainLine(notice)),
-    WebSocket: watchedSocket((text) => output.note(output.noteColors.dim(text)), where),
+    WebSocket: watched(await webSocket(), note, where),
   })
   for await (const event of following) {
     if (json) output.write(`${plainJson(event)}\n`)
@@ -52,10 +53,17 @@ export async function listen(options: ListenOptions): Promise<void> {
   }
 }
 
-/** The runtime's WebSocket; notes the first message of each connection, and its end. */
-function watchedSocket(note: (text: string) => void, where: string) {
+/** Node.js has its own from version 22 on. */
+async function webSocket(): Promise<typeof WebSocket> {
+  if ('WebSocket' in globalThis) return globalThis.WebSocket
+  const { WebSocket: ofLibrary } = await import('ws')
+  return ofLibrary as never
+}
+
+/** Notes the first message of each connection, and its end. */
+function watched(Base: typeof WebSocket, note: (text: string) => void, where: string) {
   let times = 0
-  return class extends WebSocket {
+  return class extends Base {
     constructor(url: string, options?: never) {
       super(url, options)
       let isHeard = false
@@ -97,21 +105,17 @@ function outcomeOf({ status, error, latencyMs }: Forwarded): string {
   return `${status ?? plainLine(error ?? 'failed')} ${Math.round(latencyMs)} ms`
 }
 
-/** Time, type and subject of the event, after the status of the receiver. */
+/** Time, type and subject of the event, after the status of the receiver; on a terminal the id is last. */
 function lineOf(output: Output, event: Event, forwarded: Forwarded | null): string {
   const { occurred_at, event: kind, event_id, message, recipient, domain, webhook } = event
   const outcome = forwarded === null ? [] : [outcomeOf(forwarded)]
-  const cells = [
-    ...outcome,
-    cellOf(output, occurred_at),
-    kind,
-    event_id,
-    message?.from ?? domain?.domain ?? webhook?.url ?? recipient ?? '',
-    message?.subject ?? '',
-  ].map(plainLine)
-  if (!output.isTerminal) return `${cells.join('\t')}\n`
+  const before = [...outcome, listCellOf(output, occurred_at), kind].map(plainLine)
+  const who = message?.from ?? domain?.domain ?? webhook?.url ?? recipient ?? ''
+  const after = [who, message?.subject ?? ''].map(plainLine)
+  if (!output.isTerminal) return `${[...before, event_id, ...after].join('\t')}\n`
   const { green, red } = output.colors
-  const line = truncate(cells.join('  ').trimEnd(), output.width)
+  const room = Math.max(1, output.width - event_id.length - GAP.length)
+  const line = pad(truncate([...before, ...after].join(GAP).trimEnd(), room), room) + GAP + event_id
   if (forwarded === null) return `${line}\n`
   return `${forwarded.isTaken ? green(line) : red(line)}\n`
 }

@@ -1,6 +1,6 @@
 // Sends mail, with an Idempotency-Key that makes a repeat harmless.
 
-import type { ResponseOf } from '@mailroom/contract/operations.ts'
+import type { BodyOf, ResponseOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError, type MessageToSend } from '@mailroom/sdk'
 import { replyTo, withEncodedFiles } from '@mailroom/sdk/sending.ts'
 import type { Call } from '@mailroom/sdk/transport.ts'
@@ -29,6 +29,7 @@ type ContentOptions = OnceOptions &
     readonly replyTo?: string
     readonly header?: readonly string[]
     readonly sendAt?: string
+    readonly invite?: MessageToSend['invite']
     readonly check?: true
   }
 
@@ -86,6 +87,16 @@ export async function forwardMail(messageId: string, options: ForwardOptions): P
   const forward = { to, cc, bcc, body, includeAttachments }
   const call = { id: 'messages.forward', path: { id: messageId }, body: forward } as const
   await sendOnce(session, call, options)
+}
+
+export async function answerInvite(
+  messageId: string,
+  response: BodyOf<'messages.rsvp'>['response'],
+  options: OnceOptions & { readonly comment?: string },
+): Promise<void> {
+  const session = await openSession(options)
+  const body = { response, comment: options.comment }
+  await sendOnce(session, { id: 'messages.rsvp', path: { id: messageId }, body }, options)
 }
 
 async function send(
@@ -151,7 +162,7 @@ async function sendOnce(
 type Content = Omit<MessageToSend, 'to' | 'subject' | 'threadId'>
 
 async function readContent(options: ContentOptions): Promise<Content> {
-  const { attach = [], cc, bcc, replyTo: wanted, header, sendAt } = options
+  const { attach = [], cc, bcc, replyTo: wanted, header, sendAt, invite } = options
   const { body, bodyHtml } = await readText(options)
   if (body === undefined) {
     const fix = 'Give --text, --html, or --file with a path or "-" for standard input.'
@@ -166,6 +177,7 @@ async function readContent(options: ContentOptions): Promise<Content> {
     replyTo: wanted,
     ...(header === undefined ? {} : { headers: readHeaders(header) }),
     sendAt,
+    invite,
     ...(attachments.length > 0 && { attachments }),
   }
 }

@@ -39,7 +39,7 @@ export function openOutput({ isColored }: { isColored: boolean }): Output {
   }
   return {
     isTerminal: stdout.isTTY === true,
-    width: stdout.columns || WIDTH_DEFAULT,
+    width: stdout.columns || Number(process.env.COLUMNS) || WIDTH_DEFAULT,
     colors: createColors(wantsColors && stdout.isTTY === true),
     noteColors: createColors(wantsColors && stderr.isTTY === true),
     write,
@@ -75,6 +75,27 @@ export type Column = {
 export const GAP = '  '
 const FLEXIBLE_WIDTH_MIN = 8
 
+/** The least width in cells of a table with these titles and cells. */
+export function leastWidth(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+): number {
+  const widths = naturalWidths(columns, rows).map((width, at) =>
+    columns[at]?.isFlexible ? Math.min(width, FLEXIBLE_WIDTH_MIN) : width,
+  )
+  return sum(widths) + GAP.length * (widths.length - 1)
+}
+
+function naturalWidths(columns: readonly Column[], rows: readonly (readonly string[])[]): number[] {
+  return columns.map(({ title }, at) =>
+    Math.max(stringWidth(title), ...rows.map((row) => stringWidth(plainLine(row[at] ?? '')))),
+  )
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0)
+}
+
 export function formatTable(
   columns: readonly Column[],
   given: readonly (readonly string[])[],
@@ -83,11 +104,7 @@ export function formatTable(
   const rows = given.map((row) => row.map(plainLine))
   if (!isTerminal) return rows.map((row) => `${row.join('\t')}\n`).join('')
   const titles = columns.map(({ title }) => title)
-  const widths = fit(
-    columns,
-    columns.map((_, at) => Math.max(...[titles, ...rows].map((row) => stringWidth(row[at] ?? '')))),
-    width,
-  )
+  const widths = fit(columns, naturalWidths(columns, rows), width)
   const lineOf = (row: readonly string[]) =>
     row
       .map((cell, at) => pad(truncate(cell, widths[at] ?? 0), widths[at] ?? 0))
@@ -100,7 +117,7 @@ export function formatTable(
 function fit(columns: readonly Column[], natural: readonly number[], width: number): number[] {
   const widths = [...natural]
   const room = width - GAP.length * (columns.length - 1)
-  let excess = widths.reduce((sum, one) => sum + one, 0) - room
+  let excess = sum(widths) - room
   while (excess > 0) {
     let widest = -1
     for (const [at, { isFlexible }] of columns.entries()) {
@@ -114,7 +131,7 @@ function fit(columns: readonly Column[], natural: readonly number[], width: numb
   return widths
 }
 
-function pad(text: string, width: number): string {
+export function pad(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - stringWidth(text)))
 }
 

@@ -2,7 +2,16 @@
 // are lines with tabs.
 
 import stringWidth from 'string-width'
-import { formatPairs, formatTable, GAP, type Output, truncate } from './output.ts'
+import {
+  type Column,
+  formatPairs,
+  formatTable,
+  GAP,
+  leastWidth,
+  type Output,
+  pad,
+  truncate,
+} from './output.ts'
 import { plainBlock, plainLine } from './plain-text.ts'
 
 /** How a response is shown; without it, all fields. */
@@ -46,17 +55,50 @@ export function show(output: Output, shown: Shown | undefined, body: unknown): v
   }
 }
 
-/** Columns that are never cut, because people copy their values. */
-const WHOLE =
-  /^(id|status|type|event|event_id|plan|date)$|(Id|_id|At|_at|Count|Read|Threads|Bytes|last4)$/
+/** Ids stand last on a terminal. They are never cut, because people copy them. */
+const ID = /^(id|leaseToken)$|(?<!client)Id$|_id$|\.id$/
+/** Other columns that are never cut. */
+const WHOLE = /^(status|type|plan|date)$|(At|_at|Count|Read|Threads|Bytes|last4)$/
 
 function showList(output: Output, { columns: all, optional = [] }: Columns, answer: Fields): void {
   const rows = listOf(answer.data)
-  const names = output.isTerminal ? fitting(output, { all, optional, rows }) : all
-  const columns = names.map((name) => ({ title: titleOf(name), isFlexible: !WHOLE.test(name) }))
-  const cells = rows.map((row) => names.map((name) => cellOf(output, at(row, name))))
-  if (rows.length > 0) output.write(formatTable(columns, cells, output))
+  const cellsOf = (names: readonly string[]) =>
+    rows.map((row) => names.map((name) => listCellOf(output, at(row, name))))
+  if (!output.isTerminal) {
+    output.write(formatTable([], cellsOf(all), output))
+    return
+  }
+  const idsLast = [...all.filter((name) => !ID.test(name)), ...all.filter((name) => ID.test(name))]
+  const names = fitting(output, { all: idsLast, optional, rows })
+  const columns = columnsOf(names)
+  const cells = cellsOf(names)
+  if (leastWidth(columns, cells) > output.width) writeRecords(output, names, cells)
+  else if (rows.length > 0) output.write(formatTable(columns, cells, output))
   noteRest(output, answer)
+}
+
+function columnsOf(names: readonly string[]): Column[] {
+  return names.map((name) => ({
+    title: titleOf(name),
+    isFlexible: !WHOLE.test(name) && !ID.test(name),
+  }))
+}
+
+/** Rows that are wider than the terminal: each value on a line of its own. */
+function writeRecords(
+  output: Output,
+  names: readonly string[],
+  rows: readonly (readonly string[])[],
+): void {
+  const nameWidth = Math.max(...names.map((name) => titleOf(name).length))
+  const room = Math.max(1, output.width - nameWidth - GAP.length)
+  for (const [index, row] of rows.entries()) {
+    const pairs = names.map((name, at): [string, string] => {
+      const value = plainLine(row[at] ?? '')
+      return [titleOf(name), ID.test(name) ? value : truncate(value, room)]
+    })
+    output.write(`${index === 0 ? '' : '\n'}${formatPairs(pairs, output)}`)
+  }
 }
 
 /** In cells: the least room in which a cut value is useful. */
@@ -68,9 +110,9 @@ function fitting(
   { all, optional, rows }: { all: readonly string[]; optional: readonly string[]; rows: Fields[] },
 ): readonly string[] {
   const widthOf = (name: string) => {
-    const cells = rows.map((row) => stringWidth(plainLine(cellOf(output, at(row, name)))))
+    const cells = rows.map((row) => stringWidth(plainLine(listCellOf(output, at(row, name)))))
     const width = Math.max(titleOf(name).length, ...cells)
-    return WHOLE.test(name) ? width : Math.min(width, ROOM_MIN)
+    return WHOLE.test(name) || ID.test(name) ? width : Math.min(width, ROOM_MIN)
   }
   let names = all
   for (const name of optional) {
@@ -84,26 +126,39 @@ function fitting(
 const THREAD_COLUMNS =
   'id lastMessageAt subject messageCount isRead unreadCount participants snippet'.split(' ')
 
-/** In cells: the least room in which a cut name is useful. */
-const WHO_ROOM_MIN = 8
+/** In cells: more room than this gives a name nothing. */
+const WHO_ROOM_MAX = 40
 
-/** On a terminal each thread has two lines, because ids would leave a table little room for words. */
+/** On a terminal each thread has two lines, because an id would leave a table little room for words. */
 function showThreads(output: Output, answer: Fields): void {
   const threads = listOf(answer.data).map((thread) => ({ ...thread, participants: whoOf(thread) }))
   if (!output.isTerminal) {
     showList(output, { columns: THREAD_COLUMNS }, { ...answer, data: threads })
     return
   }
-  const { bold, dim } = output.colors
-  const cell = (value: unknown) => plainLine(cellOf(output, value))
-  for (const thread of threads) {
+  const cell = (value: unknown) => plainLine(listCellOf(output, value))
+  const rows = threads.map((thread) => {
     const { id, lastMessageAt, unreadCount, subject, snippet, participants } = recordOf(thread)
     const unread = Number(unreadCount ?? 0)
-    const state = (unread > 0 ? `${unread} unread` : 'read').padEnd(8)
-    const head = `${cell(id)}${GAP}${cell(lastMessageAt)}${GAP}`
-    const whoRoom = output.width - stringWidth(head + state + GAP)
-    const who = whoRoom >= WHO_ROOM_MIN ? truncate(cell(participants), whoRoom) : ''
-    output.write(`${dim(head)}${unread > 0 ? bold(state) : dim(state)}${GAP}${who}`.trimEnd())
+    const state = unread > 0 ? `${unread} unread` : 'read'
+    const who = cell(participants)
+    return { id: cell(id), date: cell(lastMessageAt), unread, state, who, subject, snippet }
+  })
+  const widest = (name: 'id' | 'date' | 'state' | 'who') =>
+    Math.max(0, ...rows.map((row) => stringWidth(row[name])))
+  const [idWidth, dateWidth, stateWidth] = [widest('id'), widest('date'), widest('state')]
+  const others = idWidth + dateWidth + stateWidth + 3 * GAP.length
+  const whoWidth = Math.min(widest('who'), WHO_ROOM_MAX, Math.max(1, output.width - others))
+  const { bold, dim } = output.colors
+  for (const { id, date, unread, state, who, subject, snippet } of rows) {
+    const mark = unread > 0 ? bold : dim
+    const cells = [
+      pad(truncate(who, whoWidth), whoWidth),
+      mark(pad(state, stateWidth)),
+      dim(pad(date, dateWidth)),
+      dim(id),
+    ]
+    output.write(cells.join(GAP))
     const title = truncate(cell(subject) || '(no subject)', output.width - GAP.length)
     const room = output.width - stringWidth(title) - 2 * GAP.length
     const rest = room >= ROOM_MIN ? truncate(cell(snippet), room) : ''
@@ -143,6 +198,7 @@ export function showItem(output: Output, item: Fields): void {
   }
 }
 
+const FOUND_SHOWN = ['createdAt', 'fromAddr', 'subject', 'messageId']
 const FOUND_COLUMNS = 'messageId threadId createdAt fromAddr subject snippet inboxId'.split(' ')
 
 function showFound(output: Output, answer: Fields): void {
@@ -151,28 +207,44 @@ function showFound(output: Output, answer: Fields): void {
     return
   }
   const { bold, dim } = output.colors
+  const room = output.width - GAP.length
   for (const found of listOf(answer.data)) {
-    const [date, from, subject] = ['createdAt', 'fromAddr', 'subject'].map((name) =>
-      plainLine(cellOf(output, found[name])),
+    const [date = '', from = '', subject = '', id = ''] = FOUND_SHOWN.map((name) =>
+      plainLine(listCellOf(output, found[name])),
     )
-    output.write(`${dim(String(found.messageId))}  ${date}  ${from}\n`)
-    output.write(`  ${bold(subject || '(no subject)')}\n  ${highlight(found, bold)}\n\n`)
+    const who = truncate(from, Math.max(1, output.width - stringWidth(date + id) - 2 * GAP.length))
+    output.write(`${[who, date, dim(id)].join(GAP)}\n`)
+    output.write(`${GAP}${bold(truncate(subject || '(no subject)', room))}\n`)
+    output.write(`${GAP}${highlight(found, { mark: bold, room })}\n\n`)
   }
   const { length } = listOf(answer.data)
   output.note(length === 0 ? 'No matches.' : `${length} of ${answer.total} found.`)
 }
 
-/** Highlights are counted in code points, before any character is removed. */
-function highlight({ snippet, highlights }: Fields, mark: (text: string) => string): string {
+/** On one line. Highlights are counted in code points, before any character is removed. */
+function highlight(
+  { snippet, highlights }: Fields,
+  { mark, room }: { mark: (text: string) => string; room: number },
+): string {
   const points = [...String(snippet ?? '')]
-  let marked = ''
+  const pieces: { text: string; isMarked: boolean }[] = []
   let from = 0
   for (const { start, end } of listOf(highlights)) {
     if (typeof start !== 'number' || typeof end !== 'number' || start < from) continue
-    marked += spaced(points.slice(from, start)) + mark(spaced(points.slice(start, end)))
+    pieces.push({ text: spaced(points.slice(from, start)), isMarked: false })
+    pieces.push({ text: spaced(points.slice(start, end)), isMarked: true })
     from = end
   }
-  return marked + spaced(points.slice(from))
+  pieces.push({ text: spaced(points.slice(from)), isMarked: false })
+  let left = room
+  let shown = ''
+  for (const { text, isMarked } of pieces) {
+    if (left < 1) break
+    const cut = truncate(text, left)
+    left -= stringWidth(cut)
+    shown += isMarked ? mark(cut) : cut
+  }
+  return shown.trim()
 }
 
 function spaced(points: readonly string[]): string {
@@ -185,7 +257,9 @@ function isPlainList(value: object): boolean {
 
 const TITLES: Readonly<Record<string, string>> = {
   unreadThreads: 'UNREAD',
-  lastMessageAt: 'LAST MESSAGE',
+  'actor.id': 'ACTOR',
+  isDefault: 'DEFAULT',
+  requireVerified: 'VERIFIED',
 }
 
 function titleOf(name: string): string {
@@ -193,6 +267,7 @@ function titleOf(name: string): string {
   if (own !== undefined) return own
   const last = name.split('.').at(-1) ?? name
   return last
+    .replace(/(?<=.)(_at|At|Addr)$/, '')
     .replaceAll('_', ' ')
     .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
     .toUpperCase()
@@ -374,7 +449,7 @@ function at(row: Fields, path: string): unknown {
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 
 /** Times are local on a terminal, and as in the API elsewhere. */
-export function cellOf({ isTerminal }: Pick<Output, 'isTerminal'>, value: unknown): string {
+function cellOf({ isTerminal }: Pick<Output, 'isTerminal'>, value: unknown): string {
   if (value === null || value === undefined) return isTerminal ? '–' : ''
   if (typeof value === 'boolean') return isTerminal ? (value ? 'yes' : 'no') : String(value)
   if (Array.isArray(value)) return value.map(String).join(', ')
@@ -382,9 +457,35 @@ export function cellOf({ isTerminal }: Pick<Output, 'isTerminal'>, value: unknow
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
+/** In a list on a terminal, times are as short as they can be. */
+export function listCellOf(output: Pick<Output, 'isTerminal'>, value: unknown): string {
+  const isTime = output.isTerminal && typeof value === 'string' && TIME.test(value)
+  return isTime ? shortTime(new Date(value), new Date()) : cellOf(output, value)
+}
+
 function localTime(text: string): string {
   const date = new Date(text)
-  const two = (value: number) => String(value).padStart(2, '0')
-  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
+  return `${dayOf(date)} ${clockTime(date)}`
+}
+
+const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
+
+/** The time of day today, the day earlier this year, and both in the future. */
+function shortTime(date: Date, now: Date): string {
+  if (dayOf(date) === dayOf(now)) return clockTime(date)
+  const isThisYear = date.getFullYear() === now.getFullYear()
+  const day = isThisYear ? `${MONTHS[date.getMonth()]} ${date.getDate()}` : dayOf(date)
+  return date > now ? `${day} ${clockTime(date)}` : day
+}
+
+function dayOf(date: Date): string {
+  return [date.getFullYear(), twoDigits(date.getMonth() + 1), twoDigits(date.getDate())].join('-')
+}
+
+function clockTime(date: Date): string {
+  return `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0')
 }

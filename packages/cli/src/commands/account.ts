@@ -132,15 +132,3 @@ function addCompletion(program: Command): void {
       printCompletion(program, shell)
     })
 }
-
-/** For contributors; a test fails if the page is out of date. */
-export function addReference(program: Command): void {
-  const reference = program
-    .command('reference', { hidden: true })
-    .description('Print the generated part of docs/cli.md.')
-    .option('--write', 'Write it into the page.')
-  reference.action(async () => {
-    const { printReference } = await import('#reference.ts')
-    printReference(program, reference.opts())
-  })
-}

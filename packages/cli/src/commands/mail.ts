@@ -2,8 +2,8 @@
 // the contract's descriptions.
 
 import type { OperationId } from '@mailroom/contract/operations.ts'
-import { eventKinds, messageCategories } from '@mailroom/contract/vocabulary.ts'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { eventKinds, inviteResponses, messageCategories } from '@mailroom/contract/vocabulary.ts'
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import {
   addFieldOption,
   addGroup,
@@ -16,7 +16,7 @@ import {
   collect,
   describeBy,
 } from './add-operation-command.ts'
-import { type Field, fieldsOf } from './fields.ts'
+import { type Field, fieldsOf, readValue } from './fields.ts'
 import { addMoveCommands } from './move-mail.ts'
 import { mailGroups, search } from './resources.ts'
 
@@ -31,6 +31,7 @@ export function addMailCommands(program: Command): void {
   addSend(program)
   addReply(program)
   addForward(program)
+  addRsvp(program)
   const threads = add('threads')
   addThreadCommands(threads)
   addThreadChanges(threads)
@@ -98,6 +99,21 @@ function addForward(program: Command): void {
   })
 }
 
+function addRsvp(program: Command): void {
+  const command = describeBy(program.command('rsvp'), 'messages.rsvp')
+    .argument('<message>', 'The id of a message with an invitation.')
+    .addArgument(new Argument('<response>', 'The answer.').choices(inviteResponses))
+  addFieldOption(command, fieldOf('messages.rsvp', 'comment'))
+  addKeyOption(command)
+  addLeaseOption(command)
+  addSessionOptions(command).action(
+    async (message: string, response: (typeof inviteResponses)[number]) => {
+      const { answerInvite } = await import('#actions/send-mail.ts')
+      await answerInvite(message, response, command.opts())
+    },
+  )
+}
+
 function addContentOptions(command: Command): void {
   addTextOptions(command)
   command.option('--attach <path...>', fieldOf('inboxes.send', 'attachments').sentence)
@@ -105,6 +121,10 @@ function addContentOptions(command: Command): void {
   const { sentence } = fieldOf('inboxes.send', 'headers')
   command.option('--header <header>', `"Name: value". ${sentence} Can be repeated.`, append)
   addFieldOption(command, fieldOf('inboxes.send', 'sendAt'))
+  const invite = fieldOf('inboxes.send', 'invite')
+  command.option('--invite <json>', `As JSON. ${invite.sentence}`, (text) =>
+    readValue(invite, text),
+  )
   command.option(
     '--check',
     'Send nothing; only print whether policies would allow, hold or reject the message, and why. Exits with 5 for reject.',

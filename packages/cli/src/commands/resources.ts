@@ -33,8 +33,12 @@ export type Group = {
   readonly commands: readonly OperationCommand[]
 }
 
-/** Names of columns, separated by spaces. */
-const list = (columns: string) => ({ kind: 'list', columns: columns.split(' ') }) as const
+/**
+ * Names of columns, separated by spaces. A narrow terminal lacks the optional ones, the first of them first; elsewhere all
+ * are in this order.
+ */
+const list = (columns: string, optional = '') =>
+  ({ kind: 'list', columns: columns.split(' '), optional: optional.split(' ') }) as const
 /** The command asks for confirmation first. */
 const gone = (done: string) => ({ done, needsConfirmation: true }) as const
 
@@ -53,10 +57,10 @@ export const mailGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'inboxes.list',
-        shown: {
-          ...list('id address displayName createdAt unreadThreads lastMessageAt'),
-          optional: ['createdAt', 'displayName'],
-        },
+        shown: list(
+          'id address displayName createdAt unreadThreads lastMessageAt',
+          'createdAt displayName',
+        ),
       },
       { name: 'get', operation: 'inboxes.get' },
       { name: 'limits', operation: 'inboxes.limits' },
@@ -88,7 +92,7 @@ export const mailGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'messages.list',
-        shown: list('id createdAt direction fromAddr toAddr subject status'),
+        shown: list('id createdAt direction fromAddr toAddr subject status', 'toAddr direction'),
         isOfInbox: true,
       },
       { name: 'raw', operation: 'messages.raw' },
@@ -103,7 +107,10 @@ export const mailGroups: readonly Group[] = [
       {
         name: 'deliveries',
         operation: 'messages.deliveries',
-        shown: list('recipient status attempts lastAttemptAt nextAttemptAt response'),
+        shown: list(
+          'recipient status attempts lastAttemptAt nextAttemptAt response',
+          'nextAttemptAt',
+        ),
       },
     ],
   },
@@ -134,7 +141,7 @@ export const mailGroups: readonly Group[] = [
         name: 'list',
         operation: 'events.list',
         isDefault: true,
-        shown: list('event_id occurred_at event inbox_id message.from message.subject'),
+        shown: list('event_id occurred_at event inbox_id message.from message.subject', 'inbox_id'),
       },
     ],
   },
@@ -142,7 +149,11 @@ export const mailGroups: readonly Group[] = [
     name: 'sandbox',
     summary: 'See captured mail, and let test mail arrive.',
     commands: [
-      { name: 'list', operation: 'sandbox.list', shown: list('id createdAt from to subject') },
+      {
+        name: 'list',
+        operation: 'sandbox.list',
+        shown: list('id createdAt from to subject', 'to'),
+      },
       { name: 'clear', operation: 'sandbox.clear', done: 'The captured mail is deleted.' },
     ],
   },
@@ -153,7 +164,7 @@ export const mailGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'quarantine.list',
-        shown: list('id createdAt fromAddr toAddr subject reason'),
+        shown: list('id createdAt fromAddr toAddr subject reason', 'toAddr'),
       },
       { name: 'get', operation: 'quarantine.get' },
       { name: 'raw', operation: 'quarantine.raw' },
@@ -178,10 +189,40 @@ export const accountGroups: readonly Group[] = [
     arguments: { idOrClientId: 'pod' },
     commands: [
       { name: 'create', operation: 'pods.create' },
-      { name: 'list', operation: 'pods.list', shown: list('id clientId name isDefault createdAt') },
+      {
+        name: 'list',
+        operation: 'pods.list',
+        shown: list('id clientId name isDefault createdAt', 'isDefault createdAt'),
+      },
       { name: 'get', operation: 'pods.get' },
       { name: 'update', operation: 'pods.update' },
       { name: 'delete', operation: 'pods.delete', ...gone('{} is deleted.') },
+    ],
+  },
+  {
+    name: 'exports',
+    summary: 'Mail that was written into files; `export` makes one.',
+    arguments: { id: 'export' },
+    commands: [
+      {
+        name: 'list',
+        operation: 'exports.list',
+        shown: list('id status format inboxId podId progress.done progress.total createdAt'),
+      },
+      { name: 'get', operation: 'exports.get' },
+    ],
+  },
+  {
+    name: 'imports',
+    summary: 'Files of mail that were read into an inbox; `import` reads one.',
+    arguments: { id: 'import' },
+    commands: [
+      {
+        name: 'list',
+        operation: 'imports.list',
+        shown: list('id status format inboxId imported duplicates failed createdAt'),
+      },
+      { name: 'get', operation: 'imports.get' },
     ],
   },
   {
@@ -197,7 +238,7 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'domains.list',
-        shown: list('id domain status podId lastCheckedAt'),
+        shown: list('id domain status podId lastCheckedAt', 'podId lastCheckedAt'),
       },
       { name: 'get', operation: 'domains.get', shown: { kind: 'domain' } },
       { name: 'update', operation: 'domains.update', shown: { kind: 'domain' } },
@@ -214,7 +255,7 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'webhooks.list',
-        shown: list('id url enabled eventTypes createdAt'),
+        shown: list('id url enabled eventTypes createdAt', 'createdAt eventTypes'),
       },
       { name: 'get', operation: 'webhooks.get' },
       { name: 'update', operation: 'webhooks.update' },
@@ -224,8 +265,12 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'deliveries',
         operation: 'webhooks.deliveries',
-        shown: list('id eventType status attempts lastAttemptAt responseStatus error'),
+        shown: list(
+          'id eventType status attempts lastAttemptAt responseStatus error',
+          'attempts error',
+        ),
       },
+      { name: 'delivery', operation: 'webhooks.getDelivery' },
       { name: 'retry', operation: 'webhooks.retryDelivery' },
     ],
   },
@@ -242,7 +287,7 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'senderRules.list',
-        shown: list('id type value podId inboxId requireVerified'),
+        shown: list('id type value podId inboxId requireVerified', 'requireVerified podId inboxId'),
       },
       { name: 'get', operation: 'senderRules.get' },
       { name: 'delete', operation: 'senderRules.delete', done: '{} is removed.' },
@@ -264,7 +309,10 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'audit',
         operation: 'policy.audit',
-        shown: list('createdAt direction decision inboxId sender recipients actor.id'),
+        shown: list(
+          'createdAt direction decision inboxId sender recipients actor.id',
+          'actor.id inboxId',
+        ),
       },
     ],
   },
@@ -293,7 +341,7 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'reviews.list',
-        shown: list('id status to subject createdAt expiresAt'),
+        shown: list('id status to subject createdAt expiresAt', 'createdAt'),
       },
       { name: 'show', operation: 'reviews.get', shown: { kind: 'review' } },
       {
@@ -312,7 +360,7 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'approvers.list',
-        shown: list('id name email createdAt'),
+        shown: list('id name email createdAt', 'createdAt'),
       },
       {
         name: 'delete',
@@ -330,7 +378,7 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'apiKeys.list',
-        shown: list('id name tokenPrefix last4 createdAt lastUsedAt'),
+        shown: list('id name tokenPrefix last4 createdAt lastUsedAt', 'createdAt tokenPrefix'),
       },
       {
         name: 'delete',
@@ -347,7 +395,7 @@ export const accountGroups: readonly Group[] = [
 export const usage: OperationCommand = {
   name: 'usage',
   operation: 'usage.get',
-  shown: list('inboxId address received sent failed storedBytes'),
+  shown: list('inboxId address received sent failed storedBytes', 'inboxId'),
 }
 export const whoami: OperationCommand = { name: 'whoami', operation: 'account.get' }
 export const search: OperationCommand = {

@@ -94,13 +94,14 @@ function shortened(event: Event): Event {
   }
 }
 
-export type EventsAsked = { kind?: EventKind | ''; inboxId?: string }
+/** `after` is the last event before the page. */
+export type EventsAsked = { kind?: EventKind | ''; inboxId?: string; after?: string | undefined }
 
 export function useNewestEvents(
   limit: number,
-  { kind = '', inboxId = '' }: EventsAsked = {},
+  { kind = '', inboxId = '', after }: EventsAsked = {},
 ): Resource<Page<Event>> {
-  return useResource(`newest events ${limit} ${kind} ${inboxId}`, (signal) =>
+  return useResource(`newest events ${limit} ${kind} ${inboxId} ${after}`, (signal) =>
     client.events
       .list({
         order: 'desc',
@@ -108,6 +109,7 @@ export function useNewestEvents(
         signal,
         ...(kind !== '' && { event_types: kind }),
         ...(inboxId !== '' && { inbox_id: inboxId }),
+        ...(after !== undefined && { after }),
       })
       .page(),
   )
@@ -133,9 +135,41 @@ export function announceMailChange(inboxId: string): void {
 /** A burst of mail counts as one change. */
 const GATHER_MS = 250
 
-/** Calls the function shortly after the inbox, or with null any inbox, has changed. */
-export function useMailChanges(inboxId: string | null, changed: () => void): void {
-  const gather = useGathered(changed, GATHER_MS)
+/**
+ * The ids of inboxes whose mail has changed, or one of its flags; `added` is called after each. The caller takes them
+ * out of the list.
+ */
+export function useChangedInboxes(added: () => void): string[] {
+  const ids = useRef<string[]>([])
+  const add = (id: string | null | undefined) => {
+    if (!id) return
+    if (!ids.current.includes(id)) ids.current.push(id)
+    added()
+  }
+  const latestAdd = useRef(add)
+  latestAdd.current = add
+  useLive((event) => add(event.inbox_id))
+  useEffect(() => {
+    const firstRound = rounds
+    return effect(() => {
+      const change = latest.value
+      if (change !== null && change.round > firstRound) latestAdd.current(change.inboxId)
+    })
+  }, [])
+  return ids.current
+}
+
+/**
+ * Calls the function shortly after the inbox, or with null any inbox, has changed: for mail after `gatherMs`, for what was
+ * done here at once.
+ */
+export function useMailChanges(
+  inboxId: string | null,
+  changed: () => void,
+  gatherMs: number = GATHER_MS,
+): void {
+  const gather = useGathered(changed, gatherMs)
+  const gatherOwn = useGathered(changed, GATHER_MS)
   useLive((event) => {
     const isOfMail = event.message !== undefined || event.thread_id !== null
     if (isOfMail && (inboxId === null || event.inbox_id === inboxId)) gather()
@@ -145,7 +179,7 @@ export function useMailChanges(inboxId: string | null, changed: () => void): voi
     return effect(() => {
       const change = latest.value
       if (change === null || change.round <= firstRound) return
-      if (inboxId === null || change.inboxId === inboxId) gather()
+      if (inboxId === null || change.inboxId === inboxId) gatherOwn()
     })
   }, [inboxId])
 }

@@ -9,6 +9,10 @@ export const paths = {
   inbox: (id: string, query = '') => `/console/inboxes/${part(id)}${query}`,
   thread: (inboxId: string, threadId: string, query = '') =>
     `/console/inboxes/${part(inboxId)}/threads/${part(threadId)}${query}`,
+  allMail: (show: 'all' | 'unread' = 'all') =>
+    `/console/mail${show === 'unread' ? '?show=unread' : ''}`,
+  allMailThread: (inboxId: string, threadId: string, show: 'all' | 'unread' = 'all') =>
+    `/console/mail/${part(inboxId)}/${part(threadId)}${show === 'unread' ? '?show=unread' : ''}`,
   scheduled: (inboxId: string) => `/console/inboxes/${part(inboxId)}/scheduled`,
   transfers: (inboxId: string) => `/console/inboxes/${part(inboxId)}/transfers`,
   drafts: (inboxId?: string) => `/console/drafts${inboxId ? `?inbox=${part(inboxId)}` : ''}`,
@@ -34,6 +38,7 @@ export const paths = {
   approvers: '/console/approvers',
   keys: '/console/keys',
   sandbox: '/console/sandbox',
+  settings: '/console/settings',
   pair: '/console/pair',
 } as const
 

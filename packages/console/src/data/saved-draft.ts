@@ -26,6 +26,7 @@ export async function openSavedDraft(id: string, signal: AbortSignal): Promise<O
   const to = everybody?.to ?? saved.to
   const draft = {
     idempotencyKey: crypto.randomUUID(),
+    isInThread: false,
     inboxId: saved.inboxId,
     replied,
     forwarded: null,

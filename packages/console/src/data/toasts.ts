@@ -35,6 +35,8 @@ export function dismissToast(id: number): void {
 }
 
 function show(one: Toast, shownMs: number): void {
-  toasts.value = [...toasts.value, one].slice(-TOASTS_MAX)
+  // Only the newest change is taken back: an older one may be the ground of a newer.
+  const others = toasts.value.filter(({ undo }) => one.undo === null || undo === null)
+  toasts.value = [...others, one].slice(-TOASTS_MAX)
   setTimeout(() => dismissToast(one.id), shownMs)
 }

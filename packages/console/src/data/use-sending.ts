@@ -3,12 +3,13 @@
 import { MailroomError, type SentMessage } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { nameOwner } from './claims.ts'
-import type { Draft } from './compose.ts'
+import { aboutOf, composeDraft, type Draft } from './compose.ts'
 import type { Failure } from './failure.ts'
 import { isNewest, type Letter, sendLetter } from './letter.ts'
 import { announceMailChange } from './live.ts'
 import { describeSendFailure, isSentBefore } from './send-failure.ts'
 import { client } from './session.ts'
+import { toastFailure } from './toasts.ts'
 import { uploadingClient } from './upload.ts'
 
 const PROGRESS_FROM_BYTES = 200_000
@@ -24,7 +25,9 @@ export type Attempt = {
   send: (inboxId: string, letter: Letter) => Promise<void>
 }
 
-/** `onSent` is not called for a draft that was thrown away meanwhile. */
+/**
+ * `onSent` is not called for a draft that was thrown away meanwhile. A reply whose thread was left is sent to the end.
+ */
 export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): Attempt {
   const [failed, setFailed] = useState<Failed | null>(null)
   const [progress, setProgress] = useState<number | null>(null)
@@ -33,7 +36,14 @@ export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): A
   /** Known until the service has refused: a repeated request is the same. */
   const known = useRef<boolean | null>(null)
   const leaving = useRef(new AbortController())
-  useEffect(() => () => leaving.current.abort(), [])
+  const isShown = useRef(true)
+  useEffect(
+    () => () => {
+      isShown.current = false
+      if (composeDraft.value !== draft) leaving.current.abort()
+    },
+    [],
+  )
   const send = async (inboxId: string, letter: Letter) => {
     const { signal } = leaving.current
     const sending = { inboxId, letter, draft, isNewest: false }
@@ -50,10 +60,11 @@ export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): A
       const sent = await sendLetter(sender, sending, options)
       announceMailChange(inboxId)
       // Thrown away in the last moment: another one may be being written.
-      if (!signal.aborted) onSent(sent)
+      if (!signal.aborted && (isShown.current || composeDraft.value === draft)) onSent(sent)
     } catch (refusal) {
-      const error = await nameOwner(refusal, threadOf(draft))
+      const error = await nameOwner(refusal, aboutOf(draft)?.threadId ?? '')
       if (signal.aborted) return
+      if (!isShown.current) toastFailure(error)
       if (isSentBefore(error)) key.current = crypto.randomUUID()
       if (error instanceof MailroomError && error.status < 500) known.current = null
       setFailed({ ...describeSendFailure(error, sending), isAnother: isSentBefore(error) })
@@ -63,8 +74,4 @@ export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): A
     }
   }
   return { isBusy, failure: failed, progress, send }
-}
-
-function threadOf({ replied, forwarded }: Draft): string {
-  return (replied ?? forwarded)?.threadId ?? ''
 }

@@ -4,23 +4,22 @@ import type { Thread } from '@mailroom/sdk'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { plural } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
-import { client } from '#data/session.ts'
-import { toast } from '#data/toasts.ts'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { FormDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
 import { Notice } from '#parts/notice.tsx'
+import { AssignDialog, SnoozeDialog } from './handing.tsx'
 import { LABEL_HINT, SeenLabels, splitLabels } from './labels.tsx'
 import { RemoveDialog } from './remove-dialog.tsx'
 import type { Selection } from './selection.ts'
 import {
-  changeThreads,
   type FailedThread,
-  movedWords,
   removeThreads,
   restoreThreads,
   subjectOf,
+  type ThreadChange,
   trashThreads,
+  updateThreads,
 } from './thread-deeds.ts'
 
 type Outcome = { changed: Thread[]; failed: FailedThread[] }
@@ -38,7 +37,7 @@ export function BulkBar({
   isTrash: boolean
   onDone: () => void
 }) {
-  const [asked, setAsked] = useState<'label' | 'remove' | null>(null)
+  const [asked, setAsked] = useState<'label' | 'assign' | 'snooze' | 'remove' | null>(null)
   const [failed, setFailed] = useState<readonly FailedThread[]>([])
   const chosen = threads.filter(({ id }) => selection.ids.has(id))
   const run = async (deed: Deed) => {
@@ -49,12 +48,12 @@ export function BulkBar({
     selection.set(outcome.failed.map(({ thread }) => thread.id))
     onDone()
   }
-  const update = (change: Parameters<typeof client.threads.update>[1], words: string) =>
-    run(async (chosen) => {
-      const outcome = await changeThreads(chosen, ({ id }) => client.threads.update(id, change))
-      if (outcome.changed.length > 0) toast(movedWords(outcome.changed, words))
-      return outcome
-    })
+  const update = async (change: ThreadChange, words: string) => {
+    await run((threads) => updateThreads(threads, change, words))
+    setAsked(null)
+  }
+  const close = () => setAsked(null)
+  const isSnoozed = chosen.length > 0 && chosen.every((one) => one.snoozedUntil !== null)
   useKeys({ '#': chosen.length > 0 && !isTrash ? () => void run(trashThreads) : undefined })
   if (threads.length === 0 && failed.length === 0) return null
   return (
@@ -91,6 +90,27 @@ export function BulkBar({
                 label="Change labels"
                 onClick={() => setAsked('label')}
               />
+              <Button
+                kind="quiet"
+                icon="person"
+                label="Assign"
+                onClick={() => setAsked('assign')}
+              />
+              {isSnoozed ? (
+                <ActionButton
+                  kind="quiet"
+                  icon="clock"
+                  label="End snooze"
+                  action={() => update({ snoozedUntil: null }, 'not snoozed any more')}
+                />
+              ) : (
+                <Button
+                  kind="quiet"
+                  icon="clock"
+                  label="Snooze"
+                  onClick={() => setAsked('snooze')}
+                />
+              )}
               <ActionButton
                 kind="quiet"
                 icon="trash"
@@ -104,25 +124,45 @@ export function BulkBar({
       {asked === 'label' && (
         <LabelDialog
           count={chosen.length}
-          onClose={() => setAsked(null)}
-          submit={async (change) => {
-            await update(change, 'labelled')
-            setAsked(null)
-          }}
+          onClose={close}
+          submit={(change) => update(change, 'labelled')}
+        />
+      )}
+      {asked === 'assign' && (
+        <AssignDialog
+          title={`Assign ${plural(chosen.length, 'thread')}`}
+          before={commonAssignee(chosen)}
+          onClose={close}
+          submit={(assignee) =>
+            update({ assignee }, assignee === null ? 'assigned to nobody' : 'assigned')
+          }
+        />
+      )}
+      {asked === 'snooze' && (
+        <SnoozeDialog
+          title={`Snooze ${plural(chosen.length, 'thread')}`}
+          onClose={close}
+          submit={(snoozedUntil) => update({ snoozedUntil }, 'snoozed')}
         />
       )}
       {asked === 'remove' && (
         <RemoveDialog
           threads={chosen}
-          onClose={() => setAsked(null)}
+          onClose={close}
           submit={async () => {
             await run(removeThreads)
-            setAsked(null)
+            close()
           }}
         />
       )}
     </div>
   )
+}
+
+/** '' unless all have the same. */
+function commonAssignee(threads: readonly Thread[]): string {
+  const [first = ''] = new Set(threads.map(({ assignee }) => assignee ?? ''))
+  return threads.every(({ assignee }) => (assignee ?? '') === first) ? first : ''
 }
 
 function SelectAll({

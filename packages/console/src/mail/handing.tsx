@@ -4,31 +4,31 @@ import type { Thread } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
 import { claimWords } from '#data/claims.ts'
 import { formatMoment, localMinute } from '#data/format.ts'
-import { client } from '#data/session.ts'
 import { FormDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
 import { Notice } from '#parts/notice.tsx'
 import { Choice } from '#parts/small.tsx'
-import { changeThread } from './thread-deeds.ts'
 
 export function AssignDialog({
-  thread,
+  title,
+  before,
+  submit,
   onClose,
 }: {
-  thread: Thread
-  onClose: (changed: Thread | null) => void
+  title: string
+  /** Who is assigned now; '' for nobody. */
+  before: string
+  /** Null for nobody. */
+  submit: (assignee: string | null) => Promise<unknown>
+  onClose: () => void
 }) {
-  const [assignee, setAssignee] = useState(thread.assignee ?? '')
+  const [assignee, setAssignee] = useState(before)
   return (
     <FormDialog
-      title="Assign this thread"
+      title={title}
       action="Save"
-      onClose={() => onClose(null)}
-      submit={async () => {
-        const trimmed = assignee.trim()
-        const change = { assignee: trimmed === '' ? null : trimmed }
-        onClose(await changeThread(thread, (id) => client.threads.update(id, change)))
-      }}
+      onClose={onClose}
+      submit={() => submit(assignee.trim() || null)}
     >
       {(fields) => (
         <TextField
@@ -72,11 +72,13 @@ function snoozeTime(snooze: Exclude<Snooze, 'other'>, now: Date): Date {
 }
 
 export function SnoozeDialog({
-  thread,
+  title,
+  submit,
   onClose,
 }: {
-  thread: Thread
-  onClose: (changed: Thread | null) => void
+  title: string
+  submit: (snoozedUntil: string) => Promise<unknown>
+  onClose: () => void
 }) {
   const [snooze, setSnooze] = useState<Snooze>('tomorrow')
   const [typed, setTyped] = useState(() => localMinute(snoozeTime('tomorrow', new Date())))
@@ -84,14 +86,13 @@ export function SnoozeDialog({
   const isTime = !Number.isNaN(at.getTime())
   return (
     <FormDialog
-      title="Snooze this thread"
+      title={title}
       action="Snooze"
-      onClose={() => onClose(null)}
+      onClose={onClose}
       isDisabled={!isTime}
       submit={async () => {
         if (at.getTime() <= Date.now()) throw new Error('That time has passed. Choose a later one.')
-        const change = { snoozedUntil: at.toISOString() }
-        onClose(await changeThread(thread, (id) => client.threads.update(id, change)))
+        await submit(at.toISOString())
       }}
     >
       {(fields) => (
@@ -116,10 +117,6 @@ export function SnoozeDialog({
       )}
     </FormDialog>
   )
-}
-
-export async function endSnooze(thread: Thread): Promise<Thread> {
-  return changeThread(thread, (id) => client.threads.update(id, { snoozedUntil: null }))
 }
 
 /** Browsers fire at once after more than 24 days. */

@@ -121,7 +121,7 @@ function Body({ review: { messageId, content, display } }: { review: WholeReview
           {
             name: 'html',
             text: 'Message',
-            body: () => <HtmlBody message={{ id: messageId, subject, bodyHtml, bodyText }} />,
+            body: () => <HtmlBody message={{ id: messageId, subject, bodyHtml }} />,
           },
           { name: 'text', text: 'Text', body: text },
           {

@@ -1,22 +1,16 @@
-// The HTML of a message, in a sandboxed frame.
+// The HTML of a message, in a sandboxed frame as high as the message and as wide as there is room.
 
 import type { Message } from '@mailroom/sdk'
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Button } from '#parts/button.tsx'
 import { Notice } from '#parts/notice.tsx'
+import { keepFitted } from './fit-frame.ts'
 
 /** Whether the HTML may have remote images, in linear time. Only for the offer to show them; the service decides. */
 const REMOTE_IMAGE =
   /<(?:img|image|source|video|table|td|body|div)\b[^<>]{0,2000}?(?:src|srcset|background|poster|href)\s{0,9}=\s{0,9}["']?\s{0,9}(?:https?:)?\/\/|url\(\s{0,9}["']?\s{0,9}(?:https?:)?\/\//i
 
-/** The frame cannot report its height, so it is estimated from the amount of text. */
-function sizeOf({ bodyHtml, bodyText }: Shown): 'small' | 'middle' | 'large' {
-  const isPlain = !/<(?:table|img)\b/i.test(bodyHtml)
-  if (isPlain && bodyHtml.length < 1_500 && bodyText.length < 400) return 'small'
-  return bodyHtml.length < 8_000 && bodyText.length < 1_500 ? 'middle' : 'large'
-}
-
-type Shown = Pick<Message, 'id' | 'subject' | 'bodyHtml' | 'bodyText'>
+type Shown = Pick<Message, 'id' | 'subject' | 'bodyHtml'>
 
 export function HtmlBody({ message }: { message: Shown }) {
   const [showsImages, setShowsImages] = useState(false)
@@ -38,12 +32,33 @@ export function HtmlBody({ message }: { message: Shown }) {
           for you.
         </Notice>
       )}
-      <iframe
+      <MailFrame
         key={images}
-        class={`mail-frame ${sizeOf(message)}`}
-        sandbox="allow-popups allow-popups-to-escape-sandbox"
         src={`/v1/messages/${encodeURIComponent(message.id)}/html?images=${images}`}
         title={`Message “${message.subject}”`}
+      />
+    </div>
+  )
+}
+
+/**
+ * The frame has no scripts, so its origin is of no use to the message; it lets this page read the height of the
+ * message. Scripts must never be allowed beside it: together they undo the sandbox.
+ */
+function MailFrame({ src, title }: { src: string; title: string }) {
+  const box = useRef<HTMLDivElement>(null)
+  const frame = useRef<HTMLIFrameElement>(null)
+  useEffect(() => {
+    if (box.current === null || frame.current === null) return
+    return keepFitted(frame.current, box.current)
+  }, [])
+  return (
+    <div ref={box} class="mail-frame">
+      <iframe
+        ref={frame}
+        sandbox="allow-same-origin allow-popups allow-popups-to-escape-sandbox"
+        src={src}
+        title={title}
         referrerpolicy="no-referrer"
       />
     </div>

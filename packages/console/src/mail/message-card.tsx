@@ -2,8 +2,8 @@
 
 import type { Message, Review, Thread } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { formatSize, plural, readPerson } from '#data/format.ts'
-import { ownAddress, paths } from '#data/paths.ts'
+import { plural, readPerson } from '#data/format.ts'
+import { paths } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
@@ -13,6 +13,7 @@ import { Icon } from '#parts/icon.tsx'
 import { Badge, Skeleton, Trouble } from '#parts/notice.tsx'
 import { CopyButton, Time } from '#parts/small.tsx'
 import { Tabs } from '#parts/tabs.tsx'
+import { Attachments } from './attachments.tsx'
 import { CategoryBadge } from './category.tsx'
 import { DeliveryList } from './delivery-list.tsx'
 import { HtmlBody } from './html-body.tsx'
@@ -233,24 +234,6 @@ function Codes({ message }: { message: Message }) {
           <span class="muted">Code</span>
           <code>{value}</code>
           <CopyButton text={value} label={`code ${value}`} />
-        </li>
-      ))}
-    </ul>
-  )
-}
-
-function Attachments({ message }: { message: Message }) {
-  const files = message.attachments.filter(({ inline }) => !inline)
-  if (files.length === 0) return null
-  return (
-    <ul class="files" aria-label="Attachments">
-      {files.map(({ filename, sizeBytes, contentType, url }) => (
-        <li key={url}>
-          <a class="file" href={ownAddress(url)} download={filename} title={contentType}>
-            <Icon name="attach" size={16} />
-            <span class="file-name">{filename}</span>
-            <span class="muted">{formatSize(sizeBytes)}</span>
-          </a>
         </li>
       ))}
     </ul>

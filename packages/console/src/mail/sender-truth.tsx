@@ -1,6 +1,7 @@
 // The verification of a sender in words: never more than SPF, DKIM and DMARC prove.
 
 import type { Authentication, Message } from '@mailroom/sdk'
+import { session } from '#data/session.ts'
 import { Badge, type Tone } from '#parts/notice.tsx'
 
 type Verdict = { tone: Tone; word: string; sentence: string }
@@ -15,6 +16,14 @@ function judgeSender(authentication: Authentication): Verdict {
       tone: 'good',
       word: 'Verified',
       sentence: `${proof} proves that this message is from ${domain}.`,
+    }
+  }
+  // Simulated mail comes from no server and has no signature: that says nothing of its sender.
+  if (session.value?.isSandbox && !isRefuted(authentication)) {
+    return {
+      tone: 'calm',
+      word: 'Not verifiable',
+      sentence: 'The sandbox cannot verify senders: mail that is simulated in it has no proof.',
     }
   }
   if (dmarc.result === 'fail') {
@@ -42,9 +51,17 @@ function judgeSender(authentication: Authentication): Verdict {
   }
 }
 
-export function SenderBadge({ message }: { message: Message }) {
-  if (message.authentication === null) return null
-  const { tone, word } = judgeSender(message.authentication)
+function isRefuted({ spf, dkim }: Authentication): boolean {
+  return spf.result === 'fail' || dkim.some(({ result }) => result === 'fail')
+}
+
+export function SenderBadge({
+  message: { authentication },
+}: {
+  message: Pick<Message, 'authentication'>
+}) {
+  if (authentication === null) return null
+  const { tone, word } = judgeSender(authentication)
   return <Badge tone={tone}>{word}</Badge>
 }
 
@@ -90,6 +107,7 @@ export function SenderTruth({ authentication }: { authentication: Authentication
           />
         ))}
         <Check
+          isCalm={tone === 'calm'}
           name="DMARC"
           about={`Does SPF or DKIM match ${dmarc.domain ?? 'the From address'}?${
             dmarc.policy ? ` Its policy is ${dmarc.policy}.` : ''
@@ -106,14 +124,25 @@ export function SenderTruth({ authentication }: { authentication: Authentication
   )
 }
 
-function Check({ name, about, result }: { name: string; about: string; result: string }) {
+function Check({
+  name,
+  about,
+  result,
+  isCalm = false,
+}: {
+  name: string
+  about: string
+  result: string
+  /** A failure says nothing here. */
+  isCalm?: boolean
+}) {
   return (
     <div>
       <dt>
         <strong>{name}</strong> <span class="muted">{about}</span>
       </dt>
       <dd>
-        <Badge tone={resultTones[result] ?? 'calm'}>{result}</Badge>
+        <Badge tone={(isCalm ? undefined : resultTones[result]) ?? 'calm'}>{result}</Badge>
         <span class="muted">{resultWords[result]}</span>
       </dd>
     </div>

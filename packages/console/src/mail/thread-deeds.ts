@@ -40,7 +40,7 @@ export type FailedThread = { readonly thread: Thread; readonly reason: string }
 const AT_ONCE = 4
 
 /** Changes all that can be changed; each that cannot is returned with its reason. */
-export async function changeThreads(
+async function changeThreads(
   threads: readonly Thread[],
   change: (thread: Thread) => Promise<unknown>,
 ): Promise<{ changed: Thread[]; failed: FailedThread[] }> {
@@ -59,9 +59,45 @@ export async function changeThreads(
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
-  const first = threads[0]
-  if (first !== undefined) announceMailChange(first.inboxId)
+  for (const inboxId of new Set(threads.map((one) => one.inboxId))) announceMailChange(inboxId)
   return { changed, failed }
+}
+
+export type ThreadChange = Parameters<typeof client.threads.update>[1]
+
+/** Changes all that can be changed, with a notice that takes the changes back. */
+export async function updateThreads(
+  threads: readonly Thread[],
+  change: ThreadChange,
+  words: string,
+) {
+  const outcome = await changeThreads(threads, ({ id }) => client.threads.update(id, change))
+  const undone = outcome.changed.filter((thread) => inverseOf(thread, change) !== null)
+  if (undone.length > 0) {
+    toast(movedWords(outcome.changed, words), async () => {
+      const { failed } = await changeThreads(undone, (thread) =>
+        client.threads.update(thread.id, inverseOf(thread, change) ?? {}),
+      )
+      if (failed[0] !== undefined) throw new Error(failed[0].reason)
+    })
+  } else if (outcome.changed.length > 0) toast(movedWords(outcome.changed, words))
+  return outcome
+}
+
+/** What makes the thread, given as it was, as it was; null if the change does not change it. */
+function inverseOf(thread: Thread, change: ThreadChange): ThreadChange | null {
+  const { labels, isRead, assignee, snoozedUntil } = thread
+  const removeLabels = change.addLabels?.filter((label) => !labels.includes(label)) ?? []
+  const addLabels = change.removeLabels?.filter((label) => labels.includes(label)) ?? []
+  const inverse: ThreadChange = {
+    ...(change.is_read !== undefined && change.is_read !== isRead && { is_read: isRead }),
+    ...(removeLabels.length > 0 && { removeLabels }),
+    ...(addLabels.length > 0 && { addLabels }),
+    ...(change.assignee !== undefined && change.assignee !== assignee && { assignee }),
+    ...(change.snoozedUntil !== undefined &&
+      change.snoozedUntil !== snoozedUntil && { snoozedUntil }),
+  }
+  return Object.keys(inverse).length > 0 ? inverse : null
 }
 
 /** Into the trash, with a notice that takes them out again. */
@@ -91,6 +127,6 @@ export async function removeThreads(threads: readonly Thread[]) {
   return outcome
 }
 
-export function movedWords(threads: readonly Thread[], what: string): string {
+function movedWords(threads: readonly Thread[], what: string): string {
   return `${plural(threads.length, 'thread')} ${what}`
 }

@@ -96,14 +96,17 @@ function NoThreads({
   )
 }
 
-function ThreadRow({
+export function ThreadRow({
   thread,
+  inbox,
   href,
   isCurrent,
   isSelected,
   onToggle,
 }: {
   thread: Thread
+  /** Whose thread it is, in a list of several inboxes. */
+  inbox?: string | undefined
   href: string
   isCurrent: boolean
   isSelected: boolean
@@ -144,6 +147,12 @@ function ThreadRow({
             </span>
           )}
           <CategoryBadge category={category} />
+          {inbox !== undefined && (
+            <span class="thread-inbox">
+              <span class="unseen">In </span>
+              {inbox}
+            </span>
+          )}
           <span class="thread-time">
             <Time at={lastMessageAt} isInList />
           </span>

@@ -3,13 +3,14 @@
 import type { Message, Thread } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { aboutOf, closeCompose, draftIn, isDraftTouched, shownThreadId } from '#data/compose.ts'
 import { plural } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { useMailChanges } from '#data/live.ts'
-import { paths } from '#data/paths.ts'
 import { useReviewsOf } from '#data/reviews.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
+import { InlineCompose } from '#mail/compose.tsx'
 import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Skeleton, Trouble } from '#parts/notice.tsx'
@@ -30,12 +31,12 @@ type Shown = { thread: Thread; first: number; messages: Message[] }
 export function ThreadPane({
   threadId,
   inboxId,
-  query,
+  listHref,
 }: {
   threadId: string
   inboxId: string
   /** Of the list beside it. */
-  query: string
+  listHref: string
 }) {
   const { route } = useLocation()
   const [span, setSpan] = useState(STEP)
@@ -46,6 +47,15 @@ export function ThreadPane({
   }, [span])
   const { value } = shown
   const last = value?.messages.at(-1)
+  const isMissing = shown.error !== undefined && shown.value === undefined
+  useEffect(() => {
+    if (isMissing) return
+    shownThreadId.value = threadId
+    return () => {
+      if (shownThreadId.value === threadId) shownThreadId.value = null
+      if (draftIn(threadId) !== null && !isDraftTouched.value) closeCompose()
+    }
+  }, [threadId, isMissing])
   useTitle(value?.thread.subject || 'Thread')
   const reviews = useReviewsOf(inboxId, value?.messages ?? [])
   const answered = value?.messages.findLast((one) => !isUnsent(one, reviews.get(one.id)))
@@ -65,18 +75,21 @@ export function ThreadPane({
         },
   )
 
-  if (shown.error && value === undefined)
-    return <Trouble error={shown.error} retry={shown.reload} />
+  if (isMissing) return <Trouble error={shown.error} retry={shown.reload} />
   if (value === undefined || thread === undefined) {
     return <Skeleton rows={4} label="Loading the thread" />
   }
   const { first, messages } = value
+  const draft = draftIn(threadId)
+  const about = draft === null ? null : aboutOf(draft)
+  // The message may have been removed meanwhile.
+  const below = messages.some(({ id }) => id === about?.id) ? about?.id : last?.id
   const noteChange = (changed: Thread) =>
     shown.replace((before) => ({ ...before, thread: changed }))
   return (
     <article class="thread-view" aria-label={thread.subject || 'Thread'}>
       <header class="thread-head">
-        <a class="way-back" href={paths.inbox(inboxId, query)}>
+        <a class="way-back" href={listHref}>
           <Icon name="back" size={14} />
           Threads
         </a>
@@ -89,7 +102,7 @@ export function ThreadPane({
             thread={thread}
             answered={answerable}
             onChanged={noteChange}
-            onGone={() => route(paths.inbox(inboxId, query))}
+            onGone={() => route(listHref)}
           />
         </div>
         <ThreadStanding thread={thread} onChanged={noteChange} />
@@ -111,6 +124,9 @@ export function ThreadPane({
               isOpenAtFirst={message.id === last?.id}
               thread={thread}
             />
+            {draft !== null && message.id === below && (
+              <InlineCompose key={draft.idempotencyKey} draft={draft} />
+            )}
           </li>
         ))}
       </ol>

@@ -8,7 +8,7 @@ import { client } from '#data/session.ts'
 import { toastFailure } from '#data/toasts.ts'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { Notice } from '#parts/notice.tsx'
-import { AssignDialog, endSnooze, SnoozeDialog } from './handing.tsx'
+import { AssignDialog, SnoozeDialog } from './handing.tsx'
 import { LabelEditor } from './labels.tsx'
 import { openReply } from './open-reply.ts'
 import { RemoveDialog } from './remove-dialog.tsx'
@@ -18,6 +18,7 @@ import {
   removedAt,
   removeThreads,
   restoreThreads,
+  type ThreadChange,
   trashThreads,
 } from './thread-deeds.ts'
 import { filterQuery, noFilter } from './thread-filter.ts'
@@ -41,12 +42,10 @@ export function ThreadTools({
     if (failed[0] !== undefined) throw new Error(failed[0].reason)
     onGone()
   }
-  const close = (changed: Thread | null) => {
-    setAsked(null)
-    if (changed !== null) onChanged(changed)
-  }
-  const setRead = async (isRead: boolean) => {
-    onChanged(await changeThread(thread, (id) => client.threads.update(id, { is_read: isRead })))
+  const close = () => setAsked(null)
+  const update = async (change: ThreadChange) => {
+    onChanged(await changeThread(thread, (id) => client.threads.update(id, change)))
+    close()
   }
   if (thread.claim !== null) return null
   if (thread.trashedAt !== null) {
@@ -72,7 +71,7 @@ export function ThreadTools({
     <div class="row">
       <ActionButton
         icon={thread.isRead ? 'unread' : 'check'}
-        action={() => setRead(!thread.isRead)}
+        action={() => update({ is_read: !thread.isRead })}
       >
         {thread.isRead ? 'Mark unread' : 'Mark read'}
       </ActionButton>
@@ -84,8 +83,21 @@ export function ThreadTools({
           Reply
         </Button>
       )}
-      {asked === 'assign' && <AssignDialog thread={thread} onClose={close} />}
-      {asked === 'snooze' && <SnoozeDialog thread={thread} onClose={close} />}
+      {asked === 'assign' && (
+        <AssignDialog
+          title="Assign this thread"
+          before={thread.assignee ?? ''}
+          onClose={close}
+          submit={(assignee) => update({ assignee })}
+        />
+      )}
+      {asked === 'snooze' && (
+        <SnoozeDialog
+          title="Snooze this thread"
+          onClose={close}
+          submit={(snoozedUntil) => update({ snoozedUntil })}
+        />
+      )}
     </div>
   )
 }
@@ -96,7 +108,10 @@ export function ThreadStanding({ thread, onChanged }: Changing) {
   const isFree = claim === null && trashedAt === null
   const hrefOf = (label: string) => paths.inbox(inboxId, filterQuery({ ...noFilter, label }))
   const end = () => {
-    endSnooze(thread).then(onChanged, toastFailure)
+    changeThread(thread, (id) => client.threads.update(id, { snoozedUntil: null })).then(
+      onChanged,
+      toastFailure,
+    )
   }
   return (
     <>

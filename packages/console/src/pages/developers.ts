@@ -4,6 +4,7 @@ import { EventsPage } from './events.tsx'
 import { KeysPage } from './keys.tsx'
 import { PairPage } from './pair.tsx'
 import { SandboxPage } from './sandbox.tsx'
+import { SettingsPage } from './settings.tsx'
 import { WebhookPage } from './webhook.tsx'
 import { WebhooksPage } from './webhooks.tsx'
 
@@ -12,6 +13,7 @@ export const developers = {
   KeysPage,
   PairPage,
   SandboxPage,
+  SettingsPage,
   WebhookPage,
   WebhooksPage,
 }

@@ -17,7 +17,7 @@ import { ConfirmDialog } from '#parts/dialog.tsx'
 import { domainStates, RecordBadge } from '#parts/domain-badge.tsx'
 import { CheckField, SelectField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
-import { Badge, Notice, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
+import { Badge, Notice, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
 import { CopyText, Time } from '#parts/small.tsx'
 
@@ -104,10 +104,10 @@ function DomainView({
         >
           {sentence}
         </Notice>
-        <Verifying {...verifying} domain={domain} />
+        <Verifying {...verifying} />
       </div>
       <Section title="Records to publish">
-        <RecordTable records={domain.records} />
+        <Checklist domain={domain} />
       </Section>
       <Section title="Addresses without an inbox">
         <DomainOptions domain={domain} show={(now) => resource.replace(() => now)} />
@@ -184,13 +184,7 @@ function DomainOptions({ domain, show }: { domain: Domain; show: (now: Domain) =
   )
 }
 
-function Verifying({
-  isOn,
-  rounds,
-  part,
-  problem,
-  domain,
-}: ReturnType<typeof useVerifying> & { domain: Domain }) {
+function Verifying({ isOn, rounds, part, problem }: ReturnType<typeof useVerifying>) {
   const [, setNow] = useState(0)
   useEffect(() => {
     if (!isOn) return
@@ -209,79 +203,86 @@ function Verifying({
         </label>
       )}
       {problem !== null && <Notice tone="warn" title={problem} />}
-      <p class="hint">
-        {domain.lastCheckedAt === null ? (
-          'Not checked yet.'
-        ) : (
-          <>
-            Last checked <Time at={domain.lastCheckedAt} />.
-          </>
-        )}
-      </p>
     </div>
   )
 }
 
-const purposes: Record<DomainRecord['purpose'], string> = {
-  ownership: 'Ownership: proves that the domain is yours',
-  mx: 'MX: routes mail for the domain to this service',
-  subdomains: 'MX: routes mail for all names below the domain to this service',
-  spf: 'SPF: authorises this service to send for the domain',
-  dkim: 'DKIM: lets receivers verify signatures',
-  dmarc: 'DMARC: tells receivers what to do with mail that fails both',
+const purposes: Record<DomainRecord['purpose'], { title: string; words: string }> = {
+  ownership: { title: 'Ownership', words: 'Proves that the domain is yours.' },
+  mx: { title: 'Receiving', words: 'Routes mail for the domain to this service.' },
+  subdomains: {
+    title: 'Receiving below the domain',
+    words: 'Routes mail for all names below the domain to this service.',
+  },
+  spf: { title: 'SPF', words: 'Authorises this service to send for the domain.' },
+  dkim: { title: 'DKIM', words: 'Lets receivers verify the signatures of your mail.' },
+  dmarc: { title: 'DMARC', words: 'Tells receivers what to do with mail that fails both.' },
 }
-const needTone: Tone = 'calm'
 
-function RecordTable({ records }: { records: readonly DomainRecord[] }) {
+function Checklist({ domain: { records, lastCheckedAt } }: { domain: Domain }) {
+  const required = records.filter((record) => record.required)
+  const found = required.filter(({ status }) => status === 'valid').length
   return (
-    <div class="panel table-wrap">
-      <table class="table cards records">
-        <thead>
-          <tr>
-            <th scope="col">State</th>
-            <th scope="col">Type</th>
-            <th scope="col">Name</th>
-            <th scope="col">Value</th>
-          </tr>
-        </thead>
-        <tbody>
-          {records.map((record) => (
-            <tr key={`${record.purpose} ${record.name} ${record.value}`}>
-              <td>
-                <RecordBadge status={record.status} />
-              </td>
-              <td>
-                <code>{record.type}</code>
-              </td>
-              <td>
-                <CopyText text={record.name} label={`name of the ${record.purpose} record`} />
-                <span class="record-words">
-                  {purposes[record.purpose]}
-                  {!record.required && (
-                    <>
-                      {' '}
-                      <Badge tone={needTone}>Recommended</Badge>
-                    </>
-                  )}
-                </span>
-              </td>
-              <td class="record-value">
-                <CopyText text={record.value} label={`value of the ${record.purpose} record`} />
-                {record.priority !== undefined && (
-                  <span class="record-words">Priority {record.priority}</span>
-                )}
-                {record.status !== 'valid' && record.found.length > 0 && (
-                  <span class="record-words">
-                    DNS has: <code>{record.found.join(' · ')}</code>
-                  </span>
-                )}
-                {record.hint !== null && <span class="record-words bad">{record.hint}</span>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <>
+      <p class="muted">
+        {found} of {required.length} required records found.{' '}
+        {lastCheckedAt === null ? (
+          'Not checked yet.'
+        ) : (
+          <>
+            Checked <Time at={lastCheckedAt} />.
+          </>
+        )}
+      </p>
+      <ol class="panel records below">
+        {records.map((record) => (
+          <Record key={`${record.purpose} ${record.name} ${record.value}`} record={record} />
+        ))}
+      </ol>
+    </>
+  )
+}
+
+function Record({ record }: { record: DomainRecord }) {
+  const { purpose, type, name, value, priority, required, status, found, hint } = record
+  const { title, words } = purposes[purpose]
+  return (
+    <li class="record">
+      <span class={`record-mark ${status}`}>
+        <Icon name={status === 'valid' ? 'check' : 'clock'} size={16} />
+      </span>
+      <div class="record-body">
+        <p class="record-head">
+          <strong>{title}</strong> <RecordBadge status={status} />{' '}
+          {!required && <Badge>Recommended</Badge>}
+        </p>
+        <p class="muted">{words}</p>
+        <dl class="record-fields">
+          <dt>Type</dt>
+          <dd>
+            <code>{type}</code>
+            {priority !== undefined && ` with priority ${priority}`}
+          </dd>
+          <dt>Name</dt>
+          <dd>
+            <CopyText text={name} label={`name of the ${purpose} record`} />
+          </dd>
+          <dt>Value</dt>
+          <dd class="record-value">
+            <CopyText text={value} label={`value of the ${purpose} record`} />
+          </dd>
+          {status !== 'valid' && found.length > 0 && (
+            <>
+              <dt>In DNS now</dt>
+              <dd>
+                <code>{found.join(' · ')}</code>
+              </dd>
+            </>
+          )}
+        </dl>
+        {hint !== null && <p class="hint">{hint}</p>}
+      </div>
+    </li>
   )
 }
 

@@ -69,7 +69,7 @@ function DomainTable({ domains }: { domains: readonly Domain[] }) {
               <DomainBadge status={status} />
             </td>
             <td class="muted nowrap">
-              {right.length} of {required.length} required records valid
+              {right.length} of {required.length} required records found
             </td>
             <td data-label="Last check" class="muted nowrap">
               {lastCheckedAt === null ? 'Never' : <Time at={lastCheckedAt} />}

@@ -14,12 +14,12 @@ import {
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
+import { type Held, HeldDialog } from '#mail/compose.tsx'
+import { LetterFields, ScheduleField } from '#mail/compose-fields.tsx'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
 import { FileArea, FileList } from '#parts/file-picker.tsx'
 import { Notice, Skeleton, Trouble } from '#parts/notice.tsx'
-import { type Held, HeldDialog } from './compose.tsx'
-import { LetterFields, ScheduleField } from './compose-fields.tsx'
 
 export function DraftDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const opened = useResource(`draft ${id}`, (signal) => openSavedDraft(id, signal))

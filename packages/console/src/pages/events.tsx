@@ -1,4 +1,4 @@
-// Events of the account: live, or from the log of the last 30 days.
+// Events of the account, newest first: as they happen, and from the log of the last 30 days.
 
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import type { Event } from '@mailroom/sdk'
@@ -6,43 +6,36 @@ import { useState } from 'preact/hooks'
 import { formatExact, formatNumber, formatWhole } from '#data/format.ts'
 import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
 import { liveState, recentEvents, useNewestEvents, withOlder } from '#data/live.ts'
-import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
 import { EventBadge, eventParties } from '#parts/event-words.tsx'
 import { SelectField } from '#parts/field.tsx'
 import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
-import { Choice, CodeBlock, CopyButton } from '#parts/small.tsx'
-
-const views = [
-  { value: 'live', text: 'Live' },
-  { value: 'log', text: 'Log' },
-] as const
-type View = (typeof views)[number]['value']
+import { CodeBlock, CopyButton } from '#parts/small.tsx'
 
 type Filter = { kind: EventKind | ''; inboxId: string }
 
+const PAGE = 50
+
 export function EventsPage() {
-  const [view, setView] = useState<View>('live')
   const [filter, setFilter] = useState<Filter>({ kind: '', inboxId: '' })
   const inboxes = useResource('event inboxes', (signal) => readInboxChoices([], signal))
   return (
     <Page
       title="Events"
-      intro="Everything that happened to your mail, domains and webhooks, as webhooks and WebSocket clients receive it."
-      actions={<Choice label="Events" value={view} options={views} onValue={setView} />}
+      intro="What happened to your mail, domains and webhooks in the last 30 days, newest first: as webhooks and WebSocket clients receive it."
     >
       <div class="toolbar">
         <SelectField
-          label="Kind"
+          label="Type"
           name="kind"
           value={filter.kind}
           onValue={(kind) =>
             setFilter({ ...filter, kind: eventKinds.find((one) => one === kind) ?? '' })
           }
           options={[
-            { value: '', text: 'All kinds' },
+            { value: '', text: 'All types' },
             ...eventKinds.map((kind) => ({ value: kind, text: kind })),
           ]}
         />
@@ -54,112 +47,78 @@ export function EventsPage() {
           options={[{ value: '', text: 'All inboxes' }, ...inboxOptions(inboxes.value)]}
         />
       </div>
-      {view === 'live' ? <LiveTail filter={filter} /> : <Log filter={filter} />}
+      <EventList key={`${filter.kind} ${filter.inboxId}`} filter={filter} />
     </Page>
   )
 }
 
-/** Earlier events at the start of the live view. */
-const LIVE_BEFORE = 20
-
-function LiveTail({ filter }: { filter: Filter }) {
+/** The first page also shows events as they happen. */
+function EventList({ filter: { kind, inboxId } }: { filter: Filter }) {
   const [paused, setPaused] = useState<readonly Event[] | null>(null)
+  // The last event before each visited page.
+  const [starts, setStarts] = useState<readonly string[]>([])
+  const isNewest = starts.length === 0
+  const page = useNewestEvents(PAGE, { kind, inboxId, after: starts.at(-1) })
   const isWanted = (event: Event) =>
-    (filter.kind === '' || event.event === filter.kind) &&
-    (filter.inboxId === '' || event.inbox_id === filter.inboxId)
-  const before = useNewestEvents(LIVE_BEFORE, filter)
-  const live = (paused ?? recentEvents.value).filter(isWanted)
-  const events = withOlder(live, before.value?.data)
+    (kind === '' || event.event === kind) && (inboxId === '' || event.inbox_id === inboxId)
+  const live = isNewest ? (paused ?? recentEvents.value).filter(isWanted) : []
+  const read = page.value?.data ?? []
+  const events = withOlder(live, read)
   const missed = paused === null ? 0 : newerThan(recentEvents.value, paused).filter(isWanted).length
+  const lastId = read.at(-1)?.event_id
+  const isEnd = page.value !== undefined && read.length < PAGE
   return (
     <>
       <div class="result-head">
         <p class="muted" role="status">
-          {paused === null
-            ? `${liveState.value === 'live' ? 'Listening' : 'Connecting'}; ${formatNumber(events.length)} shown`
-            : `Paused; ${formatNumber(missed)} new since`}
+          {!isNewest
+            ? 'Older events'
+            : paused !== null
+              ? `Paused; ${formatNumber(missed)} new since`
+              : liveState.value === 'live'
+                ? 'Live: new events appear at the top'
+                : 'Connecting'}
         </p>
-        <Button
-          icon={paused === null ? 'pause' : 'play'}
-          onClick={() => setPaused(paused === null ? recentEvents.value : null)}
-        >
-          {paused === null ? 'Pause' : 'Resume'}
-        </Button>
-      </div>
-      <div class="panel">
-        {events.length === 0 && before.error ? (
-          <Trouble error={before.error} retry={before.reload} />
-        ) : events.length === 0 && before.value === undefined ? (
-          <Skeleton label="Loading events" />
-        ) : events.length === 0 ? (
-          <Empty icon="activity" title="No events">
-            New events appear here as they happen.
-          </Empty>
-        ) : (
-          <Tail events={events} />
+        {isNewest && (
+          <Button
+            icon={paused === null ? 'pause' : 'play'}
+            onClick={() => setPaused(paused === null ? recentEvents.value : null)}
+          >
+            {paused === null ? 'Pause' : 'Resume'}
+          </Button>
         )}
       </div>
+      <div class="panel">
+        {events.length > 0 ? (
+          <Tail events={events} />
+        ) : page.error ? (
+          <Trouble error={page.error} retry={page.reload} />
+        ) : page.value === undefined ? (
+          <Skeleton label="Loading events" />
+        ) : (
+          <Empty icon="activity" title={isNewest ? 'No events' : 'No older events'}>
+            New events appear here as they happen, and are kept for 30 days.
+          </Empty>
+        )}
+        <nav class="pager" aria-label="Pages of events">
+          <span class="pager-place">Newest first</span>
+          <Button
+            kind="quiet"
+            icon="back"
+            label="Newer events"
+            isDisabled={isNewest}
+            onClick={() => setStarts(starts.slice(0, -1))}
+          />
+          <Button
+            kind="quiet"
+            icon="forward"
+            label="Older events"
+            isDisabled={isEnd || lastId === undefined}
+            onClick={() => lastId && setStarts([...starts, lastId])}
+          />
+        </nav>
+      </div>
     </>
-  )
-}
-
-const LOG_PAGE = 50
-
-function Log({ filter }: { filter: Filter }) {
-  const { kind, inboxId } = filter
-  // The last event before each visited page; the first page begins at the newest event.
-  const [starts, setStarts] = useState<{ key: string; after: readonly string[] }>({
-    key: '',
-    after: [],
-  })
-  const key = `${kind} ${inboxId}`
-  const after = starts.key === key ? starts.after : []
-  const page = useResource(`log ${key} ${after.at(-1)}`, (signal) =>
-    client.events
-      .list({
-        order: 'desc',
-        limit: LOG_PAGE,
-        signal,
-        ...(kind !== '' && { event_types: kind }),
-        ...(inboxId !== '' && { inbox_id: inboxId }),
-        ...(after.length > 0 && { after: after.at(-1) }),
-      })
-      .page(),
-  )
-  const events = page.value?.data ?? []
-  const lastId = events.at(-1)?.event_id
-  const isEnd = page.value !== undefined && events.length < LOG_PAGE
-  return (
-    <div class="panel">
-      {page.error ? (
-        <Trouble error={page.error} retry={page.reload} />
-      ) : page.value === undefined ? (
-        <Skeleton label="Loading the log" />
-      ) : events.length === 0 ? (
-        <Empty icon="activity" title={after.length > 0 ? 'No older events' : 'No events'}>
-          Events are kept for 30 days.
-        </Empty>
-      ) : (
-        <Tail events={events} />
-      )}
-      <nav class="pager" aria-label="Pages of the log">
-        <span class="pager-place">Newest first</span>
-        <Button
-          kind="quiet"
-          icon="back"
-          label="Newer events"
-          isDisabled={after.length === 0}
-          onClick={() => setStarts({ key, after: after.slice(0, -1) })}
-        />
-        <Button
-          kind="quiet"
-          icon="forward"
-          label="Older events"
-          isDisabled={isEnd || lastId === undefined}
-          onClick={() => lastId && setStarts({ key, after: [...after, lastId] })}
-        />
-      </nav>
-    </div>
   )
 }
 
@@ -177,8 +136,8 @@ function Tail({ events }: { events: readonly Event[] }) {
 
 function TailEvent({ event }: { event: Event }) {
   const [isOpen, setIsOpen] = useState(false)
-  const { occurred_at, message, domain, webhook } = event
-  const about = message?.subject || domain?.domain || webhook?.url || ''
+  const { occurred_at, message, quarantined, domain, webhook } = event
+  const about = message?.subject || quarantined?.subject || domain?.domain || webhook?.url || ''
   return (
     <details onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
       <summary>

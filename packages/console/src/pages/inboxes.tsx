@@ -4,6 +4,7 @@ import type { Inbox, Pod } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { formatNumber, plural, podName } from '#data/format.ts'
+import { readInboxes } from '#data/inbox-list.ts'
 import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
@@ -124,6 +125,7 @@ export function InboxesPage() {
           onClose={close}
           submit={async () => {
             await client.inboxes.delete(asked.inbox.id)
+            void readInboxes()
             done(`${asked.inbox.address} deleted`)
           }}
         >
@@ -272,6 +274,7 @@ function CreateInbox({
           ...(domain !== '' && { domain }),
         })
         toast(`${inbox.address} is ready`)
+        void readInboxes()
         onClose()
         route(paths.inbox(inbox.id))
       }}

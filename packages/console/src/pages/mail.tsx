@@ -1,21 +1,20 @@
 // An inbox: its threads, and the open one beside them.
 
 import type { Inbox } from '@mailroom/sdk'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import { currentInboxId, openCompose } from '#data/compose.ts'
-import { useKeys } from '#data/keyboard.ts'
 import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
-import { toast, toastFailure } from '#data/toasts.ts'
+import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { BulkBar } from '#mail/bulk-bar.tsx'
 import { FilterFields } from '#mail/filter-fields.tsx'
 import { InboxKeeping, keepingWords } from '#mail/keeping.tsx'
 import { useSelection } from '#mail/selection.ts'
-import { changeThread } from '#mail/thread-deeds.ts'
 import { filterQuery, readFilter } from '#mail/thread-filter.ts'
+import { useThreadKeys } from '#mail/thread-keys.ts'
 import { readThreads, ThreadList, type ThreadOrder, threadOrders } from '#mail/thread-list.tsx'
 import { ThreadPane } from '#mail/thread-pane.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
@@ -55,36 +54,13 @@ export function MailPage() {
     }
   }, [inboxId])
 
-  // The thread's position when it was opened, because a thread marked as read moves in the list.
-  const shownAround = useRef<string[]>([])
-  useEffect(() => {
-    shownAround.current = threads.items.map(({ id }) => id)
-  }, [threadId, listKey, threads.offset])
-
-  const step = (by: number) => {
-    const ids = threads.items.map(({ id }) => id)
-    const known = shownAround.current.includes(threadId ?? '') ? shownAround.current : ids
-    const at = known.indexOf(threadId ?? '')
-    const next = known[at === -1 ? 0 : at + by]
-    if (next !== undefined) route(paths.thread(inboxId, next, query), threadId !== undefined)
-  }
-  const toggleRead = async () => {
-    if (threadId === undefined) return
-    try {
-      const { isRead } = await client.threads.get(threadId)
-      const change = { is_read: !isRead }
-      await changeThread({ id: threadId, inboxId }, (id) => client.threads.update(id, change))
-    } catch (error) {
-      toastFailure(error)
-    }
-  }
-  useKeys({
-    j: () => step(1),
-    k: () => step(-1),
-    Enter: threadId === undefined ? () => step(0) : undefined,
-    u: threadId === undefined ? undefined : () => void toggleRead(),
-    Escape: threadId === undefined ? undefined : () => route(paths.inbox(inboxId, query)),
-    x: threadId === undefined ? undefined : () => selection.toggle(threadId, false),
+  useThreadKeys({
+    key: `${listKey} ${threads.offset}`,
+    threads: threads.items,
+    open: threadId === undefined ? null : { id: threadId, inboxId },
+    hrefOf: ({ id }) => paths.thread(inboxId, id, query),
+    listHref: paths.inbox(inboxId, query),
+    selection,
   })
 
   if (inbox.error !== undefined && inbox.value === undefined) {
@@ -164,7 +140,12 @@ export function MailPage() {
             </Empty>
           )
         ) : (
-          <ThreadPane key={threadId} threadId={threadId} inboxId={inboxId} query={query} />
+          <ThreadPane
+            key={threadId}
+            threadId={threadId}
+            inboxId={inboxId}
+            listHref={paths.inbox(inboxId, query)}
+          />
         )}
       </div>
     </div>

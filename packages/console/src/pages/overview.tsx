@@ -12,7 +12,9 @@ import { Chart } from '#parts/chart.tsx'
 import { EventBadge, EventSubject, eventParties } from '#parts/event-words.tsx'
 import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
+import { durationUnits, messageUnits } from '#parts/plot.tsx'
 import { Choice, Time } from '#parts/small.tsx'
+import { FirstSteps } from './first-steps.tsx'
 
 const choices = [
   { value: '24h', text: '24 hours' },
@@ -45,6 +47,7 @@ export function OverviewPage() {
       title="Overview"
       actions={<Choice label="Range" value={range} options={choices} onValue={setRange} />}
     >
+      <FirstSteps />
       {stats.error && stats.value === undefined ? (
         <Trouble error={stats.error} retry={stats.reload} />
       ) : stats.value === undefined ? (
@@ -78,8 +81,8 @@ function Figures({ stats }: { stats: Stats }) {
         { label: 'Failed', color: '--failed', values: of(({ failed }) => failed) },
       ] as const,
       latency: [
-        { label: 'Median', color: '--sent', values: of((one) => one.latencyMsP50) },
-        { label: '95th percentile', color: '--slow', values: of((one) => one.latencyMsP95) },
+        { label: 'p50 (median)', color: '--sent', values: of((one) => one.latencyMsP50) },
+        { label: 'p95', color: '--slow', values: of((one) => one.latencyMsP95) },
       ] as const,
     }
   }, [stats])
@@ -100,11 +103,12 @@ function Figures({ stats }: { stats: Stats }) {
             kind="bars"
             times={plotted.times}
             series={plotted.mail}
+            units={messageUnits}
             format={formatNumber}
           />
         </section>
         <section class="panel panel-body">
-          <h2>Delivery time</h2>
+          <h2>Time to delivery</h2>
           {plotted.latency.every(({ values }) => values.every((value) => value === null)) ? (
             <Empty icon="send" title="No mail sent in this period" />
           ) : (
@@ -113,6 +117,7 @@ function Figures({ stats }: { stats: Stats }) {
               kind="lines"
               times={plotted.times}
               series={plotted.latency}
+              units={durationUnits}
               format={formatDuration}
             />
           )}

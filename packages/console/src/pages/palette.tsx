@@ -4,7 +4,7 @@ import { useEffect, useId, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { describeFailure } from '#data/failure.ts'
 import { formatNumber, readPerson } from '#data/format.ts'
-import { readInboxChoices } from '#data/inbox-choices.ts'
+import { inboxList, isInboxLike } from '#data/inbox-list.ts'
 import { paths } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
@@ -12,7 +12,9 @@ import { Dialog } from '#parts/dialog.tsx'
 import { Icon, type IconName } from '#parts/icon.tsx'
 
 type Place = { text: string; icon: IconName; href: string }
-type Option = Place & { detail?: string }
+/** What can be done at once, without a page. */
+export type Deed = { text: string; icon: IconName; run: () => void }
+type Option = { text: string; icon: IconName; detail?: string; go: string | (() => void) }
 
 const SHOWN_MAX = 5
 const HITS_MAX = 8
@@ -33,17 +35,38 @@ export function usePaletteKey(open: () => void): void {
   }, [])
 }
 
-export function Palette({ places, onClose }: { places: readonly Place[]; onClose: () => void }) {
+export function Palette({
+  places,
+  deeds,
+  onClose,
+}: {
+  places: readonly Place[]
+  deeds: readonly Deed[]
+  onClose: () => void
+}) {
   const { route } = useLocation()
   const id = useId()
   const [typed, setTyped] = useState('')
   const [at, setAt] = useState(0)
   const words = typed.trim()
   const mail = useMail(words)
-  const inboxes = useInboxes(words)
+  const inboxes = inboxesLike(words)
   const groups = [
-    { title: 'Pages', options: namedLike(places, words) },
+    {
+      title: 'Pages',
+      options: namedLike(
+        places.map(({ href, ...place }) => ({ ...place, go: href })),
+        words,
+      ),
+    },
     { title: 'Inboxes', options: inboxes },
+    {
+      title: 'Actions',
+      options: namedLike(
+        deeds.map(({ run, ...deed }) => ({ ...deed, go: run })),
+        words,
+      ),
+    },
     { title: 'Mail', options: mail.options },
   ].filter(({ options }) => options.length > 0)
   const options = groups.flatMap((group) => group.options)
@@ -51,7 +74,8 @@ export function Palette({ places, onClose }: { places: readonly Place[]; onClose
   const go = (option: Option | undefined) => {
     if (option === undefined) return
     onClose()
-    route(option.href)
+    if (typeof option.go === 'string') route(option.go)
+    else option.go()
   }
   const press = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
@@ -105,7 +129,7 @@ export function Palette({ places, onClose }: { places: readonly Place[]; onClose
               return (
                 // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the focus and its keys
                 <div
-                  key={option.href + own}
+                  key={`${title} ${option.text} ${own}`}
                   id={`${id}-${own}`}
                   class="found-option"
                   role="option"
@@ -130,28 +154,27 @@ export function Palette({ places, onClose }: { places: readonly Place[]; onClose
   )
 }
 
-function namedLike(places: readonly Place[], words: string): Option[] {
+/** Those that begin with the words first. */
+function namedLike(options: readonly Option[], words: string): Option[] {
   const wanted = words.toLowerCase()
-  return places
-    .filter(({ text }) => text.toLowerCase().includes(wanted))
-    .slice(0, words === '' ? places.length : SHOWN_MAX)
+  const place = ({ text }: Option) => text.toLowerCase().indexOf(wanted)
+  return options
+    .filter((option) => place(option) !== -1)
+    .sort((a, b) => Number(place(a) > 0) - Number(place(b) > 0))
+    .slice(0, words === '' ? options.length : SHOWN_MAX)
 }
 
-function useInboxes(words: string): Option[] {
-  const inboxes = useResource(isApprover.value ? null : 'palette inboxes', (signal) =>
-    readInboxChoices([], signal),
-  )
-  const wanted = words.toLowerCase()
-  return (inboxes.value ?? [])
-    .filter(({ address, displayName }) =>
-      `${address} ${displayName ?? ''}`.toLowerCase().includes(wanted),
-    )
+function inboxesLike(words: string): Option[] {
+  return (inboxList.value?.inboxes ?? [])
+    .filter((inbox) => isInboxLike(inbox, words))
     .slice(0, SHOWN_MAX)
-    .map(({ id, address, displayName }) => ({
+    .map(({ id, address, displayName, unreadThreads }) => ({
       text: address,
       icon: 'inbox',
-      href: paths.inbox(id),
-      ...(displayName && { detail: displayName }),
+      go: paths.inbox(id),
+      ...(unreadThreads > 0
+        ? { detail: `${formatNumber(unreadThreads)} unread` }
+        : displayName && { detail: displayName }),
     }))
 }
 
@@ -174,7 +197,7 @@ function useMail(words: string): { options: Option[]; state: string | null } {
       text: hit.subject === '' ? '(no subject)' : hit.subject,
       detail: `${hit.direction === 'outbound' ? 'To ' : ''}${name ?? address}`,
       icon: 'mail',
-      href: paths.thread(hit.inboxId, hit.threadId),
+      go: paths.thread(hit.inboxId, hit.threadId),
     }
   })
   const count = `${formatNumber(total)}${totalIsExact === false ? ' or more' : ''}`
@@ -182,7 +205,7 @@ function useMail(words: string): { options: Option[]; state: string | null } {
     text: 'Show all results',
     detail: count,
     icon: 'search',
-    href: paths.search(undefined, words),
+    go: paths.search(undefined, words),
   }
   return found.length === 0
     ? { options: [], state: 'No mail found' }

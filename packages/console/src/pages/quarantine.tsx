@@ -1,20 +1,24 @@
-// Quarantined mail: release it, show its source or delete it.
+// Quarantined mail: who wrote it and what it says, to release it or delete it.
 
 import type { QuarantinedMessage } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { plural } from '#data/format.ts'
+import { formatMoment, formatSize, plural } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
+import { SenderBadge, SenderTruth } from '#mail/sender-truth.tsx'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
-import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Icon } from '#parts/icon.tsx'
+import { Loaded } from '#parts/loaded.tsx'
+import { Empty, Notice } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
-import { CodeBlock, PersonName, Time } from '#parts/small.tsx'
+import { CodeBlock, Facts, PersonName, Time } from '#parts/small.tsx'
 import { RowTools, Table } from '#parts/table.tsx'
+import { Tabs } from '#parts/tabs.tsx'
 
 type Asked = { kind: 'look' | 'delete'; message: QuarantinedMessage } | null
 
@@ -42,8 +46,8 @@ export function QuarantinePage() {
       title="Quarantine"
       intro={
         <>
-          Mail that a <a href={paths.rules}>sender rule</a> kept out of the inboxes. It caused no
-          events, and is deleted after 30 days.
+          Mail that a <a href={paths.rules}>sender rule</a> kept out of the inboxes. Only its
+          arrival was told, and it is deleted after 30 days.
         </>
       }
     >
@@ -58,11 +62,13 @@ export function QuarantinePage() {
             </Empty>
           }
         >
-          <QuarantineTable items={list.items} ask={setAsked} release={release} />
+          <QuarantineTable items={list.items} ask={setAsked} />
         </PagedList>
       </div>
       {list.total > 0 && <p class="hint below">{plural(list.total, 'message')} in quarantine.</p>}
-      {asked?.kind === 'look' && <RawDialog message={asked.message} onClose={close} />}
+      {asked?.kind === 'look' && (
+        <Preview message={asked.message} release={() => release(asked.message)} onClose={close} />
+      )}
       {asked?.kind === 'delete' && (
         <ConfirmDialog
           title="Delete this message?"
@@ -88,42 +94,34 @@ export function QuarantinePage() {
 function QuarantineTable({
   items,
   ask,
-  release,
 }: {
   items: readonly QuarantinedMessage[]
   ask: (asked: Asked) => void
-  release: (message: QuarantinedMessage) => Promise<void>
 }) {
   return (
-    <Table columns={['Message', 'To', 'Reason', 'Arrived']} hasTools>
+    <Table columns={['Message', 'To', 'Reason', 'Received']} hasTools>
       {items.map((message) => (
         <tr key={message.id}>
           <td class="main-cell">
             {message.subject || 'No subject'}
             <span class="sub">
-              <PersonName text={message.fromAddr} />{' '}
-              {message.authentication?.verifiedFrom ? (
-                <Badge tone="good">Verified</Badge>
-              ) : (
-                <Badge tone="warn">Not verified</Badge>
-              )}
+              <PersonName text={message.fromAddr} /> <SenderBadge message={message} />
             </span>
           </td>
           <td data-label="To" class="muted">
             {message.toAddr}
           </td>
           <td class="muted">{reasons[message.reason]}</td>
-          <td data-label="Arrived" class="nowrap muted">
+          <td data-label="Received" class="nowrap muted">
             <Time at={message.createdAt} />
           </td>
           <RowTools>
             <Button
-              kind="quiet"
-              icon="code"
-              label={`Show the source of ${message.subject || 'the message'}`}
+              label={`View ${message.subject || 'the message'}`}
               onClick={() => ask({ kind: 'look', message })}
-            />
-            <ActionButton action={() => release(message)}>Release</ActionButton>
+            >
+              View
+            </Button>
             <Button
               kind="quiet"
               icon="trash"
@@ -137,28 +135,114 @@ function QuarantineTable({
   )
 }
 
+type View = 'text' | 'sender' | 'source'
+
+/** What a person needs to decide: who wrote it, why it was held, and its text, which is never shown as HTML. */
+function Preview({
+  message,
+  release,
+  onClose,
+}: {
+  message: QuarantinedMessage
+  release: () => Promise<unknown>
+  onClose: () => void
+}) {
+  const [view, setView] = useState<View>('text')
+  const { id, fromAddr, toAddr, reason, createdAt, expiresAt, authentication } = message
+  return (
+    <Dialog title={message.subject || 'No subject'} onClose={onClose} size="wide">
+      <div class="stack">
+        {reason === 'malware' && (
+          <Notice tone="warn" title="The virus scanner found malware">
+            Open no file of this message.
+          </Notice>
+        )}
+        <p>
+          <SenderBadge message={message} />
+        </p>
+        <Facts
+          lines={[
+            ['From', fromAddr],
+            ['To', toAddr],
+            ['Reason', reasons[reason]],
+            ['Received', formatMoment(createdAt)],
+            ['Deleted on', formatMoment(expiresAt)],
+          ]}
+        />
+        <Tabs<View>
+          label="Views of the message"
+          current={view}
+          onCurrent={setView}
+          tabs={[
+            { name: 'text', text: 'Text', body: () => <HeldText id={id} /> },
+            {
+              name: 'sender',
+              text: 'Authentication',
+              body: () => <SenderTruth authentication={authentication} />,
+            },
+            { name: 'source', text: 'Source', body: () => <HeldSource id={id} /> },
+          ]}
+        />
+        <div class="form-actions">
+          <Button onClick={onClose}>Close</Button>
+          <ActionButton action={release}>Release to the inbox</ActionButton>
+        </div>
+      </div>
+    </Dialog>
+  )
+}
+
+function HeldText({ id }: { id: string }) {
+  const content = useResource(`quarantined text ${id}`, (signal) =>
+    client.quarantine.get(id, { signal }),
+  )
+  return (
+    <Loaded resource={content} label="Loading the text">
+      {({ bodyText, isTruncated, attachments }) => (
+        <>
+          {bodyText.trim() === '' ? (
+            <p class="muted">The message has no text.</p>
+          ) : (
+            <div class="mail-text">{bodyText}</div>
+          )}
+          {isTruncated && <p class="hint">Only the beginning of this long message is shown.</p>}
+          {attachments.length > 0 && (
+            <ul class="files" aria-label="Attachments">
+              {attachments.map(({ filename, sizeBytes }) => (
+                <li key={filename}>
+                  <span class="file">
+                    <Icon name="attach" size={16} />
+                    <span class="file-name">{filename}</span>
+                    <span class="muted">{formatSize(sizeBytes)}</span>
+                  </span>
+                </li>
+              ))}
+            </ul>
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
 /** Enough to recognise the message. */
 const SHOWN_LENGTH_MAX = 200_000
 
-function RawDialog({ message, onClose }: { message: QuarantinedMessage; onClose: () => void }) {
-  const raw = useResource(`quarantined ${message.id}`, async (signal) => {
-    const file = await client.quarantine.raw(message.id, { signal })
+function HeldSource({ id }: { id: string }) {
+  const raw = useResource(`quarantined ${id}`, async (signal) => {
+    const file = await client.quarantine.raw(id, { signal })
     return new TextDecoder().decode(file.content)
   })
   return (
-    <Dialog title={message.subject || 'No subject'} onClose={onClose} size="wide">
-      {raw.error ? (
-        <Trouble error={raw.error} retry={raw.reload} />
-      ) : raw.value === undefined ? (
-        <Skeleton label="Loading the source" />
-      ) : (
+    <Loaded resource={raw} label="Loading the source">
+      {(text) => (
         <>
-          {raw.value.length > SHOWN_LENGTH_MAX && (
+          {text.length > SHOWN_LENGTH_MAX && (
             <p class="hint">Only the beginning of this long message is shown.</p>
           )}
-          <CodeBlock label="Raw message" text={raw.value.slice(0, SHOWN_LENGTH_MAX)} />
+          <CodeBlock label="Raw message" text={text.slice(0, SHOWN_LENGTH_MAX)} />
         </>
       )}
-    </Dialog>
+    </Loaded>
   )
 }

@@ -1,7 +1,6 @@
-// Captured mail of the sandbox, and a form that simulates incoming mail.
+// Captured mail of the sandbox.
 
 import type { CapturedMessage } from '@mailroom/sdk'
-import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import { formatSize, plural } from '#data/format.ts'
 import { useMailChanges } from '#data/live.ts'
@@ -9,14 +8,19 @@ import { ownAddress, paths } from '#data/paths.ts'
 import { client, session } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
+import { HtmlBody } from '#mail/html-body.tsx'
+import { MessageSource } from '#mail/message-source.tsx'
 import { Button } from '#parts/button.tsx'
-import { ConfirmDialog, Dialog, FormDialog } from '#parts/dialog.tsx'
-import { AreaField, SelectField, TextField } from '#parts/field.tsx'
+import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
+import { Icon } from '#parts/icon.tsx'
+import { Loaded } from '#parts/loaded.tsx'
 import { Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
-import { CodeBlock, Time } from '#parts/small.tsx'
+import { Facts, Time } from '#parts/small.tsx'
 import { RowTools, Table } from '#parts/table.tsx'
+import { Tabs } from '#parts/tabs.tsx'
+import { SimulateMail } from './simulate-mail.tsx'
 
 type Asked =
   | { kind: 'receive' }
@@ -44,7 +48,7 @@ function Captured() {
   return (
     <Page
       title="Sandbox"
-      intro="No mail leaves this machine. Messages to outside addresses are captured here, and you can simulate incoming mail."
+      intro="No mail leaves this machine. Messages to outside addresses are captured here, and you can simulate inbound mail."
       actions={
         <>
           {list.total > 0 && (
@@ -53,7 +57,7 @@ function Captured() {
             </Button>
           )}
           <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'receive' })}>
-            Simulate incoming mail
+            Simulate inbound mail
           </Button>
         </>
       }
@@ -73,11 +77,11 @@ function Captured() {
       </div>
       {list.total > 0 && <p class="hint below">{plural(list.total, 'message')} captured.</p>}
       {asked?.kind === 'look' && <LookAt mail={asked.mail} onClose={close} />}
-      {asked?.kind === 'receive' && <ReceiveMail onClose={close} />}
+      {asked?.kind === 'receive' && <SimulateMail onClose={close} />}
       {asked?.kind === 'clear' && (
         <ConfirmDialog
           title="Clear the sandbox?"
-          action="Clear"
+          action="Clear the sandbox"
           onClose={close}
           submit={async () => {
             await client.sandbox.clear()
@@ -115,7 +119,9 @@ function CapturedTable({
             <Time at={mail.createdAt} />
           </td>
           <RowTools>
-            <Button onClick={() => look(mail)}>Show</Button>
+            <Button label={`View ${mail.subject || 'the message'}`} onClick={() => look(mail)}>
+              View
+            </Button>
           </RowTools>
         </tr>
       ))}
@@ -123,7 +129,10 @@ function CapturedTable({
   )
 }
 
+type View = 'html' | 'text' | 'source'
+
 function LookAt({ mail, onClose }: { mail: CapturedMessage; onClose: () => void }) {
+  const [view, setView] = useState<View>(mail.html === '' ? 'text' : 'html')
   const facts = [
     ['From', mail.from],
     ['To', mail.to.join(', ')],
@@ -136,25 +145,26 @@ function LookAt({ mail, onClose }: { mail: CapturedMessage; onClose: () => void 
   return (
     <Dialog title={mail.subject || 'No subject'} onClose={onClose} size="wide">
       <div class="stack">
-        <dl class="facts">
-          {facts
-            .filter(([, value]) => value !== '')
-            .map(([name, value]) => (
-              <Fragment key={name}>
-                <dt>{name}</dt>
-                <dd>{value}</dd>
-              </Fragment>
-            ))}
-        </dl>
-        <CodeBlock label="Text of the message" text={mail.text} />
+        <Facts lines={facts} label="Header" />
+        <Tabs<View>
+          label="Views of the message"
+          current={view}
+          onCurrent={setView}
+          tabs={[
+            { name: 'html', text: 'HTML', body: () => <CapturedHtml mail={mail} /> },
+            { name: 'text', text: 'Text', body: () => <CapturedText mail={mail} /> },
+            { name: 'source', text: 'Source', body: () => <CapturedSource id={mail.messageId} /> },
+          ]}
+        />
         {mail.attachments.length > 0 && (
           <ul class="files" aria-label="Attachments">
             {mail.attachments.map(({ filename, sizeBytes, url }) => (
-              <li key={url} class="file">
-                <a class="file-name" href={ownAddress(url)} download={filename}>
-                  {filename}
+              <li key={url}>
+                <a class="file" href={ownAddress(url)} download={filename}>
+                  <Icon name="attach" size={16} />
+                  <span class="file-name">{filename}</span>
+                  <span class="muted">{formatSize(sizeBytes)}</span>
                 </a>
-                <span class="muted">{formatSize(sizeBytes)}</span>
               </li>
             ))}
           </ul>
@@ -164,79 +174,27 @@ function LookAt({ mail, onClose }: { mail: CapturedMessage; onClose: () => void 
   )
 }
 
-const INBOXES_MAX = 100
+function CapturedHtml({ mail: { messageId: id, subject, html, text } }: { mail: CapturedMessage }) {
+  if (html === '') return <p class="muted">The message has no HTML.</p>
+  return <HtmlBody message={{ id, subject, bodyHtml: html, bodyText: text }} />
+}
 
-function ReceiveMail({ onClose }: { onClose: () => void }) {
-  const inboxes = useResource('inboxes to receive', (signal) =>
-    client.inboxes.list({ limit: INBOXES_MAX, signal }).page(),
-  )
-  const addresses = (inboxes.value?.data ?? []).map(({ address }) => address)
-  const [to, setTo] = useState('')
-  const [from, setFrom] = useState('ann@example.com')
-  const [subject, setSubject] = useState('')
-  const [text, setText] = useState('')
+function CapturedText({ mail: { text, isTruncated } }: { mail: CapturedMessage }) {
+  if (text.trim() === '') return <p class="muted">The text is empty.</p>
   return (
-    <FormDialog
-      title="Simulate incoming mail"
-      action="Deliver"
-      onClose={onClose}
-      isDisabled={addresses.length === 0}
-      submit={async () => {
-        const { data } = await client.sandbox.receive({
-          from: from.trim(),
-          to: to === '' ? (addresses[0] ?? '') : to,
-          subject,
-          text,
-        })
-        toast(data.length > 0 ? 'Delivered to the inbox' : 'Quarantined by a sender rule')
-        onClose()
-      }}
-    >
-      {(fields) => (
-        <>
-          {inboxes.value !== undefined && addresses.length === 0 && (
-            <p class="hint">
-              There is no inbox yet: <a href={paths.inboxes}>create one</a> first.
-            </p>
-          )}
-          <SelectField
-            label="To"
-            name="to"
-            value={to}
-            onValue={setTo}
-            options={addresses.map((address, index) => ({
-              value: index === 0 ? '' : address,
-              text: address,
-            }))}
-          />
-          <TextField
-            label="From"
-            name="from"
-            value={from}
-            onValue={setFrom}
-            error={fields.from}
-            spellcheck={false}
-            autocomplete="off"
-          />
-          <TextField
-            label="Subject"
-            name="subject"
-            value={subject}
-            onValue={setSubject}
-            error={fields.subject}
-            autocomplete="off"
-            autofocus
-          />
-          <AreaField
-            label="Text"
-            name="text"
-            value={text}
-            onValue={setText}
-            error={fields.text}
-            rows={8}
-          />
-        </>
-      )}
-    </FormDialog>
+    <>
+      <div class="mail-text">{text}</div>
+      {isTruncated && <p class="hint">Only the beginning of this long message is shown.</p>}
+    </>
+  )
+}
+
+/** The stored bytes: header fields, signature and encodings as another server would have got them. */
+function CapturedSource({ id }: { id: string }) {
+  const message = useResource(`captured ${id}`, (signal) => client.messages.get(id, { signal }))
+  return (
+    <Loaded resource={message} label="Loading the source">
+      {(value) => <MessageSource message={value} />}
+    </Loaded>
   )
 }

@@ -4,7 +4,7 @@ import type { Export, Import } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { useRoute } from 'preact-iso/router'
 import { describeFailure } from '#data/failure.ts'
-import { formatDay, formatNumber, formatSize, plural } from '#data/format.ts'
+import { formatDay, formatNumber, formatSize, plural, podName } from '#data/format.ts'
 import { announceMailChange } from '#data/live.ts'
 import { ownAddress, paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
@@ -48,11 +48,11 @@ const formats = [
 type Format = (typeof formats)[number]['value']
 
 const statuses: Readonly<Record<Export['status'], { tone: Tone; word: string }>> = {
-  queued: { tone: 'info', word: 'Waiting' },
-  running: { tone: 'info', word: 'Being written' },
+  queued: { tone: 'info', word: 'Queued' },
+  running: { tone: 'info', word: 'Running' },
   done: { tone: 'good', word: 'Ready' },
   failed: { tone: 'bad', word: 'Failed' },
-  expired: { tone: 'calm', word: 'File removed' },
+  expired: { tone: 'calm', word: 'Expired' },
 }
 
 const errors: Readonly<Record<NonNullable<Export['error']>, string>> = {
@@ -68,8 +68,14 @@ function isUnderWay({ status }: { status: string }): boolean {
   return status === 'queued' || status === 'running'
 }
 
+type Scope = 'inbox' | 'pod'
+
 function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) {
   const [format, setFormat] = useState<Format>('mbox')
+  const [scope, setScope] = useState<Scope>('inbox')
+  const pod = useResource(podId === null ? null : `pod ${podId}`, (signal) =>
+    client.pods.get(podId ?? '', { signal }),
+  )
   const list = usePaged(`exports ${inboxId}`, (bounds) => client.exports.list(bounds).page())
   const own = list.items.filter(
     (one) => one.inboxId === inboxId || (one.podId !== null && one.podId === podId),
@@ -78,6 +84,21 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
   return (
     <Section title="Export">
       <div class="toolbar">
+        <SelectField
+          label="What"
+          name="scope"
+          value={scope}
+          options={[
+            { value: 'inbox', text: 'This inbox' },
+            {
+              value: 'pod',
+              text: pod.value
+                ? `Every inbox of the pod ${podName(pod.value)}`
+                : 'Every inbox of its pod',
+            },
+          ]}
+          onValue={(value) => setScope(value === 'pod' ? 'pod' : 'inbox')}
+        />
         <SelectField
           label="Format"
           name="format"
@@ -90,8 +111,10 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
         <ActionButton
           kind="primary"
           icon="download"
+          isDisabled={scope === 'pod' && podId === null}
           action={async () => {
-            await client.exports.create({ inboxId, format })
+            const what = scope === 'pod' && podId !== null ? { podId } : { inboxId }
+            await client.exports.create({ ...what, format })
             list.reload()
           }}
         >
@@ -99,8 +122,8 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
         </ActionButton>
       </div>
       <p class="hint">
-        Every message of the inbox without the trash, as it was received or sent. The file can be
-        downloaded for seven days.
+        Every message without the trash, as it was received or sent. The file can be downloaded for
+        seven days.
       </p>
       <div class="panel below">
         <PagedList
@@ -125,7 +148,7 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
 
 function ExportTable({ exports }: { exports: readonly Export[] }) {
   return (
-    <Table columns={['Export', 'Status', 'Begun']} hasTools>
+    <Table columns={['Export', 'Status', 'Created']} hasTools>
       {exports.map(({ id, format, status, progress, podId, sizeBytes, url, error, ...times }) => (
         <tr key={id}>
           <td class="main-cell">
@@ -151,7 +174,7 @@ function ExportTable({ exports }: { exports: readonly Export[] }) {
             )}
             {error !== null && <span class="sub">{errors[error]}</span>}
           </td>
-          <td data-label="Begun" class="nowrap muted">
+          <td data-label="Created" class="nowrap muted">
             <Time at={times.createdAt} />
           </td>
           <RowTools>

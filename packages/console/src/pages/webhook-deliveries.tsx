@@ -1,16 +1,17 @@
-// Deliveries of a webhook, with the receiver's response and a retry.
+// Deliveries of a webhook, with the request and the response of each attempt, and a retry.
 
-import type { WebhookDelivery } from '@mailroom/sdk'
-import { useEffect } from 'preact/hooks'
-import { formatDuration, formatRelative, plural } from '#data/format.ts'
+import type { WebhookAttempt, WebhookDelivery } from '@mailroom/sdk'
+import { useEffect, useState } from 'preact/hooks'
+import { formatDuration, formatMoment, formatRelative, plural } from '#data/format.ts'
 import { useLive } from '#data/live.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
-import { useGathered } from '#data/use-resource.ts'
+import { useGathered, useResource } from '#data/use-resource.ts'
 import { ActionButton } from '#parts/button.tsx'
+import { Loaded } from '#parts/loaded.tsx'
 import { Badge, Empty, type Tone } from '#parts/notice.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
-import { CodeBlock, Time } from '#parts/small.tsx'
+import { CodeBlock, Facts, Time } from '#parts/small.tsx'
 
 const states: Record<WebhookDelivery['status'], { tone: Tone; word: string }> = {
   pending: { tone: 'info', word: 'Queued' },
@@ -80,7 +81,7 @@ export function WebhookDeliveries({
         <ul class="tail">
           {list.items.map((delivery) => (
             <li key={delivery.id}>
-              <Delivery delivery={delivery} retry={() => retry(delivery)} />
+              <Delivery webhookId={webhookId} delivery={delivery} retry={() => retry(delivery)} />
             </li>
           ))}
         </ul>
@@ -98,24 +99,26 @@ function stateOf({ status, attempts, error }: WebhookDelivery): { tone: Tone; wo
 }
 
 function Delivery({
+  webhookId,
   delivery,
   retry,
 }: {
+  webhookId: string
   delivery: WebhookDelivery
   retry: () => Promise<unknown>
 }) {
-  const { status, eventType, eventId, attempts, responseStatus, latencyMs, error } = delivery
+  const [isOpen, setIsOpen] = useState(false)
+  const { status, eventType, attempts, error } = delivery
   const { tone, word } = stateOf(delivery)
   return (
-    <details>
+    <details onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
       <summary>
         <Badge tone={tone}>{word}</Badge>
         <span class="event-subject">
           <strong>{eventType}</strong>
           <span class="muted">
             {[
-              responseStatus !== null && `HTTP ${responseStatus}`,
-              latencyMs !== null && formatDuration(latencyMs),
+              ...outcomeOf(delivery),
               plural(attempts, 'attempt'),
               status === 'pending' &&
                 error !== null &&
@@ -128,43 +131,137 @@ function Delivery({
         </span>
         {delivery.lastAttemptAt !== null && <Time at={delivery.lastAttemptAt} />}
       </summary>
-      <div class="panel-body stack">
-        <dl class="facts">
-          <dt>Event</dt>
-          <dd>
-            <code>{eventId}</code>
-          </dd>
-          {error !== null && (
-            <>
-              <dt>Error</dt>
-              <dd>{errorWords[error]}</dd>
-            </>
+      {isOpen && (
+        <div class="panel-body stack">
+          <Attempts webhookId={webhookId} delivery={delivery} />
+          {status !== 'pending' && (
+            <div>
+              <ActionButton icon="retry" action={retry}>
+                Retry
+              </ActionButton>
+            </div>
           )}
-          {delivery.nextAttemptAt !== null && (
-            <>
-              <dt>Next attempt</dt>
-              <dd>
-                <Time at={delivery.nextAttemptAt} />
-              </dd>
-            </>
-          )}
-          <dt>Response</dt>
-          <dd>
-            {delivery.responseBody ? (
-              <CodeBlock label="Response of the receiver" text={delivery.responseBody} />
-            ) : (
-              <span class="muted">{responseStatus === null ? 'None' : 'Empty body'}</span>
-            )}
-          </dd>
-        </dl>
-        {status !== 'pending' && (
-          <div>
-            <ActionButton icon="retry" action={retry}>
-              Retry
-            </ActionButton>
-          </div>
-        )}
-      </div>
+        </div>
+      )}
     </details>
   )
+}
+
+/** Status and duration. */
+function outcomeOf({
+  responseStatus,
+  latencyMs,
+}: Pick<WebhookDelivery, 'responseStatus' | 'latencyMs'>) {
+  return [
+    responseStatus !== null && `HTTP ${responseStatus}`,
+    latencyMs !== null && formatDuration(latencyMs),
+  ]
+}
+
+function Attempts({ webhookId, delivery }: { webhookId: string; delivery: WebhookDelivery }) {
+  const { id, attempts, status, eventId } = delivery
+  const whole = useResource(`delivery ${id}`, (signal) =>
+    client.webhooks.getDelivery(webhookId, id, { signal }),
+  )
+  useEffect(() => whole.reload(), [attempts, status])
+  return (
+    <Loaded resource={whole} label="Loading the attempts">
+      {({ history, requestBody }) => (
+        <>
+          <Facts
+            lines={[
+              ['Event', eventId],
+              ['Next attempt', delivery.nextAttemptAt ? formatMoment(delivery.nextAttemptAt) : ''],
+            ]}
+          />
+          {history.length === 0 && <p class="muted">No attempt has an outcome yet.</p>}
+          <History history={history} />
+          {attempts > history.length && history.length > 0 && (
+            <p class="hint">The newest attempts with an outcome are kept.</p>
+          )}
+          <RequestBody body={requestBody} />
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function History({ history }: { history: readonly WebhookAttempt[] }) {
+  return (
+    <ol class="attempts" aria-label="Attempts, newest first">
+      {history.map((attempt, index) => (
+        <li key={attempt.number}>
+          <details open={index === 0}>
+            <summary>
+              <Badge tone={attempt.error === null ? 'good' : 'warn'}>
+                {attempt.error === null ? 'Accepted' : 'Failed'}
+              </Badge>
+              <span class="event-subject">
+                <strong>Attempt {attempt.number}</strong>
+                <span class="muted">{outcomeOf(attempt).filter(Boolean).join(' · ')}</span>
+              </span>
+              <Time at={attempt.attemptedAt} />
+            </summary>
+            <Exchange attempt={attempt} />
+          </details>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function RequestBody({ body }: { body: string | null }) {
+  return (
+    <details class="request-body">
+      <summary>Request body</summary>
+      {body === null ? (
+        <p class="muted">The event or its message was deleted.</p>
+      ) : (
+        <>
+          <p class="hint">
+            As an attempt would send it now. Bodies are not stored, so that deleted mail is gone.
+          </p>
+          <CodeBlock label="Body of the request" text={indented(body)} />
+        </>
+      )}
+    </details>
+  )
+}
+
+function Exchange({ attempt }: { attempt: WebhookAttempt }) {
+  const { error, requestUrl, requestHeaders, responseStatus, responseBody } = attempt
+  return (
+    <div class="exchange">
+      {error !== null && <p>{errorWords[error]}.</p>}
+      {requestUrl !== null && (
+        <>
+          <p class="hint">Request, without its signatures</p>
+          <CodeBlock
+            label={`Request of attempt ${attempt.number}`}
+            text={[
+              `POST ${requestUrl}`,
+              ...Object.entries(requestHeaders ?? {}).map((field) => field.join(': ')),
+            ].join('\n')}
+          />
+        </>
+      )}
+      {responseStatus !== null && <p class="hint">Response</p>}
+      {responseBody ? (
+        <CodeBlock label={`Response to attempt ${attempt.number}`} text={responseBody} />
+      ) : (
+        <p class="muted">
+          {responseStatus === null ? 'No response.' : 'The response has no body.'}
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** A cut body is no JSON any more, and stays as it is. */
+function indented(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
 }

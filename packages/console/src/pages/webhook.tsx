@@ -4,6 +4,7 @@ import { MailroomError, type Webhook, type WebhookWithSecret } from '@mailroom/s
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
+import { formatNumber } from '#data/format.ts'
 import { useLive } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
@@ -189,8 +190,18 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
       </dd>
       {webhook.failingSince !== null && (
         <>
-          <dt>Last error</dt>
-          <dd>{failureWords(webhook)}</dd>
+          <dt>Last failure</dt>
+          <dd>
+            {failureWords(webhook)}
+            {webhook.lastFailureAt !== null && (
+              <span class="muted">
+                {', '}
+                <Time at={webhook.lastFailureAt} />
+              </span>
+            )}
+          </dd>
+          <dt>Consecutive failures</dt>
+          <dd>{formatNumber(webhook.consecutiveFailures)}</dd>
         </>
       )}
       {webhook.nextAttemptAt !== null && (

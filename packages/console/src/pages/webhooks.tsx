@@ -98,7 +98,12 @@ function WebhookTable({ webhooks }: { webhooks: readonly Webhook[] }) {
             <WebhookBadge webhook={webhook} />
             {webhook.enabled && webhook.failingSince !== null && (
               <span class="sub">
-                {failureWords(webhook)} since <Time at={webhook.failingSince} />
+                {failureWords(webhook)}, {failuresInARow(webhook)}
+                {webhook.nextAttemptAt !== null && (
+                  <>
+                    ; next <Time at={webhook.nextAttemptAt} />
+                  </>
+                )}
               </span>
             )}
           </td>
@@ -130,6 +135,10 @@ export function failureWords({ lastError, lastResponseStatus }: Webhook): string
     return `HTTP ${lastResponseStatus}`
   }
   return lastError === null ? 'Failing' : errorWords[lastError]
+}
+
+function failuresInARow({ consecutiveFailures }: Webhook): string {
+  return `${plural(consecutiveFailures, 'failure')} in a row`
 }
 
 export function scopeOf({ eventTypes, categories, podIds, inboxIds }: Webhook): string {

@@ -1,7 +1,8 @@
 // A chart over time. A table holds its figures for people who do not see it.
 
-import { formatListTime } from '#data/format.ts'
+import { formatMoment } from '#data/format.ts'
 import { Plot, type PlotProps } from './plot.tsx'
+import { reachable } from './small.tsx'
 
 type ChartProps = PlotProps & { label: string }
 
@@ -18,7 +19,10 @@ export function Chart(props: ChartProps) {
       </ul>
       <Plot {...props} />
       <figcaption class="unseen">{props.label}</figcaption>
-      <Figures {...props} />
+      <details class="chart-figures">
+        <summary>Figures as a table</summary>
+        <Figures {...props} />
+      </details>
     </figure>
   )
 }
@@ -29,9 +33,9 @@ function Figures({ label, times, series, format }: ChartProps) {
     .map((at, index) => ({ at, index }))
     .filter(({ index }) => series.some(({ values }) => (values[index] ?? 0) > 0))
   return (
-    <div class="unseen">
+    <div class="table-wrap" {...reachable}>
       <table>
-        <caption>{label}</caption>
+        <caption class="unseen">{label}</caption>
         <thead>
           <tr>
             <th scope="col">Time</th>
@@ -45,7 +49,7 @@ function Figures({ label, times, series, format }: ChartProps) {
         <tbody>
           {filled.map(({ at, index }) => (
             <tr key={at}>
-              <th scope="row">{formatListTime(at)}</th>
+              <th scope="row">{formatMoment(at)}</th>
               {series.map(({ label: name, values }) => {
                 const value = values[index]
                 return (

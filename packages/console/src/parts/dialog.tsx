@@ -31,13 +31,12 @@ export function Dialog({
       dialog?.close()
     }
   }, [])
-  // At the second Escape in a row, browsers close it without an event that could be cancelled.
+  // At the second or third Escape in a row, browsers close it without an event that could be cancelled. It opens again
+  // at once: the next key is not the page's. If it is to go, it goes in the next moment.
   const closed = () => {
     if (isLeaving.current) return
+    element.current?.showModal()
     onClose()
-    setTimeout(() => {
-      if (!isLeaving.current && element.current?.open === false) element.current.showModal()
-    })
   }
   return (
     <dialog
@@ -46,7 +45,8 @@ export function Dialog({
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault()
-        onClose()
+        // One that cannot be prevented is followed by the closing.
+        if (event.cancelable) onClose()
       }}
       onClose={closed}
     >

@@ -31,9 +31,9 @@ export const domainStates: Record<Domain['status'], Word> = {
 }
 
 const recordStates: Record<DomainRecord['status'], { tone: Tone; word: string }> = {
-  missing: { tone: 'warn', word: 'Missing' },
-  invalid: { tone: 'bad', word: 'Invalid' },
-  valid: { tone: 'good', word: 'Valid' },
+  missing: { tone: 'calm', word: 'Not found yet' },
+  invalid: { tone: 'warn', word: 'Another value found' },
+  valid: { tone: 'good', word: 'Found' },
 }
 
 export function DomainBadge({ status }: { status: Domain['status'] }) {

@@ -1,7 +1,7 @@
 // The drawing of a chart: bars side by side or lines over time, with the values at the pointer's time.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { formatWhole } from '#data/format.ts'
+import { formatNumber, formatWhole } from '#data/format.ts'
 
 type Series = {
   label: string
@@ -10,17 +10,31 @@ type Series = {
   values: readonly (number | null)[]
 }
 
+type Unit = { name: string; size: number }
+
+export const messageUnits: readonly Unit[] = [{ name: 'messages', size: 1 }]
+
+/** Of values in milliseconds. */
+export const durationUnits: readonly Unit[] = [
+  { name: 'milliseconds', size: 1 },
+  { name: 'seconds', size: 1_000 },
+  { name: 'minutes', size: 60_000 },
+  { name: 'hours', size: 3_600_000 },
+]
+
 export type PlotProps = {
   /** ISO 8601, ascending, equally far apart. */
   times: readonly string[]
   series: readonly Series[]
   /** Formats a value. */
   format: (value: number) => string
+  /** Of the numbers at the axis, the largest that the values reach. */
+  units: readonly Unit[]
   kind: 'bars' | 'lines'
 }
 
-const HEIGHT = 200
-const TOP = 12
+const HEIGHT = 216
+const TOP = 28
 const BASE = HEIGHT - 28
 const LEFT = 60
 /** The part of its time that the bars of one time fill. */
@@ -33,7 +47,7 @@ const hour = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digi
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 
 export function Plot(props: PlotProps) {
-  const { times, series, kind, format } = props
+  const { times, series, kind, units } = props
   const place = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(0)
   const [at, setAt] = useState<number | null>(null)
@@ -43,7 +57,10 @@ export function Plot(props: PlotProps) {
     return () => sized.disconnect()
   }, [])
   const step = Math.max(0, width - LEFT) / Math.max(1, times.length)
-  const ticks = ticksFor(Math.max(0, ...series.flatMap(({ values }) => values.map(Number))))
+  const max = Math.max(0, ...series.flatMap(({ values }) => values.map(Number)))
+  const unit = units.findLast(({ size }) => size <= max) ?? units[0]
+  const size = unit?.size ?? 1
+  const ticks = ticksFor(max / size).map((value) => value * size)
   const scale: Scale = {
     x: (index) => LEFT + index * step,
     y: (value) => BASE - (value / (ticks.at(-1) ?? 1)) * (BASE - TOP),
@@ -68,10 +85,13 @@ export function Plot(props: PlotProps) {
             <g key={value}>
               <line x1={LEFT} x2={width} y1={scale.y(value)} y2={scale.y(value)} />
               <text x={LEFT - 8} y={scale.y(value) + 4} text-anchor="end">
-                {format(value)}
+                {formatNumber(value / size)}
               </text>
             </g>
           ))}
+          <text x={0} y={12}>
+            {unit?.name}
+          </text>
           <TimeLabels times={times} step={step} width={width} />
           {at !== null && <line x1={scale.x(at + 0.5)} x2={scale.x(at + 0.5)} y1={TOP} y2={BASE} />}
           {series.map((one, index) =>
@@ -159,20 +179,18 @@ function barsOf(
   return bars.join('')
 }
 
-/** Drawn over times without a value. */
+/** Straight from point to point, and interrupted where there is no value. */
 function Line({ one: { values, color }, scale }: { one: Series; scale: Scale }) {
-  const points = values.flatMap((value, n) =>
-    value === null ? [] : [`${scale.x(n + 0.5)} ${scale.y(value)}`],
-  )
+  const at = (value: number, n: number) => `${scale.x(n + 0.5)} ${scale.y(value)}`
+  const points = values.flatMap((value, n) => (value === null ? [] : [at(value, n)]))
+  const line = values.map((value, n) => {
+    if (value === null) return ''
+    return `${(values[n - 1] ?? null) === null ? 'M' : 'L'}${at(value, n)}`
+  })
   const stroke = `var(${color})`
   return (
     <>
-      <path
-        d={points.length === 0 ? '' : `M${points.join('L')}`}
-        fill="none"
-        stroke={stroke}
-        stroke-width="2"
-      />
+      <path d={line.join('')} fill="none" stroke={stroke} stroke-width="2" />
       <path
         d={points.map((point) => `M${point}h0`).join('')}
         stroke={stroke}

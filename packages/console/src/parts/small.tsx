@@ -19,9 +19,11 @@ const COPIED_MS = 2_000
 export function CopyButton({
   text,
   label,
+  onCopied,
   children,
 }: {
   text: string
+  onCopied?: () => void
   /** What is copied, after the word "Copy": `value of the MX record`. */
   label: string
   /** Shown beside the icon, such as `Copy`. */
@@ -34,6 +36,7 @@ export function CopyButton({
     try {
       await navigator.clipboard.writeText(text)
       setIsCopied(true)
+      onCopied?.()
       clearTimeout(timer.current)
       timer.current = window.setTimeout(() => setIsCopied(false), COPIED_MS)
     } catch {
@@ -141,7 +144,7 @@ export function Facts({
       {lines
         .filter(([, value]) => value !== '')
         .map(([name, value]) => (
-          <div key={name}>
+          <div key={name} class="fact">
             <dt>{name}</dt>
             <dd>{value}</dd>
           </div>

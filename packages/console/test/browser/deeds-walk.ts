@@ -42,7 +42,7 @@ suite('changes made in the console', () => {
     const { page, client } = world
     await page.getByRole('link', { name: /To many/ }).click()
     await page.getByRole('button', { name: 'Reply to all' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Reply to all' })
+    const dialog = page.getByRole('region', { name: 'Reply to all' })
     assert.match(
       await dialog.getByLabel('Cc', { exact: true }).inputValue(),
       /^(?=.*bea@other\.example)(?=.*cy@other\.example)/,
@@ -204,7 +204,11 @@ suite('changes made in the console', () => {
       'win@spam.example',
     )
     await page.getByRole('link', { name: 'Quarantine' }).click()
-    await page.getByRole('button', { name: 'Show the source of Unwanted' }).click()
+    await page.getByRole('button', { name: 'View Unwanted' }).click()
+    const preview = page.getByRole('dialog', { name: 'Unwanted' })
+    await preview.getByText('win@spam.example').waitFor()
+    await preview.getByText('Hello.').waitFor()
+    await preview.getByRole('tab', { name: 'Source' }).click()
     await page.getByLabel('Raw message').getByText('Subject: Unwanted').waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Delete Unwanted' }).click()
@@ -228,11 +232,11 @@ suite('changes made in the console', () => {
   test('mail is injected in the sandbox', async () => {
     const { page, client } = world
     await page.getByRole('link', { name: 'Sandbox' }).click()
-    await page.getByRole('button', { name: 'Simulate incoming mail' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Simulate incoming mail' })
+    await page.getByRole('button', { name: 'Simulate inbound mail' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Simulate inbound mail' })
     await dialog.getByLabel('Subject').fill('Made here')
     await dialog.getByLabel('Text').fill('As if from outside.')
-    await dialog.getByRole('button', { name: 'Deliver' }).click()
+    await dialog.getByRole('button', { name: 'Simulate' }).click()
     await page.getByText('Delivered to the inbox').waitFor()
     const { data } = await client.messages.list(inbox.id, { direction: 'inbound' }).page()
     assert.equal(data[0]?.subject, 'Made here')
@@ -250,7 +254,7 @@ async function give(
   name: string,
   sizeBytes = 7,
 ): Promise<void> {
-  await page.locator('dialog .file-area').evaluate(
+  await page.locator('.compose .file-area').evaluate(
     (area, given) => {
       const data = new DataTransfer()
       data.items.add(new File([new Uint8Array(given.sizeBytes)], given.name))

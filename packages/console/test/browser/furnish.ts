@@ -164,9 +164,10 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
         ready: '.message.open',
         act: async (page) => {
           await page.keyboard.press('r')
-          await page.getByRole('dialog').waitFor()
+          await page.getByRole('region', { name: 'Reply' }).waitFor()
         },
       },
+      'all-mail': { path: '/console/mail', ready: '.thread' },
       search: { path: `/console/search?inbox=${desk.id}&q=invoice`, ready: '.hits, .empty' },
       domains: { path: '/console/domains', ready: '.table' },
       domain: { path: `/console/domains/${domain.id}`, ready: '.records' },
@@ -180,16 +181,32 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
       events: {
         path: '/console/events',
         ready: '.page',
-        act: async (page) => {
-          await page.getByRole('button', { name: 'Log' }).click()
-          await page.locator('.tail summary').first().click()
-        },
+        act: (page) => page.locator('.tail summary').first().click(),
       },
       suppressions: { path: '/console/suppressions', ready: '.table' },
       quarantine: { path: '/console/quarantine', ready: '.table' },
+      'quarantine-view': {
+        path: '/console/quarantine',
+        ready: '.table',
+        act: async (page) => {
+          await page.getByRole('button', { name: /^View/ }).first().click()
+          await page.getByText('Click!').waitFor()
+        },
+      },
       rules: { path: '/console/sender-rules', ready: '.table' },
       keys: { path: '/console/keys', ready: '.table' },
       sandbox: { path: '/console/sandbox', ready: '.table' },
+      'sandbox-view': {
+        path: '/console/sandbox',
+        ready: '.table',
+        act: async (page) => {
+          await page.getByRole('button', { name: /^View/ }).first().click()
+          await page.getByRole('dialog').getByRole('tab', { name: 'Source' }).click()
+          await page.getByRole('region', { name: 'Raw message' }).waitFor()
+        },
+      },
+      transfers: { path: `/console/inboxes/${desk.id}/transfers`, ready: '.empty, .table' },
+      settings: { path: '/console/settings', ready: '.limits' },
       pair: { path: `/console/pair?code=${userCode}`, ready: '.pair, .empty' },
       help: {
         path: '/console/keys',

@@ -64,7 +64,7 @@ suite('mail in the console', () => {
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.keyboard.press('r')
-    await page.getByRole('dialog', { name: 'Reply' }).waitFor()
+    await page.getByRole('region', { name: 'Reply' }).waitFor()
     assert.equal(await page.getByLabel('To', { exact: true }).inputValue(), 'ann@stranger.example')
     assert.equal(await page.getByLabel('Subject').inputValue(), 'Re: A table for two')
   })

@@ -23,7 +23,8 @@ suite('sending in the console', () => {
   })
   after(() => world.close())
 
-  const dialogOf = (name: string) => world.page.getByRole('dialog', { name, exact: true })
+  const dialogOf = (name: string) =>
+    world.page.getByRole(name === 'New message' ? 'dialog' : 'region', { name, exact: true })
   const newestSent = async (): Promise<Message> => {
     const { data } = await world.client.messages
       .list(inbox.id, { direction: 'outbound', limit: 1 })

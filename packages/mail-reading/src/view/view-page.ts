@@ -1,4 +1,4 @@
-import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
+import type { Invite, ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { kilobytes, type ViewBody } from './plain-body.ts'
 import {
   countCodePoints,
@@ -171,9 +171,50 @@ export function untrustedText(message: ViewedMessage): UntrustedText {
     )
   const more = message.attachments.length - files.length
   if (more > 0) files.push(`- and ${more} more`)
+  const invites = message.invites.flatMap((invite) => ['', ...inviteLines(invite, line)])
   const body = message.body.text === '' ? [] : ['', message.body.text]
   const list = files.length === 0 ? [] : ['', 'Attachments:', ...files]
-  return { text: [...fields, ...body, ...list].join('\n'), removed: tally.list() }
+  return { text: [...fields, ...invites, ...body, ...list].join('\n'), removed: tally.list() }
+}
+
+/** Attendees of an invitation that are shown. */
+const VIEW_ATTENDEES_MAX = 20
+
+function inviteLines(invite: Invite, line: (text: string) => string): string[] {
+  const { start, end, timezone, recurrence, recurrenceId, attendees } = invite
+  const shown = attendees.slice(0, VIEW_ATTENDEES_MAX)
+  const more = attendees.length - shown.length
+  const answers = shown.map((one) => `${participantText(one)} ${one.status}`)
+  const of = (label: string, text: string | null) =>
+    text === null || text === '' ? [] : [`- ${label}: ${line(text)}`]
+  const zone = timezone === null ? '' : ` (${timezone})`
+  return [
+    `Event (${INVITE_WORDS[invite.method ?? 'publish']}):`,
+    ...of('What', invite.summary),
+    ...of('When', start && `${start}${end === null ? '' : ` to ${end}`}${zone}`),
+    ...of('Repeats', recurrence),
+    ...of('Only the occurrence of', recurrenceId),
+    ...of('Where', invite.location),
+    ...of('Organizer', invite.organizer && participantText(invite.organizer)),
+    ...of('Attendees', `${answers.join(', ')}${more > 0 ? ` and ${more} more` : ''}`),
+    ...of('Status', invite.status),
+    ...of('Comment', invite.comment),
+  ]
+}
+
+const INVITE_WORDS: Readonly<Record<NonNullable<Invite['method']>, string>> = {
+  publish: 'for information',
+  request: 'an invitation or its update',
+  reply: 'the answer of an attendee',
+  add: 'further occurrences',
+  cancel: 'a cancellation',
+  refresh: 'asks for the newest version',
+  counter: 'proposes a change',
+  declinecounter: 'refuses a proposed change',
+}
+
+function participantText({ name, address }: { name: string | null; address: string }): string {
+  return name === null ? address : `${name} <${address}>`
 }
 
 /** Whether Reply-To differs from From. */
@@ -200,6 +241,7 @@ function oneLine(text: string, tally: RemovalTally): string {
 function describeMessage(message: ViewedMessage, removed: readonly Removal[]): string[] {
   return [
     ...describeOrigin(message),
+    ...describeInvites(message),
     ...describeFiles(message),
     ...describeChanges(message, removed),
   ].map((line) => `- ${line}`)
@@ -252,6 +294,11 @@ function describeSender(sender: ViewedMessage['sender']): string {
     case 'own':
       return 'sent by this inbox'
   }
+}
+
+function describeInvites({ id, invites }: ViewedMessage): string[] {
+  if (!invites.some(({ method }) => method === 'request')) return []
+  return [`an invitation, described in the mail: POST /v1/messages/${id}/rsvp answers it`]
 }
 
 function describeFiles({ id, attachments }: ViewedMessage): string[] {
@@ -341,6 +388,7 @@ export type ViewedMessage = {
   /** One of the service's own words. */
   readonly automaticReason: string | null
   readonly attachments: readonly ParsedAttachment[]
+  readonly invites: readonly Invite[]
   readonly body: ViewBody
   /** Whether the message was cut when it was read, or left out because its thread is long. */
   readonly isBeyond: boolean

@@ -23,6 +23,7 @@ export function viewed(fields: Partial<ViewedMessage> & { text?: string } = {}):
     automaticReason: null,
     attachments: [],
     body: plainBody({ text, hasFullLinks: false, isHtmlUnread: false }),
+    invites: [],
     isBeyond: false,
     ...rest,
   }

@@ -35,6 +35,8 @@ type OutgoingAttachment = {
   readonly contentId: string | null
   /** A file of type text is never shown inline: receivers would take it for more of the body. */
   readonly isInline: boolean
+  /** Whether it is a version of the body that programs read, as a calendar is (RFC 6047 §2.4). */
+  readonly isAlternative?: boolean
 }
 
 export type OutgoingMessage = {
@@ -206,7 +208,9 @@ function optionsOf(outgoing: OutgoingMessage): Options {
   }
   if (html !== '') options.html = textPart(html)
   if (text !== '' || html === '') options.text = textPart(text)
-  options.attachments = attachmentParts(attachments, html !== '')
+  const parts = attachmentParts(attachments, html !== '')
+  options.attachments = parts.filter((_, index) => !attachments[index]?.isAlternative)
+  options.alternatives = parts.filter((_, index) => attachments[index]?.isAlternative)
   return options
 }
 
@@ -227,12 +231,15 @@ export function composedFiles({
     filename: String(filename),
     contentType: String(contentType).split(';', 1)[0] ?? OPAQUE_TYPE,
     content: attachments[index]?.content ?? NOTHING,
-    isBesideHtml: cid !== undefined,
+    place: placeOf(attachments[index], cid !== undefined),
   }))
-  return [
-    ...files.filter(({ isBesideHtml }) => isBesideHtml),
-    ...files.filter(({ isBesideHtml }) => !isBesideHtml),
-  ].map(({ isBesideHtml: _, ...file }) => file)
+  return files.sort((a, b) => a.place - b.place).map(({ place: _, ...file }) => file)
+}
+
+/** Beside the HTML, which is an alternative itself; as an alternative; below. */
+function placeOf(attachment: OutgoingAttachment | undefined, isBesideHtml: boolean): number {
+  if (attachment?.isAlternative) return 1
+  return isBesideHtml ? 0 : 2
 }
 
 const NOTHING = new Uint8Array()
@@ -260,13 +267,13 @@ function textPart(text: string) {
 }
 
 function attachmentPart(
-  { contentType, content, contentId, isInline }: OutgoingAttachment,
+  { contentType, content, contentId, isInline, isAlternative }: OutgoingAttachment,
   filename: string,
   hasHtml: boolean,
 ): Attachment {
   const id = writeContentId(contentId ?? '')
   const type = writeContentType(contentType)
-  const isShown = isInline && !type.startsWith('text/')
+  const isShown = isInline && !isAlternative && !type.startsWith('text/')
   const part: Attachment = {
     filename,
     contentType: type,

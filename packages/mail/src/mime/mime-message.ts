@@ -43,19 +43,19 @@ export function parseMime(raw: Uint8Array, textOfHtml?: TextOfHtml): MimeMessage
   return messageOf(dissect(raw, textOfHtml))
 }
 
-/** As `parseMime`, and its attachments one by one, decoded as they are read. Never throws. */
+/** As `parseMime`, and its wanted attachments one by one, decoded as they are read. Never throws. */
 export function openMime(raw: Uint8Array): {
   readonly message: MimeMessage
-  readFiles(): Generator<AttachmentContent>
+  readFiles(isWanted?: (attachment: ParsedAttachment) => boolean): Generator<AttachmentContent>
 } {
   const dissected = dissect(raw)
   const message = messageOf(dissected)
   return {
     message,
-    *readFiles() {
+    *readFiles(isWanted = () => true) {
       for (const [index, attachment] of message.attachments.entries()) {
         const file = dissected.files[index]
-        if (file === undefined) continue
+        if (file === undefined || !isWanted(attachment)) continue
         yield { attachment, content: decodeTransfer(file.octets, file.encoding) }
       }
     },

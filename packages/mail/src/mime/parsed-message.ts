@@ -114,4 +114,61 @@ export type MimeMessage = {
 export type ParsedMessage = MimeMessage & {
   /** The new text of a reply, without the quoted history; forwards are left whole. */
   readonly extractedText: string
+  /** Of its calendar files. */
+  readonly invites: readonly Invite[]
+}
+
+/** In lower case, as in JSCalendar (RFC 8984). */
+export const inviteMethods = [
+  'publish',
+  'request',
+  'reply',
+  'add',
+  'cancel',
+  'refresh',
+  'counter',
+  'declinecounter',
+] as const
+export const eventStatuses = ['tentative', 'confirmed', 'cancelled'] as const
+export const attendeeStatuses = [
+  'needs-action',
+  'accepted',
+  'declined',
+  'tentative',
+  'delegated',
+] as const
+export const attendeeRoles = ['required', 'optional', 'chair', 'informational'] as const
+
+/**
+ * An event of a calendar file. Its times have one of three forms: with the offset from UTC
+ * (`2026-12-01T10:00:00+01:00`), as a day (`2026-12-01`), or without an offset (`2026-12-01T10:00:00`).
+ */
+export type Invite = {
+  /** Null for a file that only describes events. */
+  readonly method: (typeof inviteMethods)[number] | null
+  readonly uid: string | null
+  readonly sequence: number
+  /** The occurrence of a series that it is about, as the series has it. */
+  readonly recurrenceId: string | null
+  readonly start: string | null
+  /** The first moment or day after the event. */
+  readonly end: string | null
+  /** The name of the zone in the IANA database; null for days, and for a zone that nobody knows by name. */
+  readonly timezone: string | null
+  readonly summary: string | null
+  readonly location: string | null
+  readonly organizer: Participant | null
+  readonly attendees: Attendee[]
+  /** The RRULE (RFC 5545 §3.3.10) of a series. */
+  readonly recurrence: string | null
+  readonly status: (typeof eventStatuses)[number] | null
+  /** What an attendee wrote with a reply. */
+  readonly comment: string | null
+}
+
+type Participant = { readonly name: string | null; readonly address: string }
+
+type Attendee = Participant & {
+  readonly status: (typeof attendeeStatuses)[number]
+  readonly role: (typeof attendeeRoles)[number]
 }

@@ -427,10 +427,15 @@ test('bodies and files parse back to the given values', async () => {
     contentId: fc.option(atom),
     isInline: fc.boolean(),
   })
+  const calendar = file.map((one) => ({
+    ...one,
+    contentType: 'text/calendar; charset=utf-8; method=REQUEST',
+    isAlternative: true,
+  }))
   const parts = fc.record({
     text: body,
     html: fc.oneof(fc.constant(''), body),
-    files: fc.array(file, { maxLength: 4 }),
+    files: fc.array(fc.oneof(file, calendar), { maxLength: 4 }),
   })
   await fc.assert(
     fc.asyncProperty(parts, async ({ text, html, files }) => {

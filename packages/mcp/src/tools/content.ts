@@ -38,6 +38,27 @@ export const files = z
   )
   .max(FILES_MAX)
 
+const EVENT_TEXT_LENGTH_MAX = 998
+const SEQUENCE_MAX = 2 ** 31 - 1
+const EVENT_TIME =
+  'Such as 2026-12-01T10:00:00+01:00, 2026-12-01T10:00:00 in timezone, or 2026-12-01 for whole days.'
+
+const invite = z.strictObject({
+  start: z.string().max(40).describe(EVENT_TIME),
+  end: z.string().max(40).describe('The same; of whole days, the first day after the event.'),
+  timezone: z.string().max(64).optional().describe('Such as Europe/Berlin.'),
+  summary: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('By default the subject.'),
+  location: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('Where it takes place.'),
+  uid: z.string().max(255).optional().describe('Of an event that you change or cancel.'),
+  sequence: z
+    .int()
+    .min(0)
+    .max(SEQUENCE_MAX)
+    .optional()
+    .describe('One more for each change and the cancellation.'),
+  method: z.enum(['request', 'cancel']).optional().describe('cancel needs uid.'),
+})
+
 export const copiesShape = {
   cc: z.array(address).max(ADDRESSES_MAX).optional().describe('Addresses to copy.'),
   bcc: z.array(address).max(ADDRESSES_MAX).optional().describe('Hidden recipients.'),
@@ -51,6 +72,9 @@ export const contentShape = {
     .optional()
     .describe('When to send it, such as 2026-11-20T07:19:00Z; left out: now.'),
   attachments: files.optional().describe('Files to send along, each with text or base64.'),
+  invite: invite
+    .optional()
+    .describe('Makes the mail an invitation to an event for those in to and cc.'),
 }
 
 export type Content = z.output<z.ZodObject<typeof contentShape>>
@@ -64,12 +88,13 @@ export function copiesOf({ cc = [], bcc = [] }: { cc?: string[]; bcc?: string[] 
 }
 
 export function contentOf(content: Content): Omit<MessageToSend, 'to'> {
-  const { body, html, send_at: sendAt, attachments } = content
+  const { body, html, send_at: sendAt, attachments, invite: event } = content
   return {
     body,
     ...(html === undefined ? {} : { bodyHtml: html }),
     ...copiesOf(content),
     ...(sendAt === undefined ? {} : { sendAt }),
+    ...(event === undefined ? {} : { invite: event }),
     ...(attachments === undefined || attachments.length === 0
       ? {}
       : { attachments: attachments.map(fileOf) }),

@@ -94,9 +94,10 @@ async function inboxesOf(
 
 /** The inbox of each thread. These are the service's own words, so they need no fence. */
 function placesOf(rows: readonly { thread: Thread; address: string }[]): string {
-  const byAddress = Map.groupBy(rows, ({ address }) => address)
-  return [...byAddress]
-    .map(([address, own]) => `In ${address}: ${own.map(({ thread }) => thread.id).join(', ')}`)
+  const idsIn = (wanted: string) =>
+    rows.filter(({ address }) => address === wanted).map(({ thread }) => thread.id)
+  return [...new Set(rows.map(({ address }) => address))]
+    .map((address) => `In ${address}: ${idsIn(address).join(', ')}`)
     .join('\n')
 }
 

@@ -5,7 +5,7 @@ import { replyTo } from '@mailroom/sdk/sending.ts'
 import { z } from 'zod'
 import { fence, oneLine } from '#fence.ts'
 import { explain, ToolProblem } from '#problem.ts'
-import { forwardOnce, type SendOutcome, sendOnce } from '#send-once.ts'
+import { forwardOnce, rsvpOnce, type SendOutcome, sendOnce } from '#send-once.ts'
 import {
   addresses,
   bodyText,
@@ -35,6 +35,7 @@ import {
 const DELIVERIES_MAX = 60
 /** Newest messages of a thread that are searched for the one to answer. */
 const ANSWERED_MAX = 20
+const COMMENT_LENGTH_MAX = 1_000
 
 const ONCE =
   'If you are not sure whether a call worked, call it again with the same content: within 10 minutes it is not sent twice.'
@@ -191,6 +192,33 @@ export const forward = defineTool({
     const forwarded = { ...fields, includeAttachments: include_attachments }
     const outcome = await forwardOnce(access, { messageId, forwarded, signal })
     return tellSent(outcome, JSON.stringify(oneLine(listed(to))), access)
+  },
+})
+
+export const answerInvitation = defineTool({
+  name: 'answer_invitation',
+  title: 'Answer an invitation',
+  description: `Accept or decline the invitation to an event in a message that an inbox received. The organizer gets the answer, in the thread. Only if the person you work for wants it. ${ONCE} ${HELD}`,
+  input: {
+    message_id: id('The id of the message with the invitation (msg_…).'),
+    response: z.enum(['accepted', 'tentative', 'declined']).describe('The answer.'),
+    comment: z
+      .string()
+      .max(COMMENT_LENGTH_MAX)
+      .optional()
+      .describe('What the organizer is to know, as plain text.'),
+    lease_token: leaseToken.optional(),
+  },
+  isReading: false,
+  isIdempotent: true,
+  isOpenWorld: true,
+  async run({ message_id: messageId, response, comment }, { access, signal }) {
+    await access.message(messageId)
+    const answer = { response, ...(comment === undefined ? {} : { comment }) }
+    const outcome = await rsvpOnce(access, { messageId, answer, signal }).catch((thrown) =>
+      failFenced(thrown, true),
+    )
+    return tellSent(outcome, 'the organizer', access)
   },
 })
 

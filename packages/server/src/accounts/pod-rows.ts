@@ -126,8 +126,8 @@ export const removePod = transaction({
     // Addresses that only this pod could have again.
     await tx.query
       .updateTable('released_addresses')
-      .set({ account_id: input.accountId })
-      .where('account_id', '=', pod.id)
+      .set({ account_id: input.accountId, pod_id: null })
+      .where((row) => row.or([row('pod_id', '=', pod.id), row('account_id', '=', pod.id)]))
       .execute()
     await changeAccountTotal(tx, input.accountId, { column: 'pod_count', by: -1 })
     return 'deleted'

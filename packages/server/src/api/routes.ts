@@ -215,7 +215,12 @@ function contextOf(
     wantsContent,
     takeSlot: (kind = 'read') => answers.takeSlot(request, reply, kind),
     onGone(listener) {
-      const tell = () => listener(reply.raw.writableFinished)
+      // A response within the process has no socket, and is never `writableFinished`.
+      let wasAnswered = reply.raw.writableFinished
+      reply.raw.once('finish', () => {
+        wasAnswered = true
+      })
+      const tell = () => listener(wasAnswered)
       if (reply.raw.closed) tell()
       else reply.raw.once('close', tell)
     },

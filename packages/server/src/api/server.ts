@@ -1,6 +1,6 @@
 // The HTTP server of the API: time limits, errors and headers, around the routes of the contract.
 
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import { type AddressInfo, BlockList, type Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type Authenticate, Identifier, type Sessions } from '#accounts/accounts.ts'
@@ -139,6 +139,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const app = buildApp(options, { state, routes, clientOf })
   sockets.attach(app.server)
   const silent = watchSilentConnections(app.server)
+  closeIdleConnections(app.server)
   // Fastify passes `reusePort` on, although its types do not have it.
   const place = { host: options.host, port: options.port, reusePort: options.reusePort === true }
   await app.listen(place)
@@ -288,9 +289,12 @@ function addCommonHooks(
     if (request.is404) throw unknownRoute(request.raw.url ?? '', reply, visibility)
     if (!request.routeOptions.config.operationId?.startsWith('service.')) await options.started
   })
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', async ({ raw }, reply) => {
     // A kept-alive connection would delay the end of a closing server.
-    if (state.isClosing) reply.header('connection', 'close')
+    if (state.isClosing) {
+      await restOf(raw)
+      reply.header('connection', 'close')
+    }
     // Fastify closes the connection after a refused body, and a client that still writes would see a reset
     // instead of the answer. The rest of the body is read and dropped, within the request's time limit.
     else if (reply.getHeader('connection') === 'close') reply.removeHeader('connection')
@@ -319,6 +323,19 @@ function addCommonHooks(
     else if (status === 503) log.info(fields, 'A request was refused as unavailable.')
     return sendProblem(reply, problem)
   })
+}
+
+/** Time for a client to send the rest of a request whose connection is closed after the answer. */
+const REST_MS_MAX = 2 * SECOND_MS
+
+/** Drops what of a request was not read: closing over it would reset the connection (RFC 9112 §9.6). */
+async function restOf(raw: IncomingMessage): Promise<void> {
+  if (raw.complete) return
+  const ended = Promise.withResolvers<void>()
+  const timer = setTimeout(ended.resolve, REST_MS_MAX)
+  raw.once('end', ended.resolve).once('close', ended.resolve).resume()
+  await ended.promise
+  clearTimeout(timer)
 }
 
 function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): FastifyReply {
@@ -363,6 +380,19 @@ function watchSilentConnections(server: Server): { end(): void } {
       for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
     },
   }
+}
+
+/**
+ * Closes a connection that was idle for KEEP_ALIVE_MS, unless a request has come: after a pause of the whole process,
+ * timers run before what has come meanwhile is read, and a close would reset the connection under the request.
+ */
+function closeIdleConnections(server: Server): void {
+  server.on('timeout', (socket: Socket) => {
+    const { bytesRead } = socket
+    setImmediate(() => {
+      if (socket.bytesRead === bytesRead) socket.destroy()
+    })
+  })
 }
 
 /** Probes and scrapers request these every few seconds. */

@@ -4,17 +4,23 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { renderEventKindsPage } from '@mailroom/contract/event-kinds.ts'
+import { pythonSources } from '@mailroom/contract/python-source.ts'
 import { sdkRoutesSource } from '@mailroom/contract/sdk-source.ts'
 import { LIMIT_SETTINGS, SETTINGS, type Setting } from '#config/settings.ts'
 
 const repository = fileURLToPath(new URL('../../../../', import.meta.url))
 
-/** Writes the generated pages of `docs` and the SDK's table of routes. */
+const PYTHON_SDK = 'packages/sdk-python/src/mailroom/'
+
+/** Writes the generated pages of `docs` and what the SDKs have from the contract. */
 export function generate(): void {
   const files = {
     'docs/configuration.md': renderConfigurationPage(),
     'docs/event-kinds.md': renderEventKindsPage(),
     'packages/sdk/src/routes.ts': sdkRoutesSource(),
+    ...Object.fromEntries(
+      Object.entries(pythonSources()).map(([name, text]) => [`${PYTHON_SDK}${name}`, text]),
+    ),
   }
   for (const [path, text] of Object.entries(files)) {
     writeFileSync(`${repository}${path}`, text)

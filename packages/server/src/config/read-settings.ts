@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { CREDENTIALS_EXPECTED, lacksCredentials, withCredentials } from './forms.ts'
+import { findNearest } from './nearest.ts'
 import {
   LIMIT_SETTINGS,
   type LimitSettings,
@@ -292,39 +293,3 @@ function readSecret(file: string): string | null {
     return null
   }
 }
-
-/**
- * The nearest of `candidates`: one that begins with `text`, else by Levenshtein distance
- * (insertions, deletions, substitutions); the first of several equally near. Throws when there are
- * none.
- */
-export function findNearest(text: string, candidates: readonly string[]): string {
-  const ranked = candidates
-    .map((candidate) => ({ candidate, distance: distanceOf(text, candidate) }))
-    .sort((a, b) => a.distance - b.distance)
-  const nearest = ranked[0]
-  if (nearest === undefined) throw new Error('there are no candidates')
-  return nearest.candidate
-}
-
-function distanceOf(text: string, candidate: string): number {
-  return candidate.startsWith(text) ? 0 : editDistance(text, candidate)
-}
-
-/** The time grows with the product of the lengths, so characters past the length of any real name are cut. */
-export function editDistance(left: string, right: string): number {
-  const a = left.slice(0, COMPARED_LENGTH_MAX)
-  const b = right.slice(0, COMPARED_LENGTH_MAX)
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      current.push(Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, substitution))
-    }
-    previous = current
-  }
-  return previous[b.length] ?? 0
-}
-
-const COMPARED_LENGTH_MAX = 100

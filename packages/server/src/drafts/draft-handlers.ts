@@ -14,6 +14,7 @@ import {
   noThread,
   presentSent,
   readExtraHeaders,
+  readInvite,
   readSendAt,
   type SendDeps,
   sentRaw,
@@ -139,6 +140,7 @@ type Fields = Omit<BodyOf<'drafts.update'>, 'clientId'>
 /** The fields in the form in which they are stored; `bad_request` as for a send. */
 function readChange(deps: SendDeps, { to, headers, sendAt, ...fields }: Fields): DraftChange {
   readExtraHeaders(headers ?? {})
+  readInvite(fields.invite ?? undefined)
   const sendAtMs = readSendAt(sendAt ?? undefined)
   checkSendAt(deps, sendAtMs)
   return {
@@ -258,6 +260,7 @@ function presentDraft(draft: Draft): DraftShape {
     replyAll: content.replyAll ?? false,
     headers: content.headers ?? {},
     unsubscribe: content.unsubscribe ?? false,
+    invite: content.invite ?? null,
     sendAt: content.sendAt ?? null,
     attachments: files.map(({ rawId: _, ...file }) => file),
     createdAt: presentTime(draft.createdAtMs),

@@ -15,6 +15,7 @@ import { AppError } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { REMOVE_STEP_MESSAGES } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
+import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
 import { eraseSearchStep } from '#search/search-rows.ts'
 import { purgeTransfers } from '#transfers/transfers.ts'
 import { replaceAddress } from './address-text.ts'
@@ -102,6 +103,7 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
     if (signal.aborted) return false
     await db.write(noteErased, { ...held(), added: {} })
   }
+  await removeUnreferenced(deps, signal)
   if (signal.aborted) return false
   await db.write(finishErasure, { ...held(), nowMs: clock.now() })
   return true

@@ -28,8 +28,33 @@ export const LOG_WINDOW_EVENTS = 2_000
 /** Events after a full page that are scanned for its total, where there is a filter. */
 export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
 
-/** The kind of an event whose inbox was deleted: readers may continue from its position. */
+/**
+ * The kind of an event that tells nothing, or nothing any more: readers may continue from its position. One with an inbox
+ * says only that threads came into its list.
+ */
 export const ERASED = 'erased'
+
+/** For threads that come without an event of their own; claims that wait in the inbox look for them. */
+export async function insertUntold(
+  tx: Tx,
+  told: { id: string; accountId: string; inboxId: string; nowMs: number },
+): Promise<void> {
+  await insertEvent(tx, {
+    id: told.id,
+    kind: ERASED,
+    account_id: told.accountId,
+    pod_id: null,
+    inbox_id: told.inboxId,
+    thread_id: null,
+    message_id: null,
+    occurred_at: told.nowMs,
+    details: null,
+  })
+}
+
+export function isUntold({ kind, inboxId }: { kind: string; inboxId: string | null }): boolean {
+  return kind === ERASED && inboxId !== null
+}
 
 const NO_FILTER: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
 
@@ -196,17 +221,19 @@ export async function countEvents(
   return counted
 }
 
-/** Up to `limit` settled events of all accounts, in the order of the log. */
+/** Up to `limit` settled events of all accounts, in the order of the log; with `hasUntold` also those of `insertUntold`. */
 export async function readLog(
   db: ReadDb,
-  { after, limit }: { after: LogPosition; limit: number },
+  { after, limit, hasUntold = false }: { after: LogPosition; limit: number; hasUntold?: boolean },
 ): Promise<LoggedEvent[]> {
   const { engine } = db.reading
   const found: LoggedEvent[] = []
   for (let from = after; ; await nextTurn()) {
     const query = inLog(engine, db.read.selectFrom('events'), { after: from, until: null })
     const rows = await inLogOrder(engine, query, 'asc').selectAll().limit(limit).execute()
-    found.push(...rows.filter(({ kind }) => kind !== ERASED).map(toEvent))
+    const isRead = (row: Row<'events'>) =>
+      row.kind !== ERASED || (hasUntold && row.inbox_id !== null)
+    found.push(...rows.filter(isRead).map(toEvent))
     const last = rows.at(-1)
     if (found.length >= limit || rows.length < limit || last === undefined) {
       return found.slice(0, limit)

@@ -4,6 +4,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { SECOND_MS } from '#platform/units.ts'
 import { type Problem, problemOf } from './problems.ts'
 
 type ClientErrors = {
@@ -19,11 +20,17 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
   return {
     answer(error, socket) {
       if (socket.destroyed || !socket.writable) return
-      if (isReset(error) || !canAnswer(latest.get(socket))) {
+      const exchange = latest.get(socket)
+      if (isReset(error) || !canAnswer(exchange)) {
         socket.destroy()
         return
       }
       hangUpWith(problemOf(error, makeRequestId()), socket)
+      const request = exchange?.request
+      if (request === undefined || request.complete) return
+      // Whoever reads its body gets the error; the rest is dropped.
+      if (request.listenerCount('error') > 0) request.emit('error', error)
+      request.resume()
     },
     watch(app) {
       const { server } = app
@@ -55,8 +62,19 @@ export function hangUpWith({ status, body, headers }: Problem, socket: Socket): 
     ...Object.entries(all).map(([name, value]) => `${name}: ${value}`),
   ]
   socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
-  // The client may never close its side; a refused client gets no more time.
-  socket.destroySoon()
+  linger(socket)
+}
+
+/** A refused client gets no more time. */
+const LINGER_MS = 2 * SECOND_MS
+
+/**
+ * Reads and drops what the client still sends until it closes: closing over unread octets would reset the connection,
+ * and the client might lose the answer (RFC 9112 §9.6).
+ */
+function linger(socket: Socket): void {
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer)).resume()
 }
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }

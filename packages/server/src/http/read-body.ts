@@ -8,7 +8,7 @@ import type { BodyMediaType, Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { AppError } from '#platform/problem.ts'
+import { AppError, problem } from '#platform/problem.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
 import { type BodyHold, collectBody, freeMemory, JSON_BODY_BYTES_MAX } from './collect-body.ts'
 import { explainViolations } from './explain-violations.ts'
@@ -69,6 +69,8 @@ async function readBody(
   if (!operation?.body || bodyHold === null) return undefined
   if (!mediaTypesOf(operation).includes(mediaType)) throw wrongMediaType(operation)
   refuseEncoding(request)
+  // The client was told so already: its body came too slowly. A request of our own has no real socket.
+  if (request.raw.socket.writable === false) throw problem('request_timeout')
   const bytesMax = bodyBytesMax(operation)
   const bytes = await collectBody(payload, { headers, bytesMax, hold: bodyHold })
   // The work on a body takes several times its size; a waiting body takes its size alone.

@@ -1,5 +1,9 @@
 import type { Authentication } from '@mailroom/contract/messages.ts'
-import type { QuarantinedMessage } from '@mailroom/contract/quarantine.ts'
+import {
+  QUARANTINED_TEXT_LENGTH_MAX,
+  type QuarantinedContent,
+  type QuarantinedMessage,
+} from '@mailroom/contract/quarantine.ts'
 import { fileHeaders } from '#http/download.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import {
@@ -50,8 +54,11 @@ export function quarantineHandlers(deps: QuarantineDeps): HandlersOf<'quarantine
       const found = await store.listQuarantined(deps.db, { accountId, inboxId, ...page })
       return { data: found.quarantined.map(presentQuarantined), total: found.total }
     },
-    'quarantine.get': async ({ path }, { accountId }) =>
-      presentQuarantined(await getQuarantined(deps, { accountId, quarantinedId: path.id })),
+    'quarantine.get': async ({ path }, { accountId, takeSlot }) => {
+      const quarantined = await getQuarantined(deps, { accountId, quarantinedId: path.id })
+      await takeSlot()
+      return presentContent(deps, quarantined)
+    },
     'quarantine.raw': async ({ path }, { accountId }) => {
       const quarantined = await getQuarantined(deps, { accountId, quarantinedId: path.id })
       const raw = await readReceivedRaw(deps, quarantined)
@@ -94,6 +101,24 @@ function presentQuarantined(quarantined: Quarantined): QuarantinedMessage {
     authentication: authentication as Authentication | null,
     createdAt: presentTime(createdAtMs),
     expiresAt: presentTime(createdAtMs + QUARANTINE_MS),
+  }
+}
+
+async function presentContent(
+  deps: QuarantineDeps,
+  quarantined: Quarantined,
+): Promise<QuarantinedContent> {
+  const parsed = await deps.parser.parse(await readRawBytes(deps, quarantined.rawId))
+  const bodyText = parsed.text.slice(0, QUARANTINED_TEXT_LENGTH_MAX).toWellFormed()
+  return {
+    ...presentQuarantined(quarantined),
+    bodyText,
+    isTruncated: parsed.text.length > QUARANTINED_TEXT_LENGTH_MAX,
+    attachments: parsed.attachments.map(({ filename, contentType, sizeBytes }) => ({
+      filename,
+      contentType,
+      sizeBytes,
+    })),
   }
 }
 

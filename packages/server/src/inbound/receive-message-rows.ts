@@ -8,6 +8,8 @@ import {
   changeInboxes,
   insertLongBodies,
   insertMessages,
+  labelNewMessage,
+  labelNewThread,
   longBodyOf,
   PARENT_COLUMNS,
 } from '#mailbox/mailbox-rows.ts'
@@ -250,7 +252,10 @@ export type ImportedArrival = Omit<Arrival, 'keptOut' | 'traceParent' | 'raw'> &
   imported: ImportedAs
   /** The message's id in the service that exported it, which may be this one. */
   sourceId: string | null
-  /** Of a thread to start where the named one is in the trash. */
+  /** Well-formed ones, of the message, and of the thread if the message starts it. */
+  labels: readonly string[]
+  threadLabels: readonly string[]
+  /** Of a thread to start where the named one is in the trash or was removed. */
   spareThreadId: string
 }
 
@@ -264,13 +269,11 @@ export async function receiveImported(
   given: readonly ImportedArrival[],
 ): Promise<ReceiptResult[]> {
   const counters = await lockCounters(tx, [{ inbox_id: inboxId }])
-  const named = await selectThreads(
-    tx,
-    inboxId,
-    given.flatMap((one) => one.imported.threadId ?? []),
-  )
-  const trashed = new Set(named.flatMap((row) => (row.trashed_at === null ? [] : [row.id])))
-  const imported = given.map((one) => outsideTrash(one, trashed))
+  const threadIds = [...new Set(given.flatMap((one) => one.imported.threadId ?? []))]
+  const named = await selectThreads(tx, inboxId, threadIds)
+  const gone = await selectRemoved(tx, threadIds)
+  for (const { id, trashed_at } of named) if (trashed_at !== null) gone.add(id)
+  const imported = given.map((one) => withoutThread(one, gone))
   const arrivals = imported.map((one) => ({ ...one, keptOut: [], traceParent: null }))
   const known = await readKnown(tx, counters, arrivals)
   const { results, changes, rows } = planReceiving(
@@ -288,6 +291,7 @@ export async function receiveImported(
   const raws = stored.map(({ raw }) => ({ ...raw, reference_count: 1 }))
   await insertMessages(tx, { ...rows, raws })
   await noteImported(tx, stored.map(importedColumns))
+  await labelImported(tx, stored, rows)
   const sent = stored.filter(({ imported: { direction } }) => direction === 'outbound').length
   if (sent > 0) {
     await tx.query
@@ -299,9 +303,28 @@ export async function receiveImported(
   return flat
 }
 
-function outsideTrash(one: ImportedArrival, trashed: ReadonlySet<string>): ImportedArrival {
+async function labelImported(
+  tx: Tx,
+  stored: readonly ImportedArrival[],
+  { messages, threads }: Pick<ReturnType<typeof planReceiving>['rows'], 'messages' | 'threads'>,
+): Promise<void> {
+  const added = new Map(messages.map((row) => [row.id, row]))
+  const labelsOf = new Map(threads.map(({ id }) => [id, new Set<string>()]))
+  for (const { receipts, labels, threadLabels } of stored) {
+    const message = added.get(receipts[0]?.messageId ?? '')
+    if (message === undefined) continue
+    if (labels.length > 0) await labelNewMessage(tx, message, labels)
+    for (const label of threadLabels) labelsOf.get(message.thread_id)?.add(label)
+  }
+  for (const { id: threadId, account_id: accountId } of threads) {
+    const labels = [...(labelsOf.get(threadId) ?? [])]
+    if (labels.length > 0) await labelNewThread(tx, { accountId, threadId, labels })
+  }
+}
+
+function withoutThread(one: ImportedArrival, gone: ReadonlySet<string>): ImportedArrival {
   const { imported, receipts, spareThreadId: threadId } = one
-  if (imported.threadId === null || !trashed.has(imported.threadId)) return one
+  if (imported.threadId === null || !gone.has(imported.threadId)) return one
   return {
     ...one,
     imported: { ...imported, threadId: null },
@@ -383,8 +406,19 @@ async function selectThreads(
     .selectFrom('threads')
     .select([...PARENT_COLUMNS, 'threads.trashed_at'])
     .where('inbox_id', '=', inboxId)
-    .where('id', 'in', [...new Set(threadIds)])
+    .where('id', 'in', threadIds)
     .execute()
+}
+
+/** Those of the threads that were removed. */
+async function selectRemoved(tx: Tx, threadIds: readonly string[]): Promise<Set<string>> {
+  if (threadIds.length === 0) return new Set()
+  const rows = await tx.query
+    .selectFrom('removed_messages')
+    .select('id')
+    .where('id', 'in', threadIds)
+    .execute()
+  return new Set(rows.map(({ id }) => id))
 }
 
 const lockCounters = forEachRow(

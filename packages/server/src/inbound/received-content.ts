@@ -6,6 +6,7 @@ import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { judgeKind } from '@mailroom/mail/mail-kind.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
 import { kindColumns, type MessageContent, ownBytes, type ScanResult } from '#mailbox/mailbox.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 
@@ -47,8 +48,14 @@ export function contentOf(
     authentication: authentication === null ? null : JSON.stringify(authentication),
     automatic_reason: headers.automaticReason ?? (reversePath === '' ? 'null-sender' : null),
     ...kindColumns(judgeKind(headers, { reversePath, recipients }), scanned),
+    invites: invitesColumn(parsed),
     defects: JSON.stringify(parsed.defects),
   }
+}
+
+/** An empty list for calendar files without an event. */
+function invitesColumn({ attachments, invites }: ParsedMessage): string | null {
+  return attachments.some(isCalendarFile) ? JSON.stringify(invites) : null
 }
 
 /** The key of a message without a Message-ID, by which an import recognises it. */

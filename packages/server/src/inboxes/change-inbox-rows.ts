@@ -282,7 +282,12 @@ export const removeInbox = transaction({
     // Null when another account has taken the domain over, and the address with it.
     const freed = deleted.receiving_address
     if (freed !== null) {
-      await releaseAddress(tx, { address: freed, holderId: holder.id, nowMs: input.nowMs })
+      await releaseAddress(tx, {
+        accountId: input.accountId,
+        podId: holder.podId,
+        address: freed,
+        nowMs: input.nowMs,
+      })
     }
     const removed = { column: 'inbox_count', by: -1 } as const
     await changePodTotal(tx, { accountId: input.accountId, podId: inbox.podId }, removed)
@@ -362,19 +367,20 @@ async function holderOf(
   tx: Tx,
   { id, accountId, podId }: Inbox,
   actor: Actor,
-): Promise<'approver_required' | { id: string }> {
-  if (!(await needsApprover(tx, accountId, actor))) return { id: accountId }
+): Promise<'approver_required' | { podId: string | null }> {
+  if (!(await needsApprover(tx, accountId, actor))) return { podId: null }
   // A new inbox may have the same address, but would not have the policy.
   if (await hasPolicy(tx, 'inboxes', { id, account_id: accountId })) return 'approver_required'
   const isPodsOwn = await hasPolicy(tx, 'pods', { id: podId, account_id: accountId })
-  return { id: isPodsOwn ? podId : accountId }
+  return { podId: isPodsOwn ? podId : null }
 }
 
 async function releaseAddress(
   tx: Tx,
-  { holderId, address, nowMs }: { holderId: string; address: string; nowMs: number },
+  released: { accountId: string; podId: string | null; address: string; nowMs: number },
 ): Promise<void> {
-  const change = { account_id: holderId, released_at: nowMs }
+  const { accountId: account_id, podId: pod_id, address, nowMs: released_at } = released
+  const change = { account_id, pod_id, released_at }
   await tx.query
     .insertInto('released_addresses')
     .values({ address, ...change })
@@ -388,12 +394,14 @@ async function isAddressTaken(tx: Tx, input: NewInbox, podId: string): Promise<b
   if (inbox !== null) return true
   const released = await tx.query
     .selectFrom('released_addresses')
-    .select('account_id')
+    .select(['account_id', 'pod_id'])
     .where('address', '=', input.address)
     .where('released_at', '>', input.nowMs - RELEASED_ADDRESS_MS)
     .executeTakeFirst()
-  if (released === undefined || released.account_id === accountId) return false
-  const pod = await findPodRow(readIn(tx), accountId, released.account_id)
+  if (released === undefined) return false
+  const { account_id: holderId, pod_id: holdingPodId } = released
+  if (holderId === accountId && holdingPodId === null) return false
+  const pod = await findPodRow(readIn(tx), accountId, holdingPodId ?? holderId)
   if (pod !== null) return pod.id !== podId && (await hasPolicy(tx, 'pods', pod))
   // An address that another account released went to the new holder with the domain.
   return input.domain === null

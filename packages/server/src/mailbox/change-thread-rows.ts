@@ -57,18 +57,7 @@ export async function applyChange(
   if ('kind' in next) return next
   const changed = CHANGED_FIELDS.filter(({ column }) => next[column] !== thread[column])
   if (changed.length === 0) return { kind: 'changed' }
-  if (next.is_read !== thread.is_read) await countRead(tx, thread, next.is_read)
-  const mark_count = await replaceMarks(tx, thread, next)
-  await tx.query
-    .updateTable('threads')
-    .set(({ ref }) => ({
-      ...next,
-      mark_count,
-      ...(next.is_read !== thread.is_read && { read_count: ref('message_count') }),
-    }))
-    .where('account_id', '=', thread.account_id)
-    .where('id', '=', thread.id)
-    .execute()
+  await writeColumns(tx, thread, next)
   await insertEvent(tx, {
     id: eventId,
     kind: 'thread.updated',
@@ -89,6 +78,32 @@ export async function applyChange(
     }),
   })
   return { kind: 'changed' }
+}
+
+async function writeColumns(tx: Tx, thread: Row<'threads'>, next: ChangedColumns): Promise<void> {
+  if (next.is_read !== thread.is_read) await countRead(tx, thread, next.is_read)
+  const mark_count = await replaceMarks(tx, thread, next)
+  await tx.query
+    .updateTable('threads')
+    .set(({ ref }) => ({
+      ...next,
+      mark_count,
+      ...(next.is_read !== thread.is_read && { read_count: ref('message_count') }),
+    }))
+    .where('account_id', '=', thread.account_id)
+    .where('id', '=', thread.id)
+    .execute()
+}
+
+/** Labels a thread that the transaction has started, without an event. Of more labels than are allowed it gets none. */
+export async function labelNewThread(
+  tx: Tx,
+  { labels, ...of }: { accountId: string; threadId: string; labels: readonly string[] },
+): Promise<void> {
+  const thread = await lockRow(tx, of)
+  if (thread === null) return
+  const next = changedColumns(thread, { addLabels: labels })
+  if (!('kind' in next)) await writeColumns(tx, thread, next)
 }
 
 const CHANGED_FIELDS = [
@@ -253,30 +268,48 @@ export const changeMessageLabels = transaction({
     const before = labelsOf(row)
     const after = changedLabels(before, change)
     if (after === null) return { kind: 'label_limit_reached' }
-    const ended = before.filter((label) => !after.includes(label))
-    const added = after.filter((label) => !before.includes(label))
-    if (ended.length + added.length === 0) return { kind: 'changed' }
-    await tx.query
-      .updateTable('messages')
-      .set({ labels: after.length === 0 ? null : JSON.stringify(after) })
-      .where('id', '=', messageId)
-      .execute()
-    if (ended.length > 0) {
-      await tx.query
-        .deleteFrom('message_labels')
-        .where('message_id', '=', messageId)
-        .where('label', 'in', ended)
-        .execute()
-    }
-    if (added.length > 0) {
-      const { inbox_id } = message
-      const { position } = row
-      const place = { message_id: messageId, account_id: accountId, inbox_id, position }
-      await tx.query
-        .insertInto('message_labels')
-        .values(added.map((label) => ({ label, ...place })))
-        .execute()
-    }
+    const place = { id: messageId, account_id: accountId, inbox_id: message.inbox_id }
+    await writeLabels(tx, { ...place, position: row.position }, { before, after })
     return { kind: 'changed' }
   },
 })
+
+type LabelledMessage = Pick<Row<'messages'>, 'id' | 'account_id' | 'inbox_id' | 'position'>
+
+async function writeLabels(
+  tx: Tx,
+  { id: message_id, account_id, inbox_id, position }: LabelledMessage,
+  { before, after }: { before: readonly string[]; after: readonly string[] },
+): Promise<void> {
+  const ended = before.filter((label) => !after.includes(label))
+  const added = after.filter((label) => !before.includes(label))
+  if (ended.length + added.length === 0) return
+  await tx.query
+    .updateTable('messages')
+    .set({ labels: after.length === 0 ? null : JSON.stringify(after) })
+    .where('id', '=', message_id)
+    .execute()
+  if (ended.length > 0) {
+    await tx.query
+      .deleteFrom('message_labels')
+      .where('message_id', '=', message_id)
+      .where('label', 'in', ended)
+      .execute()
+  }
+  if (added.length > 0) {
+    await tx.query
+      .insertInto('message_labels')
+      .values(added.map((label) => ({ label, message_id, account_id, inbox_id, position })))
+      .execute()
+  }
+}
+
+/** Labels a message that the transaction has added. Of more labels than are allowed it gets none. */
+export async function labelNewMessage(
+  tx: Tx,
+  message: LabelledMessage,
+  labels: readonly string[],
+): Promise<void> {
+  const after = changedLabels([], { addLabels: labels })
+  if (after !== null) await writeLabels(tx, message, { before: [], after })
+}

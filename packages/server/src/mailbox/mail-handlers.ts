@@ -88,6 +88,7 @@ type MessageHandlers = Omit<
   | 'messages.search'
   | 'messages.deliveries'
   | 'messages.forward'
+  | 'messages.rsvp'
   | 'messages.cancel'
   | 'messages.delete'
 >
@@ -279,12 +280,16 @@ function messageHandlers(deps: Deps): MessageHandlers {
       const asked = { ...viewOptions(query, accountId), messageId: path.id }
       return presentView(await viewMessage(deps, asked))
     },
-    'messages.html': async ({ path, query }, { accountId, takeSlot }) => {
+    'messages.html': async ({ path, query }, { accountId, takeSlot, headers }) => {
       const showsRemote = query.images === 'show'
       const asked = { accountId, messageId: path.id, showsRemote, beforeLong: takeSlot }
       const { document, blockedCount } = await showMessage(deps, asked)
       return {
-        headers: { ...MESSAGE_PAGE_HEADERS, 'x-blocked-images': String(blockedCount) },
+        headers: {
+          ...MESSAGE_PAGE_HEADERS,
+          ...(isOwnFrame(headers) && { 'content-security-policy': policyOfPage('own-frame') }),
+          'x-blocked-images': String(blockedCount),
+        },
         content: document,
       }
     },
@@ -320,7 +325,7 @@ function attachmentHandlers(deps: Deps): HandlersOf<'attachments'> {
   }
 }
 
-/** The page of a message is sandboxed, so it has no origin. */
+/** The page of a message is sandboxed, so that it has no origin but in our own frames. */
 function embeddable(headers: BinaryResponse['headers']): BinaryResponse['headers'] {
   return { ...headers, 'cross-origin-resource-policy': 'cross-origin' }
 }
@@ -343,14 +348,24 @@ async function download(
   return { ...plan, content: content.subarray(plan.part?.start, plan.part?.end), release }
 }
 
+/** Whether a page of our origin shows the answer in a frame. Browsers send these fields, and pages cannot set them. */
+function isOwnFrame(headers: SignedContext['headers']): boolean {
+  return headers['sec-fetch-dest'] === 'iframe' && headers['sec-fetch-site'] === 'same-origin'
+}
+
 /**
  * The sandbox holds wherever the page is opened: links open new windows, and nothing else is allowed. A frame may
- * restrict the page further.
+ * restrict the page further. In a frame of our own pages the page keeps its origin, so that the page around it can read
+ * its height; without scripts it can do nothing with an origin.
  */
+function policyOfPage(place: 'anywhere' | 'own-frame'): string {
+  const rights = `allow-popups allow-popups-to-escape-sandbox${place === 'own-frame' ? ' allow-same-origin' : ''}`
+  return `sandbox ${rights}; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`
+}
+
 export const MESSAGE_PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy':
-    "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+  'content-security-policy': policyOfPage('anywhere'),
   'cache-control': 'private, no-store',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
@@ -363,7 +378,7 @@ const IMAGE_HEADERS = {
   'content-disposition': 'inline',
   'cache-control': 'private, max-age=900',
   'referrer-policy': 'no-referrer',
-  // The page that shows the image is sandboxed, so it has no origin.
+  // The page that shows the image is sandboxed, so that it may have no origin.
   'cross-origin-resource-policy': 'cross-origin',
 }
 

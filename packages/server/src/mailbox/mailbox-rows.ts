@@ -1,4 +1,9 @@
-export { changeMessageLabels, changeThread } from './change-thread-rows.ts'
+export {
+  changeMessageLabels,
+  changeThread,
+  labelNewMessage,
+  labelNewThread,
+} from './change-thread-rows.ts'
 export {
   type ClaimedBatch,
   type ClaimRequest,
@@ -42,6 +47,7 @@ export {
   deleteRemovedRanges,
   emptiedRanges,
   listIdOf,
+  ownerOfList,
 } from './removed-range-rows.ts'
 export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './stored-bytes-rows.ts'
 export { labelMark } from './thread-mark.ts'

@@ -14,14 +14,14 @@ export {
   CUT_READ_LENGTH,
   cutBodies,
   presentAttachments,
-  presentHidden,
   presentListed,
   presentMessage,
+  presentReading,
 } from './present-message.ts'
 export { readRawBytes, readReceivedRaw } from './read-content.ts'
 export { expireDueClaims, getThread, readThread } from './read-mail.ts'
 export { openImageFetches, showMessage } from './show-message.ts'
 export { attachmentUrl, isSignatureGood, signedFileUrl, type UrlSigner } from './signed-url.ts'
 export { openStorageQuota, type StorageQuota } from './storage-quota.ts'
-export { labelMark } from './thread-mark.ts'
+export { isLabel, labelMark } from './thread-mark.ts'
 export { digestInSteps, ownBytes, withRawBytes } from './with-raw-bytes.ts'

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
-import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
+import type { Invite, ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { addressKey } from '#platform/email-address.ts'
@@ -51,6 +51,7 @@ export type Message = KindFields & {
   failureReason: string | null
   defects: string[]
   labels: string[]
+  invites: Invite[]
   /** When it is to be sent, if a time was given. */
   scheduledAtMs: number | null
   createdAtMs: number
@@ -302,6 +303,7 @@ export async function findRemoved(
     .where('id', '=', input.messageId)
     .where('account_id', '=', input.accountId)
     .where('inbox_id', '=', input.inboxId)
+    .where('position', '>', 0)
     .executeTakeFirst()
   return row?.position ?? null
 }
@@ -470,6 +472,7 @@ function toMessage(row: Row<'messages'>): Message {
     failureReason: row.failure_reason,
     defects: JSON.parse(row.defects) as string[],
     labels: labelsOf(row),
+    invites: row.invites === null ? [] : (JSON.parse(row.invites) as Invite[]),
     scheduledAtMs: row.scheduled_at,
     createdAtMs: row.created_at,
   }

@@ -8,7 +8,9 @@ import type { NewRow, Row, Tables, Tx } from '#schema/tables.ts'
 import { RANGES, type RangeChange, sumChanges } from './thread-range-rows.ts'
 
 /** The columns that are the same for every inbox that has the message. */
-export type MessageContent = Required<Pick<NewRow<'messages'>, 'category' | 'judgement'>> &
+export type MessageContent = Required<
+  Pick<NewRow<'messages'>, 'category' | 'judgement' | 'invites'>
+> &
   Pick<
     NewRow<'messages'>,
     | 'rfc_message_id'
@@ -262,6 +264,7 @@ const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[
     'automatic_reason',
     'category',
     'judgement',
+    'invites',
     'defects',
     'created_at',
   ]),

@@ -5,7 +5,6 @@ import {
   type Message as MessageShape,
   SHOWN_BODY_BYTES_MAX,
 } from '@mailroom/contract/messages.ts'
-import type { MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { Extractions } from './extractions.ts'
@@ -41,15 +40,14 @@ async function presentBodies(
   presenter: MessagePresenter,
   nowMs: number,
 ): Promise<MessageShape> {
-  const { authentication, createdAtMs, scheduledAtMs, rawId: _, ...rest } = message
-  const reading = await presenter.extractions.of(read)
-  const hiddenTextParts = presentHidden(reading)
+  const { authentication, createdAtMs, scheduledAtMs, rawId: _, invites: __, ...rest } = message
+  const { extracted, hiddenTextParts } = await presentReading(read, presenter)
   return {
     ...rest,
     tag: rest.recipient === null ? null : tagOf(rest.recipient),
     isTruncated,
     attachments: presentAttachments(message, presenter, nowMs),
-    extracted: reading?.extracted ?? null,
+    extracted,
     hiddenText: hiddenTextParts.length > 0,
     hiddenTextParts,
     authentication: authentication as Authentication | null,
@@ -59,9 +57,17 @@ async function presentBodies(
   }
 }
 
-/** Empty for a message that was sent. */
-export function presentHidden(reading: MessageReading | null): MessageShape['hiddenTextParts'] {
-  return (reading?.hidden ?? []).map(({ kind, characters }) => ({ kind, characters }))
+/** What a message tells beside its bodies; nothing of an outbound one. */
+export async function presentReading(
+  message: Message,
+  { extractions }: Pick<MessagePresenter, 'extractions'>,
+): Promise<Pick<MessageShape, 'extracted' | 'hiddenTextParts'>> {
+  const reading = await extractions.of(message)
+  if (reading === null) return { extracted: null, hiddenTextParts: [] }
+  return {
+    extracted: { ...reading.extracted, invites: message.invites },
+    hiddenTextParts: reading.hidden.map(({ kind, characters }) => ({ kind, characters })),
+  }
 }
 
 /** The URLs are signed anew each time. */

@@ -2,6 +2,7 @@
 
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
+import { noteUnreferenced } from '#schema/unreferenced-blobs.ts'
 
 export type RawMessage = {
   id: string
@@ -38,7 +39,7 @@ export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<str
 
 /**
  * Subtracts a reference of a raw message for each time that its id is listed, and removes raw messages without
- * references. Returns the removed ids whose bytes are in the blob store.
+ * references. Notes and returns the removed ids whose bytes are in the blob store.
  */
 export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<string[]> {
   if (rawIds.length === 0) return []
@@ -57,7 +58,9 @@ export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<strin
     .execute()
   const ids = removed.map((row) => row.id)
   if (ids.length > 0) await tx.query.deleteFrom('long_bodies').where('raw_id', 'in', ids).execute()
-  return removed.filter((row) => Boolean(row.is_blob)).map((row) => row.id)
+  const blobIds = removed.filter((row) => Boolean(row.is_blob)).map((row) => row.id)
+  await noteUnreferenced(tx, blobIds)
+  return blobIds
 }
 
 /** The ids without the first occurrence of each. */

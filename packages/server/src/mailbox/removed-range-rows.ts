@@ -19,6 +19,11 @@ export function listIdOf(inboxId: string, direction: 'inbound' | 'outbound' | nu
   return direction === null ? inboxId : `${inboxId} ${direction}`
 }
 
+/** The inbox or the thread of a list, also of the wide ranges. */
+export function ownerOfList(listId: string): string {
+  return listId.split(' ', 1)[0] ?? ''
+}
+
 /** The ranges of an inbox that is deleted, without those of its threads. */
 export async function deleteRemovedRanges(tx: Tx, inboxId: string): Promise<void> {
   const lists = [null, 'inbound', 'outbound'] as const

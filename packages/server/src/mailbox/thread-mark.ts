@@ -57,6 +57,10 @@ export function requireClearLabels({ addLabels = [], removeLabels = [] }: LabelC
 
 const LABEL = new RegExp(LABEL_PATTERN)
 
+export function isLabel(text: string): boolean {
+  return LABEL.test(text)
+}
+
 /** The labels of a filter, each once. `bad_request` names one that is no label. */
 export function readLabelsFilter(list: string | undefined): string[] {
   const words = (list?.split(',') ?? []).map((word) => word.trim()).filter((word) => word !== '')

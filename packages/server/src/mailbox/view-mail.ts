@@ -173,6 +173,7 @@ async function shownOf(
     isFirstContact,
     automaticReason: message.automaticReason,
     attachments: message.attachments,
+    invites: message.invites,
     body: html === bodyHtml ? body : { ...body, source: 'unread-html' },
     isBeyond: isBeyond || bodyText.length > textMax,
   }

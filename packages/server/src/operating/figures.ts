@@ -6,7 +6,7 @@ import type { MailListener } from '#inbound/inbound.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import { STRAINED_WRITE_MS, type StorePressure } from '#platform/db/paced-db.ts'
-import type { GaugeName, Metrics } from '#platform/telemetry/metrics.ts'
+import type { GaugeName, GaugeValue, Metrics } from '#platform/telemetry/metrics.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Dispatcher } from '#queue/dispatcher.ts'
 import type { PeriodicTasks } from '#queue/periodic-tasks.ts'
@@ -21,6 +21,8 @@ import {
   readFanOutLag,
   readJobFigures,
   readQueueFigures,
+  readRetentionFigures,
+  readWorkFigures,
 } from './queue-figures-rows.ts'
 
 /** Time for all queries of one scrape together. */
@@ -97,6 +99,11 @@ const STORED = [
   'webhookDeliveriesLeased',
   'webhookDeliveriesDueAge',
   'eventLogLag',
+  'exports',
+  'imports',
+  'erasures',
+  'retentionDue',
+  'workAge',
   'fanOutEvents',
   'fanOutLag',
   'domainChecksDue',
@@ -109,13 +116,15 @@ async function readStored({
   db,
   clock,
   queueClock,
-}: Watched): Promise<Record<(typeof STORED)[number], number>> {
+}: Watched): Promise<Record<(typeof STORED)[number], GaugeValue>> {
   const mail = await readQueueFigures(db, 'deliveries')
   const webhooks = await readQueueFigures(db, 'webhook_deliveries')
   const queueMs = queueClock.now()
   const nowMs = clock.now()
   const jobs = await readJobFigures(db, nowMs)
   const checks = await readDueDomainChecks(db, nowMs)
+  const work = await readWorkFigures(db, nowMs)
+  const { inboxes, threads } = await readRetentionFigures(db, nowMs)
   const fanOut = await readFanOutLag(db)
   return {
     jobsWaiting: jobs.due.count,
@@ -130,6 +139,16 @@ async function readStored({
     webhookDeliveriesLeased: webhooks.leased,
     webhookDeliveriesDueAge: ageOf(webhooks.dueAtMs, queueMs),
     eventLogLag: ageOf(await findUnsettledSince(db), nowMs),
+    exports: work.export.states,
+    imports: work.import.states,
+    erasures: work.erasure.states,
+    retentionDue: { inboxes: inboxes.count, threads: threads.count },
+    workAge: {
+      exports: ageOf(work.export.oldestAtMs, nowMs),
+      imports: ageOf(work.import.oldestAtMs, nowMs),
+      erasures: ageOf(work.erasure.oldestAtMs, nowMs),
+      retention: Math.max(ageOf(inboxes.oldestAtMs, nowMs), ageOf(threads.oldestAtMs, nowMs)),
+    },
     fanOutEvents: fanOut.count,
     fanOutLag: ageOf(fanOut.oldestAtMs, nowMs),
     domainChecksDue: checks.count,

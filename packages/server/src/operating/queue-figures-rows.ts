@@ -8,6 +8,7 @@ import type { LogPosition } from '#events/events.ts'
 import { findReaderPosition } from '#events/events-rows.ts'
 import { countedRows, inLog, inLogOrder } from '#platform/db/dialect.ts'
 import type { QueueState, QueueTable } from '#queue/leased-queue-rows.ts'
+import { TRASH_MS } from '#removal/removal-rows.ts'
 import type { ReadDb, Tables } from '#schema/tables.ts'
 
 /** Rows of a queue that a query counts one by one, which takes a few milliseconds. */
@@ -114,6 +115,97 @@ async function summarize<Name extends keyof Tables>(
     ])
     .executeTakeFirstOrThrow()
   return { count: row.count, oldestAtMs: row.oldest }
+}
+
+const WORK_STATES = {
+  export: ['queued', 'running'],
+  import: ['receiving', 'queued', 'running'],
+  erasure: ['queued', 'running'],
+} as const
+
+/** Jobs that clients follow, by state. */
+type WorkFigures = { states: Record<string, number>; oldestAtMs: number | null }
+
+/** Unfinished exports, imports and erasures; of each table the first QUEUE_COUNT_MAX. */
+export async function readWorkFigures(
+  db: ReadDb,
+  nowMs: number,
+): Promise<Record<keyof typeof WORK_STATES, WorkFigures>> {
+  await yieldToOthers()
+  const transfers = db.read
+    .selectFrom('transfers')
+    .select(['kind', 'status', 'created_at'])
+    .where('completed_at', 'is', null)
+    // Uploads that were broken off wait to be removed.
+    .where((row) => row.or([row('status', '!=', 'receiving'), row('expires_at', '>', nowMs)]))
+    .limit(QUEUE_COUNT_MAX)
+  const erasures = db.read
+    .selectFrom('erasures')
+    .select([sql<string>`'erasure'`.as('kind'), 'status', 'created_at'])
+    .where('completed_at', 'is', null)
+    .limit(QUEUE_COUNT_MAX)
+  const rows = [
+    ...(await countStates(db, transfers).execute()),
+    ...(await countStates(db, erasures).execute()),
+  ]
+  const figuresOf = (kind: keyof typeof WORK_STATES): WorkFigures => {
+    const own = rows.filter((row) => row.kind === kind)
+    const countOf = (state: string) =>
+      Number(own.find(({ status }) => status === state)?.count ?? 0)
+    return {
+      states: Object.fromEntries(WORK_STATES[kind].map((state) => [state, countOf(state)])),
+      oldestAtMs: earliest(own.map(({ oldest }) => oldest)),
+    }
+  }
+  return {
+    export: figuresOf('export'),
+    import: figuresOf('import'),
+    erasure: figuresOf('erasure'),
+  }
+}
+
+function countStates<Unfinished extends { kind: string; status: string; created_at: number }>(
+  db: ReadDb,
+  rows: SelectQueryBuilder<Tables, 'transfers' | 'erasures', Unfinished>,
+) {
+  return db.read
+    .selectFrom(rows.as('unfinished'))
+    .select(({ fn, ref }) => [
+      sql<string>`${ref('unfinished.kind')}`.as('kind'),
+      sql<string>`${ref('unfinished.status')}`.as('status'),
+      fn.countAll<number | string>().as('count'),
+      sql<number>`min(${ref('unfinished.created_at')})`.as('oldest'),
+    ])
+    .groupBy(['unfinished.kind', 'unfinished.status'])
+}
+
+/** Inboxes past their time and threads past theirs in the trash, each up to QUEUE_COUNT_MAX. */
+export async function readRetentionFigures(
+  db: ReadDb,
+  nowMs: number,
+): Promise<{ inboxes: Waiting; threads: Waiting }> {
+  await yieldToOthers()
+  const inboxes = db.read
+    .selectFrom('inboxes')
+    .select(timeIn('expires_at'))
+    .where('expires_at', '<=', nowMs)
+    .orderBy('expires_at')
+    .limit(QUEUE_COUNT_MAX)
+  const threads = db.read
+    .selectFrom('threads')
+    .select(timeIn('trashed_at'))
+    .where('trashed_at', '>', 0)
+    .where('trashed_at', '<=', nowMs - TRASH_MS)
+    .orderBy('trashed_at')
+    .limit(QUEUE_COUNT_MAX)
+  const trashed = await summarize(db, threads)
+  return {
+    inboxes: await summarize(db, inboxes),
+    threads: {
+      count: trashed.count,
+      oldestAtMs: trashed.oldestAtMs === null ? null : trashed.oldestAtMs + TRASH_MS,
+    },
+  }
 }
 
 type StateOf = {

@@ -18,10 +18,12 @@ import {
   type Message,
   type Thread,
 } from '#mailbox/mailbox-rows.ts'
+import type { Clock } from '#platform/clock.ts'
 import { addressKey, checkEmailAddress, domainOf, unquote } from '#platform/email-address.ts'
 import { problem, wrongField } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
+import { calendarOf, type SentInvite } from './invite-to-send.ts'
 import { findSuppressed } from './suppression-rows.ts'
 
 type SendAttachment = {
@@ -33,6 +35,8 @@ type SendAttachment = {
   contentId: string | null
   /** Shown within the message instead of below it. Default: with a `contentId`. */
   isInline?: boolean
+  /** A version of the body for programs, such as a calendar. */
+  isAlternative?: boolean
 }
 
 export type HeaderField = { readonly name: string; readonly value: string }
@@ -59,6 +63,8 @@ export type SendMessage = {
   includeQuote: boolean
   replyTo: string | null
   attachments: SendAttachment[]
+  /** The event that the message invites to. */
+  invite?: SentInvite | null
   /** Whether the message has a link by which its one recipient can unsubscribe. */
   hasUnsubscribe: boolean
   /** When it is to be sent; null: now. */
@@ -258,9 +264,21 @@ export type Composition = {
 
 /** The message except its identifier and its date. */
 export async function composeSend(
-  deps: { parser: Parser },
+  deps: { parser: Parser; clock: Clock },
   input: SendMessage,
-  { inbox, replied, to, cc }: { inbox: Inbox; replied: Replied | null; to: string[]; cc: string[] },
+  {
+    inbox,
+    replied,
+    to,
+    cc,
+    rfcMessageId,
+  }: {
+    inbox: Inbox
+    replied: Replied | null
+    to: string[]
+    cc: string[]
+    rfcMessageId: string
+  },
 ): Promise<Composition> {
   const { replyTo } = input
   const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
@@ -269,6 +287,10 @@ export async function composeSend(
   const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
   // A reply has the subject of its thread, even if the client sends another.
   const subject = replied === null ? (input.subject ?? '') : replySubject(replied.thread.subject)
+  const calendar =
+    input.invite == null
+      ? []
+      : [await calendarOf(deps, input.invite, { inbox, to, cc, subject, rfcMessageId })]
   const extra = input.headers.flatMap(({ name, value }) => [name, value])
   const people = [inbox.displayName ?? '', inbox.address, replyTo ?? '', ...to, ...cc]
   const texts = [...people, subject, ...extra]
@@ -285,7 +307,7 @@ export async function composeSend(
       inReplyTo: references.at(-1) ?? null,
       references,
       extraFields: input.headers,
-      attachments: input.attachments.map((attachment) => ({
+      attachments: [...calendar, ...input.attachments].map((attachment) => ({
         ...attachment,
         isInline: attachment.isInline ?? attachment.contentId !== null,
       })),

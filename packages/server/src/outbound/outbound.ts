@@ -1,4 +1,5 @@
 export { checkCount, noThread } from './compose-send.ts'
+export { readInvite } from './invite-to-send.ts'
 export { limitHandlers } from './limit-handlers.ts'
 export { approveHeld, releaseDueSends } from './release-send.ts'
 export {

@@ -14,10 +14,12 @@ import { INSTANT_RULE, parseInstant, presentTime } from '#platform/clock.ts'
 import { notFound, wrongField } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, Page } from '#schema/tables.ts'
+import { answerInvite } from './answer-invite.ts'
 import type { HeaderField } from './compose-send.ts'
 import type { Delivery } from './delivery-rows.ts'
 import * as store from './delivery-rows.ts'
 import { forwardMessage } from './forward-message.ts'
+import { readInvite } from './invite-to-send.ts'
 import { cancelMessage } from './release-send.ts'
 import { checkMessage, sendMessage } from './send-message.ts'
 import type { SendDeps } from './sender.ts'
@@ -28,6 +30,7 @@ type SendOperation =
   | 'inboxes.checkSend'
   | 'inboxes.scheduled'
   | 'messages.forward'
+  | 'messages.rsvp'
   | 'messages.cancel'
   | 'messages.deliveries'
 
@@ -59,6 +62,25 @@ export function sendHandlers(
       const shown = presentListed(findEach(deps, accountId, messageIds), deps, deps.clock.now())
       return { data: await Array.fromAsync(shown), total }
     },
+    ...responseHandlers(deps),
+    'messages.cancel': async ({ path }, { accountId, takeSlot }) => {
+      const messageId = path.id
+      await cancelMessage(deps, { accountId, messageId })
+      const message = await findMessage(deps.db, accountId, messageId, { before: takeSlot })
+      if (message === null) throw notFound()
+      return presentMessage(message, deps, deps.clock.now())
+    },
+    'messages.deliveries': async ({ path, query }, { accountId }) => {
+      const page = { accountId, messageId: path.id, ...query }
+      const { deliveries, total } = await listDeliveries(deps, page)
+      return { data: deliveries.map(presentDelivery), total }
+    },
+  }
+}
+
+/** Sends that follow from a message. */
+function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | 'messages.rsvp'> {
+  return {
     'messages.forward': async (
       { path, body },
       { accountId, headers, idempotencyKey, requestHash, takeSlot },
@@ -82,17 +104,24 @@ export function sendHandlers(
       )
       return { isReplay, body: presentSent(response) }
     },
-    'messages.cancel': async ({ path }, { accountId, takeSlot }) => {
-      const messageId = path.id
-      await cancelMessage(deps, { accountId, messageId })
-      const message = await findMessage(deps.db, accountId, messageId, { before: takeSlot })
-      if (message === null) throw notFound()
-      return presentMessage(message, deps, deps.clock.now())
-    },
-    'messages.deliveries': async ({ path, query }, { accountId }) => {
-      const page = { accountId, messageId: path.id, ...query }
-      const { deliveries, total } = await listDeliveries(deps, page)
-      return { data: deliveries.map(presentDelivery), total }
+    'messages.rsvp': async (
+      { path, body },
+      { accountId, headers, idempotencyKey, requestHash, takeSlot },
+    ) => {
+      const { isReplay, response } = await answerInvite(
+        deps,
+        {
+          accountId,
+          messageId: path.id,
+          idempotencyKey,
+          requestHash,
+          leaseTokenHash: hashOfLeaseToken(headers['lease-token']),
+          response: body.response,
+          comment: body.comment?.trim() || null,
+        },
+        takeSlot,
+      )
+      return { isReplay, body: presentSent(response) }
     },
   }
 }
@@ -111,6 +140,7 @@ export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
     includeQuote: body.includeQuote ?? true,
     replyTo: body.replyTo ?? null,
     attachments: [...body.attachments],
+    invite: readInvite(body.invite),
     hasUnsubscribe: body.unsubscribe ?? false,
   }
 }

@@ -178,9 +178,16 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   const addressees = await addressSend(deps, input, { inbox, replied })
   const { to, cc, recipients } = addressees
   checkUnsubscribe(input, recipients)
+  const ids = idsOf(deps, inbox)
   let composing: Promise<Composition> | null = null
   const readComposition = () => {
-    composing ??= composeSend(deps, input, { inbox, replied, to, cc })
+    composing ??= composeSend(deps, input, {
+      inbox,
+      replied,
+      to,
+      cc,
+      rfcMessageId: ids.rfcMessageId,
+    })
     return composing
   }
   const threads = {
@@ -211,10 +218,25 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
     if (refusal !== null) return refusal
   }
   const composition = await readComposition()
-  return acceptSend(deps, input, { attempt, addressees, check, composition, judgement, reasons })
+  return acceptSend(deps, input, {
+    ids,
+    attempt,
+    addressees,
+    check,
+    composition,
+    judgement,
+    reasons,
+  })
+}
+
+/** Fixed before the first attempt to deliver: every attempt sends the same message. */
+function idsOf({ makeId }: SendDeps, { address }: Inbox) {
+  const messageId = makeId('msg')
+  return { messageId, rfcMessageId: `<${messageId.slice('msg_'.length)}@${domainOf(address)}>` }
 }
 
 type Accepting = {
+  ids: ReturnType<typeof idsOf>
   attempt: Attempt
   addressees: Addressees
   check: SendCheck
@@ -231,13 +253,11 @@ async function acceptSend(
   input: SendMessage,
   accepting: Accepting,
 ): Promise<Outcome> {
-  const { attempt, addressees, check, composition, judgement, reasons } = accepting
+  const { ids, attempt, addressees, check, composition, judgement, reasons } = accepting
+  const { messageId, rfcMessageId } = ids
   const { sender } = attempt
   const { inbox } = sender
   const { to, bcc, recipients } = addressees
-  const messageId = deps.makeId('msg')
-  // Fixed before the first attempt: every attempt sends the same message.
-  const rfcMessageId = `<${messageId.slice('msg_'.length)}@${domainOf(inbox.address)}>`
   const made = { messageId, rfcMessageId, nowMs: check.use.nowMs }
   const releaseAtMs = input.sendAtMs
   const isHeld = reasons.length > 0
@@ -416,7 +436,7 @@ async function listAttachments(
   input: SendMessage,
   raw: Uint8Array,
 ): Promise<readonly ParsedAttachment[]> {
-  if (input.attachments.length === 0) return []
+  if (input.attachments.length === 0 && !input.invite) return []
   return (await deps.parser.parse(raw)).attachments
 }
 
@@ -446,6 +466,7 @@ function contentOf(
     automatic_reason: null,
     category: null,
     judgement: null,
+    invites: null,
     defects: '[]',
   }
 }

@@ -112,6 +112,9 @@ const SECRET_FIELDS = [
   'apiKey',
   'password',
   'secret',
+  'webhookSecret',
+  'leaseToken',
+  'lease-token',
   'databaseUrl',
   'relayUrl',
   'adminToken',
@@ -120,13 +123,13 @@ const SECRET_FIELDS = [
 ]
 
 /**
- * Matches secrets anywhere in a line: fields of these names with a text, our keys, bearer credentials, tokens
+ * Matches secrets anywhere in a line: fields of these names with a text, our keys and lease tokens, bearer credentials, tokens
  * and passwords in URLs. Matching the finished line costs 2 µs; searching objects costs 13.
  */
 const SECRET_FORMS = new RegExp(
   [
     `"(?<field>${SECRET_FIELDS.join('|')})":"(?:[^"\\\\]|\\\\.)+"`,
-    '\\b(?<mark>mra?_|whsec_)[A-Za-z0-9+/=]{20,}',
+    '\\b(?<mark>mr[al]?_|whsec_)[A-Za-z0-9+/=]{20,}',
     '(?<scheme>\\b[Bb]earer )[^\\s"\\\\]+',
     '(?<query>[?&]token=)[^&\\s"\\\\]+',
     '(?<user>:\\/\\/[^\\s:/@"\\\\]*:)[^\\s/@"\\\\]+(?=@)',

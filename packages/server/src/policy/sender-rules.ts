@@ -3,7 +3,12 @@ import type { SenderRule as SenderRuleShape } from '@mailroom/contract/sender-ru
 import type { FilterMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
 import { getAccount } from '#accounts/accounts.ts'
-import { type Account, findPod, setAccountRetention } from '#accounts/accounts-rows.ts'
+import {
+  type Account,
+  findPod,
+  inboxesAllowed,
+  setAccountRetention,
+} from '#accounts/accounts-rows.ts'
 import type { Actor, HandlersOf } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
@@ -87,7 +92,8 @@ async function setFilterMode(
 
 /** For the account's own keys. */
 function presentOwnAccount({ createdAtMs, ...shown }: Account): OwnAccount {
-  return { ...shown, createdAt: presentTime(createdAtMs) }
+  const inboxLimit = inboxesAllowed(shown.plan)
+  return { ...shown, inboxLimit, createdAt: presentTime(createdAtMs) }
 }
 
 function presentSenderRule(rule: SenderRule): SenderRuleShape {

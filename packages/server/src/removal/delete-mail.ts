@@ -3,8 +3,8 @@
 import type { Lease } from '#mailbox/mailbox-rows.ts'
 import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
-import { DAY_MS } from '#platform/units.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import {
@@ -17,11 +17,9 @@ import {
   removeThread,
   removeThreadStep,
   restoreThread,
+  TRASH_MS,
   trashThread,
 } from './trash-rows.ts'
-
-/** How long threads stay in the trash. Part of the API. */
-const TRASH_MS = 30 * DAY_MS
 
 type Deps = { db: Db; blobs: BlobStore | null; clock: Clock }
 
@@ -62,11 +60,13 @@ export async function moveToTrash(deps: Deps, thread: OfThread & Leased): Promis
   if (moving !== null) await finishMove(deps, { ...thread, ...moving })
 }
 
+type RestoreDeps = Deps & { makeId: MakeId; wakeEvents: () => void }
+
 /** A second call changes nothing. */
-export async function restore(deps: Deps, thread: OfThread & Leased): Promise<void> {
-  const { moving } = accepted(
-    await deps.db.write(restoreThread, { ...thread, nowMs: deps.clock.now() }),
-  )
+export async function restore(deps: RestoreDeps, thread: OfThread & Leased): Promise<void> {
+  const [eventId, nowMs] = [deps.makeId('evt'), deps.clock.now()]
+  const { moving } = accepted(await deps.db.write(restoreThread, { ...thread, eventId, nowMs }))
+  deps.wakeEvents()
   if (moving !== null) await finishMove(deps, { ...thread, ...moving })
 }
 
@@ -106,7 +106,7 @@ export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promis
  * Restores threads in the trash to which a program that knows of no trash has added mail, in small steps. Safe to run
  * again.
  */
-export async function restoreMixed(deps: Deps, signal: AbortSignal): Promise<void> {
+export async function restoreMixed(deps: RestoreDeps, signal: AbortSignal): Promise<void> {
   await inSteps({ signal }, async () => {
     const thread = await findMixedThread(deps.db)
     if (thread === null) return { isDone: true }

@@ -5,7 +5,7 @@ import { purgeDraftsOf } from '#drafts/drafts-rows.ts'
 import { ERASED, EVENT_MS } from '#events/events-rows.ts'
 import { purgeQuarantined, purgeQuarantinedOf, QUARANTINE_MS } from '#inbound/inbound-rows.ts'
 import { RELEASED_ADDRESS_MS } from '#inboxes/inboxes-rows.ts'
-import { deleteRemovedRanges, dropRawReferences } from '#mailbox/mailbox-rows.ts'
+import { deleteRemovedRanges, dropRawReferences, ownerOfList } from '#mailbox/mailbox-rows.ts'
 import { IDEMPOTENCY_MS } from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -28,6 +28,7 @@ export {
   removeThread,
   removeThreadStep,
   restoreThread,
+  TRASH_MS,
   trashThread,
 } from './trash-rows.ts'
 
@@ -179,15 +180,24 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
   return false
 }
 
+/** What programs of before leave behind when they remove an inbox. */
+const KEPT_BY_OLD = [
+  'drafts',
+  'reviews',
+  'waiting_sends',
+  'thread_marks',
+  'message_labels',
+] as const
+
 /**
- * The next inbox by id with drafts, reviews or sends that wait, and whether it was deleted. Null for none. Costs a few
- * looks into an index, however many rows an inbox has.
+ * The next inbox by id with rows of KEPT_BY_OLD, and whether it was deleted. Null for none. Costs a few looks into an
+ * index, however many rows an inbox has.
  */
 export async function findKeepingInbox(
   db: ReadDb,
   after: string,
 ): Promise<{ inboxId: string; isDeleted: boolean } | null> {
-  const nextOf = (table: 'drafts' | 'reviews' | 'waiting_sends') =>
+  const nextOf = (table: (typeof KEPT_BY_OLD)[number]) =>
     db.read
       .selectFrom(table)
       .select('inbox_id')
@@ -195,7 +205,7 @@ export async function findKeepingInbox(
       .orderBy('inbox_id')
       .limit(1)
       .executeTakeFirst()
-  const rows = await Promise.all([nextOf('drafts'), nextOf('reviews'), nextOf('waiting_sends')])
+  const rows = await Promise.all(KEPT_BY_OLD.map(nextOf))
   const [inboxId] = rows.flatMap((row) => row?.inbox_id ?? []).sort()
   if (inboxId === undefined) return null
   const inbox = await db.read
@@ -205,6 +215,45 @@ export async function findKeepingInbox(
     .executeTakeFirst()
   return { inboxId, isDeleted: inbox === undefined }
 }
+
+/**
+ * Removes ranges that programs of before left of removed inboxes and threads, among the next lists after `after`. Returns
+ * the last of these; null at the end.
+ */
+export const purgeRangesStep = transaction({
+  name: 'purgeRangesStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, { after }: { after: string }): Promise<string | null> {
+    const lists = await tx.query
+      .selectFrom('removed_ranges')
+      .select('list_id')
+      .distinct()
+      .where('list_id', '>', after)
+      .orderBy('list_id')
+      .limit(PURGE_STEP_ROWS)
+      .execute()
+    const ofList = new Map(lists.map(({ list_id }) => [list_id, ownerOfList(list_id)]))
+    const owners = [...new Set(ofList.values())]
+    if (owners.length === 0) return null
+    const threads = await tx.query
+      .selectFrom('threads')
+      .select('id')
+      .where('id', 'in', owners)
+      .execute()
+    const inboxes = await tx.query
+      .selectFrom('inbox_counters')
+      .select('inbox_id as id')
+      .where('inbox_id', 'in', owners)
+      .execute()
+    const known = new Set(idsOf([...threads, ...inboxes]))
+    const left = [...ofList].flatMap(([list, owner]) => (known.has(owner) ? [] : [list]))
+    if (left.length > 0) {
+      await tx.query.deleteFrom('removed_ranges').where('list_id', 'in', left).execute()
+    }
+    return lists.at(-1)?.list_id ?? null
+  },
+})
 
 /** Removes up to `PURGE_STEP_ROWS` expired rows of each kind; call until it is done. */
 export const purgeExpiredStep = transaction({

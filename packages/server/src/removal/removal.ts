@@ -28,7 +28,12 @@ import type { EventHub } from '#streams/streams.ts'
 import { existingChunkIds } from '#transfers/transfers-rows.ts'
 import { purgeWebhookStep } from '#webhooks/webhooks-rows.ts'
 import { deleteMessage, deleteThread, moveToTrash, restore } from './delete-mail.ts'
-import { findKeepingInbox, purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
+import {
+  findKeepingInbox,
+  purgeExpiredStep,
+  purgeInboxStep,
+  purgeRangesStep,
+} from './removal-rows.ts'
 
 /** Steps of a purge within the request; a job does the rest of a large mailbox. */
 const PURGE_STEPS_AT_ONCE = 4
@@ -46,6 +51,7 @@ async function deleteInbox(
     log: Log
     events: EventHub
     wakeWorker: () => void
+    wakeEvents: () => void
   },
   input: { accountId: string; inboxId: string; actor: Actor },
 ): Promise<void> {
@@ -173,8 +179,8 @@ export function purgeInbox(
 }
 
 /**
- * Removes what deleted inboxes still have because a program that knows of no drafts, reviews and sends that wait removed
- * their mail. Safe to run again.
+ * Removes what deleted inboxes and threads still have because a program that does not know of it removed their mail. Safe
+ * to run again.
  */
 export async function purgeLeftovers(deps: PurgeDeps, signal: AbortSignal): Promise<void> {
   let after = ''
@@ -186,6 +192,11 @@ export async function purgeLeftovers(deps: PurgeDeps, signal: AbortSignal): Prom
       !isDeleted || (await purgeInbox(deps, { inboxId, stepsMax: PURGE_STEPS_AT_ONCE }))
     if (isOver) after = inboxId
     return { isDone: false }
+  })
+  let afterList: string | null = ''
+  await inSteps({ signal }, async () => {
+    afterList = await deps.db.write(purgeRangesStep, { after: afterList ?? '' })
+    return { isDone: afterList === null }
   })
 }
 

@@ -134,7 +134,7 @@ export async function removeMessages(
       })),
     )
     .execute()
-  const ofThreads = await settleThreads(tx, threads)
+  const ofThreads = await settleThreads(tx, inbox, { losses: threads, nowMs })
   await changeRanges(tx, sumChanges(ofThreads.ranges))
   await changeCounters(tx, inbox, { ...changes, ...ofThreads.counters })
   return dropRawReferences(
@@ -265,14 +265,16 @@ async function countUnread(
 type OfThreads = { ranges: ReturnType<typeof changeAt>[]; counters: CounterChanges }
 
 /** Updates the threads that have messages left, and removes the others. */
-async function settleThreads(tx: Tx, losses: readonly ThreadLoss[]): Promise<OfThreads> {
+async function settleThreads(
+  tx: Tx,
+  inbox: LockedInbox,
+  { losses, nowMs }: { losses: readonly ThreadLoss[]; nowMs: number },
+): Promise<OfThreads> {
   const leftOf = ({ row, removed }: ThreadLoss) =>
     row.message_count - row.removed_count - removed.length
   const over = losses.filter((loss) => leftOf(loss) <= 0)
-  await deleteThreads(
-    tx,
-    over.map(({ row }) => row.id),
-  )
+  const ids = over.map(({ row }) => row.id)
+  await removeThreads(tx, inbox, { ids, nowMs })
   const left = losses.filter((loss) => leftOf(loss) > 0)
   const removing = left.filter(({ row }) => row.trashed_at === 0)
   for (const { row, removed } of removing) {
@@ -376,6 +378,21 @@ export function leavesList(rows: readonly Row<'threads'>[]): OfThreads {
     add(position > 0 ? 'unread_thread_count' : 'trashed_unread_count', is_read - 1)
   }
   return { ranges, counters }
+}
+
+/** Notes them as removed, so that an import that names them does not bring their ids back. */
+export async function removeThreads(
+  tx: Tx,
+  { accountId: account_id, counters: { inbox_id } }: LockedInbox,
+  { ids, nowMs: removed_at }: { ids: readonly string[]; nowMs: number },
+): Promise<void> {
+  await deleteThreads(tx, ids)
+  if (ids.length === 0) return
+  await tx.query
+    .insertInto('removed_messages')
+    .values(ids.map((id) => ({ id, account_id, inbox_id, position: 0, removed_at })))
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .execute()
 }
 
 export async function deleteThreads(tx: Tx, ids: readonly string[]): Promise<void> {

@@ -1,20 +1,25 @@
 // The transactions that remove a message or a thread, and those that move threads into the trash and out of it. A thread
 // leaves its list in the first transaction. Its messages follow in further steps where it has many.
 
+import { insertUntold } from '#events/events-rows.ts'
 import { changeAt, changeRanges, type Lease, mayChange, sumChanges } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
+import { DAY_MS } from '#platform/units.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import {
   changeCounters,
   changeLists,
-  deleteThreads,
   type LockedInbox,
   leavesList,
   lockInbox,
   REMOVE_STEP_MESSAGES,
   removeMessages,
+  removeThreads,
 } from './remove-mail-rows.ts'
+
+/** How long threads stay in the trash. Part of the API. */
+export const TRASH_MS = 30 * DAY_MS
 
 /** Restored messages are indexed for search in the same transaction, which takes longer. */
 const RESTORE_STEP_MESSAGES = 50
@@ -78,18 +83,21 @@ export const trashThread = transaction({
   },
 })
 
-/** Puts a thread from the trash back to where it was. */
+/** Puts a thread from the trash back to where it was, where claims may wait for it. */
 export const restoreThread = transaction({
   name: 'restoreThread',
   accountOf: ({ accountId }) => accountId,
-  async run(tx: Tx, input: OfThread & Leased): Promise<'not_found' | 'lease_lost' | ThreadMove> {
+  async run(
+    tx: Tx,
+    input: OfThread & { eventId: string } & Leased,
+  ): Promise<'not_found' | 'lease_lost' | ThreadMove> {
     const found = await lockThread(tx, input)
     if (found === null) return 'not_found'
     const { inbox, thread } = found
     if (!isAllowed(thread, input)) return 'lease_lost'
-    return thread.trashed_at === null
-      ? moveOf(thread)
-      : move(tx, inbox, { thread, trashedAtMs: null })
+    if (thread.trashed_at === null) return moveOf(thread)
+    await insertUntold(tx, { ...input, id: input.eventId, inboxId: thread.inbox_id })
+    return move(tx, inbox, { thread, trashedAtMs: null })
   },
 })
 
@@ -408,6 +416,6 @@ async function removeSome(
     .execute()
   const blobIds = await removeMessages(tx, inbox, { ids: messages.map(({ id }) => id), nowMs })
   const isDone = messages.length < REMOVE_STEP_MESSAGES
-  if (isDone) await deleteThreads(tx, ids)
+  if (isDone) await removeThreads(tx, inbox, { ids, nowMs })
   return { isDone, blobIds }
 }

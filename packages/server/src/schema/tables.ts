@@ -128,8 +128,10 @@ export type Tables = {
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
   released_addresses: {
     address: string
-    /** Who may have the address again: an account, or one of its pods alone. */
+    /** Written by a program of before, it may be the pod that alone may have the address again. */
     account_id: string
+    /** The pod that alone may have the address again; null: its account. */
+    pod_id: string | null
     released_at: number
   }
   raw_messages: {
@@ -209,7 +211,9 @@ export type Tables = {
     unread_count: number
   }
   removed_ranges: { list_id: string; position_range: number; removed_count: number }
+  unreferenced_blobs: { id: string }
   removed_messages: {
+    /** Of a message, or of a thread that was removed: then the position is 0. */
     id: string
     account_id: string
     inbox_id: string
@@ -258,6 +262,8 @@ export type Tables = {
     /** key or approver; null for mail that the service received or sent. */
     is_imported: Generated<number | null>
     labels: Generated<string | null>
+    /** JSON list of the events of its calendar files; null without such files, and in messages of before. */
+    invites: Generated<string | null>
     created_at: number
   }
   events: {
@@ -351,6 +357,20 @@ export type Tables = {
     error: string | null
     trace_parent: Generated<string | null>
     created_at: number
+  }
+  webhook_attempts: {
+    delivery_id: string
+    number: number
+    lane: string
+    attempted_at: number
+    settled_at: number
+    is_failure: number
+    request_url: string | null
+    request_headers: string | null
+    response_status: number | null
+    response_body: string | null
+    latency_ms: number | null
+    error: string | null
   }
   postmaster_messages: {
     raw_id: string

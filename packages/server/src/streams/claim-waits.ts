@@ -207,6 +207,7 @@ class InboxQueue {
         return false
       },
       notify: () => {},
+      onUntoldThreads: () => this.#wake(),
       onInboxDeleted: () => this.#endAll('deletion'),
       onShutdown: () => this.#endAll('shutdown'),
     })

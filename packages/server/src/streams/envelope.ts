@@ -1,8 +1,7 @@
 // The envelope of an event: its row of the log with its message, in the shape of the contract.
 
 import type { Event, EventMessage } from '@mailroom/contract/events.ts'
-import type { Authentication } from '@mailroom/contract/messages.ts'
-import type { MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
+import type { Authentication, Message as MessageShape } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/events.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
 import {
@@ -10,7 +9,7 @@ import {
   CUT_READ_LENGTH,
   cutBodies,
   type Extractions,
-  presentHidden,
+  presentReading,
 } from '#mailbox/mailbox.ts'
 import { existingThreadIds, findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
@@ -92,8 +91,8 @@ async function readMessages(
   for await (const { message: whole, ...place } of found) {
     const { message, isTruncated } = cutBodies(whole)
     // Extracted from the whole message, as everywhere else.
-    const reading = await deps.extractions.of(whole)
-    const presented = presentMessage(deps, message, { reading, isTruncated })
+    const reading = await presentReading(whole, deps)
+    const presented = presentMessage(deps, message, { ...reading, isTruncated })
     messages.set(message.id, { ...place, message, isTruncated, presented })
   }
   return messages
@@ -138,11 +137,14 @@ function makeText(event: LoggedEvent, found: Found | null): EventText {
 function presentMessage(
   deps: EnvelopeDeps,
   message: Message,
-  { reading, isTruncated }: { reading: MessageReading | null; isTruncated: boolean },
+  {
+    extracted,
+    hiddenTextParts,
+    isTruncated,
+  }: Pick<MessageShape, 'extracted' | 'hiddenTextParts' | 'isTruncated'>,
 ): EventMessage {
   const nowMs = deps.clock.now()
   const at = presentTime(message.createdAtMs)
-  const hidden = presentHidden(reading)
   return {
     id: message.id,
     rfc_message_id: message.rfcMessageId,
@@ -157,9 +159,9 @@ function presentMessage(
     body_text: message.bodyText,
     body_html: message.bodyHtml,
     extracted_text: message.extractedText,
-    extracted: reading?.extracted ?? null,
-    hidden_text: hidden.length > 0,
-    hidden_text_parts: hidden,
+    extracted,
+    hidden_text: hiddenTextParts.length > 0,
+    hidden_text_parts: hiddenTextParts,
     truncated: isTruncated,
     url: `${deps.publicUrl()}/v1/messages/${message.id}`,
     attachments: message.attachments.map((attachment) => {

@@ -11,7 +11,7 @@ import {
   openStall,
   type Stall,
 } from '#events/events.ts'
-import { isUnsettledAfter, readLog, readLogHead } from '#events/events-rows.ts'
+import { isUnsettledAfter, isUntold, readLog, readLogHead } from '#events/events-rows.ts'
 import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
@@ -192,7 +192,11 @@ class Hub implements EventHub {
   /** Reads some of the log and notifies; true when there may be more. */
   async #step(isCurrent: () => boolean): Promise<boolean> {
     const { db } = this.#deps
-    const events = await readLog(db, { after: this.#position, limit: LOG_STEP_EVENTS })
+    const events = await readLog(db, {
+      after: this.#position,
+      limit: LOG_STEP_EVENTS,
+      hasUntold: true,
+    })
     for (let start = 0; start < events.length; ) {
       const load = this.#makeLoad(events, start)
       const wanted = [...load.listeners.keys()]
@@ -250,6 +254,11 @@ class Hub implements EventHub {
   }
 
   #findListeners(event: LoggedEvent): EventListener[] {
+    if (isUntold(event)) {
+      for (const one of this.#listeners.ofInbox(event.accountId, event.inboxId ?? ''))
+        this.#guard(() => one.onUntoldThreads?.())
+      return []
+    }
     const interested: EventListener[] = []
     this.#listeners.forEvent(event, (listener) => {
       try {
@@ -288,6 +297,8 @@ export type EventListener = {
   /** Called with an event that it wants, after the event's message was read. */
   notify(text: EventText): void
   onInboxDeleted?(): void
+  /** Threads have come into the inbox of which no event tells. */
+  onUntoldThreads?(): void
   /** No further events follow. */
   onShutdown?(): void
 }

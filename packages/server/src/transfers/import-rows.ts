@@ -1,5 +1,6 @@
 // The transaction of an import: messages of a file come into their inbox together with the progress that counts them.
 
+import { insertUntold } from '#events/events-rows.ts'
 import { type ImportedArrival, receiveImported } from '#inbound/inbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import type { Tx } from '#schema/tables.ts'
@@ -13,6 +14,7 @@ export type ImportStep = Held & {
   done: number
   arrivals: ImportedArrival[]
   failures: ImportFailure[]
+  eventId: string
 }
 
 export type ImportOutcome =
@@ -24,13 +26,20 @@ export type ImportOutcome =
 export const addImported = transaction({
   name: 'addImported',
   accountOf: ({ arrivals }) => arrivals[0]?.receipts[0]?.accountId ?? null,
-  async run(tx: Tx, { done, arrivals, failures, ...held }: ImportStep): Promise<ImportOutcome> {
+  async run(
+    tx: Tx,
+    { done, arrivals, failures, eventId, ...held }: ImportStep,
+  ): Promise<ImportOutcome> {
     const transfer = await holdTransfer(tx, held)
     if (transfer === null || transfer.kind !== 'import') return 'lost'
     const { inboxId, details } = transfer
     const results = await receiveImported(tx, inboxId, arrivals)
     if (results.some(({ kind }) => kind === 'gone')) return 'inbox_deleted'
     const stored = arrivals.filter((_, index) => results[index]?.kind === 'stored')
+    if (stored.length > 0) {
+      const { accountId } = transfer
+      await insertUntold(tx, { id: eventId, accountId, inboxId, nowMs: held.nowMs })
+    }
     const duplicates = results.filter(({ kind }) => kind === 'duplicate').length
     const next = {
       ...details,

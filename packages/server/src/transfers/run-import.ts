@@ -9,7 +9,13 @@ import { contentOf, keyOfBytes, parentKeysOf } from '#inbound/inbound.ts'
 import type { ImportedArrival } from '#inbound/inbound-rows.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
-import { digestInSteps, NOT_SCANNED, ownBytes, type StorageQuota } from '#mailbox/mailbox.ts'
+import {
+  digestInSteps,
+  isLabel,
+  NOT_SCANNED,
+  ownBytes,
+  type StorageQuota,
+} from '#mailbox/mailbox.ts'
 import { ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs/blob-store.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { derivedId } from '#platform/ids.ts'
@@ -28,7 +34,11 @@ import {
   TRANSFER_LEASE_MS,
 } from './transfer-rows.ts'
 
-export type ImportDeps = TransferDeps & { parser: Parser; storageQuota: StorageQuota }
+export type ImportDeps = TransferDeps & {
+  parser: Parser
+  storageQuota: StorageQuota
+  wakeEvents: () => void
+}
 
 /** Messages, and octets, that are added together. */
 const STEP_MESSAGES = 50
@@ -49,16 +59,17 @@ export async function runImport(
     (await db.write(finishTransfer, { ...held(), error })) ? 'finished' : 'left'
   const inbox = await findInbox(db, accountId, inboxId)
   if (inbox === null) return finish('inbox_deleted')
-  const chunks = readFile(deps, { transferId, start: 0, end: sizeBytes })
-  let renewedMs = clock.monotonic()
-  const steps = stepsOf(readImport(transfer.format, chunks), {
-    handled: details.handled,
-    async onSkipped() {
-      if (clock.monotonic() - renewedMs < TRANSFER_LEASE_MS / 3) return
+  /** However long it takes to come to the next message. */
+  async function* readUnderLease(): AsyncGenerator<Uint8Array> {
+    let renewedMs = clock.monotonic()
+    for await (const chunk of readFile(deps, { transferId, start: 0, end: sizeBytes })) {
+      yield chunk
+      if (clock.monotonic() - renewedMs < TRANSFER_LEASE_MS / 3) continue
       renewedMs = clock.monotonic()
-      await db.write(renewTransfer, held())
-    },
-  })
+      if (!(await db.write(renewTransfer, held()))) return
+    }
+  }
+  const steps = stepsOf(readImport(transfer.format, readUnderLease()), details.handled)
   for (;;) {
     let step: Numbered[]
     try {
@@ -81,7 +92,7 @@ export async function runImport(
 /** Without the first `handled` items. */
 async function* stepsOf(
   items: AsyncGenerator<ReadItem>,
-  { handled, onSkipped }: { handled: number; onSkipped(): Promise<void> },
+  handled: number,
 ): AsyncGenerator<Numbered[]> {
   let step: Numbered[] = []
   let bytes = 0
@@ -89,10 +100,7 @@ async function* stepsOf(
   try {
     for await (const item of items) {
       number += 1
-      if (number <= handled) {
-        await onSkipped()
-        continue
-      }
+      if (number <= handled) continue
       step.push({ number, item })
       bytes += item.kind === 'message' ? item.raw.length : 0
       if (step.length < STEP_MESSAGES && bytes < STEP_BYTES) continue
@@ -141,7 +149,10 @@ async function addStep(
   }
   for (const [id, content] of large) await blobs?.put(id, content)
   const done = step.at(-1)?.item.end ?? 0
-  const outcome = await deps.db.write(addImported, { ...held, done, arrivals, failures })
+  const eventId = deps.makeId('evt')
+  const imported = { ...held, done, arrivals, failures, eventId }
+  const outcome = await deps.db.write(addImported, imported)
+  deps.wakeEvents()
   const kept = new Set(typeof outcome === 'string' ? [] : outcome.keptRawIds)
   await removeBlobs(
     deps,
@@ -209,6 +220,8 @@ async function prepare(
     senderKey: null,
     senderProof: SENDER_PROOFS.none,
     sourceId: told.sourceId,
+    labels: (line?.labels ?? []).filter(isLabel),
+    threadLabels: (line?.threadLabels ?? []).filter(isLabel),
     spareThreadId: deps.makeId('thr'),
     nowMs,
     imported: {

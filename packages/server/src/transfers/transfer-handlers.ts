@@ -11,7 +11,7 @@ import { isSignatureGood, type StorageQuota, signedFileUrl } from '#mailbox/mail
 import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { presentTime } from '#platform/clock.ts'
-import { notFound, problem, wrongField } from '#platform/problem.ts'
+import { type AppError, notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Row } from '#schema/tables.ts'
 import { exportFormats } from './export-formats.ts'
 import { detectFormat, FORMAT_BYTES } from './read-import.ts'
@@ -22,9 +22,10 @@ import {
   dropUpload,
   type ExportRow,
   findTransfer,
+  findUploadError,
   type ImportRow,
   insertTransfer,
-  listExports,
+  listTransfers,
   queueImport,
 } from './transfer-rows.ts'
 import { purgeTransfers } from './work-transfers.ts'
@@ -60,8 +61,8 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
       return getExport(deps, accountId, id)
     },
     'exports.list': async ({ query }, { accountId }) => {
-      const { exports, total } = await listExports(deps.db, { accountId, ...query })
-      return { data: exports.map((one) => presentExport(deps, one)), total }
+      const { transfers, total } = await listTransfers(deps.db, 'export', { accountId, ...query })
+      return { data: transfers.map((one) => presentExport(deps, one)), total }
     },
     'exports.get': ({ path }, { accountId }) => getExport(deps, accountId, path.id),
     'exports.download': async ({ path, query }, context) => {
@@ -79,6 +80,10 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
       const inbox = await findInbox(deps.db, accountId, path.id)
       if (inbox === null) throw notFound()
       return startImport(deps, { inbox, isRead: query.isRead, upload: body })
+    },
+    'imports.list': async ({ query }, { accountId }) => {
+      const { transfers, total } = await listTransfers(deps.db, 'import', { accountId, ...query })
+      return { data: transfers.map(presentImport), total }
     },
     'imports.get': async ({ path }, { accountId }) => {
       const found = await findTransfer(deps.db, 'import', { accountId, id: path.id })
@@ -252,15 +257,24 @@ async function receiveFile(
       const added = { accountId, transferId: id, chunk, nowMs }
       if (await deps.db.write(addUploadedChunk, added)) continue
       await removeBlobs(deps, idsOfBlobs([chunk]))
-      throw problem('request_timeout')
+      throw await whyEnded(deps, { accountId, id })
     }
     startBytes += bytes.length
   }
   if (format === null) throw wrongFile('must not be empty')
   const nowMs = deps.clock.now()
   const queued = await deps.db.write(queueImport, { accountId, transferId: id, format, nowMs })
-  if (queued === null || queued.kind !== 'import') throw problem('request_timeout')
+  if (queued === null || queued.kind !== 'import') throw await whyEnded(deps, { accountId, id })
   return queued
+}
+
+/** Why an import ended while its file arrived: an erasure ended it, or the next piece came too late. */
+async function whyEnded(
+  { db }: HandlerDeps,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<AppError> {
+  const error = await findUploadError(db, { accountId, id })
+  return problem(error === 'address_erased' ? 'address_erased' : 'request_timeout')
 }
 
 /** Pieces of CHUNK_BYTES, of which the last may be shorter. */

@@ -1,11 +1,13 @@
 // Exports and imports: their rows, their leases, and the pieces of their files.
 
 import type { ExportFormat, ImportFormat, TransferError } from '@mailroom/contract/transfers.ts'
+import type { ExpressionBuilder } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import { noteUnreferenced } from '#schema/unreferenced-blobs.ts'
 
 /** How long the file of an export can be downloaded. */
 const EXPORT_FILE_MS = 7 * DAY_MS
@@ -408,21 +410,40 @@ export async function findTransfer<Kind extends TransferKind>(
     .selectAll()
     .where('id', '=', id)
     .where('kind', '=', kind)
-    .where('status', '!=', 'receiving')
+    .where(HAS_FILE)
   if (accountId !== null) query = query.where('account_id', '=', accountId)
   const row = await query.executeTakeFirst()
   return row === undefined ? null : (toTransfer(row) as Extract<Transfer, { kind: Kind }>)
 }
 
-/** Newest first. The limit of unfinished ones and the time that they are listed bound their number. */
-export async function listExports(
+/** An import has a format once its file has arrived. */
+const HAS_FILE = ({ eb }: ExpressionBuilder<Tables, 'transfers'>) => eb('format', '!=', '')
+
+/** Why an import ended whose file did not arrive as a whole; null for no reason that is known. */
+export async function findUploadError(
   db: ReadDb,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<TransferError | null> {
+  const row = await db.read
+    .selectFrom('transfers')
+    .select('error')
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return (row?.error ?? null) as TransferError | null
+}
+
+/** Newest first. The limit of unfinished ones and the time that they are listed bound their number. */
+export async function listTransfers<Kind extends TransferKind>(
+  db: ReadDb,
+  kind: Kind,
   input: { accountId: string; limit: number; offset: number },
-): Promise<{ exports: ExportRow[]; total: number }> {
+): Promise<{ transfers: Extract<Transfer, { kind: Kind }>[]; total: number }> {
   const ofAccount = db.read
     .selectFrom('transfers')
     .where('account_id', '=', input.accountId)
-    .where('kind', '=', 'export')
+    .where('kind', '=', kind)
+    .where(HAS_FILE)
   const { total } = await ofAccount
     .select(({ fn }) => fn.countAll<number | string>().as('total'))
     .executeTakeFirstOrThrow()
@@ -432,7 +453,8 @@ export async function listExports(
     .limit(input.limit)
     .offset(input.offset)
     .execute()
-  return { exports: rows.map(toTransfer) as ExportRow[], total: Number(total) }
+  const transfers = rows.map(toTransfer) as Extract<Transfer, { kind: Kind }>[]
+  return { transfers, total: Number(total) }
 }
 
 /** Pieces that one step removes. */
@@ -477,7 +499,9 @@ async function removeChunks(tx: Tx, chunks: readonly { id: string }[]): Promise<
     .where('id', 'in', ids)
     .returning((row) => ['id', row('content', 'is', null).as('is_blob')])
     .execute()
-  return removed.filter(({ is_blob }) => Boolean(is_blob)).map(({ id }) => id)
+  const blobIds = removed.filter(({ is_blob }) => Boolean(is_blob)).map(({ id }) => id)
+  await noteUnreferenced(tx, blobIds)
+  return blobIds
 }
 
 /** Ends an upload that was broken off; its pieces are removed with what has expired. */

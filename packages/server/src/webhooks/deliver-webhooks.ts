@@ -22,6 +22,7 @@ import {
   type Webhook,
   type WebhookDeliveryStatus,
   type WebhookError,
+  type WebhookRequest,
 } from './webhook.ts'
 import { dropWebhookDeliveries } from './webhook-delivery-rows.ts'
 import {
@@ -31,7 +32,7 @@ import {
   webhookQueue,
 } from './webhook-queue-rows.ts'
 import { findWebhook } from './webhook-rows.ts'
-import { openSecrets, signWebhook } from './webhook-secrets.ts'
+import { openSecrets, signWebhook, withoutSignatures } from './webhook-secrets.ts'
 
 /** With an estimate of the octets that its event takes while it is under way. */
 type HeldWebhook = HeldWebhookDelivery & { readonly size_bytes: number }
@@ -125,6 +126,7 @@ export type DeliverWebhookDeps = {
 /** `error` is null when the receiver responded with a success. */
 type WebhookAttempt = {
   readonly kind: 'attempted'
+  readonly request: WebhookRequest | null
   readonly responseStatus: number | null
   readonly responseBody: string | null
   readonly latencyMs: number | null
@@ -215,7 +217,8 @@ async function attempt(
   if ('kind' in request) return request
   // As a string and as octets.
   onSize?.(2 * Buffer.byteLength(request.body))
-  return outcomeOf(await deps.postWebhook({ ...request, signal }))
+  const shown = { url: request.url, headers: withoutSignatures(request.headers) }
+  return outcomeOf(shown, await deps.postWebhook({ ...request, signal }))
 }
 
 type Request = { url: string; headers: Record<string, string>; body: string }
@@ -239,6 +242,8 @@ async function makeRequest(
   return { url, headers: makeHeaders(deps, { webhook, held, body }), body }
 }
 
+const USER_AGENT = 'Mailroom-Webhooks/1'
+
 function makeHeaders(
   { clock, sealer }: DeliverWebhookDeps,
   { webhook, held, body }: { webhook: Webhook; held: HeldWebhookDelivery; body: string },
@@ -247,25 +252,28 @@ function makeHeaders(
   const secrets = openSecrets(sealer, webhook, nowMs)
   const timestamp = Math.floor(nowMs / 1000)
   return {
+    'user-agent': USER_AGENT,
     'content-type': 'application/json',
     ...signWebhook({ id: held.event_id, timestamp, body, secrets }),
   }
 }
 
 function unsent(error: WebhookError): WebhookAttempt {
-  return { kind: 'attempted', responseStatus: null, responseBody: null, latencyMs: null, error }
+  const nothing = { request: null, responseStatus: null, responseBody: null, latencyMs: null }
+  return { kind: 'attempted', ...nothing, error }
 }
 
-function outcomeOf(posted: HttpPostOutcome): WebhookOutcome {
+function outcomeOf(request: WebhookRequest, posted: HttpPostOutcome): WebhookOutcome {
   if (posted.kind === 'failed') {
     if (posted.error === 'cut') return { kind: 'returned' }
     const { status: responseStatus = null, body: responseBody = null } = posted.answer ?? {}
     const { error, latencyMs } = posted
-    return { kind: 'attempted', responseStatus, responseBody, latencyMs, error }
+    return { kind: 'attempted', request, responseStatus, responseBody, latencyMs, error }
   }
   const { status, body, latencyMs } = posted
   const error = errorOfStatus(status)
-  return { kind: 'attempted', responseStatus: status, responseBody: body, latencyMs, error }
+  const answer = { responseStatus: status, responseBody: body, latencyMs }
+  return { kind: 'attempted', request, ...answer, error }
 }
 
 function errorOfStatus(status: number): WebhookError | null {
@@ -315,7 +323,9 @@ function statusOf(error: WebhookError | null, nextAtMs: number | null): WebhookD
 function report(
   { log, countWebhookDelivery }: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
-  outcome: Omit<WebhookAttempt, 'kind' | 'responseBody'> & { status: WebhookDeliveryStatus },
+  outcome: Pick<WebhookAttempt, 'error' | 'responseStatus' | 'latencyMs'> & {
+    status: WebhookDeliveryStatus
+  },
 ): void {
   const { status, error, responseStatus, latencyMs } = outcome
   countWebhookDelivery(status === 'pending' ? 'deferred' : status)

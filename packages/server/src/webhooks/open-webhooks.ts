@@ -38,13 +38,11 @@ const FAN_OUT_GAP_MS_MAX = 10
 /** The pause after a slow read is twice as long as the read, and no longer than this. */
 const FAN_OUT_REST_MS_MAX = 50
 
-const USER_AGENT = 'Mailroom-Webhooks/1'
-
 /** Posts to receivers; nothing is connected to yet. */
 export function openWebhookPoster(settings: Settings, resolver: Resolver): HttpPoster {
   const allowPrivate = settings.allowPrivateEgress
   const ownNames = ownNamesOf(settings)
-  return openHttpPoster({ resolver, allowPrivate, ownNames, userAgent: USER_AGENT })
+  return openHttpPoster({ resolver, allowPrivate, ownNames })
 }
 
 export type Webhooks = {

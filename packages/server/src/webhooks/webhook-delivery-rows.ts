@@ -49,7 +49,7 @@ export async function listWebhookDeliveries(
   return { deliveries: rows, total }
 }
 
-/** The states of the failing webhooks among these, by id: two index lookups for each. */
+/** The states of the failing webhooks among these, by id: two index lookups for each, and a bounded count. */
 export async function findWebhookFailures(
   db: ReadDb,
   webhooks: readonly Webhook[],
@@ -76,6 +76,19 @@ export async function findWebhookFailures(
         .whereRef('lane', '=', 'webhooks.id')
         .where('queue_state', '=', sql.lit('waiting'))
         .as('next_attempt_at'),
+      row
+        .selectFrom(
+          row
+            .selectFrom('webhook_attempts')
+            .select('webhook_attempts.number')
+            .whereRef('webhook_attempts.lane', '=', 'webhooks.id')
+            .where('is_failure', '=', sql.lit(1))
+            .whereRef('settled_at', '>=', 'webhooks.failing_since')
+            .limit(COUNTED_MAX)
+            .as('failures'),
+        )
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .as('failures'),
     ])
     .where(
       'id',
@@ -85,17 +98,9 @@ export async function findWebhookFailures(
     .where('account_id', '=', first.accountId)
     .execute()
   const failedIds = rows.flatMap(({ failed_id }) => failed_id ?? [])
-  const failed =
-    failedIds.length === 0
-      ? []
-      : await db.read
-          .selectFrom('webhook_deliveries')
-          .select(['id', 'error', 'response_status'])
-          .where('id', 'in', failedIds)
-          .execute()
-  const byId = new Map(failed.map((row) => [row.id, row]))
+  const byId = await findOutcomes(db, failedIds)
   return new Map(
-    rows.map(({ id, failed_id, next_attempt_at }) => {
+    rows.map(({ id, failed_id, next_attempt_at, failures }) => {
       const last = failed_id === null ? undefined : byId.get(failed_id)
       const error = (last?.error ?? null) as WebhookError | null
       return [
@@ -105,10 +110,25 @@ export async function findWebhookFailures(
           error: error === 'webhook_disabled' ? null : error,
           responseStatus: last?.response_status ?? null,
           nextAttemptAtMs: next_attempt_at,
+          lastFailureAtMs: last?.last_attempt_at ?? null,
+          failures: Number(failures ?? 0),
         },
       ]
     }),
   )
+}
+
+type Outcome = Pick<WebhookDelivery, 'error' | 'response_status' | 'last_attempt_at'>
+
+/** The outcomes of the last attempts of these deliveries, by id. */
+async function findOutcomes(db: ReadDb, ids: readonly string[]): Promise<Map<string, Outcome>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.read
+    .selectFrom('webhook_deliveries')
+    .select(['id', 'error', 'response_status', 'last_attempt_at'])
+    .where('id', 'in', ids)
+    .execute()
+  return new Map(rows.map((row) => [row.id, row]))
 }
 
 /** The delivery of this webhook with this id, or null. */
@@ -123,6 +143,19 @@ export async function findWebhookDelivery(
     .where('lane', '=', input.webhookId)
     .where('account_id', '=', input.accountId)
   return (await query.executeTakeFirst()) ?? null
+}
+
+/** The newest first. */
+export async function listWebhookAttempts(
+  db: ReadDb,
+  deliveryId: string,
+): Promise<Row<'webhook_attempts'>[]> {
+  return db.read
+    .selectFrom('webhook_attempts')
+    .selectAll()
+    .where('delivery_id', '=', deliveryId)
+    .orderBy('number', 'desc')
+    .execute()
 }
 
 /**

@@ -2,13 +2,18 @@
 
 import type {
   UpdateWebhook as UpdateWebhookShape,
+  WebhookAttempt as WebhookAttemptShape,
   WebhookDelivery as WebhookDeliveryShape,
   Webhook as WebhookShape,
 } from '@mailroom/contract/webhooks.ts'
+import { SHOWN_REQUEST_BYTES_MAX } from '@mailroom/contract/webhooks.ts'
 import type { CheckFilter, EventKind } from '#events/events.ts'
+import { findEvent } from '#events/events-rows.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'
 import { presentTime } from '#platform/clock.ts'
+import { notFound } from '#platform/problem.ts'
+import type { Row } from '#schema/tables.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -22,7 +27,9 @@ import {
 import { type TestDeps, testWebhook } from './test-webhook.ts'
 import type { Webhook, WebhookDeliveryStatus, WebhookError, WebhookFailure } from './webhook.ts'
 import {
+  findWebhookDelivery,
   findWebhookFailures,
+  listWebhookAttempts,
   listWebhookDeliveries,
   type WebhookDelivery,
 } from './webhook-delivery-rows.ts'
@@ -78,6 +85,16 @@ export function webhookHandlers(deps: HandlerDeps): WebhookHandlers {
       await getWebhook(deps, page)
       const { deliveries, total } = await listWebhookDeliveries(deps.db, page)
       return { data: deliveries.map(presentDelivery), total }
+    },
+    'webhooks.getDelivery': async ({ path }, { accountId, takeSlot }) => {
+      const { id: webhookId, deliveryId } = path
+      const delivery = await findWebhookDelivery(deps.db, { accountId, webhookId, deliveryId })
+      if (delivery === null) throw notFound()
+      const attempts = await listWebhookAttempts(deps.db, deliveryId)
+      await takeSlot()
+      const requestBody = await renderBody(deps, delivery)
+      const history = attempts.map(presentAttempt)
+      return { ...presentDelivery(delivery), requestBody, history }
     },
     'webhooks.retryDelivery': async ({ path }, { accountId }) => {
       const { id: webhookId, deliveryId } = path
@@ -139,6 +156,8 @@ function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShap
     failingSince: presentTimeOrNull(webhook.failingSinceMs),
     lastError: failure?.error ?? null,
     lastResponseStatus: failure?.responseStatus ?? null,
+    lastFailureAt: presentTimeOrNull(failure?.lastFailureAtMs ?? null),
+    consecutiveFailures: failure?.failures ?? 0,
     nextAttemptAt: presentTimeOrNull(isEnabled ? (failure?.nextAttemptAtMs ?? null) : null),
     inboxId,
     createdAt: presentTime(createdAtMs),
@@ -159,6 +178,39 @@ function presentDelivery(delivery: WebhookDelivery): WebhookDeliveryShape {
     latencyMs: delivery.latency_ms,
     error: delivery.error as WebhookError | null,
   }
+}
+
+function presentAttempt(attempt: Row<'webhook_attempts'>): WebhookAttemptShape {
+  const { request_headers: headers } = attempt
+  return {
+    number: attempt.number,
+    attemptedAt: presentTime(attempt.attempted_at),
+    requestUrl: attempt.request_url,
+    requestHeaders: headers === null ? null : (JSON.parse(headers) as Record<string, string>),
+    responseStatus: attempt.response_status,
+    responseBody: attempt.response_body,
+    latencyMs: attempt.latency_ms,
+    error: attempt.error as WebhookError | null,
+  }
+}
+
+/** Not stored, so that deleted mail is in no copy of it; null when its event or message is gone. */
+async function renderBody(
+  { db, clock, readEventTexts }: HandlerDeps,
+  { account_id, event_id, attempts, last_attempt_at }: WebhookDelivery,
+): Promise<string | null> {
+  const event = await findEvent(db, account_id, event_id)
+  const [text] = event === null ? [] : await readEventTexts([event])
+  const deliveredAtMs = last_attempt_at ?? clock.now()
+  const body = text?.render({ deliveredAtMs, attempt: Math.max(1, attempts) })
+  return body === undefined ? null : firstOctets(body)
+}
+
+function firstOctets(text: string): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= SHOWN_REQUEST_BYTES_MAX) return text
+  // Drops a character that is cut in the middle.
+  return new TextDecoder().decode(bytes.subarray(0, SHOWN_REQUEST_BYTES_MAX), { stream: true })
 }
 
 function presentTimeOrNull(timeMs: number | null): string | null {

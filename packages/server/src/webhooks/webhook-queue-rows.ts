@@ -10,7 +10,7 @@ import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { idsOf, leasedQueue } from '#queue/leased-queue-rows.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
-import type { WebhookDeliveryStatus, WebhookError } from './webhook.ts'
+import type { WebhookDeliveryStatus, WebhookError, WebhookRequest } from './webhook.ts'
 
 /** Each row has some ten values, and a statement may have 32,766. */
 const ROWS_AT_ONCE = 500
@@ -202,6 +202,8 @@ export type SettledWebhookDelivery = {
   status: WebhookDeliveryStatus
   /** The time of the next attempt, by the queue's clock; null: the outcome is final. */
   nextAttemptAtMs: number | null
+  /** Null when nothing was posted. */
+  request: WebhookRequest | null
   responseStatus: number | null
   responseBody: string | null
   latencyMs: number | null
@@ -230,13 +232,64 @@ export const settleWebhookDelivery = transaction({
     const [row] = await updateDelivery(tx, { ...input, queueState })
     if (row === undefined) return 'lost'
     const { lane: webhookId, event_kind } = row
+    const isFailure = error !== null && error !== 'internal_error' && event_kind !== 'webhook.test'
+    await recordAttempt(tx, { ...input, webhookId, isFailure })
     if (error === null) await clearFailing(tx, { webhookId, accountId })
-    else if (error !== 'internal_error' && event_kind !== 'webhook.test') {
-      return (await noteFailure(tx, webhookId, input)) ? 'disabled' : 'settled'
-    }
-    return 'settled'
+    if (!isFailure) return 'settled'
+    return (await noteFailure(tx, webhookId, input)) ? 'disabled' : 'settled'
   },
 })
+
+/** Attempts that are kept of a delivery, the newest. Only retries by hand lead to more. */
+export const WEBHOOK_ATTEMPTS_KEPT = 20
+
+async function recordAttempt(
+  tx: Tx,
+  input: SettledWebhookDelivery & { webhookId: string; isFailure: boolean },
+): Promise<void> {
+  const { id, attempts, request } = input
+  await insertAttempt(tx, {
+    delivery_id: id,
+    number: attempts,
+    lane: input.webhookId,
+    attempted_at: input.attemptAtMs,
+    settled_at: input.queueMs,
+    is_failure: input.isFailure ? 1 : 0,
+    request_url: request?.url ?? null,
+    request_headers: request === null ? null : JSON.stringify(request.headers),
+    response_status: input.responseStatus,
+    response_body: input.responseBody,
+    latency_ms: input.latencyMs,
+    error: input.error,
+  })
+  if (attempts <= WEBHOOK_ATTEMPTS_KEPT) return
+  await tx.query
+    .deleteFrom('webhook_attempts')
+    .where('delivery_id', '=', id)
+    .where('number', '<=', attempts - WEBHOOK_ATTEMPTS_KEPT)
+    .execute()
+}
+
+/** An attempt that was handed back and repeated has its number again; the first outcome stays. */
+const insertAttempt = statement<Tables, Row<'webhook_attempts'>, never>((query, place) =>
+  query
+    .insertInto('webhook_attempts')
+    .values({
+      delivery_id: place('delivery_id'),
+      number: place('number'),
+      lane: place('lane'),
+      attempted_at: place('attempted_at'),
+      settled_at: place('settled_at'),
+      is_failure: place('is_failure'),
+      request_url: place('request_url'),
+      request_headers: place('request_headers'),
+      response_status: place('response_status'),
+      response_body: place('response_body'),
+      latency_ms: place('latency_ms'),
+      error: place('error'),
+    })
+    .onConflict((conflict) => conflict.doNothing()),
+)
 
 /** Keeps the outcomes of earlier attempts, and subtracts the attempt that the claim counted. */
 async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<boolean> {

@@ -122,6 +122,14 @@ export function signWebhook(request: SignedRequest): Record<string, string> {
   }
 }
 
+/** These fields as people may see them: signatures are left out. */
+export function withoutSignatures(
+  headers: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const fields = Object.entries(headers)
+  return Object.fromEntries(fields.filter(([name]) => !/signature/i.test(name)))
+}
+
 function keyOf(secret: string): Buffer {
   return Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
 }

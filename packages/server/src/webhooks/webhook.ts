@@ -30,8 +30,18 @@ export type Webhook = {
   readonly createdAtMs: number
 }
 
+/** What an attempt posted, without its body and its signatures. */
+export type WebhookRequest = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /** The state of a webhook that fails. */
 export type WebhookFailure = {
+  /** When the newest failed attempt began; null when that is no longer stored. */
+  readonly lastFailureAtMs: number | null
+  /** Failed attempts since the last success that are still stored, up to `COUNTED_MAX`. */
+  readonly failures: number
   /** The error of the newest failed attempt; null when that is no longer stored. */
   readonly error: WebhookError | null
   readonly responseStatus: number | null

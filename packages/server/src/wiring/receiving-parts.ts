@@ -195,6 +195,7 @@ function traceParser(parser: Parser, tracing: Tracing): Parser {
       tracing.step('read report', {}, () => parser.readReport(raw, envelope)),
     readAttachment: (raw, filename) => parser.readAttachment(raw, filename),
     readAttachments: (raw) => parser.readAttachments(raw),
+    replyToInvite: (raw, answer) => parser.replyToInvite(raw, answer),
     makeView: (source) => parser.makeView(source),
     show: (source) => parser.show(source),
     findSecrets: (content) => tracing.step('find secrets', {}, () => parser.findSecrets(content)),

@@ -71,6 +71,7 @@ import {
 } from '#removal/removal.ts'
 import { expireReviews, mailReviews, reviewHandlers, reviewLinkHandlers } from '#reviews/reviews.ts'
 import { sandboxHandlers } from '#sandbox/sandbox.ts'
+import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
 import { openIndexer, searchHandlers } from '#search/search.ts'
 import { openDayCounter, openHourCounter, statsHandlers, usageHandlers } from '#stats/stats.ts'
 import {
@@ -355,6 +356,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
       await expireInboxes({ ...base, ...streams }, signal)
       await finishMoves(base, signal)
       await purgeTrash(base, signal)
+      await removeUnreferenced(base, signal)
       return false
     },
     tasks,

@@ -116,6 +116,7 @@ import {
   moveThreadStep,
   purgeExpiredStep,
   purgeInboxStep,
+  purgeRangesStep,
   purgeTrashStep,
   removeMessage,
   removeOverdueStep,
@@ -126,6 +127,7 @@ import {
 } from '#removal/removal-rows.ts'
 import { claimReviewMail, gatherReviewMail, settleReviewMail } from '#reviews/reviews-rows.ts'
 import type { Tables } from '#schema/tables.ts'
+import { forgetUnreferenced } from '#schema/unreferenced-blobs.ts'
 import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
 import { ensureSecret, replaceSecret } from '#secrets/secrets-rows.ts'
 import { addInboxDays, addMailHours } from '#stats/stats-rows.ts'
@@ -205,6 +207,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   removeThread,
   removeThreadStep,
   purgeTrashStep,
+  purgeRangesStep,
   removeOverdueStep,
   expireInbox,
   indexSearchStep,
@@ -296,4 +299,5 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   noteErased,
   releaseErasures,
   returnErasure,
+  forgetUnreferenced,
 ]

@@ -119,6 +119,7 @@ export function deliverDeps(
       parse: () => Promise.reject(new Error('Nothing is delivered here.')),
       readAttachment: () => Promise.resolve(null),
       readAttachments: () => Promise.resolve([]),
+      replyToInvite: () => Promise.resolve({ kind: 'no-invitation' }),
       readReport: () => Promise.resolve({ kind: 'none' }),
       makeBodies: (source) => Promise.resolve(bodyParts(source)),
       makeView: (source) => viewBody(source),

@@ -175,6 +175,7 @@ export function arriving(
       automatic_reason: null,
       category: 'personal',
       judgement: null,
+      invites: null,
       defects: '[]',
     },
     receipts: inboxIds.map((inboxId) => ({

@@ -10,9 +10,12 @@ import {
   readFanOutLag,
   readJobFigures,
   readQueueFigures,
+  readRetentionFigures,
+  readWorkFigures,
 } from '#operating/queue-figures-rows.ts'
 import { POSTGRES_WRITES_MAX } from '#platform/db/write-groups.ts'
 import { silentMetrics } from '#platform/telemetry/metrics.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { claimJobs } from '#queue/job-rows.ts'
 import {
   addAccount,
@@ -51,6 +54,64 @@ onBothEngines('figures of the queues', (engine) => {
          '${state}', 'pending', 0, ${fromMs} + n, ${leaseMs}, 0 from numbers`,
     )
   const read = () => readQueueFigures(db, 'webhook_deliveries')
+
+  test('jobs of clients are counted by state, with the age of the oldest', async () => {
+    const none = { states: { queued: 0, running: 0 }, oldestAtMs: null }
+    const noImport = { states: { receiving: 0, ...none.states }, oldestAtMs: null }
+    const nowMs = 10_000
+    assert.deepEqual(await readWorkFigures(db, nowMs), {
+      export: none,
+      import: noImport,
+      erasure: none,
+    })
+    const transfer = (kind: string, status: string, createdMs: number, expiresMs = 'null') =>
+      runSql(
+        database,
+        `insert into transfers (id, account_id, kind, status, format, total_count, details, created_at, completed_at, expires_at)
+         values ('${makeId('exp')}', 'acc_1', '${kind}', '${status}', 'mbox', 0, '{}', ${createdMs},
+           ${status === 'done' ? createdMs : 'null'}, ${expiresMs})`,
+      )
+    await transfer('export', 'queued', 300)
+    await transfer('export', 'queued', 200)
+    await transfer('export', 'running', 400)
+    await transfer('export', 'done', 1)
+    await transfer('import', 'receiving', 5, '10001')
+    await transfer('import', 'receiving', 4, '10000')
+    await runSql(
+      database,
+      `insert into erasures (id, account_id, status, counts, created_at, completed_at)
+       values ('ers_1', 'acc_1', 'running', '{}', 7, null), ('ers_2', 'acc_1', 'done', '{}', 1, 2)`,
+    )
+    assert.deepEqual(await readWorkFigures(db, nowMs), {
+      export: { states: { queued: 2, running: 1 }, oldestAtMs: 200 },
+      import: { states: { ...noImport.states, receiving: 1 }, oldestAtMs: 5 },
+      erasure: { states: { queued: 0, running: 1 }, oldestAtMs: 7 },
+    })
+  })
+
+  test('what retention has yet to remove is counted from the time at which it was due', async () => {
+    const owner = await addAccount(db)
+    const [first, second] = [await addInbox(db, owner), await addInbox(db, owner)]
+    await db.write(storeReceived, arriving(owner, [first]))
+    await runSql(database, 'delete from events')
+    const nowMs = 40 * DAY_MS
+    const nothing = { count: 0, oldestAtMs: null }
+    assert.deepEqual(await readRetentionFigures(db, nowMs), { inboxes: nothing, threads: nothing })
+    await runSql(database, `update inboxes set expires_at = ${nowMs - 5} where id = '${second}'`)
+    await runSql(
+      database,
+      `update threads set trashed_at = ${9 * DAY_MS}, last_position = -last_position where inbox_id = '${first}'`,
+    )
+    assert.deepEqual(await readRetentionFigures(db, nowMs), {
+      inboxes: { count: 1, oldestAtMs: nowMs - 5 },
+      threads: { count: 1, oldestAtMs: 39 * DAY_MS },
+    })
+    await runSql(
+      database,
+      `update threads set trashed_at = ${nowMs - 29 * DAY_MS} where inbox_id = '${first}'`,
+    )
+    assert.deepEqual((await readRetentionFigures(db, nowMs)).threads, nothing)
+  })
 
   test('an empty queue has no depth and nothing due', async () => {
     assert.deepEqual(await read(), { ready: 0, waiting: 0, leased: 0, dueAtMs: null })

@@ -36,7 +36,7 @@ import { sending } from './sending.ts'
 
 const UNLEASED = { tokenHash: null, queueMs: 0 }
 
-const STEPS = sizeOf('TEST_MAILROOM_REMOVAL_STEPS', { usual: 2_000, long: 100_000 })
+const STEPS = sizeOf('TEST_MAILROOM_REMOVAL_STEPS', { usual: 900, long: 100_000 })
 /** All lists are compared so often, and at the end. */
 const COMPARED_EVERY = Math.max(300, STEPS / 30)
 const OWN = 'someone@mailroom.localhost'
@@ -297,7 +297,7 @@ onEachEngine('mail that goes', (engine) => {
     const trashed = model.threads.filter(({ trashedAtMs }) => trashedAtMs !== null)
     const thread = trashed[roll(trashed.length)]
     if (thread === undefined) return
-    const asked = { ...owner, threadId: thread.id, nowMs: model.nowMs }
+    const asked = { ...owner, threadId: thread.id, nowMs: model.nowMs, eventId: makeId('evt') }
     const outcome = await db.write(restoreThread, { ...asked, lease: UNLEASED })
     assert.notEqual(typeof outcome, 'string')
     if (typeof outcome !== 'string') await finish(thread, outcome.moving)
@@ -541,7 +541,7 @@ onEachEngine('mail that goes', (engine) => {
     await runSql(database, `update threads set trashed_at = null where id = '${threadId}'`)
     await db.write(storeReceived, arriving(owner, [inboxId], { parentKeys: [key] }))
     await runSql(database, `update threads set trashed_at = 1 where id = '${threadId}'`)
-    const deps = { db, blobs: null, clock: systemClock }
+    const deps = { db, blobs: null, clock: systemClock, makeId, wakeEvents() {} }
     await restoreMixed(deps, new AbortController().signal)
     const page = await listThreads(db, place)
     assert.equal(page?.total, 2)

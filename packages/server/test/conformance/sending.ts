@@ -114,6 +114,7 @@ function contentOf(messageId: string): SendInput['content'] {
     automatic_reason: null,
     category: 'personal',
     judgement: null,
+    invites: null,
     defects: '[]',
   }
 }

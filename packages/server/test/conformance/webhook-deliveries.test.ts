@@ -561,7 +561,7 @@ suite('locks on deliveries of webhooks', () => {
     await holder.connect()
   })
   beforeEach(async () => {
-    await runSql(database, 'truncate webhook_deliveries')
+    await runSql(database, 'truncate webhook_deliveries cascade')
     // In the order of insertion, the higher id comes first.
     for (const id of [HIGH, LOW]) {
       await runSql(

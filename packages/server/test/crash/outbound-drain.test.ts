@@ -21,7 +21,10 @@ const EXIT_MS_MAX = 20_000
 /** Two within a second would be one, as npm passes it on. */
 const BETWEEN_SIGNALS_MS = 1_300
 const ANSWER_MS = 2_000
-/** Under way at once to each destination; as many again wait behind them. */
+/**
+ * Under way at once to each destination; as many again wait behind them. More are begun once the first have waited for a
+ * second, because a server that greeted is alive.
+ */
 const OF_EACH_KIND = 5
 const SETTLED_MS_MAX = 60_000
 
@@ -46,21 +49,26 @@ suite('an orderly end of sending', { concurrency: true }, () => {
     assert.equal(exit.code, 0)
     assert.ok(exit.durationMs < EXIT_MS_MAX, `${exit.durationMs} ms`)
 
+    await sink.until(() => sink.open === 0, 5_000)
     const left = summarise(await readStored(service))
     t.diagnostic(`exit 0 after ${Math.round(exit.durationMs)} ms, left ${JSON.stringify(left)}`)
-    const back = { [BACK]: OF_EACH_KIND }
+    const taken = countTaken(sink)
+    const withBack = (state: string, count: number) => ({
+      [state]: count,
+      ...(count < 2 * OF_EACH_KIND && { [BACK]: 2 * OF_EACH_KIND - count }),
+    })
     assert.deepEqual(left, {
-      late: { [NOTED]: OF_EACH_KIND, ...back },
-      silent: { 'deferred, waiting, 1 attempts': OF_EACH_KIND, ...back },
+      late: withBack(NOTED, taken.late),
+      silent: withBack('deferred, waiting, 1 attempts', taken.silent),
       stuck: { [BACK]: 2 * OF_EACH_KIND },
-      slow: { [NOTED]: OF_EACH_KIND, ...back },
+      slow: withBack(NOTED, taken.slow),
     })
 
     sink.script = {}
     await runSql(service, MAKE_DUE)
     await service.start()
     const repeats = await finish(service, sink, promised)
-    assert.equal(repeats.length, OF_EACH_KIND)
+    assert.equal(repeats.length, taken.silent)
     assert.ok(repeats.every(({ first }) => first.recipient.startsWith('silent')))
   })
 
@@ -123,11 +131,12 @@ async function openUnderWay(t: TestContext): Promise<UnderWay> {
   const inboxes = await makeInboxes(service, 2)
   const count = 2 * OF_EACH_KIND * KINDS.length
   const promised = await sendMany(service, sink, { inboxes, count, compose })
-  await sink.until(
-    () =>
-      sink.named.length >= OF_EACH_KIND * KINDS.length && sink.copies.length >= 2 * OF_EACH_KIND,
-    30_000,
-  )
+  const isUnderWay = (kind: (typeof KINDS)[number]) => {
+    const has = ({ recipient }: { recipient: string }) => kindOf(recipient) === kind
+    const isTaken = kind === 'late' || kind === 'silent'
+    return (isTaken ? sink.copies : sink.named).filter(has).length >= OF_EACH_KIND
+  }
+  await sink.until(() => KINDS.every(isUnderWay), 30_000)
   const letAnswer = async () => {
     await sink.until(() => /shutting down/.test(service.log), 30_000)
     ending.resolve()
@@ -149,6 +158,13 @@ async function finish(service: Service, sink: Sink, promised: Promised[]) {
   await untilSettled(service, SETTLED_MS_MAX)
   await service.stopWell()
   return assertAllSent(service, sink, promised)
+}
+
+/** Messages of each kind that the servers have taken. */
+function countTaken(sink: Sink) {
+  const counts = { late: 0, silent: 0, stuck: 0, slow: 0 }
+  for (const { recipient } of sink.copies) counts[kindOf(recipient) as keyof typeof counts] += 1
+  return counts
 }
 
 function countNoted({ sent }: Stored): number {

@@ -105,6 +105,25 @@ test('a request that is complete only after the close is 503 in the form of an e
   await closed
 })
 
+test('a client that still sends when the server closes sees its 503 and an orderly end', async () => {
+  const { server, entered, release } = await openSlowDoor()
+  const late = await open(server.port)
+  late.write('POST /v1/pods HTTP/1.1\r\nHost: a\r\n')
+  const early = await open(server.port)
+  early.write(GET)
+  await entered
+  const failed = once(late, 'error').then(([error]) => assert.fail(error))
+  const closed = server.close(20_000)
+  const length = 20 * 1024 * 1024
+  late.write(`Content-Length: ${length}\r\nContent-Type: application/json\r\n\r\n`)
+  late.write(Buffer.alloc(length))
+  const ended = once(late, 'end')
+  assert.equal((await Promise.race([failed, readAnswer(late)])).status, 503)
+  await Promise.race([failed, ended])
+  release()
+  await closed
+})
+
 test('opening at a port in use rejects', async () => {
   const server = await openTestServer()
   await assert.rejects(openTestServer({ port: server.port }), { code: 'EADDRINUSE' })

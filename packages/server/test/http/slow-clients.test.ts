@@ -86,6 +86,36 @@ describe('within the limits of time', { concurrency: true }, () => {
     })
   }
 
+  test('a request that came while the whole process paused is answered, although its connection was idle for long', async () => {
+    const own = await openTestServer()
+    const idleMs = 100
+    Object.assign(own.app.server, { keepAliveTimeout: idleMs, keepAliveTimeoutBuffer: 0 })
+    const socket = connect({ port: own.port, host: '127.0.0.1' })
+    const get = `GET /v1/pods HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`
+    socket.write(get)
+    assert.equal((await readAnswer(socket)).status, 200)
+    socket.write(get)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * idleMs)
+    assert.equal((await readAnswer(socket)).status, 200)
+    await once(socket, 'close', { signal: AbortSignal.timeout(CUT_MS) })
+    await own.close(0)
+  })
+
+  test('a client whose body nobody has read yet sees its 408 and an orderly end', async () => {
+    const waiting = Promise.withResolvers<null>()
+    const own = await openTestServer({ patience: PATIENCE, authenticate: () => waiting.promise })
+    const socket = connect({ port: own.port, host: '127.0.0.1' })
+    const failed = once(socket, 'error').then(([error]) => assert.fail(error))
+    const length = 20 * 1024 * 1024
+    socket.write(`${HEAD}Content-Length: ${2 * length}\r\n\r\n`)
+    socket.write(Buffer.alloc(length, ' '))
+    const ended = once(socket, 'end')
+    assert.equal((await Promise.race([failed, readAnswer(socket)])).status, 408)
+    await Promise.race([failed, ended])
+    waiting.resolve(null)
+    await own.close(0)
+  })
+
   test('hundreds of slow and idle clients do not delay a fast one', async () => {
     const sockets = await Promise.all(Array.from({ length: 300 }, open))
     for (const [index, socket] of sockets.entries()) {

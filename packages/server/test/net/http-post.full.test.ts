@@ -31,7 +31,6 @@ async function openWorld(
   const poster = openHttpPoster({
     resolver,
     allowPrivate: true,
-    userAgent: 'Mailroom-Test',
     patience: { connectMs: CONNECT_MS, totalMs: TOTAL_MS },
     idleMs: IDLE_MS,
     ...others,
@@ -67,7 +66,6 @@ test('a receiver gets the body unchanged, and its answer is returned', async (t)
   assert.equal(request?.path, '/a/b?c=d%20e&f=%C3%BC')
   assert.equal(request?.body.toString('utf8'), BODY)
   const { headers } = request ?? {}
-  assert.equal(headers?.['user-agent'], 'Mailroom-Test')
   assert.equal(headers?.['x-event-id'], 'evt_1')
   assert.equal(headers?.['content-length'], String(Buffer.byteLength(BODY)))
   assert.equal(headers?.['accept-encoding'], undefined)
@@ -235,7 +233,7 @@ test('the beginning of a large answer is kept, without half characters and NUL',
   // Octets that the kernel had accepted before the connection was dropped.
   assert.ok(receiver.bytesWritten < 10_000_000, `${receiver.bytesWritten} octets`)
   for (const [body, kept] of [
-    [`x${'€'.repeat(1_000)}`, `x${'€'.repeat(682)}`],
+    [`x${'€'.repeat(2_000)}`, `x${'€'.repeat(1_365)}`],
     ['a\0b', 'ab'],
     [Buffer.from([0x61, 0xff, 0xe2]), 'a\ufffd\ufffd'],
   ] as const) {

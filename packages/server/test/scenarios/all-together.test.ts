@@ -8,9 +8,13 @@ import { removeOverdueStep } from '#removal/retention-rows.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { checkLists } from '#test/scenarios/removal-check.ts'
 import { imported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
-import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'
+import { isFullRun, sizeOf } from '#test/size-of.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
-const OPERATIONS = 240
+const OPERATIONS = sizeOf('TEST_MAILROOM_ALL_KINDS', {
+  usual: isFullRun() ? 240 : 120,
+  long: 2_000,
+})
 const AT_ONCE = 6
 
 /** Totals of an inbox and the rows that they are of; they must be equal. */
@@ -81,7 +85,7 @@ const TOTALS: Readonly<Record<string, [string, string]>> = {
   ],
 }
 
-onBothEngines('changes of all kinds at once', (engine) => {
+onEachEngine('changes of all kinds at once', (engine) => {
   const world = opened(() => openWorld(engine))
 
   test('leave every total equal to its rows', async () => {

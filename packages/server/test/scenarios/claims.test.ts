@@ -4,9 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ClaimedThread, Inbox, Mailroom } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
+import { mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
 import {
   OPERATOR_TOKEN,
-  onBothEngines,
+  onEachEngine,
   opened,
   openWorld,
   plainMail,
@@ -15,7 +16,7 @@ import {
 
 const TERMS = { owner: 'worker 1', leaseSeconds: 60 }
 
-onBothEngines('claims', (engine) => {
+onEachEngine('claims', (engine) => {
   const world = opened(() => openWorld(engine))
   const client = prepared(() => world.client)
   let sent = 0
@@ -48,6 +49,22 @@ onBothEngines('claims', (engine) => {
       claim === undefined ? [] : [`${event} ${claim.fence} ${claim.reason ?? ''}`.trim()],
     )
   }
+
+  test('a wait gets a thread that is restored from the trash, and one that is imported', async () => {
+    const { inbox, ids } = await inboxWith(1)
+    const [id = ''] = ids
+    await client.threads.delete(id)
+    const startMs = performance.now()
+    const restored = take(inbox, { waitSeconds: 60 })
+    await until(async () => (await waiting()) === 1)
+    await client.threads.restore(id)
+    assert.deepEqual(idsOf(await restored), [id])
+    const added = take(inbox, { waitSeconds: 60 })
+    await until(async () => (await waiting()) === 1)
+    await client.imports.create(inbox.id, mboxOf(mailFrom('ann@a.example', 'claimed')))
+    assert.equal((await added)[0]?.thread.subject, 'claimed')
+    assert.ok(performance.now() - startMs < 55_000)
+  })
 
   test('a thread is claimed by one worker, who is shown with it', async () => {
     const { inbox, ids } = await inboxWith(1)

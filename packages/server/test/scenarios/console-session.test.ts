@@ -7,17 +7,9 @@ import { openSocket } from '#test/http/socket-client.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { browse, postSession, type SignedIn, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import {
-  onAnyEngine,
-  onBothEngines,
-  onEachEngine,
-  opened,
-  openSecond,
-  openWorld,
-  testKey,
-} from '#test/world.ts'
+import { onAnyEngine, onEachEngine, opened, openSecond, openWorld, testKey } from '#test/world.ts'
 
-onBothEngines('a session of the console', (engine) => {
+onEachEngine('a session of the console', (engine) => {
   const world = opened(() => openWorld(engine))
   let signedIn: SignedIn
   before(async () => {

@@ -1,8 +1,9 @@
 // Delivers mail to a running service and reads it over its API, in one step each.
 
 import assert from 'node:assert/strict'
-import type { Inbox, Message } from '@mailroom/sdk'
+import type { Inbox, Mailroom, Message } from '@mailroom/sdk'
 import type { Mail } from '#test/peers/sender.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import type { World } from '#test/world.ts'
 
 /** Sends to the inbox, expects 250, and reads the newest message back. */
@@ -24,6 +25,20 @@ export async function newest(world: World, inbox: Inbox): Promise<Message> {
   const [message] = data
   assert.ok(message !== undefined, 'the inbox is empty')
   return message
+}
+
+/** The newest message from this address, once there is one. */
+export async function receivedFrom(
+  { client }: { client: Mailroom },
+  { id }: Pick<Inbox, 'id'>,
+  from: string,
+): Promise<Message> {
+  const found: Message[] = []
+  await until(async () => {
+    found.push(...(await client.messages.list(id, { from, limit: 1 }).page()).data)
+    return found.length > 0
+  })
+  return found[0] ?? assert.fail()
 }
 
 /** The number of messages of the inbox. */

@@ -7,7 +7,6 @@ import { arrived, openSendingWorld, PLAIN, send, settled } from '#test/scenarios
 import { onBothEngines, onEachEngine, opened } from '#test/world.ts'
 
 const HOUR_MS = 60 * 60_000
-const MIB = 1024 * 1024
 
 onBothEngines('a draft', (engine) => {
   const world = opened(() => openSendingWorld(engine))
@@ -263,24 +262,6 @@ onEachEngine('the fields of a draft', (engine) => {
     await assert.rejects(world.client.drafts.send(other.id, options), {
       code: 'idempotency_key_reused',
     })
-  })
-
-  test('have files of at most 25 MiB together', async () => {
-    const inbox = await world.inbox()
-    const file = (size: number) => ({
-      filename: 'a',
-      contentType: 'text/plain',
-      data: Buffer.alloc(size),
-    })
-    const draft = await world.client.drafts.create(inbox.id, { attachments: [file(15 * MIB)] })
-    await assert.rejects(world.client.drafts.addAttachment(draft.id, file(11 * MIB)), {
-      code: 'payload_too_large',
-    })
-    const { attachments } = await world.client.drafts.addAttachment(draft.id, file(10 * MIB))
-    assert.equal(attachments.length, 2)
-    const body = { filename: 'a', contentType: 'text/plain', data: 'not base64!' }
-    const error = await refusalOf(world.client.drafts.addAttachment(draft.id, body))
-    assert.deepEqual([error.code, error.details?.[0]?.path], ['bad_request', 'data'])
   })
 
   test('belong to their account alone', async () => {

@@ -3,9 +3,10 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Erasure } from '@mailroom/sdk'
+import { removeMessage } from '#removal/removal-rows.ts'
 import { startS3, type TestS3 } from '#test/peers/s3.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
+import { outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { filesHolding, rowsHolding } from '#test/scenarios/stored-content.ts'
 import { exported, imported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
 import { onBothEngines, openWorld, type World } from '#test/world.ts'
@@ -114,6 +115,57 @@ onBothEngines('an erasure', (engine) => {
       await runSql(world, 'checkpoint')
       assert.deepEqual(await postgresFilesHolding(CANARY), [])
     }
+  })
+
+  test('and every removal leave no stored file for long, also when the process ends before it is removed', async () => {
+    const inbox = await world.inbox()
+    const raw = canaryMail('late', 'From: late@late.example', { bytes: LARGE_BYTES })
+    await world.send({ from: 'late@late.example', to: [inbox.address], raw })
+    const [message] = (await world.client.messages.list(inbox.id).page()).data
+    const [row] = await runSql(
+      world,
+      `select raw_id, account_id from messages where id = '${message?.id}'`,
+    )
+    const isStored = async () =>
+      (await s3.namesUnder('erasures/')).some((name) => name.endsWith(String(row?.raw_id)))
+    assert.ok(await isStored())
+    // As far as a process came that ended after the commit.
+    await world.app.deps.db.write(removeMessage, {
+      accountId: String(row?.account_id),
+      messageId: message?.id ?? '',
+      nowMs: world.clock.now(),
+    })
+    await until(async () => !(await isStored()))
+    await until(async () => (await runSql(world, 'select id from unreferenced_blobs')).length === 0)
+  })
+
+  test('refuses a file that arrives for an import, with its reason', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    const piece = Buffer.alloc(1_100_000, 'x\n')
+    const erased = Promise.withResolvers<void>()
+    async function* file() {
+      yield Buffer.from('From a@b.example Tue Feb  3 04:05:06 2015\nSubject: x\n\n')
+      yield piece
+      await erased.promise
+      yield piece
+    }
+    const answer = world.fetch(`/v1/inboxes/${inbox.id}/imports`, {
+      method: 'POST',
+      body: file() as never,
+      duplex: 'half',
+      headers: { 'content-type': 'application/mbox' },
+    } as RequestInit)
+    const arrived = `select c.id from transfers t join transfer_chunks c on c.transfer_id = t.id where t.inbox_id = '${inbox.id}'`
+    await until(async () => (await runSql(world, arrived)).length > 0)
+    const { id } = await client.erasures.create({ address: 'nobody@arriving.example' })
+    await client.erasures.untilDone(id)
+    erased.resolve()
+    assert.equal(await outcomeOf(answer), '409 address_erased')
+    assert.deepEqual(
+      (await client.imports.list().page()).data.filter(({ inboxId }) => inboxId === inbox.id),
+      [],
+    )
   })
 
   /** Data files of the database, without the write-ahead log, which is the whole server's. */

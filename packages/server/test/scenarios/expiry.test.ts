@@ -37,6 +37,7 @@ onEachEngine('retention and expiry', (engine) => {
     // Neither setting touches the other.
     assert.equal((await client.account.update({ filterMode: 'none' })).retentionDays, 365)
     assert.equal((await client.account.update({ retentionDays: null })).filterMode, 'none')
+    assert.equal((await client.account.get()).inboxLimit, 200)
     assert.equal((await client.inboxes.get(inbox.id)).effectiveRetentionDays, null)
     const made = await client.inboxes.create({ retentionDays: 7, expiresAt: inDays(1) })
     assert.equal(made.effectiveRetentionDays, 7)

@@ -1,29 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
-import { join } from 'node:path'
-import { suite, test } from 'node:test'
-import { connect as startTls } from 'node:tls'
-import { BOMBS } from '@mailroom/mail/test/samples.ts'
-import { IntakeThreads } from '#inbound/inbound.ts'
-import { systemClock } from '#platform/clock.ts'
-import { type Log, type LogFields, silentLog } from '#platform/log.ts'
-import { type Metrics, openMetrics } from '#platform/telemetry/metrics.ts'
-import { makeSelfSignedCertificate, openServerTls } from '#platform/tls/server-tls.ts'
+import { test } from 'node:test'
 import { lockDatabase } from '#test/crash/database-lock.ts'
-import { openSender, type Sender } from '#test/peers/sender.ts'
+import { figure, hangUp, MANY, openIntake, THREADS } from '#test/scenarios/intake-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 import { databasePath } from '#wiring/store.ts'
-
-const THREADS = 2
-const TROUBLE = 'mailroom test: intake threads'
-const ENTRY = new URL(import.meta.resolve('#test/peers/troubled-intake.ts'))
-/** So many connections that no thread is left out: the kernel spreads them by their ports. */
-const MANY = 30
-/** Kinds of mail that take long to parse, or much memory. */
-const THREE = ['20,000 attachments', '1 MiB of folding', '50,000 parameter continuations']
 
 onEachEngine('threads that receive mail', (engine) => {
   const world = opened(() => openWorld(engine))
@@ -81,22 +64,6 @@ onEachEngine('threads that receive mail', (engine) => {
     await until(async () => intake.threads.stats().connections === 0)
   })
 
-  test('have hostile mail parsed elsewhere, and serve their other connections meanwhile', async () => {
-    const inbox = await world.inbox()
-    const parsed = () => figure(intake, 'mailroom_parse_duration_seconds_count{thread="worker"}')
-    const before = await parsed()
-    const senders = await intake.connect(MANY)
-    const mails = senders.map((sender, index) => {
-      const bomb = BOMBS.get(THREE[index] ?? '')
-      return sender.send({ to: inbox.address, raw: bomb?.() ?? plainMail({}) })
-    })
-    const replies = await Promise.all(mails)
-    assert.deepEqual(new Set(replies.map(({ code }) => code)), new Set([250]))
-    assert.equal((await parsed()) - before, THREE.length)
-    assert.ok(senders.every(({ socket }) => !socket.closed))
-    await hangUp(senders)
-  })
-
   // What makes PostgreSQL slow is in backpressure.full.test.ts.
   test('each defer mail before its content while the database takes none', {
     skip: engine === 'postgres',
@@ -124,17 +91,6 @@ onEachEngine('threads that receive mail', (engine) => {
       })
     }
     await hangUp(senders)
-  })
-
-  test('offer a renewed certificate in all', async () => {
-    const made = await makeSelfSignedCertificate('renewed.example', Date.now())
-    await writeFile(intake.files.cert, made.certificatePem)
-    await writeFile(intake.files.key, made.privateKeyPem)
-    await intake.tls.reload()
-    const senders = await intake.connect(MANY)
-    const names = await Promise.all(senders.map(certificateName))
-    assert.deepEqual(new Set(names), new Set(['renewed.example']))
-    await until(async () => intake.threads.stats().connections === 0)
   })
 
   test('count in the metrics of the process', async () => {
@@ -182,83 +138,3 @@ onEachEngine('threads that receive mail', (engine) => {
     assert.equal(data[0]?.subject, 'On its way')
   })
 })
-
-suite('a thread that receives mail and hangs', () => {
-  const world = opened(() => openWorld('sqlite'))
-  const intake = opened(() => openIntake(world, { threads: 1, silenceMsMax: 3_000 }))
-
-  test('is ended, and another takes its place', async () => {
-    const inbox = await world.inbox()
-    const [sender] = await intake.connect(1)
-    assert.ok(sender !== undefined)
-    intake.trouble(0, 'hang')
-    await until(async () => !intake.threads.isListening())
-    assert.equal(sender.socket.closed, false, 'it is not ready before its connections end')
-    await until(async () => intake.lines.some((line) => /did not answer for 3 seconds/.test(line)))
-    await until(async () => intake.threads.isListening())
-    await until(async () => sender.socket.closed)
-    const [next] = await intake.connect(1)
-    assert.equal((await next?.send({ to: inbox.address, raw: plainMail({}) }))?.code, 250)
-    await next?.quit()
-  })
-})
-
-type IntakeChanges = { port?: number; threads?: number; silenceMsMax?: number }
-
-async function openIntake(world: World, changes: IntakeChanges = {}) {
-  const { port = 0, threads: count = THREADS, silenceMsMax } = changes
-  const lines: string[] = []
-  const keep = (fields: LogFields, text: string) => void lines.push(`${text}: ${fields.error}`)
-  const log: Log = { ...silentLog, warn: keep, error: keep }
-  const made = await makeSelfSignedCertificate('first.example', Date.now())
-  const files = { cert: join(world.dataDir, 'cert.pem'), key: join(world.dataDir, 'key.pem') }
-  await writeFile(files.cert, made.certificatePem)
-  await writeFile(files.key, made.privateKeyPem)
-  const settings = { ...world.settings, smtpPort: port, tlsFiles: files }
-  const tls = await openServerTls(settings, { now: systemClock.now, log })
-  const metrics = await openMetrics({ includesProcess: false })
-  const { db, wakeEvents: onEvents } = world.app.deps
-  const watch = silenceMsMax === undefined ? {} : { silenceMsMax }
-  const threads = new IntakeThreads({ entry: ENTRY, threads: count, log, ...watch })
-  const started = Promise.resolve()
-  await threads.open({ settings, instance: 'test', tls, metrics, db, started, onEvents })
-  const channel = new BroadcastChannel(TROUBLE)
-  return {
-    threads,
-    ...{ tls, files, metrics, lines },
-    trouble: (index: number, trouble: 'end' | 'hang') => channel.postMessage({ index, trouble }),
-    listening: () => threads.loads().length,
-    connect: (count: number) =>
-      Promise.all(Array.from({ length: count }, () => openSender(threads.address.port))),
-    async close() {
-      channel.close()
-      tls.close()
-      await threads.close({ drainMs: 5_000 })
-      await threads.end()
-    },
-  }
-}
-
-async function figure({ metrics }: { metrics: Metrics }, name: string): Promise<number> {
-  const lines = (await metrics.render()).body.split('\n')
-  return Number(
-    lines
-      .find((line) => line.startsWith(`${name} `))
-      ?.split(' ')
-      .at(-1) ?? 0,
-  )
-}
-
-async function hangUp(senders: readonly Sender[]): Promise<void> {
-  await Promise.all(senders.map((sender) => sender.quit()))
-}
-
-async function certificateName(sender: Sender): Promise<string | undefined> {
-  assert.equal((await sender.command('STARTTLS')).code, 220)
-  const secure = startTls({ socket: sender.socket, rejectUnauthorized: false })
-  await once(secure, 'secureConnect')
-  const name = secure.getPeerCertificate().subject.CN
-  secure.resume().end('QUIT\r\n')
-  await once(secure, 'close')
-  return typeof name === 'string' ? name : name?.[0]
-}

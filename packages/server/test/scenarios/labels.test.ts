@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import type { Inbox, Thread } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { onBothEngines, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
-onBothEngines('labels and metadata', (engine) => {
+onEachEngine('labels and metadata', (engine) => {
   const world = opened(() => openWorld(engine))
   const client = prepared(() => world.client)
   let sent = 0

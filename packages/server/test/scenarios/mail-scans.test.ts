@@ -6,13 +6,13 @@ import type { Message } from '@mailroom/sdk'
 import { openClamd, openRspamd, rspamdSays } from '#test/peers/scanners.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onBothEngines, openWorld, plainMail, prepared, type World } from '#test/world.ts'
+import { onEachEngine, openWorld, plainMail, prepared, type World } from '#test/world.ts'
 
 function told({ verdict, spamScore, category, autoReplyable, categoryReasons }: Message) {
   return { verdict, spamScore, category, autoReplyable, categoryReasons }
 }
 
-onBothEngines('mail that scanners look at', (engine) => {
+onEachEngine('mail that scanners look at', (engine) => {
   const made = prepared(async () => {
     const rspamd = await openRspamd()
     const clamd = await openClamd()
@@ -154,7 +154,7 @@ onBothEngines('mail that scanners look at', (engine) => {
   })
 })
 
-onBothEngines('mail while both scanners are away', (engine) => {
+onEachEngine('mail while both scanners are away', (engine) => {
   test('is stored at once, with both reasons', async () => {
     const env = {
       // A port where nothing listens: below those that are given out.

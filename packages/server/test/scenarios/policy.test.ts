@@ -380,6 +380,16 @@ onEachEngine('policy', (engine) => {
     const ofPod = { podId: pod.id }
     await policy.replace({ outbound: { mode: 'allowlist' } }, ofPod)
     await client.inboxes.delete(inbox.id)
+    const ofAddress = `from released_addresses where address = '${inbox.address}'`
+    const [released] = await runSql(world, `select account_id, pod_id ${ofAddress}`)
+    assert.match(String(released?.account_id), /^acc_/)
+    assert.equal(released?.pod_id, pod.id)
+    assert.equal(await refusal(client.inboxes.create({ mailboxName })), '409 address_taken')
+    // As a program of before has released it.
+    await runSql(
+      world,
+      `update released_addresses set account_id = pod_id, pod_id = null where address = '${inbox.address}'`,
+    )
     assert.equal(await refusal(client.inboxes.create({ mailboxName })), '409 address_taken')
     const again = await client.inboxes.create({ mailboxName, podId: pod.id })
     assert.equal(again.address, inbox.address)

@@ -58,7 +58,7 @@ onBothEngines('received mail', (engine) => {
       extractedText: 'Agreed.',
       hiddenText: false,
       hiddenTextParts: [],
-      extracted: { codes: [], links: [] },
+      extracted: { codes: [], links: [], invites: [] },
       attachments: [],
       status: 'received',
       failureReason: null,

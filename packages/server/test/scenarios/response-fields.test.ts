@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { originalOf } from '@mailroom/contract/schema.ts'
+import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { type DraftToCreate, type Inbox, Mailroom, type Message } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
@@ -227,6 +228,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const file = `${JSON.stringify({ raw })}\n{"raw": 1}\n`
     const { id: importId } = await client.imports.create(inboxId, file)
     await client.imports.untilDone(importId)
+    await client.imports.list().page()
     const { id: erasureId } = await client.erasures.create({ address: 'a@x.example' })
     await client.erasures.untilDone(erasureId)
   }
@@ -267,6 +269,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.webhooks.rotateSecret(webhook.id)
     const { delivery } = await client.webhooks.test(webhook.id)
     await client.webhooks.deliveries(webhook.id).page()
+    await client.webhooks.getDelivery(webhook.id, delivery.id)
     await client.webhooks.retryDelivery(webhook.id, delivery.id)
     await client.webhooks.update(webhook.id, { enabled: false })
     await client.inboxes.update(inboxId, { webhookUrl: url })
@@ -278,7 +281,9 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const rule = await client.senderRules.create({ type: 'block', value: 'spam@spam.example' })
     await client.senderRules.get(rule.id)
     await client.senderRules.list().page()
-    await world.send({ from: rule.value, to: inbox.address, raw: plainMail({}) })
+    const file = filePart('note.pdf', Buffer.from('A file.'))
+    const parts = multipart('mixed', 'mix', [textPart('Text'), file])
+    await world.send({ from: rule.value, to: inbox.address, raw: messageOf(parts) })
     const [held] = (await client.quarantine.list().page()).data
     assert.ok(held !== undefined)
     await client.quarantine.get(held.id)

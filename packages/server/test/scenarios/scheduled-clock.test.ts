@@ -10,7 +10,7 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onBothEngines, openSecond } from '#test/world.ts'
+import { onEachEngine, openSecond } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -19,7 +19,7 @@ const EACH = 20
 
 type Sent = { messageId: string; providerMessageId: string }
 
-onBothEngines('messages that wait for their time', (engine) => {
+onEachEngine('messages that wait for their time', (engine) => {
   test('leave once, at their time by the clock as it is then, however it is set', async (t) => {
     const world = await openSendingWorld(engine)
     t.after(() => world.close())

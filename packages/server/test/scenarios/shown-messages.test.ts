@@ -67,6 +67,32 @@ onAnyEngine('a displayed message', (engine) => {
     assert.equal(await head.text(), '')
   })
 
+  test('keeps its origin in a frame of the service’s own pages alone, and has no scripts there either', async () => {
+    const id = await receive('<p>Hello</p>')
+    const policyIn = async (dest: string, site: string) => {
+      const headers = { 'sec-fetch-dest': dest, 'sec-fetch-site': site }
+      const { status, headers: answered } = await world.fetch(`/v1/messages/${id}/html`, {
+        headers,
+      })
+      assert.equal(status, 200)
+      return answered.get('content-security-policy') ?? ''
+    }
+    const own = await policyIn('iframe', 'same-origin')
+    assert.match(
+      own,
+      /^sandbox allow-popups allow-popups-to-escape-sandbox allow-same-origin; default-src 'none';/,
+    )
+    assert.doesNotMatch(own, /script|http/)
+    for (const [dest, site] of [
+      ['document', 'same-origin'],
+      ['iframe', 'same-site'],
+      ['iframe', 'cross-site'],
+      ['iframe', 'none'],
+    ] as const) {
+      assert.doesNotMatch(await policyIn(dest, site), /allow-same-origin/, `${dest} ${site}`)
+    }
+  })
+
   test('is replaced by its text when its HTML cannot be shown, and says so', async () => {
     const id = await receive(`${'<div>'.repeat(20_000)}Deep inside.`)
     const page = await (await show(id)).text()

@@ -8,7 +8,7 @@ import { runSql } from '#test/peers/sql.ts'
 import { refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
 import { openSendingWorld, PLAIN, send, settled } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { onEachEngine, opened, plainMail } from '#test/world.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -142,6 +142,24 @@ onEachEngine('what waits in an inbox', (engine) => {
     assert.equal((await world.client.reviews.get(kept.reviewId)).status, 'expired')
   })
 
+  const KEPT = ['drafts', 'reviews', 'waiting_sends', 'thread_marks', 'message_labels']
+
+  /** Labels a thread and a message of the inbox, and removes another message of the thread. */
+  async function mark(inbox: Inbox): Promise<void> {
+    const { client } = world
+    for (const [at, headers] of [[], ['In-Reply-To: <m0@x.example>']].entries()) {
+      const messageId = `<m${at}@x.example>`
+      const raw = plainMail({ to: inbox.address, messageId, headers })
+      await world.send({ to: inbox.address, raw })
+    }
+    const inbound = await client.messages.list(inbox.id, { direction: 'inbound' }).page()
+    const [newest, first] = inbound.data
+    assert.equal(newest?.threadId, first?.threadId)
+    await client.threads.update(newest?.threadId ?? '', { addLabels: ['x'] })
+    await client.messages.update(newest?.id ?? '', { addLabels: ['x'] })
+    await client.messages.delete(first?.id ?? '')
+  }
+
   test('is removed by the upkeep after an older program removed its inbox', async () => {
     const [gone, other] = [await world.inbox(), await world.inbox()]
     const files = [{ filename: 'a', contentType: 'text/plain', data: Buffer.alloc(2_000) }]
@@ -160,12 +178,22 @@ onEachEngine('what waits in an inbox', (engine) => {
       return file?.rawId
     }
     const rawId = await rawIds(gone)
+    await mark(gone)
+    await mark(other)
     await removeAsBefore(gone)
     await purgeLeftovers(world.app.deps, AbortSignal.timeout(60_000))
-    for (const table of ['drafts', 'reviews', 'waiting_sends']) {
+    for (const table of KEPT) {
       assert.deepEqual(await idsOf(table, 'inbox_id', gone), [], table)
       assert.ok((await idsOf(table, 'inbox_id', other)).length > 0, table)
     }
+    const ranges = await runSql(world, 'select list_id from removed_ranges')
+    assert.ok(ranges.length > 0)
+    const ofOther = await runSql(world, `select id from threads where inbox_id = '${other.id}'`)
+    const owners = [other.id, ...ofOther.map(({ id }) => String(id))]
+    assert.deepEqual(
+      ranges.filter(({ list_id }) => !owners.some((id) => String(list_id).startsWith(id))),
+      [],
+    )
     assert.deepEqual(await runSql(world, `select id from raw_messages where id = '${rawId}'`), [])
     const [file] = await runSql(
       world,

@@ -7,6 +7,7 @@ import { silentLog } from '#platform/log.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { findFreePorts } from '#test/peers/free-port.ts'
 import { openReceiver, type Received, type Receiver } from '#test/peers/receiver.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openWorld, plainMail, testKey } from '#test/world.ts'
@@ -41,13 +42,28 @@ type Shown = {
   eventType: string
   status: string
   attempts: number
+  lastAttemptAt: string | null
   nextAttemptAt: string | null
   responseStatus: number | null
   responseBody: string | null
   error: string | null
 }
 
+type Whole = Shown & {
+  requestBody: string | null
+  history: readonly {
+    number: number
+    requestUrl: string | null
+    requestHeaders: Record<string, string> | null
+    responseStatus: number | null
+    responseBody: string | null
+    error: string | null
+  }[]
+}
+
 type Failing = {
+  consecutiveFailures: number
+  lastFailureAt: string | null
   failingSince: string | null
   lastError: string | null
   lastResponseStatus: number | null
@@ -100,6 +116,42 @@ onEachEngine('webhooks', (engine) => {
         newest.attempts === attempts &&
         Date.parse(newest.nextAttemptAt ?? '') > world.clock.now() + 10_000,
     )
+  /** Of this delivery, with what the receiver got and answered, and without a signature. */
+  const showsEachAttempt = async (webhook: Made, { id }: Shown, { requests }: Receiver) => {
+    const path = `/v1/webhooks/${webhook.id}/deliveries/${id}`
+    const { history, requestBody, ...shown } = await call<Whole>('GET', path)
+    const [listed] = await deliveriesOf(webhook)
+    assert.deepEqual(shown, listed)
+    assert.deepEqual(
+      history.map(({ number, responseStatus, responseBody, error }) => [
+        number,
+        responseStatus,
+        responseBody,
+        error,
+      ]),
+      requests
+        .map((_, index) =>
+          index === requests.length - 1
+            ? [index + 1, 200, '', null]
+            : [index + 1, 503, 'not now', 'status'],
+        )
+        .toReversed(),
+    )
+    const [last] = history
+    const sent = requests.at(-1)
+    assert.deepEqual(JSON.parse(requestBody ?? ''), {
+      ...JSON.parse(String(sent?.body)),
+      delivered_at: JSON.parse(requestBody ?? '').delivered_at,
+    })
+    assert.equal(new URL(last?.requestUrl ?? '').pathname, sent?.path)
+    const fields = Object.entries(last?.requestHeaders ?? {})
+    assert.ok(fields.length >= 6)
+    for (const [name, value] of fields) assert.equal(sent?.headers[name.toLowerCase()], value, name)
+    const text = JSON.stringify(await runSql(world, 'select * from webhook_attempts'))
+    const signature = String(sent?.headers['x-signature'])
+    const isSecret = [signature, webhook.secret, 'v1,'].some((one) => text.includes(one))
+    assert.ok(signature.length === 64 && !isSecret)
+  }
   const withReceiver = async (run: (receiver: Receiver) => Promise<void>) => {
     await using receiver = await openReceiver()
     await run(receiver)
@@ -170,6 +222,7 @@ onEachEngine('webhooks', (engine) => {
           Array.from({ length: 11 }, (_, index) => index + 1),
         )
         assert.equal(new Set(told.map(({ event_id }) => event_id)).size, 1)
+        await showsEachAttempt(webhook, again, receiver)
       })
     },
   )
@@ -181,25 +234,35 @@ onEachEngine('webhooks', (engine) => {
       const webhook = await make(receiver)
       const healthy = await call<Failing>('GET', `/v1/webhooks/${webhook.id}`)
       assert.deepEqual(failureOf(healthy), [null, null, null, null])
+      assert.deepEqual([healthy.consecutiveFailures, healthy.lastFailureAt], [0, null])
       await deliver(world, inbox, plainMail({}))
       const first = await untilPutOff(webhook, 1)
+      world.clock.advance(MINUTE_MS / 2)
+      world.app.deps.wakeWebhooks()
+      const second = await untilPutOff(webhook, 2)
+      await refusalOf(world.client.webhooks.test(webhook.id))
       const { data } = await call<{ data: (Failing & { id: string })[] }>('GET', '/v1/webhooks')
       const failing = data.find(({ id }) => id === webhook.id)
       assert.ok(failing !== undefined)
       const [since, ...rest] = failureOf(failing)
-      assert.deepEqual(rest, ['status', 503, first.nextAttemptAt])
+      assert.deepEqual(rest, ['status', 503, second.nextAttemptAt])
+      assert.equal(failing.consecutiveFailures, 2)
+      assert.ok(Date.parse(failing.lastFailureAt ?? '') > Date.parse(first.lastAttemptAt ?? ''))
       assert.ok(Math.abs(Date.parse(String(since)) - world.clock.now()) < HOUR_MS)
       const off = await call<Failing>('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: false })
       assert.deepEqual(failureOf(off), [since, 'status', 503, null])
       await call('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: true })
       await deliver(world, inbox, plainMail({}))
       await untilPutOff(webhook, 1)
+      const counted = await call<Failing>('GET', `/v1/webhooks/${webhook.id}`)
+      assert.equal(counted.consecutiveFailures, 1)
       receiver.answer = { status: 200 }
       world.clock.advance(MINUTE_MS)
       world.app.deps.wakeWebhooks()
       await until(webhook, ({ status }) => status === 'succeeded')
       const again = await call<Failing>('GET', `/v1/webhooks/${webhook.id}`)
       assert.deepEqual(failureOf(again), [null, null, null, null])
+      assert.deepEqual([again.consecutiveFailures, again.lastFailureAt], [0, null])
     })
   })
 

@@ -8,6 +8,7 @@ import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { filesHolding, rowsHolding } from '#test/scenarios/stored-content.ts'
 import { type Account, onEachEngine, opened, openWorld, type World } from '#test/world.ts'
+import { WEBHOOK_ATTEMPTS_KEPT } from '#webhooks/webhook-queue-rows.ts'
 import { findWebhook, WEBHOOKS_PER_ACCOUNT_MAX } from '#webhooks/webhook-rows.ts'
 import {
   openSecrets,
@@ -53,6 +54,8 @@ onEachEngine('webhooks', (engine) => {
       failingSince: null,
       lastError: null,
       lastResponseStatus: null,
+      lastFailureAt: null,
+      consecutiveFailures: 0,
       nextAttemptAt: null,
       inboxId: null,
       createdAt: made.createdAt,
@@ -512,6 +515,9 @@ onEachEngine('webhooks with receivers', (engine) => {
       stranger.client.webhooks.retryDelivery(webhook.id, id),
       client.webhooks.retryDelivery(webhook.id, 'dlv_x'),
       client.webhooks.retryDelivery(webhook.id, webhook.id),
+      client.webhooks.getDelivery(other.id, id),
+      stranger.client.webhooks.getDelivery(webhook.id, id),
+      client.webhooks.getDelivery(webhook.id, 'dlv_x'),
     ]
     assert.deepEqual(await countOutcomes(foreign), { '404 not_found': foreign.length })
     assert.deepEqual(await newest(), delivery)
@@ -526,6 +532,28 @@ onEachEngine('webhooks with receivers', (engine) => {
     const { status, attempts, eventId, error } = (await newest()) ?? {}
     assert.deepEqual([status, attempts, eventId, error], ['succeeded', 2, delivery?.eventId, null])
     await client.webhooks.delete(webhook.id)
+  })
+
+  test('the newest attempts of a delivery are kept, and go with it', async () => {
+    const { client } = world
+    const webhook = await client.webhooks.create({ url: `${receiver.origin}/often` })
+    receiver.answer = { body: 'x'.repeat(5_000) }
+    const { delivery } = await client.webhooks.test(webhook.id)
+    const read = () => client.webhooks.getDelivery(webhook.id, delivery.id)
+    const most = WEBHOOK_ATTEMPTS_KEPT + 2
+    for (let attempts = 2; attempts <= most; attempts++) {
+      await client.webhooks.retryDelivery(webhook.id, delivery.id)
+      await until(async () => (await read()).status !== 'pending')
+    }
+    const { history } = await read()
+    const numbers = Array.from({ length: WEBHOOK_ATTEMPTS_KEPT }, (_, index) => most - index)
+    assert.deepEqual(
+      history.map(({ number }) => number),
+      numbers,
+    )
+    assert.ok(history.every(({ responseBody }) => responseBody === 'x'.repeat(4_096)))
+    await client.webhooks.delete(webhook.id)
+    await until(async () => (await rowsHolding(world, delivery.id)).webhook_attempts === undefined)
   })
 
   test('only URLs that the operator allows are called', async () => {

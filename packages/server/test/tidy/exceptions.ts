@@ -50,7 +50,11 @@ export const KEPT_LIBRARIES: readonly KeptLibrary[] = [
   { library: 'nodemailer', home: /^packages\/mail\/src\/compose\//, files: 1 },
   { library: 'dns-packet', home: server('platform/dns/'), files: 2 },
   { library: 'selfsigned', home: server('platform/tls/'), files: 1 },
-  { library: 'ws', home: server('streams/websocket-'), files: 2 },
+  {
+    library: 'ws',
+    home: /^packages\/(server\/src\/streams\/websocket-|cli\/src\/actions\/listen)/,
+    files: 3,
+  },
   { library: 'undici', home: server('platform/(egress|blobs)/'), files: 3 },
   { library: 's3mini', home: server('platform/blobs/'), files: 2 },
   { library: 'node:sqlite', home: server('platform/db/'), files: 1 },

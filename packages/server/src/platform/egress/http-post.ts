@@ -24,8 +24,8 @@ const WEBHOOK_CONNECTIONS_KEPT_MAX = 200
 const WEBHOOK_HEADER_BYTES_MAX = 32 * 1024
 /** The octets of an answer that are read. */
 const WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024
-/** The octets of an answer that are kept with the delivery. */
-export const WEBHOOK_ANSWER_BYTES_KEPT = 2 * 1024
+/** The octets of an answer that are kept with the attempt. */
+export const WEBHOOK_ANSWER_BYTES_KEPT = 4 * 1024
 
 type HttpPostRequest = {
   readonly url: string
@@ -66,7 +66,6 @@ export type HttpPosterOptions = Pick<
   GuardedConnectOptions,
   'resolver' | 'allowPrivate' | 'ownAddresses' | 'ownNames' | 'ca'
 > & {
-  readonly userAgent: string
   /** Replaces the limits that receivers are promised. */
   readonly patience?: { readonly connectMs?: number; readonly totalMs?: number }
   readonly idleMs?: number
@@ -78,7 +77,7 @@ type Sent = Pick<DiagnosticsChannel.ClientSendHeadersMessage, 'socket'>
 
 /** Loads nothing before the first post. */
 export function openHttpPoster(options: HttpPosterOptions): HttpPoster {
-  const { patience, userAgent, idleMs: keepAliveTimeout = WEBHOOK_IDLE_MS_MAX } = options
+  const { patience, idleMs: keepAliveTimeout = WEBHOOK_IDLE_MS_MAX } = options
   const connectMs = patience?.connectMs ?? WEBHOOK_CONNECT_MS_MAX
   const connector = new GuardedConnector({ ...options, connectMs })
   const exchanges = new Set<Exchange>()
@@ -105,7 +104,7 @@ export function openHttpPoster(options: HttpPosterOptions): HttpPoster {
           origin,
           path: pathname + search,
           method: 'POST',
-          headers: { 'user-agent': userAgent, ...headers },
+          headers,
           body,
         } as const
         // A receiver may close an idle connection just as it is used again.

@@ -293,6 +293,23 @@ const GAUGES = {
     help: 'How long the longest due job has waited.',
   },
   jobsLeased: { name: 'mailroom_jobs_leased', help: 'Jobs that a process is running.' },
+  exports: { name: 'mailroom_exports_unfinished', help: 'Unfinished exports.', label: 'state' },
+  imports: {
+    name: 'mailroom_imports_unfinished',
+    help: 'Unfinished imports, also those whose file arrives.',
+    label: 'state',
+  },
+  erasures: { name: 'mailroom_erasures_unfinished', help: 'Unfinished erasures.', label: 'state' },
+  retentionDue: {
+    name: 'mailroom_retention_due',
+    help: 'Inboxes past their time, and threads past theirs in the trash.',
+    label: 'kind',
+  },
+  workAge: {
+    name: 'mailroom_work_oldest_seconds',
+    help: 'Age of the oldest unfinished export, import or erasure, and how long retention is overdue.',
+    label: 'work',
+  },
   fanOutEvents: {
     name: 'mailroom_event_fan_out_waiting',
     help: 'Events that have not been read for webhooks.',
@@ -340,4 +357,4 @@ const GAUGES = {
 export type GaugeName = keyof typeof GAUGES
 
 /** The value of a gauge, or one value for each value of its label, which are constants of the program. */
-type GaugeValue = number | Readonly<Record<string, number>>
+export type GaugeValue = number | Readonly<Record<string, number>>

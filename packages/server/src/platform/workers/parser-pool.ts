@@ -21,6 +21,7 @@ import type { SendContent } from '@mailroom/mail-reading/content/parts.ts'
 import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
 import { HIDDEN_SEARCH_LENGTH_MAX, unreadContent } from '@mailroom/mail-reading/extract/extract.ts'
+import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/write-calendar.ts'
 import { parseDefeated, parseIfPlainAndSmall } from '@mailroom/mail-reading/parse-message.ts'
 import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
@@ -188,6 +189,11 @@ class ThreadPool implements ParserPool {
     const html = source.html.slice(0, HIDDEN_SEARCH_LENGTH_MAX + 1)
     const read = await this.#ask({ kind: 'read-content', source: { ...source, text, html } })
     return read ?? unreadContent(source)
+  }
+
+  async replyToInvite(raw: Uint8Array, answer: InviteAnswer): Promise<InviteReply> {
+    const reply = await this.#ask({ kind: 'reply-to-invite', raw, answer })
+    return reply ?? { kind: 'no-invitation' }
   }
 
   findSecrets(content: SendContent): Promise<readonly SecretFinding[] | null> {

@@ -3,6 +3,8 @@
 import { parentPort } from 'node:worker_threads'
 import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
 import { openMime, readAttachment } from '@mailroom/mail/mime/mime-message.ts'
+import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import { loadViewLibraries, viewBody } from '@mailroom/mail-reading/view/view-body.ts'
@@ -27,10 +29,16 @@ function contentsOf(answer: ParserAnswer): ArrayBuffer[] {
   })
 }
 
+async function withInvites(message: ParsedMessage, raw: Uint8Array): Promise<ParsedMessage> {
+  if (!message.attachments.some(isCalendarFile)) return message
+  const { readInvites } = await import('@mailroom/mail-reading/invites/read-invites.ts')
+  return { ...message, invites: readInvites(raw) }
+}
+
 async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
   switch (request.kind) {
     case 'parse': {
-      const message = parseMessage(request.raw)
+      const message = await withInvites(parseMessage(request.raw), request.raw)
       const isAllNew = message.extractedText === message.text
       return { message: isAllNew ? { ...message, extractedText: '' } : message, isAllNew }
     }
@@ -46,6 +54,10 @@ async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
       }))
     case 'read-report':
       return readReport(request.raw, request.envelope)
+    case 'reply-to-invite': {
+      const { replyToInvite } = await import('@mailroom/mail-reading/invites/write-calendar.ts')
+      return replyToInvite(request.raw, request.answer)
+    }
     case 'make-bodies':
       return bodyParts(request.source)
     case 'load-view':

@@ -4,6 +4,7 @@ import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { SendContent } from '@mailroom/mail-reading/content/parts.ts'
 import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
+import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/write-calendar.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
 import type { SecretFinding } from '@mailroom/mail-reading/secrets/find-secrets.ts'
 import type { ViewBody, ViewSource } from '@mailroom/mail-reading/view/plain-body.ts'
@@ -30,6 +31,8 @@ export type Parser = {
   show(source: ShownSource): Promise<ShownHtml | null>
   /** What the message reports; `none` when it could not be read in time. */
   readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report>
+  /** The reply to the invitation in the message; `no-invitation` when it could not be read in time. */
+  replyToInvite(raw: Uint8Array, answer: InviteAnswer): Promise<InviteReply>
   /** The secrets in a mail to send; null when it could not be read whole in time. */
   findSecrets(content: SendContent): Promise<readonly SecretFinding[] | null>
   /**
@@ -49,6 +52,7 @@ export type ParserRequest =
       readonly raw: Uint8Array
       readonly envelope: ReportEnvelope
     }
+  | { readonly kind: 'reply-to-invite'; readonly raw: Uint8Array; readonly answer: InviteAnswer }
   | { readonly kind: 'make-bodies'; readonly source: BodySource }
   /** Loads the libraries of views, which takes longer than most views. */
   | { readonly kind: 'load-view' }
@@ -68,6 +72,7 @@ export type ParserAnswers = {
   'read-attachment': AttachmentContent | null
   'read-attachments': readonly AttachmentContent[]
   'read-report': Report
+  'reply-to-invite': InviteReply
   'make-bodies': BodyParts
   'load-view': true
   'make-view': ViewBody

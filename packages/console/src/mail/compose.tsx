@@ -1,60 +1,164 @@
-// Writing a message, a reply or a forward.
+// Writing: a reply or a forward in its thread, everything else over the page.
 
 import type { Inbox, InboxLimits, SentMessage } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { closeCompose, type Draft } from '#data/compose.ts'
+import {
+  aboutOf,
+  beginDraft,
+  closeCompose,
+  composeDraft,
+  type Draft,
+  isDraftTouched,
+  nextDraft,
+  shownThreadId,
+  wishes,
+} from '#data/compose.ts'
 import { formatMoment, plural } from '#data/format.ts'
 import { readInboxChoices } from '#data/inbox-choices.ts'
-import { type Letter, letterOf } from '#data/letter.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { type Attempt, useSending } from '#data/use-sending.ts'
+import { useWriting } from '#data/writing.ts'
 import { HeldWords } from '#mail/standing.tsx'
-import { Button } from '#parts/button.tsx'
-import { Dialog } from '#parts/dialog.tsx'
+import { Button, ButtonLink } from '#parts/button.tsx'
+import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
 import { SelectField } from '#parts/field.tsx'
 import { FileArea } from '#parts/file-picker.tsx'
 import { Notice } from '#parts/notice.tsx'
 import { Forwarded, LetterFields, ScheduleField } from './compose-fields.tsx'
 
-export function ComposeDialog({ draft }: { draft: Draft }) {
-  const [isLeaving, setIsLeaving] = useState(false)
-  const [isTouched, setIsTouched] = useState(false)
-  const [held, setHeld] = useState<Held | null>(null)
-  if (held !== null) return <HeldDialog key="held" held={held} onClose={closeCompose} />
-  const close = () => {
-    // A second Escape in a row is not a confirmation.
-    if (isTouched) setIsLeaving(!isLeaving)
-    else closeCompose()
-  }
+/** What is written over the page, and questions about what is not sent. */
+export function ComposeLayer() {
+  const draft = composeDraft.value
+  if (draft === null) return null
+  const about = aboutOf(draft)
   return (
-    <Dialog title={titleOf(draft)} onClose={close} size="wide">
-      {isLeaving && (
-        <Notice
-          tone="warn"
-          title="Discard this message?"
-          actions={
-            <>
-              <Button onClick={() => setIsLeaving(false)}>Keep writing</Button>
-              <Button kind="danger" onClick={closeCompose}>
-                Discard
-              </Button>
-            </>
-          }
-        >
-          It is not saved as a draft.
-        </Notice>
+    <>
+      {!draft.isInThread && <ComposeDialog key={draft.idempotencyKey} draft={draft} />}
+      {draft.isInThread && about !== null && about.threadId !== shownThreadId.value && (
+        <UnsentReply draft={draft} href={paths.thread(about.inboxId, about.threadId)} />
       )}
-      <ComposeForm
-        draft={draft}
-        onTouched={() => setIsTouched(true)}
-        onCancel={close}
-        onHeld={setHeld}
-      />
+      {nextDraft.value !== null && <ReplaceDialog draft={draft} next={nextDraft.value} />}
+    </>
+  )
+}
+
+function ComposeDialog({ draft }: { draft: Draft }) {
+  const { isLeaving, held, leave, stay, setHeld } = useLeaving()
+  if (held !== null) return <HeldDialog key="held" held={held} onClose={closeCompose} />
+  return (
+    <Dialog title={titleOf(draft)} onClose={leave} size="wide">
+      {isLeaving && <LeavingNotice onStay={stay} />}
+      <ComposeForm draft={draft} onCancel={leave} onHeld={setHeld} />
     </Dialog>
+  )
+}
+
+/** A reply or a forward, below the message that it is about. */
+export function InlineCompose({ draft }: { draft: Draft }) {
+  const { isLeaving, held, leave, stay, setHeld } = useLeaving()
+  const element = useRef<HTMLElement>(null)
+  const title = titleOf(draft)
+  useEffect(() => {
+    const before = document.activeElement
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
+  useEffect(() => {
+    element.current?.scrollIntoView({ block: 'nearest' })
+    element.current?.querySelector<HTMLElement>('[autofocus]')?.focus({ preventScroll: true })
+  }, [wishes.value])
+  return (
+    <section
+      ref={element}
+      class="inline-compose"
+      aria-label={title}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape' || event.defaultPrevented) return
+        event.preventDefault()
+        leave()
+      }}
+    >
+      <header class="inline-head">
+        <h3>{title}</h3>
+        <Button kind="quiet" icon="close" label="Close" onClick={leave} />
+      </header>
+      {isLeaving && <LeavingNotice onStay={stay} />}
+      <ComposeForm draft={draft} onCancel={leave} onHeld={setHeld} isInline />
+      {held !== null && <HeldDialog held={held} onClose={closeCompose} />}
+    </section>
+  )
+}
+
+function useLeaving() {
+  const [isLeaving, setIsLeaving] = useState(false)
+  const [held, setHeld] = useState<Held | null>(null)
+  return {
+    isLeaving,
+    held,
+    setHeld,
+    stay: () => setIsLeaving(false),
+    leave() {
+      // A second Escape in a row is not a confirmation.
+      if (isDraftTouched.value) setIsLeaving(!isLeaving)
+      else closeCompose()
+    },
+  }
+}
+
+function LeavingNotice({ onStay }: { onStay: () => void }) {
+  return (
+    <Notice
+      tone="warn"
+      title="Discard this message?"
+      actions={
+        <>
+          <Button onClick={onStay}>Keep writing</Button>
+          <Button kind="danger" onClick={closeCompose}>
+            Discard
+          </Button>
+        </>
+      }
+    >
+      It is not saved as a draft.
+    </Notice>
+  )
+}
+
+/** A reply whose thread was left. */
+function UnsentReply({ draft, href }: { draft: Draft; href: string }) {
+  return (
+    <aside class="unsent" aria-label="Unsent message">
+      <p>
+        {titleOf(draft)} not sent: <strong>{draft.subject || '(no subject)'}</strong>
+      </p>
+      <ButtonLink href={href}>Continue</ButtonLink>
+      <Button kind="quiet" onClick={closeCompose}>
+        Discard
+      </Button>
+    </aside>
+  )
+}
+
+function ReplaceDialog({ draft, next }: { draft: Draft; next: Draft }) {
+  return (
+    <ConfirmDialog
+      title="Discard the message that you are writing?"
+      action="Discard"
+      dismiss="Keep writing"
+      onClose={() => {
+        nextDraft.value = null
+      }}
+      submit={async () => beginDraft(next)}
+    >
+      <p>
+        {titleOf(draft)} “{draft.subject || 'no subject'}” is not sent, and not saved as a draft.
+      </p>
+    </ConfirmDialog>
   )
 }
 
@@ -97,18 +201,18 @@ function titleOf({ replied, forwarded, everybody }: Draft): string {
 
 function ComposeForm({
   draft,
-  onTouched,
   onCancel,
   onHeld,
+  isInline = false,
 }: {
   draft: Draft
-  onTouched: () => void
   onCancel: () => void
   onHeld: (held: Held) => void
+  /** In the thread that it is about, which then shows what was sent. */
+  isInline?: boolean
 }) {
   const { route } = useLocation()
-  const [letter, setLetter] = useState<Letter>(() => letterOf(draft))
-  const [inboxId, setInboxId] = useState(draft.inboxId ?? '')
+  const { letter, inboxId, setLetter, setInboxId, noteTouched } = useWriting(draft)
   const inboxes = useResource(`compose ${draft.inboxId}`, (signal) => readInboxes(draft, signal))
   const from = inboxId === '' ? (inboxes.value?.[0]?.id ?? '') : inboxId
   const attempt = useSending(draft, (sent) => {
@@ -119,7 +223,7 @@ function ComposeForm({
     }
     toast(scheduledAt ? `Message leaves on ${formatMoment(scheduledAt)}` : 'Message queued')
     closeCompose()
-    route(paths.thread(inboxId, threadId))
+    if (!isInline || threadId !== aboutOf(draft)?.threadId) route(paths.thread(inboxId, threadId))
   })
   const { isBusy, failure, progress, send } = attempt
   const form = useRef<HTMLFormElement>(null)
@@ -132,7 +236,13 @@ function ComposeForm({
   const errors = failure?.fields ?? {}
   const fields = (
     <>
-      <FromField {...{ from, inboxes: inboxes.value, onFrom: setInboxId, error: errors.from }} />
+      {isInline ? (
+        <p class={errors.from ? 'field-error' : 'hint'}>
+          From {inboxes.value?.[0]?.address} {errors.from}
+        </p>
+      ) : (
+        <FromField {...{ from, inboxes: inboxes.value, onFrom: setInboxId, error: errors.from }} />
+      )}
       <LetterFields {...{ letter, draft, errors, onLetter: setLetter }} />
     </>
   )
@@ -141,7 +251,7 @@ function ComposeForm({
     <form
       ref={form}
       class="form compose"
-      onInput={onTouched}
+      onInput={noteTouched}
       onSubmit={(event) => {
         event.preventDefault()
         if (!isBusy) void send(from, letter)
@@ -162,7 +272,7 @@ function ComposeForm({
           error={errors.files}
           onPicked={(files) => {
             setLetter({ ...letter, files })
-            onTouched()
+            noteTouched()
           }}
         >
           {fields}
@@ -272,7 +382,7 @@ function describeLimits({
 
 /** The newest inboxes and the chosen one; replies and forwards are sent only from the inbox of their message. */
 async function readInboxes(draft: Draft, signal: AbortSignal): Promise<Inbox[]> {
-  const about = draft.replied ?? draft.forwarded
+  const about = aboutOf(draft)
   if (about !== null) return [await client.inboxes.get(about.inboxId, { signal })]
   return readInboxChoices([draft.inboxId ?? ''], signal)
 }

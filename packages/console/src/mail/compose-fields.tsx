@@ -41,7 +41,7 @@ export function LetterFields({ letter, draft, errors, onLetter }: FieldsProps) {
         value={letter.body}
         onValue={(body) => onLetter({ ...letter, body })}
         error={errors.body}
-        rows={forwarded === null ? 10 : 4}
+        rows={isNew ? 10 : replied === null ? 4 : 6}
         required={forwarded === null}
         autofocus={draft.to !== ''}
       />

@@ -1,0 +1,21 @@
+// Commands that need the whole repository: those of the service, and those of contributors.
+
+import { addOperatorCommands } from '@mailroom/server/commands/command-line.ts'
+import type { Command } from 'commander'
+
+export function addRepositoryCommands(program: Command): void {
+  addOperatorCommands(program)
+  addReference(program)
+}
+
+/** For contributors; a test fails if the page is out of date. */
+function addReference(program: Command): void {
+  const reference = program
+    .command('reference', { hidden: true })
+    .description('Print the generated part of docs/cli.md.')
+    .option('--write', 'Write it into the page.')
+  reference.action(async () => {
+    const { printReference } = await import('#reference.ts')
+    printReference(program, reference.opts())
+  })
+}

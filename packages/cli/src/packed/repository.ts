@@ -1,0 +1,28 @@
+// In the packed program: the commands of the whole repository say where they are.
+
+import type { Command } from 'commander'
+import { Failure } from '#base/failure.ts'
+
+/** Their names, which the build fills in. */
+declare const REPOSITORY_COMMANDS: readonly string[]
+
+/** The build puts it in the place of that of `commands/repository.ts`. @public */
+export function addRepositoryCommands(program: Command): void {
+  for (const name of REPOSITORY_COMMANDS) {
+    const sentence = `"mailroom ${name}" is only in the whole repository, on the machine of the service.`
+    program
+      .command(name, { hidden: true })
+      .description(sentence)
+      .argument('[anything...]')
+      .allowUnknownOption()
+      .action(() => {
+        const fix = `In a checkout of Mailroom: npm ci, then "npm run -s mailroom -- ${name}".`
+        throw new Failure('failed', sentence, fix)
+      })
+  }
+  const [first, second, third] = REPOSITORY_COMMANDS
+  program.addHelpText(
+    'after',
+    `\nCommands of the service's machine (${first}, ${second}, ${third}, …) are only in the whole repository.`,
+  )
+}

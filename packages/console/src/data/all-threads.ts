@@ -1,0 +1,88 @@
+// The threads of all inboxes in one list, newest first. The service lists them by inbox: those of the inboxes with the
+// newest mail are read, and no more of them than the list needs.
+
+import { type Inbox, MailroomError, type Thread } from '@mailroom/sdk'
+import { client } from './session.ts'
+
+/** Requests at once. */
+const AT_ONCE = 6
+/** Requests for one list: inboxes whose newest mail was removed may have nothing for it. */
+const READS_MAX = 90
+const STEP = 20
+
+type Source = {
+  readonly inbox: Inbox
+  readonly threads: readonly Thread[]
+  readonly isWhole: boolean
+}
+
+type AllThreads = {
+  readonly threads: readonly Thread[]
+  readonly hasMore: boolean
+}
+
+/** The first `count` threads of the inboxes, or fewer after READS_MAX requests. */
+export async function readAllThreads(
+  inboxes: readonly Inbox[],
+  asked: { count: number; isUnreadOnly: boolean; signal: AbortSignal },
+): Promise<AllThreads> {
+  const { count, isUnreadOnly, signal } = asked
+  const sources: Source[] = inboxes.map((inbox) => ({
+    inbox,
+    threads: [],
+    isWhole: inbox.lastMessageAt === null || (isUnreadOnly && inbox.unreadThreads === 0),
+  }))
+  for (let reads = 0; ; reads += AT_ONCE) {
+    const threads = sources
+      .flatMap((source) => source.threads)
+      .sort((a, b) => b.lastMessageAt.localeCompare(a.lastMessageAt))
+    const open = sources
+      .filter((source) => !source.isWhole)
+      .sort((a, b) => newestLeft(b).localeCompare(newestLeft(a)))
+    const [newest] = open
+    // What is older than a thread that was not read yet may not be next.
+    const sure =
+      newest === undefined
+        ? threads
+        : threads.filter((one) => one.lastMessageAt >= newestLeft(newest))
+    if (newest === undefined || sure.length >= count || reads >= READS_MAX) {
+      const hasMore = newest !== undefined || threads.length > count
+      return { threads: sure.slice(0, count), hasMore }
+    }
+    await Promise.all(
+      open.slice(0, AT_ONCE).map(async (source) => {
+        sources[sources.indexOf(source)] = await readOn(source, { isUnreadOnly, signal })
+      }),
+    )
+  }
+}
+
+/** The time of the newest thread that the source may still have. */
+function newestLeft({ inbox, threads }: Source): string {
+  return threads.at(-1)?.lastMessageAt ?? inbox.lastMessageAt ?? ''
+}
+
+async function readOn(
+  { inbox, threads }: Source,
+  { isUnreadOnly, signal }: { isUnreadOnly: boolean; signal: AbortSignal },
+): Promise<Source> {
+  try {
+    const page = await client.threads
+      .list(inbox.id, {
+        limit: STEP,
+        offset: threads.length,
+        signal,
+        ...(isUnreadOnly && { is_read: false }),
+      })
+      .page()
+    const known = new Set(threads.map(({ id }) => id))
+    const all = [...threads, ...page.data.filter(({ id }) => !known.has(id))]
+    return { inbox, threads: all, isWhole: page.data.length < STEP || all.length >= page.total }
+  } catch (error) {
+    // Deleted meanwhile.
+    if (error instanceof MailroomError && error.status === 404) {
+      return { inbox, threads: [], isWhole: true }
+    }
+    throw error
+  }
+}

@@ -1,0 +1,165 @@
+// The files of a message: downloaded, or seen here if that is safe. A picture is one by its bytes and is shown as nothing
+// but a picture; everything that is text is shown as its characters; the rest, PDF too, is only downloaded.
+
+import type { Attachment, Message } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { formatNumber, formatSize } from '#data/format.ts'
+import { imageKind } from '#data/image-kind.ts'
+import { ownAddress } from '#data/paths.ts'
+import { consoleFetch } from '#data/session.ts'
+import { useResource } from '#data/use-resource.ts'
+import { Button, ButtonLink } from '#parts/button.tsx'
+import { Dialog } from '#parts/dialog.tsx'
+import { Icon, type IconName } from '#parts/icon.tsx'
+import { Empty, Notice, Skeleton, Trouble } from '#parts/notice.tsx'
+import { CodeBlock } from '#parts/small.tsx'
+
+/** Larger files are only downloaded. */
+const BYTES_MAX = 10 * 1024 * 1024
+/** A picture of few bytes may fill the memory: four bytes a pixel. */
+const PIXELS_MAX = 50_000_000
+const TEXT_CHARS_MAX = 100_000
+
+export function Attachments({ message }: { message: Message }) {
+  const [seen, setSeen] = useState<Attachment | null>(null)
+  const files = message.attachments.filter(({ inline }) => !inline)
+  if (files.length === 0) return null
+  return (
+    <>
+      <ul class="files" aria-label="Attachments">
+        {files.map((file) => (
+          <li key={file.url} class="file">
+            <Icon name={iconOf(file)} size={16} />
+            <a
+              class="file-link"
+              href={ownAddress(file.url)}
+              download={file.filename}
+              title={file.contentType}
+            >
+              <span class="file-name">{file.filename}</span>
+            </a>
+            <span class="muted">{formatSize(file.sizeBytes)}</span>
+            {mayBeSeen(file) && (
+              <Button
+                kind="quiet"
+                icon="eye"
+                label={`Preview ${file.filename}`}
+                onClick={() => setSeen(file)}
+              />
+            )}
+          </li>
+        ))}
+      </ul>
+      {seen !== null && <PreviewDialog file={seen} onClose={() => setSeen(null)} />}
+    </>
+  )
+}
+
+/** Only by the name and type that the sender gave: for the icon and the offer. */
+function iconOf({ contentType }: Attachment): IconName {
+  return contentType.startsWith('image/') ? 'image' : 'attach'
+}
+
+const NEVER_TEXT =
+  /^(?:application\/(?:pdf|zip|.*(?:officedocument|msword|ms-excel|opendocument))|audio\/|video\/)/i
+
+function mayBeSeen({ contentType, sizeBytes }: Attachment): boolean {
+  return sizeBytes <= BYTES_MAX && !NEVER_TEXT.test(contentType)
+}
+
+type Seen =
+  | { kind: 'image'; url: string }
+  | { kind: 'text'; text: string; isCut: boolean }
+  | { kind: 'neither'; why: string }
+
+function PreviewDialog({ file, onClose }: { file: Attachment; onClose: () => void }) {
+  const { filename, url } = file
+  const seen = useResource(`preview ${url}`, (signal) => readSeen(url, signal))
+  return (
+    <Dialog title={filename} onClose={onClose} size="wide">
+      <div class="form">
+        {seen.error !== undefined ? (
+          <Trouble error={seen.error} retry={seen.reload} />
+        ) : seen.value === undefined ? (
+          <Skeleton rows={4} label="Loading the file" />
+        ) : (
+          <SeenFile seen={seen.value} filename={filename} />
+        )}
+        <div class="form-actions">
+          <span class="hint grow">{formatSize(file.sizeBytes)}</span>
+          <ButtonLink kind="primary" icon="download" href={ownAddress(url)} download={filename}>
+            Download
+          </ButtonLink>
+        </div>
+      </div>
+    </Dialog>
+  )
+}
+
+function SeenFile({ seen, filename }: { seen: Seen; filename: string }) {
+  switch (seen.kind) {
+    case 'image':
+      return (
+        <div class="preview">
+          <img src={seen.url} alt={filename} />
+        </div>
+      )
+    case 'text':
+      return (
+        <>
+          {seen.isCut && (
+            <Notice
+              tone="calm"
+              title={`The first ${formatNumber(TEXT_CHARS_MAX)} characters are shown`}
+            />
+          )}
+          <CodeBlock label={`Text of ${filename}`} text={seen.text} />
+        </>
+      )
+    case 'neither':
+      return (
+        <Empty icon="attach" title="No preview">
+          {seen.why}
+        </Empty>
+      )
+  }
+}
+
+/** An image becomes a data: address with a type of ours, so no answer of the service is ever opened as a document. */
+async function readSeen(url: string, signal: AbortSignal): Promise<Seen> {
+  const response = await consoleFetch(ownAddress(url), { signal })
+  if (!response.ok) throw new Error('The file could not be loaded. Open the message again.')
+  const bytes = new Uint8Array(await response.arrayBuffer())
+  const kind = imageKind(bytes)
+  if (kind !== null) {
+    const { type, width, height } = kind
+    if (width === null || height === null || width * height > PIXELS_MAX) {
+      return { kind: 'neither', why: 'The picture is too large to be shown here.' }
+    }
+    return { kind: 'image', url: await dataUrl(new Blob([bytes], { type })) }
+  }
+  const text = textOf(bytes)
+  if (text === null) {
+    return { kind: 'neither', why: 'Pictures and text can be seen here. This file is neither.' }
+  }
+  return { kind: 'text', text: text.slice(0, TEXT_CHARS_MAX), isCut: text.length > TEXT_CHARS_MAX }
+}
+
+/** Null for what is not UTF-8 without control characters. */
+function textOf(bytes: Uint8Array): string | null {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? null : text
+  } catch {
+    return null
+  }
+}
+
+function dataUrl(blob: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve(String(reader.result))
+    reader.onerror = () => reject(reader.error)
+    reader.readAsDataURL(blob)
+  })
+}

@@ -1,0 +1,99 @@
+// The inboxes in the sidebar, with their unread threads.
+
+import type { Inbox } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { formatNumber, plural } from '#data/format.ts'
+import { inboxList, isInboxLike, KNOWN_MAX, shortAddress } from '#data/inbox-list.ts'
+import { paths } from '#data/paths.ts'
+import { Icon } from '#parts/icon.tsx'
+
+const SHOWN_MAX = 10
+
+export function InboxNav({ path }: { path: string }) {
+  const [typed, setTyped] = useState('')
+  const list = inboxList.value
+  const isLooking = typed.trim() !== ''
+  if (list === null || list.total === 0) return null
+  const isMany = list.total > SHOWN_MAX
+  const found = list.inboxes.filter((inbox) => isInboxLike(inbox, typed))
+  const shown = inOrder(found, isMany, path)
+  const rest = isLooking ? found.length - shown.length : list.total - shown.length
+  return (
+    <div class="nav-group">
+      <p class="nav-title" id="nav-inboxes">
+        By inbox
+      </p>
+      {isMany && (
+        <input
+          class="input nav-filter"
+          type="text"
+          aria-label="Filter inboxes"
+          placeholder={`Filter ${formatNumber(list.total)} inboxes`}
+          autocomplete="off"
+          spellcheck={false}
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Escape') setTyped('')
+          }}
+        />
+      )}
+      <ul aria-labelledby="nav-inboxes">
+        {shown.map((inbox) => (
+          <InboxLink key={inbox.id} inbox={inbox} path={path} />
+        ))}
+      </ul>
+      {isLooking && found.length === 0 && (
+        <p class="nav-note" role="status">
+          {list.total > KNOWN_MAX
+            ? `None of the newest ${formatNumber(KNOWN_MAX)}`
+            : 'No such inbox'}
+        </p>
+      )}
+      {rest > 0 && (
+        <p class="nav-note">
+          <a href={paths.inboxes}>{plural(rest, 'other', 'others')}</a>
+        </p>
+      )}
+    </div>
+  )
+}
+
+function InboxLink({ inbox, path }: { inbox: Inbox; path: string }) {
+  const { address, unreadThreads } = inbox
+  const href = paths.inbox(inbox.id)
+  return (
+    <li>
+      <a href={href} title={address} aria-current={isIn(path, inbox) ? 'page' : undefined}>
+        <Icon name="inbox" />
+        <span class="nav-text">{shortAddress(inbox)}</span>
+        {unreadThreads > 0 && <UnreadCount count={unreadThreads} />}
+      </a>
+    </li>
+  )
+}
+
+export function UnreadCount({ count }: { count: number }) {
+  return (
+    <span class="nav-count unread">
+      {count > 999 ? '999+' : count}
+      <span class="unseen"> unread</span>
+    </span>
+  )
+}
+
+function isIn(path: string, { id }: Inbox): boolean {
+  const own = paths.inbox(id)
+  return path === own || path.startsWith(`${own}/`)
+}
+
+/** A few by name, of many those with the newest mail; the open one always. */
+function inOrder(inboxes: readonly Inbox[], isMany: boolean, path: string): Inbox[] {
+  const order = isMany
+    ? (a: Inbox, b: Inbox) => (b.lastMessageAt ?? '').localeCompare(a.lastMessageAt ?? '')
+    : (a: Inbox, b: Inbox) => a.address.localeCompare(b.address)
+  const sorted = [...inboxes].sort(order)
+  const open = sorted.findIndex((inbox) => isIn(path, inbox))
+  if (open < SHOWN_MAX) return sorted.slice(0, SHOWN_MAX)
+  return [...sorted.slice(0, SHOWN_MAX - 1), ...sorted.slice(open, open + 1)]
+}

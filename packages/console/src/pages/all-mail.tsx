@@ -1,0 +1,150 @@
+// The threads of all inboxes, and the open one beside them.
+
+import { useEffect, useState } from 'preact/hooks'
+import { useLocation, useRoute } from 'preact-iso/router'
+import { readAllThreads } from '#data/all-threads.ts'
+import { formatNumber } from '#data/format.ts'
+import { inboxList, KNOWN_MAX, readAllInboxes, shortAddress } from '#data/inbox-list.ts'
+import { useMailChanges } from '#data/live.ts'
+import { paths } from '#data/paths.ts'
+import { useResource } from '#data/use-resource.ts'
+import { BulkBar } from '#mail/bulk-bar.tsx'
+import { useSelection } from '#mail/selection.ts'
+import { useThreadKeys } from '#mail/thread-keys.ts'
+import { ThreadRow } from '#mail/thread-list.tsx'
+import { ThreadPane } from '#mail/thread-pane.tsx'
+import { Button, ButtonLink } from '#parts/button.tsx'
+import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { PageTitle, useTitle } from '#parts/page.tsx'
+import { Choice } from '#parts/small.tsx'
+
+const STEP = 30
+/** The list is read with a request for each inbox that has new mail, so not after each mail. */
+const GATHER_MS = 3_000
+
+const shownThreads = [
+  { value: 'all', text: 'Newest' },
+  { value: 'unread', text: 'Unread' },
+] as const
+
+export function AllMailPage() {
+  const { params } = useRoute()
+  const { route, query } = useLocation()
+  const { inboxId = '', threadId } = params
+  const shown = query.show === 'unread' ? 'unread' : 'all'
+  const [count, setCount] = useState(STEP)
+  const list = useResource(`all threads ${shown}`, async (signal) => {
+    await readAllInboxes()
+    const inboxes = inboxList.value?.inboxes ?? []
+    return readAllThreads(inboxes, { count, isUnreadOnly: shown === 'unread', signal })
+  })
+  useMailChanges(null, list.reload, GATHER_MS)
+  useEffect(() => {
+    if (count !== STEP) list.reload()
+  }, [count])
+  const threads = list.value?.threads ?? []
+  const selection = useSelection(
+    `all ${shown}`,
+    threads.map(({ id }) => id),
+  )
+  useTitle('All mail')
+  const listHref = paths.allMail(shown)
+  const open = threadId === undefined ? null : { id: threadId, inboxId }
+  useThreadKeys({
+    key: `all ${shown} ${threads.length}`,
+    threads,
+    open,
+    hrefOf: (thread) => paths.allMailThread(thread.inboxId, thread.id, shown),
+    listHref,
+    selection,
+  })
+  const addresses = new Map(inboxList.value?.inboxes.map((one) => [one.id, shortAddress(one)]))
+  const isBeyond = (inboxList.value?.total ?? 0) > KNOWN_MAX
+  return (
+    <div class={open === null ? 'mail' : 'mail reading'}>
+      <div class="mail-list">
+        <header class="mail-head">
+          <div class="mail-title">
+            <PageTitle>All mail</PageTitle>
+          </div>
+          <p class="hint">
+            {isBeyond
+              ? `The threads of the newest ${formatNumber(KNOWN_MAX)} inboxes.`
+              : 'The threads of all inboxes.'}
+          </p>
+          <div class="mail-tools">
+            <Choice
+              label="Threads"
+              value={shown}
+              options={shownThreads}
+              onValue={(next) => route(paths.allMail(next))}
+            />
+            <ButtonLink kind="quiet" icon="search" label="Search all mail" href={paths.search()} />
+          </div>
+        </header>
+        <BulkBar
+          key={shown}
+          threads={threads}
+          selection={selection}
+          isTrash={false}
+          onDone={list.reload}
+        />
+        <div class="threads">
+          {list.value === undefined ? (
+            list.error ? (
+              <Trouble error={list.error} retry={list.reload} />
+            ) : (
+              <Skeleton rows={8} label="Loading threads" />
+            )
+          ) : threads.length === 0 ? (
+            <Empty
+              icon={shown === 'unread' ? 'check' : 'inbox'}
+              title={shown === 'unread' ? 'No unread threads' : 'No mail yet'}
+              actions={
+                inboxList.value?.total === 0 && (
+                  <ButtonLink href={paths.inboxes}>Go to inboxes</ButtonLink>
+                )
+              }
+            >
+              {shown === 'unread'
+                ? 'Everything has been read.'
+                : 'New mail of every inbox appears here as it arrives.'}
+            </Empty>
+          ) : (
+            <ul aria-label="Threads">
+              {threads.map((thread) => (
+                <ThreadRow
+                  key={thread.id}
+                  thread={thread}
+                  inbox={addresses.get(thread.inboxId)}
+                  href={paths.allMailThread(thread.inboxId, thread.id, shown)}
+                  isCurrent={thread.id === threadId}
+                  isSelected={selection.ids.has(thread.id)}
+                  onToggle={(isRange) => selection.toggle(thread.id, isRange)}
+                />
+              ))}
+            </ul>
+          )}
+          {list.value?.hasMore && (
+            <div class="earlier">
+              <Button isBusy={list.isLoading} onClick={() => setCount(count + STEP)}>
+                Show older threads
+              </Button>
+            </div>
+          )}
+        </div>
+      </div>
+      <div class="mail-pane">
+        {open === null ? (
+          threads.length > 0 && (
+            <Empty icon="mail" title="No thread selected">
+              Select a thread, or move with <kbd>j</kbd> and <kbd>k</kbd>.
+            </Empty>
+          )
+        ) : (
+          <ThreadPane key={open.id} threadId={open.id} inboxId={inboxId} listHref={listHref} />
+        )}
+      </div>
+    </div>
+  )
+}

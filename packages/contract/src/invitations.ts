@@ -1,0 +1,95 @@
+// Invitations to send, and the answer to one.
+
+import { type Static, Type } from './schema.ts'
+import { line, oneOf } from './text.ts'
+import { inviteResponses } from './vocabulary.ts'
+
+const UID_LENGTH_MAX = 255
+const SEQUENCE_MAX = 2 ** 31 - 1
+const TIME_LENGTH_MAX = 40
+const ZONE_LENGTH_MAX = 64
+const TITLE_LENGTH_MAX = 998
+const DESCRIPTION_LENGTH_MAX = 10_000
+const COMMENT_LENGTH_MAX = 1_000
+
+export const sentInviteMethods = ['request', 'cancel'] as const
+
+export const InviteToSend = Type.Object(
+  {
+    start: Type.String({
+      maxLength: TIME_LENGTH_MAX,
+      description:
+        'When the event begins: a time with its offset from UTC (2026-12-01T10:00:00+01:00), a local time (2026-12-01T10:00:00), which is that of timezone, or a day alone (2026-12-01).',
+    }),
+    end: Type.String({
+      maxLength: TIME_LENGTH_MAX,
+      description:
+        'When it ends, in the form of start; of whole days, the first day after the event.',
+    }),
+    timezone: Type.Optional(
+      line({
+        minLength: 1,
+        maxLength: ZONE_LENGTH_MAX,
+        description:
+          'The IANA name of the time zone in which the event is written, such as Europe/Berlin. Without it, times with an offset are written in UTC, and local times without a zone. Not for days.',
+      }),
+    ),
+    summary: Type.Optional(
+      line({
+        minLength: 1,
+        maxLength: TITLE_LENGTH_MAX,
+        description: 'The title; the subject of the message if left out.',
+      }),
+    ),
+    location: Type.Optional(
+      line({ minLength: 1, maxLength: TITLE_LENGTH_MAX, description: 'Where it takes place.' }),
+    ),
+    description: Type.Optional(
+      Type.String({
+        maxLength: DESCRIPTION_LENGTH_MAX,
+        description: 'What calendars show with the event: plain text.',
+      }),
+    ),
+    uid: Type.Optional(
+      line({
+        minLength: 1,
+        maxLength: UID_LENGTH_MAX,
+        description:
+          'Identifies the event. For an update or a cancellation, that of the first invitation; for a new event it may be left out, and is then the providerMessageId without its angle brackets.',
+      }),
+    ),
+    sequence: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: SEQUENCE_MAX,
+        description:
+          'Which version of the event this is: 0 for a new one, which is the default, and one more for each update and for the cancellation.',
+      }),
+    ),
+    method: Type.Optional(
+      oneOf(
+        sentInviteMethods,
+        'Whether the event is planned or changed (request, the default) or cancelled (cancel, which needs uid).',
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    description:
+      'Makes the message an invitation: the inbox is the organizer, the recipients of to are required attendees, those of cc optional ones. Hidden recipients get the message but are no attendees.',
+  },
+)
+export type InviteToSend = Static<typeof InviteToSend>
+
+export const AnswerInvite = Type.Object(
+  {
+    response: oneOf(inviteResponses, 'The answer.'),
+    comment: Type.Optional(
+      Type.String({
+        maxLength: COMMENT_LENGTH_MAX,
+        description: 'Plain text for the organizer.',
+      }),
+    ),
+  },
+  { additionalProperties: false, description: 'An answer to an invitation.' },
+)

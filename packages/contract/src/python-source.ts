@@ -1,0 +1,389 @@
+// Generated sources of the Python client: its types, its table of operations, a method for each operation in
+// both clients, and an exception for each error code.
+
+import { errorCodes } from './error-codes.ts'
+import type { Operation } from './operation.ts'
+import { errorsOf, type OperationId, operationIds, operationOf, pathNames } from './operations.ts'
+import {
+  ALIASES,
+  docstringOf,
+  isKeyword,
+  literalOf,
+  PythonTypes,
+  pascalOf,
+  type Schema,
+  wrap,
+} from './python-types.ts'
+
+const HEAD = '# Generated from the contract: npm run generate.'
+
+/** Texts by the names of their files in `packages/sdk-python/src/mailroom`. */
+export function pythonSources(): Record<string, string> {
+  const types = new PythonTypes()
+  const methods = operationIds.flatMap((id) => {
+    const method = methodOf(id, types)
+    return id === 'inboxes.send' ? [method, replyOf(method)] : [method]
+  })
+  return {
+    'types.py': typesSource(types),
+    '_operations.py': operationsSource(),
+    'error_codes.py': errorsSource(),
+    '_sync_methods.py': methodsSource(methods, types, false),
+    '_async_methods.py': methodsSource(methods, types, true),
+  }
+}
+
+/** POSTs without an Idempotency-Key of the contract that still take effect only once. */
+const ONCE: ReadonlySet<OperationId> = new Set([
+  'imports.create',
+  'inboxes.sendBatch',
+  'threads.renewClaim',
+])
+
+/** They answer with pages, but are read whole or by figures of their own. */
+const NOT_LISTED: ReadonlySet<OperationId> = new Set(['threads.messages', 'usage.get'])
+
+/** Namespaces with methods besides those of the operations, in `_sync.py` and `_async.py`. */
+const MORE: Readonly<Record<string, string>> = {
+  erasures: 'MoreOfErasures',
+  events: 'MoreOfEvents',
+  exports: 'MoreOfExports',
+  imports: 'MoreOfImports',
+  inboxes: 'MoreOfInboxes',
+  sandbox: 'MoreOfSandbox',
+}
+
+function typesSource(types: PythonTypes): string {
+  return `"""What the API answers with and takes, with the names of the API.
+
+${HEAD.slice(2)}
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Literal, Mapping, Sequence, TypedDict
+
+${listOf('__all__', [...Object.keys(ALIASES), ...types.names].sort())}
+
+${Object.entries(ALIASES)
+  .flatMap(([name, values]) => wrap(`${name} = ${literalOf(values)}`))
+  .join('\n')}
+
+
+${types.sources.join('\n\n\n')}
+`
+}
+
+function operationsSource(): string {
+  const rows = operationIds.map((id) => {
+    const { method, path, needsIdempotencyKey } = operationOf(id)
+    const isOnce = needsIdempotencyKey === true || ONCE.has(id)
+    return `    ${JSON.stringify(id)}: Operation("${method}", "${path}"${isOnce ? ', is_once=True' : ''}),`
+  })
+  return `${HEAD}
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple
+
+
+class Operation(NamedTuple):
+    method: str
+    path: str
+    is_once: bool = False
+    """A POST that takes effect only once, however often it is sent."""
+
+
+OPERATIONS: Dict[str, Operation] = {
+${rows.join('\n')}
+}
+`
+}
+
+function errorsSource(): string {
+  const codes = Object.entries(errorCodes).map(([code, { status, sentence }]) => ({
+    code,
+    name: `${pascalOf(code)}${code.endsWith('error') ? '' : 'Error'}`,
+    text: `${status} \`${code}\`: ${sentence}`,
+  }))
+  const classes = codes.map(({ name, text }) =>
+    [`class ${name}(MailroomError):`, ...docstringOf(text, 4)].join('\n'),
+  )
+  return `"""An exception for each error code of the API.
+
+${HEAD.slice(2)}
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Type
+
+from .errors import MailroomError
+
+${listOf('__all__', codes.map(({ name }) => name).sort())}
+
+
+${classes.join('\n\n\n')}
+
+
+ERRORS: Dict[str, Type[MailroomError]] = {
+${codes.map(({ code, name }) => `    "${code}": ${name},`).join('\n')}
+}
+`
+}
+
+function listOf(name: string, entries: readonly string[]): string {
+  return [`${name} = [`, ...entries.map((entry) => `    "${entry}",`), ']'].join('\n')
+}
+
+type Kind = 'json' | 'reply' | 'nothing' | 'text' | 'file' | 'view' | 'stream' | 'list' | 'events'
+
+type Argument = { name: string; type: string; isRequired: boolean; part: string; key: string }
+
+type Method = {
+  readonly id: OperationId
+  readonly name: string
+  readonly kind: Kind
+  readonly answer: string
+  readonly arguments: readonly Argument[]
+  readonly doc: string
+}
+
+function methodOf(id: OperationId, types: PythonTypes): Method {
+  const operation = operationOf(id)
+  const answer = answerOf(id, operation, types)
+  const all = argumentsOf(id, operation, types)
+  const names = all.map(({ name }) => name)
+  const double = names.find((name, index) => names.indexOf(name) !== index)
+  if (double !== undefined) throw new Error(`${id} has two arguments ${double}.`)
+  const codes = errorsOf(operation).filter((code) => operation.errors.includes(code))
+  const errors = codes.length === 0 ? '' : `\n\nError codes of its own: ${codes.join(', ')}.`
+  const notes = operation.notes === undefined ? '' : `\n\n${operation.notes}`
+  return {
+    id,
+    name: snakeOf(id.split('.').at(-1) ?? ''),
+    ...answer,
+    arguments: all,
+    doc: `${operation.summary}${notes}${errors}`,
+  }
+}
+
+/** `inboxes.reply`: a send in the thread of a message, by default to whom it came from. */
+function replyOf(send: Method): Method {
+  const message = {
+    ...{ name: 'message', key: 'message', part: 'message' },
+    ...{ type: 'Mapping[str, Any]', isRequired: true },
+  }
+  const [inbox, ...others] = send.arguments
+  const kept = others.filter(({ key }) => key !== 'threadId')
+  return {
+    ...send,
+    kind: 'reply',
+    name: 'reply',
+    arguments: [...(inbox ? [inbox] : []), message, ...kept],
+    doc: `Answer a message of the inbox in its thread: a send.
+
+It goes to the address where the sender wants answers; if the inbox was only copied, to the address that the sender wrote to; after an own message, to its recipient. With to or reply_all it goes there.`,
+  }
+}
+
+function answerOf(
+  id: OperationId,
+  operation: Operation,
+  types: PythonTypes,
+): { kind: Kind; answer: string } {
+  const { success, otherSuccess, query } = operation
+  const hint = id.split('.').map(pascalOf).join('')
+  if ('schema' in success) {
+    const schemas = [success.schema, ...(otherSuccess ? [otherSuccess.schema] : [])] as Schema[]
+    const { data } = schemas[0]?.properties ?? {}
+    const keys = Object.keys(data?.items?.properties ?? {})
+    const isPaged = query?.properties.limit !== undefined && operation.method === 'GET'
+    if (id === 'events.list') {
+      return { kind: 'events', answer: types.expressionOf(data?.items ?? {}, 'Event', 'answer') }
+    }
+    if (isPaged && !NOT_LISTED.has(id) && (keys.includes('id') || keys.includes('messageId'))) {
+      return {
+        kind: 'list',
+        answer: types.expressionOf(data?.items ?? {}, `${hint}Item`, 'answer'),
+      }
+    }
+    const all = schemas.map((one, index) =>
+      types.expressionOf(one, `${hint}Answer${index === 0 ? '' : index + 1}`, 'answer'),
+    )
+    return { kind: 'json', answer: all.join(' | ') }
+  }
+  if (!('mediaType' in success)) return { kind: 'nothing', answer: 'None' }
+  if (success.isEndless) return { kind: 'stream', answer: 'ByteStream' }
+  if (success.headers?.includes('X-View-Total-Chars')) return { kind: 'view', answer: 'View' }
+  return /^text\/|json$/.test(success.mediaType)
+    ? { kind: 'text', answer: 'str' }
+    : { kind: 'file', answer: 'DownloadedFile' }
+}
+
+function argumentsOf(id: OperationId, operation: Operation, types: PythonTypes): Argument[] {
+  const { path, method, upload, needsIdempotencyKey, takesIfMatch } = operation
+  const query = operation.query as Schema | undefined
+  const body = operation.body as Schema | undefined
+  const hint = id.split('.').map(pascalOf).join('')
+  const inPath = pathNames(path).map((key) =>
+    argument({ key, name: pathName(path, key), type: 'str', isRequired: true, part: 'path' }),
+  )
+  const file = upload
+    ? [argument({ key: 'file', type: 'Upload', isRequired: true, part: 'file' })]
+    : []
+  const fields = Object.entries(body?.properties ?? {}).filter(
+    // A field with two spellings is one argument.
+    ([key], _, all) => !all.some(([other]) => other !== key && snakeOf(other) === key),
+  )
+  const inBody = fields.map(([key, schema]) => {
+    const isRequired = (body?.required ?? []).includes(key)
+    const type = types.expressionOf(schema, `${hint}${pascalOf(key)}`, 'request')
+    // In a POST null means the same as nothing, elsewhere it clears the field.
+    const given = isRequired || method === 'POST' ? type : `${type} | NotGiven`
+    return argument({ key, type: given, isRequired, part: 'body' })
+  })
+  const inQuery = Object.entries(query?.properties ?? {})
+    // A parameter beside a field of its name is for bodies that are not JSON.
+    .filter(([key]) => body?.properties?.[key] === undefined)
+    .map(([key, schema]) => {
+      const type = types.expressionOf(schema, `${hint}${pascalOf(key)}`, 'request')
+      const isRequired = (query?.required ?? []).includes(key) && !('default' in schema)
+      return argument({ key, type, isRequired, part: 'query' })
+    })
+  const inHeaders = [
+    ...(needsIdempotencyKey ? ['idempotency-key'] : []),
+    ...(takesIfMatch ? ['if-match'] : []),
+    ...(upload ? ['content-type'] : []),
+  ].map((key) => argument({ key, type: 'str', isRequired: false, part: 'headers' }))
+  return [...inPath, ...file, ...inBody, ...inQuery, ...inHeaders]
+}
+
+function argument(one: Omit<Argument, 'name'> & { name?: string }): Argument {
+  const name = one.name ?? snakeOf(one.key)
+  return { ...one, name: isKeyword(name) ? `${name}_` : name }
+}
+
+/** `{id}` is named after its resource: `inbox_id` in `/v1/inboxes/{id}`. */
+function pathName(path: string, key: string): string {
+  if (key !== 'id') return snakeOf(key)
+  const segments = path.split('/')
+  const noun = (segments[segments.indexOf('{id}') - 1] ?? '').replaceAll('-', '_')
+  return `${noun.replace(/xes$/, 'x').replace(/s$/, '')}_id`
+}
+
+export function snakeOf(name: string): string {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll('-', '_')
+    .toLowerCase()
+}
+
+function methodsSource(methods: readonly Method[], types: PythonTypes, isAsync: boolean): string {
+  const spaces = [...Map.groupBy(methods, ({ id }) => id.split('.').slice(0, -1).join('.'))]
+  const prefix = isAsync ? 'Async' : ''
+  const classes = spaces.map(([space, own]) => spaceSource(space, own, isAsync))
+  const nested = (space: string) => space.includes('.')
+  const top = [...new Set(spaces.map(([space]) => space.split('.')[0] ?? ''))]
+  const admin = spaces
+    .filter(([space]) => nested(space))
+    .map(([space]) => {
+      const [outer = '', inner = ''] = space.split('.')
+      return `class ${pascalOf(outer)}Methods:
+    def __init__(self, transport: ${prefix}Transport) -> None:
+        self.${snakeOf(inner)} = ${pascalOf(space)}Methods(transport)`
+    })
+  const body = [...classes, ...admin].join('\n\n\n')
+  const code = body.replaceAll(/"""[\s\S]*?"""/g, '')
+  const used = [...Object.keys(ALIASES), ...types.names]
+    .sort()
+    .filter((name) => new RegExp(`\\b${name}\\b`).test(code))
+  const own = ['ByteStream', 'EventListing', 'Listing', 'Transport'].map((name) => prefix + name)
+  const imported = [...own, ...Object.values(MORE), 'Namespace'].sort()
+  return `${HEAD}
+
+from __future__ import annotations
+
+from typing import Any, Literal, Mapping, Sequence
+
+from ._core import NOT_GIVEN, DownloadedFile, NotGiven, Upload, View
+from ._${isAsync ? 'async' : 'sync'} import (
+${imported.map((name) => `    ${name},`).join('\n')}
+)
+from .types import (
+${used.map((name) => `    ${name},`).join('\n')}
+)
+
+
+${body}
+
+
+class Namespaces:
+    """A namespace for each resource, a method for each operation."""
+
+    def __init__(self, transport: ${prefix}Transport) -> None:
+${top.map((name) => `        self.${snakeOf(name)} = ${pascalOf(name)}Methods(transport)`).join('\n')}
+`
+}
+
+function spaceSource(space: string, methods: readonly Method[], isAsync: boolean): string {
+  const head = `class ${pascalOf(space)}Methods(${MORE[space] ?? 'Namespace'}):`
+  return [head, methods.map((method) => methodSource(method, isAsync)).join('\n\n')].join('\n')
+}
+
+function methodSource(method: Method, isAsync: boolean): string {
+  const { name, kind, answer, doc } = method
+  const prefix = isAsync ? 'Async' : ''
+  const result = {
+    list: `${prefix}Listing[${answer}]`,
+    events: `${prefix}EventListing`,
+    stream: `${prefix}ByteStream`,
+  }[kind as string]
+  const isPlain = result === undefined
+  const awaits = isAsync && (isPlain || kind === 'stream')
+  const call = `self._${kind}(${callOf(method)})`
+  return [
+    `    ${awaits ? 'async ' : ''}def ${name}(`,
+    ...signatureOf(method),
+    ...wrap(`    ) -> ${result ?? answer}:`),
+    ...docstringOf(doc, 8),
+    ...callLines(kind === 'nothing' ? '' : 'return ', `${awaits ? 'await ' : ''}${call}`),
+  ].join('\n')
+}
+
+const POSITIONAL: ReadonlySet<string> = new Set(['path', 'file', 'message'])
+
+function signatureOf({ arguments: all }: Method): string[] {
+  const first = all.filter(({ part }) => POSITIONAL.has(part))
+  const rest = all.filter((one) => !first.includes(one))
+  const required = rest.filter(({ isRequired }) => isRequired)
+  const optional = rest.filter(({ isRequired }) => !isRequired)
+  const lines = [
+    'self',
+    ...first.map(({ name, type }) => `${name}: ${type}`),
+    ...(rest.length > 0 ? ['*'] : []),
+    ...required.map(({ name, type }) => `${name}: ${type}`),
+    ...optional.map(({ name, type }) => {
+      if (type.endsWith('NotGiven')) return `${name}: ${type} = NOT_GIVEN`
+      return `${name}: ${/\bNone$/.test(type) ? type : `${type} | None`} = None`
+    }),
+  ]
+  return lines.flatMap((line) => wrap(`        ${line},`))
+}
+
+/** The arguments of the call by their places in the request. */
+function callOf({ id, arguments: all }: Method): string {
+  const hasBody = operationOf(id).body !== undefined
+  const parts = ['path', 'query', 'body', 'headers'].flatMap((part) => {
+    const own = all.filter((one) => one.part === part)
+    if (own.length === 0 && !(part === 'body' && hasBody)) return []
+    const entries = own.map(({ key, name }) => `"${key}": ${name}`)
+    return [`${part}={${entries.join(', ')}}`]
+  })
+  const given = ['message', 'file'].filter((name) => all.some(({ part }) => part === name))
+  return [JSON.stringify(id), ...parts, ...given.map((name) => `${name}=${name}`)].join(', ')
+}
+
+function callLines(start: string, call: string): string[] {
+  return wrap(`        ${start}${call}`)
+}

@@ -1,0 +1,226 @@
+// Python of the contract's shapes: a TypedDict for each, with the names of the wire.
+
+import { components } from './openapi-components.ts'
+import { originalOf } from './schema.ts'
+import { shapes } from './sdk-source.ts'
+import { eventKinds, messageCategories, messageDirections } from './vocabulary.ts'
+
+export type Schema = {
+  type?: string | string[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  enum?: unknown[]
+  const?: unknown
+  anyOf?: Schema[]
+  additionalProperties?: boolean | Schema
+  description?: string
+  contentEncoding?: string
+}
+
+/** Python reads what an answer holds and writes what a request holds, which may be given in wider types. */
+export type Direction = 'answer' | 'request'
+
+const names = new Map<unknown, string>(
+  Object.entries({ ...components, ...shapes }).map(([name, shape]) => [shape, name]),
+)
+
+/** Names of the enumerations that people write down. */
+export const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  Direction: messageDirections,
+  EventType: eventKinds,
+  MessageCategory: messageCategories,
+}
+
+/** The types that expressions refer to, in the order in which they were first referred to. */
+export class PythonTypes {
+  readonly #sources = new Map<string, string>()
+
+  /** A type expression. `hint` names an object that has no name of its own. */
+  expressionOf(schema: Schema, hint: string, direction: Direction): string {
+    if (schema.const !== undefined) return literalOf([schema.const])
+    if (schema.enum !== undefined) return enumOf(schema.enum)
+    if (schema.anyOf !== undefined) {
+      return unionOf(schema.anyOf.map((one) => this.expressionOf(one, hint, direction)))
+    }
+    return unionOf(
+      [schema.type ?? 'unknown'].flat().map((type) => this.#plain(type, schema, hint, direction)),
+    )
+  }
+
+  get names(): string[] {
+    return [...this.#sources.keys()].sort()
+  }
+
+  get sources(): string[] {
+    return this.names.map((name) => this.#sources.get(name) ?? '')
+  }
+
+  #plain(type: string, schema: Schema, hint: string, direction: Direction): string {
+    switch (type) {
+      case 'string':
+        return schema.contentEncoding === 'base64' && direction === 'request'
+          ? 'bytes | str'
+          : 'str'
+      case 'integer':
+        return 'int'
+      case 'number':
+        return 'float'
+      case 'boolean':
+        return 'bool'
+      case 'null':
+        return 'None'
+      case 'array': {
+        const items = this.expressionOf(schema.items ?? {}, hint, direction)
+        return direction === 'answer' ? `List[${items}]` : `Sequence[${items}]`
+      }
+      case 'object':
+        return this.#object(schema, hint, direction)
+      default:
+        return 'Any'
+    }
+  }
+
+  #object(schema: Schema, hint: string, direction: Direction): string {
+    const { properties = {}, additionalProperties } = schema
+    if (Object.keys(properties).length > 0) return this.#declare(schema, hint, direction)
+    const values =
+      typeof additionalProperties === 'object'
+        ? this.expressionOf(additionalProperties, `${hint}Value`, direction)
+        : 'Any'
+    return direction === 'answer' ? `Dict[str, ${values}]` : `Mapping[str, ${values}]`
+  }
+
+  #declare(schema: Schema, hint: string, direction: Direction): string {
+    const name = names.get(originalOf(schema)) ?? hint
+    if (this.#sources.has(name)) return name
+    this.#sources.set(name, '')
+    const { properties = {}, required = [] } = schema
+    const fields = Object.entries(properties).map(([key, property]) => ({
+      key,
+      type: this.expressionOf(property, `${name}${pascalOf(key)}`, direction),
+      description: property.description,
+      // A client makes the keys of the items of a batch, unless they are given.
+      isRequired: required.includes(key) && key !== 'idempotencyKey',
+    }))
+    this.#sources.set(name, classOf(name, schema.description, fields))
+    return name
+  }
+}
+
+type Field = { key: string; type: string; description: string | undefined; isRequired: boolean }
+
+/** Three classes at most: keys that are words of Python, required keys, and the rest. */
+function classOf(name: string, description: string | undefined, fields: Field[]): string {
+  const bases: string[] = []
+  const parts: string[] = []
+  for (const isRequired of [true, false]) {
+    const words = fields.filter((one) => isKeyword(one.key) && one.isRequired === isRequired)
+    if (words.length === 0) continue
+    const base = `_${name}Words${isRequired ? '' : 'Optional'}`
+    // A name in quotes may stand before its class.
+    const entries = words.map(
+      ({ key, type }) => `"${key}": ${type.includes('"') ? type : JSON.stringify(type)}`,
+    )
+    const total = isRequired ? '' : ', total=False'
+    parts.push(wrap(`${base} = TypedDict("${base}", {${entries.join(', ')}}${total})`).join('\n'))
+    bases.push(base)
+  }
+  const required = fields.filter((one) => one.isRequired && !isKeyword(one.key))
+  const optional = fields.filter((one) => !one.isRequired && !isKeyword(one.key))
+  if (required.length > 0 && optional.length > 0) {
+    const base = `_${name}Required`
+    parts.push(bodyOf(`class ${base}(${bases.join(', ') || 'TypedDict'}):`, undefined, required))
+    bases.splice(0, bases.length, base)
+  }
+  const total = optional.length > 0 ? ', total=False' : ''
+  const own = optional.length > 0 ? optional : required
+  const head = `class ${name}(${bases.join(', ') || 'TypedDict'}${total}):`
+  return [...parts, bodyOf(head, description, own)].join('\n\n\n')
+}
+
+function bodyOf(head: string, description: string | undefined, fields: Field[]): string {
+  const lines = fields.flatMap((field) => [
+    ...wrap(`    ${field.key}: ${field.type}`),
+    ...(field.description === undefined ? [] : docstringOf(field.description, 4)),
+  ])
+  const doc = description === undefined ? [] : [...docstringOf(description, 4), '']
+  return [head, ...doc, ...lines].join('\n')
+}
+
+const KEYWORDS = new Set(
+  'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
+    ' ',
+  ),
+)
+
+export function isKeyword(word: string): boolean {
+  return KEYWORDS.has(word)
+}
+
+function enumOf(values: readonly unknown[]): string {
+  const words = values.filter((value) => value !== null)
+  const known = Object.entries(ALIASES).find(
+    ([, all]) => all.length === words.length && all.every((word) => words.includes(word)),
+  )
+  if (known === undefined) return literalOf(values)
+  return words.length === values.length ? known[0] : `${known[0]} | None`
+}
+
+export function literalOf(values: readonly unknown[]): string {
+  return `Literal[${values.map((value) => JSON.stringify(value)).join(', ')}]`
+    .replaceAll(/\btrue\b/g, 'True')
+    .replaceAll(/\bfalse\b/g, 'False')
+    .replaceAll(/\bnull\b/g, 'None')
+}
+
+function unionOf(types: readonly string[]): string {
+  return [...new Set(types)].join(' | ')
+}
+
+export function pascalOf(name: string): string {
+  return name.replaceAll(/(?:^|[^A-Za-z0-9]+)([a-z0-9])/gi, (_, letter: string) =>
+    letter.toUpperCase(),
+  )
+}
+
+const LINE_LENGTH_MAX = 100
+
+/** Breaks a long line after commas within brackets. */
+export function wrap(line: string): string[] {
+  const indent = `${/^ */.exec(line)?.[0]}    `
+  const lines: string[] = []
+  let rest = line
+  while (rest.length > LINE_LENGTH_MAX) {
+    const at = rest.lastIndexOf(', ', LINE_LENGTH_MAX - 1)
+    if (at <= indent.length) break
+    lines.push(rest.slice(0, at + 1))
+    rest = indent + rest.slice(at + 2)
+  }
+  return [...lines, rest]
+}
+
+/** Lines of a docstring with this many spaces before them. */
+export function docstringOf(text: string, indentation: number): string[] {
+  const indent = ' '.repeat(indentation)
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll('"""', '\\"\\"\\"')
+  const safe = escaped.endsWith('"') ? `${escaped} ` : escaped
+  const single = `${indent}"""${safe}"""`
+  if (single.length <= LINE_LENGTH_MAX && !safe.includes('\n')) return [single]
+  const paragraphs = safe.split('\n').map((paragraph) => fill(paragraph, indent))
+  const [first = '', ...others] = paragraphs.flat()
+  return [`${indent}"""${first.trimStart()}`, ...others, `${indent}"""`]
+}
+
+function fill(text: string, indent: string): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    // Room for the quotes before the first line.
+    if (line !== '' && indent.length + line.length + word.length + 4 > LINE_LENGTH_MAX) {
+      lines.push(indent + line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line === '' ? '' : indent + line]
+}

@@ -1,0 +1,59 @@
+"""The client of the Mailroom API: email inboxes for software agents.
+
+`Mailroom` blocks and needs only the standard library; `AsyncMailroom` is for asyncio and needs httpx. An
+operation `a.b` of the API is the method `b` of the namespace `a`. Arguments are in snake_case; a dict that
+goes in or comes out has the names of the API, and its type is in `mailroom.types`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import error_codes, types
+from ._core import NOT_GIVEN, DownloadedFile, NotGiven, Upload, View
+from ._procedures import Page, reply_recipient
+from ._sync import ByteStream, EventListing, Following, Listing
+from ._version import VERSION as __version__
+from .client import Mailroom, WorkContext
+from .error_codes import *
+from .errors import MailroomConnectionError, MailroomError, WebhookVerificationError
+from .webhooks import verify_webhook
+
+if TYPE_CHECKING:
+    from .async_client import AsyncMailroom, AsyncWorkContext
+
+__all__ = [
+    "NOT_GIVEN",
+    "AsyncMailroom",
+    "AsyncWorkContext",
+    "ByteStream",
+    "DownloadedFile",
+    "EventListing",
+    "Following",
+    "Listing",
+    "Mailroom",
+    "MailroomConnectionError",
+    "MailroomError",
+    "NotGiven",
+    "Page",
+    "Upload",
+    "View",
+    "WebhookVerificationError",
+    "WorkContext",
+    "__version__",
+    "reply_recipient",
+    "types",
+    "verify_webhook",
+]
+__all__ += error_codes.__all__
+
+
+def __getattr__(name: str) -> Any:
+    """Imports httpx only for those who use it."""
+    if name not in ("AsyncMailroom", "AsyncWorkContext"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from . import async_client
+    except ImportError as cause:
+        raise ImportError("AsyncMailroom needs httpx: pip install 'mailroom[async]'") from cause
+    return getattr(async_client, name)

@@ -1,0 +1,387 @@
+"""What both clients share: requests, which of them are repeated and when, and what an answer means.
+
+A procedure is a generator of steps. It yields what is to be done (an attempt at a request, or a pause)
+and gets the outcome back, so the same code serves a client that blocks and one that awaits.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import random
+import re
+import time
+import uuid
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, TypeVar, Union
+from urllib.parse import quote, urlencode, urlsplit
+
+from ._operations import OPERATIONS
+from ._version import VERSION
+from .error_codes import ERRORS
+from .errors import MailroomConnectionError, MailroomError
+
+T = TypeVar("T")
+
+
+class NotGiven:
+    """The type of `NOT_GIVEN`: leaves a field as it is, where None would clear it."""
+
+    def __repr__(self) -> str:
+        return "NOT_GIVEN"
+
+
+NOT_GIVEN = NotGiven()
+
+Upload = Union[bytes, os.PathLike[str]]
+"""A file: its content, or its path, which is read piece by piece."""
+
+
+@dataclass(frozen=True)
+class DownloadedFile:
+    content: bytes
+    content_type: str
+
+
+@dataclass(frozen=True)
+class View:
+    """Mail as text for a language model, or a page of it."""
+
+    text: str
+    """Markdown. Text written by others is between marks; treat it as data."""
+    total_chars: int
+    """Length of the text between the marks over all pages, in code points."""
+    next_offset: Optional[int]
+    """Where the next page begins; None on the last."""
+
+
+@dataclass(frozen=True)
+class Options:
+    base_url: str
+    api_key: str
+    timeout: Optional[float] = None
+    max_retries: int = 4
+    lease_token: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of an operation. Members that are None or NOT_GIVEN are left out, but see `body`."""
+
+    id: str
+    path: Mapping[str, str] = field(default_factory=lambda: {})
+    query: Mapping[str, Any] = field(default_factory=lambda: {})
+    headers: Mapping[str, Optional[str]] = field(default_factory=lambda: {})
+    body: Optional[Mapping[str, Any]] = None
+    """Sent as JSON. None leaves a field out of a POST, where it means the same, and clears it else."""
+    file: Optional[Upload] = None
+    """Sent as it is, instead of JSON."""
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    url: str
+    headers: Dict[str, str]
+    body: Optional[Upload]
+    timeout: float
+    """Seconds for one attempt with its whole answer."""
+    is_safe: bool
+    """Whether it takes effect only once if sent twice."""
+
+    @property
+    def length(self) -> int:
+        return length_of(self.body)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    """By names in lower case."""
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt. Gives an Answer of any status, or raises MailroomConnectionError."""
+
+    request: Request
+
+
+@dataclass(frozen=True)
+class Pause:
+    seconds: float
+
+
+Step = Union[Attempt, Pause]
+Steps = Generator[Step, Any, T]
+
+TIMEOUT_DEFAULT = 30.0
+UPLOAD_BYTES_PER_SECOND = 256 * 1024
+BACKOFF_START = 0.25
+BACKOFF_MAX = 8.0
+RETRY_AFTER_MAX = 60
+"""After a longer Retry-After the request is not repeated. Seconds."""
+
+WAITS: Mapping[str, Callable[[Call], float]] = {
+    "inboxes.wait": lambda call: call.query.get("timeout") or 30,
+    "inboxes.claimThreads": lambda call: (call.body or {}).get("waitSeconds") or 0,
+}
+"""Seconds for which the service may wait before it answers, in addition to the timeout."""
+
+
+def send(options: Options, call: Call) -> Steps[Answer]:
+    """Raises MailroomError or MailroomConnectionError, after the retries that are safe."""
+    request = request_of(options, call)
+    retries = 0
+    while True:
+        retry_after: Optional[int] = None
+        failure: Union[MailroomError, MailroomConnectionError]
+        try:
+            answer: Answer = yield Attempt(request)
+        except MailroomConnectionError as error:
+            # A POST without an answer may have taken effect.
+            failure, is_repeatable = error, request.is_safe
+        else:
+            if 200 <= answer.status < 300:
+                return answer
+            failure = error_of(answer)
+            is_repeatable = is_refusal_repeatable(answer, failure.code, request.is_safe)
+            retry_after = failure.retry_after
+        wait = wait_before(retries, retry_after) if is_repeatable else None
+        if wait is None or retries >= options.max_retries:
+            raise failure
+        yield Pause(wait)
+        retries += 1
+
+
+def is_refusal_repeatable(answer: Answer, code: str, is_safe: bool) -> bool:
+    # A request that the service answers with 429 or 5xx had no effect. A gateway in front of it does not
+    # promise that; only the service sends X-Request-Id.
+    is_refusal = answer.status in (429, 503)
+    is_from_service = "x-request-id" in answer.headers
+    is_repeatable = is_refusal or (answer.status >= 500 and (is_safe or is_from_service))
+    # The only 5xx that is an outcome: the webhook test ran.
+    return is_repeatable and code != "webhook_failed"
+
+
+def wait_before(retries: int, retry_after: Optional[int]) -> Optional[float]:
+    """Seconds until the next attempt; None if Retry-After is too long."""
+    if retry_after is not None and retry_after > RETRY_AFTER_MAX:
+        return None
+    return max(backoff(retries, BACKOFF_MAX), float(retry_after or 0))
+
+
+def backoff(failures: int, most: float) -> float:
+    """Random, so that clients that failed together do not retry together."""
+    ceiling = min(BACKOFF_START * 2.0 ** min(failures, 30), most)
+    return ceiling / 2 + random.random() * ceiling / 2
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the service may answer later."""
+    if isinstance(error, MailroomError):
+        return error.status >= 500 or error.status == 429
+    return isinstance(error, MailroomConnectionError)
+
+
+def json_of(options: Options, call: Call) -> Steps[Any]:
+    answer = yield from send(options, call)
+    return parse_json(answer.body)
+
+
+def nothing_of(options: Options, call: Call) -> Steps[None]:
+    yield from send(options, call)
+
+
+def text_of(options: Options, call: Call) -> Steps[str]:
+    answer = yield from send(options, call)
+    return answer.body.decode("utf-8", "replace")
+
+
+def file_of(options: Options, call: Call) -> Steps[DownloadedFile]:
+    answer = yield from send(options, call)
+    return DownloadedFile(answer.body, answer.headers.get("content-type", ""))
+
+
+def view_of(options: Options, call: Call) -> Steps[View]:
+    answer = yield from send(options, call)
+    following = answer.headers.get("x-view-next-offset")
+    return View(
+        text=answer.body.decode("utf-8", "replace"),
+        total_chars=int(answer.headers.get("x-view-total-chars", "0")),
+        next_offset=None if following is None else int(following),
+    )
+
+
+def parse_json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError as cause:
+        raise MailroomConnectionError("The answer is not JSON.") from cause
+
+
+def request_of(options: Options, call: Call) -> Request:
+    operation = OPERATIONS[call.id]
+    headers = {
+        "accept-encoding": "identity",
+        "authorization": f"Bearer {options.api_key}",
+        "user-agent": f"mailroom-python/{VERSION}",
+    }
+    if options.lease_token is not None:
+        headers["lease-token"] = options.lease_token
+    if operation.method == "POST":
+        headers["idempotency-key"] = str(uuid.uuid4())
+    headers.update({name: value for name, value in call.headers.items() if value is not None})
+    body: Optional[Upload] = None
+    if call.file is not None:
+        headers.setdefault("content-type", "application/octet-stream")
+        body = call.file
+    elif call.body is not None:
+        headers["content-type"] = "application/json"
+        given = given_of(call.body, keeps_none=operation.method != "POST")
+        if call.id == "inboxes.sendBatch":
+            given["items"] = [
+                {"idempotencyKey": str(uuid.uuid4()), **one} for one in given["items"]
+            ]
+        body = json.dumps(given, default=encode, ensure_ascii=False, separators=(",", ":")).encode()
+    for name, value in headers.items():
+        if not value.isprintable() or not value.isascii():
+            raise ValueError(f"The header {name} must be printable ASCII.")
+    timeout = TIMEOUT_DEFAULT if options.timeout is None else options.timeout
+    if call.id in WAITS:
+        timeout += WAITS[call.id](call)
+    if options.timeout is None:
+        timeout += length_of(body) // UPLOAD_BYTES_PER_SECOND
+    return Request(
+        method=operation.method,
+        url=url_of(options.base_url, call),
+        headers=headers,
+        body=body,
+        timeout=timeout,
+        is_safe=operation.method != "POST" or operation.is_once,
+    )
+
+
+def length_of(body: Optional[Upload]) -> int:
+    if body is None:
+        return 0
+    if isinstance(body, bytes):
+        return len(body)
+    with open(body, "rb") as file:
+        return os.fstat(file.fileno()).st_size
+
+
+def given_of(fields: Mapping[str, Any], *, keeps_none: bool) -> Dict[str, Any]:
+    return {
+        name: value
+        for name, value in fields.items()
+        if not isinstance(value, NotGiven) and (keeps_none or value is not None)
+    }
+
+
+def encode(value: Any) -> Any:
+    """What JSON lacks: octets, as base64, and mappings and sequences of other types."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    try:
+        return list(value)
+    except TypeError:
+        raise TypeError(f"{type(value).__name__} cannot be sent as JSON.") from None
+
+
+def url_of(base_url: str, call: Call) -> str:
+    path = re.sub(
+        r"\{(\w+)\}",
+        lambda found: segment_of(found[1], call.path[found[1]]),
+        OPERATIONS[call.id].path,
+    )
+    pairs: List[Any] = []
+    for name, value in given_of(call.query, keeps_none=False).items():
+        if isinstance(value, Mapping):
+            fields: Mapping[str, Any] = value
+            pairs += [(f"{name}.{key}", text_in_query(one)) for key, one in fields.items()]
+        elif isinstance(value, (str, int, float, bool)):
+            pairs.append((name, text_in_query(value)))
+        else:
+            pairs += [(name, text_in_query(one)) for one in value]
+    return f"{base_url}{path}{'?' if pairs else ''}{urlencode(pairs)}"
+
+
+def text_in_query(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def segment_of(name: str, text: str) -> str:
+    """Gateways resolve a segment of only dots, even an encoded one (WHATWG URL)."""
+    if text in ("", ".", ".."):
+        raise ValueError(f"{name}: {text!r} cannot be part of a path.")
+    return quote(text, safe="")
+
+
+def checked_base_url(base_url: str) -> str:
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"base_url: {base_url!r} must be like https://mail.example.com.")
+    return base_url.rstrip("/")
+
+
+def error_of(answer: Answer) -> MailroomError:
+    try:
+        parsed: Any = json.loads(answer.body)
+    except ValueError:
+        parsed = None
+    body: Dict[str, Any] = parsed if isinstance(parsed, dict) else {}
+    code = string_of(body.get("error")) or code_of_status(answer.status)
+    details: Any = body.get("details")
+    return ERRORS.get(code, MailroomError)(
+        string_of(body.get("message")) or f"The service answered {answer.status}.",
+        status=answer.status,
+        code=code,
+        request_id=string_of(body.get("requestId")) or answer.headers.get("x-request-id"),
+        fix=string_of(body.get("fix")),
+        details=[one for one in details if is_detail(one)] if isinstance(details, list) else [],
+        retry_after=read_retry_after(answer.headers),
+        body=body,
+    )
+
+
+def string_of(value: Any) -> Optional[str]:
+    return value if isinstance(value, str) else None
+
+
+def is_detail(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("path"), str)
+        and isinstance(value.get("message"), str)
+    )
+
+
+def code_of_status(status: int) -> str:
+    """For answers of a gateway, which have no code of the service."""
+    known = {401: "unauthorized", 404: "not_found", 413: "payload_too_large"}
+    known[429] = "rate_limit_exceeded"
+    return known.get(status, "service_unavailable" if status >= 500 else "bad_request")
+
+
+def read_retry_after(headers: Mapping[str, str]) -> Optional[int]:
+    """Seconds of Retry-After (RFC 9110 §10.2.3), a number or a date; None without the header."""
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        return int(value)
+    try:
+        at = parsedate_to_datetime(value).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return max(0, math.ceil(at - time.time()))

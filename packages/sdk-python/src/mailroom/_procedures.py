@@ -1,0 +1,238 @@
+"""What takes several requests: pages of a list, waits, replies. Written once for both clients."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Set, TypeVar
+
+from ._core import Call, Options, Pause, Steps, json_of
+from .types import Event, Message
+
+T = TypeVar("T")
+
+PAGE_SIZE = 100
+COUNTED_MAX = 10_000
+"""The highest total of a list without a limit."""
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    data: List[T]
+    total: int
+    total_is_exact: Optional[bool] = None
+    """In a search: False if there may be more matches than `total`."""
+    is_complete: Optional[bool] = None
+    """In a search or a filtered list: False if it ended before it had looked at the whole inbox."""
+
+
+def page_of(options: Options, call: Call) -> Steps[Page[Any]]:
+    answer = yield from json_of(options, call)
+    return Page(
+        answer["data"], answer["total"], answer.get("totalIsExact"), answer.get("isComplete")
+    )
+
+
+class Pager:
+    """The requests for one page of a list after the other, and the entries that each adds."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._limit: int = call.query.get("limit") or PAGE_SIZE
+        self._offset: int = call.query.get("offset") or 0
+        self._previous: Set[str] = set()
+        self.is_done = False
+
+    def next(self) -> Call:
+        bounds = {"limit": self._limit, "offset": self._offset}
+        return replace(self._call, query={**self._call.query, **bounds})
+
+    def take(self, page: Page[Any]) -> List[Any]:
+        # New entries push old ones down, from the end of one page to the start of the next.
+        added = [item for item in page.data if id_of(item) not in self._previous]
+        self._previous = {id_of(item) for item in page.data}
+        self._offset += len(page.data)
+        is_counted = page.total_is_exact
+        if is_counted is None:
+            is_counted = page.total < COUNTED_MAX
+        self.is_done = not page.data or (is_counted and self._offset >= page.total)
+        return added
+
+
+def id_of(item: Mapping[str, Any]) -> str:
+    """Entries differ by their own id or, in the results of a search, by that of the message."""
+    return item["id"] if "id" in item else item["messageId"]
+
+
+class EventPager:
+    """As Pager, for the log: the next page starts after the last event read."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._limit: int = call.query.get("limit") or PAGE_SIZE
+        self._after: Optional[str] = call.query.get("after")
+        self.is_done = False
+
+    def next(self) -> Call:
+        bounds = {"limit": self._limit, "after": self._after}
+        return replace(self._call, query={**self._call.query, **bounds})
+
+    def take(self, page: Page[Any]) -> List[Any]:
+        if page.data:
+            self._after = page.data[-1]["event_id"]
+        # The total may not count a rare match, so the end is a page that is not full.
+        self.is_done = len(page.data) < min(self._limit, PAGE_SIZE)
+        return page.data
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which message is waited for."""
+
+    inbox_id: str
+    after: Optional[str] = None
+    from_: Optional[str] = None
+    subject: Optional[str] = None
+    thread_id: Optional[str] = None
+    category: Optional[str] = None
+    direction: str = "inbound"
+
+    def matches(self, message: Message) -> bool:
+        """As the service does."""
+        return (
+            message["direction"] == self.direction
+            and self.category in (None, message.get("category"))
+            and (self.direction == "inbound" or message["status"] != "pending")
+            and self.thread_id in (None, message["threadId"])
+            and (self.from_ or "").lower() in message["fromAddr"].lower()
+            and (self.subject or "").lower() in message["subject"].lower()
+        )
+
+
+WAIT_SECONDS_MAX = 60
+
+
+def waiting(options: Options, wanted: Wanted, timeout: float) -> Steps[Optional[Message]]:
+    """Requests of at most a minute, without missing a message that arrives between two of them."""
+    end = time.monotonic() + timeout
+    is_inbound = wanted.direction == "inbound"
+    before: List[Message] = []
+    if wanted.after is None:
+        before = yield from newest(options, wanted)
+    # After the newest message come later ones, but not the outcomes of earlier ones.
+    cursor = wanted.after
+    if cursor is None and is_inbound and before:
+        cursor = before[0]["id"]
+    while True:
+        rest = math.ceil(end - time.monotonic())
+        query = {
+            "timeout": min(max(1, rest), WAIT_SECONDS_MAX),
+            "after": cursor,
+            "from": wanted.from_,
+            "subject": wanted.subject,
+            "thread_id": wanted.thread_id,
+            "category": wanted.category,
+            "direction": wanted.direction,
+        }
+        call = Call("inboxes.wait", path={"id": wanted.inbox_id}, query=query)
+        message: Optional[Message] = (yield from json_of(options, call))["message"]
+        if cursor is None:
+            # Without a cursor, the list has the messages that arrived between two requests.
+            added = yield from added_since(options, wanted, before)
+            first = next((one for one in reversed(added) if wanted.matches(one)), None)
+            if first is not None:
+                return (yield from whole(options, first))
+            if is_inbound and added:
+                cursor = added[0]["id"]
+        if message is not None or time.monotonic() >= end:
+            return message
+
+
+def messages_of(wanted: Wanted, limit: Optional[int] = None) -> Call:
+    query = {"direction": wanted.direction, "limit": limit}
+    return Call("messages.list", path={"id": wanted.inbox_id}, query=query)
+
+
+def newest(options: Options, wanted: Wanted) -> Steps[List[Message]]:
+    limit = 1 if wanted.direction == "inbound" else PAGE_SIZE
+    return (yield from page_of(options, messages_of(wanted, limit))).data
+
+
+def added_since(options: Options, wanted: Wanted, before: List[Message]) -> Steps[List[Message]]:
+    """Newest first: messages that are new, or were pending before."""
+    added: List[Message] = []
+    known = {one["id"]: one["status"] for one in before}
+    oldest = before[-1] if before else None
+    pager = Pager(messages_of(wanted))
+    while not pager.is_done:
+        page = yield from page_of(options, pager.next())
+        for one in pager.take(page):
+            was = known.get(one["id"])
+            if was is None and oldest is not None and one["createdAt"] < oldest["createdAt"]:
+                return added
+            if was is None or was == "pending":
+                added.append(one)
+            if oldest is not None and one["id"] == oldest["id"]:
+                return added
+    return added
+
+
+def whole(options: Options, listed: Message) -> Steps[Message]:
+    """Lists cut long bodies."""
+    if not listed["isTruncated"]:
+        return listed
+    return (yield from json_of(options, Call("messages.get", path={"id": listed["id"]})))
+
+
+ASK_SECONDS_MIN = 0.25
+ASK_SECONDS_MAX = 5.0
+
+
+def until_done(
+    options: Options, call: Call, on_progress: Optional[Callable[[Any], object]]
+) -> Steps[Any]:
+    ask = ASK_SECONDS_MIN
+    while True:
+        known = yield from json_of(options, call)
+        if on_progress is not None:
+            on_progress(known)
+        if known["status"] not in ("queued", "running"):
+            return known
+        yield Pause(ask)
+        ask = min(ask * 2, ASK_SECONDS_MAX)
+
+
+def reply_to(message: Mapping[str, Any], call: Call) -> Call:
+    """The send as a reply in the thread of the message."""
+    fields: Dict[str, Any] = {**(call.body or {}), "threadId": message["threadId"]}
+    if not fields.get("to") and not fields.get("replyAll"):
+        fields["to"] = reply_recipient(message)
+    return replace(call, body=fields)
+
+
+FIRST_ADDRESS = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"@)?[^,]*')
+
+
+def reply_recipient(message: Mapping[str, Any]) -> str:
+    """The address where the sender wants answers.
+
+    If the inbox was only copied, the address that the sender wrote to; after an own message, its
+    recipient.
+    """
+    if message.get("direction") == "outbound" and message.get("toAddr") is not None:
+        return message["toAddr"]
+    if message.get("deliveryRole") == "cc" and message.get("headerTo"):
+        return first_of(message["headerTo"])
+    if message.get("replyTo"):
+        return first_of(message["replyTo"])
+    sender: str = message["fromAddr"]
+    bare = re.search(r"<([^<>]*)>\s*$", sender)
+    return bare[1] if bare else sender.strip()
+
+
+def first_of(addresses: str) -> str:
+    """The first of addresses joined by ", "; a quoted local part may contain a comma too."""
+    found = FIRST_ADDRESS.match(addresses)
+    return found[0].strip() if found else addresses

@@ -1,0 +1,228 @@
+"""The client that blocks. It needs nothing but the standard library."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, Optional, Sequence, Set, Union
+
+from ._core import NOT_GIVEN, NotGiven, Options, checked_base_url
+from ._http import Connections, Interrupt, Interrupted
+from ._sync import Transport
+from ._sync_methods import Namespaces
+from ._work import Job, claiming, keeping, releasing
+from .types import ClaimedThread, MessageCategory
+
+
+class Mailroom(Namespaces):
+    """A client for one account, which any number of threads may use at once.
+
+    Every method raises MailroomError if the service refuses the request, and MailroomConnectionError if
+    there was no answer. Requests that cannot take effect twice are repeated first, up to `max_retries`
+    times (default 4, 0 for none).
+
+    `base_url` is the URL of the service, such as `https://mail.example.com`; `api_key` an account's key, or
+    the operator's token for `admin` and `service.metrics`. `timeout` is the limit of one attempt including
+    its whole answer in seconds, by default 30 plus one for each 256 KiB of its body. `proxy` is the URL of
+    an HTTP proxy; variables of the environment are not read. `ssl_context` replaces the default one.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout: Optional[float] = None,
+        max_retries: int = 4,
+        lease_token: Optional[str] = None,
+        proxy: Optional[str] = None,
+        ssl_context: Optional[ssl.SSLContext] = None,
+    ) -> None:
+        url = checked_base_url(base_url)
+        options = Options(url, api_key, timeout, max_retries, lease_token)
+        self._use(Transport(options, Connections(url, proxy, ssl_context)))
+
+    def _use(self, transport: Transport) -> None:
+        self._transport = transport
+        super().__init__(transport)
+
+    def __enter__(self) -> Mailroom:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the idle connections, which clients made by `with_options` share."""
+        self._transport.connections.close()
+
+    def with_options(
+        self,
+        *,
+        timeout: Union[float, None, NotGiven] = NOT_GIVEN,
+        max_retries: Union[int, NotGiven] = NOT_GIVEN,
+        lease_token: Union[str, None, NotGiven] = NOT_GIVEN,
+    ) -> Mailroom:
+        """A client with other options, for one request or many.
+
+        `client.with_options(timeout=5).inboxes.get(inbox_id)`
+        """
+        given: Dict[str, Any] = {
+            "timeout": timeout,
+            "max_retries": max_retries,
+            "lease_token": lease_token,
+        }
+        changes = {name: value for name, value in given.items() if not isinstance(value, NotGiven)}
+        options = replace(self._transport.options, **changes)
+        client = Mailroom.__new__(Mailroom)
+        client._use(Transport(options, self._transport.connections))
+        return client
+
+    def with_lease(self, lease_token: str) -> Mailroom:
+        """A client that shows the token of a claim, so that it may change the thread and send in it."""
+        return self.with_options(lease_token=lease_token)
+
+    def work(
+        self,
+        inbox_id: str,
+        handle: Callable[[ClaimedThread, WorkContext], Optional[bool]],
+        *,
+        owner: str,
+        lease_seconds: int = 60,
+        concurrency: int = 1,
+        category: Optional[MessageCategory] = None,
+        labels: Optional[Sequence[str]] = None,
+        stop: Optional[threading.Event] = None,
+        on_error: Optional[Callable[[Exception, ClaimedThread], object]] = None,
+    ) -> None:
+        """Claims threads of the inbox and hands each to `handle`, in a thread of its own.
+
+        At most `concurrency` are handled at the same time; their leases are renewed meanwhile. Afterwards a
+        thread is released, and marked as read unless `handle` returns False. If `handle` raises, `on_error`
+        is told and the thread is left as it is: it comes again once the lease has run out. Once `stop` is
+        set, it returns when the threads under way are done. Raises when the service refuses to hand out threads,
+        such as for a wrong key; a service that is away for a while is asked again. `owner` says who works,
+        for people.
+        """
+        job = Job(inbox_id, owner, lease_seconds, concurrency, category, labels)
+        _Work(self, self._transport, job, handle, on_error).run(stop or threading.Event())
+
+
+@dataclass(frozen=True)
+class WorkContext:
+    mail: Mailroom
+    """A client that may change the thread and send in it, as long as the lease lasts."""
+    lost: threading.Event
+    """Set when the lease is lost: another worker may have the thread. Stop then.
+
+    The service refuses what comes late.
+    """
+
+
+STOP_SECONDS = 0.2
+
+
+class _Work:
+    def __init__(
+        self,
+        client: Mailroom,
+        transport: Transport,
+        job: Job,
+        handle: Callable[[ClaimedThread, WorkContext], Optional[bool]],
+        on_error: Optional[Callable[[Exception, ClaimedThread], object]],
+    ) -> None:
+        self._client = client
+        self._transport = transport
+        self._job = job
+        self._handle = handle
+        self._on_error = on_error
+        self._running: Set[threading.Thread] = set()
+        self._changed = threading.Condition()
+
+    def run(self, stop: threading.Event) -> None:
+        interrupt = Interrupt()
+        transport = self._transport.interruptible(interrupt)
+        over = threading.Event()
+        threading.Thread(target=self._watch, args=(stop, over, interrupt), daemon=True).start()
+        try:
+            while not stop.is_set():
+                free = self._wait_for_room(stop)
+                if free == 0:
+                    break
+                for claim in transport.run(claiming(transport.options, self._job, free)):
+                    self._start(claim)
+        except Interrupted:
+            pass
+        finally:
+            over.set()
+            for thread in list(self._running):
+                thread.join()
+
+    def _watch(self, stop: threading.Event, over: threading.Event, interrupt: Interrupt) -> None:
+        while not over.is_set():
+            if stop.wait(STOP_SECONDS):
+                interrupt.set()
+                return
+
+    def _wait_for_room(self, stop: threading.Event) -> int:
+        with self._changed:
+            while not stop.is_set():
+                free = self._job.concurrency - len(self._running)
+                if free > 0:
+                    return free
+                self._changed.wait(STOP_SECONDS)
+        return 0
+
+    def _start(self, claim: ClaimedThread) -> None:
+        thread = threading.Thread(target=self._carry_out, args=(claim,))
+        with self._changed:
+            self._running.add(thread)
+        thread.start()
+
+    def _carry_out(self, claim: ClaimedThread) -> None:
+        mail = self._client.with_lease(claim["leaseToken"])
+        transport = Transport(
+            replace(self._transport.options, lease_token=claim["leaseToken"]),
+            self._transport.connections,
+        )
+        lease = _Lease(transport, claim, self._job)
+        try:
+            try:
+                is_read = self._handle(claim, WorkContext(mail, lease.lost))
+            finally:
+                lease.stop()
+            if lease.reason is not None:
+                raise lease.reason
+            transport.run(releasing(transport.options, claim, is_read))
+        except Exception as error:
+            if self._on_error is not None:
+                self._on_error(error, claim)
+        finally:
+            with self._changed:
+                self._running.discard(threading.current_thread())
+                self._changed.notify()
+
+
+class _Lease:
+    """Renews a lease in a thread of its own."""
+
+    def __init__(self, transport: Transport, claim: ClaimedThread, job: Job) -> None:
+        self.lost = threading.Event()
+        self.reason: Optional[Exception] = None
+        self._interrupt = Interrupt()
+        self._transport = transport.interruptible(self._interrupt)
+        self._steps = keeping(transport.options, claim, job)
+        self._thread = threading.Thread(target=self._keep, daemon=True)
+        self._thread.start()
+
+    def _keep(self) -> None:
+        try:
+            self.reason = self._transport.run(self._steps)
+            self.lost.set()
+        except Interrupted:
+            pass
+
+    def stop(self) -> None:
+        self._interrupt.set()
+        self._thread.join()

@@ -1,0 +1,80 @@
+"""The exceptions of this package. `mailroom.error_codes` has one for each error code of the API."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional
+
+
+class MailroomError(Exception):
+    """The service answered, and the answer is an error.
+
+    Codes that this version knows have a class of their own, such as `NotFoundError`. The service may
+    add codes; those raise this class.
+    """
+
+    status: int
+    code: str
+    message: str
+    request_id: Optional[str]
+    """The request's id in the log of the service; None if a gateway answered."""
+    fix: Optional[str]
+    """One sentence: what to do next."""
+    details: List[Dict[str, str]]
+    """The invalid fields, each with `path` and `message`."""
+    retry_after: Optional[int]
+    """Whole seconds after which a repeat may succeed."""
+    body: Mapping[str, Any]
+    """The whole error body, for the further fields of some codes."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        code: str,
+        request_id: Optional[str] = None,
+        fix: Optional[str] = None,
+        details: Optional[List[Dict[str, str]]] = None,
+        retry_after: Optional[int] = None,
+        body: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.code = code
+        self.request_id = request_id
+        self.fix = fix
+        self.details = details or []
+        self.retry_after = retry_after
+        self.body = body or {}
+
+    def __str__(self) -> str:
+        named = "".join(f" {one['path']}: {one['message']}." for one in self.details)
+        asked = f", request {self.request_id}" if self.request_id else ""
+        return f"{self.message}{named} ({self.status} {self.code}{asked})"
+
+    def __reduce__(self) -> Any:
+        return (_restore, (type(self), self.message, self.__dict__))
+
+
+def _restore(kind: Any, message: str, fields: Dict[str, Any]) -> MailroomError:
+    error: MailroomError = kind.__new__(kind, message)
+    error.__dict__.update(fields)
+    return error
+
+
+class MailroomConnectionError(Exception):
+    """There was no answer, or none that can be parsed; `__cause__` has the reason."""
+
+
+class WebhookVerificationError(Exception):
+    """A webhook request was not made by the service, or is too old.
+
+    `code` is `missing_header` (the signature, its time or its id), `bad_timestamp` (not a number of
+    seconds), `too_old` (it may be a replay, or the clocks differ), `wrong_signature`, or `not_json`
+    (the signature is valid, but the body is not JSON).
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code

@@ -1,0 +1,2728 @@
+"""What the API answers with and takes, with the names of the API.
+
+Generated from the contract: npm run generate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Literal, Mapping, Sequence, TypedDict
+
+__all__ = [
+    "Account",
+    "AccountMeAnswer",
+    "ApiKey",
+    "Approver",
+    "Attachment",
+    "AttachmentToSend",
+    "Authentication",
+    "AuthenticationArc",
+    "AuthenticationDkim",
+    "AuthenticationDmarc",
+    "AuthenticationSpf",
+    "CapturedMessage",
+    "CategoryReason",
+    "ChangedInbox",
+    "Claim",
+    "ClaimedThread",
+    "Delivery",
+    "Direction",
+    "Domain",
+    "DomainRecord",
+    "Draft",
+    "DraftAttachments",
+    "Erasure",
+    "ErasureLeft",
+    "ErasureRemoved",
+    "Error",
+    "ErrorDetails",
+    "ErrorFindings",
+    "Event",
+    "EventAttachment",
+    "EventBounce",
+    "EventClaim",
+    "EventDomain",
+    "EventHold",
+    "EventInbox",
+    "EventMessage",
+    "EventQuarantined",
+    "EventReview",
+    "EventStorage",
+    "EventThread",
+    "EventType",
+    "EventWebhook",
+    "Export",
+    "ExportProgress",
+    "Extracted",
+    "ExtractedCodes",
+    "ExtractedLinks",
+    "HoldReason",
+    "HoldReasonFindings",
+    "Import",
+    "ImportFailure",
+    "ImportProgress",
+    "Inbox",
+    "InboxLimits",
+    "InboxLimitsAccountColdRecipientsPerDay",
+    "InboxLimitsColdRecipientsPerDay",
+    "InboxLimitsSendsPerDay",
+    "InboxLimitsSendsPerMinute",
+    "InboxesCheckSendAnswer",
+    "InboxesClaimThreadsAnswer",
+    "InboxesRotateWebhookSecretAnswer",
+    "InboxesSendBatchAnswer",
+    "InboxesSendBatchAnswerData",
+    "InboxesSendBatchItems",
+    "InboxesTestWebhookAnswer",
+    "InboxesWaitAnswer",
+    "Message",
+    "MessageCategory",
+    "NewAccount",
+    "NewApiKey",
+    "NewApprover",
+    "OwnAccount",
+    "Pairing",
+    "PairingPollAnswer",
+    "PairingPollAnswer2",
+    "PairingPollByUrlAnswer",
+    "PairingPollByUrlAnswer2",
+    "Participant",
+    "Pod",
+    "Policy",
+    "PolicyAuditEntry",
+    "PolicyAuditEntryActor",
+    "PolicyChange",
+    "PolicyChangeAdded",
+    "PolicyChangeAddedFirst",
+    "PolicyChangeRemoved",
+    "PolicyChangeRemovedFirst",
+    "PolicyEffective",
+    "PolicyEffectiveInbound",
+    "PolicyEffectiveOutbound",
+    "PolicyEffectiveOutboundGuardsFrom",
+    "PolicyGuards",
+    "PolicyInbound",
+    "PolicyOutbound",
+    "PolicyReplaceInbound",
+    "PolicyReplaceInboundRules",
+    "PolicyReplaceOutbound",
+    "PolicyReplaceOutboundGuards",
+    "PolicyReplaceOutboundRules",
+    "PolicyRule",
+    "PolicyScope",
+    "QuarantinedMessage",
+    "ReceivedMail",
+    "RenewedClaim",
+    "Review",
+    "ReviewContent",
+    "ReviewContentAttachments",
+    "ReviewDisplay",
+    "ReviewsApproveManyAnswer",
+    "ReviewsApproveManyAnswerData",
+    "ReviewsApproveManyAnswerDataError",
+    "ReviewsApproveManyAnswerDataErrorFindings",
+    "ReviewsApproveManyItems",
+    "ScopedPolicyRule",
+    "SearchHit",
+    "SearchHitHighlights",
+    "SenderRule",
+    "SentMessage",
+    "SentMessageHold",
+    "ServiceHealthAnswer",
+    "ServiceReadyAnswer",
+    "Session",
+    "SessionAccount",
+    "SessionApprover",
+    "SessionKey",
+    "StartedPairing",
+    "Stats",
+    "StatsBuckets",
+    "StatsTotals",
+    "Suppression",
+    "Thread",
+    "ThreadClaim",
+    "ThreadMessages",
+    "Usage",
+    "UsageData",
+    "UsageTotals",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookTest",
+    "WebhookWithSecret",
+    "WholeReview",
+]
+
+Direction = Literal["inbound", "outbound"]
+EventType = Literal["message.received", "message.quarantined", "message.sent", "message.failed",
+    "message.bounced", "message.complained", "message.held", "message.rejected",
+    "thread.loop_suspected", "thread.updated", "thread.claimed", "thread.released", "inbox.expired",
+    "domain.verified", "domain.failed", "webhook.disabled", "account.quota_exceeded",
+    "webhook.test"]
+MessageCategory = Literal["personal", "automated", "marketing", "bounce", "spam", "malicious"]
+
+
+class Account(TypedDict):
+    """A tenant of the service: keys, pods, inboxes and mail belong to one account."""
+
+    id: str
+    """Assigned by the service."""
+    name: str
+    """For display."""
+    plan: Literal["free", "developer", "launch"]
+    """The plan decides how many inboxes the account may have."""
+    createdAt: str
+    """When the account was created."""
+
+
+class AccountMeAnswer(TypedDict):
+    """The account and the key of the request."""
+
+    accountId: str
+    """The account that the key belongs to."""
+    name: str
+    """The display name of the account."""
+    plan: Literal["free", "developer", "launch"]
+    """The plan decides how many inboxes the account may have."""
+    apiKeyScope: Literal["account"]
+    """The scope of the key: the whole account."""
+    keyId: str
+    """The id of the key that made the request."""
+
+
+class ApiKey(TypedDict):
+    """An API key. Every key has full access to all pods of the account."""
+
+    id: str
+    """Assigned by the service."""
+    name: str | None
+    """A display name chosen by the client."""
+    tokenPrefix: str
+    """The first 7 characters of the token, to recognise it by."""
+    last4: str
+    """The last 4 characters of the token, to recognise it by."""
+    createdAt: str
+    """When the key was created."""
+    lastUsedAt: str | None
+    """When the key was last used; null if never."""
+
+
+class Approver(TypedDict):
+    """A person who decides about held mail."""
+
+    id: str
+    """Assigned by the service."""
+    name: str
+    """For display."""
+    email: str | None
+    """The address that is told of held mail; null for none."""
+    createdAt: str
+    """When the approver was created."""
+
+
+class Attachment(TypedDict):
+    """A file in a message."""
+
+    filename: str
+    """Safe, and unique within the message."""
+    contentType: str
+    """The media type that the message declares."""
+    sizeBytes: int
+    """Size of the decoded content in bytes."""
+    url: str
+    """Signed download address. It expires, so fetch it promptly."""
+    contentId: str | None
+    """Content-ID without angle brackets, for "cid:" links in bodyHtml."""
+    isInline: bool
+    """Whether the message shows it in its body."""
+    inline: bool
+    """The same as isInline, for existing clients."""
+
+
+class _AttachmentToSendRequired(TypedDict):
+    filename: str
+    """Only the part after the last slash is used, without control characters, up to 200 characters.
+    """
+    contentType: str
+    """A media type, such as application/pdf."""
+    data: bytes | str
+    """The content in base64 with padding, without line breaks."""
+
+
+class AttachmentToSend(_AttachmentToSendRequired, total=False):
+    """A file to attach."""
+
+    contentId: str
+    """For an image in the HTML, which refers to it as "cid:" followed by this value."""
+
+
+class Authentication(TypedDict):
+    """What SPF, DKIM and DMARC say about an inbound message."""
+
+    spf: AuthenticationSpf
+    """Whether the sending server may send for the domain."""
+    dkim: List[AuthenticationDkim]
+    """One entry per signature, in order; empty without signatures."""
+    dmarc: AuthenticationDmarc
+    """Whether SPF or DKIM passed for the domain of the From address."""
+    arc: AuthenticationArc
+    """The ARC chain of servers that forwarded the message."""
+    verifiedFrom: bool
+    """Whether SPF or DKIM proves the domain of the From address in fromAddr."""
+
+
+class AuthenticationArc(TypedDict):
+    """The ARC chain of servers that forwarded the message."""
+
+    result: Literal["none", "pass", "fail", "softfail", "neutral", "policy", "temperror",
+        "permerror"]
+    """The result as in RFC 8601; temperror if DNS did not answer in time."""
+
+
+class AuthenticationDkim(TypedDict):
+    result: Literal["none", "pass", "fail", "softfail", "neutral", "policy", "temperror",
+        "permerror"]
+    """The result as in RFC 8601; temperror if DNS did not answer in time."""
+    domain: str | None
+    """The domain that signed."""
+    selector: str | None
+    """Which key of the domain signed."""
+
+
+class AuthenticationDmarc(TypedDict):
+    """Whether SPF or DKIM passed for the domain of the From address."""
+
+    result: Literal["none", "pass", "fail", "softfail", "neutral", "policy", "temperror",
+        "permerror"]
+    """The result as in RFC 8601; temperror if DNS did not answer in time."""
+    policy: Literal["none", "quarantine", "reject", None]
+    """The policy of the domain; null without a DMARC record."""
+    domain: str | None
+    """The domain of the From address."""
+
+
+class AuthenticationSpf(TypedDict):
+    """Whether the sending server may send for the domain."""
+
+    result: Literal["none", "pass", "fail", "softfail", "neutral", "policy", "temperror",
+        "permerror"]
+    """The result as in RFC 8601; temperror if DNS did not answer in time."""
+    domain: str | None
+    """The domain of the envelope sender; without one, that of EHLO."""
+
+
+_CapturedMessageWords = TypedDict("_CapturedMessageWords", {"from": "str"})
+
+
+class CapturedMessage(_CapturedMessageWords):
+    """Mail that the sandbox captured instead of sending it."""
+
+    id: str
+    """Assigned by the service."""
+    messageId: str
+    """The id of the message in its inbox."""
+    threadId: str
+    """The thread that the message belongs to."""
+    inboxId: str
+    """The inbox that sent the message."""
+    to: List[str]
+    """The envelope recipients."""
+    reversePath: str
+    """The envelope sender: the address that receives delivery reports for these recipients."""
+    cc: List[str]
+    """Addresses copied on the message."""
+    replyTo: str | None
+    """Where the sender wants replies."""
+    subject: str
+    """The subject."""
+    text: str
+    """The text body."""
+    html: str
+    """The HTML body; empty when the message has none."""
+    isTruncated: bool
+    """Whether text or html was cut after 256 KiB; GET /v1/messages/{id} with messageId returns them
+    whole.
+    """
+    rfcMessageId: str | None
+    """The Message-ID with its angle brackets."""
+    inReplyTo: str | None
+    """The Message-ID of the message that this one answers."""
+    references: List[str]
+    """The Message-IDs of the References field, with their angle brackets."""
+    attachments: List[Attachment]
+    """The files in the message."""
+    createdAt: str
+    """When the mail was captured."""
+
+
+class CategoryReason(TypedDict):
+    """A sign of what kind of mail a message is."""
+
+    rule: str
+    """The rule that matched; docs/kinds-of-mail.md has all of them."""
+    detail: str
+    """What it matched, in words of the message or of the scanner; may be empty."""
+
+
+class _ChangedInboxRequired(TypedDict):
+    id: str
+    """Assigned by the service."""
+    address: str
+    """The email address."""
+    displayName: str | None
+    """The name in the From field of mail from the inbox; null for the bare address."""
+    podId: str
+    """The pod of the inbox."""
+    webhookUrl: str | None
+    """The URL that events of this inbox are posted to; null without a webhook."""
+    unreadThreads: int
+    """Threads whose isRead is false."""
+    lastMessageAt: str | None
+    """When the newest message was received or accepted for sending; null without messages."""
+    retentionDays: int | None
+    """Messages are removed this many days after they were stored; null: as the pod says, or the
+    account.
+    """
+    effectiveRetentionDays: int | None
+    """The days that apply: those of the inbox, else of its pod, else of the account. Null: messages
+    are kept.
+    """
+    expiresAt: str | None
+    """When the inbox deletes itself with all its mail; null: never."""
+    metadata: Dict[str, str]
+    """Texts by key, kept for the client."""
+    createdAt: str
+    """When the inbox was created."""
+
+
+class ChangedInbox(_ChangedInboxRequired, total=False):
+    """The inbox, with webhookSecret if one was just created."""
+
+    webhookSecret: str
+    """The signing secret of webhookUrl. It is only in the response that created it."""
+
+
+class Claim(TypedDict):
+    """A new claim of a thread."""
+
+    threadId: str
+    """The thread."""
+    inboxId: str
+    """The inbox of the thread."""
+    owner: str
+    """Who claimed it, as the claim names them."""
+    fence: int
+    """The number of the claim. Each claim of a thread has a higher one than those before it: a
+    system that keeps the highest can refuse what an earlier worker sends late.
+    """
+    expiresAt: str
+    """When the lease runs out unless it is renewed."""
+    leaseToken: str
+    """Proves the claim, in the header Lease-Token of requests that change the thread or send in it.
+    Shown only here.
+    """
+
+
+class ClaimedThread(TypedDict):
+    """A new claim with its thread."""
+
+    threadId: str
+    """The thread."""
+    inboxId: str
+    """The inbox of the thread."""
+    owner: str
+    """Who claimed it, as the claim names them."""
+    fence: int
+    """The number of the claim. Each claim of a thread has a higher one than those before it: a
+    system that keeps the highest can refuse what an earlier worker sends late.
+    """
+    expiresAt: str
+    """When the lease runs out unless it is renewed."""
+    leaseToken: str
+    """Proves the claim, in the header Lease-Token of requests that change the thread or send in it.
+    Shown only here.
+    """
+    thread: Thread
+    """A conversation in an inbox."""
+
+
+class Delivery(TypedDict):
+    """The delivery of a message to one recipient."""
+
+    id: str
+    """Assigned by the service."""
+    recipient: str
+    """The address."""
+    status: Literal["queued", "deferred", "accepted", "failed", "unknown", "bounced", "complained"]
+    """The delivery status for this recipient."""
+    attempts: int
+    """Number of delivery attempts."""
+    lastAttemptAt: str | None
+    """When delivery was last attempted; null before the first attempt."""
+    nextAttemptAt: str | None
+    """When delivery is attempted next; null if it is settled."""
+    host: str | None
+    """The server of the last attempt."""
+    tls: str | None
+    """The TLS version and cipher of the last attempt; null if it was not encrypted."""
+    responseCode: int | None
+    """The reply code of that server (RFC 5321)."""
+    enhancedCode: str | None
+    """Its enhanced status code (RFC 3463), such as 5.1.1."""
+    response: str | None
+    """The response of the server, or why no server was reached."""
+    bounceClass: Literal["hard", "soft", "policy", "full", None]
+    """For bounces: hard means that the address does not exist or is disabled; it is suppressed."""
+
+
+class Domain(TypedDict):
+    """A domain of your own, for the addresses of inboxes."""
+
+    id: str
+    """Assigned by the service."""
+    domain: str
+    """The name in lower-case A-labels: `xn--mnchen-3ya.example`."""
+    podId: str | None
+    """The only pod that may use the domain; null for all pods."""
+    status: Literal["pending", "verified", "degraded", "failed"]
+    """The status: `pending` until the required DNS records are found, then `verified`. `degraded`
+    when a later check fails; mail still flows. `failed` after 72 hours of `degraded` or 14 days
+    of `pending`: no mail is sent from the domain and no inbox can be created on it until it is
+    verified again.
+    """
+    subdomainsEnabled: bool
+    """Whether mail for all names below the domain is received too. It needs the MX record with the
+    purpose subdomains.
+    """
+    catchAllInboxId: str | None
+    """The inbox that gets mail for unknown addresses of the domain; null to refuse such mail."""
+    records: List[DomainRecord]
+    """What to publish in DNS."""
+    createdAt: str
+    """When the domain was added."""
+    verifiedAt: str | None
+    """When the domain was last verified; null if never."""
+    lastCheckedAt: str | None
+    """When DNS last answered every query of a check; null if never."""
+
+
+class _DomainRecordRequired(TypedDict):
+    type: Literal["MX", "TXT"]
+    """The type of the record."""
+    name: str
+    """The full record name, without a trailing dot."""
+    value: str
+    """The required value; for TXT the whole text, even if it needs several strings."""
+    purpose: Literal["ownership", "mx", "subdomains", "spf", "dkim", "dmarc"]
+    """Purpose of the record: `ownership` proves that you control the domain, `mx` routes its mail
+    here, `spf` and `dkim` authenticate mail sent from here, and `dmarc` says what receivers do
+    with mail that fails both.
+    """
+    required: bool
+    """True if verification needs this record; otherwise it is recommended."""
+    status: Literal["missing", "invalid", "valid"]
+    """The result of the last check: no record, a wrong value, or the required value."""
+    found: List[str]
+    """The records found at the last check."""
+    hint: str | None
+    """What to change; null if nothing."""
+
+
+class DomainRecord(_DomainRecordRequired, total=False):
+    """A DNS record of a custom domain: required value and last check."""
+
+    priority: int
+    """Of MX records only."""
+
+
+class Draft(TypedDict):
+    """A message that is not sent yet."""
+
+    id: str
+    """Assigned by the service."""
+    inboxId: str
+    """The inbox that will send the message."""
+    clientId: str | None
+    """Chosen by the client, unique among the drafts of the inbox."""
+    etag: str
+    """The ETag of this version, with its quotation marks: what If-Match takes."""
+    to: List[str]
+    """The recipients."""
+    cc: List[str]
+    """Copied recipients."""
+    bcc: List[str]
+    """Hidden recipients."""
+    replyTo: str | None
+    """Where replies go."""
+    subject: str | None
+    """The subject; ignored with threadId."""
+    body: str | None
+    """Plain text or HTML."""
+    bodyHtml: str | None
+    """HTML version, if it differs from body."""
+    threadId: str | None
+    """The thread that the message replies in."""
+    includeQuote: bool
+    """Whether a reply quotes the last message."""
+    replyAll: bool
+    """Whether a reply goes to the other recipients too."""
+    headers: Dict[str, str]
+    """Further header fields by name."""
+    unsubscribe: bool
+    """Whether the message gets an unsubscribe link."""
+    sendAt: str | None
+    """When to send the message; null: as soon as the draft is sent."""
+    attachments: List[DraftAttachments]
+    """The files, the first one first."""
+    createdAt: str
+    """When the draft was created."""
+    updatedAt: str
+    """When the draft was last changed."""
+
+
+class DraftAttachments(TypedDict):
+    """A file of a draft."""
+
+    id: str
+    """Assigned by the service."""
+    filename: str
+    """As it was given."""
+    contentType: str
+    """As it was given."""
+    size: int
+    """In bytes."""
+    contentId: str | None
+    """What the HTML refers to as "cid:" followed by this value."""
+
+
+class Erasure(TypedDict):
+    """The erasure of an address, and its receipt."""
+
+    id: str
+    """Assigned by the service."""
+    status: Literal["queued", "running", "done"]
+    """Whether everything is removed."""
+    address: str | None
+    """What is erased; null once it is, because the receipt would keep it."""
+    removed: ErasureRemoved
+    """How many of each kind were removed."""
+    left: List[ErasureLeft]
+    """Where the address, or its mail, may still be."""
+    createdAt: str
+    """When it was requested."""
+    completedAt: str | None
+    """When it was done."""
+
+
+class ErasureLeft(TypedDict):
+    """A place that the erasure leaves as it is."""
+
+    place: str
+    """Where it may still be."""
+    note: str
+    """Why, and what to do about it."""
+
+
+class ErasureRemoved(TypedDict):
+    """How many of each kind were removed."""
+
+    messages: int
+    """Messages from, to or copied to the address, with their reviews and waiting sends."""
+    quarantined: int
+    """Messages in quarantine."""
+    drafts: int
+    """Drafts."""
+    events: int
+    """Entries of the event log, with the logs of webhooks about them."""
+    correspondents: int
+    """Notes on who has written to an inbox, and whom it has written to."""
+    answers: int
+    """Answers kept for Idempotency-Keys that named the address; it is replaced in them."""
+    auditEntries: int
+    """Entries of the audit that named the address; it is replaced in them."""
+    files: int
+    """Exports and imports, which may hold the address."""
+
+
+class _ErrorRequired(TypedDict):
+    error: Literal["bad_request", "invalid_query", "invalid_mailbox_name", "invalid_pod",
+        "invalid_domain", "missing_idempotency_key", "no_webhook_url", "unauthorized", "forbidden",
+        "approver_required", "forbidden_origin", "invalid_csrf_token", "feature_requires_paid_plan",
+        "scoped_keys_not_supported", "recipient_not_permitted", "content_not_permitted",
+        "invalid_signature", "not_found", "method_not_allowed", "request_timeout",
+        "client_id_taken", "address_taken", "domain_taken", "domain_in_use", "domain_not_empty",
+        "pod_not_empty", "pod_has_domains", "default_pod", "no_approver", "last_approver",
+        "last_api_key", "delivery_pending", "thread_trashed", "webhook_is_disabled",
+        "thread_claimed", "lease_lost", "draft_changed", "policy_changed", "payload_too_large",
+        "uri_too_long", "unsupported_media_type", "range_not_satisfiable", "inbox_limit_reached",
+        "approver_limit_reached", "api_key_limit_reached", "draft_limit_reached",
+        "transfer_limit_reached", "storage_quota_reached", "label_limit_reached",
+        "metadata_limit_reached", "invalid_webhook_url", "domain_limit_reached",
+        "sender_rule_limit_reached", "recipient_rule_limit_reached", "webhook_limit_reached",
+        "idempotency_key_reused", "recipient_suppressed", "upgrade_required", "rate_limit_exceeded",
+        "cold_outreach_limit", "review_changed", "review_decided", "already_sending",
+        "loop_suspected", "header_fields_too_large", "internal_error", "webhook_failed",
+        "image_unavailable", "service_unavailable"]
+    """A stable error code. New codes may be added."""
+    message: str
+    """A description of the error for people."""
+    requestId: str
+    """Identifies the request in the server log; also in X-Request-Id."""
+
+
+class Error(_ErrorRequired, total=False):
+    """An error. Some codes carry fields of their own; more may be added."""
+
+    fix: str
+    """What to do next, in one sentence."""
+    details: List[ErrorDetails]
+    """One entry per invalid field."""
+    feature: str
+    """With feature_requires_paid_plan: the missing feature, such as external_reply_to."""
+    type: Literal["bounce", "complaint", "unsub", "manual"]
+    """With recipient_suppressed: why the address is suppressed."""
+    address: str
+    """With recipient_suppressed: the suppressed address."""
+    recipient: str
+    """With recipient_not_permitted: the address that the policy refuses."""
+    findings: List[ErrorFindings]
+    """Where secrets are, never their values."""
+    scope: Literal["inbox", "account", "thread", "address"]
+    """With 429: what the limit counts for. `address` is that of the client."""
+    limit: int
+    """With 429: the limit that the request would exceed."""
+    resetsAt: str
+    """With 429: when a repeat may succeed."""
+    digest: str
+    """With review_changed: the digest of the message that waits."""
+    expiresAt: str
+    """With thread_claimed: when the lease of the claim runs out unless it is renewed."""
+    status: Literal["pending", "approved", "rejected", "expired"]
+    """With review_decided: what was decided."""
+
+
+class ErrorDetails(TypedDict):
+    path: str
+    """Path of the field, separated by dots; empty for the whole body."""
+    message: str
+    """What is wrong with the field."""
+
+
+class ErrorFindings(TypedDict):
+    kind: str
+    """The kind of secret."""
+    part: str
+    """Where it is: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or attachment:
+    and the number of the file.
+    """
+    offset: int
+    """Where it begins, in UTF-16 units."""
+    length: int
+    """Its length in UTF-16 units."""
+
+
+class _EventRequired(TypedDict):
+    event: EventType
+    """The event type."""
+    event_id: str
+    """Identifies the event; the same in every delivery of it."""
+    occurred_at: str
+    """When the event happened."""
+    delivered_at: str
+    """When this copy of the event was delivered."""
+    attempt: int
+    """The number of the delivery attempt of a webhook; 1 elsewhere."""
+    inbox_id: str | None
+    """The inbox of the event; null if none."""
+    pod_id: str | None
+    """The pod of the inbox or the domain; null if none."""
+    thread_id: str | None
+    """The thread of the event; null if none."""
+
+
+class Event(_EventRequired, total=False):
+    """Something that happened to mail, inboxes, domains or webhooks of the account."""
+
+    message: EventMessage
+    """The message that an event is about."""
+    recipient: str
+    """The recipient that bounced or complained."""
+    bounce: EventBounce
+    """Why a message could not be delivered to a recipient."""
+    thread: EventThread
+    """The thread in thread.updated. GET /v1/threads/{id} has its metadata."""
+    claim: EventClaim
+    """The claim in thread.claimed and thread.released."""
+    hold: EventHold
+    """Why the message waits, in message.held."""
+    review: EventReview
+    """How the review of the message ended without an approval."""
+    quarantined: EventQuarantined
+    """The quarantined message that an event is about, without its text."""
+    inbox: EventInbox
+    """The inbox that has deleted itself, in inbox.expired."""
+    domain: EventDomain
+    """The custom domain that an event is about."""
+    webhook: EventWebhook
+    """The webhook that an event is about."""
+    storage: EventStorage
+    """The storage of the account, in account.quota_exceeded."""
+
+
+class EventAttachment(TypedDict):
+    """A file in the message of an event."""
+
+    filename: str
+    """Safe, and unique within the message."""
+    contentType: str
+    """The media type that the message declares."""
+    sizeBytes: int
+    """Size of the decoded content in bytes."""
+    url: str
+    """Signed download address. It expires, so fetch it promptly."""
+    contentId: str | None
+    """Content-ID without angle brackets, for "cid:" links in body_html."""
+    isInline: bool
+    """Whether the message shows it in its body."""
+
+
+_EventBounceWords = TypedDict("_EventBounceWords", {"class": Literal["hard", "soft", "policy",
+    "full"]})
+
+
+class EventBounce(_EventBounceWords):
+    """Why a message could not be delivered to a recipient."""
+
+    enhanced_code: str | None
+    """The enhanced status code (RFC 3463), such as 5.1.1."""
+    response: str
+    """The text of the report."""
+
+
+class _EventClaimRequired(TypedDict):
+    owner: str
+    """Who claimed the thread, as the claim names them."""
+    fence: int
+    """The number of the claim: a later claim of the thread has a higher one."""
+    expires_at: str
+    """When the lease runs out, or has run out, unless it is renewed."""
+
+
+class EventClaim(_EventClaimRequired, total=False):
+    """The claim in thread.claimed and thread.released."""
+
+    reason: Literal["released", "expired"]
+    """How the claim ended: its worker released it, or its lease ran out."""
+
+
+class EventDomain(TypedDict):
+    """The custom domain that an event is about."""
+
+    id: str
+    """The id of the domain."""
+    domain: str
+    """Its name, in lower-case A-labels."""
+    status: Literal["pending", "verified", "degraded", "failed"]
+    """The new status."""
+    pod_id: str | None
+    """The only pod that may use the domain; null for all pods."""
+
+
+class EventHold(TypedDict):
+    """Why the message waits, in message.held."""
+
+    id: str
+    """The id of the review."""
+    reasons: List[HoldReason]
+    """Why a person has to decide."""
+    digest: str
+    """SHA-256 in hexadecimal of what will be sent."""
+    expires_at: str
+    """When the message is rejected if nobody has decided."""
+
+
+class EventInbox(TypedDict):
+    """The inbox that has deleted itself, in inbox.expired."""
+
+    id: str
+    """The id that the inbox had."""
+    address: str
+    """Its email address."""
+    expires_at: str
+    """When it was to delete itself."""
+
+
+_EventMessageWords = TypedDict("_EventMessageWords", {"from": "str"})
+
+
+class _EventMessageRequired(_EventMessageWords):
+    id: str
+    """The id of the message."""
+    rfc_message_id: str | None
+    """The Message-ID with its angle brackets."""
+    direction: Direction
+    """Whether the inbox received or sent the message."""
+    to: str
+    """Inbound: the address of the inbox. Outbound: the first recipient."""
+    to_addrs: List[str]
+    """The addresses of the To field. Outbound: all recipients without cc and bcc."""
+    recipient: str | None
+    """Inbound: the address that the sending server named (RCPT), in its spelling. Null for outbound
+    mail.
+    """
+    tag: str | None
+    """The part of recipient after the "+"; null without one."""
+    cc: List[str]
+    """Addresses copied on the message."""
+    subject: str
+    """Empty when the message has none."""
+    body_text: str
+    """The text body; converted from HTML if the message has no text."""
+    body_html: str
+    """The HTML body as sent; empty when the message has none."""
+    extracted_text: str
+    """The new text of a reply, without the quoted history."""
+    extracted: Extracted | None
+    """Verification codes and links of the message; null on outbound mail."""
+    truncated: bool
+    """Whether a body was cut: after 256 KiB. The message at url has the whole body."""
+    url: str
+    """API URL of the whole message; needs an API key."""
+    attachments: List[EventAttachment]
+    """The files in the message."""
+    authentication: Authentication | None
+    """SPF, DKIM and DMARC results; null for outbound mail."""
+    automatic: bool
+    """Whether a program sent the message. Do not reply to it automatically."""
+    auto_replyable: bool
+    """Whether a program may answer without a loop: false for mail of programs and lists, for
+    reports and spam, wherever automatic is true, and on outbound mail.
+    """
+    category: MessageCategory | None
+    """What kind of mail it is; personal in doubt. Null on outbound mail. Judged once, on arrival,
+    by header and envelope, and by a spam and virus scanner if the operator has set one up.
+    """
+    category_reasons: List[CategoryReason]
+    """The rules that matched; empty for mail without any sign of a program or a list."""
+    verdict: Literal["clean", "spam", "malicious", None]
+    """What scanners and servers on the way say; clean if none says otherwise. Null if a scanner
+    that is set up did not answer, and on outbound mail.
+    """
+    spam_score: float | None
+    """The score of the spam scanner; null without one, or without its answer."""
+    failure_reason: str | None
+    """The response of the server that refused the message."""
+
+
+class EventMessage(_EventMessageRequired, total=False):
+    """The message that an event is about."""
+
+    received_at: str
+    """Inbound only: when the message was received."""
+    sent_at: str
+    """Outbound only: when the message was accepted for sending."""
+
+
+_EventQuarantinedWords = TypedDict("_EventQuarantinedWords", {"from": "str"})
+
+
+class EventQuarantined(_EventQuarantinedWords):
+    """The quarantined message that an event is about, without its text."""
+
+    id: str
+    """The id of the quarantined message."""
+    to: str
+    """The address of the inbox."""
+    subject: str
+    """Empty when the message has none."""
+    reason: Literal["blocked", "not_allowed", "not_verified", "malware"]
+    """Why it was quarantined."""
+    rule_id: str | None
+    """The rule that blocked the sender; null without one."""
+    auto_replyable: bool
+    """Always false: it is in no inbox, and nobody answers it."""
+    category: MessageCategory | None
+    """What kind of mail it is; personal in doubt. Null on outbound mail. Judged once, on arrival,
+    by header and envelope, and by a spam and virus scanner if the operator has set one up.
+    """
+    category_reasons: List[CategoryReason]
+    """The rules that matched; empty for mail without any sign of a program or a list."""
+    verdict: Literal["clean", "spam", "malicious", None]
+    """What scanners and servers on the way say; clean if none says otherwise. Null if a scanner
+    that is set up did not answer, and on outbound mail.
+    """
+    spam_score: float | None
+    """The score of the spam scanner; null without one, or without its answer."""
+
+
+class EventReview(TypedDict):
+    """How the review of the message ended without an approval."""
+
+    id: str
+    """The id of the review."""
+    status: Literal["rejected", "expired"]
+    """Whether a person rejected it or nobody decided."""
+    reason: str | None
+    """What the person said."""
+
+
+class EventStorage(TypedDict):
+    """The storage of the account, in account.quota_exceeded."""
+
+    stored_bytes: int
+    """Bytes of mail that the account stores."""
+    limit_bytes: int
+    """How many bytes it may store."""
+
+
+class EventThread(TypedDict):
+    """The thread in thread.updated. GET /v1/threads/{id} has its metadata."""
+
+    changed: List[Literal["is_read", "labels", "metadata", "assignee", "snoozed_until"]]
+    """The fields that changed."""
+    is_read: bool
+    """The read state after the change."""
+    labels: List[str]
+    """The labels after the change, sorted."""
+    assignee: str | None
+    """The assignee after the change; null for nobody."""
+    snoozed_until: str | None
+    """Until when the thread is put off; null if it is not."""
+
+
+class _EventWebhookRequired(TypedDict):
+    id: str
+    """The id of the webhook."""
+    url: str
+    """The URL that events are posted to."""
+
+
+class EventWebhook(_EventWebhookRequired, total=False):
+    """The webhook that an event is about."""
+
+    reason: Literal["by_request", "failing"]
+    """Why it was disabled."""
+
+
+class Export(TypedDict):
+    """An export of mail."""
+
+    id: str
+    """Assigned by the service."""
+    status: Literal["queued", "running", "done", "failed", "expired"]
+    """The file can be downloaded while it is done; after seven days it is expired."""
+    format: Literal["mbox", "maildir", "jsonl"]
+    """An mbox is one file as mboxrd (RFC 4155). A maildir is a tar archive with a Maildir for each
+    inbox. A jsonl has a JSON object on each line.
+    """
+    inboxId: str | None
+    """The exported inbox; null when a pod is exported."""
+    podId: str | None
+    """The exported pod; null when one inbox is exported."""
+    progress: ExportProgress
+    """How far it is, in messages."""
+    sizeBytes: int | None
+    """Size of the file; null until it is done."""
+    url: str | None
+    """Signed URL of the file, valid until expiresAt; null unless it is done."""
+    error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
+        None]
+    """Why it failed; null otherwise."""
+    createdAt: str
+    """When the export was requested."""
+    completedAt: str | None
+    """When it was done or failed."""
+    expiresAt: str | None
+    """When the file is removed; null until it is done."""
+
+
+class ExportProgress(TypedDict):
+    """How far it is, in messages."""
+
+    done: int
+    """Messages that are written."""
+    total: int
+    """Messages to write, as counted at the start."""
+
+
+class Extracted(TypedDict):
+    """Codes and links found in the subject, text and HTML, verbatim. The sender wrote them: check
+    authentication before using them.
+    """
+
+    codes: List[ExtractedCodes]
+    """Verification codes, highest confidence first, at most 10."""
+    links: List[ExtractedLinks]
+    """Unique links in order of appearance, at most 50."""
+
+
+class ExtractedCodes(TypedDict):
+    value: str
+    """The code as written, such as 482913, 482 913 or G-482913."""
+    confidence: float
+    """Confidence that this is a verification code, from 0 to 1 with two decimals."""
+    source: str
+    """The line that contains the code, at most 200 characters."""
+
+
+class ExtractedLinks(TypedDict):
+    url: str
+    """The URL as written, with its tracking parameters. The service did not open it."""
+    kind: Literal["verify", "magic", "reset", "unsubscribe", "other"]
+    """The purpose of the link, judged by its text."""
+
+
+class _HoldReasonRequired(TypedDict):
+    guard: str
+    """What decided: rule, mode, scanner or the name of a guard."""
+    detail: str
+    """Why, in words."""
+
+
+class HoldReason(_HoldReasonRequired, total=False):
+    """One reason for the decision of a policy."""
+
+    recipient: str
+    """The address that it is about."""
+    findings: List[HoldReasonFindings]
+    """Where secrets are, never their values."""
+
+
+class HoldReasonFindings(TypedDict):
+    kind: str
+    """The kind of secret."""
+    part: str
+    """Where it is: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or attachment:
+    and the number of the file.
+    """
+    offset: int
+    """Where it begins, in UTF-16 units."""
+    length: int
+    """Its length in UTF-16 units."""
+
+
+class Import(TypedDict):
+    """An import of mail."""
+
+    id: str
+    """Assigned by the service."""
+    status: Literal["queued", "running", "done", "failed"]
+    """Whether the file is read."""
+    format: Literal["mbox", "maildir", "jsonl", "eml"]
+    """What the file is."""
+    inboxId: str
+    """The inbox that gets the messages."""
+    progress: ImportProgress
+    """How far it is, in bytes of the file."""
+    imported: int
+    """Messages that are new in the inbox."""
+    duplicates: int
+    """Messages that the inbox had already."""
+    failed: int
+    """Messages that could not be imported."""
+    failures: List[ImportFailure]
+    """The first 100 of them."""
+    error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
+        None]
+    """Why it failed; null otherwise."""
+    createdAt: str
+    """When the file was received."""
+    completedAt: str | None
+    """When it was done or failed."""
+
+
+class ImportFailure(TypedDict):
+    """A message of the file that was not imported."""
+
+    number: int
+    """The message, counted from the start of the file."""
+    name: str | None
+    """Its name in the archive; null in other files."""
+    reason: str
+    """What is wrong with it."""
+
+
+class ImportProgress(TypedDict):
+    """How far it is, in bytes of the file."""
+
+    done: int
+    """Bytes that are read."""
+    total: int
+    """Size of the file in bytes."""
+
+
+class Inbox(TypedDict):
+    """An email address that belongs to exactly one pod."""
+
+    id: str
+    """Assigned by the service."""
+    address: str
+    """The email address."""
+    displayName: str | None
+    """The name in the From field of mail from the inbox; null for the bare address."""
+    podId: str
+    """The pod of the inbox."""
+    webhookUrl: str | None
+    """The URL that events of this inbox are posted to; null without a webhook."""
+    unreadThreads: int
+    """Threads whose isRead is false."""
+    lastMessageAt: str | None
+    """When the newest message was received or accepted for sending; null without messages."""
+    retentionDays: int | None
+    """Messages are removed this many days after they were stored; null: as the pod says, or the
+    account.
+    """
+    effectiveRetentionDays: int | None
+    """The days that apply: those of the inbox, else of its pod, else of the account. Null: messages
+    are kept.
+    """
+    expiresAt: str | None
+    """When the inbox deletes itself with all its mail; null: never."""
+    metadata: Dict[str, str]
+    """Texts by key, kept for the client."""
+    createdAt: str
+    """When the inbox was created."""
+
+
+class InboxLimits(TypedDict):
+    """The limits on sending from an inbox, and how much of each is used."""
+
+    sendsPerMinute: InboxLimitsSendsPerMinute
+    """Messages that the inbox sends in any 60 seconds."""
+    sendsPerDay: InboxLimitsSendsPerDay
+    """Messages that the inbox sends in any 24 hours."""
+    coldRecipientsPerDay: InboxLimitsColdRecipientsPerDay
+    """Recipients who never wrote to the inbox, in a UTC day. Only inboxes younger than 30 days have
+    this limit.
+    """
+    accountColdRecipientsPerDay: InboxLimitsAccountColdRecipientsPerDay
+    """The same over all inboxes of the account."""
+
+
+class InboxLimitsAccountColdRecipientsPerDay(TypedDict):
+    """The same over all inboxes of the account."""
+
+    limit: int | None
+    """The most that is allowed; null while this limit does not apply."""
+    used: int
+    """How much of it is used."""
+    remaining: int | None
+    """How much is left; null while this limit does not apply."""
+    resetsAt: str | None
+    """When `used` falls next: when the oldest counted send leaves the window, or at the end of the
+    UTC day. Null while nothing is used.
+    """
+
+
+class InboxLimitsColdRecipientsPerDay(TypedDict):
+    """Recipients who never wrote to the inbox, in a UTC day. Only inboxes younger than 30 days have
+    this limit.
+    """
+
+    limit: int | None
+    """The most that is allowed; null while this limit does not apply."""
+    used: int
+    """How much of it is used."""
+    remaining: int | None
+    """How much is left; null while this limit does not apply."""
+    resetsAt: str | None
+    """When `used` falls next: when the oldest counted send leaves the window, or at the end of the
+    UTC day. Null while nothing is used.
+    """
+
+
+class InboxLimitsSendsPerDay(TypedDict):
+    """Messages that the inbox sends in any 24 hours."""
+
+    limit: int | None
+    """The most that is allowed; null while this limit does not apply."""
+    used: int
+    """How much of it is used."""
+    remaining: int | None
+    """How much is left; null while this limit does not apply."""
+    resetsAt: str | None
+    """When `used` falls next: when the oldest counted send leaves the window, or at the end of the
+    UTC day. Null while nothing is used.
+    """
+
+
+class InboxLimitsSendsPerMinute(TypedDict):
+    """Messages that the inbox sends in any 60 seconds."""
+
+    limit: int | None
+    """The most that is allowed; null while this limit does not apply."""
+    used: int
+    """How much of it is used."""
+    remaining: int | None
+    """How much is left; null while this limit does not apply."""
+    resetsAt: str | None
+    """When `used` falls next: when the oldest counted send leaves the window, or at the end of the
+    UTC day. Null while nothing is used.
+    """
+
+
+class InboxesCheckSendAnswer(TypedDict):
+    """What the policy of the inbox decides about a message."""
+
+    decision: Literal["allow", "hold", "reject"]
+    """Whether the message would be sent, held or refused."""
+    reasons: List[HoldReason]
+    """Why it would be held or refused."""
+
+
+class InboxesClaimThreadsAnswer(TypedDict):
+    """New claims."""
+
+    data: List[ClaimedThread]
+    """The claims, those of the oldest threads first; empty if the time is over."""
+
+
+class InboxesRotateWebhookSecretAnswer(TypedDict):
+    """The new secret of the webhook of an inbox."""
+
+    webhookSecret: str
+    """The new secret. It is shown only in this response."""
+
+
+class InboxesSendBatchAnswer(TypedDict):
+    """What became of the items."""
+
+    data: List[InboxesSendBatchAnswerData]
+    """One entry for each item, in their order."""
+
+
+class InboxesSendBatchAnswerData(TypedDict):
+    """What became of one item."""
+
+    status: int
+    """The status that a send of the item alone has."""
+    body: SentMessage | Error
+    """The answer that a send of the item alone has: the message, or the error."""
+    isReplay: bool
+    """Whether this is the answer to an earlier send with the same key."""
+
+
+class _InboxesSendBatchItemsRequired(TypedDict):
+    body: str
+    """Plain text or HTML. HTML is detected, and a plain text version is added."""
+
+
+class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
+    """A message to send, with its idempotency key."""
+
+    idempotencyKey: str
+    """As the header Idempotency-Key of a send: printable ASCII."""
+    leaseToken: str
+    """As the header Lease-Token of a send, which the whole request does not take."""
+    to: str | Sequence[str]
+    """The recipient, or a list of recipients: each one address, or Name <address>. Only the address
+    is used. Required without replyAll. to, cc and bcc have at most 50 addresses together.
+    """
+    subject: str
+    """Required without threadId. With threadId it is validated and ignored: a reply has the subject
+    of its thread, prefixed with "Re:". Leading and trailing white space is removed.
+    """
+    bodyHtml: str
+    """HTML version, if it differs from body. body is then the plain text."""
+    threadId: str
+    """The thread of the inbox that this message replies in."""
+    includeQuote: bool
+    """With threadId: whether the last message of the thread is quoted."""
+    replyTo: str
+    """Where replies go: one address, or Name <address>. On the free plan this must be an inbox of
+    the account; on other plans, any address.
+    """
+    cc: Sequence[str]
+    """Copied recipients."""
+    bcc: Sequence[str]
+    """Hidden recipients: they receive the message, but no recipient can see them in it."""
+    replyAll: bool
+    """With threadId: also sends to the other recipients of the last message. Without to, the
+    message goes to the Reply-To or From of the last message; its other To and Cc addresses are
+    copied, without the inbox itself and without suppressed addresses.
+    """
+    headers: Mapping[str, str]
+    """Up to 20 further header fields by name: X-… and List-…, except List-Unsubscribe…. Values are
+    printable text of up to 998 characters on one line.
+    """
+    sendAt: str
+    """When to send the message: 1 minute to 90 days ahead. Until then it can be cancelled. Policy,
+    suppressions and limits apply again at that time.
+    """
+    attachments: Sequence[AttachmentToSend]
+    """Files to attach. The encoded message may have up to 25 MiB, which is about 18 MiB of files.
+    """
+    unsubscribe: bool
+    """Whether to add an unsubscribe link (RFC 8058), which puts the recipient on the suppression
+    list. Only for messages to one recipient.
+    """
+
+
+class InboxesTestWebhookAnswer(TypedDict):
+    """The outcome of a test."""
+
+    ok: bool
+    """Always true: a failed test responds with webhook_failed."""
+    message: str
+    """A sentence about the response of the receiver."""
+
+
+class InboxesWaitAnswer(TypedDict):
+    message: Message | None
+    """The message; null when none matched in time."""
+
+
+class Message(TypedDict):
+    """A message of an inbox."""
+
+    id: str
+    """Assigned by the service."""
+    threadId: str
+    """The thread that the message belongs to."""
+    inboxId: str
+    """The inbox that received or sent the message."""
+    direction: Direction
+    """Whether the inbox received or sent the message."""
+    fromAddr: str
+    """The sender, "Name <address>" or the bare address."""
+    toAddr: str
+    """Inbound: the address of the inbox. Outbound: the first recipient of to."""
+    to: List[str]
+    """The addresses of the To field. Outbound: all recipients without cc and bcc."""
+    recipient: str | None
+    """Inbound only: the address that the sending server named (RCPT), in its spelling. It is not
+    toAddr for sub-addresses, subdomains and a catch-all. Null for mail received by older
+    versions.
+    """
+    tag: str | None
+    """The part of recipient after the "+"; null without one."""
+    headerTo: str | None
+    """Inbound only: the addresses in the To field, joined by ", ". If deliveryRole is cc, replies
+    go here.
+    """
+    deliveryRole: Literal["to", "cc", None]
+    """Inbound only: cc means that the inbox was copied."""
+    cc: List[str]
+    """Addresses copied on the message."""
+    bcc: List[str]
+    """Outbound only: hidden recipients, who are not named in the message. Empty for inbound mail.
+    """
+    replyTo: str | None
+    """Where the sender wants replies, bare addresses joined by ", "."""
+    subject: str
+    """Empty when the message has none."""
+    bodyText: str
+    """The text body; converted from HTML if the message has no text."""
+    bodyHtml: str
+    """The HTML body as sent; empty when the message has none."""
+    extractedText: str
+    """The new text of a reply, without the quoted history."""
+    extracted: Extracted | None
+    """Verification codes and links of the message; null on outbound mail."""
+    isTruncated: bool
+    """Whether bodyText, bodyHtml or extractedText was cut. Lists cut each after 256 KiB; GET
+    /v1/messages/{id} returns them whole.
+    """
+    attachments: List[Attachment]
+    """The files in the message."""
+    status: Literal["pending", "sent", "received", "failed"]
+    """Always received for inbound mail; pending, sent or failed for outbound."""
+    failureReason: str | None
+    """The response of the server that refused the message."""
+    rfcMessageId: str | None
+    """The Message-ID with its angle brackets."""
+    references: List[str]
+    """The Message-IDs of the References field, with their angle brackets. Of more than 10,000, only
+    the first and the newest.
+    """
+    authentication: Authentication | None
+    """SPF, DKIM and DMARC results; null for outbound mail."""
+    automatic: bool
+    """Whether a program sent the message."""
+    automaticReason: str | None
+    """Why the message counts as automatic."""
+    category: MessageCategory | None
+    """What kind of mail it is; personal in doubt. Null on outbound mail. Judged once, on arrival,
+    by header and envelope, and by a spam and virus scanner if the operator has set one up.
+    """
+    categoryReasons: List[CategoryReason]
+    """The rules that matched; empty for mail without any sign of a program or a list."""
+    autoReplyable: bool
+    """Whether a program may answer without a loop: false for mail of programs and lists, for
+    reports and spam, wherever automatic is true, and on outbound mail.
+    """
+    verdict: Literal["clean", "spam", "malicious", None]
+    """What scanners and servers on the way say; clean if none says otherwise. Null if a scanner
+    that is set up did not answer, and on outbound mail.
+    """
+    spamScore: float | None
+    """The score of the spam scanner; null without one, or without its answer."""
+    defects: List[str]
+    """What was wrong with the message on arrival. text-too-large: a text of more than 4 MiB, which
+    is now an attachment. too-many-lines, too-many-parts, too-deep, header-too-large,
+    too-many-header-fields, parse-failed or parse-timed-out: the message could not be read to its
+    end, and the rest is an attachment. duplicate-from, duplicate-subject, duplicate-message-id,
+    duplicate-content-type or missing-from: a header field occurs twice or is missing.
+    """
+    labels: List[str]
+    """Labels, sorted."""
+    scheduledAt: str | None
+    """Outbound only: when the message is to be sent, if the send named a time."""
+    createdAt: str
+    """When the message was received or accepted for sending."""
+
+
+class NewAccount(TypedDict):
+    """A new account with its first key; the token is shown only here."""
+
+    account: Account
+    """A tenant of the service: keys, pods, inboxes and mail belong to one account."""
+    apiKey: NewApiKey
+    """A new API key with its token."""
+
+
+class NewApiKey(TypedDict):
+    """A new API key with its token."""
+
+    id: str
+    """Assigned by the service."""
+    name: str | None
+    """A display name chosen by the client."""
+    tokenPrefix: str
+    """The first 7 characters of the token, to recognise it by."""
+    last4: str
+    """The last 4 characters of the token, to recognise it by."""
+    createdAt: str
+    """When the key was created."""
+    lastUsedAt: str | None
+    """When the key was last used; null if never."""
+    token: str
+    """The secret token. It is shown only in this response."""
+
+
+class NewApprover(TypedDict):
+    """A new approver with the token."""
+
+    id: str
+    """Assigned by the service."""
+    name: str
+    """For display."""
+    email: str | None
+    """The address that is told of held mail; null for none."""
+    createdAt: str
+    """When the approver was created."""
+    token: str
+    """The secret token. It is shown only in this response."""
+
+
+class OwnAccount(TypedDict):
+    """The account that a key belongs to."""
+
+    id: str
+    """Assigned by the service."""
+    name: str
+    """For display."""
+    plan: Literal["free", "developer", "launch"]
+    """The plan decides how many inboxes the account may have."""
+    filterMode: Literal["none", "allowlist"]
+    """Accepts mail from everyone except blocked senders (none), or only from allowed senders
+    (allowlist).
+    """
+    retentionDays: int | None
+    """Messages are removed this many days after they were stored, except in pods and inboxes that
+    say otherwise; null: never.
+    """
+    createdAt: str
+    """When the account was created."""
+
+
+class Pairing(TypedDict):
+    """A client that asks to be paired with an account."""
+
+    userCode: str
+    """The code that the client shows."""
+    clientName: str | None
+    """The name that the client gave itself; it is not verified."""
+    clientAddress: str
+    """The IP address of the client."""
+    createdAt: str
+    """When the pairing was started."""
+    expiresAt: str
+    """When the pairing expires."""
+
+
+class PairingPollAnswer(TypedDict):
+    """The key of a pairing."""
+
+    status: Literal["ready"]
+    """The pairing was approved."""
+    apiKey: str
+    """A new API key of the account that approved the pairing. It is returned only once."""
+
+
+class PairingPollAnswer2(TypedDict):
+    """A pairing without a decision."""
+
+    status: Literal["pending"]
+    """The pairing awaits a decision."""
+
+
+class PairingPollByUrlAnswer(TypedDict):
+    """The key of a pairing."""
+
+    status: Literal["ready"]
+    """The pairing was approved."""
+    apiKey: str
+    """A new API key of the account that approved the pairing. It is returned only once."""
+
+
+class PairingPollByUrlAnswer2(TypedDict):
+    """A pairing without a decision."""
+
+    status: Literal["pending"]
+    """The pairing awaits a decision."""
+
+
+class Participant(TypedDict):
+    """A correspondent of the inbox in a thread."""
+
+    name: str | None
+    """The name as the messages show it, at most 100 characters; null without one."""
+    address: str
+    """The email address."""
+
+
+class Pod(TypedDict):
+    """An isolated container of inboxes inside an account."""
+
+    id: str
+    """Assigned by the service."""
+    clientId: str | None
+    """Chosen by the client; accepted wherever a pod id is accepted."""
+    name: str | None
+    """Display name."""
+    retentionDays: int | None
+    """Messages in inboxes of the pod are removed this many days after they were stored, except in
+    inboxes that say otherwise; null: as the account says.
+    """
+    isDefault: bool
+    """True only for the default pod of the account."""
+    createdAt: str
+    """When the pod was created."""
+
+
+class Policy(TypedDict):
+    """The policy of an account, a pod or an inbox."""
+
+    scope: PolicyScope
+    """Whose policy it is."""
+    etag: str
+    """The ETag of inbound and outbound, with its quotation marks: what If-Match takes. Wider
+    policies do not change it.
+    """
+    inbound: PolicyInbound
+    """Who may write to the inboxes."""
+    outbound: PolicyOutbound
+    """To whom the inboxes may write, and what."""
+    effective: PolicyEffective
+    """What applies, with the wider policies. Nothing in it is inherit."""
+
+
+class PolicyAuditEntry(TypedDict):
+    """A decision of a policy, or a change of one."""
+
+    id: str
+    """Assigned by the service."""
+    createdAt: str
+    """When it was decided or changed."""
+    direction: Direction
+    """For senders (inbound) or for recipients (outbound)."""
+    decision: Literal["allow", "hold", "reject", "quarantine", "change"]
+    """Sent while a policy applied (allow), held for an approver, refused (reject), quarantined, or
+    a change of the policy.
+    """
+    podId: str | None
+    """The pod; of an inbox, its pod. Null for the account."""
+    inboxId: str | None
+    """The inbox; null for all."""
+    messageId: str | None
+    """The message, where there is one; of quarantined mail its id there."""
+    sender: str | None
+    """Of quarantined mail: the From field."""
+    recipients: List[str]
+    """Of mail."""
+    reasons: List[HoldReason]
+    """Of mail."""
+    actor: PolicyAuditEntryActor | None
+    """Of a change: who made it."""
+    change: PolicyChange | None
+    """Null for mail."""
+
+
+class PolicyAuditEntryActor(TypedDict):
+    kind: Literal["key", "approver", "operator"]
+    """The operator works on the machine of the service."""
+    id: str | None
+    """Id of the key or the approver."""
+
+
+class PolicyChange(TypedDict):
+    """A change of a policy."""
+
+    modeBefore: str | None
+    """Null when the change did not name it, like the other three."""
+    modeAfter: str | None
+    """The mode after it."""
+    guardsBefore: PolicyGuards | None
+    guardsAfter: PolicyGuards | None
+    added: PolicyChangeAdded
+    """Rules that were added."""
+    removed: PolicyChangeRemoved
+    """Rules that were removed."""
+
+
+class PolicyChangeAdded(TypedDict):
+    """Rules that were added."""
+
+    count: int
+    """Their number."""
+    first: List[PolicyChangeAddedFirst]
+    """The first hundred."""
+
+
+class PolicyChangeAddedFirst(TypedDict):
+    type: Literal["allow", "block"]
+    """Whether the rule allows or blocks."""
+    value: str
+    """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
+
+
+class PolicyChangeRemoved(TypedDict):
+    """Rules that were removed."""
+
+    count: int
+    """Their number."""
+    first: List[PolicyChangeRemovedFirst]
+    """The first hundred."""
+
+
+class PolicyChangeRemovedFirst(TypedDict):
+    type: Literal["allow", "block"]
+    """Whether the rule allows or blocks."""
+    value: str
+    """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
+
+
+class PolicyEffective(TypedDict):
+    """What applies, with the wider policies. Nothing in it is inherit."""
+
+    inbound: PolicyEffectiveInbound
+    outbound: PolicyEffectiveOutbound
+
+
+class PolicyEffectiveInbound(TypedDict):
+    mode: Literal["none", "allowlist", "inherit"]
+    """none: everybody whom no rule blocks. allowlist: only whom a rule allows. inherit: as the pod,
+    then the account.
+    """
+    modeFrom: Literal["account", "pod", "inbox"]
+    """The policy that it comes from."""
+    rules: List[ScopedPolicyRule]
+    """All rules that apply; the first that matches decides. Order: address, longer domain, shorter
+    domain; inbox, pod, account; block, allow.
+    """
+
+
+class PolicyEffectiveOutbound(TypedDict):
+    mode: Literal["none", "allowlist", "inherit"]
+    """none: everybody whom no rule blocks. allowlist: only whom a rule allows. inherit: as the pod,
+    then the account.
+    """
+    modeFrom: Literal["account", "pod", "inbox"]
+    """The policy that it comes from."""
+    rules: List[ScopedPolicyRule]
+    """All rules that apply; the first that matches decides. Order: inbox, pod, account; address,
+    longer domain, shorter domain; block, allow.
+    """
+    guards: PolicyGuards
+    """What happens with mail that a guard notices: allow, hold it for an approver, or reject it.
+    inherit and null: as the pod, then the account, where they mean allow and no limit.
+    """
+    guardsFrom: PolicyEffectiveOutboundGuardsFrom
+    """The policy that each guard comes from."""
+
+
+class PolicyEffectiveOutboundGuardsFrom(TypedDict):
+    """The policy that each guard comes from."""
+
+    newRecipients: Literal["account", "pod", "inbox"]
+    """The policy that it comes from."""
+    provenance: Literal["account", "pod", "inbox"]
+    """The policy that it comes from."""
+    outsideThread: Literal["account", "pod", "inbox"]
+    """The policy that it comes from."""
+    secrets: Literal["account", "pod", "inbox"]
+    """The policy that it comes from."""
+    attachments: Literal["account", "pod", "inbox"]
+    """The policy that it comes from."""
+    maxPerHour: Literal["account", "pod", "inbox"]
+    """The policy that it comes from."""
+
+
+class PolicyGuards(TypedDict):
+    """What happens with mail that a guard notices: allow, hold it for an approver, or reject it.
+    inherit and null: as the pod, then the account, where they mean allow and no limit.
+    """
+
+    newRecipients: Literal["allow", "hold", "reject", "inherit"]
+    """A recipient who never wrote to the inbox, to whom it never wrote, and whom no rule allows."""
+    provenance: Literal["allow", "hold", "reject", "inherit"]
+    """A recipient whose address first appeared inside received mail of the thread, who never wrote
+    to the inbox, and whom no rule names: the mark of an injected instruction.
+    """
+    outsideThread: Literal["allow", "hold", "reject", "inherit"]
+    """In a reply, a recipient in no From, To, Cc or Reply-To field of the thread, whom no rule
+    allows.
+    """
+    secrets: Literal["allow", "hold", "reject", "inherit"]
+    """Private keys, API tokens, keys of this service, card numbers or IBANs in the subject, the
+    bodies, header fields, addresses or text attachments.
+    """
+    attachments: Literal["allow", "hold", "reject", "inherit"]
+    """Attached files."""
+    maxPerHour: int | None
+    """Sends of an inbox in an hour, after which each further one is held."""
+
+
+class PolicyInbound(TypedDict):
+    """Who may write to the inboxes."""
+
+    mode: Literal["none", "allowlist", "inherit"]
+    """none: everybody whom no rule blocks. allowlist: only whom a rule allows. inherit: as the pod,
+    then the account.
+    """
+    rules: List[PolicyRule]
+    """Newest first."""
+
+
+class PolicyOutbound(TypedDict):
+    """To whom the inboxes may write, and what."""
+
+    mode: Literal["none", "allowlist", "inherit"]
+    """none: everybody whom no rule blocks. allowlist: only whom a rule allows. inherit: as the pod,
+    then the account.
+    """
+    rules: List[PolicyRule]
+    """Newest first."""
+    guards: PolicyGuards
+    """What happens with mail that a guard notices: allow, hold it for an approver, or reject it.
+    inherit and null: as the pod, then the account, where they mean allow and no limit.
+    """
+
+
+class PolicyReplaceInbound(TypedDict, total=False):
+    """Replaces the rules for senders."""
+
+    mode: Literal["none", "allowlist", "inherit"]
+    """none: everybody whom no rule blocks. allowlist: only whom a rule allows. inherit: as the pod,
+    then the account.
+    """
+    rules: Sequence[PolicyReplaceInboundRules]
+    """All rules, as they were read or new. Default: none."""
+
+
+class _PolicyReplaceInboundRulesRequired(TypedDict):
+    type: Literal["allow", "block"]
+    """Whether the rule allows or blocks."""
+    value: str
+    """As in sender rules."""
+
+
+class PolicyReplaceInboundRules(_PolicyReplaceInboundRulesRequired, total=False):
+    requireVerified: bool
+    """Of allow rules for senders: as in sender rules."""
+    id: str
+    """Ignored: an equal rule keeps its id."""
+
+
+class PolicyReplaceOutbound(TypedDict, total=False):
+    """Replaces the rules for recipients, and the guards."""
+
+    mode: Literal["none", "allowlist", "inherit"]
+    """none: everybody whom no rule blocks. allowlist: only whom a rule allows. inherit: as the pod,
+    then the account.
+    """
+    rules: Sequence[PolicyReplaceOutboundRules]
+    """All rules, as they were read or new. Default: none."""
+    guards: PolicyReplaceOutboundGuards
+
+
+class PolicyReplaceOutboundGuards(TypedDict, total=False):
+    newRecipients: Literal["allow", "hold", "reject", "inherit"]
+    """As in PolicyGuards."""
+    provenance: Literal["allow", "hold", "reject", "inherit"]
+    """As in PolicyGuards."""
+    outsideThread: Literal["allow", "hold", "reject", "inherit"]
+    """As in PolicyGuards."""
+    secrets: Literal["allow", "hold", "reject", "inherit"]
+    """As in PolicyGuards."""
+    attachments: Literal["allow", "hold", "reject", "inherit"]
+    """As in PolicyGuards."""
+    maxPerHour: int | None
+    """As in PolicyGuards."""
+
+
+class _PolicyReplaceOutboundRulesRequired(TypedDict):
+    type: Literal["allow", "block"]
+    """Whether the rule allows or blocks."""
+    value: str
+    """As in sender rules."""
+
+
+class PolicyReplaceOutboundRules(_PolicyReplaceOutboundRulesRequired, total=False):
+    requireVerified: bool
+    """Of allow rules for senders: as in sender rules."""
+    id: str
+    """Ignored: an equal rule keeps its id."""
+
+
+class _PolicyRuleRequired(TypedDict):
+    id: str
+    """Assigned by the service."""
+    type: Literal["allow", "block"]
+    """Whether the rule allows or blocks."""
+    value: str
+    """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
+
+
+class PolicyRule(_PolicyRuleRequired, total=False):
+    """A rule for senders or recipients."""
+
+    requireVerified: bool
+    """Of allow rules for senders: as in sender rules."""
+
+
+class PolicyScope(TypedDict):
+    """Whose policy it is."""
+
+    podId: str | None
+    """The pod; of an inbox, its pod. Null for the account."""
+    inboxId: str | None
+    """The inbox; null for all."""
+
+
+class QuarantinedMessage(TypedDict):
+    """A quarantined message."""
+
+    id: str
+    """Assigned by the service. A released message gets a new id."""
+    inboxId: str
+    """The inbox that the message was sent to."""
+    podId: str
+    """The pod of that inbox."""
+    fromAddr: str
+    """The sender as the message names it, "Name <address>" or the bare address."""
+    toAddr: str
+    """The address of the inbox."""
+    deliveryRole: Literal["to", "cc"]
+    """The cc role means that the inbox was copied."""
+    subject: str
+    """Empty when the message has none."""
+    reason: Literal["blocked", "not_allowed", "not_verified", "malware"]
+    """Why the message was quarantined: a rule blocks its sender, no rule allows it, a rule allows
+    only verified mail, or the virus scanner found malware.
+    """
+    ruleId: str | None
+    """The rule that blocked the sender; it may have been deleted since. Null if no rule allowed the
+    sender.
+    """
+    authentication: Authentication | None
+    """SPF, DKIM and DMARC results on arrival."""
+    createdAt: str
+    """When the message arrived."""
+    expiresAt: str
+    """When the message is deleted permanently."""
+
+
+class ReceivedMail(TypedDict):
+    """The messages that the inboxes received."""
+
+    data: List[Message]
+    """The messages, in the order of the recipients."""
+    total: int
+    """Number of messages."""
+
+
+class RenewedClaim(TypedDict):
+    """A claim of a thread."""
+
+    threadId: str
+    """The thread."""
+    inboxId: str
+    """The inbox of the thread."""
+    owner: str
+    """Who claimed it, as the claim names them."""
+    fence: int
+    """The number of the claim. Each claim of a thread has a higher one than those before it: a
+    system that keeps the highest can refuse what an earlier worker sends late.
+    """
+    expiresAt: str
+    """When the lease runs out unless it is renewed."""
+
+
+_ReviewWords = TypedDict("_ReviewWords", {"from": "str"})
+
+
+class Review(_ReviewWords):
+    """A message that is held until an approver decides."""
+
+    id: str
+    """Assigned by the service."""
+    status: Literal["pending", "approved", "rejected", "expired"]
+    """A message is sent only once its review is approved."""
+    inboxId: str
+    """The inbox that wants to send the message."""
+    threadId: str
+    """The thread of the message."""
+    messageId: str
+    """The message that waits."""
+    to: List[str]
+    """The recipients."""
+    cc: List[str]
+    """Copied recipients."""
+    bcc: List[str]
+    """Hidden recipients."""
+    subject: str
+    """The subject of the message."""
+    reasons: List[HoldReason]
+    """Why the message is held."""
+    digest: str
+    """SHA-256 in hexadecimal of what will be sent. An approval names it."""
+    createdAt: str
+    """When the message was held."""
+    expiresAt: str
+    """When the message is rejected if nobody has decided."""
+    decidedAt: str | None
+    """When it was decided; null while pending."""
+    decidedBy: str | None
+    """The id of the approver who decided; null if nobody did."""
+    decidedReason: str | None
+    """What the approver said, or cancelled if the sender cancelled it."""
+
+
+_ReviewContentWords = TypedDict("_ReviewContentWords", {"from": "str"})
+
+
+class ReviewContent(_ReviewContentWords):
+    """What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC
+    8785).
+    """
+
+    inboxId: str
+    """The inbox that sends the message."""
+    to: List[str]
+    """The recipients."""
+    cc: List[str]
+    """Copied recipients."""
+    bcc: List[str]
+    """Hidden recipients."""
+    replyTo: str | None
+    """Where replies go; null for the sender."""
+    subject: str
+    """The subject."""
+    bodyText: str
+    """The text, with the quote."""
+    bodyHtml: str
+    """The HTML, with the quote; empty for none."""
+    threadId: str
+    """The thread."""
+    inReplyTo: str | None
+    """The Message-ID of the message that is answered."""
+    headers: Dict[str, str]
+    """Further header fields by name."""
+    attachments: List[ReviewContentAttachments]
+    """The attached files, in their order."""
+
+
+class ReviewContentAttachments(TypedDict):
+    filename: str
+    """The name of the file."""
+    contentType: str
+    """The media type of the file."""
+    sha256: str
+    """SHA-256 in hexadecimal of the content."""
+
+
+class ReviewDisplay(TypedDict):
+    """What a person may miss who looks at a page of the message. It is no part of the digest."""
+
+    isHtmlWhole: bool
+    """Whether a page can show all of bodyHtml that a mail program may show. If false, read bodyHtml
+    itself: a page shows a part of it, or bodyText instead.
+    """
+    blockedImages: int
+    """Images of other hosts that a page leaves out."""
+    hidden: str | None
+    """What bodyHtml has that a reader does not see, in numbers and reasons; null for nothing, or if
+    it is not known because no page can show bodyHtml.
+    """
+
+
+class ReviewsApproveManyAnswer(TypedDict):
+    """The results of several approvals."""
+
+    data: List[ReviewsApproveManyAnswerData]
+    """One result for each item, in their order."""
+
+
+class ReviewsApproveManyAnswerData(TypedDict):
+    id: str
+    """The id of the review."""
+    status: int
+    """The HTTP status that approving it alone would have."""
+    review: Review | None
+    """The approved review; null if it was refused."""
+    error: ReviewsApproveManyAnswerDataError | None
+    """Why it was refused; null if it was approved."""
+
+
+class _ReviewsApproveManyAnswerDataErrorRequired(TypedDict):
+    error: Literal["bad_request", "invalid_query", "invalid_mailbox_name", "invalid_pod",
+        "invalid_domain", "missing_idempotency_key", "no_webhook_url", "unauthorized", "forbidden",
+        "approver_required", "forbidden_origin", "invalid_csrf_token", "feature_requires_paid_plan",
+        "scoped_keys_not_supported", "recipient_not_permitted", "content_not_permitted",
+        "invalid_signature", "not_found", "method_not_allowed", "request_timeout",
+        "client_id_taken", "address_taken", "domain_taken", "domain_in_use", "domain_not_empty",
+        "pod_not_empty", "pod_has_domains", "default_pod", "no_approver", "last_approver",
+        "last_api_key", "delivery_pending", "thread_trashed", "webhook_is_disabled",
+        "thread_claimed", "lease_lost", "draft_changed", "policy_changed", "payload_too_large",
+        "uri_too_long", "unsupported_media_type", "range_not_satisfiable", "inbox_limit_reached",
+        "approver_limit_reached", "api_key_limit_reached", "draft_limit_reached",
+        "transfer_limit_reached", "storage_quota_reached", "label_limit_reached",
+        "metadata_limit_reached", "invalid_webhook_url", "domain_limit_reached",
+        "sender_rule_limit_reached", "recipient_rule_limit_reached", "webhook_limit_reached",
+        "idempotency_key_reused", "recipient_suppressed", "upgrade_required", "rate_limit_exceeded",
+        "cold_outreach_limit", "review_changed", "review_decided", "already_sending",
+        "loop_suspected", "header_fields_too_large", "internal_error", "webhook_failed",
+        "image_unavailable", "service_unavailable"]
+    """A stable error code. New codes may be added."""
+    message: str
+    """A description of the error for people."""
+    requestId: str
+    """Identifies the request in the server log; also in X-Request-Id."""
+
+
+class ReviewsApproveManyAnswerDataError(_ReviewsApproveManyAnswerDataErrorRequired, total=False):
+    """The body of the error that approving it alone would have."""
+
+    fix: str
+    """What to do next, in one sentence."""
+    feature: str
+    """With feature_requires_paid_plan: the missing feature, such as external_reply_to."""
+    type: Literal["bounce", "complaint", "unsub", "manual"]
+    """With recipient_suppressed: why the address is suppressed."""
+    address: str
+    """With recipient_suppressed: the suppressed address."""
+    recipient: str
+    """With recipient_not_permitted: the address that the policy refuses."""
+    findings: List[ReviewsApproveManyAnswerDataErrorFindings]
+    """Where secrets are, never their values."""
+    scope: Literal["inbox", "account", "thread", "address"]
+    """With 429: what the limit counts for. `address` is that of the client."""
+    limit: int
+    """With 429: the limit that the request would exceed."""
+    resetsAt: str
+    """With 429: when a repeat may succeed."""
+    digest: str
+    """With review_changed: the digest of the message that waits."""
+    expiresAt: str
+    """With thread_claimed: when the lease of the claim runs out unless it is renewed."""
+    status: Literal["pending", "approved", "rejected", "expired"]
+    """With review_decided: what was decided."""
+
+
+class ReviewsApproveManyAnswerDataErrorFindings(TypedDict):
+    kind: str
+    """The kind of secret."""
+    part: str
+    """Where it is: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or attachment:
+    and the number of the file.
+    """
+    offset: int
+    """Where it begins, in UTF-16 units."""
+    length: int
+    """Its length in UTF-16 units."""
+
+
+class ReviewsApproveManyItems(TypedDict):
+    id: str
+    """The id of a review."""
+    digest: str
+    """The digest of the review that was read."""
+
+
+class _ScopedPolicyRuleRequired(TypedDict):
+    id: str
+    """Assigned by the service."""
+    type: Literal["allow", "block"]
+    """Whether the rule allows or blocks."""
+    value: str
+    """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
+    direction: Direction
+    """For senders (inbound) or for recipients (outbound)."""
+    podId: str | None
+    """The pod; of an inbox, its pod. Null for the account."""
+    inboxId: str | None
+    """The inbox; null for all."""
+
+
+class ScopedPolicyRule(_ScopedPolicyRuleRequired, total=False):
+    """A rule, and the policy that it belongs to."""
+
+    requireVerified: bool
+    """Of allow rules for senders: as in sender rules."""
+
+
+class SearchHit(TypedDict):
+    """A message that a search found."""
+
+    messageId: str
+    """The message that was found."""
+    threadId: str
+    """The thread that it belongs to."""
+    inboxId: str
+    """The inbox that the message is in."""
+    direction: Direction
+    """Whether the inbox received or sent the message."""
+    fromAddr: str
+    """The sender, "Name <address>" or the bare address."""
+    toAddr: str
+    """Inbound: the address of the inbox. Outbound: the primary recipient."""
+    subject: str
+    """Empty when the message has none."""
+    createdAt: str
+    """When the message was received or accepted for sending."""
+    snippet: str
+    """Up to 200 code points on one line around the match: in the text, or else in the subject or
+    the addresses. The author of the message wrote it.
+    """
+    highlights: List[SearchHitHighlights]
+    """Positions of the matches in the snippet, in order, in Unicode code points."""
+
+
+class SearchHitHighlights(TypedDict):
+    start: int
+    """The first code point of the snippet."""
+    end: int
+    """The code point after the match."""
+
+
+class SenderRule(TypedDict):
+    """A rule for mail from an address or a domain."""
+
+    id: str
+    """Assigned by the service."""
+    type: Literal["allow", "block"]
+    """Whether mail from the sender is accepted (allow) or quarantined (block)."""
+    value: str
+    """An address or a domain in lower case, the domain in A-labels. A domain includes its
+    subdomains; with *. before it, it is only the subdomains.
+    """
+    podId: str | None
+    """The pod that the rule applies to; for a rule for one inbox, the pod of that inbox. Null for
+    the whole account.
+    """
+    inboxId: str | None
+    """The inbox that the rule applies to; null for all."""
+    requireVerified: bool
+    """For allow rules: whether the rule applies only to mail with a true
+    authentication.verifiedFrom. Always false for block rules, which block everyone who claims to
+    be the sender.
+    """
+    createdAt: str
+    """When the rule was created."""
+
+
+class _SentMessageRequired(TypedDict):
+    messageId: str
+    """The id of the message."""
+    threadId: str
+    """The thread that the message belongs to."""
+    providerMessageId: str
+    """The Message-ID on the message, with its angle brackets."""
+    status: Literal["pending", "sent", "failed"]
+    """Pending once the message is stored and queued."""
+    id: str
+    """The same as messageId."""
+    inboxId: str
+    """The inbox that sends the message."""
+    direction: Direction
+    """Always outbound."""
+    createdAt: str
+    """When the message was accepted for sending."""
+
+
+class SentMessage(_SentMessageRequired, total=False):
+    """A message that was accepted for sending."""
+
+    scheduledAt: str
+    """When the message is to be sent; only if the request had sendAt."""
+    hold: SentMessageHold
+    """The message waits for the approval of a person. Do not send it again."""
+
+
+class SentMessageHold(TypedDict):
+    """The message waits for the approval of a person. Do not send it again."""
+
+    id: str
+    """The id of the review."""
+    reasons: List[HoldReason]
+    """Why a person has to decide."""
+    digest: str
+    """SHA-256 in hexadecimal of what will be sent: an approval names it."""
+    expiresAt: str
+    """When the message is rejected if nobody has decided."""
+
+
+class ServiceHealthAnswer(TypedDict):
+    status: Literal["ok"]
+
+
+class ServiceReadyAnswer(TypedDict):
+    status: Literal["ready"]
+
+
+class Session(TypedDict):
+    """A session of the console."""
+
+    account: SessionAccount
+    """The account that is signed in to."""
+    key: SessionKey | None
+    """The key that was signed in with; null for an approver. Revoking it ends the session."""
+    approver: SessionApprover | None
+    """The approver who signed in; null for an API key. Deleting the approver ends the session."""
+    csrfToken: str
+    """The value for the header X-CSRF-Token, which every request except GET needs."""
+    expiresAt: str
+    """When the session ends."""
+    isSandbox: bool
+    """Whether the sandbox captures mail instead of sending it."""
+    version: str
+    """The version of the service."""
+
+
+class SessionAccount(TypedDict):
+    """The account that is signed in to."""
+
+    id: str
+    """Assigned by the service."""
+    name: str
+    """For display."""
+    plan: Literal["free", "developer", "launch"]
+    """The plan decides how many inboxes the account may have."""
+
+
+class SessionApprover(TypedDict):
+    id: str
+    """Assigned by the service."""
+    name: str
+    """For display."""
+
+
+class SessionKey(TypedDict):
+    id: str
+    """Assigned by the service."""
+    name: str | None
+    """A display name chosen by the client."""
+    tokenPrefix: str
+    """The first 7 characters of the token, to recognise it by."""
+    last4: str
+    """The last 4 characters of the token, to recognise it by."""
+
+
+class StartedPairing(TypedDict):
+    """A pairing that awaits a decision."""
+
+    requestId: str
+    """The secret that this client polls with."""
+    userCode: str
+    """The code that the client shows, for the person who approves it to compare."""
+    verifyUrl: str
+    """The console page where a signed-in person decides."""
+    expiresInSeconds: int
+    """How long the pairing can be approved."""
+
+
+class Stats(TypedDict):
+    """Figures of the account’s mail."""
+
+    range: Literal["24h", "7d", "30d"]
+    """The range of the figures."""
+    bucketSeconds: int
+    """The length of each interval."""
+    buckets: List[StatsBuckets]
+    """Oldest first; the last interval is still open."""
+    totals: StatsTotals
+    """The sums over all intervals."""
+    inboxes: int
+    """Inboxes of the account now."""
+    unreadThreads: int
+    """Unread threads in them now."""
+    storedBytes: int
+    """Bytes of mail that the account stores now, including quarantined mail."""
+    storedBytesLimit: int | None
+    """The storage quota in bytes. Mail to the account is refused while it is reached; null without
+    a quota.
+    """
+    asOf: str
+    """Everything up to this time is counted."""
+
+
+class StatsBuckets(TypedDict):
+    """An interval."""
+
+    at: str
+    """When the interval begins."""
+    received: int
+    """Messages that arrived."""
+    sent: int
+    """Messages accepted by the servers of all recipients."""
+    failed: int
+    """Messages that failed for at least one recipient, including later bounces."""
+    latencyMsP50: int | None
+    """Median time from acceptance to sent, within ten percent; null without sent messages."""
+    latencyMsP95: int | None
+    """The 95th percentile of the same time."""
+
+
+class StatsTotals(TypedDict):
+    """The sums over all intervals."""
+
+    received: int
+    """Messages that arrived."""
+    sent: int
+    """Messages accepted by the servers of all recipients."""
+    failed: int
+    """Messages that failed for at least one recipient, including later bounces."""
+
+
+class Suppression(TypedDict):
+    """An address that the account does not send to."""
+
+    id: str
+    """Assigned by the service."""
+    address: str
+    """The address; compared ignoring case."""
+    type: Literal["bounce", "complaint", "unsub", "manual"]
+    """Why: mail bounced, the recipient complained or unsubscribed, or a client added it."""
+    reason: str | None
+    """The reason, such as the response of a refusing server."""
+    createdAt: str
+    """When the address was suppressed."""
+
+
+class Thread(TypedDict):
+    """A conversation in an inbox."""
+
+    id: str
+    """Assigned by the service."""
+    inboxId: str
+    """The inbox of the thread."""
+    subject: str
+    """Subject of the first message."""
+    lastMessageAt: str
+    """When the newest message was received or accepted for sending."""
+    isRead: bool
+    """Set by the client and by a reply; cleared by new inbound mail."""
+    messageCount: int
+    """Messages in the thread."""
+    unreadCount: int
+    """Messages received since the thread was last read: 0 while isRead is true, at least 1 while it
+    is false.
+    """
+    participants: List[Participant]
+    """Senders of received messages and recipients (to and cc) of sent ones, newest first, each
+    address once, at most 10. The inbox itself is listed only if there is no other address.
+    """
+    snippet: str
+    """The beginning of the newest message, at most 160 characters on one line: its new text, or the
+    quoted text if it has no new text. Empty without text.
+    """
+    category: MessageCategory | None
+    """The category of the newest received message; null if no message was received."""
+    labels: List[str]
+    """Labels, sorted."""
+    metadata: Dict[str, str]
+    """Texts by key, kept for the client."""
+    assignee: str | None
+    """Who is to deal with the thread, in words of the client; null for nobody."""
+    snoozedUntil: str | None
+    """Until when the thread is put off: claims skip it. Null once the time has come, or new mail
+    has arrived.
+    """
+    claim: ThreadClaim | None
+    """The claim of a worker; null while nobody has one."""
+    createdAt: str
+    """When the first message was received or accepted for sending."""
+    trashedAt: str | None
+    """When the thread was moved to the trash; it is removed 30 days later. Null while it is not in
+    the trash.
+    """
+
+
+class ThreadClaim(TypedDict):
+    """A worker has the thread under a lease."""
+
+    owner: str
+    """Who claimed the thread, as the claim names them."""
+    fence: int
+    """The number of the claim: a later claim of the thread has a higher one."""
+    expiresAt: str
+    """When the lease runs out unless it is renewed."""
+
+
+class ThreadMessages(TypedDict):
+    """The messages of a thread."""
+
+    threadId: str
+    """The thread."""
+    inboxId: str
+    """The inbox of the thread."""
+    subject: str
+    """Its subject."""
+    isRead: bool
+    """The read state; reading a thread does not change it."""
+    data: List[Message]
+    """The messages, oldest first."""
+
+
+_UsageWords = TypedDict("_UsageWords", {"from": "str"})
+
+
+class Usage(_UsageWords):
+    """What an account used over some days."""
+
+    to: str
+    """When the last day ends."""
+    groupBy: Literal["account", "inbox"]
+    """What each entry stands for."""
+    data: List[UsageData]
+    """This page of the entries, the one with the most messages first."""
+    total: int
+    """Number of entries over all pages."""
+    totals: UsageTotals
+    """The sums over all entries."""
+    asOf: str
+    """Everything up to this time is counted."""
+
+
+class UsageData(TypedDict):
+    """The figures of an inbox or of the account."""
+
+    inboxId: str | None
+    """The inbox; null for the whole account."""
+    address: str | None
+    """The address of the inbox; null for the whole account."""
+    received: int
+    """Messages that arrived."""
+    sent: int
+    """Messages accepted by the servers of all recipients."""
+    failed: int
+    """Messages that failed for at least one recipient, including later bounces."""
+    storedBytes: int
+    """Bytes of mail stored now, including quarantined mail."""
+
+
+class UsageTotals(TypedDict):
+    """The sums over all entries."""
+
+    received: int
+    """Messages that arrived."""
+    sent: int
+    """Messages accepted by the servers of all recipients."""
+    failed: int
+    """Messages that failed for at least one recipient, including later bounces."""
+
+
+class Webhook(TypedDict):
+    """A URL that events of the account are posted to."""
+
+    id: str
+    """Assigned by the service."""
+    url: str
+    """Where events are posted to."""
+    eventTypes: List[EventType]
+    """The event types that are delivered; empty for all."""
+    podIds: List[str]
+    """Pods whose events are delivered, in addition to inboxIds. If both are empty, all events are
+    delivered.
+    """
+    inboxIds: List[str]
+    """Inboxes whose events are delivered, in addition to podIds. If both are empty, all events are
+    delivered.
+    """
+    categories: List[MessageCategory]
+    """Of received mail only the events of these categories are delivered; empty for all. Other
+    events are not affected.
+    """
+    enabled: bool
+    """Whether events are delivered."""
+    disabledReason: Literal["by_request", "failing", None]
+    """Why the webhook is disabled: by request, or after failing for five days. Null while it is
+    enabled.
+    """
+    disabledAt: str | None
+    """When delivery to this webhook was disabled; null while it is enabled."""
+    failingSince: str | None
+    """When the first attempt since the last success failed; null while deliveries succeed. The
+    webhook is disabled after failing for five days. A failed test does not count.
+    """
+    lastError: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
+        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
+        None]
+    """While the webhook is failing: why the latest failed attempt failed; otherwise null."""
+    lastResponseStatus: int | None
+    """While the webhook is failing: the HTTP status of that attempt; null without a response."""
+    nextAttemptAt: str | None
+    """While the webhook is failing and enabled: when the next retry is due; null if none is due."""
+    inboxId: str | None
+    """The inbox whose webhookUrl this is; null for any other webhook."""
+    createdAt: str
+    """When the webhook was created."""
+
+
+class WebhookDelivery(TypedDict):
+    """The delivery of one event to one webhook."""
+
+    id: str
+    """Assigned by the service."""
+    eventId: str
+    """The event_id of the delivered event."""
+    eventType: EventType
+    """The event type."""
+    status: Literal["pending", "succeeded", "failed"]
+    """Pending until it succeeds or its last attempt fails."""
+    attempts: int
+    """Number of attempts."""
+    lastAttemptAt: str | None
+    """When the last completed attempt began; null before the first."""
+    nextAttemptAt: str | None
+    """When the next attempt is due; null if none."""
+    responseStatus: int | None
+    """HTTP status of the last response, even if it was incomplete; null without a response."""
+    responseBody: str | None
+    """The first 2 KiB of the last response."""
+    latencyMs: int | None
+    """How long the last attempt took, in milliseconds."""
+    error: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
+        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
+        None]
+    """Why the last attempt failed; null if it succeeded."""
+
+
+class WebhookTest(TypedDict):
+    """The outcome of a test."""
+
+    ok: bool
+    """Always true: a failed test responds with webhook_failed."""
+    message: str
+    """A sentence about the response of the receiver."""
+    delivery: WebhookDelivery
+    """The delivery of one event to one webhook."""
+
+
+class WebhookWithSecret(TypedDict):
+    """A webhook with its new secret."""
+
+    id: str
+    """Assigned by the service."""
+    url: str
+    """Where events are posted to."""
+    eventTypes: List[EventType]
+    """The event types that are delivered; empty for all."""
+    podIds: List[str]
+    """Pods whose events are delivered, in addition to inboxIds. If both are empty, all events are
+    delivered.
+    """
+    inboxIds: List[str]
+    """Inboxes whose events are delivered, in addition to podIds. If both are empty, all events are
+    delivered.
+    """
+    categories: List[MessageCategory]
+    """Of received mail only the events of these categories are delivered; empty for all. Other
+    events are not affected.
+    """
+    enabled: bool
+    """Whether events are delivered."""
+    disabledReason: Literal["by_request", "failing", None]
+    """Why the webhook is disabled: by request, or after failing for five days. Null while it is
+    enabled.
+    """
+    disabledAt: str | None
+    """When delivery to this webhook was disabled; null while it is enabled."""
+    failingSince: str | None
+    """When the first attempt since the last success failed; null while deliveries succeed. The
+    webhook is disabled after failing for five days. A failed test does not count.
+    """
+    lastError: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
+        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
+        None]
+    """While the webhook is failing: why the latest failed attempt failed; otherwise null."""
+    lastResponseStatus: int | None
+    """While the webhook is failing: the HTTP status of that attempt; null without a response."""
+    nextAttemptAt: str | None
+    """While the webhook is failing and enabled: when the next retry is due; null if none is due."""
+    inboxId: str | None
+    """The inbox whose webhookUrl this is; null for any other webhook."""
+    createdAt: str
+    """When the webhook was created."""
+    secret: str
+    """The signing secret: whsec_ and the base64 of 32 bytes. It is shown only in this response."""
+
+
+_WholeReviewWords = TypedDict("_WholeReviewWords", {"from": "str"})
+
+
+class WholeReview(_WholeReviewWords):
+    """A review with the whole message, and the newest messages of its thread, the held one
+    included.
+    """
+
+    id: str
+    """Assigned by the service."""
+    status: Literal["pending", "approved", "rejected", "expired"]
+    """A message is sent only once its review is approved."""
+    inboxId: str
+    """The inbox that wants to send the message."""
+    threadId: str
+    """The thread of the message."""
+    messageId: str
+    """The message that waits."""
+    to: List[str]
+    """The recipients."""
+    cc: List[str]
+    """Copied recipients."""
+    bcc: List[str]
+    """Hidden recipients."""
+    subject: str
+    """The subject of the message."""
+    reasons: List[HoldReason]
+    """Why the message is held."""
+    digest: str
+    """SHA-256 in hexadecimal of what will be sent. An approval names it."""
+    createdAt: str
+    """When the message was held."""
+    expiresAt: str
+    """When the message is rejected if nobody has decided."""
+    decidedAt: str | None
+    """When it was decided; null while pending."""
+    decidedBy: str | None
+    """The id of the approver who decided; null if nobody did."""
+    decidedReason: str | None
+    """What the approver said, or cancelled if the sender cancelled it."""
+    content: ReviewContent
+    """What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC
+    8785).
+    """
+    display: ReviewDisplay
+    """What a person may miss who looks at a page of the message. It is no part of the digest."""
+    thread: ThreadMessages
+    """The messages of a thread."""

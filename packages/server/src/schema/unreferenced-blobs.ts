@@ -1,0 +1,43 @@
+// Blobs that nothing refers to any more, noted in the transaction that removed their last reference: what it removes
+// after its commit is removed again from this list, so that a crash in between leaves no blob for long.
+
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { transaction } from '#platform/db/db.ts'
+import { PURGE_STEP_ROWS } from './purge-steps.ts'
+import type { Db, Tx } from './tables.ts'
+
+export async function noteUnreferenced(tx: Tx, blobIds: readonly string[]): Promise<void> {
+  if (blobIds.length === 0) return
+  await tx.query
+    .insertInto('unreferenced_blobs')
+    .values(blobIds.map((id) => ({ id })))
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .execute()
+}
+
+export const forgetUnreferenced = transaction({
+  name: 'forgetUnreferenced',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, { ids }: { ids: string[] }): Promise<void> {
+    await tx.query.deleteFrom('unreferenced_blobs').where('id', 'in', ids).execute()
+  },
+})
+
+/** Removes noted blobs until none is left. Rejects when the store fails; safe to run again, and beside another. */
+export async function removeUnreferenced(
+  { db, blobs }: { db: Db; blobs: BlobStore | null },
+  signal: AbortSignal,
+): Promise<void> {
+  while (blobs !== null && !signal.aborted) {
+    const noted = await db.read
+      .selectFrom('unreferenced_blobs')
+      .select('id')
+      .limit(PURGE_STEP_ROWS)
+      .execute()
+    if (noted.length === 0) return
+    const ids = noted.map(({ id }) => id)
+    await blobs.remove(ids)
+    await db.write(forgetUnreferenced, { ids })
+  }
+}
