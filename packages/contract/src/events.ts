@@ -5,6 +5,8 @@ import {
   Authentication,
   CategoryReason,
   Extracted,
+  HIDDEN_TEXTS,
+  HiddenTextPart,
   KIND_TEXTS,
   Message,
   PARSED_PROPERTIES,
@@ -57,9 +59,17 @@ export const EventMessage = Type.Object(
     tag: nullableText('The part of recipient after the "+"; null without one.'),
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
     subject: text('Empty when the message has none.'),
-    body_text: text('The text body; converted from HTML if the message has no text.'),
-    body_html: text('The HTML body as sent; empty when the message has none.'),
-    extracted_text: text('The new text of a reply, without the quoted history.'),
+    body_text: text(
+      'The text body; converted from HTML, without hidden text, if the message has no text.',
+    ),
+    body_html: text(
+      'The HTML body as sent, with any hidden text; empty when the message has none.',
+    ),
+    extracted_text: text(
+      'The new text of a reply, without the quoted history; a part of body_text.',
+    ),
+    hidden_text: Type.Boolean({ description: HIDDEN_TEXTS.hiddenText }),
+    hidden_text_parts: Type.Array(HiddenTextPart, { description: HIDDEN_TEXTS.parts }),
     extracted: Type.Union([Extracted, Type.Null()], {
       description:
         'Verification codes, links and invitations of the message; null on outbound mail.',

@@ -211,6 +211,22 @@ export const Extracted = Type.Object(
 )
 export type Extracted = Static<typeof Extracted>
 
+export const HiddenTextPart = Type.Object(
+  {
+    kind: text('How it is hidden, such as display-none; docs/view.md has the kinds.'),
+    characters: count('How many characters, at least.'),
+  },
+  { description: 'Text of a message that a person does not see.' },
+)
+export type HiddenTextPart = Static<typeof HiddenTextPart>
+
+/** In the words of the API and of events. */
+export const HIDDEN_TEXTS = {
+  hiddenText:
+    'Whether the inbound message has text that a person does not see, or HTML or styles that were not searched for it. Such text may stand in the HTML body, and in the text body if the sender wrote that; a text converted from HTML has none of it, unless an older version received the message or the HTML is too large or too deep to be read.',
+  parts: 'The hidden text by kind; empty if there is none, and on outbound mail.',
+} as const
+
 export const CategoryReason = Type.Object(
   {
     rule: text('The rule that matched; docs/kinds-of-mail.md has all of them.'),
@@ -258,9 +274,13 @@ export const Message = Type.Object(
     }),
     replyTo: nullableText('Where the sender wants replies, bare addresses joined by ", ".'),
     subject: text('Empty when the message has none.'),
-    bodyText: text('The text body; converted from HTML if the message has no text.'),
-    bodyHtml: text('The HTML body as sent; empty when the message has none.'),
-    extractedText: text('The new text of a reply, without the quoted history.'),
+    bodyText: text(
+      'The text body; converted from HTML, without hidden text, if the message has no text.',
+    ),
+    bodyHtml: text('The HTML body as sent, with any hidden text; empty when the message has none.'),
+    extractedText: text('The new text of a reply, without the quoted history; a part of bodyText.'),
+    hiddenText: Type.Boolean({ description: HIDDEN_TEXTS.hiddenText }),
+    hiddenTextParts: Type.Array(HiddenTextPart, { description: HIDDEN_TEXTS.parts }),
     extracted: Type.Union([Extracted, Type.Null()], {
       description:
         'Verification codes, links and invitations of the message; null on outbound mail.',

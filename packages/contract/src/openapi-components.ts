@@ -25,6 +25,7 @@ import {
   Authentication,
   CategoryReason,
   Extracted,
+  HiddenTextPart,
   Invite,
   Message,
 } from './messages.ts'
@@ -85,6 +86,7 @@ export const components: Readonly<Record<string, TSchema>> = {
   Import,
   ImportFailure,
   InboundMail,
+  HiddenTextPart,
   HoldReason,
   Inbox,
   InboxLimits,

@@ -6,11 +6,15 @@ import {
   parseMimeIfPlainAndSmall,
 } from '@mailroom/mail/mime/mime-message.ts'
 import type { Defect, MimeMessage, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import { visibleTextOf } from '#html/visible-text.ts'
 import { extractReply } from '#reply/reply-text.ts'
 
-/** Without its invites, which `readInvites` reads. Never throws. Takes up to seconds for large or hostile input. */
+/**
+ * Without its invites, which `readInvites` reads. The text of a message with HTML alone has what a person sees of it.
+ * Never throws. Takes up to seconds for large or hostile input.
+ */
 export function parseMessage(raw: Uint8Array): ParsedMessage {
-  return withExtractedText(parseMime(raw))
+  return withExtractedText(parseMime(raw, visibleTextOf))
 }
 
 /** As `parseMessage` for a small message of one text/plain part, else null; for the main thread. */

@@ -57,17 +57,26 @@ export function decodeCharset(bytes: Uint8Array, label: string | null): string {
 
 /**
  * The text of 8-bit bytes that carry no label (RFC 6532 allows UTF-8 in header fields, senders write
- * anything): UTF-8 where that is valid, else `fallbackLabel`, else windows-1252.
+ * anything): UTF-8 where that is valid or has as many letters as faults, else `fallbackLabel`, else windows-1252.
  */
 export function guessText(bytes: Uint8Array, fallbackLabel: string | null): string {
   try {
     return strictUtf8.decode(bytes)
   } catch {
+    const text = utf8.decode(bytes)
+    if (isMostlyValid(text)) return text
     const fallback = fallbackLabel === null ? null : decoderOf(fallbackLabel)
     return (fallback === null || fallback.encoding === 'utf-8' ? windows1252 : fallback).decode(
       bytes,
     )
   }
+}
+
+/** Whether letters beyond ASCII, which other charsets make by chance alone, are as many as faults. */
+function isMostlyValid(decoded: string): boolean {
+  const faults = decoded.split('\ufffd').length - 1
+  const letters = decoded.match(/[^\x00-\x7f]/gu)?.length ?? 0
+  return letters >= 2 * faults
 }
 
 /** Whether the label names UTF-7 (RFC 2152), which TextDecoder refuses. */

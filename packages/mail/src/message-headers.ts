@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { ParsedHeaders } from '#mime/parsed-message.ts'
+import type { Mailbox, ParsedHeaders } from '#mime/parsed-message.ts'
 import { parseAddressList } from './address-list.ts'
 import { cleanLine } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
@@ -11,7 +11,7 @@ const LOOP_MARKS_MAX = 100
 /** Characters of a mark; the service's own have 26. */
 const LOOP_MARK_LENGTH_MAX = 100
 
-/** The first field of a name counts, those after it are not read. Never throws. */
+/** The first field of a name counts, and every To and Cc. Never throws. */
 export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
   const first = new Map<string, string>()
   const loopMarks: string[] = []
@@ -28,8 +28,8 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
   const from = authors[0] ?? null
   const subject = cleanLine(decodeWords(field('subject')))
   const replyTo = parseAddressList(field('reply-to'))
-  const to = parseAddressList(field('to'))
-  const cc = parseAddressList(field('cc'))
+  const to = mailboxesOf(fields, 'to')
+  const cc = mailboxesOf(fields, 'cc')
   return {
     messageId: parseMessageId(field('message-id')),
     inReplyTo: parseMessageIds(field('in-reply-to')),
@@ -47,6 +47,21 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
     loopMarks,
     hasListId: field('list-id') !== '',
   }
+}
+
+/** The mailboxes of all fields of the name, each address once where there are several fields. */
+function mailboxesOf(fields: readonly HeaderField[], name: string): Mailbox[] {
+  const lists = fields
+    .filter((field) => field.name === name)
+    .map(({ value }) => parseAddressList(value))
+  const [first = []] = lists
+  if (lists.length <= 1) return first
+  const known = new Map<string, Mailbox>()
+  for (const mailbox of lists.flat()) {
+    const key = mailbox.address.toLowerCase()
+    if (!known.has(key)) known.set(key, mailbox)
+  }
+  return [...known.values()]
 }
 
 function addLoopMark(marks: string[], value: string): void {
@@ -121,7 +136,7 @@ function reasonOfField({ name, value }: HeaderField): Reason {
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 const DATE_TIME =
-  /(\d{1,2})[\s-]{1,4}([a-z]{3})[a-z]{0,6}\.?[\s-]{1,4}(\d{2,4})[\s,]{1,4}(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\s{0,4}([+-])(\d{2}):?(\d{2})|\s{0,4}([a-z]{1,5}))?/i
+  /(\d{1,2})[\s-]{1,4}([a-z]{3})[a-z]{0,6}\.?[\s-]{1,4}(\d{2,4})[\s,]{1,4}(\d{1,2})[:.](\d{1,2})(?:[:.](\d{1,2}))?(?:\s{0,4}([ap])\.?m\b\.?)?(?:\s{0,4}([+-])(\d{2}):?(\d{2})|\s{0,4}([a-z]{1,5}))?/i
 /** RFC 5322 §4.3: any other name is to be taken for -0000. */
 const ZONE_HOURS = new Map([
   ['EDT', -4],
@@ -139,19 +154,30 @@ const FIELD_LENGTH_MAX = 200
 export function parseDateTime(field: string): number | null {
   const match = DATE_TIME.exec(field.slice(0, FIELD_LENGTH_MAX))
   if (match === null) return null
-  const [, day, monthName = '', yearText = '', hour, minute, second, sign, zoneHour, zoneMinute] =
-    match
+  const [, day, monthName = '', yearText = '', hour, minute, second, half] = match
+  const [, , , , , , , , sign, zoneHour, zoneMinute, zone] = match
   const month = MONTHS.indexOf(monthName.toLowerCase())
   if (month < 0) return null
-  const fields = [fullYear(yearText), month, Number(day), Number(hour), Number(minute)] as const
+  const fields = [
+    fullYear(yearText),
+    month,
+    Number(day),
+    hourOfDay(Number(hour), half),
+    Number(minute),
+  ] as const
   const utc = Date.UTC(...fields, Math.min(Number(second ?? 0), 59))
   const checked = new Date(utc)
   if (checked.getUTCDate() !== fields[2] || checked.getUTCHours() !== fields[3]) return null
   if (checked.getUTCMinutes() !== fields[4]) return null
-  if (sign === undefined)
-    return utc - (ZONE_HOURS.get(match[10]?.toUpperCase() ?? '') ?? 0) * 3_600_000
+  if (sign === undefined) return utc - (ZONE_HOURS.get(zone?.toUpperCase() ?? '') ?? 0) * 3_600_000
   const offsetMinutes = Number(zoneHour) * 60 + Number(zoneMinute)
   return utc - (sign === '-' ? -offsetMinutes : offsetMinutes) * 60_000
+}
+
+/** `half`: the first letter of AM or PM, which some programs write. */
+function hourOfDay(hour: number, half: string | undefined): number {
+  if (half === undefined || hour > 12) return hour
+  return (hour % 12) + (half.toLowerCase() === 'p' ? 12 : 0)
 }
 
 /** RFC 5322 §4.3: two digits below 50 are of this century, three digits count from 1900. */

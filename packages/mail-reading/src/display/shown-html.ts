@@ -16,7 +16,7 @@ import {
   readHtml,
   wordSet,
 } from '@mailroom/mail/html/tree.ts'
-import { hiddenLength, removeHidden } from '#html/hidden.ts'
+import { tallyHidden } from '#html/find-hidden.ts'
 import { type Removal, RemovalTally } from '#view/removal.ts'
 import { type ImageReference, readImageAddress } from './images.ts'
 import { type PlaceImage, safeCss } from './safe-css.ts'
@@ -85,7 +85,7 @@ export function showSource({
 function findHidden(html: string): Removal[] {
   const tally = new RemovalTally()
   const tree = readHtml(html.slice(0, HTML_LENGTH_MAX))
-  if (tree !== null) removeHidden(tree, (kind, node) => tally.add(kind, hiddenLength(node)))
+  if (tree !== null) tallyHidden(tree, tally)
   return tally.list()
 }
 

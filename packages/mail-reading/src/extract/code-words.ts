@@ -2,16 +2,16 @@
 
 /** Words that name a code for signing in or verifying, and nothing else. */
 export const STRONG_WORDS: Readonly<Record<string, string>> = {
-  en: `verification code*, verification number, verify code, verification pin, verification token, verification passcode,
-    security code*, authentication code*, authenticator code, auth code, login code*, log-in code*,
-    logon code, sign-in code*, signin code*, sign in code*, sign-on code, sign-up code, signup code,
-    registration code, activation code*, one-time code*, one time code*, onetime code,
-    one-time password*, one time password*, one-time passcode*, one time passcode*, one-time pin*,
+  en: `verification code, verification codes, verification number, verify code, verification pin, verification token, verification passcode,
+    security code, security codes, authentication code, authentication codes, authenticator code, auth code, login code, login codes, log-in code, log-in codes,
+    logon code, sign-in code, sign-in codes, signin code, signin codes, sign in code, sign in codes, sign-on code, sign-up code, signup code,
+    registration code, activation code, activation codes, one-time code, one-time codes, one time code, one time codes, onetime code,
+    one-time password, one-time passwords, one time password, one time passwords, one-time passcode, one-time passcodes, one time passcode, one time passcodes, one-time pin, one-time pins,
     one time pin, one-time access code, one-time security code, one-time verification code,
-    one-time login code, single-use code*, single use code*, otp, otp code, totp code, 2fa code*,
-    mfa code*, two-factor code, two factor code, two-step code, two-factor authentication code,
-    two-step verification code, 2-step verification code, reset code*, password reset code*,
-    recovery code*, backup code*, account recovery code, temporary login code, temporary code,
+    one-time login code, single-use code, single-use codes, single use code, single use codes, otp, otp code, totp code, 2fa code, 2fa codes,
+    mfa code, mfa codes, two-factor code, two factor code, two-step code, two-factor authentication code,
+    two-step verification code, 2-step verification code, reset code, reset codes, password reset code, password reset codes,
+    recovery code, recovery codes, backup code, backup codes, account recovery code, temporary login code, temporary code,
     device code, pairing code, magic code, login pin, sign-in pin, login token, unlock code,
     identity code, validation code, account code, email code, login passcode`,
   de: `bestätigungscode*, bestätigungs-code, verifizierungscode*, verifikationscode*, verifizierungs-code,
@@ -146,7 +146,7 @@ export const VERIFYING_WORDS: Readonly<Record<string, string>> = {
     two-step, 2fa, mfa, one-time, identity, activate*, activation, reset your password,
     password reset, unlock, recover your, access your account, access to your account, new device,
     sign up, signing up, registration, register*, create your account, creating your account, it's you`,
-  de: `bestätig*, verifizier*, anmeld*, einloggen, login, log-in, authentifizier*, identität,
+  de: `bestätig*, verifizier*, anmeld*, anzumelden, einloggen, einzuloggen, registrieren, login, log-in, authentifizier*, identität,
     freischalt*, zwei-faktor*, aktivier*, registrier*, zurücksetzen, einmal*`,
   fr: `vérifi*, confirm*, connexion, connect*, authentifi*, identité, identifi*, activ*, inscription,
     réinitialis*, usage unique, accès, double facteur`,
@@ -211,7 +211,7 @@ export const ENTER_WORDS: Readonly<Record<string, string>> = {
 export const ENTER_AFTER_WORDS = `girin, giriniz, kullanın, kullanınız, yazın, yazınız, 入力, ご利用ください, 使用して, 입력, दर्ज करें`
 
 /** Words between the label and the code, such as "is". */
-export const LINKING_WORDS = `is, are, was, ist, lautet, lauten, est, sont, es, son, e, sono, é, são, è,
+export const LINKING_WORDS = `is, are, was, ist, lautet, lauten, ein, est, sont, es, son, e, sono, é, são, è,
   jest, to, brzmi, это, هو, هي, er, är, on, je, adalah, ialah, is:, below, following, ci-dessous, suivant,
   siguiente, seguente, abaixo, a continuación, は, が, 为, 為, 是, 입니다, 는, 은, yra, este, είναι, είναι:, הוא,
   là, है, คือ, follows, namely, following code, aşağıdadır, :`
@@ -232,7 +232,8 @@ export const NUMBER_WORDS: Readonly<Record<string, string>> = {
     booking, booking code, booking reference, booking number, reservation*, reservation code, reservation number, itinerary,
     record locator, flight, pnr, pickup code*, pick-up code*, pickup pin, collection code*, collection pin,
     locker code, door code*, gate code, entry code, wifi code, lobby code, room, seat, policy number, policy no,
-    claim number, contract number, registration number, registered number, company number, company no, vat*, ein,
+    claim number, contract number, registration number, registered number, company number, company no, vat*,
+    employer identification number, ein number, ein no,
     isbn, issn, doi, imei, iban, bic, swift*, swift code, routing number, total, amount, balance, price, sum,
     po box, purchase order, po number, cve, rfc, ending in, ends in, ending with, ending, last four, last 4 digits,
     sent to, expires on, expires at, since, version, build, code of conduct, morse code, penal code, civil code,

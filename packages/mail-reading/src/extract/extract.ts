@@ -8,8 +8,9 @@ import {
   readHtml,
   wordSet,
 } from '@mailroom/mail/html/tree.ts'
-import { removeHidden } from '#html/hidden.ts'
+import { tallyCarriers, tallyCarriersWithin, tallyHidden } from '#html/find-hidden.ts'
 import { extractReply } from '#reply/reply-text.ts'
+import { type Removal, RemovalTally } from '#view/removal.ts'
 import { type FoundCode, findCodes } from './find-codes.ts'
 import {
   EXTRACTED_LINKS_SEEN_MAX,
@@ -22,10 +23,16 @@ import { CELL_MARK, ReadLine, readLines } from './lines.ts'
 import { visibleText } from './word-tables.ts'
 
 /** Characters of text and HTML that are read; less than an event holds. */
-export const EXTRACTED_TEXT_LENGTH_MAX = 32 * 1024
-export const EXTRACTED_HTML_LENGTH_MAX = 128 * 1024
+const EXTRACTED_TEXT_LENGTH_MAX = 32 * 1024
+const EXTRACTED_HTML_LENGTH_MAX = 128 * 1024
+
+/** Characters of each body that are searched for hidden text. */
+export const HIDDEN_SEARCH_LENGTH_MAX = 256 * 1024
 
 export type Extracted = { readonly codes: FoundCode[]; readonly links: FoundLink[] }
+
+/** `hidden`: text of subject and bodies that a person does not see; comments of HTML are none. */
+export type MessageReading = { readonly extracted: Extracted; readonly hidden: readonly Removal[] }
 
 export type ExtractedFrom = {
   readonly subject: string
@@ -37,25 +44,54 @@ const SUBJECT_LENGTH_MAX = 1_000
 const NOTHING: HtmlLayout = { lines: [], links: [], unseenHrefs: new Set(), hidden: '' }
 
 /**
+ * What the API tells of a message beside its bodies. HTML that cannot be searched for hidden text, as a whole or
+ * because it has more than HIDDEN_SEARCH_LENGTH_MAX characters, is listed as such. Never throws; time is linear.
+ */
+export function readContent(message: ExtractedFrom): MessageReading {
+  const tally = new RemovalTally()
+  for (const text of [message.subject, message.text]) {
+    tallyCarriers(text.slice(0, HIDDEN_SEARCH_LENGTH_MAX), tally)
+  }
+  const isWholeRead = message.html.length <= EXTRACTED_HTML_LENGTH_MAX
+  const extracted = extract(message, isWholeRead ? tally : new RemovalTally())
+  if (!isWholeRead) layOut(message.html.slice(0, HIDDEN_SEARCH_LENGTH_MAX), tally)
+  // Lists do not know how much more there is.
+  if (message.html.length > HIDDEN_SEARCH_LENGTH_MAX) tally.add('unread-html', 1)
+  return { extracted, hidden: tally.list().filter(({ kind }) => kind !== 'comment') }
+}
+
+/** What `readContent` tells of a message that cannot be read in time. */
+export function unreadContent({ html }: Pick<ExtractedFrom, 'html'>): MessageReading {
+  const tally = new RemovalTally()
+  tally.add('unread-html', Math.min(html.length, HIDDEN_SEARCH_LENGTH_MAX))
+  return { extracted: { codes: [], links: [] }, hidden: tally.list() }
+}
+
+/**
  * The codes and links of a message, read in the first EXTRACTED_TEXT_LENGTH_MAX characters of its text and the
  * first EXTRACTED_HTML_LENGTH_MAX of its HTML. Quotes of earlier messages and hidden text do not count. Never
  * throws; time is linear.
  */
 export function extractFrom(message: ExtractedFrom): Extracted {
+  return extract(message, new RemovalTally())
+}
+
+function extract(message: ExtractedFrom, tally: RemovalTally): Extracted {
   const subject = visibleText(message.subject.slice(0, SUBJECT_LENGTH_MAX))
   const text = visibleText(message.text.slice(0, EXTRACTED_TEXT_LENGTH_MAX))
-  const layout = layOut(message.html.slice(0, EXTRACTED_HTML_LENGTH_MAX))
+  const layout = layOut(message.html.slice(0, EXTRACTED_HTML_LENGTH_MAX), tally)
   const bodies = [readLines(extractReply(text)), readLines(extractReply(layout.lines.join('\n')))]
   const codes = findCodes({ subject: [new ReadLine(subject)], bodies })
   const links = findLinks(layout, linksOfText(text.split(/\r\n|\r|\n/)))
   return { codes: codes.filter((code) => isSeen(code, layout, subject)), links }
 }
 
-function layOut(html: string): HtmlLayout {
+function layOut(html: string, tally: RemovalTally): HtmlLayout {
   if (html === '') return NOTHING
   try {
-    return layOutHtml(html)
+    return layOutHtml(html, tally)
   } catch {
+    tally.add('unread-html', html.length)
     return NOTHING
   }
 }
@@ -87,15 +123,18 @@ type HtmlLayout = {
  * HTML as the lines and links that a reader sees, at most EXTRACTED_HTML_LINES_MAX lines and
  * EXTRACTED_LINKS_SEEN_MAX links; HTML that is not parsed has none. Never throws.
  */
-function layOutHtml(html: string): HtmlLayout {
+function layOutHtml(html: string, tally: RemovalTally): HtmlLayout {
   const layout = new Layout()
   const tree = readHtml(html)
-  if (tree !== null) {
-    removeHidden(tree, (kind, node) => {
-      if (kind !== 'comment') layout.hide(node)
-    })
-    layout.addAll(tree.childNodes, false)
+  if (tree === null) {
+    tally.add('unread-html', html.length)
+    return layout.finish()
   }
+  tallyHidden(tree, tally, (kind, node) => {
+    if (kind !== 'comment') layout.hide(node)
+  })
+  tallyCarriersWithin(tree, tally)
+  layout.addAll(tree.childNodes, false)
   return layout.finish()
 }
 

@@ -209,8 +209,20 @@ function judgeLabelBefore(place: Place, { text, labels, taken }: Before): number
   if (label.kind === 'number') return judgeBehindNumber(text, labels, label, candidate)
   const isDirect = BLANK_GAP.test(gap)
   const isLinked = isDirect || leadsToValue(text)
+  if (candidate.form === 'word' && isShoutedWord(line, candidate, isDirect)) return null
   if (label.kind === 'strong') return judgeStrong(candidate, { gap, isDirect, isLinked })
   return judgeCode(place, { gap, isDirect, isLinked })
+}
+
+/**
+ * Whether a word without digits is one of a line in capitals alone. There a code follows its label at once and ends
+ * the sentence.
+ */
+function isShoutedWord(line: ReadLine, { start, end }: Candidate, isDirect: boolean): boolean {
+  if (/\d/.test(line.text.slice(start, end))) return false
+  const around = line.text.slice(0, start) + line.text.slice(end)
+  if (/\p{Ll}/u.test(around) || !/\p{Lu}{2}/u.test(around)) return false
+  return !isDirect || !/^[\s"'”»\])】」*_]*(?:[.!]|$)/.test(line.text.slice(end))
 }
 
 /** The text between a label and the candidate: `isDirect`: blanks and marks only; `isLinked`: it leads on to a value. */
@@ -254,6 +266,11 @@ function judgeBehindNumber(
 ): number {
   const gap = text.slice(number.end)
   const earlier = labels[labels.indexOf(number) - 1]
+  // "Code, um Ihr Konto zu bestätigen: 771034"
+  if (earlier?.kind === 'code' && form === 'digits' && gap.endsWith(': ')) {
+    const isShort = text.length - earlier.end <= GAP_LINKED_MAX
+    if (isShort && isAboutVerifying(gap) && !SENTENCE_END.test(text.slice(earlier.end))) return 0.75
+  }
   if (earlier?.kind !== 'strong' || form === 'word' || form === 'year') return 0
   const between = text.slice(earlier.end)
   if (between.length > GAP_STRONG_MAX + 20 || SENTENCE_END.test(between)) return 0

@@ -149,11 +149,11 @@ const URL_WORDS: Readonly<Record<NamedKind, RegExp>> = {
   unsubscribe:
     /unsub|opt[-_]?out|abmelde|abbestell|austragen|desabonn|desinscri|darse-?de-?baja|cancelar-suscrip|annulla-?iscrizione|disiscri|cancella-iscrizione|descadastr|cancelar-(?:inscri|subscri)|afmelde|uitschrijv|wypisz|otpis|abonelikten|haishin-?teishi|tuiding|remove[-_]?me|list[-_]?manage\/?unsub|stop-?mail/,
   reset:
-    /(?:reset|forgot|recover|change|set|new|restore|lost)[-_/]?(?:your[-_]?)?(?:password|passwd|pwd|pass\b|credential|account)|(?:password|passwd|pwd)s?[-_/](?:reset|recover|change|edit|forgot|new|set)|passwor[dt][-_]?(?:vergessen|zurueck|aendern)|reinitialis|restablecer|reset-?password|redefinir-senha|wachtwoord-(?:vergeten|herstel|reset)|reimposta|resetuj|account[-_/]recovery|recovery[-_/]/,
+    /(?:reset|forgot|recover|change|set|new|restore|lost)[-_/]?(?:your[-_]?)?(?:password|passwd|pwd|pass\b|credential|account)|(?:password|passwd|pwd)s?[-_/](?:reset|recover|change|edit|forgot|new|set)|passwor[dt][-_]?(?:vergessen|zurueck|aendern)|reinitialis|restablecer|reset-?password|redefinir-senha|wachtwoord-(?:vergeten|herstel|reset)|reimposta|resetuj|account[-_/]recovery|recovery[-_/]|[?&](?:type|mode|action|flow)=(?:recovery|reset|forgot)/,
   magic:
-    /magic|passwordless|one[-_]?(?:time|click)[-_]?(?:login|signin|sign-in|link)|login[-_]?link|signin[-_]?link|email[-_]?(?:login|signin|link)|(?:login|signin|sign-in|auth|sso|session)[-_/](?:email|token|otp|link|callback)|auto[-_]?login|connexion-directe|einmal-?link/,
+    /magic|passwordless|one[-_]?(?:time|click)[-_]?(?:login|signin|sign-in|link)|login[-_]?link|signin[-_]?link|email[-_]?(?:login|signin|link)|(?<![?&])(?:login|signin|sign-in|auth|sso|session)[-_/](?:email|token|otp|link|callback)|auto[-_]?login|[?&](?:type|mode|action|flow)=(?:magic|sign-?in|log-?in)|connexion-directe|einmal-?link/,
   verify:
-    /verif|confirm|activat|validat|bestaetig|bestatig|aktivier|double[-_]?opt[-_]?in|\bdoi\b|opt[-_]?in|activer|ativar|attiva|potwierd|aktywuj|bevestig|activeer|dogrula|etkinlestir|onayla|podtverd|aktivac/,
+    /verif|confirm|activat|validat|unlock[-_/?]|bestaetig|bestatig|aktivier|double[-_]?opt[-_]?in|\bdoi\b|opt[-_]?in|activer|ativar|attiva|potwierd|aktywuj|bevestig|activeer|dogrula|etkinlestir|onayla|podtverd|aktivac/,
 }
 
 /** Words in the text of a link. */
@@ -164,7 +164,7 @@ const TEXT_WORDS: Readonly<Record<NamedKind, string>> = {
     afmelden, uitschrijven, wypisz się, wypisz, zrezygnuj z subskrypcji, rezygnacja, отписаться, отписка, отказаться от рассылки, відписатися, abonelikten çık, aboneliği iptal,
     listeden çık, 配信停止, 購読解除, 登録解除, メール停止, 退订, 退訂, 取消订阅, 取消訂閱, 수신거부, 수신 거부, 구독 취소, 구독취소, إلغاء الاشتراك, الغاء الاشتراك, avprenumerera, avsluta prenumeration, avregistrera,
     afmeld, avmeld, peruuta tilaus, odhlásit, odhlásiť, leiratkoz, dezabon, berhenti berlangganan, hủy đăng ký, διαγραφή από, הסרה מרשימת, להסרה, सदस्यता समाप्त`,
-  reset: `reset password, reset your password, reset my password, reset the password, change password, change your password, choose a new password, set a new password, set new password,
+  reset: `reset it, reset now, reset here, reset link, recover access, reset password, reset your password, reset my password, reset the password, change password, change your password, choose a new password, set a new password, set new password,
     create a new password, new password, recover account, recover your account, passwort zurücksetzen, kennwort zurücksetzen, passwort ändern, neues passwort, neues kennwort, zurücksetzen,
     réinitialiser, nouveau mot de passe, changer le mot de passe, modifier le mot de passe, restablecer, nueva contraseña, cambiar contraseña, cambiar la contraseña, recuperar contraseña,
     reimposta, reimpostare, nuova password, cambia password, recupera password, redefinir, nova senha, nova palavra-passe, alterar senha, recuperar senha, repor palavra-passe, repor a palavra-passe,
@@ -172,10 +172,10 @@ const TEXT_WORDS: Readonly<Record<NamedKind, string>> = {
     сбросить пароль, сброс пароля, новый пароль, изменить пароль, восстановить пароль, восстановление пароля, скинути пароль, відновити пароль, şifremi sıfırla, şifre sıfırla, şifreyi sıfırla, şifrenizi sıfırla, parolayı sıfırla, yeni şifre,
     パスワードを再設定, パスワード再設定, パスワードをリセット, パスワードの変更, パスワードを変更, 重置密码, 重設密碼, 修改密码, 找回密码, 비밀번호 재설정, 비밀번호 변경, 비밀번호 초기화, إعادة تعيين, تغيير كلمة المرور, återställ lösenord, nulstil adgangskode, tilbakestill,
     vaihda salasana, obnovit heslo, atur ulang kata sandi, đặt lại mật khẩu, επαναφορά κωδικού`,
-  magic: `magic link, sign in, sign in now, log in, log in now, login, log me in, sign me in, sign in to, log in to, click to sign in, click to log in, anmelden, jetzt anmelden, einloggen, jetzt einloggen,
+  magic: `magic link, sign-in link, login link, log-in link, access my account, access your account, anmeldelink, anmelde-link, login-link, einmal-link, sign in, sign in now, log in, log in now, login, log me in, sign me in, sign in to, log in to, click to sign in, click to log in, anmelden, jetzt anmelden, einloggen, jetzt einloggen,
     se connecter, connexion, me connecter, connectez-vous, iniciar sesión, inicia sesión, acceder, accedi, accedi ora, entra, entrar, iniciar sessão, acessar, inloggen, nu inloggen, log in bij,
     zaloguj, zaloguj się, войти, вход, увійти, giriş yap, oturum aç, ログイン, サインイン, 登录, 登入, 로그인, تسجيل الدخول, logga in, log ind, logg inn, kirjaudu, přihlásit se, masuk, đăng nhập, σύνδεση, כניסה`,
-  verify: `verify, verify email, verify your email, verify my email, confirm, confirm email, confirm your email, confirm my email, confirm your address, activate, activate account, validate, confirm subscription, complete registration,
+  verify: `verify, unlock account, unlock my account, unlock your account, konto entsperren, verify email, verify your email, verify my email, confirm, confirm email, confirm your email, confirm my email, confirm your address, activate, activate account, validate, confirm subscription, complete registration,
     bestätigen, e-mail bestätigen, aktivieren, konto aktivieren, verifizieren, freischalten, confirmer, vérifier, activer, valider, je confirme, confirmar, verificar, activar, validar, conferma, verifica, attiva, convalida,
     ativar, bevestigen, bevestig, verifiëren, activeren, activeer, potwierdź, potwierdzam, zweryfikuj, aktywuj, подтвердить, подтвердите, активировать, подтверждаю, підтвердити, активувати, doğrula, onayla, etkinleştir,
     確認する, 認証する, メールアドレスを確認, 有効化, 本登録, 验证, 驗證, 确认, 確認, 激活, 확인, 인증, 인증하기, تأكيد, تحقق, تفعيل, تأكيد البريد, bekräfta, verifiera, aktivera, bekræft, bekreft, vahvista, aktivoi, ověřit, potvrdit, aktivovat,
@@ -194,5 +194,22 @@ let texts: WordTable<NamedKind> | null = null
 /** The kinds that a folded text names. */
 function kindsNamedBy(text: string): Set<NamedKind> {
   texts ??= new WordTable(LINK_KINDS.map((kind) => [kind, [TEXT_WORDS[kind]]] as const))
-  return new Set(texts.findAll(text).map(({ kind }) => kind))
+  const kinds = new Set(texts.findAll(text).map(({ kind }) => kind))
+  if (isAboutNewPassword(text)) kinds.add('reset')
+  return kinds
+}
+
+/** Longer texts speak of a password and do not lead to a new one. */
+const PASSWORD_TEXT_LENGTH_MAX = 60
+const PASSWORD =
+  /password|passwort|kennwort|mot de passe|contrasena|senha|palavra-passe|wachtwoord|haslo|парол|sifre|parola|losenord|adgangskode|passord|salasana|heslo|kata sandi/
+/** Beginnings of words that change, choose or restore. */
+const CHANGING =
+  /(?<![a-zа-я])(?:reset|chang|choos|creat|set|updat|new|forg|recover|restor|zuruck|ander|neu|festleg|vergeb|vergess|erstell|wahl|choisi|creer|nouveau|modifi|reinit|oubli|restabl|cambi|nueva|crea|elig|elegi|olvid|recuper|reimpost|nuov|impost|sceg|redefin|nova|alter|criar|defin|esquec|repor|herstel|wijzig|nieuw|instel|kies|vergeten|zmie|ustaw|nowe|сброс|нов|измен|созда|восстан|забы|sifirla|yeni|degis|aterstall|nytt|byt|valj|nulstil|skift|tilbakestill|endre|vaihda|uusi|zmen|obnov|nastav|atur)/
+const DENYING = /(?<![a-z])(?:not|nicht|never|no longer|pas|didn't|haven't|wasn't|kein)(?![a-z])/
+
+/** Whether a folded text offers a new password. */
+function isAboutNewPassword(text: string): boolean {
+  if (text.length > PASSWORD_TEXT_LENGTH_MAX || !PASSWORD.test(text)) return false
+  return CHANGING.test(text) && !DENYING.test(text)
 }

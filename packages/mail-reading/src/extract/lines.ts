@@ -241,8 +241,12 @@ const DATE =
 const YEAR = /^(?:19|20)\d\d$/
 const COMPACT_DATE = /^20[0-4]\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$/
 
+/** Amounts with their unit, sizes of pictures, and names with a number: `2700GB`, `32x64`, `SSH2`. */
+const TECHNICAL =
+  /^(?:\d+(?:[kmgtp]i?b|[kmg]?bits?|[kmg]?bps|[kmg]?hz|[kmg]wh?|mah|[kcm]m|[km]g|ml|dpi|ppi|fps|rpm|px|pt|(?<=480|720|1080|1440|2160)p)|\d{1,5}x\d{1,5}(?:x\d{1,5})?|ssh[12]|https?[123]|ipv[46]|tls1[0-3]?|utf(?:7|8|16|32)|base(?:16|32|58|64|85)|sha(?:1|2|3|224|256|384|512)|aes(?:128|192|256)|rsa(?:1024|2048|3072|4096)|ed25519|crc(?:16|32)|u?int(?:8|16|32|64)|float(?:16|32|64)|win(?:32|64|95|98|2000|10|11)|oauth[12]|wpa[23]|usb[1-4]|ddr[2-6]|html[45]|mpeg[124]|h26[456]|x509|iso\d{3,5}|rfc\d{3,4})$/i
+
 function formOfToken(token: string): CandidateForm | null {
-  if (token.length < 4 || token.length > 24) return null
+  if (token.length < 4 || token.length > 24 || TECHNICAL.test(token)) return null
   if (/^\d+$/.test(token)) {
     if (YEAR.test(token)) return 'year'
     if (COMPACT_DATE.test(token) || token.length > 8) return token.length <= 10 ? 'odd' : null

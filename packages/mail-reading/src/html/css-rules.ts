@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import {
   attributeOf,
   type HtmlElement,
+  type HtmlNode,
   isElement,
   isText,
   wordSet,
@@ -15,6 +16,7 @@ import type {
   Rule,
   Selector,
 } from 'css-tree'
+import { isSupported, matchesScreen, QUERY_LENGTH_MAX } from './css-queries.ts'
 import { isValid } from './css-values.ts'
 
 export type Declaration = {
@@ -28,8 +30,26 @@ const RELEVANT = wordSet(`
   display visibility opacity font font-size color background background-color background-image
   width height max-width max-height overflow overflow-x overflow-y position left top right bottom inset
   text-indent margin margin-left margin-top clip clip-path transform filter mso-hide
-  content-visibility -webkit-text-fill-color all
+  content-visibility -webkit-text-fill-color all translate rotate scale zoom backface-visibility mask mask-image
+  mask-size background-clip background-size line-height letter-spacing font-size-adjust
+  inset-inline inset-block margin-inline margin-block
 `)
+/** Other names of the same properties, for text from left to right and from top to bottom. */
+const ALIASES: Readonly<Record<string, string>> = Object.fromEntries(
+  `-webkit-transform transform -webkit-filter filter -webkit-clip-path clip-path -webkit-opacity opacity
+  -webkit-mask mask -webkit-mask-image mask-image -webkit-mask-size mask-size
+  -webkit-background-clip background-clip -webkit-background-size background-size
+  -webkit-backface-visibility backface-visibility inline-size width block-size height max-inline-size max-width
+  max-block-size max-height overflow-inline overflow-x overflow-block overflow-y inset-inline-start left
+  inset-inline-end right inset-block-start top inset-block-end bottom margin-inline-start margin-left
+  margin-block-start margin-top`
+    .trim()
+    .split(/\s+/)
+    .reduce<[string, string][]>((pairs, word, index, words) => {
+      if (index % 2 === 1) pairs.push([words[index - 1] ?? '', word])
+      return pairs
+    }, []),
+)
 /** A longer value counts as invalid: the lexer's time grows with its length. */
 const VALUE_LENGTH_MAX = 2_000
 
@@ -59,7 +79,8 @@ function declarationsOf(nodes: Iterable<CssNode>): Declaration[] {
 
 /** Null for a property that hides nothing, and for a declaration that a browser drops. */
 function makeDeclaration({ property, value, important }: DeclarationNode): Declaration | null {
-  const name = unescapeCss(property).toLowerCase()
+  const written = unescapeCss(property).toLowerCase()
+  const name = ALIASES[written] ?? written
   const isImportant = String(important).toLowerCase()
   if (!RELEVANT.has(name) || value.type !== 'Raw') return null
   if (!/^(?:true|false|important)$/.test(isImportant)) return null
@@ -114,90 +135,6 @@ function substituted(value: string): string | null {
 
 /** A character that no value has. */
 const NOTHING = '\ufffd'
-const WIDTH_PX = 1_024
-const HEIGHT_PX = 768
-const PIXELS_PER_EM = 16
-const QUERY_LENGTH_MAX = 1_000
-
-/** Whether the rules within an at-rule of that lower-case name count as if they stood outside of it. */
-function holdsOutside(name: string, prelude: string): boolean {
-  return name === 'media' ? holdsOnScreen(prelude) : name === 'supports' || name === 'layer'
-}
-
-/** Whether one query of the list holds; an unknown feature does not. */
-function holdsOnScreen(list: string): boolean {
-  if (list.length > QUERY_LENGTH_MAX) return false
-  return list
-    .toLowerCase()
-    .replace(/\/\*.*?\*\//gs, ' ')
-    .split(',')
-    .some((query) => holds(query.trim()))
-}
-
-function holds(query: string): boolean {
-  if (query === '') return true
-  const isNegated = /^not\s/.test(query)
-  const parts = query.replace(/^(?:not|only)\s+/, '').split(/\s+and\s+/)
-  const isTrue = parts.every((part) => holdsPart(part.trim()))
-  return isTrue !== isNegated
-}
-
-function holdsPart(part: string): boolean {
-  if (!part.startsWith('(')) return part === 'screen' || part === 'all'
-  const inner = part.replace(/^\(\s*|\s*\)$/g, '')
-  const range = /^(width|height)\s*(<=?|>=?|=)\s*([\d.]+)(px|em|rem)?$/.exec(inner)
-  if (range !== null) return inRange(range[1] ?? '', range[2] ?? '', pixels(range[3], range[4]))
-  const [feature = '', value = ''] = inner.split(/\s*:\s*/)
-  const sized = /^(min|max)-(?:device-)?(width|height)$/.exec(feature)
-  if (sized !== null) {
-    const length = /^([\d.]+)(px|em|rem)?$/.exec(value)
-    return (
-      length !== null &&
-      inRange(sized[2] ?? '', sized[1] === 'min' ? '>=' : '<=', pixels(length[1], length[2]))
-    )
-  }
-  return PLAIN.has(`${feature}:${value}`)
-}
-
-/** Features without a length that hold on a desktop. */
-const PLAIN = new Set([
-  'prefers-color-scheme:light',
-  'prefers-reduced-motion:no-preference',
-  'orientation:landscape',
-  'hover:hover',
-  'any-hover:hover',
-  'pointer:fine',
-  'any-pointer:fine',
-  'hover:',
-  'color:',
-  'width:',
-  'height:',
-  'min-resolution:1dppx',
-  'min-resolution:1dpi',
-  'min-resolution:96dpi',
-  '-webkit-min-device-pixel-ratio:0',
-  '-webkit-min-device-pixel-ratio:1',
-])
-
-function pixels(number = '', unit = 'px'): number {
-  return Number.parseFloat(number) * (unit === 'px' ? 1 : PIXELS_PER_EM)
-}
-
-function inRange(axis: string, relation: string, length: number): boolean {
-  const own = axis === 'width' ? WIDTH_PX : HEIGHT_PX
-  switch (relation) {
-    case '<':
-      return own < length
-    case '<=':
-      return own <= length
-    case '>':
-      return own > length
-    case '>=':
-      return own >= length
-    default:
-      return own === length
-  }
-}
 /** Characters of the style sheets of a message; real ones stay under 60,000. */
 const STYLE_LENGTH_MAX = 256 * 1024
 const RULES_MAX = 5_000
@@ -208,66 +145,184 @@ const AT_RULES_DEPTH_MAX = 10
 type StyleRule = {
   readonly order: number
   readonly specificity: number
+  readonly isLayered: boolean
   readonly declarations: readonly Declaration[]
   readonly selector: ComplexSelector
 }
 
-/** The rules of a message's style elements that can hide or show text. */
+/** The rules of a message's style sheets that can hide or show text. */
 export class StyleSheet {
-  readonly #byKey = new Map<string, StyleRule[]>()
+  readonly #rules: Rules
   readonly #matcher = new Matcher()
-  #order = 0
 
-  /** The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. */
-  constructor(texts: readonly string[]) {
-    let room = STYLE_LENGTH_MAX
-    for (const text of texts) {
-      if (room > 0) this.#read(text.slice(0, room).replace(/<!--|-->/g, ' '))
-      room -= text.length
-    }
+  /**
+   * The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. `hasContainers`: whether any element is one for
+   * container queries.
+   */
+  constructor(texts: readonly string[], hasContainers: boolean) {
+    this.#rules = rulesOf(texts, hasContainers)
+  }
+
+  /** Characters of rules that were not read, and of all rules once there are too many comparisons. */
+  get unreadLength(): number {
+    return this.#matcher.isSpent ? this.#rules.length : this.#rules.unread
   }
 
   /** Declarations of the rules that match the element; the last ones win. */
   declarationsFor(element: HtmlElement): readonly Declaration[] {
-    if (this.#order === 0) return NO_DECLARATIONS
+    if (this.#rules.count === 0) return NO_DECLARATIONS
     const met: StyleRule[] = []
-    for (const key of keysOf(element)) {
-      for (const rule of this.#byKey.get(key) ?? []) {
-        if (this.#matcher.meets(rule.selector, element)) met.push(rule)
-      }
+    // Every key that `keyOf` may give for a selector that matches the element.
+    this.#meet('*', element, met)
+    this.#meet(element.tagName, element, met)
+    const id = attributeOf(element, 'id')
+    if (id !== undefined) this.#meet(`#${id}`, element, met)
+    const classes = this.#matcher.classesOf(element)
+    for (const [index, name] of classes.entries()) {
+      if (classes.indexOf(name) === index) this.#meet(`.${name}`, element, met)
     }
     if (met.length === 0 || this.#matcher.isSpent) return NO_DECLARATIONS
     met.sort((a, b) => a.specificity - b.specificity || a.order - b.order)
-    return met.flatMap(({ declarations }) => declarations)
+    if (!met.some(({ isLayered }) => isLayered)) {
+      return met.flatMap(({ declarations }) => declarations)
+    }
+    // CSS Cascade 5 §6.4.3: a layer is weaker than what is in none, and stronger where it is important.
+    const from = (isLayered: boolean, isImportant: boolean) =>
+      met.flatMap((rule) =>
+        rule.isLayered === isLayered
+          ? rule.declarations.filter((one) => one.isImportant === isImportant)
+          : [],
+      )
+    return [...from(true, false), ...from(false, false), ...from(false, true), ...from(true, true)]
   }
 
-  #read(text: string): void {
+  #meet(key: string, element: HtmlElement, met: StyleRule[]): void {
+    for (const rule of this.#rules.withKey(key)) {
+      if (this.#matcher.meets(rule.selector, element)) met.push(rule)
+    }
+  }
+}
+
+/** Mail repeats its style sheets, from one message of a sender to the next. */
+const knownRules = new Map<string, Rules>()
+/** Characters of all sheets that are kept. */
+const KNOWN_LENGTH_MAX = 256 * 1024
+let knownLength = 0
+
+function rulesOf(texts: readonly string[], hasContainers: boolean): Rules {
+  if (texts.length === 0) return NO_RULES
+  // Markup ends a sheet, so that none holds this.
+  const key = `${hasContainers}</style>${texts.join('</style>')}`
+  const before = knownRules.get(key)
+  if (before !== undefined) return before
+  const rules = new Rules(texts, hasContainers)
+  if (key.length > KNOWN_LENGTH_MAX / 4) return rules
+  knownLength += key.length
+  if (knownLength > KNOWN_LENGTH_MAX) {
+    knownRules.clear()
+    knownLength = key.length
+  }
+  // A copy: a slice would keep the whole HTML in memory.
+  knownRules.set(Buffer.from(key).toString(), rules)
+  return rules
+}
+
+const NO_STYLE_RULES: readonly StyleRule[] = []
+
+/** Rules as they were read, in order. */
+class Rules {
+  readonly length: number
+  readonly #byKey = new Map<string, StyleRule[]>()
+  readonly #hasContainers: boolean
+  #order = 0
+  #room = STYLE_LENGTH_MAX
+  #unread = 0
+  /** Layers around what is read. */
+  #layers = 0
+
+  constructor(texts: readonly string[], hasContainers: boolean) {
+    this.#hasContainers = hasContainers
+    this.length = texts.reduce((sum, { length }) => sum + length, 0)
+    for (const text of texts) this.#take(text, 0)
+  }
+
+  get count(): number {
+    return this.#order
+  }
+
+  /** Characters of rules that were not read. */
+  get unread(): number {
+    return this.#unread
+  }
+
+  withKey(key: string): readonly StyleRule[] {
+    return this.#byKey.get(key) ?? NO_STYLE_RULES
+  }
+
+  #take(text: string, depth: number): void {
+    const read = text.slice(0, Math.max(0, this.#room))
+    this.#room -= text.length
+    this.#unread += text.length - read.length
+    if (read !== '') this.#read(read.replace(/<!--|-->/g, ' '), depth)
+  }
+
+  #read(text: string, depth: number): void {
     const { parse } = load('css-tree') as typeof import('css-tree')
     try {
       const parsed = parse(text, { parseValue: false, parseAtrulePrelude: false })
-      if (parsed.type === 'StyleSheet') for (const node of parsed.children) this.#add(node, 0)
+      if (parsed.type === 'StyleSheet') for (const node of parsed.children) this.#add(node, depth)
     } catch {
       // Nested too deep for the parser: without rules more is shown, not less.
+      this.#unread += text.length
     }
   }
 
   #add(node: CssNode, depth: number): void {
     if (node.type === 'Rule') this.#addRule(node)
-    if (node.type !== 'Atrule' || node.block === null || depth > AT_RULES_DEPTH_MAX) return
+    if (node.type !== 'Atrule' || depth > AT_RULES_DEPTH_MAX) return
     const prelude = node.prelude?.type === 'Raw' ? node.prelude.value : ''
-    if (!holdsOutside(node.name.toLowerCase(), prelude)) return
-    for (const inner of node.block.children) this.#add(inner, depth + 1)
+    const name = node.name.toLowerCase()
+    if (node.block === null) {
+      const imported = name === 'import' ? importedSheet(prelude) : null
+      if (imported !== null) this.#take(imported, depth + 1)
+    } else if (this.#holds(name, prelude)) {
+      if (name === 'layer') this.#layers += 1
+      for (const inner of node.block.children) this.#add(inner, depth + 1)
+      if (name === 'layer') this.#layers -= 1
+    } else if (name === 'scope' || prelude.length > QUERY_LENGTH_MAX) {
+      this.#unread += 1
+    }
+  }
+
+  /** Whether the rules within an at-rule of that lower-case name count as if they stood outside of it. */
+  #holds(name: string, prelude: string): boolean {
+    if (name === 'media') return matchesScreen(prelude)
+    if (name === 'supports') return isSupported(prelude)
+    // A container is as large as the screen; its name does not matter.
+    if (name === 'container') {
+      return this.#hasContainers && matchesScreen(prelude.replace(/^[^(]*?(?=not\s|\()/i, ''))
+    }
+    return name === 'layer'
   }
 
   #addRule({ block, prelude }: Rule): void {
+    for (const { type, ...node } of block.children) {
+      if (type === 'Raw' && 'value' in node && HIDES_WITHIN.test(String(node.value))) {
+        this.#unread += String(node.value).length
+      }
+    }
     const declarations = declarationsOf(block.children)
     if (declarations.length === 0 || prelude.type !== 'SelectorList') return
     for (const node of prelude.children) {
-      if (this.#order >= RULES_MAX) return
+      if (this.#order >= RULES_MAX) {
+        this.#unread += 1
+        return
+      }
       const selector = node.type === 'Selector' ? compileSelector(node, 0) : null
       if (selector === null) continue
       const order = ++this.#order
-      const rule = { order, specificity: specificityOf(node as Selector), declarations, selector }
+      const specificity = specificityOf(node as Selector)
+      const rule = { order, specificity, isLayered: this.#layers > 0, declarations, selector }
       const key = keyOf(selector)
       const known = this.#byKey.get(key)
       if (known === undefined) this.#byKey.set(key, [rule])
@@ -277,6 +332,30 @@ export class StyleSheet {
 }
 
 const NO_DECLARATIONS: readonly Declaration[] = []
+const NO_RULES = new Rules([], false)
+/** Nested rules are not read. */
+const HIDES_WITHIN = /\{/
+
+const DATA_SHEET = /^data:text\/css[^,]*?(;base64)?,/i
+
+/** The style sheet in a `data:` address; null for any other address. Never throws. */
+export function sheetOfAddress(address: string): string | null {
+  const head = DATA_SHEET.exec(address.trim())
+  if (head === null) return null
+  const content = address
+    .trim()
+    .slice(head[0].length)
+    .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  return head[1] === undefined ? content : Buffer.from(content, 'base64').toString('utf8')
+}
+
+/** The sheet of `@import url(data:…) screen`. */
+function importedSheet(prelude: string): string | null {
+  const found = /^\s*(?:url\(\s*)?(?:"([^"]*)"|'([^']*)'|([^\s)]+))\s*\)?\s*(.*)$/is.exec(prelude)
+  if (found === null) return null
+  const query = (found[4] ?? '').replace(/^(?:layer(?:\([^)]*\))?|supports\([^)]*\))\s*/i, '')
+  return matchesScreen(query) ? sheetOfAddress(found[1] ?? found[2] ?? found[3] ?? '') : null
+}
 
 type Test = (element: HtmlElement, matcher: Matcher) => boolean
 
@@ -299,12 +378,23 @@ const LISTS_DEPTH_MAX = 3
 
 function specificityOf(selector: Selector): number {
   let sum = 0
-  for (const { type } of selector.children) {
+  for (const node of selector.children) {
+    const { type } = node
     if (type === 'IdSelector') sum += 10_000
-    else if (type === 'TypeSelector') sum += 1
+    else if (type === 'TypeSelector') sum += node.name === '*' ? 0 : 1
+    else if (type === 'PseudoClassSelector') sum += specificityOfPseudoClass(node)
     else if (type !== 'Combinator' && type !== 'PseudoElementSelector') sum += 100
   }
   return sum
+}
+
+/** Selectors 4 §17: that of the most specific one in its list. */
+function specificityOfPseudoClass({ name, children }: PseudoClassSelector): number {
+  const list = children?.first
+  if (/^where$/i.test(name)) return 0
+  if (list?.type !== 'SelectorList' || !/^(?:is|not|has)$/i.test(name)) return 100
+  const listed = list.children.toArray().slice(0, LISTED_MAX)
+  return Math.max(0, ...listed.map((one) => (one.type === 'Selector' ? specificityOf(one) : 0)))
 }
 
 /** Null for a selector of a state or of a part of an element, and for an unknown one. */
@@ -335,6 +425,7 @@ function compileCompound(
   combinator: string,
   depth: number,
 ): Compound | null {
+  if (nodes.length === 0 && combinator === '') return NO_CONDITIONS
   let tag: string | null = null
   let id: string | null = null
   const classes: string[] = []
@@ -387,17 +478,69 @@ function pseudoClassTest({ name, children }: PseudoClassSelector, depth: number)
   if (argument.type === 'Nth') return nthTest(name.toLowerCase(), argument)
   if (argument.type !== 'SelectorList') return null
   const listed: ComplexSelector[] = []
-  for (const one of argument.children.toArray().slice(0, LISTED_MAX)) {
+  if (argument.children.size > LISTED_MAX) return null
+  const isHas = /^has$/i.test(name)
+  for (const one of argument.children) {
     const selector = one.type === 'Selector' ? compileSelector(one, depth + 1) : null
     if (selector === null) return null
     listed.push(selector)
   }
+  if (isHas) return hasTest(listed)
   const isAny: Test = (element, matcher) => listed.some((one) => matcher.meets(one, element))
   if (/^(?:is|where)$/i.test(name)) return isAny
   return /^not$/i.test(name) ? (element, matcher) => !isAny(element, matcher) : null
 }
 
+/** Selectors 4 §4.5, of selectors that are relative to the element: `:has(> img)`. */
+function hasTest(listed: readonly ComplexSelector[]): Test {
+  let scope: HtmlElement | null = null
+  const isScope: Test = (element) => element === scope
+  const relative = listed.map((selector) => {
+    const leftmost = selector.at(-1)
+    // A combinator at the beginning stands behind a part without conditions.
+    const parts =
+      leftmost === NO_CONDITIONS
+        ? selector.slice(0, -1)
+        : selector.with(-1, { ...NO_CONDITIONS, ...leftmost, combinator: ' ' })
+    const isBeside = /[+~]/.test(parts.at(-1)?.combinator ?? '')
+    return { parts: [...parts, { ...NO_CONDITIONS, tests: [isScope] }], isBeside }
+  })
+  return (element, matcher) => {
+    const outer = scope
+    scope = element
+    const found = relative.some(({ parts, isBeside }) => {
+      if (!isBeside) return matcher.anyWithin(element.childNodes, parts)
+      const { siblings, index } = matcher.placeOf(element)
+      return matcher.anyWithin(siblings, parts, index)
+    })
+    scope = outer
+    return found
+  }
+}
+
+/** The part before a combinator that begins a selector. */
+const NO_CONDITIONS: Compound = { combinator: '', tag: null, id: null, classes: [], tests: [] }
+
+const isLink: Test = (element) =>
+  /^(?:a|area)$/.test(element.tagName) && attributeOf(element, 'href') !== undefined
+/** A state that mail at rest is not in. */
+const never: Test = () => false
+
 const PSEUDO_CLASSES: Readonly<Record<string, Test>> = {
+  link: isLink,
+  'any-link': isLink,
+  visited: never,
+  hover: never,
+  active: never,
+  focus: never,
+  'focus-within': never,
+  'focus-visible': never,
+  target: never,
+  'target-within': never,
+  fullscreen: never,
+  'popover-open': never,
+  defined: () => true,
+  scope: ({ tagName }) => tagName === 'html',
   root: ({ tagName }) => tagName === 'html',
   empty: ({ childNodes }) => childNodes.every((node) => !isElement(node) && !isText(node)),
   'first-child': (element, { placeOf }) => placeOf(element).index === 1,
@@ -441,7 +584,17 @@ type Place = {
 
 class Matcher {
   readonly #places = new Map<HtmlElement, Place>()
+  readonly #classes = new Map<HtmlElement, readonly string[]>()
   #comparisons = 0
+
+  /** Split once for each element. */
+  classesOf(element: HtmlElement): readonly string[] {
+    const known = this.#classes.get(element)
+    if (known !== undefined) return known
+    const classes = attributeOf(element, 'class')?.split(/\s+/, CLASSES_MAX) ?? NO_CLASSES
+    this.#classes.set(element, classes)
+    return classes
+  }
 
   get isSpent(): boolean {
     return this.#comparisons > COMPARISONS_MAX
@@ -452,11 +605,36 @@ class Matcher {
     if (compound === undefined || !this.#fits(compound, element)) return false
     const next = selector[at + 1]
     if (next === undefined) return true
-    for (const other of this.#related(element, compound.combinator)) {
-      if (this.meets(selector, other, at + 1)) return true
+    const { combinator } = compound
+    if (combinator === '>') {
+      const above = parentOf(element)
+      return above !== null && this.meets(selector, above, at + 1)
+    }
+    if (combinator === ' ') return this.#meetsAbove(selector, element, at + 1)
+    const { siblings, index } = this.placeOf(element)
+    for (let before = index - 2; before >= 0; before--) {
+      if (this.meets(selector, siblings[before] as HtmlElement, at + 1)) return true
+      if (combinator === '+') return false
+    }
+    return false
+  }
+
+  #meetsAbove(selector: ComplexSelector, element: HtmlElement, at: number): boolean {
+    const compound = selector[at] as Compound
+    for (let above = parentOf(element); above !== null; above = parentOf(above)) {
+      if (this.meets(selector, above, at)) return true
       // The ancestors of the nearest match are ancestors of all others.
-      const isAbove = compound.combinator === ' ' && next.combinator === ' '
-      if (isAbove && this.#fits(next, other)) return false
+      if (compound.combinator === ' ' && this.#fits(compound, above)) return false
+    }
+    return false
+  }
+
+  /** Whether one of the nodes, `from` on, or an element within them, meets the selector. */
+  anyWithin(nodes: readonly HtmlNode[], selector: ComplexSelector, from = 0): boolean {
+    for (let at = from; at < nodes.length && !this.isSpent; at++) {
+      const node = nodes[at]
+      if (node === undefined || !isElement(node)) continue
+      if (this.meets(selector, node) || this.anyWithin(node.childNodes, selector)) return true
     }
     return false
   }
@@ -481,21 +659,6 @@ class Matcher {
       })
     }
     return this.#places.get(element) ?? NO_PLACE
-  };
-
-  *#related(element: HtmlElement, combinator: string): Generator<HtmlElement> {
-    let above = parentOf(element)
-    if (combinator === '>') {
-      if (above !== null) yield above
-    } else if (combinator === ' ') {
-      for (; above !== null; above = parentOf(above)) yield above
-    } else {
-      const { siblings, index } = this.placeOf(element)
-      for (let at = index - 2; at >= 0; at--) {
-        yield siblings[at] as HtmlElement
-        if (combinator === '+') return
-      }
-    }
   }
 
   #fits({ tag, id, classes, tests }: Compound, element: HtmlElement): boolean {
@@ -503,7 +666,7 @@ class Matcher {
     if (tag !== null && tag !== element.tagName) return false
     if (id !== null && attributeOf(element, 'id') !== id) return false
     if (classes.length > 0) {
-      const own = classesOf(element)
+      const own = this.classesOf(element)
       if (!classes.every((name) => own.includes(name))) return false
     }
     return tests.every((test) => test(element, this))
@@ -517,21 +680,11 @@ function parentOf({ parentNode }: HtmlElement): HtmlElement | null {
 }
 
 const CLASSES_MAX = 50
-
-function classesOf(element: HtmlElement): readonly string[] {
-  return attributeOf(element, 'class')?.split(/\s+/, CLASSES_MAX) ?? []
-}
+const NO_CLASSES: readonly string[] = []
 
 /** The key of a rule: the id, a class or the tag of the element itself, else `*`. */
 function keyOf([own]: ComplexSelector): string {
   if (own?.id != null) return `#${own.id}`
   const name = own?.classes[0]
   return name === undefined ? (own?.tag ?? '*') : `.${name}`
-}
-
-/** Every key that `keyOf` may give for a selector that matches the element. */
-function keysOf(element: HtmlElement): string[] {
-  const id = attributeOf(element, 'id')
-  const classes = new Set(classesOf(element).map((name) => `.${name}`))
-  return ['*', element.tagName, ...(id === undefined ? [] : [`#${id}`]), ...classes]
 }

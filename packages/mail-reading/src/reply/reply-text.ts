@@ -16,6 +16,8 @@ import {
 
 /** "On … wrote:" as wrapped by mail programs: lines, and characters over all of them. */
 const ATTRIBUTION_LINES_MAX = 4
+/** The same with an address that the conversion of HTML set on lines of its own. */
+const SPLIT_LINES_MAX = 9
 const ATTRIBUTION_LENGTH_MAX = 600
 /** From, Sent, To, Cc, Subject above a quoted message, in lines with their continuations. */
 const QUOTED_HEADER_LINES_MAX = 24
@@ -104,7 +106,7 @@ function newStretches(lines: readonly string[]): Stretch[] | null {
   while (at < lines.length) {
     const line = lines[at] ?? ''
     const head = headAt(lines, fields, at, current)
-    if (head === null && isQuoted(line) && !isPrompt(line)) {
+    if (head === null && isQuoted(line) && !isPrompt(line) && !isBracketAlone(line, current)) {
       const end = endOfQuote(lines, at)
       finished.push({
         own: withoutBlankEnd(current),
@@ -170,10 +172,11 @@ function headAt(
     const end = endOfQuotedHeader(lines, fields, at)
     if (end !== null) return { end, linesBefore: ruleLength(current), textBefore: '' }
   }
-  if (!endsLikeAttribution(line) || (isQuoted(line) && !closesAddress(line, current.at(-1)))) {
+  if (!endsLikeAttribution(line) || (isQuoted(line) && !closesAddress(line, current))) {
     return null
   }
-  const isQuoteNext = isQuoted(lines[skipBlank(lines, at + 1)] ?? '')
+  const next = lines[skipBlank(lines, at + 1)] ?? ''
+  const isQuoteNext = isQuoted(next) && !WROTE_AFTER_BRACKET.test(next)
   const attribution = findAttribution(lines, at - current.length, at, isQuoteNext)
   return attribution === null ? null : { end: at + 1, ...attribution }
 }
@@ -196,10 +199,26 @@ function isForward(line: string): boolean {
   return line.length <= SEPARATOR_LENGTH_MAX && FORWARD_PATTERN.test(line)
 }
 
-/** Whether the line `>:`, which looks quoted, ends an address that was broken before its bracket. */
-function closesAddress(line: string, previous: string | undefined): boolean {
-  if (previous === undefined || line.length > 40) return false
-  return previous.lastIndexOf('<') > previous.lastIndexOf('>')
+/** Whether the line `>:` or `> wrote:`, which looks quoted, ends an address that was broken before its bracket. */
+function closesAddress(line: string, current: readonly string[]): boolean {
+  if (line.length > 40) return false
+  const before = current.slice(1 - SPLIT_LINES_MAX)
+  const previous = before.at(-1) ?? ''
+  if (previous.lastIndexOf('<') > previous.lastIndexOf('>')) return true
+  return WROTE_PATTERN.test(line) && hasOpenBracket(before)
+}
+
+const WROTE_AFTER_BRACKET = new RegExp(`^\\s*>\\s?(?:${WROTE_PATTERN.source})\\s?[:：]?\\s*$`, 'iu')
+
+/** Whether the line is the bracket of such an address alone. */
+function isBracketAlone(line: string, current: readonly string[]): boolean {
+  return line.trim() === '>' && hasOpenBracket(current.slice(1 - SPLIT_LINES_MAX))
+}
+
+function hasOpenBracket(lines: readonly string[]): boolean {
+  let open = 0
+  for (const line of lines) open += line.split('<').length - line.split('>').length
+  return open > 0
 }
 
 const RULE = /^\s*[-_=*–—]{3,}\s*$/
@@ -346,7 +365,17 @@ export function endsLikeAttribution(line: string): boolean {
   const ending = line.length > ATTRIBUTION_LENGTH_MAX ? '' : line.trimEnd()
   if (ending === '') return false
   const last = ending.charCodeAt(ending.length - 1)
+  if (isLetterOfWrote(last) && ENDS_WITH_WROTE.test(ending)) return true
   return last < 0x80 ? ':->*_'.includes(ending.charAt(ending.length - 1)) : isOddEnding(last)
+}
+
+/** "wrote" without a colon. */
+const ENDS_WITH_WROTE =
+  /(?:^|\s)(?:wrote|schrieb|écrit|escribió|escreveu|ha scritto|geschreven|skrev)$/
+
+/** The last letters of those words. */
+function isLetterOfWrote(code: number): boolean {
+  return 'ebtóunov'.includes(String.fromCharCode(code))
 }
 
 /**
@@ -364,9 +393,9 @@ export function findAttribution(
   if (!ADDRESS_ENDING.test(lastTwo) && !WROTE_PATTERN.test(lastTwo)) return null
   const candidates = candidatesOf(lines, first, end)
   const whole = candidates[0]
-  if (whole === undefined || !(ENDING.test(whole) || (isQuoteNext && ADDRESS_ENDING.test(whole)))) {
-    return null
-  }
+  if (whole === undefined) return null
+  if (ENDS_WITH_WROTE.test(whole)) return withoutColon(candidates, isQuoteNext)
+  if (!ENDING.test(whole) && !(isQuoteNext && ADDRESS_ENDING.test(whole))) return null
   return (
     openedBy(OPENING_PATTERN, candidates, isQuoteNext) ??
     afterTextOf(whole, isQuoteNext) ??
@@ -375,18 +404,47 @@ export function findAttribution(
   )
 }
 
-/** The text of the last line, of the last two lines, and so on up to a blank one. */
+/** Without a colon the words may go on in the next line: a quote follows, or date, time and address are told. */
+function withoutColon(candidates: readonly string[], isQuoteNext: boolean): Attribution | null {
+  for (const [linesBefore, text] of candidates.entries()) {
+    const isWhole = ADDRESS.test(text) && YEAR_AND_DAY.test(text) && TIME_OF_DAY.test(text)
+    if (OPENING_PATTERN.test(text) && (isQuoteNext || isWhole))
+      return { linesBefore, textBefore: '' }
+  }
+  return isQuoteNext ? withoutDate(candidates, isQuoteNext) : null
+}
+
+/**
+ * The text of the last line, of the last two lines, and so on up to a blank one. A blank line before the parts of a
+ * split address counts, too.
+ */
 function candidatesOf(lines: readonly string[], first: number, end: number): string[] {
   const candidates: string[] = []
   let text = ''
-  for (let at = end; at >= first && end - at < ATTRIBUTION_LINES_MAX; at--) {
+  let isSplit = false
+  for (let at = end; at >= first && end - at < SPLIT_LINES_MAX; at--) {
     const line = (lines[at] ?? '').replace(DIRECTION_MARKS, '').trim()
+    isSplit ||= ADDRESS_PART.test(text)
+    if (end - at >= ATTRIBUTION_LINES_MAX && !isSplit) break
+    if (line === '' && isSplit && (ADDRESS_PART.test(text) || tellsWhen(lines[at - 1]))) {
+      candidates.push(text)
+      continue
+    }
     if (line === '' || line.length + text.length > ATTRIBUTION_LENGTH_MAX) break
     text = text === '' ? line : `${line} ${text}`
     candidates.push(text)
   }
   return candidates
 }
+
+function tellsWhen(line = ''): boolean {
+  return (
+    line.length <= ATTRIBUTION_LENGTH_MAX && OPENING_PATTERN.test(line) && TIME_OF_DAY.test(line)
+  )
+}
+
+/** A text that begins within the address of an attribution, or after it. */
+const ADDRESS_PART = /^(?:[<>]|mailto:|[^\s@<>]{1,100}@|wrote\b)/i
 
 function openedBy(
   opening: RegExp,

@@ -152,6 +152,10 @@ const DEAD_WORDINGS = [
   /\b(?:recipient|mailbox)\b.{0,20}\bno longer (?:on|at|with|here|exists?|valid|available|active|in use)\b/i,
   /\bno mailbox (?:here )?by that name/i,
   /\bunrouteable address/i,
+  /\baddress (?:could ?n[o’']t|could not|cannot) be found\b/i,
+  // How appliances refuse a recipient that they do not know.
+  /#5\.1\.0 address rejected\b/i,
+  /\badresse (?:wurde )?nicht gefunden\b|\badresse (?:est )?introuvable\b|\bno se (?:ha encontrado|encontró) la dirección\b|\bindirizzo non trovato\b|\bendereço não encontrado\b|\badres niet gevonden\b/i,
 ]
 
 /**

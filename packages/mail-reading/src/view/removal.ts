@@ -7,6 +7,8 @@ const WORDS = {
   'off-screen': 'placed off the screen',
   clipped: 'clipped away',
   'hidden-attribute': 'hidden by the attribute hidden',
+  closed: 'in closed details',
+  blurred: 'blurred',
   'mso-hide': 'hidden by mso-hide:all',
   'same-colour': 'in the colour of its background',
   transparent: 'in a transparent colour',
@@ -18,6 +20,8 @@ const WORDS = {
   selector: 'of stray variation selectors',
   'soft-hyphen': 'of soft hyphens',
   control: 'of control',
+  'unread-styles': 'of styles that were not read and may hide text',
+  'unread-html': 'of HTML that was not searched for hidden text',
 } as const
 
 export type RemovalKind = keyof typeof WORDS
@@ -119,8 +123,9 @@ function kindOf(point: string): RemovalKind | null {
   }
   if (code === 0xad) return 'soft-hyphen'
   if (isDirection(code)) return 'direction'
-  if (code >= 0xe0000 && code <= 0xe007f) return 'tag'
   if (isSelector(code)) return 'selector'
+  // The rest of the plane has no characters, and nobody sees it.
+  if (code >= 0xe0000 && code <= 0xe0fff) return 'tag'
   if (code >= 0xfdd0 && code <= 0xfdef) return 'control'
   return ZERO_WIDTH.some(([first, last]) => code >= first && code <= last) ? 'zero-width' : null
 }
@@ -138,6 +143,8 @@ const ZERO_WIDTH = [
   [0xfeff, 0xfeff],
   [0xffa0, 0xffa0],
   [0xfff9, 0xfffb],
+  [0x1bca0, 0x1bca3],
+  [0x1d173, 0x1d17a],
 ] as const
 
 function isDirection(code: number): boolean {
@@ -169,11 +176,18 @@ const JOINING =
 const UNSPACED =
   /^[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]$/u
 const EMOJI = /^(?:[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\ufe0f)$/u
-const TAKES_SELECTOR = /^[\p{Emoji}\p{Script=Han}\p{Script=Mongolian}\p{Sm}]$/u
+/** What each kind of selector chooses the form of (Unicode 17 §23.4); the others carry nothing but themselves. */
+const FORMS: readonly { readonly selectors: RegExp; readonly of: RegExp }[] = [
+  { selectors: /^[\ufe0e\ufe0f]$/, of: /^\p{Emoji}$/u },
+  { selectors: /^[\ufe00-\ufe02]$/, of: /^[\p{Script=Han}\p{Sm}]$/u },
+  { selectors: /^[\u180b-\u180d\u180f]$/, of: /^\p{Script=Mongolian}$/u },
+  // Ideographic variations; the largest collection uses twenty for a character.
+  { selectors: /^[\u{e0100}-\u{e011f}]$/u, of: /^\p{Script=Han}$/u },
+]
 
 function isNeeded(point: string, before: string, after: string): boolean {
   if (point === JOINER && EMOJI.test(before) && EMOJI.test(after)) return true
   if (point === JOINER || point === NON_JOINER) return JOINING.test(before) && JOINING.test(after)
   if (point === SPACE_OF_NO_WIDTH) return UNSPACED.test(before) && UNSPACED.test(after)
-  return isSelector(point.codePointAt(0) ?? 0) && TAKES_SELECTOR.test(before)
+  return FORMS.some(({ selectors, of }) => selectors.test(point) && of.test(before))
 }

@@ -3,7 +3,7 @@
 
 import { readHtml } from '@mailroom/mail/html/tree.ts'
 import type { Root } from 'hast'
-import { hiddenLength, removeHidden } from '#html/hidden.ts'
+import { tallyHidden } from '#html/find-hidden.ts'
 import { endsLikeAttribution, findAttribution } from '#reply/reply-text.ts'
 import { type Cleaning, cleanTree } from './clean-tree.ts'
 import { EarlierTexts, FOLD_CLOSING, FOLD_OPENING, foldQuotes } from './fold-quotes.ts'
@@ -114,7 +114,7 @@ async function htmlToMarkdown(
   if (tree === null) return null
   try {
     const libraries = await loadViewLibraries()
-    removeHidden(tree, (kind, node) => tally.add(kind, hiddenLength(node)))
+    tallyHidden(tree, tally)
     foldQuotes(tree, earlier)
     const cleaning: Cleaning = { links, tally, pixels: 0, pictures: 0, indents: 0 }
     const text = tidy(libraries.write(cleanTree(tree, cleaning)))
@@ -127,8 +127,10 @@ async function htmlToMarkdown(
 /** Replaces the octets of data: URIs by their number. */
 function withoutData(html: string): string {
   if (!html.includes('base64,')) return html
-  return html.replace(/(;base64,)([\w+/=%\s]{200,})/gi, (_, head: string, data: string) => {
-    return `${head}length=${data.length}`
+  return html.replace(/(;base64,)([\w+/=%\s]{200,})/gi, (whole, head: string, data: string, at) => {
+    // Style sheets are read.
+    const isSheet = /data:text\/css[^,"']*$/i.test(html.slice(Math.max(0, at - 60), at))
+    return isSheet ? whole : `${head}length=${data.length}`
   })
 }
 

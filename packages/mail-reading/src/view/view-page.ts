@@ -324,7 +324,11 @@ function describeFiles({ id, attachments }: ViewedMessage): string[] {
 function describeChanges(message: ViewedMessage, removed: readonly Removal[]): string[] {
   const { threadId, body, isBeyond } = message
   const changes: string[] = []
-  if (removed.length > 0) changes.push(`left out, unseen by people: ${describeRemovals(removed)}`)
+  const found = removed.filter(({ kind }) => kind !== 'unread-styles')
+  if (found.length > 0) changes.push(`left out, unseen by people: ${describeRemovals(found)}`)
+  if (found.length < removed.length) {
+    changes.push('styles were not read, so text that only they hide is shown')
+  }
   if (body.pixels > 0) changes.push(`left out: ${counted(body.pixels, 'tracking pixel')}`)
   if (body.foldedLines > 0) {
     changes.push(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { extractFrom } from '#extract/extract.ts'
+import { extractFrom, readContent } from '#extract/extract.ts'
 
 const PIECES = [
   ...`482913 ４８２９ ٤٨٢٩ KX7-29Q 验证码 認証コード： ( ) <p> </p> <td> <style>.a{display:none}</style>
@@ -66,12 +66,42 @@ test('every link reported for any HTML occurs in it, and a second run gives the 
 })
 
 const SIZE = 300_000
+const list = (length: number, make: (at: number) => string) =>
+  Array.from({ length }, (_, at) => make(100 + at)).join('')
 const BOMBS: Readonly<Record<string, { text?: string; html?: string }>> = {
   'elements left open': { html: '<b>'.repeat(SIZE / 6) + '</i>'.repeat(SIZE / 8) },
   'elements within each other': { html: '<div>'.repeat(SIZE / 5) },
   'links left open': { html: '<a href="https://a.example/x">'.repeat(SIZE / 30) },
   attributes: { html: `<p ${'a=b '.repeat(SIZE / 4)}>` },
   rules: { html: `<style>${'.a{display:none}'.repeat(SIZE / 16)}</style>` },
+  'rules with :has': {
+    html: `<style>${'div:has(div div div .x){opacity:0}'.repeat(500)}</style>${'<div>'.repeat(150)}${'<p>'.repeat(20_000)}`,
+  },
+  'rules with :has of siblings': {
+    html: `<style>${'p:has(~ p ~ p + i){opacity:0}'.repeat(500)}</style>${'<p>'.repeat(20_000)}`,
+  },
+  'sheets within sheets': {
+    html: `<style>${'@import url("data:text/css,'.repeat(2_000)}</style><p>a`,
+  },
+  'sheets in addresses': {
+    html: `<link rel=stylesheet href="data:text/css,.a%7Bcolor:red%7D">`.repeat(2_000),
+  },
+  gradients: {
+    html: list(
+      800,
+      (at) => `<p style="background:${`linear-gradient(#fff,#${at})`.padEnd(200, ',#ff0')}">a`,
+    ),
+  },
+  transformations: {
+    html: list(800, (at) => `<p style="transform:${`rotate3d(1,1,0,${at}deg) `.repeat(9)}">a`),
+  },
+  'mixed colours': {
+    html: list(
+      800,
+      (at) => `<p style="color:${'color-mix(in srgb,'.repeat(9)}red${`,#${at})`.repeat(9)}">a`,
+    ),
+  },
+  'closed details': { html: '<details>'.repeat(SIZE / 10) },
   braces: { html: `<style>${'{'.repeat(SIZE)}` },
   comments: { html: '<!--'.repeat(SIZE / 4) },
   cells: { html: `<table><tr>${'<td>1</td>'.repeat(SIZE / 10)}` },
@@ -93,8 +123,14 @@ const HANGING_MS = 20_000
 for (const [name, { text = '', html = '' }] of Object.entries(BOMBS)) {
   test(`many ${name} are read to the end`, { timeout: HANGING_MS }, () => {
     const start = process.cpuUsage()
-    extractFrom({ subject: '', text, html })
+    readContent({ subject: '', text, html })
     const { user } = process.cpuUsage(start)
     assert.ok(user < HANGING_MS * 1000)
   })
 }
+
+test('rules that take too many comparisons are told', () => {
+  const { html = '' } = BOMBS['rules with :has'] ?? {}
+  const { hidden } = readContent({ subject: '', text: '', html })
+  assert.equal(hidden.at(-1)?.kind, 'unread-styles')
+})

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { systemChance } from '@mailroom/server/platform/chance.ts'
 import fc from 'fast-check'
+import { viewBody } from '#view/view-body.ts'
 import type { ViewedMessage } from '#view/view-page.ts'
 import { untrustedText, type ViewInput, viewPage } from '#view/view-page.ts'
 import { readFences, viewed } from './viewed.ts'
@@ -137,6 +138,19 @@ describe('a page of a view', () => {
       const { outside } = readFences(pageOf({ maxChars }).text)
       assert.match(outside, /^- .*2025-11-22T08:00:00Z/m)
     }
+  })
+
+  test('says that styles were not read, apart from what is left out', async () => {
+    const html = '<style>p{color:red;b{display:none}}</style><p>a<i hidden>bc</i><b>d</b></p>'
+    const body = await viewBody({ html, text: '', hasFullLinks: false })
+    const lines = pageOf({ messages: [viewed({ body })] }).text.split('\n')
+    assert.deepEqual(
+      lines.filter((line) => /unseen|styles/.test(line)),
+      [
+        '- left out, unseen by people: 2 characters hidden by the attribute hidden',
+        '- styles were not read, so text that only they hide is shown',
+      ],
+    )
   })
 
   test('beyond the end is empty', () => {

@@ -4,6 +4,8 @@ import {
   HTML_LENGTH_MAX,
   type HtmlElement,
   type HtmlNode,
+  type HtmlParent,
+  isBlock,
   isElement,
   isText,
   readHtml,
@@ -15,23 +17,22 @@ export const HTML_INDENTS_MAX = 8
 /** Characters of a link's address that is shown; longer ones say nothing to a reader. */
 export const HTML_LINK_LENGTH_MAX = 2_000
 
+/** Removes nodes from a tree before it becomes text. */
+export type PruneHtml = (tree: HtmlParent) => void
+
 /**
- * Readable plain text, without what `hidden` and `display:none` hide of it. Of input and output what is
- * beyond HTML_LENGTH_MAX is left out; HTML that is not parsed, or is deeper than HTML_DEPTH_MAX, loses its
- * tags instead of being laid out. Never throws.
+ * Readable plain text, without what `hidden`, `display:none` and `prune` hide of it. Of input and output what is
+ * beyond HTML_LENGTH_MAX is left out; what is deeper than HTML_DEPTH_MAX is not laid out, and HTML that is not parsed
+ * only loses its tags. Never throws.
  */
-export function textFromHtml(html: string): string {
+export function textFromHtml(html: string, prune: PruneHtml = () => {}): string {
   const bounded = html.slice(0, HTML_LENGTH_MAX)
   const tree = readHtml(bounded)
-  const text = tree === null ? null : layOut(tree.childNodes)
-  return tidy(text ?? stripTags(bounded))
-}
-
-/** Null where the nodes are too deep. */
-function layOut(nodes: readonly HtmlNode[]): string | null {
+  if (tree === null) return tidy(stripTags(bounded))
+  prune(tree)
   const writer = new TextWriter()
-  writer.write(nodes)
-  return writer.isTooDeep ? null : writer.block.text
+  writer.write(tree.childNodes)
+  return tidy(writer.block.text)
 }
 
 /** Never shown. */
@@ -105,7 +106,6 @@ const WHITE_SPACE = /[ \t\r\n\f\u200b]+/g
 
 class TextWriter {
   block = new Block(0, false)
-  isTooDeep = false
   #depth = 0
   /** Lists and quotes around what is written. */
   #indents = 0
@@ -114,7 +114,7 @@ class TextWriter {
 
   write(nodes: readonly HtmlNode[]): void {
     if (this.#depth >= HTML_DEPTH_MAX) {
-      this.isTooDeep = true
+      this.#writeFlat(nodes)
       return
     }
     this.#depth += 1
@@ -123,6 +123,16 @@ class TextWriter {
       else if (isElement(node)) this.#writeElement(node)
     }
     this.#depth -= 1
+  }
+
+  /** The texts of the nodes, without their layout. */
+  #writeFlat(nodes: readonly HtmlNode[]): void {
+    for (const node of nodes) {
+      if (isText(node)) this.#addText(node.value)
+      if (!isElement(node) || isSkipped(node)) continue
+      if (isBlock(node.tagName)) this.block.addLineBreak()
+      this.#writeFlat(node.childNodes)
+    }
   }
 
   #addText(text: string): void {

@@ -32,12 +32,15 @@ export type AttachmentContent = {
   readonly content: Uint8Array
 }
 
+/** Makes the text body of a message that has HTML alone; never throws. */
+type TextOfHtml = (html: string) => string
+
 /**
  * Never throws: what cannot be parsed within bounds is one opaque attachment and a defect. Takes
  * up to seconds for large or hostile input.
  */
-export function parseMime(raw: Uint8Array): MimeMessage {
-  return messageOf(dissect(raw))
+export function parseMime(raw: Uint8Array, textOfHtml?: TextOfHtml): MimeMessage {
+  return messageOf(dissect(raw, textOfHtml))
 }
 
 /** As `parseMime`, and its wanted attachments one by one, decoded as they are read. Never throws. */
@@ -124,9 +127,12 @@ type Dissected = Bodies & {
   readonly defects: readonly Defect[]
 }
 
-function dissect(raw: Uint8Array): Dissected {
+function dissect(
+  raw: Uint8Array,
+  textOfHtml: TextOfHtml = (html) => textFromHtml(html),
+): Dissected {
   try {
-    return dissectPlain(raw) ?? dissectParts(raw)
+    return dissectPlain(raw) ?? dissectParts(raw, textOfHtml)
   } catch {
     return defeat(raw, 'parse-failed')
   }
@@ -149,7 +155,7 @@ function plainPartOf(section: HeaderSection): PartHead | null {
   return kindOf(head) === 'text' && !isHtmlPart(head) ? head : null
 }
 
-function dissectParts(raw: Uint8Array): Dissected {
+function dissectParts(raw: Uint8Array, textOfHtml: TextOfHtml): Dissected {
   const { breach, parts, hasLargeText } = scanMime(raw)
   const octets = bufferOf(raw).subarray(0, breach?.cutAt)
   const section = readHeaderSection(octets)
@@ -168,11 +174,14 @@ function dissectParts(raw: Uint8Array): Dissected {
       bodies = { text: withoutLastLineEnd(textOf(head, content)), html: '' }
     }
   } else {
-    bodies = readBodies(octets, parts)
+    bodies = readBodies(octets, parts, textOfHtml)
     const references = contentIdsIn(bodies.html)
     for (const part of parts) {
       if (part.kind === 'file') files.push(fileOf(part, octets, references))
     }
+  }
+  if (bodies.text === '' && bodies.html !== '') {
+    bodies = { ...bodies, text: textOfHtml(cleanText(bodies.html)) }
   }
   if (hasLargeText) defects.push('text-too-large')
   if (breach !== null) files.push(opaqueFile(raw.subarray(breach.cutAt)))
@@ -186,7 +195,7 @@ type Text = { readonly isHtml: boolean; readonly body: string }
  * are shown; a part that stands alone, and an alternative without that type, are converted as far as
  * HTML_LENGTH_MAX goes.
  */
-function readBodies(raw: Buffer, parts: readonly MimePart[]): Bodies {
+function readBodies(raw: Buffer, parts: readonly MimePart[], textOfHtml: TextOfHtml): Bodies {
   const groups = new Map<number, Text[]>()
   const texts: Text[] = []
   for (const [index, part] of parts.entries()) {
@@ -215,7 +224,7 @@ function readBodies(raw: Buffer, parts: readonly MimePart[]): Bodies {
     }
     return withoutLastLineEnd(pieces.join('\n'))
   }
-  return { text: joined(false, textFromHtml), html: joined(true, htmlFromText) }
+  return { text: joined(false, textOfHtml), html: joined(true, htmlFromText) }
 }
 
 function textOf({ contentType, encoding }: PartHead, octets: Buffer): string {
@@ -284,7 +293,7 @@ function assemble(
 ): Dissected {
   const headers = readHeaders(section.fields)
   const html = cleanText(bodies.html)
-  const text = cleanText(bodies.text === '' && html !== '' ? textFromHtml(html) : bodies.text)
+  const text = cleanText(bodies.text)
   const defects = [...structural, ...duplicateDefects(section.fields)]
   if (headers.from === null) defects.push('missing-from')
   return { headers, text, html, files, defects }

@@ -57,6 +57,7 @@ __all__ = [
     "Extracted",
     "ExtractedCodes",
     "ExtractedLinks",
+    "HiddenTextPart",
     "HoldReason",
     "HoldReasonFindings",
     "Import",
@@ -972,11 +973,19 @@ class _EventMessageRequired(_EventMessageWords):
     subject: str
     """Empty when the message has none."""
     body_text: str
-    """The text body; converted from HTML if the message has no text."""
+    """The text body; converted from HTML, without hidden text, if the message has no text."""
     body_html: str
-    """The HTML body as sent; empty when the message has none."""
+    """The HTML body as sent, with any hidden text; empty when the message has none."""
     extracted_text: str
-    """The new text of a reply, without the quoted history."""
+    """The new text of a reply, without the quoted history; a part of body_text."""
+    hidden_text: bool
+    """Whether the inbound message has text that a person does not see, or HTML or styles that were
+    not searched for it. Such text may stand in the HTML body, and in the text body if the sender
+    wrote that; a text converted from HTML has none of it, unless an older version received the
+    message or the HTML is too large or too deep to be read.
+    """
+    hidden_text_parts: List[HiddenTextPart]
+    """The hidden text by kind; empty if there is none, and on outbound mail."""
     extracted: Extracted | None
     """Verification codes, links and invitations of the message; null on outbound mail."""
     truncated: bool
@@ -1169,6 +1178,15 @@ class ExtractedLinks(TypedDict):
     """The URL as written, with its tracking parameters. The service did not open it."""
     kind: Literal["verify", "magic", "reset", "unsubscribe", "other"]
     """The purpose of the link, judged by its text."""
+
+
+class HiddenTextPart(TypedDict):
+    """Text of a message that a person does not see."""
+
+    kind: str
+    """How it is hidden, such as display-none; docs/view.md has the kinds."""
+    characters: int
+    """How many characters, at least."""
 
 
 class _HoldReasonRequired(TypedDict):
@@ -1620,11 +1638,19 @@ class Message(TypedDict):
     subject: str
     """Empty when the message has none."""
     bodyText: str
-    """The text body; converted from HTML if the message has no text."""
+    """The text body; converted from HTML, without hidden text, if the message has no text."""
     bodyHtml: str
-    """The HTML body as sent; empty when the message has none."""
+    """The HTML body as sent, with any hidden text; empty when the message has none."""
     extractedText: str
-    """The new text of a reply, without the quoted history."""
+    """The new text of a reply, without the quoted history; a part of bodyText."""
+    hiddenText: bool
+    """Whether the inbound message has text that a person does not see, or HTML or styles that were
+    not searched for it. Such text may stand in the HTML body, and in the text body if the sender
+    wrote that; a text converted from HTML has none of it, unless an older version received the
+    message or the HTML is too large or too deep to be read.
+    """
+    hiddenTextParts: List[HiddenTextPart]
+    """The hidden text by kind; empty if there is none, and on outbound mail."""
     extracted: Extracted | None
     """Verification codes, links and invitations of the message; null on outbound mail."""
     isTruncated: bool

@@ -1,7 +1,7 @@
-// Codes and links of messages, cached for later reads: a message never changes.
+// Codes, links and hidden text of messages, cached for later reads: a message never changes.
 
 import { setImmediate } from 'node:timers/promises'
-import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
+import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
 import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { ParserPool } from '#platform/workers/parser-pool.ts'
@@ -13,12 +13,12 @@ const EXTRACTING_SLICE_MS = 8
 
 export type Extractions = {
   /**
-   * Codes and links of an inbound message; null for an outbound one. Yields to other requests after
+   * Codes, links and hidden text of an inbound message; null for an outbound one. Yields to other requests after
    * EXTRACTING_SLICE_MS of work.
    */
   of(
     message: Pick<Message, 'id' | 'direction' | 'subject' | 'bodyText' | 'bodyHtml'>,
-  ): Promise<Extracted | null>
+  ): Promise<MessageReading | null>
 }
 
 /**
@@ -28,25 +28,25 @@ export type Extractions = {
 export function openExtractions(
   bytesKept: number = EXTRACTED_BYTES_KEPT,
   clock: Clock = systemClock,
-  parser: Pick<ParserPool, 'extract'> | null = null,
+  parser: Pick<ParserPool, 'readContent'> | null = null,
 ): Extractions {
-  const kept = new Cache<Extracted>({ sizeMax: bytesKept })
+  const kept = new Cache<MessageReading>({ sizeMax: bytesKept })
   let spentMs = 0
 
-  async function find(source: ExtractedFrom): Promise<Extracted> {
+  async function find(source: ExtractedFrom): Promise<MessageReading> {
     if (parser !== null && !isQuick(source)) {
       try {
-        return await parser.extract(source)
+        return await parser.readContent(source)
       } catch {
         // The parser's queue is full; extraction has bounds of its own.
       }
     }
     // Loaded with the first use: it has words of thirty languages.
-    const { extractFrom } = await import('@mailroom/mail-reading/extract/extract.ts')
+    const { readContent } = await import('@mailroom/mail-reading/extract/extract.ts')
     const startMs = clock.monotonic()
-    const extracted = extractFrom(source)
+    const read = readContent(source)
     spentMs += clock.monotonic() - startMs
-    return extracted
+    return read
   }
 
   return {
@@ -58,12 +58,12 @@ export function openExtractions(
         await setImmediate()
         spentMs = 0
       }
-      const extracted = await find({ subject, text: bodyText, html: bodyHtml })
+      const read = await find({ subject, text: bodyText, html: bodyHtml })
       // Another request may have read the same message meanwhile.
       const found = kept.get(id)
       if (found !== null) return found
-      kept.set(id, extracted, { size: sizeOf(extracted) })
-      return extracted
+      kept.set(id, read, { size: sizeOf(read) })
+      return read
     },
   }
 }
@@ -80,9 +80,9 @@ function isQuick({ text, html }: ExtractedFrom): boolean {
 const ENTRY_BYTES = 300
 const ITEM_BYTES = 120
 
-function sizeOf({ codes, links }: Extracted): number {
+function sizeOf({ extracted: { codes, links }, hidden }: MessageReading): number {
   let characters = 0
   for (const { value, source } of codes) characters += value.length + source.length
   for (const { url } of links) characters += url.length
-  return ENTRY_BYTES + ITEM_BYTES * (codes.length + links.length) + 2 * characters
+  return ENTRY_BYTES + ITEM_BYTES * (codes.length + links.length + hidden.length) + 2 * characters
 }

@@ -14,9 +14,9 @@ export {
   CUT_READ_LENGTH,
   cutBodies,
   presentAttachments,
-  presentExtracted,
   presentListed,
   presentMessage,
+  presentReading,
   withParsedTexts,
 } from './present-message.ts'
 export {

@@ -3,7 +3,6 @@
 import {
   type Attachment,
   type Authentication,
-  type Extracted,
   type Message as MessageShape,
   PARSED_TEXTS_LENGTH_MAX,
   SHOWN_BODY_BYTES_MAX,
@@ -49,12 +48,15 @@ async function presentBodies(
   nowMs: number,
 ): Promise<MessageShape> {
   const { authentication, createdAtMs, scheduledAtMs, rawId: _, invites: __, ...rest } = message
+  const { extracted, hiddenTextParts } = await presentReading(read, presenter)
   return {
     ...rest,
     tag: rest.recipient === null ? null : tagOf(rest.recipient),
     isTruncated,
     attachments: await presentAttachments(message, presenter, nowMs),
-    extracted: await presentExtracted(read, presenter),
+    extracted,
+    hiddenText: hiddenTextParts.length > 0,
+    hiddenTextParts,
     authentication: authentication as Authentication | null,
     automatic: rest.automaticReason !== null,
     scheduledAt: scheduledAtMs === null ? null : presentTime(scheduledAtMs),
@@ -62,13 +64,17 @@ async function presentBodies(
   }
 }
 
-/** Null for an outbound message. */
-export async function presentExtracted(
+/** What a message tells beside its bodies; nothing of an outbound one. */
+export async function presentReading(
   message: Message,
   { extractions }: Pick<MessagePresenter, 'extractions'>,
-): Promise<Extracted | null> {
-  const extracted = await extractions.of(message)
-  return extracted && { ...extracted, invites: message.invites }
+): Promise<Pick<MessageShape, 'extracted' | 'hiddenTextParts'>> {
+  const reading = await extractions.of(message)
+  if (reading === null) return { extracted: null, hiddenTextParts: [] }
+  return {
+    extracted: { ...reading.extracted, invites: message.invites },
+    hiddenTextParts: reading.hidden.map(({ kind, characters }) => ({ kind, characters })),
+  }
 }
 
 /** With the text of those that were read. The URLs are signed anew each time. */

@@ -1,7 +1,7 @@
 // The envelope of an event: its row of the log with its message, in the shape of the contract.
 
 import type { Event, EventMessage } from '@mailroom/contract/events.ts'
-import type { Authentication, Extracted } from '@mailroom/contract/messages.ts'
+import type { Authentication, Message as MessageShape } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/events.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
 import {
@@ -9,7 +9,7 @@ import {
   CUT_READ_LENGTH,
   cutBodies,
   type Extractions,
-  presentExtracted,
+  presentReading,
   withParsedTexts,
 } from '#mailbox/mailbox.ts'
 import { existingThreadIds, findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
@@ -92,9 +92,9 @@ async function readMessages(
   for await (const { message: whole, ...place } of found) {
     const { message, isTruncated } = cutBodies(whole)
     // Extracted from the whole message, as everywhere else.
-    const extracted = await presentExtracted(whole, deps)
+    const reading = await presentReading(whole, deps)
     const files = await withParsedTexts(deps.db, message)
-    const presented = presentMessage(deps, message, { extracted, isTruncated, files })
+    const presented = presentMessage(deps, message, { ...reading, isTruncated, files })
     messages.set(message.id, { ...place, message, isTruncated, presented })
   }
   return messages
@@ -141,11 +141,10 @@ function presentMessage(
   message: Message,
   {
     extracted,
+    hiddenTextParts,
     isTruncated,
     files,
-  }: {
-    extracted: Extracted | null
-    isTruncated: boolean
+  }: Pick<MessageShape, 'extracted' | 'hiddenTextParts' | 'isTruncated'> & {
     files: Awaited<ReturnType<typeof withParsedTexts>>
   },
 ): EventMessage {
@@ -166,6 +165,8 @@ function presentMessage(
     body_html: message.bodyHtml,
     extracted_text: message.extractedText,
     extracted,
+    hidden_text: hiddenTextParts.length > 0,
+    hidden_text_parts: hiddenTextParts,
     truncated: isTruncated,
     url: `${deps.publicUrl()}/v1/messages/${message.id}`,
     attachments: files.map((file) => {

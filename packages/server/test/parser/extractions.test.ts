@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
+import { readContent, unreadContent } from '@mailroom/mail-reading/extract/extract.ts'
 import { openExtractions } from '#mailbox/extractions.ts'
 import { openParserPool } from '#platform/workers/parser-pool.ts'
 
@@ -13,9 +13,9 @@ const styled = `<p style="color:#333">${CODE}</p>`
 test('a thread finds the same as the main thread', async () => {
   let asked = 0
   const parser = {
-    extract: (source: Parameters<typeof pool.extract>[0]) => {
+    readContent: (source: Parameters<typeof pool.readContent>[0]) => {
       asked++
-      return pool.extract(source)
+      return pool.readContent(source)
     },
   }
   const extractions = openExtractions(undefined, undefined, parser)
@@ -29,18 +29,28 @@ test('a thread finds the same as the main thread', async () => {
     ['msg_4', '', `<p>${CODE}</p>${'<p>Some more text.</p>'.repeat(1_000)}`],
   ] as const) {
     const found = await find(id, text, html)
-    assert.deepEqual(found, extractFrom({ subject: '', text, html }), id)
-    assert.deepEqual(found?.codes, short?.codes, id)
+    assert.deepEqual(found, readContent({ subject: '', text, html }), id)
+    assert.deepEqual(found?.extracted.codes, short?.extracted.codes, id)
   }
   assert.equal(asked, 3)
 })
 
-test('a search that the full queue refuses still returns its result', async () => {
-  const parser = { extract: () => Promise.reject(new Error('full')) }
+test('a message that takes too long is reported as not searched for hidden text', async () => {
+  const parser = {
+    readContent: async (source: Parameters<typeof pool.readContent>[0]) => unreadContent(source),
+  }
   const extractions = openExtractions(undefined, undefined, parser)
   const message = { id: 'msg_1', direction: 'inbound', subject: '', bodyText: '' } as const
   const found = await extractions.of({ ...message, bodyHtml: styled })
-  assert.equal(found?.codes[0]?.value, '482913')
+  assert.deepEqual(found?.hidden, [{ kind: 'unread-html', characters: styled.length }])
+})
+
+test('a search that the full queue refuses still returns its result', async () => {
+  const parser = { readContent: () => Promise.reject(new Error('full')) }
+  const extractions = openExtractions(undefined, undefined, parser)
+  const message = { id: 'msg_1', direction: 'inbound', subject: '', bodyText: '' } as const
+  const found = await extractions.of({ ...message, bodyHtml: styled })
+  assert.equal(found?.extracted.codes[0]?.value, '482913')
 })
 
 test('the cost of a line of thousands of codes grows with its length', () => {
@@ -54,7 +64,7 @@ test('the cost of a line of thousands of codes grows with its length', () => {
       return iterate.call(this)
     }
     try {
-      extractFrom({ subject: '', text, html: `<p>${text}</p>` })
+      readContent({ subject: '', text, html: `<p>${text}</p>` })
     } finally {
       String.prototype[Symbol.iterator] = iterate
     }

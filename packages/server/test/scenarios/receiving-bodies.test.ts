@@ -68,6 +68,38 @@ onEachEngine('a body', (engine) => {
     assert.equal(message.extractedText, message.bodyText)
   })
 
+  test('of HTML alone is without hidden text in every field, and the message says what it hides', async () => {
+    const markup = `<p>Zqseen</p><p style="display:none">Zqhidden words</p><!-- a comment -->`
+    const message = await receive(html(markup))
+    const parts = [{ kind: 'display-none', characters: 14 }]
+    assert.deepEqual([message.bodyText, message.extractedText], ['Zqseen', 'Zqseen'])
+    assert.deepEqual([message.hiddenText, message.hiddenTextParts], [true, parts])
+    const whole = await world.client.messages.get(message.id)
+    assert.deepEqual([whole.hiddenText, whole.hiddenTextParts], [true, parts])
+    const thread = await world.client.threads.get(message.threadId)
+    assert.equal(thread.snippet, 'Zqseen')
+    const { data } = await world.client.events.list({ order: 'desc', limit: 1 }).page()
+    const told = data[0]?.message
+    assert.deepEqual([told?.body_text, told?.extracted_text], ['Zqseen', 'Zqseen'])
+    assert.deepEqual([told?.hidden_text, told?.hidden_text_parts], [true, parts])
+    const found = (q: string) => world.client.inboxes.search(inbox.id, { q }).page()
+    assert.equal((await found('zqhidden')).total, 0)
+    assert.deepEqual((await found('zqseen')).data[0]?.snippet, 'Zqseen')
+  })
+
+  test('of alternatives stays as sent, and the message says what its HTML hides', async () => {
+    const hiding = html('<p>Hello</p><p style="opacity:0">four</p>')
+    const both = await receive(multipart('alternative', 'alt', [textPart('Hello four'), hiding]))
+    assert.equal(both.bodyText, 'Hello four')
+    assert.deepEqual(both.hiddenTextParts, [{ kind: 'opacity', characters: 4 }])
+    const plain = await receive(
+      multipart('alternative', 'alt', [textPart('Hello'), html('<p>Hello</p>')]),
+    )
+    assert.deepEqual([plain.hiddenText, plain.hiddenTextParts], [false, []])
+    const tagged = await receive(textPart('Hello\u{e0041}\u{e0042}'))
+    assert.deepEqual(tagged.hiddenTextParts, [{ kind: 'tag', characters: 2 }])
+  })
+
   test('of alternatives has text and HTML, each as sent', async () => {
     const message = await receive(
       multipart('alternative', 'alt', [textPart('The text.'), html('<p>The HTML.</p>')]),

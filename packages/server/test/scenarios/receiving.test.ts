@@ -56,6 +56,8 @@ onBothEngines('received mail', (engine) => {
       bodyText: 'Agreed.\n\nOn Thu, Nov 19, 2026, Ann wrote:\n> Shall we?',
       bodyHtml: '',
       extractedText: 'Agreed.',
+      hiddenText: false,
+      hiddenTextParts: [],
       extracted: { codes: [], links: [], invites: [] },
       attachments: [],
       status: 'received',

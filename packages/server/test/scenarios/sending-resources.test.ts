@@ -63,6 +63,8 @@ onEachEngine('a sent message', (engine) => {
         bodyText: PLAIN.body,
         bodyHtml: '',
         extractedText: PLAIN.body,
+        hiddenText: false,
+        hiddenTextParts: [],
         extracted: null,
         failureReason: null,
         defects: [],

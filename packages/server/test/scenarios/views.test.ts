@@ -299,6 +299,6 @@ test('stay cached while recent, and the one requested longest ago is dropped fir
 test('are computed even for a message too large for the cache', async () => {
   const extractions = openExtractions(10)
   const first = await extractions.of(inbound('msg_1'))
-  assert.equal(first?.codes.length, 1)
+  assert.equal(first?.extracted.codes.length, 1)
   assert.notEqual(await extractions.of(inbound('msg_1')), first)
 })

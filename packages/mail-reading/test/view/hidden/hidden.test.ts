@@ -1,14 +1,27 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { messageOf } from '@mailroom/mail/test/samples.ts'
+import { readContent } from '#extract/extract.ts'
+import { parseMessage } from '#parse-message.ts'
 import { viewBody } from '#view/view-body.ts'
 import { type HiddenCase, SHOWN, UNSEEN } from './cases.ts'
 import { MORE_SHOWN, MORE_UNSEEN } from './more-cases.ts'
+import {
+  CONDITIONAL_SHOWN,
+  CONDITIONAL_UNSEEN,
+  NEWER_SHOWN,
+  NEWER_UNSEEN,
+  SMUGGLED,
+} from './newer-cases.ts'
+
+const ALL_UNSEEN = [...UNSEEN, ...MORE_UNSEEN, ...NEWER_UNSEEN, ...CONDITIONAL_UNSEEN]
+const ALL_SHOWN = [...SHOWN, ...MORE_SHOWN, ...NEWER_SHOWN, ...CONDITIONAL_SHOWN]
 
 const viewOf = ({ html = '', text = '' }: HiddenCase) =>
   viewBody({ html, text, hasFullLinks: false })
 
 describe('invisible text is not in the view', () => {
-  for (const one of [...UNSEEN, ...MORE_UNSEEN]) {
+  for (const one of ALL_UNSEEN) {
     test(one.name, async () => {
       const view = await viewOf(one)
       assert.match(view.text, /SEEN/)
@@ -19,11 +32,83 @@ describe('invisible text is not in the view', () => {
 })
 
 describe('visible text is in the view', () => {
-  for (const one of [...SHOWN, ...MORE_SHOWN]) {
+  for (const one of ALL_SHOWN) {
     test(one.name, async () => {
       const view = await viewOf(one)
       assert.match(view.text, /SEEN/)
       assert.match(view.text, /MARKER/)
+    })
+  }
+})
+
+const parsed = (html: string) =>
+  parseMessage(messageOf({ fields: ['Content-Type: text/html; charset=utf-8'], body: html }))
+/** What no field shows as text. */
+const NO_TEXT_OF_MAIL =
+  /^(?:a (?:conditional )?comment|a comment for Outlook|(?:a )?template|the title|a script)$/
+
+describe('the text of mail with HTML alone', () => {
+  for (const { name, html } of ALL_UNSEEN) {
+    if (html === undefined) continue
+    test(`is without ${name}, and the message says so`, () => {
+      const { text, extractedText } = parsed(html)
+      assert.match(text, /SEEN/)
+      for (const one of [text, extractedText]) {
+        assert.doesNotMatch(one, /MARKER|[\u{e0000}-\u{e0fff}]/u)
+      }
+      const { hidden } = readContent({ subject: '', text, html })
+      assert.equal(hidden.length > 0, !NO_TEXT_OF_MAIL.test(name), JSON.stringify(hidden))
+    })
+  }
+  for (const { name, html } of ALL_SHOWN) {
+    if (html === undefined) continue
+    test(`has ${name}`, () => {
+      assert.match(parsed(html).text.replace(/\s/g, ''), /SEEN.*MARKER/)
+    })
+  }
+})
+
+describe('hidden text is told', () => {
+  const hiddenIn = (text: string, html = '') => readContent({ subject: '', text, html }).hidden
+
+  test('by kind and number', () => {
+    const html = '<p>SEEN</p><p style="display:none">four</p><!-- a comment -->'
+    assert.deepEqual(hiddenIn('SEEN', html), [{ kind: 'display-none', characters: 4 }])
+  })
+
+  test('where only the text part carries it', () => {
+    assert.deepEqual(hiddenIn('a\u{e0041}\u{e0042}b'), [{ kind: 'tag', characters: 2 }])
+    assert.deepEqual(hiddenIn('a\u{e0141}'), [{ kind: 'selector', characters: 1 }])
+  })
+
+  test('nowhere in plain mail, its emoji and the padding of its preview', () => {
+    const padding = '&zwnj;&nbsp;'.repeat(50)
+    assert.deepEqual(
+      hiddenIn('Hello ❤️ 1️⃣', `<p>Hello</p><p style="display:none">${padding}</p>`),
+      [],
+    )
+  })
+
+  test('where HTML or styles are beyond what is read', () => {
+    const long = `<p>${'word '.repeat(60_000)}</p>`
+    assert.deepEqual(hiddenIn('', long), [{ kind: 'unread-html', characters: 1 }])
+    const deep = '<div>'.repeat(1_000)
+    assert.equal(hiddenIn('', deep)[0]?.kind, 'unread-html')
+    const rules = `<style>${'.a{color:red}'.repeat(5_001)}</style><p>SEEN</p>`
+    assert.equal(hiddenIn('', rules)[0]?.kind, 'unread-styles')
+    const nested = '<style>div{color:red;.x{display:none}}</style><div><p class="x">a</p></div>'
+    assert.equal(hiddenIn('', nested)[0]?.kind, 'unread-styles')
+  })
+})
+
+describe('characters that carry other letters are not in the view', () => {
+  for (const text of SMUGGLED) {
+    test(JSON.stringify(text), async () => {
+      const view = await viewOf({ name: '', text })
+      assert.doesNotMatch(
+        view.text,
+        /[\ufe00-\ufe0f\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/u,
+      )
     })
   }
 })

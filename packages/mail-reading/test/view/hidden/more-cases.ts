@@ -75,8 +75,8 @@ export const MORE_UNSEEN: readonly HiddenCase[] = [
 
 /** Bodies in which MARKER is visible. */
 export const MORE_SHOWN: readonly HiddenCase[] = [
-  // A reader can open it, and most mail programs show it open.
-  html('details that are closed', '<details><summary>more</summary><p>MARKER</p></details>'),
+  html('details that are open', '<details open><summary>more</summary><p>MARKER</p></details>'),
+  html('the summary of closed details', '<details><summary>MARKER</summary><p>a</p></details>'),
   html(
     'white on a button of a dark table cell',
     '<table><tr><td bgcolor="#0b5fff" style="border-radius:4px"><a href="https://a.example/" style="color:#ffffff;font-size:16px">MARKER</a></td></tr></table>',

@@ -17,11 +17,8 @@ import {
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { SendContent } from '@mailroom/mail-reading/content/parts.ts'
 import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
-import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
-import {
-  EXTRACTED_HTML_LENGTH_MAX,
-  EXTRACTED_TEXT_LENGTH_MAX,
-} from '@mailroom/mail-reading/extract/extract.ts'
+import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
+import { HIDDEN_SEARCH_LENGTH_MAX, unreadContent } from '@mailroom/mail-reading/extract/extract.ts'
 import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/write-calendar.ts'
 import { parseDefeated, parseIfPlainAndSmall } from '@mailroom/mail-reading/parse-message.ts'
 import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
@@ -58,8 +55,8 @@ const PARSE_WALL_FACTOR = 5
 const PARSE_THREAD_START_MS_MAX = 20 * SECOND_MS
 
 export type ParserPool = Parser & {
-  /** Codes and links of a message; none when it took too long. Rejects like `parse`. */
-  extract(source: ExtractedFrom): Promise<Extracted>
+  /** Codes, links and hidden text of a message; unread when it took too long. Rejects like `parse`. */
+  readContent(source: ExtractedFrom): Promise<MessageReading>
   /** The number of requests that wait for a thread. */
   waiting(): number
   /** Ends the threads; rejects requests that wait or are under way. */
@@ -179,12 +176,12 @@ class ThreadPool implements ParserPool {
     return showSource(source)
   }
 
-  async extract(source: ExtractedFrom): Promise<Extracted> {
-    // The thread reads no more than this.
-    const text = source.text.slice(0, EXTRACTED_TEXT_LENGTH_MAX)
-    const html = source.html.slice(0, EXTRACTED_HTML_LENGTH_MAX)
-    const extracted = await this.#ask({ kind: 'extract', source: { ...source, text, html } })
-    return extracted ?? { codes: [], links: [] }
+  async readContent(source: ExtractedFrom): Promise<MessageReading> {
+    // The thread reads no more than this; one more tells that there is more.
+    const text = source.text.slice(0, HIDDEN_SEARCH_LENGTH_MAX + 1)
+    const html = source.html.slice(0, HIDDEN_SEARCH_LENGTH_MAX + 1)
+    const read = await this.#ask({ kind: 'read-content', source: { ...source, text, html } })
+    return read ?? unreadContent(source)
   }
 
   async replyToInvite(raw: Uint8Array, answer: InviteAnswer): Promise<InviteReply> {
@@ -286,7 +283,7 @@ function sizeOf(request: ParserRequest): number {
     case 'show':
       return request.source.html.length
     case 'make-view':
-    case 'extract':
+    case 'read-content':
       return request.source.html.length + request.source.text.length
     case 'find-secrets':
       return request.content.attachments.reduce((sum, { content }) => sum + content.length, 0)

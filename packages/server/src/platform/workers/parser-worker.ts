@@ -70,9 +70,9 @@ async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
       const { showSource } = await import('@mailroom/mail-reading/display/shown-html.ts')
       return showSource(request.source)
     }
-    case 'extract': {
-      const { extractFrom } = await import('@mailroom/mail-reading/extract/extract.ts')
-      return extractFrom(request.source)
+    case 'read-content': {
+      const { readContent } = await import('@mailroom/mail-reading/extract/extract.ts')
+      return readContent(request.source)
     }
     case 'find-secrets': {
       const { findSecrets } = await import('@mailroom/mail-reading/secrets/find-secrets.ts')

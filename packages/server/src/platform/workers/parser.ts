@@ -3,7 +3,7 @@ import type { AttachmentContent } from '@mailroom/mail/mime/mime-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { SendContent } from '@mailroom/mail-reading/content/parts.ts'
 import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
-import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
+import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
 import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/write-calendar.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
 import type { SecretFinding } from '@mailroom/mail-reading/secrets/find-secrets.ts'
@@ -58,7 +58,7 @@ export type ParserRequest =
   | { readonly kind: 'load-view' }
   | { readonly kind: 'make-view'; readonly source: ViewSource }
   | { readonly kind: 'show'; readonly source: ShownSource }
-  | { readonly kind: 'extract'; readonly source: ExtractedFrom }
+  | { readonly kind: 'read-content'; readonly source: ExtractedFrom }
   | { readonly kind: 'find-secrets'; readonly content: SendContent }
   | {
       readonly kind: 'find-mentions'
@@ -77,7 +77,7 @@ export type ParserAnswers = {
   'load-view': true
   'make-view': ViewBody
   show: ShownHtml | null
-  extract: Extracted
+  'read-content': MessageReading
   'find-secrets': readonly SecretFinding[] | null
   'find-mentions': readonly string[] | null
 }

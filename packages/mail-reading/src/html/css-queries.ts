@@ -1,0 +1,177 @@
+// Conditions of at-rules (Media Queries 4, CSS Conditional 3), for a desktop screen in light colours.
+
+import { isValid, lengthPx } from './css-values.ts'
+
+/** Characters of a condition that is read. */
+export const QUERY_LENGTH_MAX = 1_000
+const DEPTH_MAX = 8
+
+/** Null for a condition that is not known, which holds neither as it stands nor negated. */
+type Truth = boolean | null
+
+/** Whether one query of the list holds; '' holds. */
+export function matchesScreen(list: string): boolean {
+  if (list.length > QUERY_LENGTH_MAX) return false
+  const plain = list.toLowerCase().replace(/\/\*.*?\*\//gs, ' ')
+  return plain.split(',').some((query) => matchesQuery(query.trim()))
+}
+
+/** Whether a browser supports what `@supports` asks for. */
+export function isSupported(condition: string): boolean {
+  if (condition.length > QUERY_LENGTH_MAX) return true
+  return judge(condition.toLowerCase().trim(), supportsDeclaration, 0) ?? false
+}
+
+function matchesQuery(query: string): boolean {
+  if (query === '') return true
+  const [, modifier, type, rest] =
+    /^(?:(not|only)\s+)?([a-z][\w-]*)(?:\s+and\s+(.*))?$/s.exec(query) ?? []
+  if (type === undefined || type === 'not') return judge(query, matchesFeature, 0) ?? false
+  const isType = type === 'screen' || type === 'all'
+  const holds = rest === undefined ? true : judge(rest, matchesFeature, 0)
+  if (holds === null) return false
+  return (isType && holds) !== (modifier === 'not')
+}
+
+/** Parts in parentheses with `not`, `and` and `or`; `ask` judges the content of the innermost. */
+function judge(condition: string, ask: (inner: string) => Truth, depth: number): Truth {
+  if (depth > DEPTH_MAX) return null
+  const text = condition.trim()
+  const negated = /^not\s*(?=\()(.*)$/s.exec(text)?.[1] ?? /^not\s+(.*)$/s.exec(text)?.[1]
+  if (negated !== undefined) {
+    const holds = judge(negated, ask, depth + 1)
+    return holds === null ? null : !holds
+  }
+  for (const word of ['or', 'and'] as const) {
+    const parts = splitAt(text, word)
+    if (parts.length === 1) continue
+    const all = parts.map((part) => judge(part, ask, depth + 1))
+    const decides = word === 'or'
+    if (all.includes(decides)) return decides
+    return all.includes(null) ? null : !decides
+  }
+  if (!text.startsWith('(') || !text.endsWith(')')) return null
+  const inner = text.slice(1, -1).trim()
+  return /^(?:\(|not[\s(])/.test(inner) ? judge(inner, ask, depth + 1) : ask(inner)
+}
+
+/** The parts between the words that stand in no parentheses. */
+function splitAt(text: string, word: string): string[] {
+  const parts: string[] = []
+  let depth = 0
+  let start = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char === '(') depth += 1
+    else if (char === ')') depth -= 1
+    if (depth !== 0 || !text.startsWith(word, at)) continue
+    const isWord = /[\s)]/.test(text.charAt(at - 1)) && /[\s(]/.test(text.charAt(at + word.length))
+    if (!isWord) continue
+    parts.push(text.slice(start, at))
+    start = at + word.length
+  }
+  return [...parts, text.slice(start)]
+}
+
+function supportsDeclaration(inner: string): Truth {
+  const [, property = '', value = ''] = /^([\w-]+)\s*:\s*(.+)$/s.exec(inner) ?? []
+  return property === '' ? null : property.startsWith('--') || isValid(property, value.trim())
+}
+
+const WIDTH_PX = 1_024
+const HEIGHT_PX = 768
+
+/** Features with numbers: pixels, dots for each pixel, bits. */
+const NUMBERS: Readonly<Record<string, number>> = {
+  width: WIDTH_PX,
+  height: HEIGHT_PX,
+  'device-width': WIDTH_PX,
+  'device-height': HEIGHT_PX,
+  'inline-size': WIDTH_PX,
+  'block-size': HEIGHT_PX,
+  'aspect-ratio': WIDTH_PX / HEIGHT_PX,
+  'device-aspect-ratio': WIDTH_PX / HEIGHT_PX,
+  resolution: 1,
+  '-webkit-device-pixel-ratio': 1,
+  color: 8,
+  'color-index': 0,
+  monochrome: 0,
+  grid: 0,
+}
+/** Features with words. */
+const WORDS: Readonly<Record<string, string>> = {
+  'prefers-color-scheme': 'light',
+  'prefers-reduced-motion': 'no-preference',
+  'prefers-reduced-transparency': 'no-preference',
+  'prefers-reduced-data': 'no-preference',
+  'prefers-contrast': 'no-preference',
+  orientation: 'landscape',
+  hover: 'hover',
+  'any-hover': 'hover',
+  pointer: 'fine',
+  'any-pointer': 'fine',
+  update: 'fast',
+  'overflow-block': 'scroll',
+  'overflow-inline': 'scroll',
+  'display-mode': 'browser',
+  'color-gamut': 'srgb',
+  'dynamic-range': 'standard',
+  'forced-colors': 'none',
+  'inverted-colors': 'none',
+  scripting: 'none',
+}
+
+/** `name`, `name: value`, `min-name: value`, `name < value` or `value < name < value`. */
+function matchesFeature(inner: string): Truth {
+  const range = /^([^<>=]+?)\s*(<=?|>=?|=)\s*([^<>=]+?)(?:\s*(<=?|>=?|=)\s*([^<>=]+))?$/.exec(inner)
+  if (range !== null) return matchesRange(range)
+  const [name = '', value] = inner.split(/\s*:\s*/)
+  const word = WORDS[name]
+  if (word !== undefined) {
+    return value === undefined ? !/^(?:none|no-preference)$/.test(word) : value === word
+  }
+  const own = NUMBERS[name]
+  if (own !== undefined && value === undefined) return own !== 0
+  const [, bound, plain = ''] = /^(-webkit-)?(?:min|max)-/.test(name)
+    ? (/^((?:-webkit-)?(?:min|max)-)(.+)$/.exec(name) ?? [])
+    : [name, '', name]
+  const sized = NUMBERS[bound?.startsWith('-webkit-') ? `-webkit-${plain}` : plain]
+  const wanted = value === undefined ? null : numberOf(value)
+  if (sized === undefined || wanted === null) return null
+  if (bound?.endsWith('min-')) return sized >= wanted
+  return bound?.endsWith('max-') ? sized <= wanted : sized === wanted
+}
+
+function matchesRange([, first = '', one = '', middle = '', other, last]: RegExpExecArray): Truth {
+  if (other === undefined || last === undefined) return compare(first, one, middle)
+  const [left, right] = [compare(first, one, middle), compare(middle, other, last)]
+  return left === null || right === null ? null : left && right
+}
+
+function compare(left: string, relation: string, right: string): Truth {
+  const [a, b] = [left, right].map((side) => NUMBERS[side.trim()] ?? numberOf(side.trim()))
+  if (a == null || b == null) return null
+  switch (relation) {
+    case '<':
+      return a < b
+    case '<=':
+      return a <= b
+    case '>':
+      return a > b
+    case '>=':
+      return a >= b
+    default:
+      return a === b
+  }
+}
+
+/** A length in pixels, a ratio, or a resolution in dots for each pixel. */
+function numberOf(text: string): number | null {
+  const ratio = /^(\d+(?:\.\d+)?)\s*\/\s*(\d+(?:\.\d+)?)$/.exec(text)
+  if (ratio !== null) return Number(ratio[1]) / Number(ratio[2])
+  const dots = /^([\d.]+)(dppx|x|dpi|dpcm)$/.exec(text)
+  if (dots !== null) return Number(dots[1]) / (DOTS[dots[2] ?? ''] ?? 1)
+  return lengthPx(text, 16)
+}
+
+const DOTS: Readonly<Record<string, number>> = { dppx: 1, x: 1, dpi: 96, dpcm: 37.8 }

@@ -1,0 +1,43 @@
+// What of a message a person does not see, by kind and number of characters.
+
+import {
+  attributeOf,
+  type HtmlNode,
+  type HtmlParent,
+  isElement,
+  isText,
+} from '@mailroom/mail/html/tree.ts'
+import { type RemovalKind, RemovalTally, stripInvisible } from '#view/removal.ts'
+import { hiddenLength, removeHidden } from './hidden.ts'
+
+/** As `removeHidden`, with the removed characters in `tally`. */
+export function tallyHidden(
+  tree: HtmlParent,
+  tally: RemovalTally,
+  onRemoved: (kind: RemovalKind, node: HtmlNode) => void = () => {},
+): void {
+  const unread = removeHidden(tree, (kind, node) => {
+    tally.add(kind, hiddenLength(node))
+    onRemoved(kind, node)
+  })
+  tally.add('unread-styles', unread)
+}
+
+/** Adds the invisible characters that can stand for letters. */
+export function tallyCarriers(text: string, tally: RemovalTally): void {
+  const own = new RemovalTally()
+  stripInvisible(text, own)
+  for (const { kind, characters } of own.list()) {
+    if (kind === 'tag' || kind === 'selector') tally.add(kind, characters)
+  }
+}
+
+/** The same in the texts and descriptions of a tree. */
+export function tallyCarriersWithin({ childNodes }: HtmlParent, tally: RemovalTally): void {
+  for (const node of childNodes) {
+    if (isText(node)) tallyCarriers(node.value, tally)
+    if (!isElement(node)) continue
+    tallyCarriers(attributeOf(node, 'alt') ?? '', tally)
+    tallyCarriersWithin(node, tally)
+  }
+}
