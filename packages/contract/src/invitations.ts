@@ -12,7 +12,7 @@ const TITLE_LENGTH_MAX = 998
 const DESCRIPTION_LENGTH_MAX = 10_000
 const COMMENT_LENGTH_MAX = 1_000
 
-export const sentInviteMethods = ['request', 'cancel'] as const
+const sentInviteMethods = ['request', 'cancel'] as const
 
 export const InviteToSend = Type.Object(
   {
