@@ -272,7 +272,7 @@ function pathName(path: string, key: string): string {
   return `${noun.replace(/xes$/, 'x').replace(/s$/, '')}_id`
 }
 
-export function snakeOf(name: string): string {
+function snakeOf(name: string): string {
   return name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll('-', '_')
