@@ -174,9 +174,9 @@ function LookAt({ mail, onClose }: { mail: CapturedMessage; onClose: () => void 
   )
 }
 
-function CapturedHtml({ mail: { messageId: id, subject, html, text } }: { mail: CapturedMessage }) {
+function CapturedHtml({ mail: { messageId: id, subject, html } }: { mail: CapturedMessage }) {
   if (html === '') return <p class="muted">The message has no HTML.</p>
-  return <HtmlBody message={{ id, subject, bodyHtml: html, bodyText: text }} />
+  return <HtmlBody message={{ id, subject, bodyHtml: html }} />
 }
 
 function CapturedText({ mail: { text, isTruncated } }: { mail: CapturedMessage }) {
