@@ -28,6 +28,7 @@ const bodies: Record<string, string> = {
   'admin.accounts.create': '{"name":"a","plan":"free"}',
   'inboxes.sendBatch': '{"items":[]}',
   'messages.forward': '{"to":"a@b.example"}',
+  'messages.rsvp': '{"response":"accepted"}',
   'inboxes.checkSend': '{"to":"a@b.example","subject":"a","body":"b"}',
   'drafts.addAttachment': '{"filename":"a","contentType":"text/plain","data":""}',
   'inboxes.send': '{"to":"a@b.example","subject":"a","body":"b"}',

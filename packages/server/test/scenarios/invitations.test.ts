@@ -2,53 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox, MailroomError, Message } from '@mailroom/sdk'
 import { deliver, receivedFrom } from '#test/scenarios/deliver.ts'
+import { BOB, calendar, type Event, mailWith } from '#test/scenarios/invitation-mail.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
 import { arrived, openSendingWorld, readMail, settled } from '#test/scenarios/sending-world.ts'
 import { onBothEngines, opened, plainMail } from '#test/world.ts'
-
-const BOB = 'bob@friend.example'
-
-type Event = { method?: string; lines?: string[]; organizer?: string; attendee?: string }
-
-function calendar(
-  inbox: Inbox,
-  { method = 'REQUEST', lines = [], organizer = BOB, attendee = inbox.address }: Event = {},
-) {
-  return [
-    'BEGIN:VCALENDAR',
-    'PRODID:-//Example//EN',
-    'VERSION:2.0',
-    `METHOD:${method}`,
-    'BEGIN:VEVENT',
-    'UID:meeting-1@friend.example',
-    'SEQUENCE:3',
-    'DTSTAMP:20261120T080000Z',
-    'DTSTART;TZID=Europe/Berlin:20261201T100000',
-    'DTEND;TZID=Europe/Berlin:20261201T110000',
-    'SUMMARY:Planning\\, first part',
-    `ORGANIZER;CN=Bob:mailto:${organizer}`,
-    `ATTENDEE;CN=Agent;PARTSTAT=NEEDS-ACTION;RSVP=TRUE:mailto:${attendee}`,
-    ...lines,
-    'END:VEVENT',
-    'END:VCALENDAR',
-    '',
-  ].join('\r\n')
-}
-
-function mailWith(inbox: Inbox, text: string, from = `Bob <${BOB}>`): string {
-  return plainMail({
-    from,
-    to: inbox.address,
-    subject: 'Invitation: Planning',
-    messageId: `<${crypto.randomUUID()}@friend.example>`,
-    headers: ['MIME-Version: 1.0', 'Content-Type: multipart/alternative; boundary=a'],
-    body: [
-      '--a\r\nContent-Type: text/plain\r\n\r\nYou are invited.',
-      `--a\r\nContent-Type: text/calendar; method=REQUEST; charset=UTF-8\r\n\r\n${text}`,
-      '--a--\r\n',
-    ].join('\r\n'),
-  })
-}
 
 onBothEngines('an invitation', (engine) => {
   const world = opened(async () => {

@@ -54,6 +54,7 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'webhooks.update': { enabled: true, eventTypes: ['message.received'] },
   'inboxes.sendBatch': { items: [] },
   'messages.forward': { to: 'ann@elsewhere.example' },
+  'messages.rsvp': { response: 'accepted' },
   'inboxes.checkSend': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
   'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
 }
@@ -112,6 +113,9 @@ const NOBODYS = new Set<OperationId>(['pairing.get', 'pairing.approve', 'pairing
 /** Reads that return nothing about existing objects. */
 const AHEAD = new Set<OperationId>(['inboxes.wait'])
 
+/** Reads of a part of an object, which `probe` names by an id that no part has. */
+const OF_PARTS = new Set<OperationId>(['webhooks.getDelivery'])
+
 export type Probe = {
   readonly id: OperationId
   readonly method: string
@@ -159,7 +163,9 @@ export function pathOperations(): { id: OperationId; kind: Kind }[] {
 
 /** Reads of the contents of one object. */
 export function readOperations(): { id: OperationId; kind: Kind }[] {
-  return pathOperations().filter(({ id }) => operationOf(id).method === 'GET' && !AHEAD.has(id))
+  return pathOperations().filter(
+    ({ id }) => operationOf(id).method === 'GET' && !AHEAD.has(id) && !OF_PARTS.has(id),
+  )
 }
 
 /** A well-formed request of the operation for the object with this id or name. */

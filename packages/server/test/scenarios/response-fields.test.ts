@@ -6,8 +6,10 @@ import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/sa
 import { type DraftToCreate, type Inbox, Mailroom, type Message } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
 import { type DomainWorld, openDomainWorld, publish } from '#test/scenarios/domain-world.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
+import { BOB, calendar, mailWith } from '#test/scenarios/invitation-mail.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { bounceMail } from '#test/scenarios/report-mail.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
@@ -177,6 +179,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
       to: inbox.address,
       subject: 'Your code',
       text,
+      html: '<p>Your code</p><p style="display:none">hidden</p>',
       attachments: [{ filename: 'a.txt', contentType: 'text/plain', data }],
     })
     const [message] = received
@@ -216,9 +219,18 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const expiresAt = new Date(world.clock.now() + 1_000).toISOString()
     await client.inboxes.create({ expiresAt })
     await client.threads.messages(message.threadId)
+    await invitationOf(client, inbox)
     await claimsOf(client, message)
     await transfersOf(client, inbox)
     return { inbox, message }
+  }
+
+  async function invitationOf(client: Mailroom, inbox: Inbox): Promise<void> {
+    world.dns.zone['friend.example'] = { TXT: ['v=spf1 ip4:127.0.0.1 -all'] }
+    const rest = { lines: ['RRULE:FREQ=DAILY', 'LOCATION:Room 1', 'STATUS:CONFIRMED'] }
+    const raw = mailWith(inbox, calendar(inbox, rest))
+    const message = await deliver(world, inbox, raw, BOB)
+    await client.messages.rsvp(message.id, { response: 'accepted' })
   }
 
   async function transfersOf(client: Mailroom, { id: inboxId }: Inbox): Promise<void> {
@@ -255,6 +267,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const lists = { cc: ['ann@friend.example'], bcc: ['eve@friend.example'] }
     const draft = await client.drafts.create(inboxId, { ...fields, ...more, ...lists })
     const { attachments } = await client.drafts.addAttachment(draft.id, file)
+    await client.drafts.update(draft.id, { invite: { start: '2027-01-01', end: '2027-01-02' } })
     await client.drafts.get(draft.id)
     await client.drafts.update(draft.id, { replyTo: null, sendAt: null })
     await client.drafts.list(inboxId).page()

@@ -197,6 +197,7 @@ onEachEngine('sender rules', (engine) => {
       plan: 'developer',
       filterMode: 'none',
       retentionDays: null,
+      inboxLimit: 10,
       createdAt,
     })
     const changed = await client.account.update({ filterMode: 'allowlist' })

@@ -222,6 +222,7 @@ const EXTRACTED = {
     { url: 'https://harbor.example/verify?t=a1b2&utm_source=mail', kind: 'verify' },
     { url: 'https://harbor.example/unsubscribe/1', kind: 'unsubscribe' },
   ],
+  invites: [],
 }
 const BODY = `Your verification code is 482 913.
 

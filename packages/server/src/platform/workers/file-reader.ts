@@ -17,13 +17,15 @@ import { GuardedWorker, type WorkOutcome } from './guarded-worker.ts'
 import { MEMORY_EXCEEDED, openProcessHost } from './process-host.ts'
 import type { ImageReader } from './read-image.ts'
 
+/** Of processor time, so that a busy machine fails no file. */
 const READ_MS_MAX = 10 * SECOND_MS
+const WALL_FACTOR = 3
 const READ_MEMORY_MIB_MAX = 256
 /** The rest is the program, and what files hold outside of the heap. */
 const READ_HEAP_MIB_MAX = 160
 const READS_WAITING_MAX = 100
 const READ_WAIT_MS_MAX = 30 * SECOND_MS
-const START_MS_MAX = 20 * SECOND_MS
+const START_MS_MAX = 60 * SECOND_MS
 /** A process that needed more is not used again: the next file is to have all of the memory. */
 const KEPT_MEMORY_MIB_MAX = 160
 /** Without a file the process ends, and frees its memory. */
@@ -136,7 +138,7 @@ class ProcessReader implements FileReader {
       heapMib: READ_HEAP_MIB_MAX,
       memoryMib: this.#memoryMib,
     })
-    return new GuardedWorker(host, { startMsMax: START_MS_MAX, wallFactor: 1 })
+    return new GuardedWorker(host, { startMsMax: START_MS_MAX, wallFactor: WALL_FACTOR })
   }
 
   #explain(

@@ -36,7 +36,8 @@ export function openProcessHost<Request extends { readonly content: Uint8Array }
   })
   const { pid } = child
   // Everything else of the service goes first.
-  if (pid !== undefined) ignoreFailure(() => setPriority(pid, constants.priority.PRIORITY_LOW))
+  if (pid !== undefined)
+    ignoreFailure(() => setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL))
   let end: (cause: unknown) => void = () => {}
   let endWatch = () => {}
   const stop = (cause: unknown) => {

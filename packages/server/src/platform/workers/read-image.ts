@@ -69,7 +69,7 @@ function readWith(
   })
   const { pid } = child
   try {
-    if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_LOW)
+    if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
     // Its priority is a courtesy.
   }
