@@ -38,7 +38,7 @@ import {
   PolicyRule,
   ScopedPolicyRule,
 } from './policy.ts'
-import { QuarantinedMessage } from './quarantine.ts'
+import { QuarantinedContent, QuarantinedMessage } from './quarantine.ts'
 import { Review, ReviewContent, ReviewDisplay, WholeReview } from './reviews.ts'
 import { CapturedMessage, ReceivedMail } from './sandbox.ts'
 import { SearchHit, SearchResult } from './search.ts'
@@ -50,7 +50,14 @@ import { Suppression } from './suppressions.ts'
 import { Participant, Thread, ThreadMessages } from './threads.ts'
 import { Export, Import, ImportFailure } from './transfers.ts'
 import { Usage } from './usage.ts'
-import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
+import {
+  Webhook,
+  WebhookAttempt,
+  WebhookDelivery,
+  WebhookTest,
+  WebhookWithSecret,
+  WholeWebhookDelivery,
+} from './webhooks.ts'
 
 export const shapes: Readonly<Record<string, unknown>> = {
   Account,
@@ -97,6 +104,7 @@ export const shapes: Readonly<Record<string, unknown>> = {
   PolicyChange,
   PolicyGuards,
   PolicyRule,
+  QuarantinedContent,
   QuarantinedMessage,
   ReceivedMail,
   Review,
@@ -115,10 +123,12 @@ export const shapes: Readonly<Record<string, unknown>> = {
   ThreadMessages,
   Usage,
   Webhook,
+  WebhookAttempt,
   WebhookDelivery,
   WebhookTest,
   WebhookWithSecret,
   WholeReview,
+  WholeWebhookDelivery,
 }
 
 const names = new Map<unknown, string>(Object.entries(shapes).map(([name, shape]) => [shape, name]))

@@ -212,7 +212,7 @@ export type WebhookAttempt = Static<typeof WebhookAttempt>
 /** Octets of the body of a request that are shown. */
 export const SHOWN_REQUEST_BYTES_MAX = 64 * 1024
 
-const WholeWebhookDelivery = Type.Object(
+export const WholeWebhookDelivery = Type.Object(
   {
     ...deliveryProperties,
     requestBody: nullableText(

@@ -15,11 +15,14 @@ const KEPT: ReadonlySet<string> = new Set(['TCPServerWrap', 'UDPWrap', 'ProcessW
 /** Loads the files one after the other; then their tests run in that order, each file with its own hooks. */
 export async function runTogether(workspace: string, paths: string[]): Promise<void> {
   useBundledWriter()
+  const loaded = Promise.withResolvers<void>()
   for (const path of paths) {
     const loading = Promise.withResolvers<void>()
     void suite(path, async () => {
       let others = 0
-      before(() => {
+      before(async () => {
+        // A module that a later file is importing could not be required meanwhile.
+        await loaded.promise
         others = listOpen().length
       })
       try {
@@ -32,6 +35,7 @@ export async function runTogether(workspace: string, paths: string[]): Promise<v
     // Definitions of a file belong to the suite that is loading.
     await loading.promise
   }
+  loaded.resolve()
   after(endInTime)
 }
 

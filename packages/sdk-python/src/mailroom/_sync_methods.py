@@ -63,7 +63,7 @@ from .types import (
     PolicyAuditEntry,
     PolicyReplaceInbound,
     PolicyReplaceOutbound,
-    QuarantineGetAnswer,
+    QuarantinedContent,
     QuarantinedMessage,
     ReceivedMail,
     RenewedClaim,
@@ -87,8 +87,8 @@ from .types import (
     WebhookDelivery,
     WebhookTest,
     WebhookWithSecret,
-    WebhooksGetDeliveryAnswer,
     WholeReview,
+    WholeWebhookDelivery,
 )
 
 
@@ -1659,7 +1659,7 @@ class QuarantineMethods(Namespace):
     def get(
         self,
         quarantine_id: str,
-    ) -> QuarantineGetAnswer:
+    ) -> QuarantinedContent:
         """Get a quarantined message with its text.
 
         Its text and the names of its files are those of a stranger whom a rule keeps out: show
@@ -1857,7 +1857,7 @@ class WebhooksMethods(Namespace):
         self,
         webhook_id: str,
         delivery_id: str,
-    ) -> WebhooksGetDeliveryAnswer:
+    ) -> WholeWebhookDelivery:
         """Get a delivery with its attempts.
 
         What each attempt sent and what came back: address, header fields, status, duration and

@@ -116,8 +116,8 @@ __all__ = [
     "PolicyReplaceOutboundRules",
     "PolicyRule",
     "PolicyScope",
-    "QuarantineGetAnswer",
-    "QuarantineGetAnswerAttachments",
+    "QuarantinedContent",
+    "QuarantinedContentAttachments",
     "QuarantinedMessage",
     "ReceivedMail",
     "RenewedClaim",
@@ -154,12 +154,12 @@ __all__ = [
     "UsageData",
     "UsageTotals",
     "Webhook",
+    "WebhookAttempt",
     "WebhookDelivery",
     "WebhookTest",
     "WebhookWithSecret",
-    "WebhooksGetDeliveryAnswer",
-    "WebhooksGetDeliveryAnswerHistory",
     "WholeReview",
+    "WholeWebhookDelivery",
 ]
 
 Direction = Literal["inbound", "outbound"]
@@ -2147,7 +2147,7 @@ class PolicyScope(TypedDict):
     """The inbox; null for all."""
 
 
-class QuarantineGetAnswer(TypedDict):
+class QuarantinedContent(TypedDict):
     """A quarantined message with its text."""
 
     id: str
@@ -2182,11 +2182,11 @@ class QuarantineGetAnswer(TypedDict):
     """The first 20,000 characters of the text body, made from the HTML body if there is none."""
     isTruncated: bool
     """Whether the text is longer."""
-    attachments: List[QuarantineGetAnswerAttachments]
+    attachments: List[QuarantinedContentAttachments]
     """The files in the message."""
 
 
-class QuarantineGetAnswerAttachments(TypedDict):
+class QuarantinedContentAttachments(TypedDict):
     """A file in a quarantined message. It cannot be downloaded alone."""
 
     filename: str
@@ -2884,6 +2884,29 @@ class Webhook(TypedDict):
     """When the webhook was created."""
 
 
+class WebhookAttempt(TypedDict):
+    """One attempt of a delivery: what was sent, and what came back."""
+
+    number: int
+    """Which attempt of the delivery it was; the first is 1."""
+    attemptedAt: str
+    """When the attempt began."""
+    requestUrl: str | None
+    """Where the event was posted to; null if nothing was posted."""
+    requestHeaders: Dict[str, str] | None
+    """The header fields of the request without its signatures; null if nothing was posted."""
+    responseStatus: int | None
+    """HTTP status of the response, even if it was incomplete; null without a response."""
+    responseBody: str | None
+    """The first 4 KiB of the response."""
+    latencyMs: int | None
+    """How long the attempt took, in milliseconds."""
+    error: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
+        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
+        None]
+    """Why the attempt failed; null if it succeeded."""
+
+
 class WebhookDelivery(TypedDict):
     """The delivery of one event to one webhook."""
 
@@ -2979,64 +3002,6 @@ class WebhookWithSecret(TypedDict):
     """The signing secret: whsec_ and the base64 of 32 bytes. It is shown only in this response."""
 
 
-class WebhooksGetDeliveryAnswer(TypedDict):
-    """The delivery of one event to one webhook, with its attempts."""
-
-    id: str
-    """Assigned by the service."""
-    eventId: str
-    """The event_id of the delivered event."""
-    eventType: EventType
-    """The event type."""
-    status: Literal["pending", "succeeded", "failed"]
-    """Pending until it succeeds or its last attempt fails."""
-    attempts: int
-    """Number of attempts."""
-    lastAttemptAt: str | None
-    """When the last completed attempt began; null before the first."""
-    nextAttemptAt: str | None
-    """When the next attempt is due; null if none."""
-    responseStatus: int | None
-    """HTTP status of the last response, even if it was incomplete; null without a response."""
-    responseBody: str | None
-    """The first 4 KiB of the last response."""
-    latencyMs: int | None
-    """How long the last attempt took, in milliseconds."""
-    error: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
-        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
-        None]
-    """Why the last attempt failed; null if it succeeded."""
-    requestBody: str | None
-    """The first 64 KiB of the body, as the newest attempt would send it now: it is not stored. Null
-    when the event or its message is gone.
-    """
-    history: List[WebhooksGetDeliveryAnswerHistory]
-    """The attempts with an outcome, newest first; the newest 20 are kept."""
-
-
-class WebhooksGetDeliveryAnswerHistory(TypedDict):
-    """One attempt of a delivery: what was sent, and what came back."""
-
-    number: int
-    """Which attempt of the delivery it was; the first is 1."""
-    attemptedAt: str
-    """When the attempt began."""
-    requestUrl: str | None
-    """Where the event was posted to; null if nothing was posted."""
-    requestHeaders: Dict[str, str] | None
-    """The header fields of the request without its signatures; null if nothing was posted."""
-    responseStatus: int | None
-    """HTTP status of the response, even if it was incomplete; null without a response."""
-    responseBody: str | None
-    """The first 4 KiB of the response."""
-    latencyMs: int | None
-    """How long the attempt took, in milliseconds."""
-    error: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
-        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
-        None]
-    """Why the attempt failed; null if it succeeded."""
-
-
 _WholeReviewWords = TypedDict("_WholeReviewWords", {"from": "str"})
 
 
@@ -3085,3 +3050,38 @@ class WholeReview(_WholeReviewWords):
     """What a person may miss who looks at a page of the message. It is no part of the digest."""
     thread: ThreadMessages
     """The messages of a thread."""
+
+
+class WholeWebhookDelivery(TypedDict):
+    """The delivery of one event to one webhook, with its attempts."""
+
+    id: str
+    """Assigned by the service."""
+    eventId: str
+    """The event_id of the delivered event."""
+    eventType: EventType
+    """The event type."""
+    status: Literal["pending", "succeeded", "failed"]
+    """Pending until it succeeds or its last attempt fails."""
+    attempts: int
+    """Number of attempts."""
+    lastAttemptAt: str | None
+    """When the last completed attempt began; null before the first."""
+    nextAttemptAt: str | None
+    """When the next attempt is due; null if none."""
+    responseStatus: int | None
+    """HTTP status of the last response, even if it was incomplete; null without a response."""
+    responseBody: str | None
+    """The first 4 KiB of the last response."""
+    latencyMs: int | None
+    """How long the last attempt took, in milliseconds."""
+    error: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
+        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
+        None]
+    """Why the last attempt failed; null if it succeeded."""
+    requestBody: str | None
+    """The first 64 KiB of the body, as the newest attempt would send it now: it is not stored. Null
+    when the event or its message is gone.
+    """
+    history: List[WebhookAttempt]
+    """The attempts with an outcome, newest first; the newest 20 are kept."""

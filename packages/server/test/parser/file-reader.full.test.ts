@@ -118,7 +118,7 @@ testReading('the process has no environment and a low priority', async (reader) 
   const [pid] = readersOf(process.pid)
   assert.doesNotMatch(readFileSync(`/proc/${pid}/environ`, 'utf8'), /secret|PATH=/)
   const nice = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[16]
-  assert.equal(nice, '19')
+  assert.equal(nice, '10')
   const flags = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
   assert.match(flags, /--permission/)
   assert.doesNotMatch(flags, /--allow-(?:fs-write|child-process|worker|addons)/)
