@@ -27,12 +27,18 @@ export function relationshipsOf(zip: ZipFile, part: string): Map<string, Relatio
   return found
 }
 
-/** The part that the package is about. */
-export function mainPartOf(zip: ZipFile): string {
+/** Where programs write it; some that make files by hand leave the relationships of the package out. */
+const USUAL_MAIN_PARTS = ['word/document.xml', 'xl/workbook.xml', 'ppt/presentation.xml']
+
+/** The part that the package is about; null where it is no document. */
+export function mainPartOf(zip: ZipFile): string | null {
   for (const { type, target } of relationshipsOf(zip, '').values()) {
     if (type === 'officeDocument' && zip.has(target)) return target
   }
-  throw new FileFault('failed', 'It is damaged or incomplete.')
+  const usual = USUAL_MAIN_PARTS.find((part) => zip.has(part))
+  if (usual !== undefined) return usual
+  if (zip.has('[Content_Types].xml')) throw new FileFault('failed', 'It is damaged or incomplete.')
+  return null
 }
 
 function resolve(folder: string, target: string): string {

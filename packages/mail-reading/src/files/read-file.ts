@@ -95,8 +95,8 @@ async function readPackage(content: Uint8Array, writer: TextWriter): Promise<Rea
     return { method: 'office', ...(pages > 0 && { pages }) }
   }
   if (zip.has('EncryptedPackage')) throw encrypted()
-  if (!zip.has('[Content_Types].xml')) throw unsupported()
   const main = mainPartOf(zip)
+  if (main === null) throw unsupported()
   const [folder] = main.split('/')
   await untilFull(() => {
     if (folder === 'word') readDocx(zip, main, writer)

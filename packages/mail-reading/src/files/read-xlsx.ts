@@ -11,12 +11,12 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
   const partOf = (type: string) =>
     [...related.values()].find((one) => one.type === type && zip.has(one.target))?.target
   const { sheets, is1904 } = readWorkbook(zip, main)
-  const strings = readStrings(zip, partOf('sharedStrings'))
+  const strings = readStrings(zip, partOf('sharedStrings') ?? 'xl/sharedStrings.xml')
   const dates = readDateFormats(zip, partOf('styles'))
   let hidden = 0
-  for (const { name, id, isHidden } of sheets) {
-    const part = related.get(id)?.target
-    if (part === undefined || !zip.has(part)) continue
+  for (const [index, { name, id, isHidden }] of sheets.entries()) {
+    const part = related.get(id)?.target ?? `xl/worksheets/sheet${index + 1}.xml`
+    if (!zip.has(part)) continue
     if (isHidden) {
       hidden += 1
       continue
@@ -51,9 +51,9 @@ function readWorkbook(zip: ZipFile, main: string): { sheets: SheetEntry[]; is190
 const STRINGS_MAX = 500_000
 const STRINGS_LENGTH_MAX = 8_000_000
 
-function readStrings(zip: ZipFile, part: string | undefined): string[] {
+function readStrings(zip: ZipFile, part: string): string[] {
   const strings: string[] = []
-  if (part === undefined) return strings
+  if (!zip.has(part)) return strings
   let text = ''
   let length = 0
   let isText = false

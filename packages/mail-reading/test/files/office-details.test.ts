@@ -11,6 +11,7 @@ import {
   shape,
   wordParagraph,
   xlsxWith,
+  zipOf,
 } from './sample-files.ts'
 
 const read = (content: Uint8Array, filename: string) =>
@@ -34,6 +35,20 @@ test('hidden and deleted text of a Word document is not read', async () => {
     'word/styles.xml': styles,
   })
   assert.equal(await textOf(content, 'a.docx'), 'Shown too\n\ninserted')
+})
+
+test('a package without relationships is read by the usual names of its parts', async () => {
+  const document = `<w:document xmlns:w="x"><w:body>${wordParagraph('Body')}</w:body></w:document>`
+  assert.equal(await textOf(zipOf({ 'word/document.xml': document }), 'a.docx'), 'Body')
+  const book = zipOf({
+    'xl/workbook.xml':
+      '<workbook xmlns="x"><sheets><sheet name="One" sheetId="1"/></sheets></workbook>',
+    'xl/sharedStrings.xml': '<sst xmlns="x"><si><t>Shared</t></si></sst>',
+    'xl/worksheets/sheet1.xml':
+      '<worksheet xmlns="x"><sheetData><row r="1"><c r="A1" t="s"><v>0</v></c></row></sheetData></worksheet>',
+  })
+  assert.match((await textOf(book, 'a.xlsx')) ?? '', /## One[\s\S]*Shared/)
+  assert.equal((await read(zipOf({ 'a.txt': 'a' }), 'a.zip')).method, 'unsupported')
 })
 
 test('headers, notes and text boxes of a Word document are read once', async () => {
