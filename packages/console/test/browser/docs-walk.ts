@@ -42,7 +42,7 @@ suite('the reference page', () => {
     const { page } = world
     const search = page.getByRole('searchbox', { name: 'Search operations and fields' })
     const found = page.getByRole('status')
-    await search.fill('DNS zone file')
+    await search.fill('Download the DNS records')
     await page.locator('article#domains\\.zoneFile').waitFor({ state: 'visible' })
     assert.equal(await found.textContent(), '1 operation')
     assert.equal(await page.locator('article:visible').count(), 1)

@@ -100,7 +100,7 @@ suite('mail in the console', () => {
     const head = message.getByRole('button', { name: /Ann Other/ })
     if ((await head.getAttribute('aria-expanded')) === 'false') await head.click()
     await message.getByRole('tab', { name: 'Authentication' }).click()
-    await message.getByText('Nothing proves that this message is from stranger.example').waitFor()
+    await message.getByText('The sandbox cannot verify senders').waitFor()
     await message.getByRole('tab', { name: 'Headers' }).click()
     await message.getByText('A table for two').first().waitFor()
     await message.getByRole('tab', { name: 'Raw' }).click()
