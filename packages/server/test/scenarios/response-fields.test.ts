@@ -9,7 +9,7 @@ import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { type DomainWorld, openDomainWorld, publish } from '#test/scenarios/domain-world.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
-import { BOB, calendar, mailWith } from '#test/scenarios/invitation-mail.ts'
+import { calendar, mailWith } from '#test/scenarios/invitation-mail.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { bounceMail } from '#test/scenarios/report-mail.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
@@ -226,10 +226,11 @@ onAnyEngine('JSON responses of the service', (engine) => {
   }
 
   async function invitationOf(client: Mailroom, inbox: Inbox): Promise<void> {
-    world.dns.zone['friend.example'] = { TXT: ['v=spf1 ip4:127.0.0.1 -all'] }
-    const rest = { lines: ['RRULE:FREQ=DAILY', 'LOCATION:Room 1', 'STATUS:CONFIRMED'] }
-    const raw = mailWith(inbox, calendar(inbox, rest))
-    const message = await deliver(world, inbox, raw, BOB)
+    const organizer = 'eve@host.example'
+    world.dns.zone['host.example'] = { TXT: ['v=spf1 ip4:127.0.0.1 -all'] }
+    const rest = { organizer, lines: ['RRULE:FREQ=DAILY', 'LOCATION:Room 1', 'STATUS:CONFIRMED'] }
+    const raw = mailWith(inbox, calendar(inbox, rest), organizer)
+    const message = await deliver(world, inbox, raw, organizer)
     await client.messages.rsvp(message.id, { response: 'accepted' })
   }
 
