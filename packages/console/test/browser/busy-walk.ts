@@ -78,7 +78,9 @@ suite('the console of a busy account', () => {
     await world.open('/console/search?q=zqbusy')
     await page.getByText(`${MESSAGES} results`).waitFor()
     await page.locator('.hits li').filter({ hasText: desk.address }).first().waitFor()
-    await page.getByLabel('Inbox', { exact: true }).selectOption({ label: desk.address.replace('desk@', 'empty@') })
+    await page
+      .getByLabel('Inbox', { exact: true })
+      .selectOption({ label: desk.address.replace('desk@', 'empty@') })
     await page.getByText('No results for “zqbusy”').waitFor()
   })
 

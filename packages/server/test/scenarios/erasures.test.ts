@@ -9,7 +9,7 @@ import { runSql } from '#test/peers/sql.ts'
 import { outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { filesHolding, rowsHolding } from '#test/scenarios/stored-content.ts'
 import { exported, imported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
-import { onBothEngines, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, openWorld, type World } from '#test/world.ts'
 
 /** In the address, the subject, the body and a file; a word that the search index keeps. */
 const CANARY = 'zyxcanarywvu'
@@ -40,7 +40,7 @@ function canaryMail(id: string, header: string, { bytes = 10 } = {}): string {
   ].join('\r\n')
 }
 
-onBothEngines('an erasure', (engine) => {
+onEachEngine('an erasure', (engine) => {
   let s3: TestS3
   let world: World
   before(async () => {

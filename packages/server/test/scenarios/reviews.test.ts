@@ -11,7 +11,7 @@ import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scena
 import { type Held, holdSend, reviewOf } from '#test/scenarios/review-world.ts'
 import { arrived, fieldOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
 import { sizeOf } from '#test/size-of.ts'
-import { type Account, onBothEngines, onEachEngine, opened, openSecond } from '#test/world.ts'
+import { type Account, onEachEngine, opened, openSecond } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -256,7 +256,7 @@ onEachEngine('held mail', (engine) => {
 
 const DECISIONS = sizeOf('TEST_MAILROOM_DECISIONS', { usual: 100, long: 1_000 })
 
-onBothEngines('decisions about one held message at once', (engine) => {
+onEachEngine('decisions about one held message at once', (engine) => {
   const world = opened(() => openSendingWorld(engine))
   const closing: (() => Promise<void>)[] = []
   after(() => Promise.all(closing.map((close) => close())))
