@@ -96,7 +96,7 @@ export async function startS3(): Promise<TestS3> {
     async namesUnder(prefix) {
       const folder = join(directory, BUCKET, prefix)
       await mkdir(folder, { recursive: true })
-      const files = await readdir(folder, { recursive: true })
+      const files = await namesIn(folder)
       const objects = files.filter((file) => file.endsWith(OBJECT))
       return objects.map((file) => file.slice(0, -OBJECT.length)).sort()
     },
@@ -133,4 +133,16 @@ function giveDes(): void {
 async function whole(request: IncomingMessage): Promise<void> {
   request.resume()
   await once(request, 'end')
+}
+
+/** All files below the folder. A folder that is removed meanwhile is looked at again. */
+async function namesIn(folder: string): Promise<string[]> {
+  for (;;) {
+    try {
+      return await readdir(folder, { recursive: true })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      await mkdir(folder, { recursive: true })
+    }
+  }
 }
