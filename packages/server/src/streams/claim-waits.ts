@@ -132,7 +132,8 @@ class InboxQueue {
     const answer = Promise.withResolvers<GivenClaim[]>()
     const waiter: Waiter = { wanted, answer, isTried: false, over: null }
     this.#waiters.add(waiter)
-    const timer = setTimeout(() => this.#end(waiter, 'time'), wanted.waitMs)
+    const timer =
+      wanted.waitMs > 0 ? setTimeout(() => this.#end(waiter, 'time'), wanted.waitMs) : undefined
     using _ = onAbort(wanted.signal, () => this.#end(waiter, 'caller'))
     try {
       this.#wake()
@@ -144,9 +145,7 @@ class InboxQueue {
 
   #end(waiter: Waiter, why: End): void {
     waiter.over ??= why
-    // A wait of no time is tried once.
-    const isUntried = why === 'time' && waiter.wanted.waitMs === 0 && this.#waiters.has(waiter)
-    if (!waiter.isTried && !isUntried) this.#settle(waiter, [])
+    if (!waiter.isTried) this.#settle(waiter, [])
   }
 
   /** Once; later calls have no effect. */
@@ -263,9 +262,8 @@ class InboxQueue {
       const batch = takeBatch(left, exhausted).filter((waiter) => this.#waiters.has(waiter))
       if (batch.length > 0) await this.#tryBatch(batch, exhausted)
     }
-    // A wait of no time ends with its only attempt.
     for (const waiter of all) {
-      if (waiter.over !== null && this.#waiters.has(waiter)) this.#settle(waiter, [])
+      if (isLastAttempt(waiter) && this.#waiters.has(waiter)) this.#settle(waiter, [])
     }
   }
 
@@ -312,11 +310,16 @@ class InboxQueue {
       if (claims.length > 0 && waiter.over === 'caller') {
         giveBack(this.#deps, waiter.wanted.accountId, claims)
         this.#settle(waiter, [])
-      } else if (claims.length > 0 || waiter.over !== null) this.#settle(waiter, claims)
+      } else if (claims.length > 0 || isLastAttempt(waiter)) this.#settle(waiter, claims)
     }
     if (isAny) this.#deps.wakeEvents()
     if (moreInMs !== null) this.#wakeIn(moreInMs)
   }
+}
+
+/** A wait of no time has one attempt, whether or not its time is noticed first. */
+function isLastAttempt({ over, wanted }: Waiter): boolean {
+  return over !== null || wanted.waitMs === 0
 }
 
 /** The longest of a timer, in milliseconds. */

@@ -255,6 +255,15 @@ onEachEngine('claims', (engine) => {
     assert.deepEqual(idsOf(personal), ids.slice(0, 1))
   })
 
+  test('a claim without a wait ends with its only attempt, however late timers are', async (context) => {
+    const inbox = await world.inbox()
+    const late = globalThis.setTimeout
+    const runLate = (run: () => void, delayMs?: number) => late(run, delayMs || 200)
+    context.mock.method(globalThis, 'setTimeout', runLate as typeof setTimeout)
+    const answer = await Promise.race([take(inbox), pause(5_000, 'none')])
+    assert.deepEqual(answer, [])
+  })
+
   test('a wait ends with the first thread that can be claimed, whatever makes it so', async () => {
     const { inbox, ids } = await inboxWith(1)
     const [id = ''] = ids
