@@ -56,7 +56,7 @@ export function tooLarge(): FileText {
   return unreadText('too_large', `It has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`)
 }
 
-/** Thrown by a TextWriter that has no room, to end reading. */
+/** Thrown to end reading once there is enough, as by a TextWriter that has no room. */
 export class EnoughText extends Error {}
 
 /** Collects blocks of text, with an empty line between them, up to FILE_TEXT_LENGTH_MAX. */
@@ -79,7 +79,11 @@ export class TextWriter {
       this.#blocks.push(between, kept)
       this.#length += between.length + kept.length
     }
-    if (kept.length === block.length) return
+    if (kept.length < block.length) this.end()
+  }
+
+  /** Leaves out the rest of the file, also when there is room. */
+  end(): never {
     this.#isFull = true
     throw new EnoughText()
   }

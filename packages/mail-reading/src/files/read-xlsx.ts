@@ -1,7 +1,7 @@
 // The text of a workbook (SpreadsheetML, ECMA-376 part 1 §18): each visible sheet as a table, with the values that the
 // program which wrote it has computed.
 
-import { FileFault, type TextWriter, tableText } from './file-text.ts'
+import { EnoughText, FileFault, type TextWriter, tableText } from './file-text.ts'
 import { relationshipsOf } from './package-parts.ts'
 import { readXml, type XmlElement, type XmlReader } from './read-xml.ts'
 import type { ZipFile } from './zip-file.ts'
@@ -22,13 +22,26 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
       continue
     }
     const sheet = new Sheet({ strings, dates, is1904 })
-    readXml(zip, part, sheet)
+    const isWhole = readSheet(zip, part, sheet)
     const table = tableText(sheet.rows)
-    if (table === '') continue
-    writer.add(`## ${name.trim()}`)
-    writer.add(table)
+    if (table !== '') {
+      writer.add(`## ${name.trim()}`)
+      writer.add(table)
+    }
+    if (!isWhole) writer.end()
   }
   if (hidden > 0) writer.add(`[left out: ${hidden} hidden ${hidden === 1 ? 'sheet' : 'sheets'}]`)
+}
+
+/** False where the sheet has more text than is kept. */
+function readSheet(zip: ZipFile, part: string, sheet: Sheet): boolean {
+  try {
+    readXml(zip, part, sheet)
+    return true
+  } catch (error) {
+    if (error instanceof EnoughText) return false
+    throw error
+  }
 }
 
 type SheetEntry = { name: string; id: string; isHidden: boolean }
@@ -171,8 +184,9 @@ class Sheet implements XmlReader {
     if (name === 'v' || name === 't') this.#isValue = false
     else if (name === 'c') this.#closeCell()
     else if (name === 'row' && this.#row !== null) {
-      if (this.#length < SHEET_LENGTH_MAX) this.rows.push(this.#row)
+      this.rows.push(this.#row)
       this.#row = null
+      if (this.#length >= SHEET_LENGTH_MAX) throw new EnoughText()
     }
   }
 

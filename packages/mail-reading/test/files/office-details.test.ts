@@ -196,3 +196,21 @@ test('a text of more than a million characters is cut and says so', async () => 
   assert.equal(found.text.length, 1_000_000)
   assert.equal(found.isTruncated, true)
 })
+
+test('a sheet is read no further than its text is kept, and says so', async () => {
+  const row = `<row>${'<c><v>1234567890</v></c>'.repeat(100)}</row>`
+  const data = `${row.repeat(1_300)}${'<row><c><v>1</c></row>'.repeat(200)}`
+  const { method, isTruncated, why } = await read(xlsxWith([{ name: 'Large', data }]), 'a.xlsx')
+  assert.deepEqual([method, isTruncated, why], ['office', true, null])
+  const damaged = data.slice(row.length * 1_300)
+  const small = await read(xlsxWith([{ name: 'Small', data: damaged }]), 'a.xlsx')
+  assert.equal(small.why, 'It is damaged or incomplete.')
+})
+
+test('a sheet with room after its end is truncated where it was not read on', async () => {
+  const row = `<row><c t="inlineStr"><is><t>a${' '.repeat(2_000)}b</t></is></c></row>`
+  const blank = `<row><c t="inlineStr"><is><t>${' '.repeat(2_000)}</t></is></c></row>`
+  const data = `${row}${blank.repeat(700)}<row><c><v>7</v></c></row>`
+  const { text, isTruncated } = await read(xlsxWith([{ name: 'Blank', data }]), 'a.xlsx')
+  assert.deepEqual([text.includes('| 7 |'), isTruncated], [false, true])
+})

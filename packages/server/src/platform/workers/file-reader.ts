@@ -19,7 +19,8 @@ import type { ImageReader } from './read-image.ts'
 
 /** Of processor time, so that a busy machine fails no file. */
 const READ_MS_MAX = 10 * SECOND_MS
-const WALL_FACTOR = 3
+/** The process has a low priority: on a machine whose processors are all busy it gets a twentieth of one. */
+const WALL_FACTOR = 6
 const READ_MEMORY_MIB_MAX = 256
 /** The rest is the program, and what files hold outside of the heap. */
 const READ_HEAP_MIB_MAX = 160

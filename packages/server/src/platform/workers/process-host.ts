@@ -5,7 +5,7 @@ import { fork } from 'node:child_process'
 import { constants, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { WorkerHost } from './guarded-worker.ts'
-import { watchMemory } from './process-memory.ts'
+import { cpuMsOf, watchMemory } from './process-usage.ts'
 
 /** Of the package with this file: the program is in it and beside it. */
 const ROOT = fileURLToPath(new URL('../../../../../', import.meta.url))
@@ -59,8 +59,7 @@ export function openProcessHost<Request extends { readonly content: Uint8Array }
       }
       await send(child, request)
     },
-    // Its limit is the wall clock.
-    cpuMs: () => Promise.resolve(null),
+    cpuMs: () => cpuMsOf(pid),
     hold(isHeld) {
       endWatch()
       if (!isHeld) {

@@ -12,7 +12,7 @@ import {
   unreadText,
 } from '@mailroom/mail-reading/files/file-text.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { watchMemory } from './process-memory.ts'
+import { watchMemory } from './process-usage.ts'
 
 const READ_MS_MAX = 10 * SECOND_MS
 const READ_MEMORY_MIB_MAX = 256
