@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import {
   attributeOf,
   type HtmlElement,
@@ -17,6 +16,7 @@ import type {
   Selector,
 } from 'css-tree'
 import { isSupported, matchesScreen, QUERY_LENGTH_MAX } from './css-queries.ts'
+import { cssTree } from './css-tree.ts'
 import { isValid } from './css-values.ts'
 
 export type Declaration = {
@@ -53,12 +53,9 @@ const ALIASES: Readonly<Record<string, string>> = Object.fromEntries(
 /** A longer value counts as invalid: the lexer's time grows with its length. */
 const VALUE_LENGTH_MAX = 2_000
 
-// Loaded with the first style.
-const load = createRequire(import.meta.url)
-
 /** The declarations of a style attribute that may hide text, in order. Never throws. */
 export function readDeclarations(style: string): Declaration[] {
-  const { parse } = load('css-tree') as typeof import('css-tree')
+  const { parse } = cssTree()
   try {
     const list = parse(style, { context: 'declarationList', parseValue: false })
     return list.type === 'DeclarationList' ? declarationsOf(list.children) : []
@@ -267,7 +264,7 @@ class Rules {
   }
 
   #read(text: string, depth: number): void {
-    const { parse } = load('css-tree') as typeof import('css-tree')
+    const { parse } = cssTree()
     try {
       const parsed = parse(text, { parseValue: false, parseAtrulePrelude: false })
       if (parsed.type === 'StyleSheet') for (const node of parsed.children) this.#add(node, depth)

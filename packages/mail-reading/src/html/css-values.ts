@@ -1,7 +1,5 @@
-import { createRequire } from 'node:module'
-
-// Loaded with the first value that is not a plain one: its tables take some 60 ms.
-const load = createRequire(import.meta.url)
+import type { DSNode } from 'css-tree'
+import { cssTree } from './css-tree.ts'
 
 const LENGTH = '<length-percentage>'
 const SIZE =
@@ -83,11 +81,25 @@ function matches(property: string, value: string): boolean {
   if (isNumber && Number(value) !== 0 && QUIRKY.has(property)) return hides(property, Number(value))
   const plain = withoutMath(value)
   if (plain === null) return false
-  const { lexer } = load('css-tree') as typeof import('css-tree')
-  const syntax = SYNTAX[property]
+  const { lexer } = cssTree()
+  const grammar = grammarOf(property)
   const { error } =
-    syntax === undefined ? lexer.matchProperty(property, plain) : lexer.match(syntax, plain)
+    grammar === null ? lexer.matchProperty(property, plain) : lexer.match(grammar, plain)
   return error === null
+}
+
+/** As the lexer uses it: of a text it makes one again for each value. */
+const grammars = new Map<string, DSNode>()
+
+/** Null for a property that SYNTAX has not. */
+function grammarOf(property: string): DSNode | null {
+  const syntax = SYNTAX[property]
+  if (syntax === undefined) return null
+  const known = grammars.get(property)
+  if (known !== undefined) return known
+  const grammar = cssTree().lexer.createDescriptor(syntax, 'Type', property)
+  grammars.set(property, grammar)
+  return grammar
 }
 
 /**
