@@ -2,6 +2,7 @@ import {
   attributeOf,
   type HtmlElement,
   type HtmlNode,
+  type HtmlParent,
   isElement,
   isText,
   wordSet,
@@ -151,13 +152,17 @@ type StyleRule = {
 export class StyleSheet {
   readonly #rules: Rules
   readonly #matcher = new Matcher()
+  readonly #tree: HtmlParent
+  readonly #byKey = new Map<string, readonly StyleRule[]>()
+  #names: ReadonlySet<string> | null = null
 
   /**
-   * The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. `hasContainers`: whether any element is one for
-   * container queries.
+   * The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. `hasContainers`: whether any element of the
+   * document is one for container queries.
    */
-  constructor(texts: readonly string[], hasContainers: boolean) {
+  constructor(texts: readonly string[], tree: HtmlParent, hasContainers: boolean) {
     this.#rules = rulesOf(texts, hasContainers)
+    this.#tree = tree
   }
 
   /** Characters of rules that were not read, and of all rules once there are too many comparisons. */
@@ -167,17 +172,10 @@ export class StyleSheet {
 
   /** Declarations of the rules that match the element; the last ones win. */
   declarationsFor(element: HtmlElement): readonly Declaration[] {
-    if (this.#rules.count === 0) return NO_DECLARATIONS
+    if (this.#rules.isEmpty) return NO_DECLARATIONS
     const met: StyleRule[] = []
-    // Every key that `keyOf` may give for a selector that matches the element.
     this.#meet('*', element, met)
-    this.#meet(element.tagName, element, met)
-    const id = attributeOf(element, 'id')
-    if (id !== undefined) this.#meet(`#${id}`, element, met)
-    const classes = this.#matcher.classesOf(element)
-    for (const [index, name] of classes.entries()) {
-      if (classes.indexOf(name) === index) this.#meet(`.${name}`, element, met)
-    }
+    for (const key of this.#matcher.namesOf(element)) this.#meet(key, element, met)
     if (met.length === 0 || this.#matcher.isSpent) return NO_DECLARATIONS
     met.sort((a, b) => a.specificity - b.specificity || a.order - b.order)
     if (!met.some(({ isLayered }) => isLayered)) {
@@ -194,9 +192,25 @@ export class StyleSheet {
   }
 
   #meet(key: string, element: HtmlElement, met: StyleRule[]): void {
-    for (const rule of this.#rules.withKey(key)) {
+    for (const rule of this.#rulesWithKey(key)) {
       if (this.#matcher.meets(rule.selector, element)) met.push(rule)
     }
+  }
+
+  /** Without the rules whose selector has a part for which the document has no element. */
+  #rulesWithKey(key: string): readonly StyleRule[] {
+    const known = this.#byKey.get(key)
+    if (known !== undefined) return known
+    const rules = this.#rules.withKey(key).filter(({ selector }) => this.#mayMeet(selector))
+    this.#byKey.set(key, rules)
+    return rules
+  }
+
+  #mayMeet([, ...others]: ComplexSelector): boolean {
+    if (others.length === 0) return true
+    this.#names ??= this.#matcher.namesWithin(this.#tree)
+    const names = this.#names
+    return others.every((part) => part.names.every((name) => names.has(name)))
   }
 }
 
@@ -243,8 +257,8 @@ class Rules {
     for (const text of texts) this.#take(text, 0)
   }
 
-  get count(): number {
-    return this.#order
+  get isEmpty(): boolean {
+    return this.#byKey.size === 0
   }
 
   /** Characters of rules that were not read. */
@@ -318,6 +332,7 @@ class Rules {
       const selector = node.type === 'Selector' ? compileSelector(node, 0) : null
       if (selector === null) continue
       const order = ++this.#order
+      if (selector.some(({ tests }) => tests.includes(never))) continue
       const specificity = specificityOf(node as Selector)
       const rule = { order, specificity, isLayered: this.#layers > 0, declarations, selector }
       const key = keyOf(selector)
@@ -359,9 +374,8 @@ type Test = (element: HtmlElement, matcher: Matcher) => boolean
 /** Conditions on one element; `combinator` is its relation to the part on its left. */
 type Compound = {
   readonly combinator: string
-  readonly tag: string | null
-  readonly id: string | null
-  readonly classes: readonly string[]
+  /** As `namesOf` gives them; an id first, then classes, then the tag. */
+  readonly names: readonly string[]
   readonly tests: readonly Test[]
 }
 
@@ -423,21 +437,22 @@ function compileCompound(
   depth: number,
 ): Compound | null {
   if (nodes.length === 0 && combinator === '') return NO_CONDITIONS
-  let tag: string | null = null
-  let id: string | null = null
+  const tags: string[] = []
+  const ids: string[] = []
   const classes: string[] = []
   const tests: Test[] = []
   for (const node of nodes) {
-    if (node.type === 'TypeSelector') tag = node.name === '*' ? null : node.name.toLowerCase()
-    else if (node.type === 'IdSelector') id = node.name
-    else if (node.type === 'ClassSelector') classes.push(node.name)
+    if (node.type === 'TypeSelector')
+      tags.push(...(node.name === '*' ? [] : [node.name.toLowerCase()]))
+    else if (node.type === 'IdSelector') ids.push(`#${node.name}`)
+    else if (node.type === 'ClassSelector') classes.push(`.${node.name}`)
     else {
       const test = testOf(node, depth)
       if (test === null) return null
       tests.push(test)
     }
   }
-  return { combinator, tag, id, classes, tests }
+  return { combinator, names: [...ids, ...classes, ...tags], tests }
 }
 
 function testOf(node: CssNode, depth: number): Test | null {
@@ -516,7 +531,7 @@ function hasTest(listed: readonly ComplexSelector[]): Test {
 }
 
 /** The part before a combinator that begins a selector. */
-const NO_CONDITIONS: Compound = { combinator: '', tag: null, id: null, classes: [], tests: [] }
+const NO_CONDITIONS: Compound = { combinator: '', names: [], tests: [] }
 
 const isLink: Test = (element) =>
   /^(?:a|area)$/.test(element.tagName) && attributeOf(element, 'href') !== undefined
@@ -581,16 +596,35 @@ type Place = {
 
 class Matcher {
   readonly #places = new Map<HtmlElement, Place>()
-  readonly #classes = new Map<HtmlElement, readonly string[]>()
+  readonly #names = new Map<HtmlElement, readonly string[]>()
   #comparisons = 0
 
-  /** Split once for each element. */
-  classesOf(element: HtmlElement): readonly string[] {
-    const known = this.#classes.get(element)
+  /** Its tag, its id as `#id` and its classes as `.class`, each once. */
+  namesOf(element: HtmlElement): readonly string[] {
+    const known = this.#names.get(element)
     if (known !== undefined) return known
-    const classes = attributeOf(element, 'class')?.split(/\s+/, CLASSES_MAX) ?? NO_CLASSES
-    this.#classes.set(element, classes)
-    return classes
+    const names = [element.tagName]
+    for (const { name, value } of element.attrs) {
+      if (name === 'id') names.push(`#${value}`)
+      if (name !== 'class') continue
+      for (const one of new Set(value.split(/\s+/, CLASSES_MAX))) names.push(`.${one}`)
+    }
+    this.#names.set(element, names)
+    return names
+  }
+
+  /** Those of all elements. */
+  namesWithin(tree: HtmlParent): ReadonlySet<string> {
+    const names = new Set<string>()
+    const visit = ({ childNodes }: HtmlParent): void => {
+      for (const child of childNodes) {
+        if (!isElement(child)) continue
+        for (const name of this.namesOf(child)) names.add(name)
+        visit(child)
+      }
+    }
+    visit(tree)
+    return names
   }
 
   get isSpent(): boolean {
@@ -658,13 +692,11 @@ class Matcher {
     return this.#places.get(element) ?? NO_PLACE
   }
 
-  #fits({ tag, id, classes, tests }: Compound, element: HtmlElement): boolean {
+  #fits({ names, tests }: Compound, element: HtmlElement): boolean {
     if (++this.#comparisons > COMPARISONS_MAX) return false
-    if (tag !== null && tag !== element.tagName) return false
-    if (id !== null && attributeOf(element, 'id') !== id) return false
-    if (classes.length > 0) {
-      const own = this.classesOf(element)
-      if (!classes.every((name) => own.includes(name))) return false
+    if (names.length > 0) {
+      const own = this.namesOf(element)
+      if (!names.every((name) => own.includes(name))) return false
     }
     return tests.every((test) => test(element, this))
   }
@@ -677,11 +709,8 @@ function parentOf({ parentNode }: HtmlElement): HtmlElement | null {
 }
 
 const CLASSES_MAX = 50
-const NO_CLASSES: readonly string[] = []
 
 /** The key of a rule: the id, a class or the tag of the element itself, else `*`. */
 function keyOf([own]: ComplexSelector): string {
-  if (own?.id != null) return `#${own.id}`
-  const name = own?.classes[0]
-  return name === undefined ? (own?.tag ?? '*') : `.${name}`
+  return own?.names[0] ?? '*'
 }

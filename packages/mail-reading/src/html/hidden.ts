@@ -49,7 +49,7 @@ const MAY_HIDE =
  */
 export function removeHidden(tree: HtmlParent, onRemoved: OnRemoved): number {
   const { texts, hasContainers } = styleTexts(tree)
-  const sheet = new StyleSheet(texts, hasContainers)
+  const sheet = new StyleSheet(texts, tree, hasContainers)
   removeWithin(tree, OUTERMOST_BOX, { sheet, onRemoved })
   return sheet.unreadLength
 }
