@@ -57,25 +57,22 @@ export function removeHidden(tree: HtmlParent, onRemoved: OnRemoved): number {
 type Walk = { readonly sheet: StyleSheet; readonly onRemoved: OnRemoved }
 
 function removeWithin(parent: HtmlParent, box: Box, walk: Walk): void {
-  const unseen = unseenKind(box)
   const summary = isElement(parent) ? closedSummary(parent) : undefined
   const nodes = parent.childNodes
   let kept = 0
   for (const node of nodes) {
     const isInClosed = summary !== undefined && node !== summary && node.nodeName !== '#comment'
     if (isInClosed) walk.onRemoved('closed', node)
-    else if (isKept(node, { box, unseen, walk })) nodes[kept++] = node
+    else if (isKept(node, box, walk)) nodes[kept++] = node
   }
   nodes.length = kept
 }
 
-type Place = { readonly box: Box; readonly unseen: RemovalKind | null; readonly walk: Walk }
-
-function isKept(node: HtmlNode, { box, unseen, walk }: Place): boolean {
+function isKept(node: HtmlNode, box: Box, walk: Walk): boolean {
   if (isElement(node)) return isKeptElement(node, box, walk)
   if (isText(node)) {
-    if (unseen === null || node.value.trim() === '') return true
-    walk.onRemoved(unseen, node)
+    if (box.unseen === null || node.value.trim() === '') return true
+    walk.onRemoved(box.unseen, node)
   } else if (node.nodeName === '#comment') walk.onRemoved('comment', node)
   return false
 }
@@ -100,8 +97,7 @@ function removalKindOf(element: HtmlElement, outer: Box, walk: Walk): RemovalKin
   if (tagName === 'dialog' && attributeOf(element, 'open') === undefined) return 'display-none'
   const styles = stylesOf(element, walk.sheet)
   const box = boxOf(element, styles, outer)
-  const isPlain = styles.size === 0 && element.attrs.length === 0
-  const kind = isPlain ? null : hidingKind(element, styles, box)
+  const kind = hidingKind(element, styles, box)
   if (kind !== null) return kind
   if (tagName === 'img') {
     // The description of a picture that is not seen is no text of the mail.
@@ -186,7 +182,14 @@ function visibleLength(text: string): number {
 const PADDING = /(?:[\s\u00ad\u200b-\u200f\u2000-\u200a\u2060-\u2064\ufeff\u00a0]|\u034f)+/g
 
 /** The computed style of an element's text, which its children inherit. */
-type Box = {
+type Box = TextStyle & {
+  /** Why everything within is unseen, whatever it declares, or null. */
+  readonly hiding: RemovalKind | null
+  /** Why text that stands in the box itself is unseen, or null. */
+  readonly unseen: RemovalKind | null
+}
+
+type TextStyle = {
   /** Null where it is not known. */
   readonly colour: Colour | null
   /** The fill of letters; undefined where it is the colour, null where it is not known. */
@@ -213,6 +216,8 @@ const OUTERMOST_BOX: Box = {
   isVisible: true,
   isIndentedAway: false,
   isSqueezed: false,
+  hiding: null,
+  unseen: null,
 }
 
 type Styles = ReadonlyMap<string, string>
@@ -357,17 +362,16 @@ function isPicture(value: string): boolean {
 }
 
 /** Why everything within the element is unseen, whatever its children declare; or null. */
-function hidingKind(
-  element: HtmlElement,
-  styles: Styles,
-  { fontPx, scale, opacity }: Box,
-): RemovalKind | null {
+function hidingKind(element: HtmlElement, styles: Styles, { hiding }: Box): RemovalKind | null {
   const display = styles.get('display')
   const isOwn = display === undefined || display.startsWith('revert')
-  if (display === 'none') return 'display-none'
-  if (isOwn && HIDING_ATTRIBUTES.some((name) => attributeOf(element, name) !== undefined)) {
-    return 'hidden-attribute'
-  }
+  const isHidden =
+    isOwn && HIDING_ATTRIBUTES.some((name) => attributeOf(element, name) !== undefined)
+  return isHidden ? 'hidden-attribute' : hiding
+}
+
+function hidingOf(styles: Styles, { fontPx, scale, opacity }: TextStyle): RemovalKind | null {
+  if (styles.get('display') === 'none') return 'display-none'
   if (styles.get('mso-hide') === 'all') return 'mso-hide'
   if (styles.get('content-visibility') === 'hidden') return 'visibility'
   if (opacity < OPACITY_MIN) return 'opacity'
@@ -536,7 +540,7 @@ function makeBox(element: HtmlElement, styles: Styles, outer: Box): Box {
   const textIndent = styles.get('text-indent')
   const indent = lengthPx(textIndent?.replace(/\s*hanging\s*/, ''), fontPx)
   const spacing = styles.get('letter-spacing')
-  const box = {
+  const own: TextStyle = {
     colour: colourOf(element, styles, outer.colour),
     fill: fillOf(styles.get('-webkit-text-fill-color'), outer.fill),
     backgrounds: backgroundsOf(element, styles, outer.backgrounds),
@@ -553,11 +557,12 @@ function makeBox(element: HtmlElement, styles: Styles, outer: Box): Box {
       ? outer.isSqueezed
       : (lengthPx(spacing, fontPx) ?? 0) <= -0.9 * fontPx && fontPx > TINY_PX,
   }
-  return styles.get('background-clip') === 'text' ? filledBy(box, outer) : box
+  const text = styles.get('background-clip') === 'text' ? filledBy(own, outer) : own
+  return { ...text, hiding: hidingOf(styles, text), unseen: unseenKind(text) }
 }
 
 /** The background fills the letters instead of the box. */
-function filledBy(box: Box, { backgrounds }: Box): Box {
+function filledBy(box: TextStyle, { backgrounds }: Box): TextStyle {
   const fill = box.fill === undefined ? box.colour : box.fill
   if (fill === null || !isTransparent(fill)) return { ...box, backgrounds }
   const [first = null] = box.backgrounds ?? []
@@ -659,8 +664,8 @@ function plainBackgroundsOf(
   return outer.map((one) => blend(own, one))
 }
 
-/** Why text that stands in the box itself is unseen, or null. */
-function unseenKind({ backgrounds, ...box }: Box): RemovalKind | null {
+function unseenKind(box: TextStyle): RemovalKind | null {
+  const { backgrounds } = box
   const colour = box.fill === undefined ? box.colour : box.fill
   if (!box.isVisible) return 'visibility'
   if (box.fontPx * box.scale <= TINY_PX) return 'tiny-font'
