@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
+import { bodyParts } from '@mailroom/mail-reading/quote/body-parts.ts'
 import { MIME_PARTS_MAX } from '@mailroom/mail/mime/mime-parts.ts'
 import {
   BOMBS,
