@@ -41,11 +41,14 @@ async function insertTogether(
   writes: readonly GroupedInput<NewWebhook>[],
 ): Promise<Inserted[]> {
   const counts = new Map<string, number | null>()
+  // In one order everywhere, so that two transactions do not deadlock.
+  for (const accountId of [...new Set(writes.map(({ input }) => input.accountId))].sort()) {
+    counts.set(accountId, await lockAndCount(tx, accountId))
+  }
   const inserted: Inserted[] = []
   for (const { input } of writes) {
     const { accountId } = input
-    const known = counts.get(accountId)
-    const count = known === undefined ? await lockAndCount(tx, accountId) : known
+    const count = counts.get(accountId) ?? null
     const hasRoom = count !== null && count < WEBHOOKS_PER_ACCOUNT_MAX
     counts.set(accountId, hasRoom ? count + 1 : count)
     if (hasRoom) inserted.push(await insertWebhookRow(tx, input))
