@@ -72,7 +72,7 @@ export function MessageCard({
             {standing && <Badge tone={standing.tone}>{standing.word}</Badge>}
             <CategoryBadge category={message.category} />
             {!isOpen && <LabelMarks labels={message.labels} />}
-            {message.automatic && message.category !== 'automated' && <Badge>Automatic</Badge>}
+            {message.automatic && isPersonal(message) && <Badge>Automatic</Badge>}
             <Time at={message.createdAt} isInList />
           </span>
         </button>
@@ -85,6 +85,11 @@ export function MessageCard({
         ))}
     </article>
   )
+}
+
+/** Other kinds of mail say by themselves that a program wrote them. */
+function isPersonal({ category }: Message): boolean {
+  return category === null || category === 'personal'
 }
 
 type Opened = {
