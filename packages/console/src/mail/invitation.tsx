@@ -174,12 +174,11 @@ const replyWords: Readonly<Record<Attendee['status'], string>> = {
   'needs-action': 'has not answered',
 }
 
-function kindOf({ method, sequence, attendees }: Invite): string {
+function kindOf({ method, attendees }: Invite): string {
   const [who] = attendees
   if (method === 'reply' && who !== undefined) {
     return `${who.name ?? who.address} ${replyWords[who.status]}`
   }
-  if (method === 'request' && sequence > 0) return 'Updated invitation'
   return method === null ? 'Event' : kinds[method]
 }
 
@@ -206,6 +205,7 @@ function Attendees({
   given: Given | null
 }) {
   const [showsAll, setShowsAll] = useState(false)
+  const left = given !== null && !isUnsent(given.message, given.review) ? given.response : null
   const own = [message.recipient ?? '', message.toAddr].map(keyOf)
   const isOwn = ({ address }: Attendee) => own.includes(keyOf(address))
   const sorted = [...attendees.filter(isOwn), ...attendees.filter((one) => !isOwn(one))]
@@ -214,7 +214,7 @@ function Attendees({
     <>
       <ul class="attendees">
         {shown.map((one, index) => {
-          const { tone, word } = statuses[isOwn(one) && given ? given.response : one.status]
+          const { tone, word } = statuses[left !== null && isOwn(one) ? left : one.status]
           return (
             <li key={index}>
               <Participant {...one} />

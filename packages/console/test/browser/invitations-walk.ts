@@ -109,7 +109,7 @@ suite('invitations in the console', () => {
     const text = await card().innerText()
     for (const words of [
       /Planning, first part/,
-      /Updated invitation/,
+      /Invitation\s*Updated/,
       /Tue, 1 Dec 2026, 04:00\s*–\s*05:00 GMT-5/,
       /Tue, 1 Dec 2026, 10:00\s*–\s*11:00 \(Europe\/Berlin\)/,
       /Every 2 weeks on Tuesday/,
@@ -176,7 +176,7 @@ suite('invitations in the console', () => {
   })
 
   test('an invitation whose organizer is not proven is not answered, and says why', async () => {
-    await receive('guest-two', {}, 'eve@far.example')
+    await receive('guest-two', { lines: [`LOCATION:${'x'.repeat(900)}`] }, 'eve@far.example')
     await button('Decline').click()
     await world.page.getByText('Nothing proves that the organizer wrote this invitation').waitFor()
     assert.equal(await button('Decline').getAttribute('aria-pressed'), 'false')
@@ -207,6 +207,7 @@ suite('invitations in the console', () => {
     await button('Accept').click()
     await world.page.getByText('Answer waits for approval').waitFor()
     await card().getByText('Held', { exact: true }).waitFor()
+    await card().locator('.attendees').getByText('No answer', { exact: true }).waitFor()
     await examine(world, 'invitation-held')
   })
 
