@@ -647,6 +647,8 @@ export type Tables = {
     renewed_position: Generated<number>
     current_position: Generated<number>
     is_purged: Generated<number>
+    /** Since the last round of erasing began; 0 on PostgreSQL. */
+    removed_entries: Generated<number>
   }
 }
 

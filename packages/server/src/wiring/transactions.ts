@@ -135,7 +135,12 @@ import {
 import { claimReviewMail, gatherReviewMail, settleReviewMail } from '#reviews/reviews-rows.ts'
 import type { Tables } from '#schema/tables.ts'
 import { forgetUnreferenced } from '#schema/unreferenced-blobs.ts'
-import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
+import {
+  eraseSearchStep,
+  forgetPurgedSearch,
+  forgetRemovedEntries,
+  indexSearchStep,
+} from '#search/search-rows.ts'
 import { ensureSecret, replaceSecret } from '#secrets/secrets-rows.ts'
 import { addInboxDays, addMailHours } from '#stats/stats-rows.ts'
 import {
@@ -220,6 +225,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   indexSearchStep,
   eraseSearchStep,
   forgetPurgedSearch,
+  forgetRemovedEntries,
   ensureSecret,
   replaceSecret,
   ensureDkimKeys,
