@@ -344,7 +344,9 @@ function Rules({
         <ul class="panel event-lines">
           {rules.map((rule) => (
             <li key={rule.id}>
-              <Badge tone={rule.type === 'block' ? 'bad' : 'good'}>{rule.type}</Badge>
+              <Badge tone={rule.type === 'block' ? 'bad' : 'good'}>
+                {rule.type === 'block' ? 'Block' : 'Allow'}
+              </Badge>
               <span class="event-subject">{rule.value}</span>
               <span class="muted">
                 {own.has(rule.id) ? 'set here' : `from the ${widthOf(rule)}`}
