@@ -158,7 +158,7 @@ suite('all mail in the console', () => {
     await page.getByRole('link', { name: /Short/ }).click()
     await page.frameLocator('.mail-frame iframe').getByText('One line.').waitFor()
     await page.waitForFunction(
-      () => (document.querySelector('.mail-frame')?.clientHeight ?? 120) < 120,
+      () => (document.querySelector('.mail-frame')?.clientHeight ?? 120) < 100,
     )
   })
 
