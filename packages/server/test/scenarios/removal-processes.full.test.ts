@@ -3,10 +3,9 @@ import { suite, test } from 'node:test'
 import { Mailroom, MailroomError } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { checkLists } from '#test/scenarios/removal-check.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { opened, openSecond, openWorld, plainMail } from '#test/world.ts'
 
-const ROUNDS = sizeOf('TEST_MAILROOM_REMOVAL_ROUNDS', { quick: 4, usual: 12 })
+const ROUNDS = 12
 
 suite('removal at two services on one database', () => {
   const world = opened(() => openWorld('postgres'))

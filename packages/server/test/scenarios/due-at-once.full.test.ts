@@ -8,7 +8,7 @@ import { arrived, openSendingWorld, send } from '#test/scenarios/sending-world.t
 import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { onEachEngine } from '#test/world.ts'
 
-const DUE = sizeOf('TEST_MAILROOM_DUE_AT_ONCE', { quick: 50, usual: 200, long: 1_000 })
+const DUE = sizeOf('TEST_MAILROOM_DUE_AT_ONCE', { usual: 200, long: 1_000 })
 const INBOXES = 5
 /** Of one account, created a few at once. */
 const [DUE_OF_ONE, DUE_TOGETHER] = [112, 8]
