@@ -56,6 +56,31 @@ test('HTML of hostile sizes takes bounded time, and a page that cannot be shown 
   assert.ok(cut.includes('too long to be shown'))
 })
 
+test('elements that the parser repeats cost little, however many and long their attributes are', () => {
+  const repeat = (attributes: string, count: number) =>
+    `<p><font ${attributes}></p>${'<p>x'.repeat(count)}`
+  const styleOf = (length: number) => `style="${'color:rgb(1,2,3);'.repeat(length / 17)}"`
+  const namesOf = (length: number) =>
+    Array.from({ length: length / 7 }, (_, index) => `a${index}=b`).join(' ')
+  showSource({ html: repeat(styleOf(100), 1), showsRemote: false })
+  for (const attributesOf of [styleOf, namesOf]) {
+    for (const { html, msMax } of [
+      { html: repeat(attributesOf(4_000), 1_000), msMax: 200 },
+      { html: repeat(attributesOf(500_000), 20_000), msMax: 2_000 },
+    ]) {
+      const before = process.cpuUsage()
+      assert.ok(showSource({ html, showsRemote: false }) !== null)
+      const tookMs = process.cpuUsage(before).user / 1_000
+      assert.ok(tookMs < msMax, `${html.length} characters took ${tookMs} ms`)
+    }
+  }
+  const fonts = Array.from({ length: 200 }, (_, index) => `<b a=${index}>`).join('')
+  assert.equal(
+    showSource({ html: `<p>${fonts}</p>${'<p>x'.repeat(1_200)}`, showsRemote: false }),
+    null,
+  )
+})
+
 test('a workbook of 10,000 sheets is read within its bounds', async () => {
   const sheets = Array.from({ length: 10_000 }, (_, n) => ({
     name: `S${n}`,
