@@ -59,9 +59,6 @@ async function readFiles(
     .filter((one) => isReadOnArrival(one, deps.fileReader))
     .slice(0, FILES_MAX)
     .filter(({ filename }) => !known.has(filename))
-  const aborted = new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
   for (const attachment of wanted) {
     if (signal.aborted) return false
     const nowMs = deps.clock.now()
@@ -69,7 +66,19 @@ async function readFiles(
     const { rawId, inboxId } = message
     const found = { messageId, rawId, inboxId, attachment }
     // A file may take ten seconds, for which a service that ends should not wait.
-    await Promise.race([deps.attachmentTexts.of(deps, accountId, found), aborted])
+    await untilAborted(deps.attachmentTexts.of(deps, accountId, found), signal)
   }
   return !signal.aborted
+}
+
+/** Leaves nothing behind on the signal, which lives as long as the process. */
+async function untilAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<void>()
+  const end = () => aborted.resolve()
+  signal.addEventListener('abort', end)
+  try {
+    await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
 }
