@@ -1,6 +1,7 @@
 // Reads the attachments of mail after it has arrived, one message at a time in each process.
 
 import { findMessage, listReadFiles } from '#mailbox/mailbox-rows.ts'
+import { raceAbort } from '#platform/abort.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { MINUTE_MS } from '#platform/units.ts'
@@ -66,19 +67,7 @@ async function readFiles(
     const { rawId, inboxId } = message
     const found = { messageId, rawId, inboxId, attachment }
     // A file may take ten seconds, for which a service that ends should not wait.
-    await untilAborted(deps.attachmentTexts.of(deps, accountId, found), signal)
+    await raceAbort(deps.attachmentTexts.of(deps, accountId, found), { signal })
   }
   return !signal.aborted
-}
-
-/** Leaves nothing behind on the signal, which lives as long as the process. */
-async function untilAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  const aborted = Promise.withResolvers<void>()
-  const end = () => aborted.resolve()
-  signal.addEventListener('abort', end)
-  try {
-    await Promise.race([work, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', end)
-  }
 }
