@@ -1,6 +1,7 @@
 // Reads the attachments of mail after it has arrived, one message at a time in each process.
 
 import { findMessage, listReadFiles } from '#mailbox/mailbox-rows.ts'
+import { raceAbort } from '#platform/abort.ts'
 import type { Log } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import { failureOf } from '#queue/trouble.ts'
@@ -60,9 +61,6 @@ async function readFiles(
     .filter((one) => isReadOnArrival(one, deps.fileReader))
     .slice(0, FILES_MAX)
     .filter(({ filename }) => !known.has(filename))
-  const aborted = new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
   for (const attachment of wanted) {
     if (signal.aborted) return false
     const nowMs = deps.clock.now()
@@ -70,7 +68,7 @@ async function readFiles(
     const { rawId, inboxId } = message
     const found = { messageId, rawId, inboxId, attachment }
     // A file may take ten seconds, for which a service that ends should not wait.
-    await Promise.race([deps.attachmentTexts.of(deps, accountId, found), aborted])
+    await raceAbort(deps.attachmentTexts.of(deps, accountId, found), { signal })
   }
   return !signal.aborted
 }

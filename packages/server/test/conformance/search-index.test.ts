@@ -13,6 +13,7 @@ import { openSearchSlots } from '#search/search-handlers.ts'
 import { searchInbox } from '#search/search-inbox.ts'
 import { findInBlock, findSearchState, listLagging } from '#search/search-query-rows.ts'
 import {
+  eraseSearchStep,
   indexSearchStep,
   listPurgedNumbers,
   listRemovedEntries,
@@ -258,6 +259,29 @@ onBothEngines('the index of words', (engine) => {
     })
     assert.deepEqual([await holds('zqstays'), await holds('zqleaves')], [true, false])
     assert.equal((await foundIn(inboxId)).length, 3)
+  })
+
+  test('a round erases what was removed while another merge was under way', async () => {
+    if (engine === 'postgres') return
+    const inboxId = await inboxWith(1, 'hello zqmergedword')
+    const kept = await addInbox(db, owner)
+    for (let n = 0; n < 60; n++) {
+      const words = Array.from({ length: 400 }, (_, index) => `zq${(n * 400 + index) * 7919}`)
+      await receive(kept, 1, `hello ${words.join(' ')}`)
+    }
+    for (const one of [inboxId, kept]) {
+      const step = { inboxIds: [one], skipLocked: false }
+      while ((await db.write(indexSearchStep, step)).behind.length > 0);
+    }
+    assert.equal(await db.write(eraseSearchStep, { isFirst: true }), false, 'not all in one step')
+    const job = { jobId: makeId('job'), nowMs: systemClock.now() }
+    const actor = { kind: 'operator' } as const
+    await db.write(removeInbox, { actor, accountId: owner.accountId, inboxId, ...job })
+    while (!(await db.write(purgeInboxStep, { inboxId })).isDone);
+    assert.equal(await holds('zqmergedword'), true)
+    for (let isFirst = true; !(await db.write(eraseSearchStep, { isFirst })); isFirst = false);
+    assert.equal(await holds('zqmergedword'), false)
+    assert.equal((await foundIn(kept)).length, 60)
   })
 
   /** On SQLite alone. */
