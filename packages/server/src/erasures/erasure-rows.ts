@@ -186,9 +186,19 @@ export const eraseMessages = transaction({
     tx: Tx,
     { inboxId, ids, ...held }: Held & { inboxId: string; ids: string[] },
   ): Promise<string[]> {
-    const { accountId } = await note(tx, held, { messages: ids.length })
+    const { accountId } = await note(tx, held, {})
     const inbox = await lockInbox(tx, { accountId, inboxId })
-    return inbox === null ? [] : removeMessages(tx, inbox, { ids, nowMs: held.nowMs })
+    if (inbox === null) return []
+    // Another erasure or a request may have removed some since they were read.
+    const left = await tx.query
+      .selectFrom('messages')
+      .select('id')
+      .where('inbox_id', '=', inboxId)
+      .where('id', 'in', ids)
+      .execute()
+    if (left.length === 0) return []
+    await note(tx, held, { messages: left.length })
+    return removeMessages(tx, inbox, { ids: idsOf(left), nowMs: held.nowMs })
   },
 })
 

@@ -334,7 +334,7 @@ function rowsIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
   const inboxId = onlyInboxOf(filter)
   // Without the account, because an engine might then scan all events of the account.
   return inboxId !== null
-    ? query.where('inbox_id', '=', inboxId)
+    ? query.where('inbox_id', '=', inboxId).where('kind', '!=', ERASED)
     : query.where('account_id', '=', accountId).where(IS_NOT_ERASED)
 }
 

@@ -207,6 +207,24 @@ onEachEngine('an erasure', (engine) => {
     assert.equal(url === null, error !== null)
   })
 
+  test('counts each message once when several of one address run at once', async () => {
+    const { client } = world
+    const address = 'twice@counted.example'
+    const inbox = await world.inbox()
+    const many = Array.from({ length: 40 }, (_, at) => mailFrom(address, `twice-${at}`))
+    await imported(client, inbox.id, mboxOf(...many))
+    const begun = await Promise.all(
+      Array.from({ length: 12 }, () => client.erasures.create({ address })),
+    )
+    const done = await Promise.all(begun.map(({ id }) => client.erasures.untilDone(id)))
+    const counted = done.map(({ removed }) => removed.messages)
+    assert.equal(
+      counted.reduce((sum, count) => sum + count, 0),
+      40,
+      String(counted),
+    )
+  })
+
   test('names what is wrong, and spares the own inboxes', async () => {
     const { client } = world
     const inbox = await world.inbox()
