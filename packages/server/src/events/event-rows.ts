@@ -379,6 +379,23 @@ export async function countShown(db: ReadDb, events: readonly LoggedEvent[]): Pr
   return Number(row?.count ?? 0)
 }
 
+/** Whether the log has the account's event, and what it tells of was not removed. */
+export async function isEventShown(
+  db: ReadDb,
+  accountId: string,
+  eventId: string,
+): Promise<boolean> {
+  const row = await db.read
+    .selectFrom('events')
+    .select('id')
+    .where('id', '=', eventId)
+    .where('account_id', '=', accountId)
+    .where('kind', '!=', ERASED)
+    .where(IS_SHOWN)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** The part of the range up to and including the end of a scan, in its order. */
 function windowOf(range: EventRange, end: LogPosition): EventRange {
   return range.order === 'desc'
