@@ -465,7 +465,8 @@ const SCAN_STEP = 500
 export type Addressed = Pick<
   Row<'messages'>,
   'id' | 'from_addr' | 'to_addr' | 'to_addrs' | 'header_to' | 'cc' | 'bcc' | 'recipient'
->
+> &
+  Pick<Row<'raw_messages'>, 'reverse_path'>
 
 /**
  * Messages of the next SCAN_STEP positions after `after`, in the trash, where positions are negative, or not: one that is
@@ -480,7 +481,18 @@ export async function scanMessages(
   const last = after + SCAN_STEP
   const messages = await db.read
     .selectFrom('messages')
-    .select(['id', 'from_addr', 'to_addr', 'to_addrs', 'header_to', 'cc', 'bcc', 'recipient'])
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .select([
+      'messages.id',
+      'from_addr',
+      'to_addr',
+      'to_addrs',
+      'header_to',
+      'cc',
+      'bcc',
+      'recipient',
+      'reverse_path',
+    ])
     .where('inbox_id', '=', inboxId)
     .where(({ eb, or, and }) =>
       or([
