@@ -2,8 +2,8 @@
 
 import { findMessage, listReadFiles } from '#mailbox/mailbox-rows.ts'
 import type { Log } from '#platform/log.ts'
-import { AppError } from '#platform/problem.ts'
 import { MINUTE_MS } from '#platform/units.ts'
+import { failureOf } from '#queue/trouble.ts'
 import {
   type AttachmentRead,
   claimAttachmentRead,
@@ -37,9 +37,10 @@ export function openAttachmentReading(
     try {
       if (!(await readFiles(deps, read, { worker, signal }))) notBeforeMs = clock.now()
     } catch (error) {
-      const isBusy = error instanceof AppError && error.code === 'service_unavailable'
-      if (isBusy || attempts < ATTEMPTS_MAX) notBeforeMs = clock.now() + RETRY_MS
-      if (!isBusy) log.warn({ error, messageId }, 'the attachments of a message could not be read')
+      const { isPassing } = failureOf(error)
+      if (isPassing || attempts < ATTEMPTS_MAX) notBeforeMs = clock.now() + RETRY_MS
+      if (!isPassing)
+        log.warn({ error, messageId }, 'the attachments of a message could not be read')
     }
     await db.write(endAttachmentRead, { messageId, worker, notBeforeMs, nowMs: clock.now() })
     return !signal.aborted
