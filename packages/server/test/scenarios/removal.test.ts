@@ -12,7 +12,7 @@ const UNKNOWN_THREAD = 'thr_01h455vb4pex5vsknk084sn02q'
 const UNKNOWN_MESSAGE = 'msg_01h455vb4pex5vsknk084sn02q'
 
 onEachEngine('removal', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } }))
   const receiver = opened(() => openReceiver())
   const client: Mailroom = prepared(() => world.client)
   let count = 0
