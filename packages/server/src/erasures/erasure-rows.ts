@@ -214,9 +214,19 @@ export const eraseMessages = transaction({
     tx: Tx,
     { inboxId, ids, ...held }: Held & { inboxId: string; ids: string[] },
   ): Promise<string[]> {
-    const { accountId } = await note(tx, held, { messages: ids.length })
+    const { accountId } = await note(tx, held, {})
     const inbox = await lockInbox(tx, { accountId, inboxId })
-    return inbox === null ? [] : removeMessages(tx, inbox, { ids, nowMs: held.nowMs })
+    if (inbox === null) return []
+    // Another erasure or a request may have removed some since they were read.
+    const left = await tx.query
+      .selectFrom('messages')
+      .select('id')
+      .where('inbox_id', '=', inboxId)
+      .where('id', 'in', ids)
+      .execute()
+    if (left.length === 0) return []
+    await note(tx, held, { messages: left.length })
+    return removeMessages(tx, inbox, { ids: idsOf(left), nowMs: held.nowMs })
   },
 })
 
@@ -484,7 +494,8 @@ const SCAN_STEP = 500
 export type Addressed = Pick<
   Row<'messages'>,
   'id' | 'from_addr' | 'to_addr' | 'to_addrs' | 'header_to' | 'cc' | 'bcc' | 'recipient'
->
+> &
+  Pick<Row<'raw_messages'>, 'reverse_path'>
 
 /**
  * Messages of the next SCAN_STEP positions after `after`, in the trash, where positions are negative, or not: one that is
@@ -499,7 +510,18 @@ export async function scanMessages(
   const last = after + SCAN_STEP
   const messages = await db.read
     .selectFrom('messages')
-    .select(['id', 'from_addr', 'to_addr', 'to_addrs', 'header_to', 'cc', 'bcc', 'recipient'])
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .select([
+      'messages.id',
+      'from_addr',
+      'to_addr',
+      'to_addrs',
+      'header_to',
+      'cc',
+      'bcc',
+      'recipient',
+      'reverse_path',
+    ])
     .where('inbox_id', '=', inboxId)
     .where(({ eb, or, and }) =>
       or([

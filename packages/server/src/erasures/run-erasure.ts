@@ -127,11 +127,11 @@ async function eraseInbox(
 }
 
 function isOf(message: Addressed, address: string): boolean {
-  const { from_addr, to_addr, to_addrs, header_to, cc, bcc, recipient } = message
+  const { from_addr, reverse_path, to_addr, to_addrs, header_to, cc, bcc, recipient } = message
   const lists = [to_addrs, cc, bcc].flatMap((list) =>
     list === null ? [] : (JSON.parse(list) as string[]),
   )
-  const texts = [from_addr, to_addr, header_to ?? '', recipient ?? '', ...lists]
+  const texts = [from_addr, reverse_path, to_addr, header_to ?? '', recipient ?? '', ...lists]
   return texts.some((text) => namesAddress(text, address))
 }
 
