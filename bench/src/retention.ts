@@ -13,6 +13,7 @@ import { entryId } from '@mailroom/server/search/search-rows.ts'
 import { describeMachine, table } from './figures.ts'
 import { load, type Outcome } from './intake-load.ts'
 import { type RunningMailroom, startMailroom } from './mailroom.ts'
+import { Words } from './words.ts'
 
 const RETENTION_DAYS = 30
 
@@ -89,7 +90,11 @@ export async function retention(args: string[]): Promise<void> {
 
 type Columns = Record<string, SQLInputValue>
 
-/** Copies of the inbox's one message, each in a thread of its own, stored before the retention. */
+/** Different texts, and the words of each: 1.8 KiB. */
+const TEXTS = 2_000
+const WORDS = 280
+
+/** Copies of the inbox's one message with such texts, each in a thread of its own, stored before the retention. */
 function fill(file: string, inboxId: string, messages: number): void {
   const db = new DatabaseSync(file)
   db.exec('pragma synchronous = off')
@@ -110,6 +115,8 @@ function fill(file: string, inboxId: string, messages: number): void {
     raw: insert('raw_messages', Object.keys(raw)),
     entry: insert('search_index', ['rowid', 'marks', 'subject', 'sender', 'recipients', 'body']),
   }
+  const words = new Words()
+  const texts = Array.from({ length: TEXTS }, () => words.text(WORDS))
   const firstMs = Date.now() - (RETENTION_DAYS + 10) * DAY_MS
   db.exec('begin')
   for (const table of ['messages', 'threads', 'thread_ranges']) {
@@ -123,6 +130,7 @@ function fill(file: string, inboxId: string, messages: number): void {
       lowestIdAt('raw', storedMs),
     ]
     const key = `${position}.old@sender.example`
+    const text = texts[position % TEXTS] ?? ''
     add.raw({ ...raw, id: rawId, created_at: storedMs })
     add.thread({ ...thread, id: threadId, last_position: position, created_at: storedMs })
     add.message({
@@ -135,6 +143,7 @@ function fill(file: string, inboxId: string, messages: number): void {
       message_key: key,
       receipt_key: Buffer.from(key),
       rfc_message_id: `<${key}>`,
+      body_text: text,
       created_at: storedMs,
     })
     add.entry({
@@ -143,7 +152,7 @@ function fill(file: string, inboxId: string, messages: number): void {
       subject: String(message.subject),
       sender: String(message.from_addr),
       recipients: '',
-      body: String(message.body_text),
+      body: text,
     })
   }
   db.exec(`insert into thread_ranges

@@ -25,6 +25,7 @@ import {
 } from '@mailroom/server/test/conformance/open-database.ts'
 import { sql } from 'kysely'
 import { describeMachine, quantile, table } from './figures.ts'
+import { Words } from './words.ts'
 
 /**
  * Options: `--messages 300000`, `--rounds 20` a kind, `--engines sqlite,postgres`, `--compare` for searches on the main
@@ -252,25 +253,6 @@ function kinds(words: Words, messages: number): Record<string, Kind> {
     'a common word OR (a rare one has:attachment)': {
       q: (round) => `${common(round)} OR (${rare(round)} has:attachment)`,
     },
-  }
-}
-
-/** A vocabulary of 50,000 words, used as words are used: the n-th one about 1/n as often. */
-class Words {
-  #seed = 1
-  next(): number {
-    // Mulberry32: the same words in every run.
-    this.#seed = (this.#seed + 0x6d2b79f5) | 0
-    let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), this.#seed | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-  at(index: number): string {
-    return `${((index * 7_919) % 50_021).toString(36)}${['ing', 'er', '', 'tion', 'ly'][index % 5]}q`
-  }
-  text(count: number): string {
-    const draw = () => this.at(Math.floor(Math.exp(this.next() * Math.log(50_000))) - 1)
-    return Array.from({ length: count }, draw).join(' ')
   }
 }
 

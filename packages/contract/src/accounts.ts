@@ -103,12 +103,12 @@ export const accountOperations = {
     tag: 'Account',
     summary: 'Update the account.',
     notes:
-      'Omitted fields stay unchanged; at least one is required. With the filter mode allowlist, only mail from senders that a rule allows reaches an inbox; all other mail is quarantined. The change applies to mail that arrives from now on.',
+      'Omitted fields stay unchanged; at least one is required. With the filter mode allowlist, only mail from senders that a rule allows reaches an inbox; all other mail is quarantined. The change applies to mail that arrives from now on. An approver may change the filter mode, and only a key retentionDays.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: UpdateOwnAccount,
     success: { status: 200, description: 'The account as it is now.', schema: OwnAccount },
-    errors: ['approver_required'],
+    errors: ['approver_required', 'forbidden'],
   },
 } as const satisfies Record<string, Operation>
 

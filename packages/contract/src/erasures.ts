@@ -36,6 +36,12 @@ export const Erasure = Type.Object(
     address: nullableText('What is erased; null once it is, because the receipt would keep it.'),
     removed: ErasedCounts,
     left: Type.Array(LeftPlace, { description: 'Where the address, or its mail, may still be.' }),
+    errorMessage: nullableText(
+      'Why its last attempt failed; null if none has, and once it is done. It is tried again until everything is removed.',
+    ),
+    nextAttemptAt: nullableTime(
+      'When it is tried again after an attempt that failed, an hour later at most; null unless it waits for that.',
+    ),
     createdAt: time('When it was requested.'),
     completedAt: nullableTime('When it was done.'),
   },

@@ -25,10 +25,20 @@ const TRANSFER_ERRORS = [
   'file_unreadable',
   'storage_quota_reached',
   'address_erased',
+  'internal_error',
 ] as const
 export type TransferError = (typeof TRANSFER_ERRORS)[number]
 
-const error = nullableOneOf(TRANSFER_ERRORS, 'Why it failed; null otherwise.')
+const error = nullableOneOf(
+  TRANSFER_ERRORS,
+  'Why it failed; null otherwise. `internal_error`: eight attempts in a row failed for a fault of the service.',
+)
+const errorMessage = nullableText(
+  'Why it failed, or why its last attempt did; null if none has since its last progress.',
+)
+const nextAttemptAt = nullableTime(
+  'When it is tried again after an attempt that failed; null unless it waits for that.',
+)
 
 export const Export = Type.Object(
   {
@@ -53,6 +63,8 @@ export const Export = Type.Object(
     sizeBytes: nullableCount('Size of the file; null until it is done.'),
     url: nullableText('Signed URL of the file, valid until expiresAt; null unless it is done.'),
     error,
+    errorMessage,
+    nextAttemptAt,
     createdAt: time('When the export was requested.'),
     completedAt: nullableTime('When it was done or failed.'),
     expiresAt: nullableTime('When the file is removed; null until it is done.'),
@@ -88,6 +100,8 @@ export const Import = Type.Object(
     failed: count('Messages that could not be imported.'),
     failures: Type.Array(ImportFailure, { description: 'The first 100 of them.' }),
     error,
+    errorMessage,
+    nextAttemptAt,
     createdAt: time('When the file was received.'),
     completedAt: nullableTime('When it was done or failed.'),
   },

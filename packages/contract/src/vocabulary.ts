@@ -33,6 +33,16 @@ export const attendeeRoles = ['required', 'optional', 'chair', 'informational'] 
 /** Answers to an invitation. */
 export const inviteResponses = ['accepted', 'tentative', 'declined'] as const
 
+/** The text of an answer begins with one, a colon and the title of the event. */
+export const inviteResponseWords = {
+  accepted: 'Accepted',
+  tentative: 'Tentatively accepted',
+  declined: 'Declined',
+} as const satisfies Record<(typeof inviteResponses)[number], string>
+
+/** Stands for the title of an event without one. */
+export const untitledInvite = 'the invitation'
+
 export const messageDirections = ['inbound', 'outbound'] as const
 
 export const searchSorts = ['newest', 'rank'] as const

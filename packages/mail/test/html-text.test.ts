@@ -61,34 +61,6 @@ test('markup beyond the limit of tags keeps its text', () => {
   assert.ok(!text.includes('<'))
 })
 
-test('hostile markup of a million characters takes the processor less than a second', () => {
-  const fill = (piece: string): string => piece.repeat(Math.ceil(1_000_000 / piece.length))
-  const documents = {
-    divisions: fill('<div>'),
-    'divisions that are parsed': '<div>'.repeat(HTML_TAGS_MAX - 1),
-    'ends of nothing': '<i>'.repeat(HTML_TAGS_MAX / 2) + '</b>'.repeat(HTML_TAGS_MAX / 2),
-    tables: '<table><tr><td>a<td>'.repeat(HTML_TAGS_MAX / 4),
-    lists: '<ol><li>a'.repeat(HTML_TAGS_MAX / 2),
-    'quoted lines': `${'<blockquote>'.repeat(190)}<pre>${fill('a\n')}`,
-    links: `${'<a href=http://a.b>'.repeat(190)}${fill('a ')}`,
-    'open brackets': fill('<'),
-    'open tags': fill('<a '),
-    comments: fill('<!--'),
-    scripts: fill('<script>'),
-    'closed scripts': fill('<script></script>'),
-    entities: fill('&amp'),
-    attributes: `<a ${fill('a=b ')}>`,
-    blanks: `${fill(' ')}x`,
-  }
-  for (const [name, html] of Object.entries(documents)) {
-    const before = process.cpuUsage()
-    const text = textFromHtml(html)
-    const tookMs = process.cpuUsage(before).user / 1_000
-    assert.ok(tookMs < 4_000, `${name} took ${tookMs.toFixed(0)} ms`)
-    assert.ok(text.length <= HTML_LENGTH_MAX)
-  }
-})
-
 test('any text is accepted', () => {
   const pieces = fc.constantFrom(
     ...['<p>', '</p>', '<table>', '<td>', '<a href="', '">', '<!--', '-->', '<script>', '</', '&#'],

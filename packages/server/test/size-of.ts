@@ -12,11 +12,19 @@ const LONG_VARIABLE = 'TEST_MAILROOM_LONG'
  */
 export const LONG_LIMIT = { timeout: 10 * 60_000 }
 
-/** A size for usual runs and one for long ones; the variable of this name overrides both. */
-export function sizeOf(variable: string, sizes: { usual: number; long: number }): number {
+/**
+ * The size for this run: `quick` in a quick one (`usual` unless given), `usual` in a full one, and `long` in a long one
+ * (also `usual` unless given). The variable of this name overrides them.
+ */
+export function sizeOf(
+  variable: string,
+  sizes: { quick?: number; usual: number; long?: number },
+): number {
   const given = process.env[variable]
   if (given !== undefined && given !== '') return Number(given)
-  return isLongRun() ? sizes.long : sizes.usual
+  const { usual, quick = usual, long = usual } = sizes
+  if (isLongRun()) return long
+  return isFullRun() ? usual : quick
 }
 
 export function isFullRun(): boolean {

@@ -38,10 +38,12 @@ export async function exportMail(options: ExportOptions): Promise<void> {
     pod === undefined ? { inboxId: await findInbox(session, options.inbox) } : { podId: pod }
   const { id } = await client.exports.create({ ...scope, format })
   const done = await client.exports.untilDone(id, {
-    onProgress: ({ status, progress }) =>
-      output.progress(`${status}: ${progress.done} of ${progress.total} messages`),
+    onProgress: (job) =>
+      output.progress(
+        `${job.status}: ${job.progress.done} of ${job.progress.total} messages${waitOf(job)}`,
+      ),
   })
-  if (done.status !== 'done') throw new Failure('failed', `The export has failed: ${done.error}.`)
+  if (done.status !== 'done') throw hasFailed('export', done)
   const path = options.output ?? `${done.inboxId ?? done.podId}.${ENDINGS[format]}`
   const sizeBytes = await save(await client.exports.stream(id), {
     path,
@@ -103,10 +105,11 @@ export async function importMail(path: string, options: ImportOptions): Promise<
     ...(options.type !== undefined && { type: options.type }),
   })
   const done = await client.imports.untilDone(id, {
-    onProgress: ({ status, progress, imported, duplicates, failed }) => {
+    onProgress: (job) => {
+      const { status, progress, imported, duplicates, failed } = job
       const percent = Math.floor((100 * progress.done) / Math.max(1, progress.total))
       const counts = `${imported} imported, ${duplicates} known, ${failed} failed`
-      output.progress(`${status}: ${percent} %, ${counts}`)
+      output.progress(`${status}: ${percent} %, ${counts}${waitOf(job)}`)
     },
   })
   if (options.json) output.json(done)
@@ -114,7 +117,16 @@ export async function importMail(path: string, options: ImportOptions): Promise<
   for (const { number, name, reason } of done.failures) {
     output.note(plainLine(`message ${number}${name === null ? '' : ` (${name})`}: ${reason}`))
   }
-  if (done.status !== 'done') throw new Failure('failed', `The import has failed: ${done.error}.`)
+  if (done.status !== 'done') throw hasFailed('import', done)
+}
+
+function hasFailed(kind: string, { error, errorMessage }: Export | Import): Failure {
+  return new Failure('failed', plainLine(`The ${kind} has failed: ${errorMessage ?? `${error}.`}`))
+}
+
+/** Why it waits, if it does. */
+function waitOf({ errorMessage }: Export | Import | Erasure): string {
+  return errorMessage == null ? '' : plainLine(`, will be tried again: ${errorMessage}`)
 }
 
 async function openFile(path: string): Promise<Blob> {
@@ -138,7 +150,8 @@ export async function eraseAddress(address: string, options: EraseOptions): Prom
   if (options.yes !== true) await confirmFor('erasures.create', address)
   const { id } = await client.erasures.create({ address })
   const done = await client.erasures.untilDone(id, {
-    onProgress: ({ status, removed }) => output.progress(`${status}: ${removed.messages} messages`),
+    onProgress: (job) =>
+      output.progress(`${job.status}: ${job.removed.messages} messages${waitOf(job)}`),
   })
   if (options.json) return output.json(done)
   showItem(output, receiptOf(done))

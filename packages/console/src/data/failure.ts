@@ -26,6 +26,14 @@ const consoleWords: Readonly<Record<string, { message: string; fix: string }>> =
     message: 'A worker has claimed the thread, so nobody else can change it or send in it.',
     fix: 'Wait until the worker is done or its time is over.',
   },
+  organizer_unverified: {
+    message: 'Nothing proves that the organizer wrote this invitation, so it cannot be answered.',
+    fix: 'If you trust it, reply to the message instead.',
+  },
+  not_invited: {
+    message: 'The invitation does not name the address of this inbox.',
+    fix: 'Reply to the message instead.',
+  },
 }
 
 export function describeFailure(error: unknown): Failure {

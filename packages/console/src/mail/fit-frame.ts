@@ -25,7 +25,7 @@ export function keepFitted(frame: HTMLIFrameElement, box: HTMLElement): () => vo
     style.transform = 'none'
     const scale = Math.min(1, Math.max(SCALE_MIN, width / sizeOf(page).width))
     style.width = `${Math.floor(width / scale)}px`
-    const height = Math.min(HEIGHT_MAX_PX, sizeOf(page).height)
+    const height = Math.min(HEIGHT_MAX_PX, heightOf(page, style))
     style.height = `${height}px`
     // What is as high as the window, and a little more, would keep a scroll bar for ever.
     const isWhole = height < HEIGHT_MAX_PX && scale > SCALE_MIN
@@ -56,7 +56,16 @@ export function keepFitted(frame: HTMLIFrameElement, box: HTMLElement): () => vo
 /** Null before it has loaded, and where a browser does not tell the service that it shows a frame of its own. */
 function pageOf(frame: HTMLIFrameElement): Document | null {
   const page = frame.contentDocument
-  return page === null || page.URL === 'about:blank' ? null : page
+  return page?.documentElement == null || page.URL === 'about:blank' ? null : page
+}
+
+/** Of a page that is lower than it was measured at too, unless its height follows that of the window. */
+function heightOf(page: Document, style: CSSStyleDeclaration): number {
+  const { height } = sizeOf(page)
+  if (height > MEASURED_AT_PX) return height
+  const before = page.documentElement.offsetHeight
+  style.height = '1px'
+  return page.documentElement.offsetHeight === before ? sizeOf(page).height : height
 }
 
 function sizeOf(page: Document): { width: number; height: number } {

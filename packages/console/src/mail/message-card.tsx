@@ -17,6 +17,7 @@ import { Attachments } from './attachments.tsx'
 import { CategoryBadge } from './category.tsx'
 import { DeliveryList } from './delivery-list.tsx'
 import { HtmlBody } from './html-body.tsx'
+import { Invitations, type Later } from './invitation.tsx'
 import { type LabelChange, LabelEditor, LabelMarks } from './labels.tsx'
 import { MessageHeaders, MessageSource } from './message-source.tsx'
 import { hasOthers, openForward, openReply, openReplyToAll } from './open-reply.ts'
@@ -28,12 +29,14 @@ export function MessageCard({
   message,
   review,
   thread,
+  later = nothingLater,
   isOpenAtFirst,
 }: {
   message: Message
   /** If the message was held. */
   review?: Review | undefined
   thread?: Thread
+  later?: Later
   isOpenAtFirst: boolean
 }) {
   const [isOpen, setIsOpen] = useState(isOpenAtFirst)
@@ -69,19 +72,24 @@ export function MessageCard({
             {standing && <Badge tone={standing.tone}>{standing.word}</Badge>}
             <CategoryBadge category={message.category} />
             {!isOpen && <LabelMarks labels={message.labels} />}
-            {message.automatic && message.category !== 'automated' && <Badge>Automatic</Badge>}
+            {message.automatic && isPersonal(message) && <Badge>Automatic</Badge>}
             <Time at={message.createdAt} isInList />
           </span>
         </button>
       </header>
       {isOpen &&
         (message.isTruncated ? (
-          <WholeMessage message={message} review={review} thread={thread} />
+          <WholeMessage {...{ message, review, thread, later }} />
         ) : (
-          <OpenMessage message={message} review={review} thread={thread} />
+          <OpenMessage {...{ message, review, thread, later }} />
         ))}
     </article>
   )
+}
+
+/** Other kinds of mail say by themselves that a program wrote them. */
+function isPersonal({ category }: Message): boolean {
+  return category === null || category === 'personal'
 }
 
 type Opened = {
@@ -89,7 +97,10 @@ type Opened = {
   review: Review | undefined
   /** What can be done with the message depends on it; undefined where it is only shown. */
   thread: Thread | undefined
+  later: Later
 }
+
+const nothingLater: Later = { messages: [], reviews: new Map() }
 
 /** Lists cut long bodies. */
 function WholeMessage({ message, ...opened }: Opened) {
@@ -103,7 +114,7 @@ function WholeMessage({ message, ...opened }: Opened) {
 
 type View = 'html' | 'text' | 'headers' | 'source' | 'sender' | 'deliveries'
 
-function OpenMessage({ message, review, thread }: Opened) {
+function OpenMessage({ message, review, thread, later }: Opened) {
   const isInbound = message.direction === 'inbound'
   const hasHtml = message.bodyHtml !== ''
   const [view, setView] = useState<View>(hasHtml ? 'html' : 'text')
@@ -111,6 +122,11 @@ function OpenMessage({ message, review, thread }: Opened) {
     <div class="message-body">
       <StandingNotice message={message} review={review} />
       <Codes message={message} />
+      <Invitations
+        message={message}
+        later={later}
+        isAnswerable={thread !== undefined && !isFixed(thread) && !isApprover.value}
+      />
       <Tabs<View>
         label="Views of the message"
         current={view}
@@ -160,7 +176,7 @@ function MessageTools({
 }) {
   const [isAsking, setIsAsking] = useState(false)
   const { id, inboxId, labels, attachments } = message
-  const isFixed = thread !== undefined && (thread.claim !== null || thread.trashedAt !== null)
+  const isKept = thread !== undefined && isFixed(thread)
   const change = async (changed: LabelChange) => {
     await changeThread({ id: message.threadId, inboxId }, () => client.messages.update(id, changed))
   }
@@ -171,15 +187,15 @@ function MessageTools({
   }
   return (
     <>
-      {thread && (labels.length > 0 || !isFixed) && (
+      {thread && (labels.length > 0 || !isKept) && (
         <LabelEditor
           labels={labels}
           hrefOf={(label) => paths.search(inboxId, `label:${label}`)}
-          change={isFixed ? undefined : change}
+          change={isKept ? undefined : change}
         />
       )}
       <div class="row">
-        {!isFixed && !isWaiting && <Answers message={message} />}
+        {!isKept && !isWaiting && <Answers message={message} />}
         {thread?.claim === null && (
           <Button kind="quiet" icon="trash" onClick={() => setIsAsking(true)}>
             Remove
@@ -203,6 +219,11 @@ function MessageTools({
       )}
     </>
   )
+}
+
+/** Nothing in it can be changed or answered. */
+function isFixed({ claim, trashedAt }: Thread): boolean {
+  return claim !== null || trashedAt !== null
 }
 
 function Answers({ message }: { message: Message }) {

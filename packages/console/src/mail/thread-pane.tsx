@@ -116,13 +116,14 @@ export function ThreadPane({
         </div>
       )}
       <ol class="messages">
-        {messages.map((message) => (
+        {messages.map((message, index) => (
           <li key={message.id}>
             <MessageCard
               message={message}
               review={reviews.get(message.id)}
               isOpenAtFirst={message.id === last?.id}
               thread={thread}
+              later={{ messages: messages.slice(index + 1), reviews }}
             />
             {draft !== null && message.id === below && (
               <InlineCompose key={draft.idempotencyKey} draft={draft} />

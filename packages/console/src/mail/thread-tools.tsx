@@ -68,7 +68,7 @@ export function ThreadTools({
     )
   }
   return (
-    <div class="row">
+    <div class="row thread-tools">
       <ActionButton
         icon={thread.isRead ? 'unread' : 'check'}
         action={() => update({ is_read: !thread.isRead })}

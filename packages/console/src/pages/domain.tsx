@@ -236,14 +236,18 @@ function Checklist({ domain: { records, lastCheckedAt } }: { domain: Domain }) {
       </p>
       <ol class="panel records below">
         {records.map((record) => (
-          <Record key={`${record.purpose} ${record.name} ${record.value}`} record={record} />
+          <Record
+            key={`${record.purpose} ${record.name} ${record.value}`}
+            record={record}
+            isChecked={lastCheckedAt !== null}
+          />
         ))}
       </ol>
     </>
   )
 }
 
-function Record({ record }: { record: DomainRecord }) {
+function Record({ record, isChecked }: { record: DomainRecord; isChecked: boolean }) {
   const { purpose, type, name, value, priority, required, status, found, hint } = record
   const { title, words } = purposes[purpose]
   return (
@@ -253,7 +257,7 @@ function Record({ record }: { record: DomainRecord }) {
       </span>
       <div class="record-body">
         <p class="record-head">
-          <strong>{title}</strong> <RecordBadge status={status} />{' '}
+          <strong>{title}</strong> <RecordBadge status={status} isChecked={isChecked} />{' '}
           {!required && <Badge>Recommended</Badge>}
         </p>
         <p class="muted">{words}</p>

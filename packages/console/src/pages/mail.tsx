@@ -161,7 +161,8 @@ function Keeping({ inbox, onChanged }: { inbox: Inbox; onChanged: () => void }) 
         {keepingWords(inbox) || 'Mail is kept.'}{' '}
         <button type="button" class="text-button" onClick={() => setIsAsking(true)}>
           Change<span class="unseen"> how long mail is kept</span>
-        </button>{' '}
+        </button>
+        {' · '}
         <a href={paths.transfers(inbox.id)}>Export and import</a>
       </p>
       {isAsking && (

@@ -124,7 +124,7 @@ function Figures({ stats }: { stats: Stats }) {
         </section>
       </div>
       <p class="hint below">
-        As of <Time at={stats.asOf} />.
+        Updated <Time at={stats.asOf} />.
       </p>
     </>
   )

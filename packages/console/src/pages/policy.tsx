@@ -59,13 +59,15 @@ export function PolicyPage() {
       intro="Who may write to the inboxes, to whom they may write, and what. The policy of an inbox wins over that of its pod, which wins over that of the account."
     >
       <div class="stack">
-        <SelectField
-          label="Policy of"
-          name="place"
-          value={place}
-          options={withPlace(places.value ?? [account], place)}
-          onValue={setPlace}
-        />
+        <div class="policy-place">
+          <SelectField
+            label="Policy of"
+            name="place"
+            value={place}
+            options={withPlace(places.value ?? [account], place)}
+            onValue={setPlace}
+          />
+        </div>
         {isApprover.value && <OtherInbox known={places.value ?? []} onInbox={setPlace} />}
         {policy.value !== undefined ? (
           <Editor
@@ -177,14 +179,14 @@ function Editor({
   return (
     <>
       {failure !== null && <PolicyFailure error={failure} />}
-      <div class="panel panel-body form">
+      <div class="panel panel-body form policy-fields">
         <SelectField
           label="Mail is received from"
           name="inbound"
           value={draft.inbound}
           options={modes}
           onValue={(inbound) => setDraft({ ...draft, inbound: inbound as typeof draft.inbound })}
-          hint={applies(modeWords[effective.inbound.mode], effective.inbound.modeFrom)}
+          hint={applies(modeWords[effective.inbound.mode], effective.inbound.modeFrom, place)}
         />
         <SelectField
           label="Mail may be sent to"
@@ -194,7 +196,7 @@ function Editor({
           onValue={(outbound) =>
             setDraft({ ...draft, outbound: outbound as typeof draft.outbound })
           }
-          hint={applies(modeWords[effective.outbound.mode], effective.outbound.modeFrom)}
+          hint={applies(modeWords[effective.outbound.mode], effective.outbound.modeFrom, place)}
         />
         {guardNames.map((name) => (
           <SelectField
@@ -207,21 +209,25 @@ function Editor({
             hint={applies(
               actionWords[effective.outbound.guards[name]],
               effective.outbound.guardsFrom[name],
+              place,
             )}
           />
         ))}
         <TextField
-          label="Sends in an hour, after which each is held (empty: as the wider policy)"
+          label="Sends in an hour before each further one is held"
           name="maxPerHour"
           value={draft.guards.maxPerHour === null ? '' : String(draft.guards.maxPerHour)}
           onValue={(text) => {
             const digits = text.replace(/\D/g, '')
             setGuards({ maxPerHour: digits === '' ? null : Number(digits) })
           }}
-          hint={applies(
-            String(effective.outbound.guards.maxPerHour ?? 'no limit'),
-            effective.outbound.guardsFrom.maxPerHour,
-          )}
+          hint={
+            applies(
+              String(effective.outbound.guards.maxPerHour ?? 'no limit'),
+              effective.outbound.guardsFrom.maxPerHour,
+              place,
+            ) ?? (place === '' ? 'Leave empty for no limit.' : 'Leave empty for the wider policy.')
+          }
         />
         <div class="form-actions">
           <ActionButton kind="primary" action={save}>
@@ -255,7 +261,14 @@ function optionsOf(words: Readonly<Record<string, string>>, place: string) {
 const modeOptions = (place: string) => optionsOf(modeWords, place)
 const actionOptions = (place: string) => optionsOf(actionWords, place)
 
-function applies(words: string, from: 'account' | 'pod' | 'inbox'): string {
+/** Of what a wider policy says; what this one says is in the field. */
+function applies(
+  words: string,
+  from: 'account' | 'pod' | 'inbox',
+  place: string,
+): string | undefined {
+  const own = place === '' ? 'account' : place.startsWith('pod_') ? 'pod' : 'inbox'
+  if (from === own) return undefined
   return `Applies: ${words.toLowerCase()}, from the policy of the ${from}.`
 }
 
@@ -331,7 +344,9 @@ function Rules({
         <ul class="panel event-lines">
           {rules.map((rule) => (
             <li key={rule.id}>
-              <Badge tone={rule.type === 'block' ? 'bad' : 'good'}>{rule.type}</Badge>
+              <Badge tone={rule.type === 'block' ? 'bad' : 'good'}>
+                {rule.type === 'block' ? 'Block' : 'Allow'}
+              </Badge>
               <span class="event-subject">{rule.value}</span>
               <span class="muted">
                 {own.has(rule.id) ? 'set here' : `from the ${widthOf(rule)}`}

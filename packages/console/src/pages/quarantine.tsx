@@ -46,8 +46,8 @@ export function QuarantinePage() {
       title="Quarantine"
       intro={
         <>
-          Mail that a <a href={paths.rules}>sender rule</a> kept out of the inboxes. Only its
-          arrival was told, and it is deleted after 30 days.
+          Mail that a <a href={paths.rules}>sender rule</a> kept out of the inboxes. Programs learn
+          only that it arrived. It is deleted after 30 days.
         </>
       }
     >

@@ -102,7 +102,7 @@ export function ReviewsPage() {
   return (
     <Page
       title="Reviews"
-      intro="Mail that a policy holds back until an approver has read it. Nothing here is sent by time passing."
+      intro="Mail that a policy holds until an approver decides. Without a decision it is not sent."
       actions={
         approvable.length > 0 && (
           <Button kind="primary" icon="check" onClick={askApproval}>

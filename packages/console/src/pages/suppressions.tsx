@@ -50,7 +50,7 @@ export function SuppressionsPage() {
         <div class="grow">
           <TextField
             type="search"
-            label="Exact address"
+            label="Find an address"
             name="address"
             value={address}
             onValue={setAddress}

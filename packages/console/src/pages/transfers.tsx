@@ -55,13 +55,6 @@ const statuses: Readonly<Record<Export['status'], { tone: Tone; word: string }>>
   expired: { tone: 'calm', word: 'Expired' },
 }
 
-const errors: Readonly<Record<NonNullable<Export['error']>, string>> = {
-  inbox_deleted: 'The inbox was deleted meanwhile.',
-  file_unreadable: 'The file cannot be read.',
-  storage_quota_reached: 'The storage of the account is full.',
-  address_erased: 'The mail of an address in it was erased meanwhile.',
-}
-
 const ASK_MS = 1_000
 
 function isUnderWay({ status }: { status: string }): boolean {
@@ -149,7 +142,7 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
 function ExportTable({ exports }: { exports: readonly Export[] }) {
   return (
     <Table columns={['Export', 'Status', 'Created']} hasTools>
-      {exports.map(({ id, format, status, progress, podId, sizeBytes, url, error, ...times }) => (
+      {exports.map(({ id, format, status, progress, podId, sizeBytes, url, ...rest }) => (
         <tr key={id}>
           <td class="main-cell">
             {formats.find(({ value }) => value === format)?.text ?? format}
@@ -169,13 +162,13 @@ function ExportTable({ exports }: { exports: readonly Export[] }) {
               <span class="sub">
                 {plural(progress.done, 'message')}
                 {sizeBytes !== null && `, ${formatSize(sizeBytes)}`}
-                {times.expiresAt !== null && `, until ${formatDay(times.expiresAt)}`}
+                {rest.expiresAt !== null && `, until ${formatDay(rest.expiresAt)}`}
               </span>
             )}
-            {error !== null && <span class="sub">{errors[error]}</span>}
+            {rest.errorMessage !== null && <span class="sub">{rest.errorMessage}</span>}
           </td>
           <td data-label="Created" class="nowrap muted">
-            <Time at={times.createdAt} />
+            <Time at={rest.createdAt} />
           </td>
           <RowTools>
             {url !== null && (
@@ -320,7 +313,7 @@ function ImportJob({ id, inboxId }: { id: string; inboxId: string }) {
         label="File read"
         done={done}
         total={total}
-        text={`${formatSize(done)} of ${formatSize(total)} read, ${plural(known.imported, 'message')} imported`}
+        text={`${formatSize(done)} of ${formatSize(total)} read, ${plural(known.imported, 'message')} imported${known.errorMessage === null ? '' : `. It is tried again: ${known.errorMessage}`}`}
       />
     )
   }
@@ -328,14 +321,14 @@ function ImportJob({ id, inboxId }: { id: string; inboxId: string }) {
 }
 
 function ImportResult({ known }: { known: Import }) {
-  const { status, imported, duplicates, failed, failures, error } = known
+  const { status, imported, duplicates, failed, failures, errorMessage } = known
   const isWhole = status === 'done' && failed === 0
   return (
     <Notice
       tone={status === 'failed' ? 'bad' : isWhole ? 'good' : 'warn'}
       title={status === 'failed' ? 'The import failed' : `${plural(imported, 'message')} imported`}
     >
-      {error !== null && <p>{errors[error]}</p>}
+      {errorMessage !== null && <p>{errorMessage}</p>}
       {status === 'failed' && imported > 0 && <p>{plural(imported, 'message')} imported before.</p>}
       {duplicates > 0 && <p>{plural(duplicates, 'message')} the inbox had already.</p>}
       {failed > 0 && <p>{plural(failed, 'message')} could not be imported:</p>}

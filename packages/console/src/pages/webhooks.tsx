@@ -101,7 +101,7 @@ function WebhookTable({ webhooks }: { webhooks: readonly Webhook[] }) {
                 {failureWords(webhook)}, {failuresInARow(webhook)}
                 {webhook.nextAttemptAt !== null && (
                   <>
-                    ; next <Time at={webhook.nextAttemptAt} />
+                    ; next attempt <Time at={webhook.nextAttemptAt} />
                   </>
                 )}
               </span>

@@ -41,7 +41,13 @@ export function DomainBadge({ status }: { status: Domain['status'] }) {
   return <Badge tone={tone}>{word}</Badge>
 }
 
-export function RecordBadge({ status }: { status: DomainRecord['status'] }) {
+export function RecordBadge({
+  status,
+  isChecked,
+}: {
+  status: DomainRecord['status']
+  isChecked: boolean
+}) {
   const { tone, word } = recordStates[status]
-  return <Badge tone={tone}>{word}</Badge>
+  return <Badge tone={tone}>{isChecked ? word : 'Not checked yet'}</Badge>
 }

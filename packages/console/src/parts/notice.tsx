@@ -73,7 +73,7 @@ export function Trouble({ error, retry }: { error: unknown; retry?: () => void }
     return (
       <Empty
         icon="search"
-        title="It is not here"
+        title="Not found"
         actions={<ButtonLink href={paths.overview}>Go to overview</ButtonLink>}
       >
         It was deleted, belongs to another account, or its address was cut off.

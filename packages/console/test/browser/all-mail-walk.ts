@@ -140,6 +140,28 @@ suite('all mail in the console', () => {
     )
   })
 
+  test('a short mail has a low frame, and a long name leaves the hour in its row in sight', async () => {
+    const { page } = world
+    const from = `${'Long name '.repeat(8)}<robot@stranger.example>`
+    const more = 'Auto-Submitted: auto-generated\r\n'
+    await world.deliver(care.address, plainMail({ subject: 'By a robot', text: 'Hi.', from, more }))
+    await world.deliver(care.address, htmlMail({ subject: 'Short', html: '<p>One line.</p>' }))
+    await world.open('/console/mail')
+    await page
+      .getByRole('link', { name: /By a robot/ })
+      .getByText('Automatic')
+      .waitFor()
+    const beyond = await page
+      .locator('.threads')
+      .evaluate((list) => list.scrollWidth - list.clientWidth)
+    assert.equal(beyond, 0)
+    await page.getByRole('link', { name: /Short/ }).click()
+    await page.frameLocator('.mail-frame iframe').getByText('One line.').waitFor()
+    await page.waitForFunction(
+      () => (document.querySelector('.mail-frame')?.clientHeight ?? 120) < 100,
+    )
+  })
+
   test('HTML has its own height and the width of the page, without a scroll bar', async () => {
     const { page } = world
     const paragraphs = '<p>One of many paragraphs.</p>'.repeat(80)

@@ -1,6 +1,6 @@
 // Paragraphs and tables of a document in the order of its file, as Markdown.
 
-import { type TextWriter, tableText } from './file-text.ts'
+import type { TextWriter } from './file-text.ts'
 
 type Table = { rows: string[][]; cell: string[] | null }
 
@@ -38,6 +38,15 @@ export class DocumentText {
     this.#tables.at(-1)?.rows.push([])
   }
 
+  /** `repeats`: how many rows are the same. Returns whether the row has text. */
+  closeRow(repeats: number): boolean {
+    const rows = this.#tables.at(-1)?.rows
+    const row = rows?.at(-1)
+    if (rows === undefined || row === undefined || row.every((cell) => cell === '')) return false
+    for (let count = 1; count < repeats; count++) rows.push(row)
+    return true
+  }
+
   openCell(): void {
     const table = this.#tables.at(-1)
     if (table !== undefined) table.cell = []
@@ -52,10 +61,13 @@ export class DocumentText {
     table.cell = null
   }
 
-  /** A table within a cell becomes a paragraph of the cell. */
-  closeTable(): void {
+  /** A table within a cell becomes a paragraph of the cell. Columns are counted from 0. */
+  closeTable(hiddenColumns: ReadonlySet<number> = new Set()): void {
     const table = this.#tables.pop()
     if (table === undefined) return
+    if (hiddenColumns.size > 0) {
+      table.rows = table.rows.map((row) => row.filter((_, column) => !hiddenColumns.has(column)))
+    }
     const outer = this.#tables.at(-1)
     if (outer !== undefined) {
       const rows = table.rows.map((row) => row.filter((cell) => cell !== '').join(', '))
@@ -63,7 +75,7 @@ export class DocumentText {
       return
     }
     this.#wasItem = false
-    this.#writer.add(tableText(table.rows))
+    this.#writer.addTable(table.rows)
   }
 
   /** What a damaged file leaves open. */

@@ -32,7 +32,7 @@ const MAGIC: readonly (readonly [FileKind, string])[] = [
   ['image', 'BM'],
 ]
 
-const EXTENSIONS: Readonly<Record<string, FileKind>> = {
+const EXTENSIONS: ReadonlyMap<string, FileKind> = kindsOf({
   pdf: 'pdf',
   docx: 'zip',
   docm: 'zip',
@@ -55,9 +55,9 @@ const EXTENSIONS: Readonly<Record<string, FileKind>> = {
       .split(' ')
       .map((extension) => [extension, 'text' as const]),
   ),
-}
+})
 
-const TYPES: Readonly<Record<string, FileKind>> = {
+const TYPES: ReadonlyMap<string, FileKind> = kindsOf({
   'application/pdf': 'pdf',
   'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'zip',
   'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'zip',
@@ -75,6 +75,10 @@ const TYPES: Readonly<Record<string, FileKind>> = {
   'message/global': 'mail',
   'application/json': 'text',
   'application/xml': 'text',
+})
+
+function kindsOf(kinds: Readonly<Record<string, FileKind>>): ReadonlyMap<string, FileKind> {
+  return new Map(Object.entries(kinds))
 }
 
 /** Octets in which the sign of a PDF may stand; some programs write something before it. */
@@ -88,10 +92,13 @@ export function kindOfFile(file: NamedFile): FileKind {
   const magic = MAGIC.find(([, sign]) => head.startsWith(sign))
   const declared = declaredKind(file)
   if (magic !== undefined && !(magic[1] === 'BM' && declared !== 'other')) return magic[0]
-  if (head.slice(0, PDF_SIGN_BYTES_MAX).includes('%PDF-')) return 'pdf'
+  const isTextual = ['html', 'csv', 'mail', 'text'].includes(declared)
+  // A text may speak of the sign.
+  const sign = head.slice(0, PDF_SIGN_BYTES_MAX).indexOf('%PDF-')
+  if (sign === 0 || (sign > 0 && !isTextual)) return 'pdf'
   if (/^RIFF....WEBP/s.test(head)) return 'image'
   const isText = !head.includes('\0') || /^(?:\xff\xfe|\xfe\xff)/.test(head)
-  if (['html', 'csv', 'mail', 'text'].includes(declared)) return isText ? declared : 'other'
+  if (isTextual) return isText ? declared : 'other'
   return declared
 }
 
@@ -99,8 +106,8 @@ export function kindOfFile(file: NamedFile): FileKind {
 export function declaredKind({ filename, contentType }: Omit<NamedFile, 'content'>): FileKind {
   const type = contentType.toLowerCase()
   const extension = /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? ''
-  const byName = EXTENSIONS[extension]
-  const byType = TYPES[type]
+  const byName = EXTENSIONS.get(extension)
+  const byType = TYPES.get(type)
   // A table is often declared as text, and everything as application/octet-stream.
   if (byName !== undefined) return byName
   if (byType !== undefined) return byType

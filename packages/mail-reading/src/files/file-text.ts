@@ -63,10 +63,11 @@ export class EnoughText extends Error {}
 export class TextWriter {
   readonly #blocks: string[] = []
   #length = 0
-  #isFull = false
+  #isCut = false
 
-  get isFull(): boolean {
-    return this.#isFull
+  /** Whether the file has more text. */
+  get isCut(): boolean {
+    return this.#isCut
   }
 
   /** Throws EnoughText once there is no room. Without `isApart`, the block continues the one before. */
@@ -82,9 +83,21 @@ export class TextWriter {
     if (kept.length < block.length) this.end()
   }
 
+  /** As `add`, for `tableText`; columns that it leaves out make the text cut. */
+  addTable(rows: readonly (readonly string[])[]): void {
+    const isLeftOut = (cell: string) => cell.trim() !== ''
+    if (rows.some((row) => row.slice(TABLE_COLUMNS_MAX).some(isLeftOut))) this.leaveOut()
+    this.add(tableText(rows))
+  }
+
+  /** Notes that some text of the file is left out. */
+  leaveOut(): void {
+    this.#isCut = true
+  }
+
   /** Leaves out the rest of the file, also when there is room. */
   end(): never {
-    this.#isFull = true
+    this.leaveOut()
     throw new EnoughText()
   }
 
@@ -103,7 +116,7 @@ export async function untilFull(read: () => void | Promise<void>): Promise<void>
 }
 
 /** Columns of a table; further ones are left out. */
-const TABLE_COLUMNS_MAX = 256
+export const TABLE_COLUMNS_MAX = 256
 
 /** A table of GFM, its first row as the header; '' without any text. Rows without text are left out. */
 export function tableText(rows: readonly (readonly string[])[]): string {

@@ -1,28 +1,33 @@
 // A table of separated values (RFC 4180, and what programs write in its place) as Markdown.
 
 import type { TextWriter } from './file-text.ts'
-import { FILE_TEXT_LENGTH_MAX, tableText } from './file-text.ts'
+import { FILE_TEXT_LENGTH_MAX } from './file-text.ts'
 
 const SEPARATORS = [',', ';', '\t', '|'] as const
 /** Lines by which the separator is found. */
 const SNIFFED_LENGTH = 16 * 1024
 
 export function readCsv(text: string, writer: TextWriter): void {
-  // One unit more than fits, so that the writer notices that there is more.
-  writer.add(tableText(rowsOf(text, { lengthMax: FILE_TEXT_LENGTH_MAX + 1 })))
+  const { rows, isWhole } = rowsOf(text, { lengthMax: FILE_TEXT_LENGTH_MAX })
+  writer.addTable(rows)
+  if (!isWhole) writer.end()
 }
 
-function rowsOf(text: string, { lengthMax }: { lengthMax: number }): string[][] {
+function rowsOf(
+  text: string,
+  { lengthMax }: { lengthMax: number },
+): { rows: string[][]; isWhole: boolean } {
   const body = text.startsWith('sep=') ? text.slice(text.indexOf('\n') + 1) : text
   const separator = text.startsWith('sep=') ? (text[4] ?? ',') : separatorOf(body)
   const rows: string[][] = []
   let row: string[] = []
   let length = 0
+  let at = 0
   const endRow = () => {
     rows.push(row)
     row = []
   }
-  for (let at = 0; at <= body.length && length < lengthMax; ) {
+  while (at <= body.length && length < lengthMax) {
     const cell = cellAt(body, at, separator)
     row.push(cell.text)
     length += cell.text.length + 1
@@ -33,7 +38,7 @@ function rowsOf(text: string, { lengthMax }: { lengthMax: number }): string[][] 
     at += isEnd && body[at] === '\r' && body[at + 1] === '\n' ? 2 : 1
   }
   endRow()
-  return rows
+  return { rows, isWhole: body.slice(at).trim() === '' }
 }
 
 /** `end`: the place of the separator or line end behind it. */

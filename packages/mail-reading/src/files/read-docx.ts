@@ -47,7 +47,7 @@ const SKIPPED = new Set(['Fallback', 'del', 'moveFrom'])
 const NOTES = new Set(['footnote', 'endnote'])
 const NOT_NOTES = new Set(['separator', 'continuationSeparator', 'continuationNotice'])
 
-type Paragraph = { text: string; level: number; isItem: boolean }
+type Paragraph = { text: string; level: number; isItem: boolean; isHidden: boolean }
 
 class Story implements XmlReader {
   readonly #document: DocumentText
@@ -57,7 +57,8 @@ class Story implements XmlReader {
   readonly #paragraphs: Paragraph[] = []
   #skipping = 0
   #isRun = false
-  #isHidden = false
+  /** As the run says; null for as its paragraph. */
+  #isHidden: boolean | null = null
   #isText = false
 
   constructor(
@@ -77,10 +78,10 @@ class Story implements XmlReader {
       this.#skipping += 1
       return
     }
-    if (name === 'p') this.#paragraphs.push({ text: '', level: 0, isItem: false })
+    if (name === 'p') this.#paragraphs.push({ text: '', level: 0, isItem: false, isHidden: false })
     else if (name === 'r') {
       this.#isRun = true
-      this.#isHidden = false
+      this.#isHidden = null
     } else if (name === 't') this.#isText = true
     else if (name === 'tbl') this.#document.openTable()
     else if (name === 'tr') this.#document.openRow()
@@ -109,7 +110,7 @@ class Story implements XmlReader {
     else if (name === 'noBreakHyphen') this.#add('-')
     else if (name === 'vanish') this.#isHidden = isOn(element)
     else if (name === 'rStyle') {
-      this.#isHidden ||= this.#hiddenStyles.has(element.attribute('val') ?? '')
+      if (this.#hiddenStyles.has(element.attribute('val') ?? '')) this.#isHidden = true
     }
   }
 
@@ -119,6 +120,7 @@ class Story implements XmlReader {
     if (name === 'numPr') paragraph.isItem = true
     else if (name === 'pStyle') {
       const style = attribute('val') ?? ''
+      paragraph.isHidden = this.#hiddenStyles.has(style)
       const heading = /^(?:heading|berschrift|titre|ttulo|titolo|kop)\s*([1-9])$/i.exec(style)
       if (heading !== null) paragraph.level = Number(heading[1])
       else if (/^title$/i.test(style)) paragraph.level = 1
@@ -136,7 +138,8 @@ class Story implements XmlReader {
 
   #add(text: string): void {
     const paragraph = this.#paragraphs.at(-1)
-    if (paragraph !== undefined && !this.#isHidden) paragraph.text += text
+    if (paragraph === undefined || (this.#isHidden ?? paragraph.isHidden)) return
+    paragraph.text += text
   }
 }
 

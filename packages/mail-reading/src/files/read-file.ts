@@ -34,7 +34,7 @@ export async function readFile(file: NamedFile): Promise<FileText> {
   try {
     const read = await readKind(kindOfFile(file), file, writer)
     const text = stripInvisible(cleanText(writer.text()), new RemovalTally())
-    const isTruncated = writer.isFull || read.isCut === true
+    const isTruncated = writer.isCut || read.isCut === true
     if (read.method === 'pdf' && text.trim() === '') {
       return unreadText('unsupported', 'Its pages have no text: they are pictures, or empty.')
     }

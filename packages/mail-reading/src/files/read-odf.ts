@@ -36,6 +36,8 @@ const SKIPPED = new Set([
 ])
 /** Repeated cells and rows that are kept; sheets end with a million empty ones. */
 const REPEATS_MAX = 256
+/** Of the largest sheet of LibreOffice. */
+const SHEET_COLUMNS_MAX = 16_384
 
 class Content implements XmlReader {
   slides = 0
@@ -46,6 +48,10 @@ class Content implements XmlReader {
   readonly #paragraphs: { text: string; level: number }[] = []
   /** How often the cell that is open stands in its row. */
   readonly #repeats: number[] = []
+  /** How often each row that is open stands in its table. */
+  readonly #rowRepeats: number[] = []
+  /** Of each table that is open, how many columns are declared, and which of them are hidden. */
+  readonly #columns: { count: number; hidden: Set<number> }[] = []
   #style = ''
   #lists = 0
   #skipping = 0
@@ -60,6 +66,7 @@ class Content implements XmlReader {
     const isHidden =
       (name !== 'style' && this.#hiddenStyles.has(attribute('style-name') ?? '')) ||
       (isTablePart(name) && ['collapse', 'filter'].includes(attribute('visibility') ?? ''))
+    if (name === 'table-column' && this.#skipping === 0) this.#addColumns(element, isHidden)
     if (this.#skipping > 0 || SKIPPED.has(name) || isHidden) {
       this.#skipping += 1
       return
@@ -85,7 +92,8 @@ class Content implements XmlReader {
       this.#document.paragraph(text, { level, isItem: this.#lists > 0 })
     } else if (name === 'list') this.#lists -= 1
     else if (name === 'table-cell') this.#document.closeCell(this.#repeats.pop() ?? 1)
-    else if (name === 'table') this.#document.closeTable()
+    else if (name === 'table-row') this.#closeRow()
+    else if (name === 'table') this.#document.closeTable(this.#columns.pop()?.hidden)
   }
 
   text(text: string): void {
@@ -102,14 +110,32 @@ class Content implements XmlReader {
       // Tables of texts have names that nobody sees.
       if (this.#isSpreadsheet && title !== null) this.#writer.add(`## ${title}`)
       this.#document.openTable()
-    } else if (name === 'table-row') this.#document.openRow()
-    else if (name === 'table-cell') {
-      this.#repeats.push(Math.min(Number(attribute('number-columns-repeated') ?? '1'), REPEATS_MAX))
+      this.#columns.push({ count: 0, hidden: new Set() })
+    } else if (name === 'table-row') {
+      this.#rowRepeats.push(repeatsOf(attribute('number-rows-repeated')))
+      this.#document.openRow()
+    } else if (name.endsWith('table-cell')) {
+      const repeats = Math.min(repeatsOf(attribute('number-columns-repeated')), REPEATS_MAX)
       this.#document.openCell()
-    } else if (name === 'covered-table-cell') {
-      this.#document.openCell()
-      this.#document.closeCell()
+      // What it holds is below the cell that covers it.
+      if (name === 'covered-table-cell') this.#document.closeCell(repeats)
+      else this.#repeats.push(repeats)
     }
+  }
+
+  #addColumns({ attribute }: XmlElement, isHidden: boolean): void {
+    const columns = this.#columns.at(-1)
+    if (columns === undefined) return
+    const end = columns.count + repeatsOf(attribute('number-columns-repeated'))
+    const kept = Math.min(end, SHEET_COLUMNS_MAX)
+    if (isHidden) for (let at = columns.count; at < kept; at++) columns.hidden.add(at)
+    columns.count = end
+  }
+
+  #closeRow(): void {
+    const repeats = this.#rowRepeats.pop() ?? 1
+    const hasText = this.#document.closeRow(Math.min(repeats, REPEATS_MAX))
+    if (hasText && repeats > REPEATS_MAX) this.#writer.leaveOut()
   }
 
   #isSpreadsheet = false
@@ -130,6 +156,12 @@ class Content implements XmlReader {
     const paragraph = this.#paragraphs.at(-1)
     if (paragraph !== undefined) paragraph.text += text
   }
+}
+
+/** 1 for anything but a positive number. */
+function repeatsOf(attribute: string | null): number {
+  const repeats = Number(attribute ?? '1')
+  return Number.isInteger(repeats) && repeats > 0 ? repeats : 1
 }
 
 function isTablePart(name: string): boolean {

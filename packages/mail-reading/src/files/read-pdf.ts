@@ -43,6 +43,7 @@ export async function readPdf(content: Uint8Array, writer: TextWriter): Promise<
       unreadable += text.length - readable.length
       writer.add(readable)
     }
+    if (failed > 0 || numPages > PAGES_MAX) writer.leaveOut()
   } catch (error) {
     if (!(error instanceof EnoughText)) throw error
   } finally {

@@ -2,7 +2,7 @@
 // instructions.
 
 import { TextDecoder } from 'node:util'
-import { FileFault, type TextWriter, tableText } from './file-text.ts'
+import { FileFault, type TextWriter } from './file-text.ts'
 
 /** Destinations whose text is not shown; those that begin with \* are not known and left out too. */
 const SKIPPED = new Set(
@@ -12,21 +12,23 @@ const SKIPPED = new Set(
 )
 /** Groups that begin with \* and are shown all the same. */
 const SHOWN = new Set(['shppict', 'shptxt', 'pn', 'footnote', 'ud'])
-const CHARACTERS: Readonly<Record<string, string>> = {
-  tab: '\t',
-  line: '\n',
-  emdash: '—',
-  endash: '–',
-  lquote: '‘',
-  rquote: '’',
-  ldblquote: '“',
-  rdblquote: '”',
-  bullet: '•',
-  emspace: ' ',
-  enspace: ' ',
-  '~': ' ',
-  _: '-',
-}
+const CHARACTERS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    tab: '\t',
+    line: '\n',
+    emdash: '—',
+    endash: '–',
+    lquote: '‘',
+    rquote: '’',
+    ldblquote: '“',
+    rdblquote: '”',
+    bullet: '•',
+    emspace: ' ',
+    enspace: ' ',
+    '~': ' ',
+    _: '-',
+  }),
+)
 const CODE_PAGES: Readonly<Record<number, string>> = {
   437: 'windows-1252',
   850: 'windows-1252',
@@ -138,7 +140,7 @@ class RtfReader {
     this.#flush()
     if (symbol === '*') this.#isStarred = true
     else if (symbol === '\n' || symbol === '\r') this.#endParagraph()
-    else this.#add(CHARACTERS[symbol] ?? ('{}\\'.includes(symbol) ? symbol : ''))
+    else this.#add(CHARACTERS.get(symbol) ?? ('{}\\'.includes(symbol) ? symbol : ''))
   }
 
   #plain(text: string): void {
@@ -183,7 +185,7 @@ class RtfReader {
 
   #structure(word: string): void {
     if (this.#group.isSkipped) return
-    const character = CHARACTERS[word]
+    const character = CHARACTERS.get(word)
     if (character !== undefined) this.#add(character)
     else if (word === 'par' || word === 'sect' || word === 'page') this.#endParagraph()
     else if (word === 'pard') this.#isInTable = false
@@ -201,7 +203,7 @@ class RtfReader {
     const rows = this.#row.length > 0 ? [...this.#rows, this.#row] : this.#rows
     this.#rows = []
     this.#row = []
-    this.#writer.add(tableText(rows))
+    this.#writer.addTable(rows)
   }
 
   #endParagraph(): void {

@@ -1,7 +1,13 @@
 // The text of a workbook (SpreadsheetML, ECMA-376 part 1 §18): each visible sheet as a table, with the values that the
 // program which wrote it has computed.
 
-import { EnoughText, FileFault, type TextWriter, tableText } from './file-text.ts'
+import {
+  EnoughText,
+  FileFault,
+  TABLE_COLUMNS_MAX,
+  type TextWriter,
+  tableText,
+} from './file-text.ts'
 import { relationshipsOf } from './package-parts.ts'
 import { readXml, type XmlElement, type XmlReader } from './read-xml.ts'
 import type { ZipFile } from './zip-file.ts'
@@ -28,6 +34,7 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
       writer.add(`## ${name.trim()}`)
       writer.add(table)
     }
+    if (sheet.hasFurtherColumns) writer.leaveOut()
     if (!isWhole) writer.end()
   }
   if (hidden > 0) writer.add(`[left out: ${hidden} hidden ${hidden === 1 ? 'sheet' : 'sheets'}]`)
@@ -95,7 +102,7 @@ function readStrings(zip: ZipFile, part: string): string[] {
   return strings
 }
 
-type DateFormat = 'date' | 'time' | 'both' | null
+type DateFormat = 'date' | 'time' | 'both' | 'elapsed' | null
 
 /** How the cells of each style show a number as a date. */
 function readDateFormats(zip: ZipFile, part: string | undefined): DateFormat[] {
@@ -123,6 +130,7 @@ function readDateFormats(zip: ZipFile, part: string | undefined): DateFormat[] {
 /** §18.8.30. */
 function builtInFormat(id: number): DateFormat {
   if (id === 22) return 'both'
+  if (id === 46) return 'elapsed'
   if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || id === 36) return 'date'
   return (id >= 18 && id <= 21) || (id >= 32 && id <= 35) || (id >= 45 && id <= 47) ? 'time' : null
 }
@@ -132,6 +140,7 @@ function dateFormatOf(code: string): DateFormat {
   const hasDate = /[yd]/i.test(bare)
   const hasTime = /[hs]/i.test(bare)
   if (hasDate) return hasTime ? 'both' : 'date'
+  if (/\[/.test(bare)) return 'elapsed'
   return hasTime ? 'time' : null
 }
 
@@ -139,13 +148,13 @@ type Cell = { column: number; type: string; style: number; text: string }
 
 /** Of the largest sheet of the format. */
 const COLUMNS_MAX = 16_384
-/** Columns that are kept of a row. */
-const KEPT_COLUMNS = 256
 /** UTF-16 units of one sheet; the text of a file is shorter. */
 const SHEET_LENGTH_MAX = 1_200_000
 
 class Sheet implements XmlReader {
   readonly rows: string[][] = []
+  /** Whether columns with a text were left out. */
+  hasFurtherColumns = false
   readonly #strings: readonly string[]
   readonly #dates: readonly DateFormat[]
   readonly #is1904: boolean
@@ -196,7 +205,7 @@ class Sheet implements XmlReader {
 
   #hideColumns({ attribute }: XmlElement): void {
     if (!isTrue(attribute('hidden'))) return
-    const last = Math.min(Number(attribute('max') ?? '0'), KEPT_COLUMNS)
+    const last = Math.min(Number(attribute('max') ?? '0'), TABLE_COLUMNS_MAX)
     for (let column = Number(attribute('min') ?? '1'); column <= last; column++) {
       this.#hiddenColumns.add(column)
     }
@@ -206,7 +215,11 @@ class Sheet implements XmlReader {
     const cell = this.#cell
     this.#cell = null
     const row = this.#row
-    if (cell === null || row === null || cell.column > KEPT_COLUMNS) return
+    if (cell === null || row === null) return
+    if (cell.column > TABLE_COLUMNS_MAX) {
+      this.hasFurtherColumns ||= cell.text !== ''
+      return
+    }
     if (this.#hiddenColumns.has(cell.column) || this.#length >= SHEET_LENGTH_MAX) return
     const text = this.#valueOf(cell)
     if (text === '') return
@@ -251,11 +264,18 @@ const EPOCH_1904_MS = Date.UTC(1904, 0, 1)
 /** 9999-12-31 in the format. */
 const SERIAL_MAX = 2_958_466
 
-function dateText(serial: number, format: 'date' | 'time' | 'both', is1904: boolean): string {
+function dateText(serial: number, format: NonNullable<DateFormat>, is1904: boolean): string {
   if (serial < 0 || serial > SERIAL_MAX) return String(serial)
   const seconds = Math.round((serial * DAY_MS) / 1_000)
+  if (format === 'elapsed') return elapsedText(seconds)
   const iso = new Date((is1904 ? EPOCH_1904_MS : EPOCH_1900_MS) + seconds * 1_000).toISOString()
   const [date = '', time = ''] = iso.slice(0, 19).split('T')
   if (format === 'date') return date
   return format === 'time' ? time : `${date} ${time}`
+}
+
+/** A duration, whose hours may be more than those of a day. */
+function elapsedText(seconds: number): string {
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60]
+  return [hours, minutes, seconds % 60].map((part) => String(part).padStart(2, '0')).join(':')
 }

@@ -7,7 +7,7 @@ import {
   isElement,
   isText,
 } from '@mailroom/mail/html/tree.ts'
-import { type RemovalKind, RemovalTally, stripInvisible } from '#view/removal.ts'
+import { isCarrier, type RemovalKind, type RemovalTally, stripInvisible } from '#view/removal.ts'
 import { hiddenLength, removeHidden } from './hidden.ts'
 
 /** As `removeHidden`, with the removed characters in `tally`. */
@@ -25,11 +25,7 @@ export function tallyHidden(
 
 /** Adds the invisible characters that can stand for letters. */
 export function tallyCarriers(text: string, tally: RemovalTally): void {
-  const own = new RemovalTally()
-  stripInvisible(text, own)
-  for (const { kind, characters } of own.list()) {
-    if (kind === 'tag' || kind === 'selector') tally.add(kind, characters)
-  }
+  stripInvisible(text, tally, isCarrier)
 }
 
 /** The same in the texts and descriptions of a tree. */

@@ -1,4 +1,4 @@
-import { textFromHtml } from '@mailroom/mail/html/text.ts'
+import { type PruneHtml, textFromHtml } from '@mailroom/mail/html/text.ts'
 import { RemovalTally, stripInvisible } from '#view/removal.ts'
 import { mayHide, removeHidden } from './hidden.ts'
 
@@ -7,8 +7,12 @@ import { mayHide, removeHidden } from './hidden.ts'
  * Never throws; not for the main thread.
  */
 export function visibleTextOf(html: string): string {
-  const text = mayHide(html)
-    ? textFromHtml(html, (tree) => removeHidden(tree, () => {}))
-    : textFromHtml(html)
-  return stripInvisible(text, new RemovalTally())
+  return stripInvisible(textFromHtml(html, pruneHidden(html)), new RemovalTally())
+}
+
+/** Removes from the tree of `html` what a person does not see. */
+export function pruneHidden(html: string): PruneHtml {
+  return (tree) => {
+    if (mayHide(html)) removeHidden(tree, () => {})
+  }
 }

@@ -71,10 +71,14 @@ export function countCodePoints(text: string): number {
 }
 
 /**
- * `text` with LF line ends and without invisible characters, which are added to `tally`. Applying it
- * twice changes nothing. Time is linear.
+ * `text` with LF line ends and without invisible characters of the kinds `isStripped`, which are added to `tally`.
+ * Applying it twice changes nothing. Time is linear.
  */
-export function stripInvisible(text: string, tally: RemovalTally): string {
+export function stripInvisible(
+  text: string,
+  tally: RemovalTally,
+  isStripped: (kind: RemovalKind) => boolean = () => true,
+): string {
   if (!SUSPECT.test(text)) return text
   const points = Array.from(text.replace(/\r\n?|[\u2028\u2029\u0085]/g, '\n'))
   const kept: string[] = []
@@ -87,10 +91,17 @@ export function stripInvisible(text: string, tally: RemovalTally): string {
       continue
     }
     const kind = kindOf(point)
-    if (kind === null || isNeeded(point, kept.at(-1) ?? '', points[at + 1] ?? '')) kept.push(point)
+    const isKept =
+      kind === null || !isStripped(kind) || isNeeded(point, kept.at(-1) ?? '', points[at + 1] ?? '')
+    if (isKept) kept.push(point)
     else tally.add(kind, 1)
   }
   return kept.join('')
+}
+
+/** Whether the invisible characters of a kind can stand for letters. */
+export function isCarrier(kind: RemovalKind): boolean {
+  return kind === 'tag' || kind === 'selector'
 }
 
 /** Matches all characters that `kindOf` names, some others, and line ends other than LF. */

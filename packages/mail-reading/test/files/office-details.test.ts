@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { kindOfFile } from '#files/file-kind.ts'
 import { readFile } from '#files/read-file.ts'
 import {
   docxWith,
@@ -26,6 +27,7 @@ test('hidden and deleted text of a Word document is not read', async () => {
     `<w:p>${run('Shown', '')}${run(' hidden', '<w:vanish/>')}${run(' too', '<w:vanish w:val="false"/>')}</w:p>`,
     `<w:p><w:del><w:r><w:delText>deleted</w:delText></w:r></w:del><w:ins>${run('inserted', '')}</w:ins></w:p>`,
     `<w:p>${run('by style', '<w:rStyle w:val="Secret"/>')}</w:p>`,
+    `<w:p><w:pPr><w:pStyle w:val="Secret"/></w:pPr>${run('of the paragraph', '')}${run('but this', '<w:vanish w:val="0"/>')}</w:p>`,
     '<w:p><w:r><w:instrText>FIELD CODE</w:instrText></w:r></w:p>',
   ]
   const styles =
@@ -34,7 +36,7 @@ test('hidden and deleted text of a Word document is not read', async () => {
     'word/_rels/document.xml.rels': relationships([['styles', 'styles.xml']]),
     'word/styles.xml': styles,
   })
-  assert.equal(await textOf(content, 'a.docx'), 'Shown too\n\ninserted')
+  assert.equal(await textOf(content, 'a.docx'), 'Shown too\n\ninserted\n\nbut this')
 })
 
 test('a package without relationships is read by the usual names of its parts', async () => {
@@ -117,6 +119,16 @@ test('cells of a workbook are read as a person sees them', async () => {
   )
 })
 
+test('a duration has the hours of all its days', async () => {
+  const styles =
+    '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="[h]:mm"/></numFmts><cellXfs><xf numFmtId="164"/><xf numFmtId="46"/><xf numFmtId="21"/></cellXfs></styleSheet>'
+  const cells = '<c s="0"><v>1.5</v></c><c s="1"><v>2.25</v></c><c s="2"><v>0.25</v></c>'
+  const content = xlsxWith([{ name: 'Hours', data: `<row>${cells}</row>` }], {
+    'xl/styles.xml': styles,
+  })
+  assert.match(await textOf(content, 'a.xlsx'), /\| 36:00:00 \| 54:00:00 \| 06:00:00 \|/)
+})
+
 test('a hidden slide is left out, and its place is counted', async () => {
   const content = pptxWith([
     { shapes: shape(['Shown']) },
@@ -141,6 +153,41 @@ test('hidden and deleted text of OpenDocument files is not read', async () => {
   ]
   const content = odfWith('text', body.join(''), { styles })
   assert.equal(await textOf(content, 'a.odt'), 'Shown  text\there\n\nNext\nline')
+})
+
+test('rows and columns of an OpenDocument sheet stand as a person sees them', async () => {
+  const cell = (text: string, of = '') =>
+    `<table:table-cell ${of}><text:p>${text}</text:p></table:table-cell>`
+  const row = (cells: string, of = '') => `<table:table-row ${of}>${cells}</table:table-row>`
+  const column = (of = '') => `<table:table-column ${of}/>`
+  const sheet = [
+    column(),
+    column('table:visibility="collapse" table:number-columns-repeated="2"'),
+    column('table:number-columns-repeated="3"'),
+    row(['a', 'hidden', 'too', 'd', 'e', 'f'].map((text) => cell(text)).join('')),
+    row(cell('same', 'table:number-columns-repeated="6"'), 'table:number-rows-repeated="2"'),
+    row(
+      `${cell('wide', 'table:number-columns-spanned="5"')}<table:covered-table-cell table:number-columns-repeated="4"><text:p>below</text:p></table:covered-table-cell>${cell('last')}`,
+    ),
+    row('<table:table-cell/>', 'table:number-rows-repeated="1048570"'),
+  ]
+  const table = (rows: string) => `<table:table table:name="S">${rows}</table:table>`
+  const found = await read(odfWith('spreadsheet', table(sheet.join(''))), 'a.ods')
+  assert.equal(
+    found.text,
+    [
+      '## S',
+      '',
+      '| a | d | e | f |',
+      '| --- | --- | --- | --- |',
+      '| same | same | same | same |',
+      '| same | same | same | same |',
+      '| wide |  |  | last |',
+    ].join('\n'),
+  )
+  assert.equal(found.isTruncated, false)
+  const many = table(row(cell('x'), 'table:number-rows-repeated="1000"'))
+  assert.equal((await read(odfWith('spreadsheet', many), 'a.ods')).isTruncated, true)
 })
 
 test('slides of an OpenDocument presentation are counted', async () => {
@@ -213,4 +260,42 @@ test('a sheet with room after its end is truncated where it was not read on', as
   const data = `${row}${blank.repeat(700)}<row><c><v>7</v></c></row>`
   const { text, isTruncated } = await read(xlsxWith([{ name: 'Blank', data }]), 'a.xlsx')
   assert.deepEqual([text.includes('| 7 |'), isTruncated], [false, true])
+})
+
+test('a table with more columns or blanks than are read says so', async () => {
+  const header = Array.from({ length: 257 }, (_, index) => `c${index}`).join(',')
+  const wide = await read(Buffer.from(`${header}\n1,2\n`), 'a.csv')
+  assert.deepEqual([wide.text.includes('| c255 |'), wide.isTruncated], [true, true])
+  const cells = `<row><c r="A1"><v>1</v></c><c r="IW1"><v>257</v></c></row>`
+  const sheet = await read(xlsxWith([{ name: 'Wide', data: cells }]), 'a.xlsx')
+  assert.deepEqual([sheet.text.includes('257'), sheet.isTruncated], [false, true])
+  const padded = `a${' '.repeat(2_000)},b\n`.repeat(600)
+  const long = await read(Buffer.from(`${padded}last,row\n`), 'a.csv')
+  assert.deepEqual([long.text.includes('last'), long.isTruncated], [false, true])
+  assert.equal((await read(Buffer.from('a,b\n1,2\n'), 'a.csv')).isTruncated, false)
+})
+
+test('a PDF with more pages than are read says so', async () => {
+  const count = 2_001
+  const content = 'BT /F1 12 Tf 72 720 Td (Page) Tj ET'
+  const font = '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>'
+  const kids = Array.from({ length: count }, () => '3 0 R')
+  const { pages, isTruncated } = await read(
+    pdfOf([
+      '<< /Type /Catalog /Pages 2 0 R >>',
+      `<< /Type /Pages /Kids [${kids.join(' ')}] /Count ${count} >>`,
+      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 ${font} >> >> >>`,
+      `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+    ]),
+    'a.pdf',
+  )
+  assert.deepEqual([pages, isTruncated], [count, true])
+})
+
+test('words of a file are not taken for those of the program', async () => {
+  assert.equal(await textOf(Buffer.from('{\\rtf1 a \\constructor b}'), 'a.rtf'), 'a b')
+  const text = Buffer.from('A PDF begins with %PDF-1.4')
+  assert.equal(await textOf(text, 'a.txt'), 'A PDF begins with %PDF-1.4')
+  const named = { filename: 'a', contentType: 'constructor' }
+  assert.equal(kindOfFile({ ...named, content: new Uint8Array([1]) }), 'other')
 })

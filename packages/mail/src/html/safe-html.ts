@@ -2,6 +2,7 @@
 // closed, and nothing else.
 
 import { cleanText } from '#charset.ts'
+import type { PruneHtml } from './text.ts'
 import {
   HTML_DEPTH_MAX,
   HTML_LENGTH_MAX,
@@ -35,6 +36,8 @@ export type SafeHtmlOptions = {
   readonly lengthMax: number
   /** Text that stands where the rest was left out. */
   readonly cut: string
+  /** Removes nodes before the rest is written. */
+  readonly prune?: PruneHtml
   /** Called once if the rest is left out. */
   onCut?(): void
 }
@@ -52,6 +55,7 @@ export function writeSafeHtml<Mark>(
   const bounded = cleanText(html.slice(0, HTML_LENGTH_MAX))
   const tree = readHtml(bounded, policy.tagsMax)
   if (tree === null) return null
+  options.prune?.(tree)
   const writer = new SafeWriter(policy, options)
   writer.write(tree.childNodes)
   if (html.length > HTML_LENGTH_MAX) writer.cut()

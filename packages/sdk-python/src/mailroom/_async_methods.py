@@ -1636,9 +1636,10 @@ class AccountMethods(Namespace):
 
         Omitted fields stay unchanged; at least one is required. With the filter mode allowlist,
         only mail from senders that a rule allows reaches an inbox; all other mail is
-        quarantined. The change applies to mail that arrives from now on.
+        quarantined. The change applies to mail that arrives from now on. An approver may change
+        the filter mode, and only a key retentionDays.
 
-        Error codes of its own: approver_required.
+        Error codes of its own: approver_required, forbidden.
         """
         return await self._json("account.update", body={"filterMode": filter_mode,
             "retentionDays": retention_days})

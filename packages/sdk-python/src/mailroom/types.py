@@ -692,6 +692,14 @@ class Erasure(TypedDict):
     """How many of each kind were removed."""
     left: List[ErasureLeft]
     """Where the address, or its mail, may still be."""
+    errorMessage: str | None
+    """Why its last attempt failed; null if none has, and once it is done. It is tried again until
+    everything is removed.
+    """
+    nextAttemptAt: str | None
+    """When it is tried again after an attempt that failed, an hour later at most; null unless it
+    waits for that.
+    """
     createdAt: str
     """When it was requested."""
     completedAt: str | None
@@ -1130,8 +1138,14 @@ class Export(TypedDict):
     url: str | None
     """Signed URL of the file, valid until expiresAt; null unless it is done."""
     error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
-        None]
-    """Why it failed; null otherwise."""
+        "internal_error", None]
+    """Why it failed; null otherwise. `internal_error`: eight attempts in a row failed for a fault
+    of the service.
+    """
+    errorMessage: str | None
+    """Why it failed, or why its last attempt did; null if none has since its last progress."""
+    nextAttemptAt: str | None
+    """When it is tried again after an attempt that failed; null unless it waits for that."""
     createdAt: str
     """When the export was requested."""
     completedAt: str | None
@@ -1240,8 +1254,14 @@ class Import(TypedDict):
     failures: List[ImportFailure]
     """The first 100 of them."""
     error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
-        None]
-    """Why it failed; null otherwise."""
+        "internal_error", None]
+    """Why it failed; null otherwise. `internal_error`: eight attempts in a row failed for a fault
+    of the service.
+    """
+    errorMessage: str | None
+    """Why it failed, or why its last attempt did; null if none has since its last progress."""
+    nextAttemptAt: str | None
+    """When it is tried again after an attempt that failed; null unless it waits for that."""
     createdAt: str
     """When the file was received."""
     completedAt: str | None

@@ -6,12 +6,12 @@ import type { FileText } from '@mailroom/mail-reading/files/file-text.ts'
 import { insertEvent } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
+import { MINUTE_MS } from '#platform/units.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import { changeSearch } from '#search/search-rows.ts'
 
-/** More than reading a file takes, with those that wait before it. */
-const LEASE_MS = 60 * SECOND_MS
+/** More than reading a file takes: 30 seconds of waiting, 60 to start a process for it, and 60 in that. */
+const LEASE_MS = 3 * MINUTE_MS
 
 type StoreInput = {
   accountId: string

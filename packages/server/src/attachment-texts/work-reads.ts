@@ -1,9 +1,10 @@
 // Reads the attachments of mail after it has arrived, one message at a time in each process.
 
 import { findMessage, listReadFiles } from '#mailbox/mailbox-rows.ts'
+import { raceAbort } from '#platform/abort.ts'
 import type { Log } from '#platform/log.ts'
-import { AppError } from '#platform/problem.ts'
 import { MINUTE_MS } from '#platform/units.ts'
+import { failureOf } from '#queue/trouble.ts'
 import {
   type AttachmentRead,
   claimAttachmentRead,
@@ -37,9 +38,10 @@ export function openAttachmentReading(
     try {
       if (!(await readFiles(deps, read, { worker, signal }))) notBeforeMs = clock.now()
     } catch (error) {
-      const isBusy = error instanceof AppError && error.code === 'service_unavailable'
-      if (isBusy || attempts < ATTEMPTS_MAX) notBeforeMs = clock.now() + RETRY_MS
-      if (!isBusy) log.warn({ error, messageId }, 'the attachments of a message could not be read')
+      const { isPassing } = failureOf(error)
+      if (isPassing || attempts < ATTEMPTS_MAX) notBeforeMs = clock.now() + RETRY_MS
+      if (!isPassing)
+        log.warn({ error, messageId }, 'the attachments of a message could not be read')
     }
     await db.write(endAttachmentRead, { messageId, worker, notBeforeMs, nowMs: clock.now() })
     return !signal.aborted
@@ -59,9 +61,6 @@ async function readFiles(
     .filter((one) => isReadOnArrival(one, deps.fileReader))
     .slice(0, FILES_MAX)
     .filter(({ filename }) => !known.has(filename))
-  const aborted = new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
   for (const attachment of wanted) {
     if (signal.aborted) return false
     const nowMs = deps.clock.now()
@@ -69,7 +68,7 @@ async function readFiles(
     const { rawId, inboxId } = message
     const found = { messageId, rawId, inboxId, attachment }
     // A file may take ten seconds, for which a service that ends should not wait.
-    await Promise.race([deps.attachmentTexts.of(deps, accountId, found), aborted])
+    await raceAbort(deps.attachmentTexts.of(deps, accountId, found), { signal })
   }
   return !signal.aborted
 }

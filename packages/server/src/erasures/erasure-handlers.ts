@@ -75,6 +75,8 @@ function presentErasure(row: ErasureRow, { engine }: Pick<Db, 'engine'>): Erasur
     address: row.addressKey,
     removed: row.counts,
     left: keepsFreeSpace(engine) ? [...LEFT, LEFT_BY_POSTGRES] : LEFT,
+    errorMessage: row.trouble?.message ?? null,
+    nextAttemptAt: row.nextAttemptAtMs === null ? null : presentTime(row.nextAttemptAtMs),
     createdAt: presentTime(row.createdAtMs),
     completedAt: row.completedAtMs === null ? null : presentTime(row.completedAtMs),
   }

@@ -8,6 +8,7 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
+import { addFailure, type Failure, type Trouble, waitAfter } from '#queue/trouble.ts'
 import { lockInbox, removeMessages } from '#removal/removal-rows.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import { purgeDeliveriesOfEvents } from '#webhooks/webhooks-rows.ts'
@@ -32,17 +33,26 @@ export type ErasureRow = {
   status: 'queued' | 'running' | 'done'
   addressKey: string | null
   counts: ErasureCounts
+  /** Attempts that failed; null for none, and once it is done. */
+  trouble: Trouble | null
+  /** When it is tried again; null unless it waits for that. */
+  nextAttemptAtMs: number | null
   createdAtMs: number
   completedAtMs: number | null
 }
 
 function toErasure(row: Row<'erasures'>): ErasureRow {
+  const { trouble = null, ...counts } = JSON.parse(row.counts) as Partial<ErasureCounts> & {
+    trouble?: Trouble
+  }
   return {
     id: row.id,
     accountId: row.account_id,
     status: row.status as ErasureRow['status'],
     addressKey: row.address_key,
-    counts: { ...NOTHING_ERASED, ...(JSON.parse(row.counts) as Partial<ErasureCounts>) },
+    counts: { ...NOTHING_ERASED, ...counts },
+    trouble,
+    nextAttemptAtMs: row.leased_by === null ? row.lease_until : null,
     createdAtMs: row.created_at,
     completedAtMs: row.completed_at,
   }
@@ -124,17 +134,30 @@ export const claimErasure = transaction({
   },
 })
 
-/** Returns it to the queue, or with `notBeforeMs` after a failure. */
+/** The column of the counts, with the trouble beside them. */
+function countsColumn({ counts, trouble }: Pick<ErasureRow, 'counts' | 'trouble'>): string {
+  return JSON.stringify(trouble === null ? counts : { ...counts, trouble })
+}
+
+/** Returns it to the queue, with `failure` to be tried again after a wait. It is never given up. */
 export const returnErasure = transaction({
   name: 'returnErasure',
   accountOf: () => null,
   essential: true,
-  async run(tx: Tx, input: Held & { notBeforeMs: number | null }): Promise<void> {
+  async run(tx: Tx, { failure, ...held }: Held & { failure: Failure | null }): Promise<void> {
+    const row = await lockHeld(tx, held)
+    if (row === undefined) return
+    const { counts, trouble: before } = toErasure(row)
+    const trouble = failure === null ? before : addFailure(before, failure, held.nowMs)
+    const waits = failure !== null && trouble !== null
     await tx.query
       .updateTable('erasures')
-      .set({ leased_by: null, lease_until: input.notBeforeMs })
-      .where('id', '=', input.erasureId)
-      .where('leased_by', '=', input.worker)
+      .set({
+        counts: countsColumn({ counts, trouble }),
+        leased_by: null,
+        lease_until: waits ? held.nowMs + waitAfter(trouble, failure) : null,
+      })
+      .where('id', '=', held.erasureId)
       .execute()
   },
 })
@@ -157,12 +180,7 @@ export type Held = { erasureId: string; worker: string; nowMs: number }
 
 /** Counts what a step has removed and renews the lease; throws when another worker holds the job. */
 async function note(tx: Tx, held: Held, added: Partial<ErasureCounts>): Promise<ErasureRow> {
-  const selected = tx.query
-    .selectFrom('erasures')
-    .selectAll()
-    .where('id', '=', held.erasureId)
-    .where('leased_by', '=', held.worker)
-  const row = await lockRows(tx, selected).executeTakeFirst()
+  const row = await lockHeld(tx, held)
   if (row === undefined) throw new Error('Another worker holds the erasure.')
   const erasure = toErasure(row)
   const counts = { ...erasure.counts }
@@ -171,10 +189,20 @@ async function note(tx: Tx, held: Held, added: Partial<ErasureCounts>): Promise<
   }
   await tx.query
     .updateTable('erasures')
-    .set({ counts: JSON.stringify(counts), lease_until: held.nowMs + LEASE_MS })
+    .set({ counts: countsColumn({ ...erasure, counts }), lease_until: held.nowMs + LEASE_MS })
     .where('id', '=', held.erasureId)
     .execute()
   return { ...erasure, counts }
+}
+
+/** Undefined when another worker holds it. */
+function lockHeld(tx: Tx, held: Held): Promise<Row<'erasures'> | undefined> {
+  const selected = tx.query
+    .selectFrom('erasures')
+    .selectAll()
+    .where('id', '=', held.erasureId)
+    .where('leased_by', '=', held.worker)
+  return lockRows(tx, selected).executeTakeFirst()
 }
 
 /** Removes messages of an inbox, whatever their state. Returns the blobs that nothing refers to any more. */
@@ -186,9 +214,19 @@ export const eraseMessages = transaction({
     tx: Tx,
     { inboxId, ids, ...held }: Held & { inboxId: string; ids: string[] },
   ): Promise<string[]> {
-    const { accountId } = await note(tx, held, { messages: ids.length })
+    const { accountId } = await note(tx, held, {})
     const inbox = await lockInbox(tx, { accountId, inboxId })
-    return inbox === null ? [] : removeMessages(tx, inbox, { ids, nowMs: held.nowMs })
+    if (inbox === null) return []
+    // Another erasure or a request may have removed some since they were read.
+    const left = await tx.query
+      .selectFrom('messages')
+      .select('id')
+      .where('inbox_id', '=', inboxId)
+      .where('id', 'in', ids)
+      .execute()
+    if (left.length === 0) return []
+    await note(tx, held, { messages: left.length })
+    return removeMessages(tx, inbox, { ids: idsOf(left), nowMs: held.nowMs })
   },
 })
 
@@ -434,11 +472,12 @@ export const finishErasure = transaction({
   accountOf: () => null,
   erasing: true,
   async run(tx: Tx, held: Held): Promise<void> {
-    await note(tx, held, {})
+    const { counts } = await note(tx, held, {})
     await tx.query
       .updateTable('erasures')
       .set({
         status: 'done',
+        counts: countsColumn({ counts, trouble: null }),
         address_key: null,
         leased_by: null,
         lease_until: null,
@@ -455,7 +494,8 @@ const SCAN_STEP = 500
 export type Addressed = Pick<
   Row<'messages'>,
   'id' | 'from_addr' | 'to_addr' | 'to_addrs' | 'header_to' | 'cc' | 'bcc' | 'recipient'
->
+> &
+  Pick<Row<'raw_messages'>, 'reverse_path'>
 
 /**
  * Messages of the next SCAN_STEP positions after `after`, in the trash, where positions are negative, or not: one that is
@@ -470,7 +510,18 @@ export async function scanMessages(
   const last = after + SCAN_STEP
   const messages = await db.read
     .selectFrom('messages')
-    .select(['id', 'from_addr', 'to_addr', 'to_addrs', 'header_to', 'cc', 'bcc', 'recipient'])
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .select([
+      'messages.id',
+      'from_addr',
+      'to_addr',
+      'to_addrs',
+      'header_to',
+      'cc',
+      'bcc',
+      'recipient',
+      'reverse_path',
+    ])
     .where('inbox_id', '=', inboxId)
     .where(({ eb, or, and }) =>
       or([

@@ -12,7 +12,7 @@ import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
-import { SECOND_MS } from '#platform/units.ts'
+import { failureOf } from '#queue/trouble.ts'
 import { REMOVE_STEP_MESSAGES } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
@@ -43,10 +43,7 @@ import {
 
 type Deps = { db: Db; blobs: BlobStore | null; clock: Clock; log: Log }
 
-/** When an erasure that failed for a fault of ours or of the store is tried again. */
-const RETRY_MS = 10 * SECOND_MS
-
-/** Works on one erasure; true when there may be more. `worker` is a name that no other call uses. */
+/** Works on one erasure; true when there may be more. One that fails is tried again until it is done. `worker` is a name that no other call uses. */
 export async function workErasures(
   deps: Deps,
   { worker, signal }: { worker: string; signal: AbortSignal },
@@ -58,10 +55,10 @@ export async function workErasures(
   const held = () => ({ erasureId: erasure.id, worker, nowMs: clock.now() })
   try {
     const isDone = await erase(deps, erasure, { held, signal })
-    if (!isDone) await db.write(returnErasure, { ...held(), notBeforeMs: null })
+    if (!isDone) await db.write(returnErasure, { ...held(), failure: null })
   } catch (error) {
     log.warn({ error, erasure: erasure.id }, 'an erasure failed and will be retried')
-    await db.write(returnErasure, { ...held(), notBeforeMs: clock.now() + RETRY_MS })
+    await db.write(returnErasure, { ...held(), failure: failureOf(error) })
   }
   return !signal.aborted
 }
@@ -130,11 +127,11 @@ async function eraseInbox(
 }
 
 function isOf(message: Addressed, address: string): boolean {
-  const { from_addr, to_addr, to_addrs, header_to, cc, bcc, recipient } = message
+  const { from_addr, reverse_path, to_addr, to_addrs, header_to, cc, bcc, recipient } = message
   const lists = [to_addrs, cc, bcc].flatMap((list) =>
     list === null ? [] : (JSON.parse(list) as string[]),
   )
-  const texts = [from_addr, to_addr, header_to ?? '', recipient ?? '', ...lists]
+  const texts = [from_addr, reverse_path, to_addr, header_to ?? '', recipient ?? '', ...lists]
   return texts.some((text) => namesAddress(text, address))
 }
 

@@ -334,7 +334,7 @@ function rowsIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
   const inboxId = onlyInboxOf(filter)
   // Without the account, because an engine might then scan all events of the account.
   return inboxId !== null
-    ? query.where('inbox_id', '=', inboxId)
+    ? query.where('inbox_id', '=', inboxId).where('kind', '!=', ERASED)
     : query.where('account_id', '=', accountId).where(IS_NOT_ERASED)
 }
 
@@ -377,6 +377,23 @@ export async function countShown(db: ReadDb, events: readonly LoggedEvent[]): Pr
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .executeTakeFirst()
   return Number(row?.count ?? 0)
+}
+
+/** Whether the log has the account's event, and what it tells of was not removed. */
+export async function isEventShown(
+  db: ReadDb,
+  accountId: string,
+  eventId: string,
+): Promise<boolean> {
+  const row = await db.read
+    .selectFrom('events')
+    .select('id')
+    .where('id', '=', eventId)
+    .where('account_id', '=', accountId)
+    .where('kind', '!=', ERASED)
+    .where(IS_SHOWN)
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** The part of the range up to and including the end of a scan, in its order. */

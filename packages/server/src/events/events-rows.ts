@@ -16,6 +16,7 @@ export {
   insertEvent,
   insertEvents,
   insertUntold,
+  isEventShown,
   isUnsettledAfter,
   isUntold,
   LOG_WINDOW_EVENTS,

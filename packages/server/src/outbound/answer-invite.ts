@@ -1,5 +1,6 @@
 // Answers to invitations: sends to the organizer, in the thread of the invitation.
 
+import { inviteResponseWords, untitledInvite } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/write-calendar.ts'
@@ -80,15 +81,13 @@ function isProven({ authentication, fromAddr }: Message, organizer: string): boo
   return addressKey(author) === addressKey(organizer)
 }
 
-const WORDS = { accepted: 'Accepted', tentative: 'Tentatively accepted', declined: 'Declined' }
-
 /** For people whose mail program does not know calendars. */
 function textOf(
   { invite }: Extract<InviteReply, { kind: 'reply' }>,
   { response, comment }: Pick<Answer, 'response' | 'comment'>,
 ): string {
   const { summary, start, timezone } = invite
-  const answered = `${WORDS[response]}: ${summary ?? 'the invitation'}`
+  const answered = `${inviteResponseWords[response]}: ${summary ?? untitledInvite}`
   const when = start === null ? '' : `\nWhen: ${start}${timezone === null ? '' : ` (${timezone})`}`
   return `${answered}${when}${comment === null ? '' : `\n\n${comment}`}\n`
 }

@@ -1,12 +1,12 @@
 import { RECIPIENTS_MAX } from '@mailroom/contract/sending.ts'
 import { formatMailbox, parseAddressList } from '@mailroom/mail/address-list.ts'
-import type { Forwarded } from '@mailroom/mail/compose/body-parts.ts'
 import type { OutgoingMessage } from '@mailroom/mail/compose/compose-message.ts'
 import {
   COMPOSED_HEADER_OCTETS_MAX,
   replySubject,
   trimReferences,
 } from '@mailroom/mail/compose/header-text.ts'
+import type { Forwarded } from '@mailroom/mail-reading/quote/body-parts.ts'
 import { findServingDomains } from '#domains/domains-rows.ts'
 import { type Inbox, inboxAddressOf } from '#inboxes/inboxes.ts'
 import { findInboxByAddress } from '#inboxes/inboxes-rows.ts'

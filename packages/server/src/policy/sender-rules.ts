@@ -64,6 +64,8 @@ export function senderRuleHandlers(
       if (mode === undefined && retentionDays === undefined) {
         throw wrongField('filterMode', 'is required, or retentionDays')
       }
+      // It removes mail, and an approver only reads and decides.
+      if (retentionDays !== undefined && actor.kind === 'approver') throw problem('forbidden')
       if (mode !== undefined) await setFilterMode(deps, { accountId, actor, mode })
       if (retentionDays !== undefined) {
         await deps.db.write(setAccountRetention, { accountId, retentionDays })

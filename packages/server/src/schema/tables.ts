@@ -453,7 +453,7 @@ export type Tables = {
     imported_count: Generated<number>
     duplicate_count: Generated<number>
     failed_count: Generated<number>
-    /** JSON of `ExportDetails` or `ImportDetails`. */
+    /** JSON of `ExportDetails` or `ImportDetails`, and of the trouble beside them. */
     details: string
     size_bytes: Generated<number>
     error: string | null
@@ -477,7 +477,7 @@ export type Tables = {
     account_id: string
     status: string
     address_key: string | null
-    /** JSON of `ErasureCounts`. */
+    /** JSON of `ErasureCounts`, and of the trouble beside them. */
     counts: string
     leased_by: string | null
     lease_until: number | null
@@ -647,6 +647,8 @@ export type Tables = {
     renewed_position: Generated<number>
     current_position: Generated<number>
     is_purged: Generated<number>
+    /** Since the last round of erasing began; 0 on PostgreSQL. */
+    removed_entries: Generated<number>
   }
 }
 

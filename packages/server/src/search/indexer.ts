@@ -6,15 +6,18 @@ import { LOG_STEP_EVENTS, type LogPosition } from '#events/events.ts'
 import { readLog, readLogHead } from '#events/events-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { storageErrorKind } from '#platform/problem.ts'
-import { SECOND_MS } from '#platform/units.ts'
+import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'
 import { paced } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import { findSearchState, listLagging, type SearchState } from './search-query-rows.ts'
 import {
   eraseSearchStep,
   forgetPurgedSearch,
+  forgetRemovedEntries,
   indexSearchStep,
   listPurgedNumbers,
+  listRemovedEntries,
+  type RemovedEntries,
 } from './search-rows.ts'
 
 /** Inboxes that one transaction indexes, and inboxes that one query of a sweep reads. */
@@ -26,6 +29,11 @@ const SEARCH_BUSY_MS_MAX = 2 * SECOND_MS
 /** Between sweeps of all inboxes, which find messages that had no event. */
 const SEARCH_SWEEP_EVERY_MS = 10 * 60 * SECOND_MS
 const SEARCH_ERASE_REST_FACTOR = 9
+/** Slow rounds have a two-hundredth of the writer's time: a step of theirs takes up to a second in a large index. */
+const SEARCH_SLOW_ERASE_REST_FACTOR = 199
+/** After the start, so that not every restart begins a round. */
+const SEARCH_SLOW_ERASE_FIRST_MS = HOUR_MS
+const SEARCH_SLOW_ERASE_EVERY_MS = DAY_MS
 
 type IndexerDeps = { db: Db; clock: Clock }
 
@@ -44,6 +52,7 @@ export function openIndexer(deps: IndexerDeps): Indexer {
   const follow = openFollowing(deps, lagging)
   const sweep = openSweep(deps, lagging)
   const erase = openErasing(deps)
+  const eraseSlowly = openSlowErasing(deps)
   return {
     async step(signal) {
       try {
@@ -54,6 +63,7 @@ export function openIndexer(deps: IndexerDeps): Indexer {
         await indexSome(deps, lagging, { signal, isBusy: hasRead })
         if (signal.aborted) return false
         const hasErased = await erase(signal)
+        await eraseSlowly()
         return hasRead || hasSwept || hasErased || lagging.size > 0
       } catch (error) {
         // It continues when the store is back; searches index the inboxes that they need.
@@ -150,6 +160,28 @@ function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promi
     const nowMs = clock.monotonic()
     nextMs = nowMs + (nowMs - startMs) * SEARCH_ERASE_REST_FACTOR
     return false
+  }
+}
+
+/** The same for removed messages of inboxes that stay, once a day and in steps that are far apart. */
+function openSlowErasing({ db, clock }: IndexerDeps): () => Promise<void> {
+  let round: { inboxes: RemovedEntries[]; isFirst: boolean } | null = null
+  let nextMs = clock.monotonic() + SEARCH_SLOW_ERASE_FIRST_MS
+  return async () => {
+    const startMs = clock.monotonic()
+    if (startMs < nextMs) return
+    round ??= { inboxes: await listRemovedEntries(db), isFirst: true }
+    const { inboxes, isFirst } = round
+    const isDone = inboxes.length === 0 || (await db.write(eraseSearchStep, { isFirst }))
+    const nowMs = clock.monotonic()
+    if (!isDone) {
+      round = { inboxes, isFirst: false }
+      nextMs = nowMs + (nowMs - startMs) * SEARCH_SLOW_ERASE_REST_FACTOR
+      return
+    }
+    if (inboxes.length > 0) await db.write(forgetRemovedEntries, { inboxes })
+    round = null
+    nextMs = nowMs + SEARCH_SLOW_ERASE_EVERY_MS
   }
 }
 

@@ -132,9 +132,10 @@ async function renew(
   const { number, position, current_position: after } = inbox
   const next = await readNext(tx, { inboxId, after, limit })
   const messages = next.filter((message) => message.position <= position)
-  await removeTextEntries(
+  await removeEntries(
     tx,
-    messages.map((message) => entryId(number, message.position)),
+    number,
+    messages.map((message) => message.position),
   )
   await addTextEntries(
     tx,
@@ -337,14 +338,11 @@ export async function changeSearch(
   const { inboxId, positions, isBack } = change
   const inbox = await lockForChange(tx, inboxId)
   const indexed = positions.filter((position) => position <= inbox.position)
+  if (indexed.length === 0) return
   if (!isBack) {
-    await removeTextEntries(
-      tx,
-      indexed.map((position) => entryId(inbox.number, position)),
-    )
+    await removeEntries(tx, inbox.number, indexed)
     return
   }
-  if (indexed.length === 0) return
   const rows = await tx.query
     .selectFrom('messages')
     .select([...SEARCHED, 'position'])
@@ -355,6 +353,20 @@ export async function changeSearch(
     const message = await toSearchable(tx.query, row)
     await addTextEntries(tx, [toEntry(inbox.number, { ...message, position: row.position })])
   }
+}
+
+/** Removes the entries, and notes that words of theirs may be left. */
+async function removeEntries(tx: Tx, number: number, positions: readonly number[]): Promise<void> {
+  await removeTextEntries(
+    tx,
+    positions.map((position) => entryId(number, position)),
+  )
+  if (!keepsRemovedText(tx.engine)) return
+  await tx.query
+    .updateTable('search_inboxes')
+    .set(({ eb }) => ({ removed_entries: eb('removed_entries', '+', positions.length) }))
+    .where('number', '=', number)
+    .execute()
 }
 
 /** Another transaction may insert the row of the inbox, which is not deleted, at the same time. */
@@ -385,7 +397,7 @@ export async function endSearchInbox(tx: Tx, inboxId: string): Promise<void> {
   await tx.query.deleteFrom('search_inboxes').where('inbox_id', '=', inboxId).execute()
 }
 
-/** The numbers of deleted inboxes whose words are still to be erased, up to PURGED_MAX. */
+/** The numbers of deleted inboxes whose words are still to be erased, up to LEFTOVERS_MAX. */
 export async function listPurgedNumbers(db: ReadDb): Promise<number[]> {
   if (!keepsRemovedText(db.reading.engine)) return []
   const rows = await db.read
@@ -393,12 +405,27 @@ export async function listPurgedNumbers(db: ReadDb): Promise<number[]> {
     .select('number')
     .where('is_purged', '=', sql.lit(1))
     .orderBy('number')
-    .limit(PURGED_MAX)
+    .limit(LEFTOVERS_MAX)
     .execute()
   return rows.map(({ number }) => number)
 }
 
-const PURGED_MAX = 5_000
+/** Of an inbox, entries that were removed and may have left words in the file. */
+export type RemovedEntries = Pick<Row<'search_inboxes'>, 'number' | 'removed_entries'>
+
+/** Up to LEFTOVERS_MAX inboxes. */
+export async function listRemovedEntries(db: ReadDb): Promise<RemovedEntries[]> {
+  if (!keepsRemovedText(db.reading.engine)) return []
+  return db.read
+    .selectFrom('search_inboxes')
+    .select(['number', 'removed_entries'])
+    .where('removed_entries', '>', sql.lit(0))
+    .orderBy('number')
+    .limit(LEFTOVERS_MAX)
+    .execute()
+}
+
+const LEFTOVERS_MAX = 5_000
 
 /**
  * A step of a round, which erases the words of all entries that were removed before its first step; true
@@ -422,5 +449,21 @@ export const forgetPurgedSearch = transaction({
       .where('number', 'in', numbers)
       .where('is_purged', '=', 1)
       .execute()
+  },
+})
+
+/** After a round, what was removed before it. */
+export const forgetRemovedEntries = transaction({
+  name: 'forgetRemovedEntries',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, { inboxes }: { inboxes: readonly RemovedEntries[] }): Promise<void> {
+    for (const { number, removed_entries } of inboxes) {
+      await tx.query
+        .updateTable('search_inboxes')
+        .set(({ eb }) => ({ removed_entries: eb('removed_entries', '-', removed_entries) }))
+        .where('number', '=', number)
+        .execute()
+    }
   },
 })

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Export, Import } from '@mailroom/contract/transfers.ts'
+import type { Export, Import, TransferError } from '@mailroom/contract/transfers.ts'
 import { findPod } from '#accounts/accounts-rows.ts'
 import { planDownload } from '#http/download.ts'
 import type { HandlersOf, SignedContext } from '#http/handler.ts'
@@ -12,6 +12,7 @@ import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { presentTime } from '#platform/clock.ts'
 import { type AppError, notFound, problem, wrongField } from '#platform/problem.ts'
+import { MINUTE_MS } from '#platform/units.ts'
 import type { Row } from '#schema/tables.ts'
 import { exportFormats } from './export-formats.ts'
 import { detectFormat, FORMAT_BYTES } from './read-import.ts'
@@ -218,7 +219,7 @@ function presentExport(deps: HandlerDeps, row: ExportRow): Export {
     progress: { done: row.done, total: row.total },
     sizeBytes: row.status === 'done' || row.status === 'expired' ? row.sizeBytes : null,
     url: hasFile ? signedFileUrl(deps, { path, id, name: FILE_NAME, expiresAtMs }) : null,
-    error: row.error,
+    ...presentTrouble(row),
     createdAt: presentTime(row.createdAtMs),
     completedAt: row.completedAtMs === null ? null : presentTime(row.completedAtMs),
     expiresAt: expiresAtMs === null || row.error !== null ? null : presentTime(expiresAtMs),
@@ -236,10 +237,41 @@ function presentImport(row: ImportRow): Import {
     duplicates: row.duplicates,
     failed: row.failed,
     failures: row.details.failures,
-    error: row.error,
+    ...presentTrouble(row),
     createdAt: presentTime(row.createdAtMs),
     completedAt: row.completedAtMs === null ? null : presentTime(row.completedAtMs),
   }
+}
+
+function presentTrouble(row: ExportRow | ImportRow) {
+  const { error, nextAttemptAtMs } = row
+  return {
+    error,
+    errorMessage: error === null ? (row.trouble?.message ?? null) : describeError(row, error),
+    nextAttemptAt: nextAttemptAtMs === null ? null : presentTime(nextAttemptAtMs),
+  }
+}
+
+function describeError(row: ExportRow | ImportRow, error: TransferError): string {
+  if (error !== 'internal_error') return SENTENCES[error]
+  const { trouble, completedAtMs } = row
+  const minutes = Math.round(((completedAtMs ?? 0) - (trouble?.sinceMs ?? 0)) / MINUTE_MS)
+  const failed = `failed ${trouble?.attempts ?? 0} times within ${minutes} minutes. ${trouble?.message ?? ''}`
+  if (row.kind === 'export') return `Writing the file ${failed} Export again.`
+  const { handled } = row.details
+  return `Importing the messages after message ${handled} of the file ${failed} ${GO_ON}`
+}
+
+const GO_ON =
+  'Those before are complete; import the file again to go on, which imports nothing twice.'
+
+const SENTENCES: Record<Exclude<TransferError, 'internal_error'>, string> = {
+  inbox_deleted: 'The inbox was deleted meanwhile.',
+  file_unreadable:
+    'The file cannot be read to its end. The messages before that place are imported.',
+  storage_quota_reached:
+    'The storage of the account is full. Import the file again once there is room; nothing is imported twice.',
+  address_erased: 'An erasure ended it, because its file may hold the erased address.',
 }
 
 /** Stores the file piece by piece while it arrives, and queues the import. */

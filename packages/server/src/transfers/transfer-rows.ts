@@ -6,6 +6,7 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import { addFailure, type Failure, type Trouble, waitAfter } from '#queue/trouble.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import { noteUnreferenced } from '#schema/unreferenced-blobs.ts'
 
@@ -44,6 +45,10 @@ type Common = {
   total: number
   sizeBytes: number
   error: TransferError | null
+  /** Attempts that failed since the last step; null for none. */
+  trouble: Trouble | null
+  /** When it is tried again; null unless it waits for that. */
+  nextAttemptAtMs: number | null
   createdAtMs: number
   completedAtMs: number | null
   expiresAtMs: number | null
@@ -69,6 +74,8 @@ export type ImportRow = Common & {
 export type Transfer = ExportRow | ImportRow
 
 function toTransfer(row: Row<'transfers'>): Transfer {
+  const { trouble = null, ...details } = detailsOf(row)
+  const isWaiting = row.completed_at === null && row.leased_by === null
   const common = {
     id: row.id,
     accountId: row.account_id,
@@ -78,6 +85,8 @@ function toTransfer(row: Row<'transfers'>): Transfer {
     total: row.total_count,
     sizeBytes: row.size_bytes,
     error: row.error as TransferError | null,
+    trouble,
+    nextAttemptAtMs: isWaiting ? row.lease_until : null,
     createdAtMs: row.created_at,
     completedAtMs: row.completed_at,
     expiresAtMs: row.expires_at,
@@ -88,7 +97,7 @@ function toTransfer(row: Row<'transfers'>): Transfer {
       kind: 'export',
       inboxId: row.inbox_id,
       format: row.format as ExportFormat,
-      details: JSON.parse(row.details) as ExportDetails,
+      details: details as ExportDetails,
     }
   }
   return {
@@ -99,8 +108,13 @@ function toTransfer(row: Row<'transfers'>): Transfer {
     imported: row.imported_count,
     duplicates: row.duplicate_count,
     failed: row.failed_count,
-    details: JSON.parse(row.details) as ImportDetails,
+    details: details as ImportDetails,
   }
+}
+
+/** With the trouble since the last step, which the next step leaves out. */
+function detailsOf({ details }: Pick<Row<'transfers'>, 'details'>) {
+  return JSON.parse(details) as (ExportDetails | ImportDetails) & { trouble?: Trouble }
 }
 
 type NewTransfer = Pick<
@@ -240,6 +254,8 @@ export const claimTransfer = transaction({
               .select('other.id')
               .whereRef('other.account_id', '=', 'transfers.account_id')
               .where('other.completed_at', 'is', null)
+              // One that waits to be retried holds up no other.
+              .where('other.leased_by', 'is not', null)
               .where('other.lease_until', '>', input.nowMs),
           ),
         ),
@@ -304,20 +320,55 @@ export const renewTransfer = transaction({
   },
 })
 
-/** Returns a transfer to the queue at the end of the process; a failed one waits until `notBeforeMs`. */
+/** Returns a transfer to the queue at the end of the process. */
 export const returnTransfer = transaction({
   name: 'returnTransfer',
   accountOf: () => null,
   essential: true,
-  async run(tx: Tx, input: Held & { notBeforeMs: number | null }): Promise<void> {
+  async run(tx: Tx, input: Held): Promise<void> {
     await tx.query
       .updateTable('transfers')
-      .set({ leased_by: null, lease_until: input.notBeforeMs })
+      .set({ leased_by: null, lease_until: null })
       .where('id', '=', input.transferId)
       .where('leased_by', '=', input.worker)
       .execute()
   },
 })
+
+/**
+ * Attempts that fail one after the other, without a step between them, before a transfer fails: over twenty minutes.
+ * Passing trouble does not count.
+ */
+const FAULTS_MAX = 8
+
+/** Returns a transfer whose attempt has failed to the queue, or ends it with `internal_error`; true then. */
+export const failTransfer = transaction({
+  name: 'failTransfer',
+  accountOf: () => null,
+  essential: true,
+  async run(tx: Tx, { failure, ...held }: Held & { failure: Failure }): Promise<boolean> {
+    const transfer = await holdTransfer(tx, held)
+    if (transfer === null) return false
+    const trouble = addFailure(transfer.trouble, failure, held.nowMs)
+    const hasFailed = trouble.faults >= FAULTS_MAX
+    await tx.query
+      .updateTable('transfers')
+      .set({
+        details: JSON.stringify({ ...transfer.details, trouble }),
+        leased_by: null,
+        lease_until: hasFailed ? null : held.nowMs + waitAfter(trouble, failure),
+        ...(hasFailed && failed('internal_error', held.nowMs)),
+      })
+      .where('id', '=', transfer.id)
+      .execute()
+    return hasFailed
+  },
+})
+
+/** Nobody needs the file of what was imported, or a file that is not whole. */
+function failed(error: TransferError, nowMs: number) {
+  return { status: 'failed', error, completed_at: nowMs, expires_at: nowMs }
+}
 
 /** Ends every lease and every upload; for the start of a process that is alone with its database. */
 export const releaseTransfers = transaction({
@@ -377,21 +428,21 @@ export const finishTransfer = transaction({
   async run(tx: Tx, { error, ...held }: Held & { error: TransferError | null }): Promise<boolean> {
     const transfer = await holdTransfer(tx, held)
     if (transfer === null) return false
-    // The file of an export stays for its time; nobody needs what was imported, or what is not whole.
-    const hasFile = transfer.kind === 'export' && error === null
+    const isExport = transfer.kind === 'export'
+    const count = isExport ? transfer.done : transfer.total
+    const done = {
+      status: 'done',
+      completed_at: held.nowMs,
+      expires_at: isExport ? held.nowMs + EXPORT_FILE_MS : held.nowMs,
+      done_count: count,
+      total_count: count,
+    }
     await tx.query
       .updateTable('transfers')
       .set({
-        status: error === null ? 'done' : 'failed',
-        error,
         leased_by: null,
         lease_until: null,
-        completed_at: held.nowMs,
-        expires_at: hasFile ? held.nowMs + EXPORT_FILE_MS : held.nowMs,
-        ...(error === null && {
-          done_count: transfer.kind === 'export' ? transfer.done : transfer.total,
-          total_count: transfer.kind === 'export' ? transfer.done : transfer.total,
-        }),
+        ...(error === null ? done : failed(error, held.nowMs)),
       })
       .where('id', '=', transfer.id)
       .execute()

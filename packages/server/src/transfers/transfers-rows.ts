@@ -5,6 +5,7 @@ export {
   claimTransfer,
   dropUpload,
   existingChunkIds,
+  failTransfer,
   finishTransfer,
   insertTransfer,
   purgeTransfersStep,

@@ -2,12 +2,13 @@
 
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Log } from '#platform/log.ts'
-import { SECOND_MS } from '#platform/units.ts'
+import { failureOf } from '#queue/trouble.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import { runExport, type TransferDeps } from './run-export.ts'
 import { type ImportDeps, runImport } from './run-import.ts'
 import {
   claimTransfer,
+  failTransfer,
   hasDueTransfer,
   purgeTransfersStep,
   returnTransfer,
@@ -15,13 +16,12 @@ import {
 
 /** Transfers that a process works on at once. */
 export const TRANSFERS_AT_ONCE = 2
-/** When a transfer that failed for a fault of ours or of the store is tried again. */
-const RETRY_MS = 10 * SECOND_MS
 
 type WorkDeps = ImportDeps & { log: Log }
 
 /**
- * Works on one transfer until it is finished; true when there may be more. `worker` is a name that no other call uses.
+ * Works on one transfer until it is finished; true when there may be more. One that fails for a fault of ours or of the
+ * store is tried again. `worker` is a name that no other call uses.
  * After an aborted `signal` the transfer is returned, and goes on where it was.
  */
 export async function workTransfers(
@@ -39,12 +39,15 @@ export async function workTransfers(
       transfer.kind === 'export'
         ? await runExport(deps, transfer, options)
         : await runImport(deps, transfer, options)
-    if (outcome === 'finished') await purgeTransfers(deps, signal)
-    else await db.write(returnTransfer, { ...returned, nowMs: clock.now(), notBeforeMs: null })
+    if (outcome === 'left') await db.write(returnTransfer, { ...returned, nowMs: clock.now() })
+    else await purgeTransfers(deps, signal)
   } catch (error) {
-    log.warn({ error, transfer: transfer.id }, 'an export or import failed and will be retried')
-    const nowMs = clock.now()
-    await db.write(returnTransfer, { ...returned, nowMs, notBeforeMs: nowMs + RETRY_MS })
+    const failure = failureOf(error)
+    const hasEnded = await db.write(failTransfer, { ...returned, failure, nowMs: clock.now() })
+    const text = hasEnded
+      ? 'an export or import failed too often and has ended'
+      : 'an export or import failed and will be retried'
+    log.warn({ error, transfer: transfer.id }, text)
   }
   return !signal.aborted
 }

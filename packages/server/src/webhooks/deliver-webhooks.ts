@@ -2,7 +2,7 @@
 
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/events.ts'
-import { findEvent } from '#events/events-rows.ts'
+import { findEvent, isEventShown } from '#events/events-rows.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
@@ -350,8 +350,10 @@ type ReadEventTexts = (events: readonly LoggedEvent[]) => Promise<EventText[]>
 
 type EventTextDeps = { db: Db; clock: Clock; readEventTexts: ReadEventTexts }
 
+type NamedEvent = { accountId: string; eventId: string }
+
 /** Null when the event or its message is gone. */
-type FindEventText = (named: { accountId: string; eventId: string }) => Promise<EventText | null>
+type FindEventText = (named: NamedEvent) => Promise<EventText | null>
 
 function findEventTextIn(deps: EventTextDeps): FindEventText {
   return async ({ accountId, eventId }) => {
@@ -363,18 +365,21 @@ function findEventTextIn(deps: EventTextDeps): FindEventText {
 
 /**
  * Keeps texts for EVENT_TEXT_MS: an event that goes to a hundred webhooks is read and made into JSON once,
- * and attempts under way share it. A message that is deleted meanwhile may still be delivered.
+ * and attempts under way share it. Each of them asks whether the event is still told.
  */
 export function openEventTexts(
   deps: EventTextDeps,
-  find: FindEventText = findEventTextIn(deps),
+  {
+    find = findEventTextIn(deps),
+    isTold = ({ accountId, eventId }) => isEventShown(deps.db, accountId, eventId),
+  }: { find?: FindEventText; isTold?: (named: NamedEvent) => Promise<boolean> } = {},
 ): FindEventText {
   const now = () => deps.clock.monotonic()
   const kept = new Cache<Promise<EventText | null>>({ sizeMax: EVENT_TEXTS_BYTES_MAX, now })
   return (named) => {
     const key = `${named.accountId} ${named.eventId}`
     const old = kept.get(key)
-    if (old !== null) return old
+    if (old !== null) return isTold(named).then((told) => (told ? old : null))
     const made = find(named)
     kept.set(key, made, { ttlMs: EVENT_TEXT_MS, size: 0 })
     const weigh = (text: EventText | null) => {

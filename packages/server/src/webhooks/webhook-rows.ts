@@ -1,7 +1,7 @@
 import { lockAccount } from '#accounts/accounts-rows.ts'
 import type { EventFilter, EventKind, MessageCategory } from '#events/events.ts'
 import { readLogHead } from '#events/events-rows.ts'
-import { transaction } from '#platform/db/db.ts'
+import { type GroupedInput, groupTransaction, transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
@@ -20,18 +20,48 @@ export type NewWebhook = {
   nowMs: number
 }
 
-/** Adds a webhook without an inbox; an account may have WEBHOOKS_PER_ACCOUNT_MAX of them. */
-export const insertWebhook = transaction({
+/**
+ * Adds a webhook without an inbox; an account may have WEBHOOKS_PER_ACCOUNT_MAX of them. Those of one account wait for
+ * its row, so many at once share transactions: the last would wait for the commits of all others.
+ */
+export const insertWebhook = groupTransaction({
   name: 'createWebhook',
   accountOf: ({ accountId }) => accountId,
-  async run(tx: Tx, input: NewWebhook): Promise<Webhook | 'limit_reached' | 'no_account'> {
-    const account = await lockAccount(tx, input.accountId)
-    if (account === null) return 'no_account'
-    const all = await countWebhooks(readIn(tx), input.accountId, { withInboxes: false })
-    if (all >= WEBHOOKS_PER_ACCOUNT_MAX) return 'limit_reached'
-    return insertWebhookRow(tx, input)
+  group: {
+    sizeOf: ({ url, filter, sealedSecrets }: NewWebhook) =>
+      url.length + JSON.stringify(filter).length + sealedSecrets.length,
+    run: insertTogether,
   },
 })
+
+type Inserted = Webhook | 'limit_reached' | 'no_account'
+
+async function insertTogether(
+  tx: Tx,
+  writes: readonly GroupedInput<NewWebhook>[],
+): Promise<Inserted[]> {
+  const counts = new Map<string, number | null>()
+  // In one order everywhere, so that two transactions do not deadlock.
+  for (const accountId of [...new Set(writes.map(({ input }) => input.accountId))].sort()) {
+    counts.set(accountId, await lockAndCount(tx, accountId))
+  }
+  const inserted: Inserted[] = []
+  for (const { input } of writes) {
+    const { accountId } = input
+    const count = counts.get(accountId) ?? null
+    const hasRoom = count !== null && count < WEBHOOKS_PER_ACCOUNT_MAX
+    counts.set(accountId, hasRoom ? count + 1 : count)
+    if (hasRoom) inserted.push(await insertWebhookRow(tx, input))
+    else inserted.push(count === null ? 'no_account' : 'limit_reached')
+  }
+  return inserted
+}
+
+/** The webhooks of the account without an inbox; null without the account. */
+async function lockAndCount(tx: Tx, accountId: string): Promise<number | null> {
+  if ((await lockAccount(tx, accountId)) === null) return null
+  return countWebhooks(readIn(tx), accountId, { withInboxes: false })
+}
 
 /** Inserts a webhook; that of an inbox in the transaction of the inbox, which has locked the account. */
 export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webhook> {

@@ -135,7 +135,12 @@ import {
 import { claimReviewMail, gatherReviewMail, settleReviewMail } from '#reviews/reviews-rows.ts'
 import type { Tables } from '#schema/tables.ts'
 import { forgetUnreferenced } from '#schema/unreferenced-blobs.ts'
-import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-rows.ts'
+import {
+  eraseSearchStep,
+  forgetPurgedSearch,
+  forgetRemovedEntries,
+  indexSearchStep,
+} from '#search/search-rows.ts'
 import { ensureSecret, replaceSecret } from '#secrets/secrets-rows.ts'
 import { addInboxDays, addMailHours } from '#stats/stats-rows.ts'
 import {
@@ -144,6 +149,7 @@ import {
   addUploadedChunk,
   claimTransfer,
   dropUpload,
+  failTransfer,
   finishTransfer,
   insertTransfer,
   purgeTransfersStep,
@@ -220,6 +226,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   indexSearchStep,
   eraseSearchStep,
   forgetPurgedSearch,
+  forgetRemovedEntries,
   ensureSecret,
   replaceSecret,
   ensureDkimKeys,
@@ -292,6 +299,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   releaseTransfers,
   addExported,
   addImported,
+  failTransfer,
   finishTransfer,
   purgeTransfersStep,
   claimAttachmentRead,

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { digestOf, type ReviewContent } from '#outbound/review-content.ts'
 import { canonicalJson, type JsonValue } from '#platform/canonical-json.ts'
+import { sizeOf } from '#test/size-of.ts'
 
 type Example = { readonly name: string; readonly content: ReviewContent; readonly digest: string }
 
@@ -86,7 +87,7 @@ test('any value has the canonical JSON that the Python program gives it', (t) =>
       )
       assert.equal(run('python3', ['-c', program], JSON.stringify(values)), digests.join('\n'))
     }),
-    { numRuns: 10 },
+    { numRuns: sizeOf('TEST_MAILROOM_REVIEW_DIGESTS', { quick: 4, usual: 10 }) },
   )
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import type { FileText } from '@mailroom/mail-reading/files/file-text.ts'
+import { FILE_BYTES_MAX, type FileText } from '@mailroom/mail-reading/files/file-text.ts'
 import {
   claimAttachmentRead,
   endAttachmentRead,
@@ -8,8 +9,15 @@ import {
   renewAttachmentRead,
   storeAttachmentText,
 } from '#attachment-texts/attachment-text-rows.ts'
+import { openAttachmentTexts } from '#attachment-texts/read-attachment-text.ts'
+import { openAttachmentReading } from '#attachment-texts/work-reads.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { openDownloads } from '#mailbox/mailbox.ts'
+import { systemClock } from '#platform/clock.ts'
+import { silentLog } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
+import { openFileReader } from '#platform/workers/file-reader.ts'
+import { openParserPool } from '#platform/workers/parser-pool.ts'
 import { purgeInboxStep, removeMessage } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { indexSearchStep } from '#search/search-rows.ts'
@@ -24,16 +32,21 @@ import {
 import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = 1_000_000
-const LEASE_MS_MAX = MINUTE_MS
+const LEASE_MS_MAX = 3 * MINUTE_MS
 
 const attachments = JSON.stringify([
   { filename: 'a.txt', contentType: 'text/plain', sizeBytes: 1, contentId: null, isInline: false },
 ])
 
 /** A message with a file that is to be read; its id. */
-async function receive(db: Db, owner: Owner, inboxId: string): Promise<string> {
+async function receive(
+  db: Db,
+  owner: Owner,
+  inboxId: string,
+  files = attachments,
+): Promise<string> {
   const input = arriving(owner, [inboxId])
-  const content = { ...input.content, attachments }
+  const content = { ...input.content, attachments: files }
   const { messageIds } = await db.write(storeReceived, { ...input, content, readsFiles: true })
   return messageIds[0] ?? ''
 }
@@ -119,6 +132,35 @@ onBothEngines('messages whose attachments are to be read', (engine) => {
       return free.length === 1
     }
     assert.deepEqual([await isFree(later), await isFree(later + 5)], [false, true])
+  })
+})
+
+onBothEngines('reading attachments', (engine) => {
+  test('leaves nothing on the signal of the process', async () => {
+    await using own = await openDatabase(engine)
+    const { db } = own
+    const owner = await addAccount(db)
+    const large = attachments.replace('"sizeBytes":1', `"sizeBytes":${FILE_BYTES_MAX + 1}`)
+    const messageId = await receive(db, owner, await addInbox(db, owner), large)
+    const readNext = openAttachmentReading({
+      db,
+      blobs: null,
+      parser: openParserPool(),
+      downloads: openDownloads(),
+      clock: { ...systemClock, now: () => NOW_MS },
+      makeId,
+      wakeEvents: () => {},
+      fileReader: openFileReader(),
+      attachmentTexts: openAttachmentTexts(),
+      log: silentLog,
+    })
+    const { signal } = new AbortController()
+    while (await readNext({ worker: 'a', signal }));
+    assert.deepEqual(
+      (await rowsOf(db, messageId)).map(({ method }) => method),
+      ['too_large'],
+    )
+    assert.equal(getEventListeners(signal, 'abort').length, 0)
   })
 })
 

@@ -23,7 +23,7 @@ import { sizeOf } from '#test/size-of.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const WORKERS = 50
-const THREADS = sizeOf('TEST_MAILROOM_CLAIM_THREADS', { usual: 150, long: 5_000 })
+const THREADS = sizeOf('TEST_MAILROOM_CLAIM_THREADS', { quick: 75, usual: 150, long: 5_000 })
 const LEASE_MS = 60_000
 
 const newClaim = () => ({

@@ -4,6 +4,8 @@ import { insertAccount } from '#accounts/account-rows.ts'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { systemClock } from '#platform/clock.ts'
+import { paceWrites } from '#platform/db/paced-db.ts'
 import { claimJobs, enqueueJob } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
 import {
@@ -14,6 +16,7 @@ import {
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { insertWebhook, listWebhooks, WEBHOOKS_PER_ACCOUNT_MAX } from '#webhooks/webhook-rows.ts'
 
 onBothEngines('concurrent transactions', (engine) => {
   const database = opened(() => openDatabase(engine))
@@ -40,6 +43,40 @@ onBothEngines('concurrent transactions', (engine) => {
       rows.map((row) => row.direction_position),
       numbers,
     )
+  })
+
+  test('webhooks that two accounts create at once are limited for each, and share transactions', async () => {
+    const owners = [await addAccount(db), await addAccount(db)]
+    let groups = 0
+    const writeGroup: typeof db.writeGroup = (...given) => {
+      groups += 1
+      return db.writeGroup?.(...given) ?? Promise.resolve(null)
+    }
+    const paced = paceWrites({ ...db, ...(db.writeGroup && { writeGroup }) }, systemClock)
+    const filter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
+    const made = { inboxId: null, url: 'https://a.example', filter, isEnabled: true, nowMs: 1 }
+    const all = Array.from({ length: 2 * (WEBHOOKS_PER_ACCOUNT_MAX + 10) }, (_, index) => {
+      const { accountId } = owners[index % 2] ?? owner
+      const sealedSecrets = new Uint8Array(8)
+      return paced.db.write(insertWebhook, { ...made, id: makeId('whk'), accountId, sealedSecrets })
+    })
+    const results = await Promise.all(all)
+    for (const [index, { accountId }] of owners.entries()) {
+      const own = results.filter((_, at) => at % 2 === index)
+      assert.equal(own.filter((one) => one === 'limit_reached').length, 10)
+      const { webhooks, total } = await listWebhooks(db, { accountId, limit: 1_000, offset: 0 })
+      assert.equal(total, WEBHOOKS_PER_ACCOUNT_MAX)
+      const created = own.flatMap((one) => (typeof one === 'string' ? [] : [one.id]))
+      assert.deepEqual(webhooks.map(({ id }) => id).sort(), created.sort())
+    }
+    // Of fifty at most, and the first of each account alone.
+    if (engine === 'postgres') assert.ok(groups > 0 && groups <= 10, `${groups} groups`)
+    const missing = { ...made, id: makeId('whk'), accountId: 'acc_none' }
+    const refused = await paced.db.write(insertWebhook, {
+      ...missing,
+      sealedSecrets: new Uint8Array(8),
+    })
+    assert.equal(refused, 'no_account')
   })
 
   test('answers that arrive at once in one thread have positions without gap or repeat', async () => {

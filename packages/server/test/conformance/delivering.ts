@@ -2,7 +2,7 @@
 // still until it is moved.
 
 import assert from 'node:assert/strict'
-import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
+import { bodyParts } from '@mailroom/mail-reading/quote/body-parts.ts'
 import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 import type { Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
 import type { Carrier, CarryOutcome, Consignment } from '#delivery/carrier.ts'

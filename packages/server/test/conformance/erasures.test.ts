@@ -6,7 +6,10 @@ import { findErasure, insertErasure } from '#erasures/erasure-rows.ts'
 import { workErasures } from '#erasures/run-erasure.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
 import { silentLog } from '#platform/log.ts'
+import { AppError } from '#platform/problem.ts'
+import { failureOf } from '#queue/trouble.ts'
 import { purgeTrashStep, trashThread } from '#removal/trash-rows.ts'
 import {
   addAccount,
@@ -20,8 +23,11 @@ import { onBothEngines, opened, prepared } from '#test/world.ts'
 import {
   addUploadedChunk,
   claimTransfer,
+  failTransfer,
+  findTransfer,
   finishTransfer,
   insertTransfer,
+  queueImport,
 } from '#transfers/transfer-rows.ts'
 
 const ADDRESS = 'eve@erased.example'
@@ -117,6 +123,37 @@ onBothEngines('erasures and files', (engine) => {
     }
     assert.equal(await another(nowMs + 20 * MINUTE_MS), false)
     assert.equal(await piece(nowMs + 60 * MINUTE_MS), false)
+  })
+
+  test('passing trouble of the store ends no import, however often it comes, and the waits stay short', async () => {
+    const { accountId } = await addAccount(db)
+    const first = transferOf(accountId, 'import', 1)
+    const transferId = first.id
+    await db.write(insertTransfer, first)
+    await db.write(queueImport, { accountId, transferId, format: 'mbox', nowMs: 1 })
+    let nowMs = 10
+    const fail = async (error: Error) => {
+      assert.equal((await db.write(claimTransfer, { worker: 'w', nowMs }))?.id, transferId)
+      const failure = failureOf(error)
+      const hasEnded = await db.write(failTransfer, { transferId, worker: 'w', nowMs, failure })
+      const found = await findTransfer(db, 'import', { accountId, id: transferId })
+      const waitMs = (found?.nextAttemptAtMs ?? nowMs) - nowMs
+      nowMs += waitMs
+      return { hasEnded, waitMs, message: found?.trouble?.message }
+    }
+    for (const kind of ['full', 'busy', 'unavailable'] as const) {
+      for (let count = 0; count < 10; count++) {
+        const { hasEnded, waitMs, message } = await fail(new StorageError(kind, 'a path'))
+        assert.equal(hasEnded, false)
+        assert.ok(waitMs >= 10_000 && waitMs <= 5 * MINUTE_MS)
+        assert.match(message ?? '', /^The s.*; nothing was changed\.$/)
+      }
+    }
+    const busy = new AppError('service_unavailable', 'The parser is closed.')
+    assert.equal((await fail(busy)).hasEnded, false)
+    const endings = []
+    for (let count = 0; count < 8; count++) endings.push((await fail(new Error('secret'))).hasEnded)
+    assert.deepEqual(endings, [...Array.from({ length: 7 }, () => false), true])
   })
 
   test('a purge of the trash whose threads are restored while it waits does nothing', async (t) => {

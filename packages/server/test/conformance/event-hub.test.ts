@@ -389,13 +389,14 @@ function openTexts({ length = 1_000, fails = false } = {}) {
   const found = new Map<string, number>()
   const options = { isGone: false, fails }
   const deps = { db: {} as Db, clock, readEventTexts: async () => [] }
-  const findText = openEventTexts(deps, async ({ accountId, eventId }) => {
+  const find = async ({ accountId, eventId }: { accountId: string; eventId: string }) => {
     const key = `${accountId} ${eventId}`
     found.set(key, (found.get(key) ?? 0) + 1)
     if (options.fails) throw new Error('The store is away.')
     const text: EventText = { render: () => 'x'.repeat(length) }
     return options.isGone ? null : text
-  })
+  }
+  const findText = openEventTexts(deps, { find, isTold: async () => !options.isGone })
   return { clock, found, findText, options }
 }
 
@@ -433,6 +434,13 @@ test('an event that was missing or failed to load is looked up again', async () 
   options.isGone = false
   assert.notEqual(await findText(named('evt_1')), null)
   assert.deepEqual([...found.values()], [3])
+})
+
+test('an event whose message was removed is told no longer, also while it is kept', async () => {
+  const { findText, options } = openTexts()
+  assert.notEqual(await findText(named('evt_1')), null)
+  options.isGone = true
+  assert.equal(await findText(named('evt_1')), null)
 })
 
 test('the cache keeps the newest large events, up to its size', async () => {

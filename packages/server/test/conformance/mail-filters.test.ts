@@ -17,7 +17,7 @@ import { sizeOf } from '#test/size-of.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const MESSAGES = 60
-const FILTERS = sizeOf('TEST_MAILROOM_FILTERS', { usual: 80, long: 3_000 })
+const FILTERS = sizeOf('TEST_MAILROOM_FILTERS', { quick: 30, usual: 80, long: 3_000 })
 const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
 /** The size of the first window, so that messages are at both ends of windows. */
 const APART = 4_096

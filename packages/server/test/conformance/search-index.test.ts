@@ -4,13 +4,21 @@ import { sql } from 'kysely'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { systemClock } from '#platform/clock.ts'
+import { HOUR_MS } from '#platform/units.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
+import { removeMessage } from '#removal/trash-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { openCatchUps, openIndexer } from '#search/indexer.ts'
 import { openSearchSlots } from '#search/search-handlers.ts'
 import { searchInbox } from '#search/search-inbox.ts'
 import { findInBlock, findSearchState, listLagging } from '#search/search-query-rows.ts'
-import { indexSearchStep, listPurgedNumbers, SEARCH_STEP_MESSAGES } from '#search/search-rows.ts'
+import {
+  eraseSearchStep,
+  indexSearchStep,
+  listPurgedNumbers,
+  listRemovedEntries,
+  SEARCH_STEP_MESSAGES,
+} from '#search/search-rows.ts'
 import {
   addAccount,
   addInbox,
@@ -216,12 +224,72 @@ onBothEngines('the index of words', (engine) => {
     assert.ok(rows.some((row) => row.inbox_id === kept))
     assert.ok(rows.every((row) => row.inbox_id !== inboxId))
     if (engine === 'postgres') return
+    assert.deepEqual([await holds('zqkeptword'), await holds('zqerasedword')], [true, false])
+    assert.equal((await foundIn(kept)).length, 2)
+  })
+
+  test('words of a removed message leave the file with the round of the day', async () => {
+    const inboxId = await inboxWith(3, 'hello zqstays')
+    await receive(inboxId, 1, 'hello zqleaves')
+    await db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false })
+    const { rows } = await sql<{ id: string }>`
+      select id from messages where inbox_id = ${inboxId} order by position desc limit 1
+    `.execute(db.read)
+    const message = { accountId: owner.accountId, messageId: rows[0]?.id ?? '' }
+    const { number } = await stateOf(inboxId)
+    const isNoted = async () => (await listRemovedEntries(db)).some((one) => one.number === number)
+    let aheadMs = 0
+    const clock = { ...systemClock, monotonic: () => performance.now() + aheadMs }
+    const indexer = openIndexer({ db, clock })
+    const run = async () => {
+      while (await indexer.step(new AbortController().signal));
+    }
+    await db.write(removeMessage, { ...message, nowMs: clock.now() })
+    await run()
+    assert.equal((await foundIn(inboxId)).length, 3)
+    if (engine === 'postgres') return assert.deepEqual(await listRemovedEntries(db), [])
+    assert.equal(await isNoted(), true)
+    assert.equal(await holds('zqleaves'), true, 'a round began at the start')
+    aheadMs = HOUR_MS
+    await until(async () => {
+      await run()
+      // Its steps are far apart.
+      aheadMs += HOUR_MS / 60
+      return !(await isNoted())
+    })
+    assert.deepEqual([await holds('zqstays'), await holds('zqleaves')], [true, false])
+    assert.equal((await foundIn(inboxId)).length, 3)
+  })
+
+  test('a round erases what was removed while another merge was under way', async () => {
+    if (engine === 'postgres') return
+    const inboxId = await inboxWith(1, 'hello zqmergedword')
+    const kept = await addInbox(db, owner)
+    for (let n = 0; n < 60; n++) {
+      const words = Array.from({ length: 400 }, (_, index) => `zq${(n * 400 + index) * 7919}`)
+      await receive(kept, 1, `hello ${words.join(' ')}`)
+    }
+    for (const one of [inboxId, kept]) {
+      const step = { inboxIds: [one], skipLocked: false }
+      while ((await db.write(indexSearchStep, step)).behind.length > 0);
+    }
+    assert.equal(await db.write(eraseSearchStep, { isFirst: true }), false, 'not all in one step')
+    const job = { jobId: makeId('job'), nowMs: systemClock.now() }
+    const actor = { kind: 'operator' } as const
+    await db.write(removeInbox, { actor, accountId: owner.accountId, inboxId, ...job })
+    while (!(await db.write(purgeInboxStep, { inboxId })).isDone);
+    assert.equal(await holds('zqmergedword'), true)
+    for (let isFirst = true; !(await db.write(eraseSearchStep, { isFirst })); isFirst = false);
+    assert.equal(await holds('zqmergedword'), false)
+    assert.equal((await foundIn(kept)).length, 60)
+  })
+
+  /** On SQLite alone. */
+  async function holds(word: string): Promise<boolean> {
     const pages = await sql
       .raw<{ text: string }>('select hex(block) as text from search_index_data')
       .execute(db.read)
-    const holds = (word: string) =>
-      pages.rows.some(({ text }) => text.includes(Buffer.from(word).toString('hex').toUpperCase()))
-    assert.deepEqual([holds('zqkeptword'), holds('zqerasedword')], [true, false])
-    assert.equal((await foundIn(kept)).length, 2)
-  })
+    const wanted = Buffer.from(word).toString('hex').toUpperCase()
+    return pages.rows.some(({ text }) => text.includes(wanted))
+  }
 })

@@ -23,7 +23,7 @@ import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
 import { queueAll, sending } from './sending.ts'
 
-const STEPS = sizeOf('TEST_MAILROOM_SUMMARY_STEPS', { usual: 60, long: 3_000 })
+const STEPS = sizeOf('TEST_MAILROOM_SUMMARY_STEPS', { quick: 30, usual: 60, long: 3_000 })
 const OWN = 'someone@mailroom.localhost'
 
 type ModelMessage = { id: string; direction: string; people: string[]; text: string; atMs: number }

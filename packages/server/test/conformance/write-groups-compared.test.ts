@@ -20,7 +20,7 @@ import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
 
-const BATCHES = sizeOf('TEST_MAILROOM_BATCHES', { usual: 15, long: 200 })
+const BATCHES = sizeOf('TEST_MAILROOM_BATCHES', { quick: 6, usual: 15, long: 200 })
 const GUARD = { timeout: 600_000 }
 
 test(

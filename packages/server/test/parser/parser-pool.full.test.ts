@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
 import { MIME_PARTS_MAX } from '@mailroom/mail/mime/mime-parts.ts'
 import {
   BOMBS,
@@ -14,6 +13,7 @@ import {
   textPart,
 } from '@mailroom/mail/test/samples.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
+import { bodyParts } from '@mailroom/mail-reading/quote/body-parts.ts'
 import { AppError } from '#platform/problem.ts'
 import { openParserPool, type ParserPool } from '#platform/workers/parser-pool.ts'
 

@@ -65,4 +65,16 @@ test('a program that fails or takes too long leaves no text', async () => {
   )
   const slow = await readBy('exec sleep 60', { timeoutMs: 200 })
   assert.deepEqual([slow.method, slow.why], ['failed', 'Reading it takes more than 0.2 seconds.'])
+  assert.equal(slow.mayPass, true)
+})
+
+test('an image that is being read when the service ends has no outcome', async () => {
+  await withProgram('exec sleep 60', async (path) => {
+    const reader = openFileReader({ images: openImageReader(path) })
+    const file = { content: PNG, filename: 'a.png', contentType: 'image/png' }
+    const read = reader.read(file, { key: 'acc' })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await reader.close()
+    await assert.rejects(read, { code: 'service_unavailable' })
+  })
 })

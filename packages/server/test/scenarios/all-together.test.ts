@@ -8,11 +8,12 @@ import { removeOverdueStep } from '#removal/retention-rows.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { checkLists } from '#test/scenarios/removal-check.ts'
 import { imported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
-import { isFullRun, sizeOf } from '#test/size-of.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const OPERATIONS = sizeOf('TEST_MAILROOM_ALL_KINDS', {
-  usual: isFullRun() ? 240 : 120,
+  quick: 60,
+  usual: 240,
   long: 2_000,
 })
 const AT_ONCE = 6

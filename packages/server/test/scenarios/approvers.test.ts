@@ -96,6 +96,11 @@ onEachEngine('approvers', (engine) => {
     const mode = client.account.update({ filterMode: 'allowlist' })
     assert.equal(await refusal(mode), '403 approver_required')
     assert.equal((await client.account.get()).filterMode, 'none')
+    for (const retentionDays of [1, null]) {
+      const both = asApprover.account.update({ filterMode: 'allowlist', retentionDays })
+      await assert.rejects(both, { status: 403, code: 'forbidden' })
+    }
+    assert.equal((await client.account.get()).filterMode, 'none')
     assert.equal((await asApprover.account.update({ filterMode: 'allowlist' })).id, id)
     await asApprover.senderRules.delete(rule.id)
     await world.clientWith(OPERATOR_TOKEN).admin.accounts.update(id, { name: 'renamed' })

@@ -8,7 +8,7 @@ import { untilReadable } from '#test/conformance/open-database.ts'
 import { countRows, deliver, newest } from '#test/scenarios/deliver.ts'
 import { errorOf, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { send } from '#test/scenarios/sending-world.ts'
-import { isLongRun } from '#test/size-of.ts'
+import { isFullRun, isLongRun } from '#test/size-of.ts'
 import { onAnyEngine, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const MARKS: [header: string, reason: string | null][] = [
@@ -121,7 +121,8 @@ onEachEngine('an agent that answers everything', (engine) => {
     ['the null sender', { from: '' }],
   ] as const
   // The sign that marks a program does not depend on the database.
-  const kinds = engine === 'sqlite' || isLongRun() ? KINDS : KINDS.slice(0, 1)
+  const isWhole = engine === 'sqlite' ? isFullRun() : isLongRun()
+  const kinds = isWhole ? KINDS : KINDS.slice(0, 1)
   for (const [name, mail] of kinds) {
     test(`stops after ten answers to ${name} in a thread, and one event reports it`, async () => {
       const inbox = await world.inbox()

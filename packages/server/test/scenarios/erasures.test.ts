@@ -64,6 +64,7 @@ onEachEngine('an erasure', (engine) => {
     const to = `To: ${inbox.address}`
     await send('from', `From: Eve <${ADDRESS.toUpperCase()}>\r\n${to}`, ADDRESS)
     await send('cc', `From: ann@a.example\r\n${to}\r\nCc: Eve <${ADDRESS}>`, 'ann@a.example')
+    await send('envelope', `From: list@lists.example\r\n${to}`, ADDRESS)
     await send('large', `From: ${ADDRESS}\r\n${to}`, ADDRESS, LARGE_BYTES)
     await client.senderRules.create({ type: 'block', value: 'blocked.example' })
     await send('quarantined', `From: b@blocked.example\r\nTo: ${ADDRESS}`, 'b@blocked.example')
@@ -93,7 +94,7 @@ onEachEngine('an erasure', (engine) => {
     const { id } = await client.erasures.create({ address: `Eve <${ADDRESS}>` })
     const done = await client.erasures.untilDone(id)
     assert.deepEqual([done.status, done.address], ['done', null])
-    assertRemoved(done, { messages: 9, quarantined: 2, drafts: 1, files: 1 })
+    assertRemoved(done, { messages: 11, quarantined: 2, drafts: 1, files: 1 })
     const { events, correspondents } = done.removed
     assert.ok(events >= 8 && correspondents >= 1, `${events} ${correspondents}`)
     assert.ok(done.left.some(({ place }) => place === 'backups'))
@@ -205,6 +206,24 @@ onEachEngine('an erasure', (engine) => {
     const { error, progress, url } = await client.exports.untilDone(file.id)
     assert.ok(error === 'address_erased' || progress.total === 0, `${error} ${progress.total}`)
     assert.equal(url === null, error !== null)
+  })
+
+  test('counts each message once when several of one address run at once', async () => {
+    const { client } = world
+    const address = 'twice@counted.example'
+    const inbox = await world.inbox()
+    const many = Array.from({ length: 40 }, (_, at) => mailFrom(address, `twice-${at}`))
+    await imported(client, inbox.id, mboxOf(...many))
+    const begun = await Promise.all(
+      Array.from({ length: 12 }, () => client.erasures.create({ address })),
+    )
+    const done = await Promise.all(begun.map(({ id }) => client.erasures.untilDone(id)))
+    const counted = done.map(({ removed }) => removed.messages)
+    assert.equal(
+      counted.reduce((sum, count) => sum + count, 0),
+      40,
+      String(counted),
+    )
   })
 
   test('names what is wrong, and spares the own inboxes', async () => {

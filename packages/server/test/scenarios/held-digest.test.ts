@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
 import fc from 'fast-check'
 import { deliver } from '#test/scenarios/deliver.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 /** The recipe of docs/reviews.md, whose own programs are tested with its examples. */
@@ -81,7 +82,7 @@ onEachEngine('the digest of a held send', (engine) => {
         const told = content.attachments.map((one) => one.sha256)
         assert.deepEqual(told.toSorted(), asGiven.toSorted())
       }),
-      { numRuns: 25 },
+      { numRuns: sizeOf('TEST_MAILROOM_HELD_DIGESTS', { quick: 8, usual: 25 }) },
     )
   })
 })

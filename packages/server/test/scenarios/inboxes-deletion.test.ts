@@ -6,10 +6,12 @@ import { openSender } from '#test/peers/sender.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, repeat, until } from '#test/scenarios/outcomes.ts'
 import { filesHolding, multiplyMessage, rowsHolding } from '#test/scenarios/stored-content.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 /** Too large for a row. */
 const LARGE = 200 * 1024
+const MANY = sizeOf('TEST_MAILROOM_DELETED_MESSAGES', { quick: 600, usual: 3_000 })
 
 onEachEngine('deleting an inbox', (engine) => {
   const env = { MAILROOM_BLOB_URL: 'disk' }
@@ -99,11 +101,11 @@ onEachEngine('deleting an inbox', (engine) => {
     }
   })
 
-  test('an inbox with three thousand messages disappears at once, and its mail soon after', async () => {
+  test(`an inbox with ${MANY} messages disappears at once, and its mail soon after`, async () => {
     const inbox = await client.inboxes.create()
     assert.equal((await mailTo(inbox.address, 'zqmany')).code, 250)
-    await multiplyMessage(world, inbox.id, 3_000)
-    assert.equal((await client.messages.list(inbox.id).page()).total, 3_000)
+    await multiplyMessage(world, inbox.id, MANY)
+    assert.equal((await client.messages.list(inbox.id).page()).total, MANY)
     await client.inboxes.delete(inbox.id)
     assert.equal(await refusal(client.messages.list(inbox.id).page()), '404 not_found')
     const left = async () => {

@@ -21,6 +21,7 @@ import {
 import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
 import { exported, imported } from '#test/scenarios/transfer-mail.ts'
+import { isFullRun } from '#test/size-of.ts'
 import { type Account, onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 test('every operation of the contract on objects of accounts is in the matrix', () => {
@@ -126,8 +127,11 @@ onEachEngine('isolation', (engine) => {
     }
     const before = [await readAll(ann, anns), await readAll(bob, bobs)]
     const bodies = new Map<string, string[]>()
-    for (const { id, kind } of pathOperations()) {
-      for (const name of [...foreignNames(kind, anns, bobs), 'anns-pod']) {
+    for (const [at, { id, kind }] of pathOperations().entries()) {
+      const names = [...foreignNames(kind, anns, bobs), 'anns-pod']
+      // In a quick run a quarter of the names for each operation, and the other account's own object for all.
+      const tried = names.filter((_, index) => isFullRun() || index === 0 || (index + at) % 4 === 0)
+      for (const name of tried) {
         const response = await ask(bob, probe(id, name))
         const described = `${id} of ${JSON.stringify(name)}`
         assert.equal(response.status, 404, `${described}: ${response.status}`)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import type { Log } from '#platform/log.ts'
 import { codesOf, countMessages, countRows, deliver } from '#test/scenarios/deliver.ts'
@@ -103,9 +103,9 @@ onEachEngine('returned mail', (engine) => {
 })
 
 onEachEngine('returned mail in the sandbox', (engine) => {
-  test('is refused with the reason', async () => {
+  test('is refused with the reason', async (t) => {
     const world = await openWorld(engine)
-    after(() => world.close())
+    t.after(() => world.close())
     const inbox = await world.inbox()
     const sent = await send(world, inbox)
     const { content } = await world.client.messages.raw(sent.messageId)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
+import { openReceiver } from '#test/peers/receiver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
@@ -11,7 +12,8 @@ const UNKNOWN_THREAD = 'thr_01h455vb4pex5vsknk084sn02q'
 const UNKNOWN_MESSAGE = 'msg_01h455vb4pex5vsknk084sn02q'
 
 onEachEngine('removal', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } }))
+  const receiver = opened(() => openReceiver())
   const client: Mailroom = prepared(() => world.client)
   let count = 0
 
@@ -200,6 +202,26 @@ onEachEngine('removal', (engine) => {
     await client.messages.delete(kept.id)
     assert.deepEqual(await told(), [])
     assert.equal(await refusal(client.threads.get(first.id)), '404 not_found')
+  })
+
+  test('webhooks are told nothing of a message once it is removed', async () => {
+    const inbox = await world.inbox()
+    const webhook = await client.webhooks.create({
+      url: `${receiver.origin}/removal`,
+      eventTypes: ['message.received'],
+      inboxIds: [inbox.id],
+    })
+    const deliveries = async () => (await client.webhooks.deliveries(webhook.id).page()).data
+    await deliver({ to: inbox, body: 'zebra three' })
+    await until(async () => (await deliveries())[0]?.status === 'succeeded')
+    const [message] = (await client.messages.list(inbox.id).page()).data
+    await client.messages.delete(message?.id ?? '')
+    const [delivery] = await deliveries()
+    await client.webhooks.retryDelivery(webhook.id, delivery?.id ?? '')
+    await until(async () => (await deliveries()).every(({ status }) => status !== 'pending'))
+    const told = receiver.requests.filter(({ path }) => path === '/removal')
+    assert.equal(told.length, 1)
+    assert.deepEqual(await deliveries(), [])
   })
 
   test('the subject of a thread is that of its first message that is left', async () => {

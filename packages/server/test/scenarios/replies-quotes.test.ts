@@ -78,6 +78,31 @@ onAnyEngine('the quote of a reply', (engine) => {
     assert.equal(kept.extractedText, 'An answer.')
   })
 
+  test('has nothing that a person does not see, and neither has a forward', async () => {
+    const headers = ['MIME-Version: 1.0', 'Content-Type: text/html; charset=utf-8']
+    const hidden =
+      '<style>.x{color:#fff}</style><p class="x">SECRET</p><p style="font-size:0">SECRET</p>'
+    for (const seen of ['', '<p>The question</p>']) {
+      const question = await receive({ headers, body: hidden + seen })
+      const message = await world.client.messages.get(question.id)
+      assert.equal(message.bodyText, seen === '' ? '' : 'The question')
+      const plain = await reply(question)
+      const quoted = seen === '' ? '>' : '> The question'
+      assert.equal(
+        plain.text.trimEnd(),
+        `An answer.\n\n${attribution(message, 'Ann Sender')}\n${quoted}`,
+      )
+      const rich = await reply(question, { body: '<p>An answer.</p>' })
+      const passed = await world.client.messages.forward(question.id, { to: 'bob@friend.example' })
+      const { bodyText, bodyHtml } = await world.client.messages.get(passed.messageId)
+      assert.match(bodyText, /Forwarded message/)
+      assert.equal(/The question/.test(bodyText + bodyHtml), seen !== '')
+      for (const text of [rich.text, rich.html, rich.kept.bodyHtml, bodyText, bodyHtml]) {
+        assert.doesNotMatch(text, /SECRET/)
+      }
+    }
+  })
+
   test('stands before the end of a document, and in both bodies where two are given', async () => {
     const question = await receive({ body: 'The question' })
     const { text, html } = await reply(question, {

@@ -254,7 +254,7 @@ onEachEngine('held mail', (engine) => {
   })
 })
 
-const DECISIONS = sizeOf('TEST_MAILROOM_DECISIONS', { usual: 100, long: 1_000 })
+const DECISIONS = sizeOf('TEST_MAILROOM_DECISIONS', { quick: 40, usual: 100, long: 1_000 })
 
 onEachEngine('decisions about one held message at once', (engine) => {
   const world = opened(() => openSendingWorld(engine))

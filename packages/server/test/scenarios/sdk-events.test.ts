@@ -9,7 +9,7 @@ import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail, prepared, type World } from '#test/world.ts'
 import { watchListeners } from './event-listeners.ts'
 
-const MESSAGES = sizeOf('TEST_MAILROOM_FOLLOWED_MESSAGES', { usual: 300, long: 500 })
+const MESSAGES = sizeOf('TEST_MAILROOM_FOLLOWED_MESSAGES', { quick: 100, usual: 300, long: 500 })
 const CUTS = Number(process.env.TEST_MAILROOM_FOLLOWED_CUTS ?? 12)
 const CUT_MS_MAX = 150
 const SENDERS = 4

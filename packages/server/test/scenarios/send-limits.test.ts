@@ -4,6 +4,7 @@ import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { countMessages, deliver } from '#test/scenarios/deliver.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { send } from '#test/scenarios/sending-world.ts'
+import { sizeOf } from '#test/size-of.ts'
 import {
   moveAwayFromMidnight,
   onEachEngine,
@@ -15,7 +16,10 @@ import {
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
-const PER_DAY = { sqlite: 200, postgres: 40 }
+const PER_DAY = {
+  sqlite: sizeOf('TEST_MAILROOM_SENDS_PER_DAY', { quick: 40, usual: 200 }),
+  postgres: 40,
+}
 
 onEachEngine('the limits of an inbox', (engine) => {
   let world: World

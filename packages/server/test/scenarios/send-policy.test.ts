@@ -530,7 +530,7 @@ onEachEngine('the policy of sends', (engine) => {
         seen.add(outcome.split(' ')[0] ?? '')
       }),
       {
-        numRuns: sizeOf('TEST_MAILROOM_POLICY_SENDS', { usual: 60, long: 2_000 }),
+        numRuns: sizeOf('TEST_MAILROOM_POLICY_SENDS', { quick: 20, usual: 60, long: 2_000 }),
         // One of each decision.
         examples: [
           [open, { to: ['bob@friend.example'], body: 'A body.' }],

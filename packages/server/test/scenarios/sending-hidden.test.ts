@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { deliveriesOf, PLAIN, send } from '#test/scenarios/sending-world.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 const HIDDEN = 'hiddenbob@far.example'
@@ -39,7 +40,7 @@ onEachEngine('hidden recipients', (engine) => {
         const shown = new Set(keys([...given.to, ...given.cc]))
         for (const one of all) assert.equal(raw.includes(one), shown.has(one), one)
       }),
-      { numRuns: 40 },
+      { numRuns: sizeOf('TEST_MAILROOM_HIDDEN_RECIPIENTS', { quick: 15, usual: 40 }) },
     )
   })
 

@@ -201,6 +201,8 @@ onEachEngine('an import', (engine) => {
     )
     assert.equal((await waiting).message, null)
     assert.equal((await client.events.list().page()).data.length, seen)
+    const ofInbox = await client.events.list({ inbox_id: inbox.id }).page()
+    assert.deepEqual([ofInbox.data, ofInbox.total], [[], 0])
     const found = await client.inboxes.search(inbox.id, { q: 'from:bob m3' }).page()
     assert.equal(found.total, 1)
     await assertCounted(inbox.id)

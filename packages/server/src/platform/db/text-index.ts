@@ -140,9 +140,24 @@ function selectFound(
     order by id + 0 desc limit ${limit}`
 }
 
+/** No entry has this id. */
+const ROUND_ID = 0
+
 /**
- * Rewrites some `pages` of the index without the words of removed entries; true when none is left. The first
- * step of a round starts it. PostgreSQL needs none of this.
+ * Adds a part to the index that no merge reads yet. Without one, FTS5 would go on with a merge under way, be it of its own
+ * or of another round, which has copied words of entries that were removed since.
+ */
+async function addOwnPart(tx: AnyTx): Promise<void> {
+  await sql`insert into search_index (rowid, marks) values (${sql.lit(ROUND_ID)}, '.')`.execute(
+    tx.query,
+  )
+  await sql`insert into search_index (search_index) values ('flush')`.execute(tx.query)
+  await sql`delete from search_index where rowid = ${sql.lit(ROUND_ID)}`.execute(tx.query)
+}
+
+/**
+ * Rewrites some `pages` of the index without the words of removed entries; true when none is left of those that were
+ * removed before the first step, which starts the round. PostgreSQL needs none of this.
  */
 export async function eraseTextStep(
   tx: AnyTx,
@@ -153,6 +168,7 @@ export async function eraseTextStep(
     const { rows } = await sql<{ n: number }>`select total_changes() as n`.execute(tx.query)
     return rows[0]?.n ?? 0
   }
+  if (isFirst) await addOwnPart(tx)
   const before = await changes()
   await sql`
     insert into search_index (search_index, rank) values ('merge', ${isFirst ? -pages : pages})

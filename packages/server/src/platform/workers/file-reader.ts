@@ -119,7 +119,9 @@ class ProcessReader implements FileReader {
     const kind = kindOfFile(file)
     if (kind === 'other') return unreadText('unsupported', UNKNOWN_KIND)
     if (kind === 'image') {
-      return (await this.#images?.read(file.content)) ?? unreadText('unsupported', NO_OCR)
+      const text = await this.#images?.read(file.content)
+      if (this.#closing.signal.aborted) throw unavailable('The service is closing.')
+      return text ?? unreadText('unsupported', NO_OCR)
     }
     clearTimeout(this.#idle)
     const worker = this.#worker?.isAlive === true ? this.#worker : this.#start()

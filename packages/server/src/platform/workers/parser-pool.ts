@@ -2,14 +2,6 @@
 // threads, which are replaced when a message exceeds their time or memory.
 
 import {
-  type BodyParts,
-  type BodySource,
-  bodyParts,
-  INLINE_HTML_LENGTH_MAX,
-  isQuick,
-  plainBodyParts,
-} from '@mailroom/mail/compose/body-parts.ts'
-import {
   type AttachmentContent,
   INLINE_PARSE_BYTES_MAX,
   readDefeatedAttachment,
@@ -21,6 +13,14 @@ import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extra
 import { HIDDEN_SEARCH_LENGTH_MAX, unreadContent } from '@mailroom/mail-reading/extract/extract.ts'
 import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/write-calendar.ts'
 import { parseDefeated, parseIfPlainAndSmall } from '@mailroom/mail-reading/parse-message.ts'
+import {
+  type BodyParts,
+  type BodySource,
+  bodyParts,
+  INLINE_HTML_LENGTH_MAX,
+  isQuick,
+  plainBodyParts,
+} from '@mailroom/mail-reading/quote/body-parts.ts'
 import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'

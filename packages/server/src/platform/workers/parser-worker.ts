@@ -1,11 +1,11 @@
 // Entry of a parser thread: answers one request at a time. The pool limits its time and memory.
 
 import { parentPort } from 'node:worker_threads'
-import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
 import { openMime, readAttachment } from '@mailroom/mail/mime/mime-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
+import { bodyParts } from '@mailroom/mail-reading/quote/body-parts.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import { loadViewLibraries, viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 import { WORKER_READY } from './guarded-worker.ts'

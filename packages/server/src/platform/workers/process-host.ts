@@ -1,7 +1,8 @@
 // A process of its own as a guarded worker, for input that would exhaust the memory of this one. It has no environment,
 // so no secret, may read nothing but the program, and writes and starts nothing.
 
-import { fork } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
+import type { Socket } from 'node:net'
 import { constants, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { WorkerHost } from './guarded-worker.ts'
@@ -40,8 +41,10 @@ export function openProcessHost<Request extends { readonly content: Uint8Array }
     ignoreFailure(() => setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL))
   let end: (cause: unknown) => void = () => {}
   let endWatch = () => {}
+  const endGuard = pid === undefined ? () => {} : guardProcess(pid)
   const stop = (cause: unknown) => {
     endWatch()
+    endGuard()
     end(cause)
     child.kill('SIGKILL')
   }
@@ -73,6 +76,23 @@ export function openProcessHost<Request extends { readonly content: Uint8Array }
     },
     terminate: () => stop('closed'),
   }
+}
+
+/**
+ * Kills the process once this one is gone: while it reads a file it does not notice that, and nobody bounds its time and
+ * memory any more. A shell waits for the end of a pipe, which the kernel closes. Returns how to end the shell.
+ */
+function guardProcess(pid: number): () => void {
+  const guard = spawn('/bin/sh', ['-c', 'read -r _; kill -KILL "$0"', String(pid)], {
+    env: {},
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  // A machine without a shell has no guard.
+  guard.on('error', () => {})
+  guard.stdin.on('error', () => {})
+  guard.unref()
+  ;(guard.stdin as Socket).unref()
+  return () => void guard.kill('SIGKILL')
 }
 
 /** The cause of the end of a process that needed too much memory. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isHtml } from '#compose/body-parts.ts'
+import { isHtml } from '#quote/body-parts.ts'
 
 test('a body that begins with markup rendered by browsers is HTML', () => {
   const bodies = [

@@ -1,12 +1,15 @@
+import { singleLine } from '@mailroom/mail/compose/header-text.ts'
 import {
   escapeHtml,
   type HtmlPolicy,
   type SafeHtmlOptions,
   writeSafeHtml,
-} from '#html/safe-html.ts'
-import { HTML_LINK_LENGTH_MAX, stripTags, textFromHtml } from '#html/text.ts'
-import { wordSet } from '#html/tree.ts'
-import { singleLine } from './header-text.ts'
+} from '@mailroom/mail/html/safe-html.ts'
+import { HTML_LINK_LENGTH_MAX, stripTags } from '@mailroom/mail/html/text.ts'
+import { wordSet } from '@mailroom/mail/html/tree.ts'
+import { mayHide } from '#html/hidden.ts'
+import { pruneHidden, visibleTextOf } from '#html/visible-text.ts'
+import { isCarrier, RemovalTally, stripInvisible } from '#view/removal.ts'
 
 /** Quoted characters with the marks of the quote; the rest of the message is left out. */
 export const QUOTED_TEXT_LENGTH_MAX = 256 * 1024
@@ -16,6 +19,8 @@ const QUOTED_LINES_MAX = 10_000
 const QUOTED_NAME_LENGTH_MAX = 200
 /** Characters of HTML that are laid out or quoted on the main thread: 10 ms at worst. */
 export const INLINE_HTML_LENGTH_MAX = 8 * 1024
+/** The same of HTML that may hide text: its style sheets take time for each element. */
+const INLINE_STYLED_LENGTH_MAX = 1024
 
 export type BodySource = {
   readonly body: string
@@ -34,29 +39,33 @@ export type BodyParts = {
 
 /**
  * With `bodyHtml`, `body` is the text as it stands, whatever it looks like. Without it, `html` is
- * `body` when that is HTML in which there is something to see, and `text` is laid out of it. The quote
- * follows the text, and the HTML when there is any: before its `</body>`, if that is how it ends. A message that is
+ * `body` when that is HTML with text or a picture, and `text` is what a person sees of it. The quote, of which the same
+ * holds, follows the text, and the HTML when there is any: before its `</body>`, if that is how it ends. A message that is
  * passed on with HTML of its own makes HTML of the text.
  * Takes up to 200 ms: see `isQuick`.
  */
 export function bodyParts(source: BodySource): BodyParts {
-  return assemble(source, textFromHtml)
+  return assemble(source, visibleTextOf)
 }
 
 /** Whether `bodyParts` may be called on the main thread: there is little HTML to lay out or quote. */
 export function isQuick({ body, bodyHtml, quote }: BodySource): boolean {
-  const isOwnHtml = !bodyHtml && isHtml(body)
-  const ownLength = isOwnHtml ? body.length : 0
+  const own = !bodyHtml && isHtml(body) ? body : ''
   const hasQuotedHtml =
-    quote !== null && (isOwnHtml || bodyHtml || quote.text === '' || 'header' in quote)
-  const quotedLength = hasQuotedHtml ? quote.html.length || quote.text.length : 0
-  return ownLength + quotedLength <= INLINE_HTML_LENGTH_MAX
+    quote !== null && (own !== '' || bodyHtml || quote.text === '' || 'header' in quote)
+  const quoted = hasQuotedHtml ? quote.html || quote.text : ''
+  const length = own.length + quoted.length
+  if (length <= INLINE_STYLED_LENGTH_MAX) return true
+  return length <= INLINE_HTML_LENGTH_MAX && !mayHide(own) && !mayHide(quoted)
 }
 
-/** A quick substitute for a source that `bodyParts` could not finish: HTML loses its tags and is not laid out. */
+/**
+ * A quick substitute for a source that `bodyParts` could not finish: HTML loses its tags and is not laid out. Of a
+ * message that is quoted its text remains; a mark stands for HTML alone, which may hide text.
+ */
 export function plainBodyParts({ body, bodyHtml, quote }: BodySource): BodyParts {
   const plainQuote =
-    quote === null ? null : { ...quote, text: quote.text || stripTags(quote.html), html: '' }
+    quote === null ? null : { ...quote, text: quote.text || (quote.html && CUT), html: '' }
   return assemble({ body, bodyHtml, quote: plainQuote }, stripTags)
 }
 
@@ -93,7 +102,7 @@ function ownParts(
   if (!isHtml(body)) return { text: body, html: '' }
   const text = layOut(body)
   // `<link to doc>` or `<title> of the doc`: nothing would be left of what was written.
-  const isEmpty = text.trim() === '' && !/<img[\s/>]/i.test(body)
+  const isEmpty = text.trim() === '' && stripTags(body).trim() === '' && !/<img[\s/>]/i.test(body)
   return isEmpty ? { text: body, html: '' } : { text, html: body }
 }
 
@@ -194,13 +203,12 @@ const CUT = '[…]'
  * QUOTED_TEXT_LENGTH_MAX characters are quoted, cut at the end of a line.
  */
 export function quoteText(original: Original): string {
-  const text = original.text === '' ? textFromHtml(original.html) : original.text
-  return `\n\n${attributionOf(original)}\n${quoteLines(text)}`
+  return `\n\n${attributionOf(original)}\n${quoteLines(shownTextOf(original))}`
 }
 
 /**
  * The same as HTML that stands for itself: a `<div>` with the attribution and a `<blockquote>` with
- * the original's markup, made safe and balanced (`sanitiseHtml`), or with its text when it has none
+ * the original's visible markup, made safe and balanced (`sanitiseHtml`), or with its text when it has none
  * or too much. At most QUOTED_HTML_LENGTH_MAX characters of markup are quoted.
  */
 export function quoteHtml(original: Original): string {
@@ -215,8 +223,7 @@ const HEADER_LINE_LENGTH_MAX = 5_000
 
 /** As `quoteText`, but with the header lines, and without marks before the original's lines. */
 function forwardText(forwarded: Forwarded): string {
-  const text = forwarded.text === '' ? textFromHtml(forwarded.html) : forwarded.text
-  const lines = boundedLines(text, (line) => line)
+  const lines = boundedLines(shownTextOf(forwarded), (line) => line)
   return [FORWARD_LINE, ...headerLinesOf(forwarded), '', ...lines].join('\n').trimEnd()
 }
 
@@ -281,14 +288,24 @@ function markLine(line: string): string {
   return line === '' || line.startsWith('>') ? `>${line}` : `> ${line}`
 }
 
-function contentOf({ text, html }: Original | Forwarded, policy: HtmlPolicy): string {
+function contentOf(original: Original | Forwarded, policy: HtmlPolicy): string {
+  const { html } = original
   if (html !== '') {
-    const options = { lengthMax: QUOTED_HTML_LENGTH_MAX, cut: CUT }
+    const options = { lengthMax: QUOTED_HTML_LENGTH_MAX, cut: CUT, prune: pruneHidden(html) }
     const markup = writeSafeHtml(html, policy, options)
-    if (markup !== null) return markup.join('').trim()
+    if (markup !== null) return withoutCarriers(markup.join('').trim())
   }
-  const shown = text === '' ? textFromHtml(html) : text
-  return textAsHtml(shown)
+  return textAsHtml(shownTextOf(original))
+}
+
+/** The text as a person sees it; '' for HTML in which there is nothing to see. */
+function shownTextOf({ text, html }: Original | Forwarded): string {
+  return text === '' ? visibleTextOf(html) : withoutCarriers(text)
+}
+
+/** Without invisible characters that can stand for letters. */
+function withoutCarriers(text: string): string {
+  return stripInvisible(text, new RemovalTally(), isCarrier)
 }
 
 function textAsHtml(text: string): string {
@@ -343,7 +360,7 @@ const POLICY_WITH_FILES: HtmlPolicy = {
 
 const ATTRIBUTES = wordSet(`
   abbr align alt bgcolor border cellpadding cellspacing class cite color colspan dir face headers
-  height href lang reversed rowspan scope size span src start style title type valign width
+  height href lang open reversed rowspan scope size span src start style title type valign width
 `)
 
 /** An image without an address that its reader could load becomes its description. */
@@ -363,6 +380,8 @@ function startTag(
 
 function safeValue(attribute: string, value: string, images: RegExp): string {
   if (attribute === 'style') return sanitiseStyle(value)
+  // A closed one would hide what was seen.
+  if (attribute === 'open') return attribute
   if (attribute === 'href' || attribute === 'cite')
     return safeUrl(value, /^(?:https?|mailto|tel):/i)
   if (attribute === 'src') return safeUrl(value, images)

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { textFromHtml } from '@mailroom/mail/html/text.ts'
+import { compose } from '@mailroom/mail/test/compose/outgoing.ts'
+import fc from 'fast-check'
+import { visibleTextOf } from '#html/visible-text.ts'
+import { parseMessage } from '#parse-message.ts'
 import {
   bodyParts,
   isQuick,
@@ -11,12 +16,16 @@ import {
   quoteHtml,
   quoteText,
   sanitiseHtml,
-} from '@mailroom/mail/compose/body-parts.ts'
-import { textFromHtml } from '@mailroom/mail/html/text.ts'
-import { compose } from '@mailroom/mail/test/compose/outgoing.ts'
-import fc from 'fast-check'
-import { parseMessage } from '#parse-message.ts'
+} from '#quote/body-parts.ts'
 import { extractReply } from '#reply/reply-text.ts'
+import { SHOWN, UNSEEN } from '#test/view/hidden/cases.ts'
+import { MORE_SHOWN, MORE_UNSEEN } from '#test/view/hidden/more-cases.ts'
+import {
+  CONDITIONAL_SHOWN,
+  CONDITIONAL_UNSEEN,
+  NEWER_SHOWN,
+  NEWER_UNSEEN,
+} from '#test/view/hidden/newer-cases.ts'
 
 function original(changes: Partial<Original> = {}): Original {
   return {
@@ -47,6 +56,55 @@ test('a text quote has a blank line, an attribution, and the marked lines', () =
   )
   assert.equal(quoteText(original({ text: '', html: '<p>Hi</p>' })), `\n\n${ATTRIBUTION}\n> Hi`)
   assert.equal(quoteText(original({ text: '' })), `\n\n${ATTRIBUTION}\n>`)
+})
+
+test('a quote holds what a person sees of a message, as text and as HTML', () => {
+  const both = (changes: Partial<Original>) => {
+    const quote = original({ text: '', ...changes })
+    return [quoteText(quote), quoteHtml(quote)]
+  }
+  for (const { name, ...body } of [
+    ...UNSEEN,
+    ...MORE_UNSEEN,
+    ...NEWER_UNSEEN,
+    ...CONDITIONAL_UNSEEN,
+  ]) {
+    for (const quoted of both(body)) {
+      assert.match(quoted, /SEEN/, name)
+      assert.doesNotMatch(quoted, /MARKER|\udb40/, `${name}: ${quoted}`)
+    }
+  }
+  for (const { name, ...body } of [...SHOWN, ...MORE_SHOWN, ...NEWER_SHOWN, ...CONDITIONAL_SHOWN]) {
+    if (/soft hyphen|zero-width/.test(name)) continue
+    for (const quoted of both(body)) assert.match(quoted, /MARKER/, name)
+  }
+  const [text = '', html = ''] = both({
+    html: '<details open><summary>s</summary>MARKER</details>',
+  })
+  assert.match(visibleTextOf(html), /MARKER/)
+  assert.match(text, /MARKER/)
+})
+
+test('of a message in which there is nothing to see nothing is quoted', () => {
+  const html = '<style>.x{color:#fff}</style><p class="x">SECRET</p><p style="opacity:0">SECRET</p>'
+  const quote = original({ text: '', html })
+  const parts = bodyParts({ body: 'Hi', bodyHtml: '<p>Hi</p>', quote })
+  assert.equal(parts.text, `Hi\n\n${ATTRIBUTION}\n>`)
+  assert.doesNotMatch(parts.html, /SECRET/)
+  const forwarded = { header: [{ name: 'From', value: 'Bob' }], text: '', html, hasFiles: false }
+  const passed = bodyParts({ body: 'Hi', bodyHtml: null, quote: forwarded })
+  assert.match(passed.text, /^Hi\n\n-+ Forwarded message -+\nFrom: Bob$/)
+  assert.doesNotMatch(passed.html, /SECRET/)
+  // HTML that cannot be laid out is not searched for hidden text: a mark says that there is something.
+  assert.match(plainBodyParts({ body: 'Hi', bodyHtml: null, quote }).text, /wrote:\n> \[…\]$/)
+})
+
+test('the text that is made of the HTML of a body is what its reader sees', () => {
+  const hidden = '<style>.pre{font-size:0}</style><p class="pre">preview</p>'
+  const seen = bodyParts({ body: `${hidden}<p>Hi</p>`, bodyHtml: null, quote: null })
+  assert.deepEqual(seen, { text: 'Hi', html: `${hidden}<p>Hi</p>`, ownText: 'Hi' })
+  const unseen = bodyParts({ body: hidden, bodyHtml: null, quote: null })
+  assert.deepEqual(unseen, { text: '', html: hidden, ownText: '' })
 })
 
 test('text without HTML is quoted verbatim in HTML', () => {
@@ -86,8 +144,8 @@ test('quotes hold no scripts, resources, forms or animation', () => {
     ['<img src="https://peer.example/x.png" onerror=x>', '<img src="https://peer.example/x.png">'],
     ['<p style="background:url(https://evil.example)">x</p>', '<p>x</p>'],
     [
-      '<p style="margin-top:-500px;color:#fff;color:expression(x)">x</p>',
-      '<p style="color:#fff">x</p>',
+      '<p style="margin-top:-5px;color:red;color:expression(x)">x</p>',
+      '<p style="color:red">x</p>',
     ],
     ["<p title='\"><script>'>x</p>", '<p title="&quot;&gt;&lt;script&gt;">x</p>'],
     ['<plaintext>x</blockquote>', 'x&lt;/blockquote&gt;'],
@@ -255,8 +313,10 @@ test('costly HTML is recognised in advance and quoted in a cheap form', () => {
       { ...source, bodyHtml: '<p>Hi', quote },
       { ...source, quote: original({ html: many, text: '' }) },
       { ...source, bodyHtml: '<p>Hi', quote: original({ text: '&'.repeat(100_000) }) },
+      { ...source, body: `<p>${'x'.repeat(2_000)}` },
+      { ...source, body: `<p style="">${'x'.repeat(2_000)}` },
     ].map(isQuick),
-    [true, true, true, true, false, false, false, false],
+    [true, true, true, true, false, false, false, false, true, false],
   )
   const parts = plainBodyParts({ body: '<p>Hi</p><b>you</b>', bodyHtml: null, quote })
   assert.match(parts.ownText, /^\s*Hi\s+you$/)
@@ -267,7 +327,7 @@ test('costly HTML is recognised in advance and quoted in a cheap form', () => {
     bodyHtml: null,
     quote: original({ html: '<p>old', text: '' }),
   })
-  assert.match(quoted.text, /^Hi\n\nOn .*> old$/s)
+  assert.match(quoted.text, /^Hi\n\nOn .*> \[…\]$/s)
 })
 
 test('the quote is placed within the body of a document', () => {
