@@ -50,22 +50,28 @@ const MAY_HIDE =
 export function removeHidden(tree: HtmlParent, onRemoved: OnRemoved): number {
   const { texts, hasContainers } = styleTexts(tree)
   const sheet = new StyleSheet(texts, tree, hasContainers)
-  removeWithin(tree, OUTERMOST_BOX, { sheet, onRemoved })
+  const walk: Walk = { sheet, onRemoved, kept: [] }
+  walkWithin(tree, OUTERMOST_BOX, walk)
+  for (const [parent, nodes] of walk.kept) parent.childNodes = nodes
   return sheet.unreadLength
 }
 
-type Walk = { readonly sheet: StyleSheet; readonly onRemoved: OnRemoved }
+type Walk = {
+  readonly sheet: StyleSheet
+  readonly onRemoved: OnRemoved
+  /** The children that parents keep, for after the walk: selectors ask for the siblings that the document has. */
+  readonly kept: [HtmlParent, HtmlParent['childNodes']][]
+}
 
-function removeWithin(parent: HtmlParent, box: Box, walk: Walk): void {
+function walkWithin(parent: HtmlParent, box: Box, walk: Walk): void {
   const summary = isElement(parent) ? closedSummary(parent) : undefined
-  const nodes = parent.childNodes
-  let kept = 0
-  for (const node of nodes) {
+  const kept = parent.childNodes.filter((node) => {
     const isInClosed = summary !== undefined && node !== summary && node.nodeName !== '#comment'
-    if (isInClosed) walk.onRemoved('closed', node)
-    else if (isKept(node, box, walk)) nodes[kept++] = node
-  }
-  nodes.length = kept
+    if (!isInClosed) return isKept(node, box, walk)
+    walk.onRemoved('closed', node)
+    return false
+  })
+  if (kept.length < parent.childNodes.length) walk.kept.push([parent, kept])
 }
 
 function isKept(node: HtmlNode, box: Box, walk: Walk): boolean {
@@ -108,7 +114,7 @@ function removalKindOf(element: HtmlElement, outer: Box, walk: Walk): RemovalKin
       description.value = ''
     }
   }
-  removeWithin(element, box, walk)
+  walkWithin(element, box, walk)
   return null
 }
 

@@ -87,6 +87,21 @@ export const UNSEEN: readonly HiddenCase[] = [
     '<div class="a"><i><div class="b"><p class="c">MARKER</p></div></i></div>',
   ),
   ruled('a rule by order of siblings', 'p:nth-child(3){display:none}', '<p>a</p><p>MARKER</p>'),
+  ruled(
+    'a rule by order of siblings after a comment',
+    'b:nth-child(2){display:none}',
+    '<div><!-- x --><i>a</i><b>MARKER</b></div>',
+  ),
+  ruled(
+    'a rule by order of siblings after a hidden one',
+    'b:nth-child(3){display:none}',
+    '<div><i hidden>a</i><i>a</i><b>MARKER</b></div>',
+  ),
+  ruled(
+    'a rule by what an earlier sibling hides',
+    'p:has(.no) + p{display:none}',
+    '<p><b class="no" hidden>a</b></p><p>MARKER</p>',
+  ),
   ruled('a rule by the sibling before', 'p + div{display:none}', '<div>MARKER</div>'),
   ruled('a rule by an attribute', '[lang="xx"]{display:none}', '<p lang="xx">MARKER</p>'),
   ruled('a rule for screens', '@media screen{.x{display:none}}', '<p class="x">MARKER</p>'),
