@@ -62,15 +62,18 @@ test('elements that the parser repeats cost little, however many and long their 
   const styleOf = (length: number) => `style="${'color:rgb(1,2,3);'.repeat(length / 17)}"`
   const namesOf = (length: number) =>
     Array.from({ length: length / 7 }, (_, index) => `a${index}=b`).join(' ')
-  showSource({ html: repeat(styleOf(100), 1), showsRemote: false })
+  const timeOf = (html: string) => {
+    const before = process.cpuUsage()
+    assert.ok(showSource({ html, showsRemote: false }) !== null)
+    return process.cpuUsage(before).user / 1_000
+  }
   for (const attributesOf of [styleOf, namesOf]) {
     for (const { html, msMax } of [
       { html: repeat(attributesOf(4_000), 1_000), msMax: 200 },
       { html: repeat(attributesOf(500_000), 20_000), msMax: 2_000 },
     ]) {
-      const before = process.cpuUsage()
-      assert.ok(showSource({ html, showsRemote: false }) !== null)
-      const tookMs = process.cpuUsage(before).user / 1_000
+      // The first times include compiling the code.
+      const tookMs = Math.min(timeOf(html), timeOf(html), timeOf(html))
       assert.ok(tookMs < msMax, `${html.length} characters took ${tookMs} ms`)
     }
   }
