@@ -4,6 +4,7 @@
 import {
   escapeHtml,
   type HtmlPolicy,
+  joinPieces,
   type Piece,
   writeSafeHtml,
 } from '@mailroom/mail/html/safe-html.ts'
@@ -79,7 +80,7 @@ export function showSource({
   })
   if (pieces === null) return null
   const hidden = findsHidden ? findHidden(html) : []
-  return { pieces: joined(pieces), blockedCount, isWhole, hidden }
+  return { pieces: joinPieces(pieces), blockedCount, isWhole, hidden }
 }
 
 function findHidden(html: string): Removal[] {
@@ -180,27 +181,12 @@ function safeLink(value: string): Pieces | null {
 const LINK_LENGTH_MAX = 8_000
 
 function styleSheet(css: string, place: PlaceImage): Pieces {
-  const pieces = joined(safeCss(css, place))
+  const pieces = joinPieces(safeCss(css, place))
   // CSS reads the escape in a string as `<`, and has no other need of one: even a browser that read the sheet as
   // markup would find no tag in it. Comparisons of @media have a space or `=` after theirs.
   return pieces.map((piece) =>
     typeof piece === 'string' ? piece.replace(/<(?![\s=])/g, '\\3c ') : piece,
   )
-}
-
-/** Joins adjacent strings, so that fewer values are copied between threads. */
-function joined(pieces: Pieces): Pieces {
-  const result: Pieces = []
-  let texts: string[] = []
-  for (const piece of pieces) {
-    if (typeof piece === 'string') {
-      texts.push(piece)
-      continue
-    }
-    result.push(texts.join(''), piece)
-    texts = []
-  }
-  return [...result, texts.join('')]
 }
 
 /** The page of the HTML or, where none can be shown, of the text, which then says so. */

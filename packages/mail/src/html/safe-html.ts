@@ -16,6 +16,21 @@ import {
 /** Text of the result, or a mark that the caller replaces by text. */
 export type Piece<Mark> = string | Mark
 
+/** Joins adjacent texts, so that fewer values are kept, and copied between threads. */
+export function joinPieces<Mark>(pieces: readonly Piece<Mark>[]): Piece<Mark>[] {
+  const joined: Piece<Mark>[] = []
+  let texts: string[] = []
+  for (const piece of pieces) {
+    if (typeof piece === 'string') {
+      texts.push(piece)
+      continue
+    }
+    joined.push(texts.join(''), piece)
+    texts = []
+  }
+  return [...joined, texts.join('')]
+}
+
 export type HtmlPolicy<Mark = never> = {
   /** Elements that are written. */
   readonly kept: ReadonlySet<string>
@@ -136,7 +151,7 @@ class SafeWriter<Mark> {
     const known = this.#startTags.get(attrs)
     if (known !== undefined) return known
     const attributes = Object.fromEntries(attrs.map(({ name, value }) => [name, value]))
-    const tag = this.#policy.startTag(tagName, attributes)
+    const tag = joinPieces(this.#policy.startTag(tagName, attributes))
     this.#startTags.set(attrs, tag)
     return tag
   }
