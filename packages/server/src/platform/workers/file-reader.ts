@@ -123,6 +123,13 @@ class ProcessReader implements FileReader {
       if (this.#closing.signal.aborted) throw unavailable('The service is closing.')
       return text ?? unreadText('unsupported', NO_OCR)
     }
+    let outcome = await this.#run(file)
+    // Somebody else has killed the process, perhaps before it had the file. Once again tells.
+    if (outcome.kind === 'died' && outcome.cause === 'SIGKILL') outcome = await this.#run(file)
+    return outcome.kind === 'answered' ? outcome.answer.text : this.#explain(file, outcome)
+  }
+
+  async #run(file: NamedFile): Promise<WorkOutcome<FileAnswer>> {
     clearTimeout(this.#idle)
     const worker = this.#worker?.isAlive === true ? this.#worker : this.#start()
     this.#worker = worker
@@ -131,9 +138,9 @@ class ProcessReader implements FileReader {
     if (!worker.isReady) throw unavailable('The process that reads files did not start.')
     this.#idle = setTimeout(() => void worker.close(), IDLE_MS)
     this.#idle.unref()
-    if (outcome.kind !== 'answered') return this.#explain(file, outcome)
-    if (outcome.answer.usedMib > KEPT_MEMORY_MIB_MAX) await worker.close()
-    return outcome.answer.text
+    const usedMib = outcome.kind === 'answered' ? outcome.answer.usedMib : 0
+    if (usedMib > KEPT_MEMORY_MIB_MAX) await worker.close()
+    return outcome
   }
 
   #start(): GuardedWorker<FileRequest, FileAnswer> {
