@@ -180,9 +180,7 @@ export type Held = { erasureId: string; worker: string; nowMs: number }
 
 /** Counts what a step has removed and renews the lease; throws when another worker holds the job. */
 async function note(tx: Tx, held: Held, added: Partial<ErasureCounts>): Promise<ErasureRow> {
-  const row = await lockHeld(tx, held)
-  if (row === undefined) throw new Error('Another worker holds the erasure.')
-  const erasure = toErasure(row)
+  const erasure = await readHeld(tx, held)
   const counts = { ...erasure.counts }
   for (const name of Object.keys(added) as (keyof ErasureCounts)[]) {
     counts[name] += added[name] ?? 0
@@ -193,6 +191,13 @@ async function note(tx: Tx, held: Held, added: Partial<ErasureCounts>): Promise<
     .where('id', '=', held.erasureId)
     .execute()
   return { ...erasure, counts }
+}
+
+/** Locks it; throws when another worker holds it. */
+async function readHeld(tx: Tx, held: Held): Promise<ErasureRow> {
+  const row = await lockHeld(tx, held)
+  if (row === undefined) throw new Error('Another worker holds the erasure.')
+  return toErasure(row)
 }
 
 /** Undefined when another worker holds it. */
@@ -214,9 +219,8 @@ export const eraseMessages = transaction({
     tx: Tx,
     { inboxId, ids, ...held }: Held & { inboxId: string; ids: string[] },
   ): Promise<string[]> {
-    const { accountId } = await note(tx, held, {})
+    const { accountId } = await readHeld(tx, held)
     const inbox = await lockInbox(tx, { accountId, inboxId })
-    if (inbox === null) return []
     // Another erasure or a request may have removed some since they were read.
     const left = await tx.query
       .selectFrom('messages')
@@ -224,8 +228,8 @@ export const eraseMessages = transaction({
       .where('inbox_id', '=', inboxId)
       .where('id', 'in', ids)
       .execute()
-    if (left.length === 0) return []
     await note(tx, held, { messages: left.length })
+    if (inbox === null) return []
     return removeMessages(tx, inbox, { ids: idsOf(left), nowMs: held.nowMs })
   },
 })

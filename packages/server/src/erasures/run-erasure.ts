@@ -43,7 +43,10 @@ import {
 
 type Deps = { db: Db; blobs: BlobStore | null; clock: Clock; log: Log }
 
-/** Works on one erasure; true when there may be more. One that fails is tried again until it is done. `worker` is a name that no other call uses. */
+/**
+ * Works on one erasure; true when there may be more. One that fails is tried again until it is done. `worker` is a name
+ * that no other call uses.
+ */
 export async function workErasures(
   deps: Deps,
   { worker, signal }: { worker: string; signal: AbortSignal },

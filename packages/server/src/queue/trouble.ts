@@ -1,4 +1,4 @@
-// Exports, imports and erasures that fail: what is kept of it, and when they are retried.
+// Background work that fails: what its owner is told, what is kept of it, and when it is tried again.
 
 import { AppError, withStorageProblem } from '#platform/problem.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'

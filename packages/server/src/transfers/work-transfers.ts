@@ -42,12 +42,14 @@ export async function workTransfers(
     if (outcome === 'left') await db.write(returnTransfer, { ...returned, nowMs: clock.now() })
     else await purgeTransfers(deps, signal)
   } catch (error) {
+    // Before the write, which may fail as well.
+    log.warn({ error, transfer: transfer.id }, 'an attempt at an export or import failed')
     const failure = failureOf(error)
     const hasEnded = await db.write(failTransfer, { ...returned, failure, nowMs: clock.now() })
-    const text = hasEnded
-      ? 'an export or import failed too often and has ended'
-      : 'an export or import failed and will be retried'
-    log.warn({ error, transfer: transfer.id }, text)
+    if (hasEnded) {
+      log.warn({ transfer: transfer.id }, 'an export or import failed too often and has ended')
+      await purgeTransfers(deps, signal)
+    }
   }
   return !signal.aborted
 }

@@ -19,7 +19,7 @@ import type { ImageReader } from './read-image.ts'
 
 /** Of processor time, so that a busy machine fails no file. */
 const READ_MS_MAX = 10 * SECOND_MS
-/** The process has a low priority: on a machine whose processors are all busy it gets a twentieth of one. */
+/** The process has a low priority, so it waits for most of the time while all processors are busy. */
 const WALL_FACTOR = 6
 const READ_MEMORY_MIB_MAX = 256
 /** The rest is the program, and what files hold outside of the heap. */
@@ -124,7 +124,7 @@ class ProcessReader implements FileReader {
       return text ?? unreadText('unsupported', NO_OCR)
     }
     let outcome = await this.#run(file)
-    // Somebody else has killed the process, perhaps before it had the file. Once again tells.
+    // Somebody else killed the process, perhaps before it had the file, so the file is read once more.
     if (outcome.kind === 'died' && outcome.cause === 'SIGKILL') outcome = await this.#run(file)
     return outcome.kind === 'answered' ? outcome.answer.text : this.#explain(file, outcome)
   }
