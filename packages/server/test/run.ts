@@ -12,8 +12,11 @@ import { spec, type TestEvent } from 'node:test/reporters'
 import { setUp } from '#test/setup.ts'
 import { FULL_VARIABLE, isFullRun, isLongRun } from '#test/size-of.ts'
 
-/** Three for each of two cores, because files mostly wait for sockets and clocks. */
-const CONCURRENCY = 6
+/**
+ * For two cores. Files of quick runs mostly wait for sockets and clocks; those of full runs start services, whose first
+ * seconds are processor time.
+ */
+const CONCURRENCY = isFullRun() ? 4 : 6
 /** More save little, because most starts are saved already. */
 const GROUP_FILES_MAX = 16
 /** For a test without its own limit: catches hanging, and names the test. */

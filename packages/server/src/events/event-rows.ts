@@ -8,6 +8,7 @@ import {
   inLog,
   inLogOrder,
   isUnsettled,
+  isUpTo,
   selectPlaces,
   unsettledInLog,
 } from '#platform/db/dialect.ts'
@@ -303,6 +304,28 @@ export async function readLogHeadOf(
     position: settled === undefined ? LOG_START : positionOf(settled),
     unsettledIds: rows.flatMap(({ id }) => id ?? []),
   }
+}
+
+/**
+ * The position of the account's newest event, up to and including `until` if given, that was committed and cannot be read
+ * yet; null for none.
+ */
+export async function findNewestUnsettled(
+  db: ReadDb,
+  { accountId, until }: { accountId: string; until?: LogPosition },
+): Promise<LogPosition | null> {
+  const { engine } = db.reading
+  const condition = isUnsettled(engine)
+  if (condition === null) return null
+  const query = db.read
+    .selectFrom('events')
+    .where('account_id', '=', accountId)
+    .where(IS_NOT_ERASED)
+    .where(condition)
+  const bounded = until === undefined ? query : query.where(isUpTo(engine, until))
+  const newest = inLogOrder(engine, selectPlaces(engine, bounded), 'desc').limit(1)
+  const row = await newest.executeTakeFirst()
+  return row === undefined ? null : positionOf(row)
 }
 
 /** The time of the first event that was committed and cannot be read yet; null for none. */

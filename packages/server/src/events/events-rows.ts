@@ -10,6 +10,7 @@ export {
   findEvent,
   findEventPosition,
   findNewestEventId,
+  findNewestUnsettled,
   findPositionOfId,
   findReaderPosition,
   findUnsettledSince,

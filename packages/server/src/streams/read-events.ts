@@ -1,5 +1,6 @@
 // Reads the events of an account: checks filters and cursors, and reads pages of the log.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   COUNTED_MAX,
   type EventKind,
@@ -22,6 +23,7 @@ import {
   type EventOrder,
   type EventRange,
   findEventPosition,
+  findNewestUnsettled,
   findPositionOfId,
   LOG_WINDOW_EVENTS,
   positionBefore,
@@ -39,6 +41,10 @@ import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
 /** Events that a page scans for those that pass its filter: about a second of a large log. */
 const LOG_PAGE_EVENTS_MAX = 1_000_000
 
+/** Between two looks whether the newest events of an account can be read, and how many looks there are. */
+const SETTLING_MS = 10
+const SETTLING_LOOKS_MAX = 50
+
 type PageInput = {
   readonly accountId: string
   readonly filter: EventFilter
@@ -55,8 +61,8 @@ type PageDeps = EnvelopeDeps & { events: EventHub }
  * Up to `limit` events that follow `after` in the order (in descending order older ones), or from the
  * first; fewer only at the end of the log, or where LOG_PAGE_EVENTS_MAX events were scanned. `total` counts
  * them and the matching events after a full page, up to COUNTED_MAX and no further than `countEvents`
- * scans. `bad_request` when `after` is no event id. Texts are read on demand, EVENTS_LOADED_AT_ONCE in
- * memory at a time.
+ * scans. Waits for events that cannot be read yet, as `untilSettled` does. `bad_request` when `after` is no event id. Texts
+ * are read on demand, EVENTS_LOADED_AT_ONCE in memory at a time.
  */
 export async function openEventPage(
   deps: PageDeps,
@@ -77,6 +83,7 @@ export async function openEventPage(
           after: LOG_START,
           ...(cursor !== null && { until: cursor.isHeld ? positionBefore(place) : place }),
         }
+  await untilSettled(deps, { accountId, signal })
   const search = new Search(deps, input, range)
   const first = await search.next(limit)
   const last = first.at(-1)
@@ -86,6 +93,22 @@ export async function openEventPage(
     total += await countEvents(deps.db, { ...behind, max: COUNTED_MAX - total, signal })
   }
   return { texts: readTexts(deps, { search, first, limit }), total }
+}
+
+/**
+ * Waits until the account's events of this moment can be read, so that a client that was told of a change finds its event.
+ * Another transaction of the database server can hold them up for as long as it is open; a wait ends after half a second.
+ */
+async function untilSettled(
+  { db }: { db: Db },
+  { accountId, signal }: { accountId: string; signal: AbortSignal },
+): Promise<void> {
+  let until = await findNewestUnsettled(db, { accountId })
+  for (let looks = 0; until !== null && looks < SETTLING_LOOKS_MAX; looks++) {
+    if (signal.aborted) return
+    await sleep(SETTLING_MS)
+    until = await findNewestUnsettled(db, { accountId, until })
+  }
 }
 
 /** Scans the log for events that pass a filter. */

@@ -60,6 +60,24 @@ suite('readers of events at two services on one database', () => {
     })
   })
 
+  test('have a page of the log wait for events that another transaction holds up, though not for long', async () => {
+    const inbox = await world.inbox()
+    const listed = async () => {
+      const { data } = await world.client.events.list({ inbox_id: inbox.id }).page()
+      return data.map(({ event_id: id }) => id)
+    }
+    await onConnection(world.settings.databaseUrl ?? '', async (run) => {
+      await run('begin')
+      await run('select pg_current_xact_id()')
+      const { eventId } = await receive(world, inbox)
+      assert.deepEqual(await listed(), [])
+      const waiting = listed()
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      await run('commit')
+      assert.deepEqual(await waiting, [eventId])
+    })
+  })
+
   test('miss no event before a cursor that was not readable yet', async () => {
     const inbox = await world.inbox()
     const reader = openReader(world)

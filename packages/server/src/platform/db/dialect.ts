@@ -158,7 +158,7 @@ export function isAfter(
  * The end of a range, in a form that limits the scan of an index; the negation of `isAfter` would be checked
  * row by row.
  */
-function isUpTo(engine: Engine, { transactionId, sequence }: LogPlace): RawBuilder<SqlBool> {
+export function isUpTo(engine: Engine, { transactionId, sequence }: LogPlace): RawBuilder<SqlBool> {
   return engine === 'sqlite'
     ? sql<SqlBool>`(sequence <= ${sequence})`
     : sql<SqlBool>`((transaction_id, sequence) <= (${transactionId}, ${sequence}))`
