@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { DAY_MS } from '#platform/units.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
+import { outcomeOf, refusal, refusal, refusalOfOf } from '#test/scenarios/outcomes.ts'
 import {
   countsOf,
   exported,
@@ -39,7 +39,9 @@ onEachEngine('exports', (engine) => {
     assert.deepEqual(await wrong({ inboxId: inbox.id, format: 'zip' }), [400, ['format']])
     assert.deepEqual(await wrong({ inboxId: inbox.id }), [400, ['format']])
     const ofInbox = client.exports.create({ inboxId: 'inb_none', format: 'mbox' })
-    assert.equal(await refusal(ofInbox), '404 not_found')
+    const { status, code, message } = await refusalOf(ofInbox)
+    assert.equal(`${status} ${code}`, '404 not_found')
+    assert.match(message, /no inbox with this inboxId/)
     const ofPod = client.exports.create({ podId: 'none', format: 'mbox' })
     assert.equal(await refusal(ofPod), '400 invalid_pod')
   })
