@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { DAY_MS } from '#platform/units.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { outcomeOf, refusal, refusal, refusalOfOf } from '#test/scenarios/outcomes.ts'
+import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import {
   countsOf,
   exported,
