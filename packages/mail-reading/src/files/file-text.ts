@@ -115,6 +115,14 @@ export async function untilFull(read: () => void | Promise<void>): Promise<void>
   }
 }
 
+/** The line that says how many hidden things of each name a reader of the file does not see; '' for none. */
+export function leftOut(hidden: Readonly<Record<string, number>>): string {
+  const named = Object.entries(hidden)
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${count} hidden ${name}${count === 1 ? '' : 's'}`)
+  return named.length === 0 ? '' : `[left out: ${named.join(', ')}]`
+}
+
 /** Columns of a table; further ones are left out. */
 export const TABLE_COLUMNS_MAX = 256
 

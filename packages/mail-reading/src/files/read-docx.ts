@@ -3,21 +3,23 @@
 
 import { DocumentText } from './document-text.ts'
 import type { TextWriter } from './file-text.ts'
+import { HiddenShapes } from './hidden-shapes.ts'
 import { relationshipsOf } from './package-parts.ts'
 import { readXml, type XmlElement, type XmlReader } from './read-xml.ts'
+import { isOn, WordStyles } from './word-styles.ts'
 import type { ZipFile } from './zip-file.ts'
 
 export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
   const related = [...relationshipsOf(zip, main).values()].filter(({ target }) => zip.has(target))
   const ofType = (type: string) =>
     related.filter((one) => one.type === type).map(({ target }) => target)
-  const hiddenStyles = new Set(ofType('styles').flatMap((part) => hiddenStylesOf(zip, part)))
+  const styles = new WordStyles(zip, ofType('styles'))
   // The headers of first, middle and other pages are often the same.
   const seen = new Set<string>()
   const isNew = (text: string) => !seen.has(text) && seen.add(text) !== null
   const read = (part: string, isWanted: (text: string) => boolean = () => true) => {
     const document = new DocumentText(writer)
-    readXml(zip, part, new Story(document, hiddenStyles, isWanted))
+    readXml(zip, part, new Story(document, styles, isWanted))
     document.end()
   }
   for (const part of ofType('header')) read(part, isNew)
@@ -27,47 +29,53 @@ export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
   for (const part of ofType('footer')) read(part, isNew)
 }
 
-function hiddenStylesOf(zip: ZipFile, part: string): string[] {
-  const hidden: string[] = []
-  let id = ''
-  readXml(zip, part, {
-    open(element) {
-      if (element.name === 'style') id = element.attribute('styleId') ?? ''
-      else if (element.name === 'vanish' && isOn(element) && id !== '') hidden.push(id)
-    },
-    close(name) {
-      if (name === 'style') id = ''
-    },
-  })
-  return hidden
-}
-
-/** `Fallback` repeats what its neighbour shows. */
-const SKIPPED = new Set(['Fallback', 'del', 'moveFrom'])
+/**
+ * `Fallback` repeats what its neighbour shows, and changes of properties have the former ones. The properties of a control
+ * are for what will be written into it.
+ */
+const SKIPPED = new Set([
+  'Fallback',
+  'del',
+  'moveFrom',
+  'rPrChange',
+  'pPrChange',
+  'tblPrChange',
+  'sdtPr',
+])
 const NOTES = new Set(['footnote', 'endnote'])
 const NOT_NOTES = new Set(['separator', 'continuationSeparator', 'continuationNotice'])
 
-type Paragraph = { text: string; level: number; isItem: boolean; isHidden: boolean }
+/** `isHidden`: as the run itself says; null where it says nothing. */
+type Run = { style: string; isHidden: boolean | null }
+
+type Paragraph = {
+  text: string
+  level: number
+  isItem: boolean
+  style: string
+  /** The style of the table around it; null outside of tables. */
+  table: string | null
+  /** Whether it is in a text box of a run that is hidden. */
+  isCovered: boolean
+  /** Those that are open; a run has runs in the text above other text. */
+  readonly runs: Run[]
+}
 
 class Story implements XmlReader {
   readonly #document: DocumentText
-  readonly #hiddenStyles: ReadonlySet<string>
+  readonly #styles: WordStyles
   readonly #isWanted: (text: string) => boolean
   /** A text box within a paragraph has paragraphs of its own. */
   readonly #paragraphs: Paragraph[] = []
+  /** The style of each table that is open, and null for a text box, which does not have that of the table around it. */
+  readonly #tables: (string | null)[] = []
+  readonly #shapes = new HiddenShapes()
   #skipping = 0
-  #isRun = false
-  /** As the run says; null for as its paragraph. */
-  #isHidden: boolean | null = null
   #isText = false
 
-  constructor(
-    document: DocumentText,
-    hiddenStyles: ReadonlySet<string>,
-    isWanted: (text: string) => boolean,
-  ) {
+  constructor(document: DocumentText, styles: WordStyles, isWanted: (text: string) => boolean) {
     this.#document = document
-    this.#hiddenStyles = hiddenStyles
+    this.#styles = styles
     this.#isWanted = isWanted
   }
 
@@ -78,56 +86,65 @@ class Story implements XmlReader {
       this.#skipping += 1
       return
     }
-    if (name === 'p') this.#paragraphs.push({ text: '', level: 0, isItem: false, isHidden: false })
-    else if (name === 'r') {
-      this.#isRun = true
-      this.#isHidden = null
-    } else if (name === 't') this.#isText = true
-    else if (name === 'tbl') this.#document.openTable()
-    else if (name === 'tr') this.#document.openRow()
+    if (this.#shapes.open(element)) return
+    const paragraph = this.#paragraphs.at(-1)
+    if (name === 'p') this.#openParagraph()
+    else if (name === 'r') paragraph?.runs.push({ style: '', isHidden: null })
+    else if (name === 't') this.#isText = true
+    else if (name === 'tbl') {
+      this.#document.openTable()
+      this.#tables.push('')
+    } else if (name === 'txbxContent') this.#tables.push(null)
+    else if (name === 'tblStyle') {
+      if (this.#tables.pop() !== undefined) this.#tables.push(element.attribute('val') ?? '')
+    } else if (name === 'tr') this.#document.openRow()
     else if (name === 'tc') this.#document.openCell()
-    else if (this.#isRun) this.#openInRun(element)
-    else this.#describe(element)
+    else if (paragraph !== undefined) {
+      const run = paragraph.runs.at(-1)
+      if (run === undefined) describe(paragraph, element)
+      else this.#openInRun(run, element)
+    }
   }
 
   close(name: string): void {
     if (this.#skipping > 0) this.#skipping -= 1
+    else if (this.#shapes.close()) return
     else if (name === 't') this.#isText = false
-    else if (name === 'r') this.#isRun = false
+    else if (name === 'r') this.#paragraphs.at(-1)?.runs.pop()
     else if (name === 'p') this.#closeParagraph()
+    else if (name === 'txbxContent') this.#tables.pop()
     else if (name === 'tc') this.#document.closeCell()
-    else if (name === 'tbl') this.#document.closeTable()
+    else if (name === 'tbl') {
+      this.#document.closeTable()
+      this.#tables.pop()
+    }
   }
 
   text(text: string): void {
-    if (this.#skipping === 0 && this.#isText) this.#add(text)
+    if (this.#skipping > 0 || this.#shapes.text(text)) return
+    if (this.#isText) this.#add(text)
   }
 
-  #openInRun(element: XmlElement): void {
+  #openInRun(run: Run, element: XmlElement): void {
     const { name } = element
     if (name === 'tab' || name === 'ptab') this.#add('\t')
     else if (name === 'br' || name === 'cr') this.#add('\n')
     else if (name === 'noBreakHyphen') this.#add('-')
-    else if (name === 'vanish') this.#isHidden = isOn(element)
-    else if (name === 'rStyle') {
-      if (this.#hiddenStyles.has(element.attribute('val') ?? '')) this.#isHidden = true
-    }
+    else if (name === 'vanish') run.isHidden = isOn(element)
+    else if (name === 'rStyle') run.style = element.attribute('val') ?? ''
   }
 
-  #describe({ name, attribute }: XmlElement): void {
-    const paragraph = this.#paragraphs.at(-1)
-    if (paragraph === undefined) return
-    if (name === 'numPr') paragraph.isItem = true
-    else if (name === 'pStyle') {
-      const style = attribute('val') ?? ''
-      paragraph.isHidden = this.#hiddenStyles.has(style)
-      const heading = /^(?:heading|berschrift|titre|ttulo|titolo|kop)\s*([1-9])$/i.exec(style)
-      if (heading !== null) paragraph.level = Number(heading[1])
-      else if (/^title$/i.test(style)) paragraph.level = 1
-    } else if (name === 'outlineLvl') {
-      const level = Number(attribute('val') ?? '9')
-      if (level < 6) paragraph.level ||= level + 1
-    }
+  #openParagraph(): void {
+    const around = this.#paragraphs.at(-1)
+    this.#paragraphs.push({
+      text: '',
+      level: 0,
+      isItem: false,
+      style: '',
+      table: this.#tables.at(-1) ?? null,
+      isCovered: around !== undefined && this.#isHidden(around),
+      runs: [],
+    })
   }
 
   #closeParagraph(): void {
@@ -138,12 +155,28 @@ class Story implements XmlReader {
 
   #add(text: string): void {
     const paragraph = this.#paragraphs.at(-1)
-    if (paragraph === undefined || (this.#isHidden ?? paragraph.isHidden)) return
-    paragraph.text += text
+    if (paragraph !== undefined && !this.#isHidden(paragraph)) paragraph.text += text
+  }
+
+  /** Whether a text is that is written into the paragraph now. */
+  #isHidden({ isCovered, runs, table, style }: Paragraph): boolean {
+    const isHiddenIn = (run: Run) =>
+      run.isHidden ?? this.#styles.hide({ table, paragraph: style, character: run.style })
+    if (isCovered || runs.some(isHiddenIn)) return true
+    return runs.length === 0 && this.#styles.hide({ table, paragraph: style, character: '' })
   }
 }
 
-/** A property without a value is on (§17.17.4). */
-function isOn({ attribute }: XmlElement): boolean {
-  return !['0', 'false', 'off'].includes(attribute('val') ?? '')
+function describe(paragraph: Paragraph, { name, attribute }: XmlElement): void {
+  if (name === 'numPr') paragraph.isItem = true
+  else if (name === 'pStyle') {
+    const style = attribute('val') ?? ''
+    paragraph.style = style
+    const heading = /^(?:heading|berschrift|titre|ttulo|titolo|kop)\s*([1-9])$/i.exec(style)
+    if (heading !== null) paragraph.level = Number(heading[1])
+    else if (/^title$/i.test(style)) paragraph.level = 1
+  } else if (name === 'outlineLvl') {
+    const level = Number(attribute('val') ?? '9')
+    if (level < 6) paragraph.level ||= level + 1
+  }
 }

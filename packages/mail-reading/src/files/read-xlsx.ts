@@ -4,6 +4,7 @@
 import {
   EnoughText,
   FileFault,
+  leftOut,
   TABLE_COLUMNS_MAX,
   type TextWriter,
   tableText,
@@ -37,7 +38,7 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
     if (sheet.hasFurtherColumns) writer.leaveOut()
     if (!isWhole) writer.end()
   }
-  if (hidden > 0) writer.add(`[left out: ${hidden} hidden ${hidden === 1 ? 'sheet' : 'sheets'}]`)
+  writer.add(leftOut({ sheet: hidden }))
 }
 
 /** False where the sheet has more text than is kept. */
