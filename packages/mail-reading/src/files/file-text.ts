@@ -101,6 +101,16 @@ export class TextWriter {
     throw new EnoughText()
   }
 
+  /** Returns what takes back all that is added from now on. */
+  mark(): () => void {
+    const [blocks, length, isCut] = [this.#blocks.length, this.#length, this.#isCut]
+    return () => {
+      this.#blocks.length = blocks
+      this.#length = length
+      this.#isCut = isCut
+    }
+  }
+
   text(): string {
     return this.#blocks.join('').toWellFormed()
   }

@@ -6,6 +6,7 @@ import type { TextWriter } from './file-text.ts'
 import { HiddenShapes } from './hidden-shapes.ts'
 import { relationshipsOf } from './package-parts.ts'
 import { readXml, type XmlElement, type XmlReader } from './read-xml.ts'
+import { WordFields } from './word-fields.ts'
 import { isOn, WordStyles } from './word-styles.ts'
 import type { ZipFile } from './zip-file.ts'
 
@@ -17,10 +18,22 @@ export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
   // The headers of first, middle and other pages are often the same.
   const seen = new Set<string>()
   const isNew = (text: string) => !seen.has(text) && seen.add(text) !== null
-  const read = (part: string, isWanted: (text: string) => boolean = () => true) => {
+  const readStory = (
+    part: string,
+    how: { fields: WordFields; isWanted(text: string): boolean },
+  ) => {
     const document = new DocumentText(writer)
-    readXml(zip, part, new Story(document, styles, isWanted))
+    readXml(zip, part, new Story({ document, styles, ...how }))
+    how.fields.end()
     document.end()
+  }
+  const read = (part: string, isWanted: (text: string) => boolean = () => true) => {
+    const takeBack = writer.mark()
+    const fields = new WordFields()
+    readStory(part, { fields, isWanted })
+    if (fields.unclosed.size === 0) return
+    takeBack()
+    readStory(part, { fields: new WordFields(fields.unclosed), isWanted: () => true })
   }
   for (const part of ofType('header')) read(part, isNew)
   read(main)
@@ -48,6 +61,9 @@ const NOT_NOTES = new Set(['separator', 'continuationSeparator', 'continuationNo
 /** `isHidden`: as the run itself says; null where it says nothing. */
 type Run = { style: string; isHidden: boolean | null }
 
+/** Texts that are apart from what is around them. */
+const APART = new Set(['txbxContent', 'footnote', 'endnote', 'comment'])
+
 type Paragraph = {
   text: string
   level: number
@@ -55,7 +71,7 @@ type Paragraph = {
   style: string
   /** The style of the table around it; null outside of tables. */
   table: string | null
-  /** Whether it is in a text box of a run that is hidden. */
+  /** Whether it is in a text box of a text that is hidden. */
   isCovered: boolean
   /** Those that are open; a run has runs in the text above other text. */
   readonly runs: Run[]
@@ -70,13 +86,20 @@ class Story implements XmlReader {
   /** The style of each table that is open, and null for a text box, which does not have that of the table around it. */
   readonly #tables: (string | null)[] = []
   readonly #shapes = new HiddenShapes()
+  readonly #fields: WordFields
   #skipping = 0
   #isText = false
 
-  constructor(document: DocumentText, styles: WordStyles, isWanted: (text: string) => boolean) {
-    this.#document = document
-    this.#styles = styles
-    this.#isWanted = isWanted
+  constructor(of: {
+    document: DocumentText
+    styles: WordStyles
+    fields: WordFields
+    isWanted(text: string): boolean
+  }) {
+    this.#document = of.document
+    this.#styles = of.styles
+    this.#fields = of.fields
+    this.#isWanted = of.isWanted
   }
 
   open(element: XmlElement): void {
@@ -87,6 +110,7 @@ class Story implements XmlReader {
       return
     }
     if (this.#shapes.open(element)) return
+    if (APART.has(name)) this.#fields.openText()
     const paragraph = this.#paragraphs.at(-1)
     if (name === 'p') this.#openParagraph()
     else if (name === 'r') paragraph?.runs.push({ style: '', isHidden: null })
@@ -109,10 +133,10 @@ class Story implements XmlReader {
   close(name: string): void {
     if (this.#skipping > 0) this.#skipping -= 1
     else if (this.#shapes.close()) return
+    else if (APART.has(name)) this.#closeText(name)
     else if (name === 't') this.#isText = false
     else if (name === 'r') this.#paragraphs.at(-1)?.runs.pop()
     else if (name === 'p') this.#closeParagraph()
-    else if (name === 'txbxContent') this.#tables.pop()
     else if (name === 'tc') this.#document.closeCell()
     else if (name === 'tbl') {
       this.#document.closeTable()
@@ -125,11 +149,17 @@ class Story implements XmlReader {
     if (this.#isText) this.#add(text)
   }
 
+  #closeText(name: string): void {
+    this.#fields.closeText()
+    if (name === 'txbxContent') this.#tables.pop()
+  }
+
   #openInRun(run: Run, element: XmlElement): void {
     const { name } = element
     if (name === 'tab' || name === 'ptab') this.#add('\t')
     else if (name === 'br' || name === 'cr') this.#add('\n')
     else if (name === 'noBreakHyphen') this.#add('-')
+    else if (name === 'fldChar') this.#fields.mark(element.attribute('fldCharType'))
     else if (name === 'vanish') run.isHidden = isOn(element)
     else if (name === 'rStyle') run.style = element.attribute('val') ?? ''
   }
@@ -162,7 +192,7 @@ class Story implements XmlReader {
   #isHidden({ isCovered, runs, table, style }: Paragraph): boolean {
     const isHiddenIn = (run: Run) =>
       run.isHidden ?? this.#styles.hide({ table, paragraph: style, character: run.style })
-    if (isCovered || runs.some(isHiddenIn)) return true
+    if (isCovered || this.#fields.isCode || runs.some(isHiddenIn)) return true
     return runs.length === 0 && this.#styles.hide({ table, paragraph: style, character: '' })
   }
 }

@@ -65,7 +65,7 @@ test('a style of Word hides text as the style does that it inherits from', async
     wordStyle('character', 'Hush', { properties: '<w:vanish/>' }),
     wordStyle('character', 'Aloud', { parent: 'Whisper', properties: SHOW }),
     wordStyle('paragraph', 'Former', {
-      properties: '<w:rPrChange><w:rPr><w:vanish/></w:rPr></w:rPrChange>',
+      properties: '<w:rPrChange><w:rPr><w:vanish/></w:rPr></w:rPrChange><w:x><w:vanish/></w:x>',
     }),
     // The first style of an id counts.
     wordStyle('paragraph', 'Secret'),
@@ -147,7 +147,7 @@ test('former properties, controls and boxes of Word do not show what is hidden, 
     `<w:p>${run('hidden now', `<w:vanish/>${change(SHOW)}`)}${run('Shown now', change('<w:vanish/>'))}</w:p>`,
     `<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>before</w:t><w:pict>${box('box of a hidden run')}</w:pict><w:t>after</w:t></w:r></w:p>`,
     `<w:p><w:r><w:pict>${box('In a box')}<w:sdt><w:sdtPr><w:rPr><w:vanish/></w:rPr></w:sdtPr></w:sdt></w:pict><w:t>Beside</w:t></w:r></w:p>`,
-    `<w:p>${drawing('hidden="1"', 'hidden box')}${drawing('hidden="0"', 'Seen box')}<w:r><w:t>Under</w:t></w:r></w:p>`,
+    `<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr>${drawing('hidden="1"', 'hidden box')}${drawing('hidden="0"', 'Seen box')}<w:r><w:t>Under</w:t></w:r></w:p>`,
     `<w:p><w:r><w:pict><v:shape style="left:0;visibility: hidden">${box('hidden shape')}</v:shape></w:pict><w:t x:val="1">Last</w:t></w:r></w:p>`,
     `<w:p>${run('by another attribute', '<w:vanish x:val="0"/>').replace('x:val="0"', 'x:val="0" w:val="1"')}</w:p>`,
   ]
@@ -156,9 +156,34 @@ test('former properties, controls and boxes of Word do not show what is hidden, 
     'In a box',
     'Beside',
     'Seen box',
-    'Under',
+    '# Under',
     'Last',
   ])
+})
+
+test('the codes of fields of a Word document are not read, and their results are', async () => {
+  const mark = (type: string) => `<w:r><w:fldChar w:fldCharType="${type}"/></w:r>`
+  const field = (code: string, result: string) =>
+    `${mark('begin')}${code}${mark('separate')}${result}${mark('end')}`
+  const text = (value: string) => run(value, '')
+  const box = (content: string) =>
+    `<w:r><w:pict><w:txbxContent><w:p>${content}</w:p></w:txbxContent></w:pict></w:r>`
+  const body = [
+    `<w:p>${text('Dear ')}${field(`<w:r><w:instrText>IF</w:instrText></w:r>${field('', text('code'))}${text('code')}`, text('Sir'))}!</w:p>`,
+    `<w:p>${text('Before')}${mark('begin')}</w:p><w:p>${text('code over paragraphs')}${box(text('and in a box'))}</w:p><w:p>${mark('end')}${text('After')}</w:p>`,
+    `<w:p>${mark('end')}${mark('separate')}${text('Stray')}</w:p>`,
+  ]
+  const shown = async (...more: readonly string[]) =>
+    (await textOf(docxWith([...body, ...more].join('')), 'a.docx')).split('\n\n')
+  const all = ['Dear Sir', 'Before', 'After', 'Stray']
+  assert.deepEqual(await shown(), all)
+  // What never ends is no field: of its text nothing is lost.
+  const open = `<w:p>${mark('begin')}${text('Open')}${field(text('code'), text('Result'))}</w:p>`
+  assert.deepEqual(await shown(open, wordParagraph('End')), [...all, 'OpenResult', 'End'])
+  const openBox = `<w:p>${box(mark('begin') + text('Box'))}${text('Beside')}${mark('end')}</w:p>`
+  assert.deepEqual(await shown(openBox), [...all, 'Box', 'Beside'])
+  const within = `<w:p>${mark('begin')}${box(mark('end') + text('code'))}${text('code')}${mark('end')}${text('Behind')}</w:p>`
+  assert.deepEqual(await shown(within), [...all, 'Behind'])
 })
 
 test('a package without relationships is read by the usual names of its parts', async () => {
@@ -241,6 +266,47 @@ test('cells of a workbook are read as a person sees them', async () => {
   )
 })
 
+test('values of which a workbook shows nothing are not read', async () => {
+  const codes = [
+    'General',
+    ';;;',
+    '0;-0;;@',
+    ';',
+    '[White]"" ;_-;\\ ;* ',
+    '"no";"; ;"',
+    '[&gt;5];;;',
+    '&quot;a&quot;;;',
+  ]
+  const styles = `<styleSheet><numFmts>${codes.map((code, n) => `<numFmt numFmtId="${164 + n}" formatCode="${code.replaceAll('"', '&quot;')}"/>`).join('')}</numFmts><cellXfs>${codes.map((_, n) => `<xf numFmtId="${164 + n}"/>`).join('')}</cellXfs></styleSheet>`
+  const row = (style: number) =>
+    `<row>${[1, -2, 0].map((value) => `<c s="${style}"><v>${value}</v></c>`).join('')}<c s="${style}" t="inlineStr"><is><t>text ${style}</t></is></c><c s="${style}" t="b"><v>1</v></c></row>`
+  const data = [
+    ...codes.map((_, n) => row(n)),
+    '<row ht="0" customHeight="1"><c><v>9</v></c></row>',
+    '<row ht="15"><c><v>8</v></c><c r="F1"><v>7</v></c></row>',
+  ]
+  const before = '<cols><col min="6" max="6" width="0" customWidth="1"/></cols>'
+  const content = xlsxWith([{ name: 'One', data: data.join(''), before }], {
+    'xl/styles.xml': styles,
+  })
+  assert.deepEqual((await textOf(content, 'a.xlsx')).split('\n').slice(2), [
+    '| 1 | -2 | 0 | text 0 | TRUE |',
+    '| --- | --- | --- | --- | --- |',
+    '|  |  |  |  | TRUE |',
+    '| 1 | -2 |  | text 2 | TRUE |',
+    '|  |  |  | text 3 | TRUE |',
+    '|  |  |  |  | TRUE |',
+    '| 1 | -2 | 0 | text 5 | TRUE |',
+    '| 1 | -2 | 0 | text 6 | TRUE |',
+    '| 1 |  |  | text 7 | TRUE |',
+    '| 8 |  |  |  |  |',
+  ])
+  const first = xlsxWith([{ name: 'One', data: '<row><c><v>1</v></c></row>' }], {
+    'xl/styles.xml': styles.replace('General', ';;;'),
+  })
+  assert.equal(await textOf(first, 'a.xlsx'), '')
+})
+
 test('a duration has the hours of all its days', async () => {
   const styles =
     '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="[h]:mm"/></numFmts><cellXfs><xf numFmtId="164"/><xf numFmtId="46"/><xf numFmtId="21"/></cellXfs></styleSheet>'
@@ -278,6 +344,8 @@ test('hidden shapes of a presentation are left out, and those with a text are co
     shape(['secret', 'twice'], '', 'hidden="1"'),
     shape(['Shown'], '', 'hidden="0"'),
     group(' hidden="true"', shape(['in a group']) + group('', shape(['deeper']))),
+    // Of the whole slide, which cannot be hidden so.
+    mark('GrpSp', ' hidden="1"'),
     group('', shape(['Kept']) + shape(['not kept'], '', 'hidden="1"') + shape(['Also kept'])),
     frame(' hidden="1"', 'table'),
     frame('', 'Cell'),
