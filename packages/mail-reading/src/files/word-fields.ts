@@ -2,7 +2,7 @@
 // end. The codes are not shown, and may hold text.
 
 export class WordFields {
-  /** Beginnings without an end, by their number in the part. */
+  /** Beginnings without an end, by their number in the part. With any, what was read of codes is not right. */
   readonly unclosed = new Set<number>()
   readonly #ignored: ReadonlySet<number>
   #begun = 0
@@ -53,9 +53,6 @@ export class WordFields {
   }
 
   #leave(count: number): void {
-    for (const { number, isCode } of this.#open.splice(count)) {
-      this.unclosed.add(number)
-      if (isCode) this.#codes -= 1
-    }
+    for (const { number } of this.#open.splice(count)) this.unclosed.add(number)
   }
 }

@@ -65,8 +65,9 @@ test('a style of Word hides text as the style does that it inherits from', async
     wordStyle('character', 'Hush', { properties: '<w:vanish/>' }),
     wordStyle('character', 'Aloud', { parent: 'Whisper', properties: SHOW }),
     wordStyle('paragraph', 'Former', {
-      properties: '<w:rPrChange><w:rPr><w:vanish/></w:rPr></w:rPrChange><w:x><w:vanish/></w:x>',
+      properties: '<w:rPrChange><w:rPr><w:vanish/></w:rPr></w:rPrChange>',
     }),
+    '<w:style w:type="paragraph" w:styleId="Odd"><w:pPr><w:vanish/></w:pPr></w:style>',
     // The first style of an id counts.
     wordStyle('paragraph', 'Secret'),
   ]
@@ -80,6 +81,7 @@ test('a style of Word hides text as the style does that it inherits from', async
     // Styles inherit from those of their type.
     styled('Mixed', 'Mixed'),
     styled('Former', 'Former'),
+    styled('Odd', 'Odd'),
     styled('Unknown', 'Nowhere'),
     `<w:p>${run('whisper', '<w:rStyle w:val="Whisper"/>')}${run('Aloud', '<w:rStyle w:val="Aloud"/>')}</w:p>`,
     // Two styles that hide show, and one that shows does not take back what the other hides: §17.7.3.
@@ -94,6 +96,7 @@ test('a style of Word hides text as the style does that it inherits from', async
     'About',
     'Mixed',
     'Former',
+    'Odd',
     'Unknown',
     'Aloud',
     'Twice',
@@ -276,6 +279,7 @@ test('values of which a workbook shows nothing are not read', async () => {
     '"no";"; ;"',
     '[&gt;5];;;',
     '&quot;a&quot;;;',
+    '[Red]',
   ]
   const styles = `<styleSheet><numFmts>${codes.map((code, n) => `<numFmt numFmtId="${164 + n}" formatCode="${code.replaceAll('"', '&quot;')}"/>`).join('')}</numFmts><cellXfs>${codes.map((_, n) => `<xf numFmtId="${164 + n}"/>`).join('')}</cellXfs></styleSheet>`
   const row = (style: number) =>
@@ -299,6 +303,7 @@ test('values of which a workbook shows nothing are not read', async () => {
     '| 1 | -2 | 0 | text 5 | TRUE |',
     '| 1 | -2 | 0 | text 6 | TRUE |',
     '| 1 |  |  | text 7 | TRUE |',
+    '| 1 | -2 | 0 | text 8 | TRUE |',
     '| 8 |  |  |  |  |',
   ])
   const first = xlsxWith([{ name: 'One', data: '<row><c><v>1</v></c></row>' }], {
@@ -344,8 +349,8 @@ test('hidden shapes of a presentation are left out, and those with a text are co
     shape(['secret', 'twice'], '', 'hidden="1"'),
     shape(['Shown'], '', 'hidden="0"'),
     group(' hidden="true"', shape(['in a group']) + group('', shape(['deeper']))),
-    // Of the whole slide, which cannot be hidden so.
-    mark('GrpSp', ' hidden="1"'),
+    // A mark outside of shapes.
+    `<p:x><p:x>${mark('GrpSp', ' hidden="1"')}${shape(['Of the slide'])}</p:x></p:x>`,
     group('', shape(['Kept']) + shape(['not kept'], '', 'hidden="1"') + shape(['Also kept'])),
     frame(' hidden="1"', 'table'),
     frame('', 'Cell'),
@@ -359,6 +364,7 @@ test('hidden shapes of a presentation are left out, and those with a text are co
     '## Slide 1',
     '### Title',
     'Shown',
+    'Of the slide',
     'Kept',
     'Also kept',
     '| Cell |\n| --- |',
@@ -486,6 +492,7 @@ test('sheets, groups, slides and shapes that an OpenDocument file hides are coun
       odfStyle('table', 'Gone', { display: 'false' }),
       odfStyle('drawing-page', 'Away', { display: 'hidden' }),
       odfStyle('graphic', 'Mute', { display: 'none' }),
+      odfStyle('presentation', 'Still', { display: 'none' }),
     ),
     '<office:master-styles><draw:layer-set><draw:layer draw:name="back" draw:display="none"/><draw:layer draw:name="front" draw:display="always"/></draw:layer-set></office:master-styles>',
   ].join('')
@@ -528,6 +535,7 @@ test('sheets, groups, slides and shapes that an OpenDocument file hides are coun
       shape('draw:display="none"', ''),
       shape('draw:style-name="gr1"', 'mute'),
       shape('presentation:style-name="x" draw:style-name="gr1"', 'mute too'),
+      shape('presentation:style-name="Still" draw:style-name="x"', 'still'),
       shape('draw:display="always"', 'Last'),
     ),
   ].join('')
