@@ -13,6 +13,18 @@ const SHAPES = new Set([
   'wsp',
   'drawing',
 ])
+const VML = new Set([
+  'shape',
+  'group',
+  'rect',
+  'roundrect',
+  'oval',
+  'line',
+  'polyline',
+  'curve',
+  'arc',
+  'image',
+])
 const MARKED = new Set(['cNvPr', 'docPr', 'anchor'])
 
 /** Is told each element that the reader does not skip for another reason. */
@@ -37,7 +49,9 @@ export class HiddenShapes {
     if (SHAPES.has(name)) this.#open.push(this.#depth)
     if (MARKED.has(name) && ['1', 'true', 'on'].includes(attribute('hidden') ?? '')) {
       this.#hidden = this.#open.at(-1) ?? null
-    } else if (/visibility\s*:\s*hidden/i.test(attribute('style') ?? '')) this.#hidden = this.#depth
+    } else if (VML.has(name) && /visibility\s*:\s*hidden/i.test(attribute('style') ?? '')) {
+      this.#hidden = this.#depth
+    }
     this.#hasText = false
     return this.#hidden !== null
   }

@@ -141,24 +141,25 @@ class Content implements XmlReader {
 
   /** Counts what is left out. */
   #isLeftOut({ name, attribute }: XmlElement): boolean {
-    const style = attribute('style-name')
-    const display = attribute('display')
-    if (name === 'page' && this.#styles.isHidden('drawing-page', style)) {
+    if (name === 'page' && this.#styles.isHidden('drawing-page', attribute('style-name'))) {
       this.slides += 1
       this.hidden.slide += 1
       return true
     }
-    if (name === 'table' && this.#styles.isHidden('table', style)) {
+    if (name === 'table' && this.#styles.isHidden('table', attribute('style-name'))) {
       if (this.#isSpreadsheet) this.hidden.sheet += 1
       return true
     }
     if (name === 'table-row') return isFolded(attribute('visibility'))
     // Its columns are counted.
     if (name === 'table-column-group') return false
+    const display = attribute('display')
     // As the file says that it was when it was saved.
     if (display === 'condition') return attribute('is-hidden') !== 'false'
-    if (!isUnseen(display) && !this.#styles.isLayerHidden(attribute('layer'))) return false
-    this.#isEmptyShape = SHAPES.has(name)
+    const isShape = SHAPES.has(name)
+    if (!isUnseen(display) && !(isShape && this.#styles.isLayerHidden(attribute('layer'))))
+      return false
+    this.#isEmptyShape = isShape
     return true
   }
 
