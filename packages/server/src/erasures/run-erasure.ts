@@ -110,16 +110,24 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
 }
 
 async function eraseInbox(
-  { db, blobs }: Deps,
+  deps: Deps,
   { accountId, inboxId, address }: { accountId: string; inboxId: string; address: string },
   { held, signal }: Work,
 ): Promise<void> {
+  const { db, blobs } = deps
   let after = 0
   while (!signal.aborted) {
     const next = await scanMessages(db, { accountId, inboxId, after })
     if (next === null) return
     after = next.last
-    const ids = next.messages.filter((one) => isOf(one, address)).map(({ id }) => id)
+    const ids: string[] = []
+    for (const one of next.messages) {
+      const isFound = isOf(one, address) || (await isInOldHeader(deps, one, address))
+      if (isFound) ids.push(one.id)
+      if (signal.aborted) return
+    }
+    // Reading headers may have taken long.
+    if (next.messages.some(isBccUnknown)) await db.write(noteErased, { ...held(), added: {} })
     for (let at = 0; at < ids.length; at += REMOVE_STEP_MESSAGES) {
       const step = { inboxId, ids: ids.slice(at, at + REMOVE_STEP_MESSAGES) }
       const blobIds = await db.write(eraseMessages, { ...held(), ...step })
@@ -136,6 +144,15 @@ function isOf(message: Addressed, address: string): boolean {
   )
   const texts = [from_addr, reverse_path, to_addr, header_to ?? '', recipient ?? '', ...lists]
   return texts.some((text) => namesAddress(text, address))
+}
+
+/** Stored by a version that did not keep the Bcc fields of a message apart from its bytes. */
+function isBccUnknown({ direction, is_imported, bcc }: Addressed): boolean {
+  return bcc === null && (direction === 'inbound' || is_imported === 1)
+}
+
+async function isInOldHeader(deps: Deps, message: Addressed, address: string): Promise<boolean> {
+  return isBccUnknown(message) && isInHeader(deps, message.raw_id, address)
 }
 
 function namesAddress(text: string, address: string): boolean {
@@ -178,7 +195,7 @@ async function eraseQuarantined(
 async function isInHeader(deps: Deps, rawId: string, address: string): Promise<boolean> {
   try {
     const headers = readHeaders(readHeaderSection(await readRawBytes(deps, rawId)).fields)
-    const mailboxes = [headers.from, ...headers.to, ...headers.cc]
+    const mailboxes = [headers.from, ...headers.to, ...headers.cc, ...headers.bcc]
     return mailboxes.some((one) => one !== null && addressKey(one.address) === address)
   } catch (error) {
     // It was removed meanwhile.
