@@ -25,7 +25,7 @@ const LOOK_MS = 20
 
 suite('texts of attachments survive kill -9', { concurrency: true }, () => {
   killTest('sqlite', { kills: KILLS }, readThroughKills)
-  // After each kill the lease has to run out, which takes a minute, since another process may read the files.
+  // After each kill the lease has to run out, which takes three minutes, since another process may read the files.
   killTest('postgres', { kills: Math.ceil(KILLS / 3) }, readThroughKills)
 })
 
