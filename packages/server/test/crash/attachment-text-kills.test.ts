@@ -7,6 +7,7 @@ import { suite } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { docxWith, wordParagraph } from '@mailroom/mail-reading/test/files/sample-files.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { type KillTest, killTest } from './kills.ts'
 import type { Service } from './service.ts'
@@ -22,6 +23,10 @@ const MOMENT_MS_MAX = 1_500
 /** In which a process that reads a file notices that the service is gone. */
 const ORPHAN_MS_MAX = 5_000
 const LOOK_MS = 20
+/** In which all files are read: a lease runs out after three minutes. */
+const READ_MS_MAX = 6 * 60_000
+/** In which the words of a text are found. */
+const FOUND_MS_MAX = 60_000
 
 suite('texts of attachments survive kill -9', { concurrency: true }, () => {
   killTest('sqlite', { kills: KILLS }, readThroughKills)
@@ -43,11 +48,10 @@ async function readThroughKills({ t, kills, random, start }: KillTest): Promise<
   let struck = 0
   for (let kill = 0; kill < kills && !(await isRead()); kill++) {
     let readers: number[] = []
-    for (;;) {
+    await until(async () => {
       readers = readersOf(service.pid)
-      if (readers.length > 0 || (await isRead())) break
-      await sleep(LOOK_MS)
-    }
+      return readers.length > 0 || (await isRead())
+    }, READ_MS_MAX)
     await sleep(random() * MOMENT_MS_MAX)
     readers = readersOf(service.pid)
     struck += readers.length
@@ -62,7 +66,8 @@ async function readThroughKills({ t, kills, random, start }: KillTest): Promise<
   assert.ok(struck > 0, 'No kill struck a file that was read.')
   t.diagnostic(`${struck} kills struck the reading of a file`)
 
-  while (!(await isRead())) await sleep(200)
+  // Seldom: the process that reads has the lowest priority.
+  await until(async () => (await isRead()) || sleep(200, false), READ_MS_MAX)
   const outcomes = new Map<string, string>()
   for (const { id, attachments } of await list()) {
     for (const { filename, extractionMethod, parsedText } of attachments) {
@@ -92,7 +97,7 @@ async function readThroughKills({ t, kills, random, start }: KillTest): Promise<
   assert.deepEqual([...new Set(told.values())], [1])
   for (const word of words.flat()) {
     const search = () => client.messages.search({ q: word }).page()
-    while ((await search()).total === 0) await sleep(LOOK_MS)
+    await until(async () => (await search()).total > 0, FOUND_MS_MAX)
     assert.equal((await search()).total, 1)
   }
   await service.stopWell()
