@@ -6,12 +6,11 @@ import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
 import { removeDraft } from '#drafts/drafts-rows.ts'
 import { removeQuarantined } from '#inbound/inbound-rows.ts'
-import { readRawBytes } from '#mailbox/mailbox.ts'
+import { findRawMessage } from '#mailbox/mailbox-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { Log } from '#platform/log.ts'
-import { AppError } from '#platform/problem.ts'
 import { failureOf } from '#queue/trouble.ts'
 import { REMOVE_STEP_MESSAGES } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
@@ -192,16 +191,14 @@ async function eraseQuarantined(
   }
 }
 
-async function isInHeader(deps: Deps, rawId: string, address: string): Promise<boolean> {
-  try {
-    const headers = readHeaders(readHeaderSection(await readRawBytes(deps, rawId)).fields)
-    const mailboxes = [headers.from, ...headers.to, ...headers.cc, ...headers.bcc]
-    return mailboxes.some((one) => one !== null && addressKey(one.address) === address)
-  } catch (error) {
-    // It was removed meanwhile.
-    if (error instanceof AppError && error.code === 'not_found') return false
-    throw error
-  }
+/** False for a message whose bytes are gone: it was removed meanwhile, or the blob store has lost them. */
+async function isInHeader({ db, blobs }: Deps, rawId: string, address: string): Promise<boolean> {
+  const raw = await findRawMessage(db, rawId)
+  const content = raw?.content ?? (await blobs?.get(rawId)) ?? null
+  if (content === null) return false
+  const { from, to, cc, bcc } = readHeaders(readHeaderSection(content).fields)
+  const mailboxes = [from, ...to, ...cc, ...bcc]
+  return mailboxes.some((one) => one !== null && addressKey(one.address) === address)
 }
 
 async function eraseDrafts(
