@@ -34,8 +34,8 @@ export type Tag = keyof typeof tags
 /**
  * Who may call: `key` an account's API key, `approver` the token of an approver, `key-or-approver` both,
  * `key-or-signature` a key and a signed URL, `key-or-approver-or-signature` all three, `signature` a signed URL alone,
- * `session` a session of the console, `operator` the operator's bearer token, `none` anyone. A session of the console may call what the key
- * or token that it was opened with may call.
+ * `session` a session of the console, `operator` the operator's bearer token, `none` anyone. A session of the console may
+ * call what the key or token that it was opened with may call.
  */
 export type Auth =
   | 'key'
