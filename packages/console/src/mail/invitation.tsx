@@ -297,7 +297,7 @@ function Answering({
         label="Comment for the organizer, optional"
         name="comment"
         isLabelHidden
-        placeholder="Comment for the organizer (optional)"
+        placeholder="Comment (optional)"
         autocomplete="off"
         maxLength={COMMENT_LENGTH_MAX}
         readOnly={busy !== null}

@@ -95,7 +95,7 @@ function DraftTable({ items }: { items: readonly Draft[] }) {
           <td data-label="To" class="muted text-cell">
             <span class="bounded">{[...to, ...cc, ...bcc].join(', ')}</span>
           </td>
-          <td data-label="Changed" class="muted">
+          <td data-label="Changed" class="muted nowrap">
             <Time at={updatedAt} />
           </td>
         </tr>
