@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { examine } from '#test/browser/axe.ts'
-import { DESK } from '#test/browser/chromium.ts'
+import { DESK, PHONE } from '#test/browser/chromium.ts'
 import {
   type ConsoleWorld,
   foreignRequests,
@@ -143,16 +143,29 @@ suite('hostile HTML in the console', () => {
     const mail = { to, subject: 's'.repeat(700), body: 'Text.' }
     await client.inboxes.send(inbox.id, mail)
     await client.drafts.create(inbox.id, { ...mail, to: [to] })
-    for (const name of ['sandbox', 'drafts']) {
-      await world.open(`/console/${name}`)
-      await page.locator('.table td').first().waitFor()
-      const widths = await page
-        .locator('.table-wrap')
-        .evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])
-      assert.equal(widths[0], widths[1], name)
-      await examine(world, `hostile-${name}`)
+    await world.untilFound(inbox.address, 'subject:never', 1)
+    const { id } = await client.domains.create({ domain: `${'d'.repeat(60)}.example.net` })
+    const pages = {
+      sandbox: '.table-wrap',
+      drafts: '.table-wrap',
+      'search?q=never': '.hits',
+      [`domains/${id}`]: '.records',
     }
-    await page.setViewportSize(DESK)
+    for (const [path, part] of Object.entries(pages)) {
+      await world.open(`/console/${path}`)
+      await page.locator(part).waitFor()
+      for (const window of [DESK, PHONE]) {
+        await page.setViewportSize(window)
+        const [wide, seen] = await page
+          .locator(part)
+          .evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])
+        assert.equal(wide, seen, `${path} at ${window.width} px`)
+      }
+      await page.setViewportSize(DESK)
+    }
+    await world.open('/console/sandbox')
+    await page.locator('.table-wrap').waitFor()
+    await examine(world, 'hostile-sandbox')
   })
 
   test('right-to-left text has its own direction', async () => {
