@@ -79,7 +79,7 @@ function ScheduledTable({
             <td data-label="To" class="muted text-cell">
               <span class="bounded">{[...to, ...cc, ...bcc].join(', ')}</span>
             </td>
-            <td data-label="Leaves" class="muted">
+            <td data-label="Leaves" class="muted text-cell">
               {scheduledAt !== null && (
                 <>
                   {formatMoment(scheduledAt)} (<Time at={scheduledAt} />)
