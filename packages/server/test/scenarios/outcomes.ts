@@ -50,8 +50,11 @@ export async function outcomeOf(response: Response | Promise<Response>): Promise
   return `${answer.status} ${(await errorOf(answer)).error}`
 }
 
-/** Repeats until the condition holds, for background work of the service. */
-export async function until(isSo: () => Promise<boolean>, msMax = 60_000): Promise<void> {
+/**
+ * Repeats until the condition holds, for background work of the service. Catches hanging: the pause after a rewriting of the
+ * index, nine times its duration, was more than a minute on a busy machine.
+ */
+export async function until(isSo: () => Promise<boolean>, msMax = 150_000): Promise<void> {
   const deadlineMs = performance.now() + msMax
   while (!(await isSo())) {
     if (performance.now() > deadlineMs) assert.fail('It did not come true in time.')
