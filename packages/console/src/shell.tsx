@@ -5,7 +5,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { currentInboxId, openCompose } from '#data/compose.ts'
-import { unreadTotal } from '#data/inbox-list.ts'
+import { inboxList, unreadTotal } from '#data/inbox-list.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { liveState } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
@@ -186,12 +186,16 @@ function Sidebar({
   onFind: () => void
 }) {
   const current = session.value
+  const hasInboxes = inboxList.value !== null
+  useEffect(() => {
+    document.querySelector('.nav [aria-current]')?.scrollIntoView({ block: 'nearest' })
+  }, [path, hasInboxes])
   return (
     <div class="sidebar">
       <div class="sidebar-head">
         <Brand />
         <p class="account" title={current?.account.name}>
-          {current?.account.name}
+          <span class="nav-text">{current?.account.name}</span>
           {current?.isSandbox && <span class="account-mode">Sandbox</span>}
         </p>
         {isApprover.value ? (

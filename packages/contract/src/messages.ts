@@ -540,7 +540,7 @@ export const messageOperations = {
     summary: 'Download an attachment.',
     notes:
       'Use an API key, or the signed url of the attachment without one. Range requests are supported.',
-    auth: 'key-or-signature',
+    auth: 'key-or-approver-or-signature',
     isRateLimited: true,
     parameters: {
       messageId: 'The id of a message.',

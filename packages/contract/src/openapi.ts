@@ -119,6 +119,8 @@ function security(operation: Operation): JsonObject[] {
     case 'operator':
       return [{ operatorToken: [] }]
     case 'key-or-signature':
+      return [{ apiKey: [] }, { signedUrl: [] }, sessionOf(operation)]
+    case 'key-or-approver-or-signature':
       return [{ apiKey: [] }, { approverToken: [] }, { signedUrl: [] }, sessionOf(operation)]
   }
 }

@@ -33,15 +33,16 @@ export type Tag = keyof typeof tags
 
 /**
  * Who may call: `key` an account's API key, `approver` the token of an approver, `key-or-approver` both,
- * `key-or-signature` both and the signed URL of an attachment, `signature` a signed URL alone, `session` a session of
- * the console, `operator` the operator's bearer token, `none` anyone. A session of the console may call what the key
- * or token that it was opened with may call.
+ * `key-or-signature` a key and a signed URL, `key-or-approver-or-signature` all three, `signature` a signed URL alone,
+ * `session` a session of the console, `operator` the operator's bearer token, `none` anyone. A session of the console may
+ * call what the key or token that it was opened with may call.
  */
 export type Auth =
   | 'key'
   | 'approver'
   | 'key-or-approver'
   | 'key-or-signature'
+  | 'key-or-approver-or-signature'
   | 'signature'
   | 'session'
   | 'operator'

@@ -124,6 +124,7 @@ const OPEN_TO_SESSIONS: ReadonlySet<Operation['auth']> = new Set([
   'approver',
   'key-or-approver',
   'key-or-signature',
+  'key-or-approver-or-signature',
   'session',
 ])
 
@@ -133,7 +134,7 @@ export function errorsOf(operation: Operation): ErrorCode[] {
   if (operation.query || operation.body) codes.add('bad_request')
   const isByName = operation.auth !== 'none' && operation.auth !== 'signature'
   if (isByName) codes.add('unauthorized')
-  if (operation.auth === 'key') codes.add('forbidden')
+  if (operation.auth === 'key' || operation.auth === 'key-or-signature') codes.add('forbidden')
   if (operation.auth === 'approver') codes.add('approver_required')
   const isOpenToSessions = OPEN_TO_SESSIONS.has(operation.auth)
   if (isOpenToSessions) codes.add('forbidden_origin')

@@ -11,7 +11,7 @@ const LOOP_MARKS_MAX = 100
 /** Characters of a mark; the service's own have 26. */
 const LOOP_MARK_LENGTH_MAX = 100
 
-/** The first field of a name counts, and every To and Cc. Never throws. */
+/** The first field of a name counts, and every To, Cc and Bcc. Never throws. */
 export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
   const first = new Map<string, string>()
   const loopMarks: string[] = []
@@ -39,6 +39,7 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
     authorCount: authors.length + Math.max(0, fromCount - 1),
     to,
     cc,
+    bcc: mailboxesOf(fields, 'bcc'),
     replyTo,
     date: parseDateTime(field('date')),
     automaticReason: automaticReason(fields, from?.address ?? null),

@@ -111,6 +111,15 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`
 }
 
+export function subjectOf({ subject }: { subject?: string | null | undefined }): string {
+  return subject || '(no subject)'
+}
+
+/** The subject in a sentence, which is readable however long the sender made it. */
+export function quoteSubject(mail: Parameters<typeof subjectOf>[0]): string {
+  return `“${subjectOf(mail).replace(/^(.{120}).+$/su, '$1…')}”`
+}
+
 export function podName({ name, clientId, isDefault, id }: Pod): string {
   return name ?? clientId ?? (isDefault ? 'Default' : id)
 }

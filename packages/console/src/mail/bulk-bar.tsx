@@ -2,7 +2,7 @@
 
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { plural } from '#data/format.ts'
+import { plural, subjectOf } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { FormDialog } from '#parts/dialog.tsx'
@@ -16,7 +16,6 @@ import {
   type FailedThread,
   removeThreads,
   restoreThreads,
-  subjectOf,
   type ThreadChange,
   trashThreads,
   updateThreads,

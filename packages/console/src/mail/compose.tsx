@@ -14,7 +14,7 @@ import {
   shownThreadId,
   wishes,
 } from '#data/compose.ts'
-import { formatMoment, plural } from '#data/format.ts'
+import { formatMoment, plural, quoteSubject, subjectOf } from '#data/format.ts'
 import { readInboxChoices } from '#data/inbox-choices.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
@@ -133,8 +133,8 @@ function LeavingNotice({ onStay }: { onStay: () => void }) {
 function UnsentReply({ draft, href }: { draft: Draft; href: string }) {
   return (
     <aside class="unsent" aria-label="Unsent message">
-      <p>
-        {titleOf(draft)} not sent: <strong>{draft.subject || '(no subject)'}</strong>
+      <p class="bounded">
+        {titleOf(draft)} not sent: <strong>{subjectOf(draft)}</strong>
       </p>
       <ButtonLink href={href}>Continue</ButtonLink>
       <Button kind="quiet" onClick={closeCompose}>
@@ -156,7 +156,7 @@ function ReplaceDialog({ draft, next }: { draft: Draft; next: Draft }) {
       submit={async () => beginDraft(next)}
     >
       <p>
-        {titleOf(draft)} “{draft.subject || 'no subject'}” is not sent, and not saved as a draft.
+        {titleOf(draft)} {quoteSubject(draft)} is not sent, and not saved as a draft.
       </p>
     </ConfirmDialog>
   )

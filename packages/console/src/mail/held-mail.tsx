@@ -2,7 +2,7 @@
 
 import type { Review, WholeReview } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { formatSize } from '#data/format.ts'
+import { formatSize, subjectOf } from '#data/format.ts'
 import { ownAddress } from '#data/paths.ts'
 import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
@@ -78,7 +78,7 @@ export function HeldMail({ review }: { review: WholeReview }) {
     ['Cc', content.cc.join(', ')],
     ['Bcc (hidden)', content.bcc.join(', ')],
     ['Reply-To', content.replyTo ?? ''],
-    ['Subject', content.subject === '' ? '(no subject)' : content.subject],
+    ['Subject', subjectOf(content)],
     ...Object.entries(content.headers),
   ]
   return (

@@ -19,6 +19,7 @@ import { keyOf } from '#data/recipients.ts'
 import { client } from '#data/session.ts'
 import { toast, toastFailure } from '#data/toasts.ts'
 import { Button } from '#parts/button.tsx'
+import { TextField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Badge, type Tone } from '#parts/notice.tsx'
 import { isUnsent, standingOf } from './standing.tsx'
@@ -249,6 +250,9 @@ const answers: Readonly<Record<InviteResponse, { button: string; done: string }>
   declined: { button: 'Decline', done: 'You declined' },
 }
 
+/** As the API allows. */
+const COMMENT_LENGTH_MAX = 1_000
+
 function Answering({
   message,
   invite,
@@ -260,20 +264,25 @@ function Answering({
 }) {
   const { id, threadId, inboxId } = message
   /** The same for every attempt, so that an answer is sent once. */
-  const attempt = useRef<{ response: InviteResponse; key: string } | null>(null)
+  const attempt = useRef<{ answer: string; key: string } | null>(null)
   const [busy, setBusy] = useState<InviteResponse | null>(null)
+  const [written, setWritten] = useState('')
   const answer = async (response: InviteResponse) => {
-    if (busy !== null || given?.response === response) return
-    if (attempt.current?.response !== response) {
-      attempt.current = { response, key: crypto.randomUUID() }
+    const comment = written.trim()
+    if (busy !== null || (given?.response === response && comment === '')) return
+    const body = { response, ...(comment !== '' && { comment }) }
+    const answered = JSON.stringify(body)
+    if (attempt.current?.answer !== answered) {
+      attempt.current = { answer: answered, key: crypto.randomUUID() }
     }
     const idempotencyKey = attempt.current.key
     setBusy(response)
     try {
       const sent = await changeThread({ id: threadId, inboxId }, () =>
-        client.messages.rsvp(id, { response }, { idempotencyKey, maxRetries: 0 }),
+        client.messages.rsvp(id, body, { idempotencyKey, maxRetries: 0 }),
       )
       attempt.current = null
+      setWritten('')
       toast(sent.hold === undefined ? 'Answer queued' : 'Answer waits for approval')
     } catch (error) {
       toastFailure(error)
@@ -282,8 +291,19 @@ function Answering({
     }
   }
   return (
-    <fieldset class="row">
+    <fieldset class="row invite-choice">
       <legend class="unseen">Answer to {invite.summary ?? untitledInvite}</legend>
+      <TextField
+        label="Comment for the organizer, optional"
+        name="comment"
+        isLabelHidden
+        placeholder="Comment (optional)"
+        autocomplete="off"
+        maxLength={COMMENT_LENGTH_MAX}
+        readOnly={busy !== null}
+        value={written}
+        onValue={setWritten}
+      />
       {inviteResponses.map((response) => {
         const isGiven = given?.response === response
         return (

@@ -35,16 +35,23 @@ export function splitLabels(text: string): string[] {
   return [...new Set(labels.filter((label) => label !== ''))]
 }
 
+const MARKS = 6
+
 /** Of a list. */
 export function LabelMarks({ labels }: { labels: readonly string[] }) {
   if (labels.length === 0) return null
   return (
     <span class="labels">
-      {labels.map((label) => (
+      {labels.slice(0, MARKS).map((label) => (
         <span key={label} class="label">
           {label}
         </span>
       ))}
+      {labels.length > MARKS && (
+        <span class="thread-mark" title={labels.join(', ')}>
+          +{labels.length - MARKS}
+        </span>
+      )}
     </span>
   )
 }

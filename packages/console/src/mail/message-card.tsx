@@ -2,7 +2,7 @@
 
 import type { Message, Review, Thread } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { plural, readPerson } from '#data/format.ts'
+import { plural, quoteSubject, readPerson } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
@@ -56,11 +56,13 @@ export function MessageCard({
           </span>
           <span class="message-people">
             <span class="message-from">
-              <strong>{name ?? address}</strong>
+              <strong class="bounded">{name ?? address}</strong>
               {name !== null && <span class="muted">{address}</span>}
             </span>
             {isOpen ? (
-              <span class="muted">to {recipientsOf(message)}</span>
+              <span class="muted bounded" title={recipientsOf(message)}>
+                to {recipientsOf(message)}
+              </span>
             ) : (
               <span class="muted message-beginning">
                 {(message.extractedText || message.bodyText).slice(0, 160)}
@@ -210,7 +212,7 @@ function MessageTools({
           submit={remove}
         >
           <p>
-            “{message.subject || 'No subject'}” from {readPerson(message.fromAddr).address} is lost
+            {quoteSubject(message)} from {readPerson(message.fromAddr).address} is lost
             {attachments.length > 0 && ` with its ${plural(attachments.length, 'file')}`}
             {thread?.messageCount === 1 && ', and with it this thread, which has no other message'}.
             It does not go to the trash, and nobody can restore it.

@@ -1,9 +1,8 @@
 // Asks before threads are removed for good, and says what is lost.
 
 import type { Thread } from '@mailroom/sdk'
-import { plural } from '#data/format.ts'
+import { plural, quoteSubject } from '#data/format.ts'
 import { ConfirmDialog } from '#parts/dialog.tsx'
-import { subjectOf } from './thread-deeds.ts'
 
 export function RemoveDialog({
   threads,
@@ -27,7 +26,7 @@ export function RemoveDialog({
       <p>
         {isOne ? (
           <>
-            “{subjectOf(first)}” is lost with {plural(messages, 'message')} and all files.
+            {quoteSubject(first)} is lost with {plural(messages, 'message')} and all files.
           </>
         ) : (
           <>

@@ -3,7 +3,7 @@
 import { MailroomError, type Message, type Review } from '@mailroom/sdk'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { formatMoment } from '#data/format.ts'
+import { formatMoment, quoteSubject } from '#data/format.ts'
 import { announceMailChange } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
@@ -179,8 +179,7 @@ export function CancelDialog({ message, onClose }: { message: Message; onClose: 
       }}
     >
       <p>
-        “{message.subject || 'No subject'}” to {message.to.join(', ')} will not be sent. It stays in
-        its thread.
+        {quoteSubject(message)} to {message.to.join(', ')} will not be sent. It stays in its thread.
       </p>
     </ConfirmDialog>
   )

@@ -16,10 +16,6 @@ export function removedAt(trashedAt: string): Date {
   return new Date(Date.parse(trashedAt) + TRASH_MS)
 }
 
-export function subjectOf({ subject }: Pick<Thread, 'subject'>): string {
-  return subject === '' ? '(no subject)' : subject
-}
-
 /** Changes one thread; a failure names who has it. */
 export async function changeThread<Result>(
   thread: Pick<Thread, 'id' | 'inboxId'>,

@@ -3,7 +3,7 @@
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useRef } from 'preact/hooks'
 import { claimWords } from '#data/claims.ts'
-import { formatDay, formatMoment } from '#data/format.ts'
+import { formatDay, formatMoment, subjectOf } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { Empty } from '#parts/notice.tsx'
@@ -13,7 +13,7 @@ import { CopyText, Time } from '#parts/small.tsx'
 import { CategoryBadge } from './category.tsx'
 import { LabelMarks, useSeenLabels } from './labels.tsx'
 import type { Selection } from './selection.ts'
-import { removedAt, subjectOf } from './thread-deeds.ts'
+import { removedAt } from './thread-deeds.ts'
 import { askedOf, filterQuery, type ThreadFilter } from './thread-filter.ts'
 
 export function ThreadList({
@@ -135,7 +135,7 @@ export function ThreadRow({
         aria-current={isCurrent ? 'true' : undefined}
       >
         <span class="thread-top">
-          <span class="thread-who">
+          <span class="thread-who" dir="auto">
             {!isRead && <span class="unseen">Unread: </span>}
             {whoIsIn(thread)}
           </span>
@@ -157,8 +157,12 @@ export function ThreadRow({
             <Time at={lastMessageAt} isInList />
           </span>
         </span>
-        <span class="thread-subject">{subjectOf(thread)}</span>
-        <span class="thread-beginning">{snippet || '\u00a0'}</span>
+        <span class="thread-subject" dir="auto">
+          {subjectOf(thread)}
+        </span>
+        <span class="thread-beginning" dir="auto">
+          {snippet || '\u00a0'}
+        </span>
         <ThreadMarks thread={thread} />
       </a>
     </li>

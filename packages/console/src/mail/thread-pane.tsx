@@ -4,7 +4,7 @@ import type { Message, Thread } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { aboutOf, closeCompose, draftIn, isDraftTouched, shownThreadId } from '#data/compose.ts'
-import { plural } from '#data/format.ts'
+import { plural, subjectOf } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { useMailChanges } from '#data/live.ts'
 import { useReviewsOf } from '#data/reviews.ts'
@@ -19,7 +19,6 @@ import { ClaimNotice, useAfter } from './handing.tsx'
 import { MessageCard } from './message-card.tsx'
 import { openForward, openReply, openReplyToAll } from './open-reply.ts'
 import { isUnsent } from './standing.tsx'
-import { subjectOf } from './thread-deeds.ts'
 import { ThreadStanding, ThreadTools } from './thread-tools.tsx'
 
 /** Messages shown at first, and added each time. */
@@ -95,7 +94,9 @@ export function ThreadPane({
         </a>
         <div class="thread-head-row">
           <div class="thread-words">
-            <h2>{subjectOf(thread)}</h2>
+            <h2 class="bounded" title={subjectOf(thread)}>
+              {subjectOf(thread)}
+            </h2>
             <p class="muted">{plural(thread.messageCount, 'message')}</p>
           </div>
           <ThreadTools

@@ -105,7 +105,7 @@ function ApproverTable({
           <td class="main-cell">
             {approver.name} {isOwn(approver) && <Badge tone="info">You</Badge>}
           </td>
-          <td data-label="Told by mail" class="muted">
+          <td data-label="Told by mail" class="muted text-cell">
             {approver.email ?? 'No'}
           </td>
           <td data-label="Created" class="nowrap muted">

@@ -89,13 +89,13 @@ function DraftTable({ items }: { items: readonly Draft[] }) {
         <tr key={id}>
           <td class="main-cell">
             <a href={paths.draft(inboxId, id)}>
-              {subject ?? (threadId === null ? '(no subject)' : 'Reply')}
+              {subject || (threadId === null ? '(no subject)' : 'Reply')}
             </a>
           </td>
-          <td data-label="To" class="muted">
-            {[...to, ...cc, ...bcc].join(', ')}
+          <td data-label="To" class="muted text-cell">
+            <span class="bounded">{[...to, ...cc, ...bcc].join(', ')}</span>
           </td>
-          <td data-label="Changed" class="muted">
+          <td data-label="Changed" class="muted nowrap">
             <Time at={updatedAt} />
           </td>
         </tr>

@@ -80,7 +80,7 @@ function KeyTable({ keys, revoke }: { keys: readonly ApiKey[]; revoke: (key: Api
           <td class="main-cell">
             {key.name ?? 'Unnamed'} {isOwn(key) && <Badge tone="info">This session</Badge>}
           </td>
-          <td>
+          <td class="nowrap">
             <code>{tokenOf(key)}</code>
           </td>
           <td data-label="Created" class="nowrap muted">

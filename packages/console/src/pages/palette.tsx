@@ -3,7 +3,7 @@
 import { useEffect, useId, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { describeFailure } from '#data/failure.ts'
-import { formatNumber, readPerson } from '#data/format.ts'
+import { formatNumber, readPerson, subjectOf } from '#data/format.ts'
 import { inboxList, isInboxLike } from '#data/inbox-list.ts'
 import { paths } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
@@ -194,7 +194,7 @@ function useMail(words: string): { options: Option[]; state: string | null } {
   const found = data.map((hit): Option => {
     const { name, address } = readPerson(hit.direction === 'outbound' ? hit.toAddr : hit.fromAddr)
     return {
-      text: hit.subject === '' ? '(no subject)' : hit.subject,
+      text: subjectOf(hit),
       detail: `${hit.direction === 'outbound' ? 'To ' : ''}${name ?? address}`,
       icon: 'mail',
       go: paths.thread(hit.inboxId, hit.threadId),

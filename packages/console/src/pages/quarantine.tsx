@@ -3,7 +3,7 @@
 import type { QuarantinedMessage } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { formatMoment, formatSize, plural } from '#data/format.ts'
+import { formatMoment, formatSize, plural, quoteSubject, subjectOf } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
@@ -82,8 +82,8 @@ export function QuarantinePage() {
           }}
         >
           <p>
-            “{asked.message.subject || 'No subject'}” from {asked.message.fromAddr} will be deleted.
-            This cannot be undone.
+            {quoteSubject(asked.message)} from {asked.message.fromAddr} will be deleted. This cannot
+            be undone.
           </p>
         </ConfirmDialog>
       )}
@@ -103,12 +103,12 @@ function QuarantineTable({
       {items.map((message) => (
         <tr key={message.id}>
           <td class="main-cell">
-            {message.subject || 'No subject'}
+            {subjectOf(message)}
             <span class="sub">
               <PersonName text={message.fromAddr} /> <SenderBadge message={message} />
             </span>
           </td>
-          <td data-label="To" class="muted">
+          <td data-label="To" class="muted text-cell">
             {message.toAddr}
           </td>
           <td class="muted">{reasons[message.reason]}</td>
@@ -150,7 +150,7 @@ function Preview({
   const [view, setView] = useState<View>('text')
   const { id, fromAddr, toAddr, reason, createdAt, expiresAt, authentication } = message
   return (
-    <Dialog title={message.subject || 'No subject'} onClose={onClose} size="wide">
+    <Dialog title={subjectOf(message)} onClose={onClose} size="wide">
       <div class="stack">
         {reason === 'malware' && (
           <Notice tone="warn" title="The virus scanner found malware">

@@ -3,6 +3,7 @@
 import type { Review, WholeReview } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
+import { quoteSubject, subjectOf } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { paths } from '#data/paths.ts'
 import { countPendingReviews, describeRefusal, neighbourOf, type Refusal } from '#data/reviews.ts'
@@ -85,7 +86,7 @@ function OneReview({ id }: { id: string }) {
   }
   return (
     <Page
-      title={value.subject === '' ? '(no subject)' : value.subject}
+      title={subjectOf(value)}
       above={<WayBack />}
       intro={<State review={value} />}
       actions={mayDecide && <Decisions ask={ask} />}
@@ -114,7 +115,7 @@ function OneReview({ id }: { id: string }) {
           submit={() =>
             decide(
               () => client.reviews.approve(value.id, { digest: value.digest }),
-              `Approved: ${value.subject}`,
+              `Approved: ${quoteSubject(value)}`,
             )
           }
         />
@@ -125,7 +126,7 @@ function OneReview({ id }: { id: string }) {
           submit={(reason) =>
             decide(
               () => client.reviews.reject(value.id, reason === '' ? {} : { reason }),
-              `Rejected: ${value.subject}`,
+              `Rejected: ${quoteSubject(value)}`,
             )
           }
         />
@@ -201,7 +202,7 @@ function ThreadBeside({ review }: { review: WholeReview }) {
 }
 
 function ApproveDialog({
-  review: { content, subject },
+  review,
   submit,
   onClose,
 }: {
@@ -209,7 +210,7 @@ function ApproveDialog({
   submit: () => Promise<void>
   onClose: () => void
 }) {
-  const recipients = [...content.to, ...content.cc, ...content.bcc]
+  const { to, cc, bcc } = review.content
   return (
     <FormDialog
       title="Approve this message?"
@@ -219,9 +220,9 @@ function ApproveDialog({
     >
       {() => (
         <p class="prose">
-          “{subject || '(no subject)'}” will be sent to <strong>{recipients.join(', ')}</strong>, as
-          it is shown here. This cannot be undone. Press <Key>Enter</Key> to approve, <Key>Esc</Key>{' '}
-          to go back.
+          {quoteSubject(review)} will be sent to{' '}
+          <strong>{[...to, ...cc, ...bcc].join(', ')}</strong>, as it is shown here. This cannot be
+          undone. Press <Key>Enter</Key> to approve, <Key>Esc</Key> to go back.
         </p>
       )}
     </FormDialog>

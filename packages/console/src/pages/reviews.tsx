@@ -4,7 +4,7 @@ import type { ReviewStatus } from '@mailroom/contract/vocabulary.ts'
 import type { Review } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { plural } from '#data/format.ts'
+import { plural, quoteSubject, subjectOf } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { paths } from '#data/paths.ts'
 import { countPendingReviews, pendingReviews, refusalOf } from '#data/reviews.ts'
@@ -115,7 +115,7 @@ export function ReviewsPage() {
         {!isApprover.value && <OnlyApprovers />}
         {failed.map(({ review, title, text }) => (
           <Notice key={review?.id} tone="bad" title={title}>
-            “{review?.subject}”: {text}
+            {quoteSubject({ ...review })}: {text}
           </Notice>
         ))}
         <Choice label="Status" value={filter} options={filters} onValue={setFilter} />
@@ -150,7 +150,7 @@ export function ReviewsPage() {
               <ul>
                 {approvable.map((review) => (
                   <li key={review.id}>
-                    “{review.subject || '(no subject)'}” to {recipientsOf(review)}
+                    {quoteSubject(review)} to {recipientsOf(review)}
                   </li>
                 ))}
               </ul>
@@ -207,7 +207,7 @@ function ReviewTable({
                 </td>
               )}
               <td class="main-cell">
-                <a href={paths.review(review.id)}>{review.subject || '(no subject)'}</a>
+                <a href={paths.review(review.id)}>{subjectOf(review)}</a>
                 <span class="sub">
                   {review.from} to {recipientsOf(review)}
                 </span>

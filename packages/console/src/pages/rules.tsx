@@ -157,7 +157,7 @@ function RuleTable({
               <Badge tone="good">{rule.requireVerified ? 'Allow, verified' : 'Allow'}</Badge>
             )}
           </td>
-          <td data-label="Applies to" class="muted">
+          <td data-label="Applies to" class="muted text-cell">
             {placeOf(rule, places)}
           </td>
           <td data-label="Created" class="nowrap muted">

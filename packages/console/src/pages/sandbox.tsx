@@ -2,7 +2,7 @@
 
 import type { CapturedMessage } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { formatSize, plural } from '#data/format.ts'
+import { formatSize, plural, subjectOf } from '#data/format.ts'
 import { useMailChanges } from '#data/live.ts'
 import { ownAddress, paths } from '#data/paths.ts'
 import { client, session } from '#data/session.ts'
@@ -109,11 +109,11 @@ function CapturedTable({
       {mails.map((mail) => (
         <tr key={mail.id}>
           <td class="main-cell">
-            <a href={paths.thread(mail.inboxId, mail.threadId)}>{mail.subject || 'No subject'}</a>
+            <a href={paths.thread(mail.inboxId, mail.threadId)}>{subjectOf(mail)}</a>
             <span class="sub">{mail.from}</span>
           </td>
-          <td data-label="To" class="muted">
-            {mail.to.join(', ')}
+          <td data-label="To" class="muted text-cell">
+            <span class="bounded">{mail.to.join(', ')}</span>
           </td>
           <td data-label="Captured" class="nowrap muted">
             <Time at={mail.createdAt} />
@@ -143,7 +143,7 @@ function LookAt({ mail, onClose }: { mail: CapturedMessage; onClose: () => void 
     ['In-Reply-To', mail.inReplyTo ?? ''],
   ] as const
   return (
-    <Dialog title={mail.subject || 'No subject'} onClose={onClose} size="wide">
+    <Dialog title={subjectOf(mail)} onClose={onClose} size="wide">
       <div class="stack">
         <Facts lines={facts} label="Header" />
         <Tabs<View>

@@ -3,7 +3,7 @@
 import type { Message } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { useRoute } from 'preact-iso/router'
-import { formatMoment } from '#data/format.ts'
+import { formatMoment, subjectOf } from '#data/format.ts'
 import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { useReviewsOf } from '#data/reviews.ts'
@@ -73,13 +73,13 @@ function ScheduledTable({
         return (
           <tr key={id}>
             <td class="main-cell">
-              <a href={paths.thread(inboxId, threadId)}>{subject || '(no subject)'}</a>{' '}
+              <a href={paths.thread(inboxId, threadId)}>{subjectOf(message)}</a>{' '}
               {standing?.word === 'Held' && <Badge tone="warn">Held</Badge>}
             </td>
-            <td data-label="To" class="muted">
-              {[...to, ...cc, ...bcc].join(', ')}
+            <td data-label="To" class="muted text-cell">
+              <span class="bounded">{[...to, ...cc, ...bcc].join(', ')}</span>
             </td>
-            <td data-label="Leaves" class="muted">
+            <td data-label="Leaves" class="muted text-cell">
               {scheduledAt !== null && (
                 <>
                   {formatMoment(scheduledAt)} (<Time at={scheduledAt} />)

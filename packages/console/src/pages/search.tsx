@@ -3,7 +3,7 @@
 import type { SearchHit } from '@mailroom/contract/search.ts'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { formatNumber, readPerson } from '#data/format.ts'
+import { formatNumber, readPerson, subjectOf } from '#data/format.ts'
 import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
@@ -122,14 +122,14 @@ export function SearchPage() {
 
 /** `inbox` is shown if the hits are of several inboxes. */
 function HitItem({ hit, inbox }: { hit: SearchHit; inbox: string | null }) {
-  const { direction, fromAddr, toAddr, subject, createdAt } = hit
+  const { direction, fromAddr, toAddr, createdAt } = hit
   const isOwn = direction === 'outbound'
   const { name, address } = readPerson(isOwn ? toAddr : fromAddr)
   return (
     <li>
       <a href={paths.thread(hit.inboxId, hit.threadId)}>
         <span class="thread-top">
-          <span class="thread-who">
+          <span class="thread-who" dir="auto">
             {isOwn && 'To '}
             {name ?? address}
           </span>
@@ -139,7 +139,7 @@ function HitItem({ hit, inbox }: { hit: SearchHit; inbox: string | null }) {
             <Time at={createdAt} isInList />
           </span>
         </span>
-        <span class="hit-subject">{subject === '' ? '(no subject)' : subject}</span>
+        <span class="hit-subject bounded">{subjectOf(hit)}</span>
         <span class="hit-snippet">
           <Snippet {...hit} />
         </span>

@@ -199,7 +199,7 @@ function PodTable({ pods, ask }: { pods: readonly Pod[]; ask: (asked: Asked) => 
               <code>{pod.id}</code>
             </span>
           </td>
-          <td data-label="Client id" class="muted">
+          <td data-label="Client id" class="muted text-cell">
             {pod.clientId ?? 'None'}
           </td>
           <td data-label="Retention" class="muted nowrap">

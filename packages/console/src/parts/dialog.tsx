@@ -51,7 +51,9 @@ export function Dialog({
       onClose={closed}
     >
       <header class="dialog-head">
-        <h2 id={id}>{title}</h2>
+        <h2 id={id} class="bounded">
+          {title}
+        </h2>
         <Button kind="quiet" icon="close" label="Close" onClick={onClose} />
       </header>
       {children}

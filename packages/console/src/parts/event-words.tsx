@@ -1,7 +1,7 @@
 // An event as one line.
 
 import type { Event } from '@mailroom/sdk'
-import { readPerson } from '#data/format.ts'
+import { readPerson, subjectOf } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { Badge, type Tone } from './notice.tsx'
 
@@ -35,11 +35,11 @@ export function EventBadge({ event }: { event: Event }) {
 /** The subject of the event, with a link. */
 export function EventSubject({ event }: { event: Event }) {
   const { message, quarantined, domain, webhook, inbox, inbox_id, thread_id } = event
-  if (quarantined !== undefined) return <span>{quarantined.subject || '(no subject)'}</span>
+  if (quarantined !== undefined) return <span>{subjectOf(quarantined)}</span>
   if (domain !== undefined) return <a href={paths.domain(domain.id)}>{domain.domain}</a>
   if (inbox !== undefined) return <span>{inbox.address}</span>
   if (webhook !== undefined) return <a href={paths.webhook(webhook.id)}>{webhook.url}</a>
-  const words = message === undefined ? 'Thread' : message.subject || '(no subject)'
+  const words = message === undefined ? 'Thread' : subjectOf(message)
   if (inbox_id !== null && thread_id !== null) {
     return <a href={paths.thread(inbox_id, thread_id)}>{words}</a>
   }

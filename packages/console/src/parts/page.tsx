@@ -20,7 +20,7 @@ export function PageTitle({ children }: { children: ComponentChildren }) {
     hasArrived = true
   }, [])
   return (
-    <h1 ref={heading} tabIndex={-1}>
+    <h1 ref={heading} tabIndex={-1} class="bounded">
       {children}
     </h1>
   )

@@ -39,7 +39,7 @@ suite('drafts in the console', () => {
     const { page, client } = world
     await page
       .getByRole('navigation', { name: 'Pages' })
-      .getByRole('link', { name: 'Drafts' })
+      .getByRole('link', { name: 'Drafts', exact: true })
       .click()
     await page.getByText('No drafts').waitFor()
     await examine(world, 'drafts-empty')

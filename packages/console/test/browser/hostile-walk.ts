@@ -6,11 +6,14 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
+import { examine } from '#test/browser/axe.ts'
+import { DESK, PHONE } from '#test/browser/chromium.ts'
 import {
   type ConsoleWorld,
   foreignRequests,
   htmlMail,
   openConsoleWorld,
+  plainMail,
 } from '#test/browser/console-world.ts'
 
 /** A one by one PNG. */
@@ -104,6 +107,82 @@ suite('hostile HTML in the console', () => {
     await page.getByText('<script>document.title="x"</script>').first().waitFor()
     await page.getByText('<img src=x onerror=alert(1)>').first().waitFor()
     assert.equal(await page.locator('.mail-list img').count(), 0)
+  })
+
+  test('a subject, a name, recipients and labels of any length leave the mail in sight', async () => {
+    const { page, client } = world
+    const words = 'Many words of a subject that never ends '.repeat(250).match(/.{1,70}/g) ?? []
+    const guests = Array.from({ length: 60 }, (_, n) => `guest${n}@a-long-domain-name.example`)
+    const raw = plainMail({
+      subject: words.join('\r\n '),
+      text: 'The text itself.',
+      from: `${'N'.repeat(200)} <n@stranger.example>`,
+      more: `Cc: ${guests.join(',\r\n ')}\r\n`,
+    })
+    await world.deliver(inbox.address, raw)
+    const [thread] = (await client.threads.list(inbox.id).page()).data
+    assert.ok(thread !== undefined && thread.subject.length > 9_000)
+    const addLabels = Array.from({ length: 60 }, (_, n) => `a-label-of-many-${n}`)
+    await client.threads.update(thread.id, { addLabels })
+    await world.open(`/console/inboxes/${inbox.id}/threads/${thread.id}`)
+    await page.getByText('The text itself.').last().waitFor()
+    for (const part of ['.thread-head', '.message-head', '.thread-row']) {
+      const box = await page.locator(part).first().boundingBox()
+      assert.ok(box !== null && box.height < 250, `${part} is ${box?.height} px high`)
+    }
+    await examine(world, 'hostile-length')
+    await page.getByRole('article').last().getByRole('button', { name: 'Remove' }).click()
+    const question = await page.getByRole('dialog').innerText()
+    assert.ok(question.length < 600, question)
+    await page.keyboard.press('Escape')
+  })
+
+  test('long words do not widen a table', async () => {
+    const { page, client } = world
+    const to = `${'a'.repeat(60)}@${'b'.repeat(60)}.${'c'.repeat(60)}.example`
+    const mail = { to, subject: 's'.repeat(700), body: 'Text.' }
+    await client.inboxes.send(inbox.id, mail)
+    await client.drafts.create(inbox.id, { ...mail, to: [to] })
+    await world.untilFound(inbox.address, 'subject:never', 1)
+    const { id } = await client.domains.create({ domain: `${'d'.repeat(60)}.example.net` })
+    const pages = {
+      sandbox: '.table-wrap',
+      drafts: '.table-wrap',
+      'search?q=never': '.hits',
+      [`domains/${id}`]: '.records',
+    }
+    for (const [path, part] of Object.entries(pages)) {
+      await world.open(`/console/${path}`)
+      await page.locator(part).waitFor()
+      for (const window of [DESK, PHONE]) {
+        await page.setViewportSize(window)
+        const [wide, seen] = await page
+          .locator(part)
+          .evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])
+        assert.equal(wide, seen, `${path} at ${window.width} px`)
+      }
+      await page.setViewportSize(DESK)
+    }
+    await world.open('/console/sandbox')
+    await page.locator('.table-wrap').waitFor()
+    await examine(world, 'hostile-sandbox')
+  })
+
+  test('right-to-left text has its own direction', async () => {
+    const { page } = world
+    const subject = `=?utf-8?B?${Buffer.from('חשבונית 2041!').toString('base64')}?=`
+    const more = 'Content-Transfer-Encoding: 8bit\r\n'
+    await world.deliver(inbox.address, plainMail({ subject, text: 'שלום, תודה.', more }))
+    await world.open(`/console/inboxes/${inbox.id}`)
+    const listed = page.locator('.thread-subject').filter({ hasText: 'חשבונית' })
+    await listed.click()
+    await page.locator('.mail-text').getByText('תודה').waitFor()
+    const style = (of: typeof listed, name: string) =>
+      of.first().evaluate((element, key) => Reflect.get(getComputedStyle(element), key), name)
+    assert.equal(await style(listed, 'direction'), 'rtl')
+    for (const part of ['.thread-head h2', '.mail-text']) {
+      assert.equal(await style(page.locator(part), 'unicodeBidi'), 'plaintext', part)
+    }
   })
 })
 

@@ -82,6 +82,7 @@ suite('invitations in the console', () => {
   const card = (title = 'Planning, first part') =>
     world.page.getByRole('region', { name: `Event: ${title}` })
   const button = (name: string) => card().getByRole('button', { name, exact: true })
+  const comment = () => card().getByLabel('Comment for the organizer')
   const setZone = async (timezoneId: string) => {
     await debugging.send('Emulation.setTimezoneOverride', { timezoneId })
   }
@@ -163,6 +164,26 @@ suite('invitations in the console', () => {
     await card().getByText('You accepted.').waitFor()
   }
 
+  test('a comment goes with the answer, by keyboard too, and again with the same answer', async () => {
+    const { page } = world
+    await comment().fill('  I am ten minutes late.  ')
+    await examine(world, 'invitation-comment')
+    await comment().press('Enter')
+    assert.equal((await answers()).length, 2, 'Enter in the comment answers nothing')
+    await comment().press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Space')
+    await page.waitForFunction(
+      () => document.querySelector<HTMLInputElement>('.invite input')?.value === '',
+    )
+    const { data } = await world.client.messages.list(inbox.id, { direction: 'outbound' }).page()
+    const [newest] = data
+    assert.equal(data.length, 3)
+    assert.match(newest?.bodyText ?? '', /^Tentatively accepted: .*\n\nI am ten minutes late\.\n$/s)
+    const { content } = await world.client.attachments.get(newest?.id ?? '', 'invite.ics')
+    assert.match(new TextDecoder().decode(content), /^COMMENT:I am ten minutes late\.\r$/m)
+  })
+
   test('a cancellation strikes the event, and nobody answers it any more', async () => {
     const [first] = (await received()).data
     const raw = invitation(inbox, { method: 'CANCEL', answers: first?.rfcMessageId ?? null })
@@ -177,9 +198,11 @@ suite('invitations in the console', () => {
 
   test('an invitation whose organizer is not proven is not answered, and says why', async () => {
     await receive('guest-two', { lines: [`LOCATION:${'x'.repeat(900)}`] }, 'eve@far.example')
+    await comment().fill('I am away.')
     await button('Decline').click()
     await world.page.getByText('Nothing proves that the organizer wrote this invitation').waitFor()
     assert.equal(await button('Decline').getAttribute('aria-pressed'), 'false')
+    assert.equal(await comment().inputValue(), 'I am away.')
     assert.deepEqual(await answers(), [])
     await examine(world, 'invitation-unproven')
   })

@@ -199,7 +199,7 @@ suite('reviews in the console', () => {
     await examine(world, 'review-approve')
     assert.equal(await statusOf(id), 'pending', 'one key decides nothing')
     await page.keyboard.press('Enter')
-    await page.getByText('Approved: Re: Question').waitFor()
+    await page.getByText('Approved: “Re: Question”').waitFor()
     await heading('Reviews')
     assert.equal(await statusOf(id), 'approved')
   })

@@ -101,6 +101,16 @@ export class TextWriter {
     throw new EnoughText()
   }
 
+  /** Returns what takes back all that is added from now on. */
+  mark(): () => void {
+    const [blocks, length, isCut] = [this.#blocks.length, this.#length, this.#isCut]
+    return () => {
+      this.#blocks.length = blocks
+      this.#length = length
+      this.#isCut = isCut
+    }
+  }
+
   text(): string {
     return this.#blocks.join('').toWellFormed()
   }
@@ -113,6 +123,14 @@ export async function untilFull(read: () => void | Promise<void>): Promise<void>
   } catch (error) {
     if (!(error instanceof EnoughText)) throw error
   }
+}
+
+/** The line that says how many hidden things of each name a reader of the file does not see; '' for none. */
+export function leftOut(hidden: Readonly<Record<string, number>>): string {
+  const named = Object.entries(hidden)
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${count} hidden ${name}${count === 1 ? '' : 's'}`)
+  return named.length === 0 ? '' : `[left out: ${named.join(', ')}]`
 }
 
 /** Columns of a table; further ones are left out. */

@@ -3,22 +3,37 @@
 
 import { DocumentText } from './document-text.ts'
 import type { TextWriter } from './file-text.ts'
+import { HiddenShapes } from './hidden-shapes.ts'
 import { relationshipsOf } from './package-parts.ts'
 import { readXml, type XmlElement, type XmlReader } from './read-xml.ts'
+import { WordFields } from './word-fields.ts'
+import { isOn, WordStyles } from './word-styles.ts'
 import type { ZipFile } from './zip-file.ts'
 
 export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
   const related = [...relationshipsOf(zip, main).values()].filter(({ target }) => zip.has(target))
   const ofType = (type: string) =>
     related.filter((one) => one.type === type).map(({ target }) => target)
-  const hiddenStyles = new Set(ofType('styles').flatMap((part) => hiddenStylesOf(zip, part)))
+  const styles = new WordStyles(zip, ofType('styles'))
   // The headers of first, middle and other pages are often the same.
   const seen = new Set<string>()
   const isNew = (text: string) => !seen.has(text) && seen.add(text) !== null
-  const read = (part: string, isWanted: (text: string) => boolean = () => true) => {
+  const readStory = (
+    part: string,
+    how: { fields: WordFields; isWanted(text: string): boolean },
+  ) => {
     const document = new DocumentText(writer)
-    readXml(zip, part, new Story(document, hiddenStyles, isWanted))
+    readXml(zip, part, new Story({ document, styles, ...how }))
+    how.fields.end()
     document.end()
+  }
+  const read = (part: string, isWanted: (text: string) => boolean = () => true) => {
+    const takeBack = writer.mark()
+    const fields = new WordFields()
+    readStory(part, { fields, isWanted })
+    if (fields.unclosed.size === 0) return
+    takeBack()
+    readStory(part, { fields: new WordFields(fields.unclosed), isWanted: () => true })
   }
   for (const part of ofType('header')) read(part, isNew)
   read(main)
@@ -27,48 +42,64 @@ export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
   for (const part of ofType('footer')) read(part, isNew)
 }
 
-function hiddenStylesOf(zip: ZipFile, part: string): string[] {
-  const hidden: string[] = []
-  let id = ''
-  readXml(zip, part, {
-    open(element) {
-      if (element.name === 'style') id = element.attribute('styleId') ?? ''
-      else if (element.name === 'vanish' && isOn(element) && id !== '') hidden.push(id)
-    },
-    close(name) {
-      if (name === 'style') id = ''
-    },
-  })
-  return hidden
-}
-
-/** `Fallback` repeats what its neighbour shows. */
-const SKIPPED = new Set(['Fallback', 'del', 'moveFrom'])
+/**
+ * `Fallback` repeats what its neighbour shows, and changes of properties have the former ones. The properties of a control
+ * are for what will be written into it.
+ */
+const SKIPPED = new Set([
+  'Fallback',
+  'del',
+  'moveFrom',
+  'rPrChange',
+  'pPrChange',
+  'tblPrChange',
+  'sdtPr',
+])
 const NOTES = new Set(['footnote', 'endnote'])
 const NOT_NOTES = new Set(['separator', 'continuationSeparator', 'continuationNotice'])
 
-type Paragraph = { text: string; level: number; isItem: boolean; isHidden: boolean }
+/** `isHidden`: as the run itself says; null where it says nothing. */
+type Run = { style: string; isHidden: boolean | null }
+
+/** Texts that are apart from what is around them. */
+const APART = new Set(['txbxContent', 'footnote', 'endnote', 'comment'])
+
+type Paragraph = {
+  text: string
+  level: number
+  isItem: boolean
+  style: string
+  /** The style of the table around it; null outside of tables. */
+  table: string | null
+  /** Whether it is in a text box of a text that is hidden. */
+  isCovered: boolean
+  /** Those that are open; a run has runs in the text above other text. */
+  readonly runs: Run[]
+}
 
 class Story implements XmlReader {
   readonly #document: DocumentText
-  readonly #hiddenStyles: ReadonlySet<string>
+  readonly #styles: WordStyles
   readonly #isWanted: (text: string) => boolean
   /** A text box within a paragraph has paragraphs of its own. */
   readonly #paragraphs: Paragraph[] = []
+  /** The style of each table that is open, and null for a text box, which does not have that of the table around it. */
+  readonly #tables: (string | null)[] = []
+  readonly #shapes = new HiddenShapes()
+  readonly #fields: WordFields
   #skipping = 0
-  #isRun = false
-  /** As the run says; null for as its paragraph. */
-  #isHidden: boolean | null = null
   #isText = false
 
-  constructor(
-    document: DocumentText,
-    hiddenStyles: ReadonlySet<string>,
-    isWanted: (text: string) => boolean,
-  ) {
-    this.#document = document
-    this.#hiddenStyles = hiddenStyles
-    this.#isWanted = isWanted
+  constructor(of: {
+    document: DocumentText
+    styles: WordStyles
+    fields: WordFields
+    isWanted(text: string): boolean
+  }) {
+    this.#document = of.document
+    this.#styles = of.styles
+    this.#fields = of.fields
+    this.#isWanted = of.isWanted
   }
 
   open(element: XmlElement): void {
@@ -78,56 +109,72 @@ class Story implements XmlReader {
       this.#skipping += 1
       return
     }
-    if (name === 'p') this.#paragraphs.push({ text: '', level: 0, isItem: false, isHidden: false })
-    else if (name === 'r') {
-      this.#isRun = true
-      this.#isHidden = null
-    } else if (name === 't') this.#isText = true
-    else if (name === 'tbl') this.#document.openTable()
-    else if (name === 'tr') this.#document.openRow()
+    if (this.#shapes.open(element)) return
+    if (APART.has(name)) this.#fields.openText()
+    const paragraph = this.#paragraphs.at(-1)
+    if (name === 'p') this.#openParagraph()
+    else if (name === 'r') paragraph?.runs.push({ style: '', isHidden: null })
+    else if (name === 't') this.#isText = true
+    else if (name === 'tbl') {
+      this.#document.openTable()
+      this.#tables.push('')
+    } else if (name === 'txbxContent') this.#tables.push(null)
+    else if (name === 'tblStyle') {
+      if (this.#tables.pop() !== undefined) this.#tables.push(element.attribute('val') ?? '')
+    } else if (name === 'tr') this.#document.openRow()
     else if (name === 'tc') this.#document.openCell()
-    else if (this.#isRun) this.#openInRun(element)
-    else this.#describe(element)
+    else if (paragraph !== undefined) {
+      const run = paragraph.runs.at(-1)
+      if (run === undefined) describe(paragraph, element)
+      else this.#openInRun(run, element)
+    }
   }
 
   close(name: string): void {
     if (this.#skipping > 0) this.#skipping -= 1
+    else if (this.#shapes.close()) return
+    else if (APART.has(name)) this.#closeText(name)
     else if (name === 't') this.#isText = false
-    else if (name === 'r') this.#isRun = false
+    else if (name === 'r') this.#paragraphs.at(-1)?.runs.pop()
     else if (name === 'p') this.#closeParagraph()
     else if (name === 'tc') this.#document.closeCell()
-    else if (name === 'tbl') this.#document.closeTable()
+    else if (name === 'tbl') {
+      this.#document.closeTable()
+      this.#tables.pop()
+    }
   }
 
   text(text: string): void {
-    if (this.#skipping === 0 && this.#isText) this.#add(text)
+    if (this.#skipping > 0 || this.#shapes.text(text)) return
+    if (this.#isText) this.#add(text)
   }
 
-  #openInRun(element: XmlElement): void {
+  #closeText(name: string): void {
+    this.#fields.closeText()
+    if (name === 'txbxContent') this.#tables.pop()
+  }
+
+  #openInRun(run: Run, element: XmlElement): void {
     const { name } = element
     if (name === 'tab' || name === 'ptab') this.#add('\t')
     else if (name === 'br' || name === 'cr') this.#add('\n')
     else if (name === 'noBreakHyphen') this.#add('-')
-    else if (name === 'vanish') this.#isHidden = isOn(element)
-    else if (name === 'rStyle') {
-      if (this.#hiddenStyles.has(element.attribute('val') ?? '')) this.#isHidden = true
-    }
+    else if (name === 'fldChar') this.#fields.mark(element.attribute('fldCharType'))
+    else if (name === 'vanish') run.isHidden = isOn(element)
+    else if (name === 'rStyle') run.style = element.attribute('val') ?? ''
   }
 
-  #describe({ name, attribute }: XmlElement): void {
-    const paragraph = this.#paragraphs.at(-1)
-    if (paragraph === undefined) return
-    if (name === 'numPr') paragraph.isItem = true
-    else if (name === 'pStyle') {
-      const style = attribute('val') ?? ''
-      paragraph.isHidden = this.#hiddenStyles.has(style)
-      const heading = /^(?:heading|berschrift|titre|ttulo|titolo|kop)\s*([1-9])$/i.exec(style)
-      if (heading !== null) paragraph.level = Number(heading[1])
-      else if (/^title$/i.test(style)) paragraph.level = 1
-    } else if (name === 'outlineLvl') {
-      const level = Number(attribute('val') ?? '9')
-      if (level < 6) paragraph.level ||= level + 1
-    }
+  #openParagraph(): void {
+    const around = this.#paragraphs.at(-1)
+    this.#paragraphs.push({
+      text: '',
+      level: 0,
+      isItem: false,
+      style: '',
+      table: this.#tables.at(-1) ?? null,
+      isCovered: around !== undefined && this.#isHidden(around),
+      runs: [],
+    })
   }
 
   #closeParagraph(): void {
@@ -138,12 +185,28 @@ class Story implements XmlReader {
 
   #add(text: string): void {
     const paragraph = this.#paragraphs.at(-1)
-    if (paragraph === undefined || (this.#isHidden ?? paragraph.isHidden)) return
-    paragraph.text += text
+    if (paragraph !== undefined && !this.#isHidden(paragraph)) paragraph.text += text
+  }
+
+  /** Whether a text is that is written into the paragraph now. */
+  #isHidden({ isCovered, runs, table, style }: Paragraph): boolean {
+    const isHiddenIn = (run: Run) =>
+      run.isHidden ?? this.#styles.hide({ table, paragraph: style, character: run.style })
+    if (isCovered || this.#fields.isCode || runs.some(isHiddenIn)) return true
+    return runs.length === 0 && this.#styles.hide({ table, paragraph: style, character: '' })
   }
 }
 
-/** A property without a value is on (§17.17.4). */
-function isOn({ attribute }: XmlElement): boolean {
-  return !['0', 'false', 'off'].includes(attribute('val') ?? '')
+function describe(paragraph: Paragraph, { name, attribute }: XmlElement): void {
+  if (name === 'numPr') paragraph.isItem = true
+  else if (name === 'pStyle') {
+    const style = attribute('val') ?? ''
+    paragraph.style = style
+    const heading = /^(?:heading|berschrift|titre|ttulo|titolo|kop)\s*([1-9])$/i.exec(style)
+    if (heading !== null) paragraph.level = Number(heading[1])
+    else if (/^title$/i.test(style)) paragraph.level = 1
+  } else if (name === 'outlineLvl') {
+    const level = Number(attribute('val') ?? '9')
+    if (level < 6) paragraph.level ||= level + 1
+  }
 }

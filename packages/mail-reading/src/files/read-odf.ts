@@ -2,7 +2,8 @@
 // text.
 
 import { DocumentText } from './document-text.ts'
-import type { TextWriter } from './file-text.ts'
+import { leftOut, type TextWriter } from './file-text.ts'
+import { isUnseen, OdfStyles } from './odf-styles.ts'
 import { readXml, type XmlElement, type XmlReader } from './read-xml.ts'
 import { encrypted, type ZipFile } from './zip-file.ts'
 
@@ -14,9 +15,12 @@ export function readOdf(zip: ZipFile, writer: TextWriter): number {
     throw encrypted()
   }
   const document = new DocumentText(writer)
-  const content = new Content(document, writer)
+  const styles = new OdfStyles()
+  if (zip.has('styles.xml')) readXml(zip, 'styles.xml', styles.readCommon())
+  const content = new Content(document, writer, styles)
   readXml(zip, 'content.xml', content)
   document.end()
+  writer.add(leftOut(content.hidden))
   return content.slides
 }
 
@@ -26,13 +30,28 @@ const SKIPPED = new Set([
   'deletion',
   'annotation',
   'hidden-text',
-  'hidden-paragraph',
   'ruby-text',
   'desc',
   'title',
   'script',
   'event-listeners',
   'forms',
+])
+const SHAPES = new Set([
+  'frame',
+  'g',
+  'custom-shape',
+  'rect',
+  'line',
+  'polyline',
+  'polygon',
+  'regular-polygon',
+  'path',
+  'circle',
+  'ellipse',
+  'connector',
+  'caption',
+  'measure',
 ])
 /** Repeated cells and rows that are kept; sheets end with a million empty ones. */
 const REPEATS_MAX = 256
@@ -41,53 +60,69 @@ const SHEET_COLUMNS_MAX = 16_384
 
 class Content implements XmlReader {
   slides = 0
+  /** How many a reader of the file does not see; shapes with a text. */
+  readonly hidden = { slide: 0, sheet: 0, shape: 0 }
   readonly #document: DocumentText
   readonly #writer: TextWriter
-  readonly #hiddenStyles = new Set<string>()
+  readonly #styles: OdfStyles
+  readonly #automatic: ReturnType<OdfStyles['readAutomatic']>
   /** A note or a text box within a paragraph has paragraphs of its own. */
-  readonly #paragraphs: { text: string; level: number }[] = []
+  readonly #paragraphs: { text: string; level: number; isHidden: boolean }[] = []
+  /** Of each element that is open and not skipped, whether text in it is hidden. */
+  readonly #isHidden: boolean[] = []
   /** How often the cell that is open stands in its row. */
   readonly #repeats: number[] = []
   /** How often each row that is open stands in its table. */
   readonly #rowRepeats: number[] = []
   /** Of each table that is open, how many columns are declared, and which of them are hidden. */
   readonly #columns: { count: number; hidden: Set<number> }[] = []
-  #style = ''
   #lists = 0
   #skipping = 0
+  /** Whether a shape is skipped that has no text so far. */
+  #isEmptyShape = false
 
-  constructor(document: DocumentText, writer: TextWriter) {
+  constructor(document: DocumentText, writer: TextWriter, styles: OdfStyles) {
     this.#document = document
     this.#writer = writer
+    this.#styles = styles
+    this.#automatic = styles.readAutomatic()
   }
 
   open(element: XmlElement): void {
     const { name, attribute } = element
-    const isHidden =
-      (name !== 'style' && this.#hiddenStyles.has(attribute('style-name') ?? '')) ||
-      (isTablePart(name) && ['collapse', 'filter'].includes(attribute('visibility') ?? ''))
-    if (name === 'table-column' && this.#skipping === 0) this.#addColumns(element, isHidden)
-    if (this.#skipping > 0 || SKIPPED.has(name) || isHidden) {
+    if (this.#skipping > 0) {
       this.#skipping += 1
       return
     }
-    if (name === 'style') this.#style = attribute('name') ?? ''
-    else if (name === 'text-properties' && attribute('display') === 'none') this.#hide()
-    else if (name === 'table-properties' && attribute('display') === 'false') this.#hide()
-    else if (name === 'drawing-page-properties' && attribute('visibility') === 'hidden') {
-      this.#hide()
-    } else if (name === 'p' || name === 'h') {
+    if (this.#automatic.open(element)) return
+    if (SKIPPED.has(name) || this.#isLeftOut(element)) {
+      this.#skipping = 1
+      return
+    }
+    const isHidden = this.#hides(element)
+    this.#isHidden.push(isHidden)
+    if (name === 'p' || name === 'h') {
       const level = name === 'h' ? Number(attribute('outline-level') ?? '1') : 0
-      this.#paragraphs.push({ text: '', level })
-    } else if (isTablePart(name)) this.#openTablePart(element)
+      this.#paragraphs.push({ text: '', level, isHidden: false })
+    } else if (name === 'hidden-paragraph') {
+      const paragraph = this.#paragraphs.at(-1)
+      if (paragraph !== undefined) paragraph.isHidden ||= attribute('is-hidden') !== 'false'
+    } else if (name === 'table-column') this.#addColumns(element, isHidden)
+    else if (isTablePart(name)) this.#openTablePart(element)
     else this.#openOther(element)
   }
 
   close(name: string): void {
-    if (this.#skipping > 0) this.#skipping -= 1
-    else if (name === 'p' || name === 'h') {
+    if (this.#skipping > 0) {
+      this.#skipping -= 1
+      if (this.#skipping === 0) this.#isEmptyShape = false
+      return
+    }
+    if (this.#automatic.close(name)) return
+    this.#isHidden.pop()
+    if (name === 'p' || name === 'h') {
       const paragraph = this.#paragraphs.pop()
-      if (paragraph === undefined) return
+      if (paragraph === undefined || paragraph.isHidden) return
       const { text, level } = paragraph
       this.#document.paragraph(text, { level, isItem: this.#lists > 0 })
     } else if (name === 'list') this.#lists -= 1
@@ -97,11 +132,49 @@ class Content implements XmlReader {
   }
 
   text(text: string): void {
+    if (this.#isEmptyShape && text.trim() !== '') {
+      this.#isEmptyShape = false
+      this.hidden.shape += 1
+    }
     if (this.#skipping === 0) this.#add(text.replace(/[\t\n\r ]+/g, ' '))
   }
 
-  #hide(): void {
-    if (this.#style !== '') this.#hiddenStyles.add(this.#style)
+  /** Counts what is left out. */
+  #isLeftOut({ name, attribute }: XmlElement): boolean {
+    if (name === 'page' && this.#styles.isHidden('drawing-page', attribute('style-name'))) {
+      this.slides += 1
+      this.hidden.slide += 1
+      return true
+    }
+    if (name === 'table' && this.#styles.isHidden('table', attribute('style-name'))) {
+      if (this.#isSpreadsheet) this.hidden.sheet += 1
+      return true
+    }
+    if (name === 'table-row') return isFolded(attribute('visibility'))
+    // Its columns are counted.
+    if (name === 'table-column-group') return false
+    const display = attribute('display')
+    // As the file says that it was when it was saved.
+    if (display === 'condition') return attribute('is-hidden') !== 'false'
+    const isShape = SHAPES.has(name)
+    if (!isUnseen(display) && !(isShape && this.#styles.isLayerHidden(attribute('layer'))))
+      return false
+    this.#isEmptyShape = isShape
+    return true
+  }
+
+  /** Whether text in the element is hidden, also where the element is not left out: a part of it may be shown again. */
+  #hides({ name, attribute }: XmlElement): boolean {
+    const isHidden = this.#isHidden.at(-1) ?? this.#styles.isHiddenByDefault()
+    const style = attribute('style-name')
+    if (name === 'table-column-group') return isHidden || isUnseen(attribute('display'))
+    if (name === 'table-column') return isHidden || isFolded(attribute('visibility'))
+    if (name === 'p' || name === 'h') return this.#styles.isParagraphHidden(style) ?? isHidden
+    if (name === 'span' || name === 'a') return this.#styles.isHidden('text', style) ?? isHidden
+    if (name.endsWith('table-cell')) return this.#styles.isHidden('table-cell', style) ?? isHidden
+    if (!SHAPES.has(name)) return isHidden
+    const own = this.#styles.isHidden('presentation', attribute('presentation:style-name') ?? style)
+    return own ?? this.#styles.isHidden('graphic', style) ?? isHidden
   }
 
   #openTablePart({ name, attribute }: XmlElement): void {
@@ -154,7 +227,7 @@ class Content implements XmlReader {
 
   #add(text: string): void {
     const paragraph = this.#paragraphs.at(-1)
-    if (paragraph !== undefined) paragraph.text += text
+    if (paragraph !== undefined && this.#isHidden.at(-1) !== true) paragraph.text += text
   }
 }
 
@@ -165,10 +238,10 @@ function repeatsOf(attribute: string | null): number {
 }
 
 function isTablePart(name: string): boolean {
-  return (
-    name === 'table' ||
-    name === 'table-row' ||
-    name.endsWith('table-cell') ||
-    name === 'table-column'
-  )
+  return name === 'table' || name === 'table-row' || name.endsWith('table-cell')
+}
+
+/** Of a row or a column. */
+function isFolded(visibility: string | null): boolean {
+  return visibility === 'collapse' || visibility === 'filter'
 }

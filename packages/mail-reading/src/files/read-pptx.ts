@@ -1,7 +1,9 @@
-// The text of a presentation (PresentationML, ECMA-376 part 1 §19): each visible slide with its notes, in their order.
+// The text of a presentation (PresentationML, ECMA-376 part 1 §19): each visible slide with its notes, in their order,
+// without hidden shapes.
 
 import { DocumentText } from './document-text.ts'
-import type { TextWriter } from './file-text.ts'
+import { leftOut, type TextWriter } from './file-text.ts'
+import { HiddenShapes } from './hidden-shapes.ts'
 import { relationshipsOf } from './package-parts.ts'
 import { readXml, type XmlElement, type XmlReader } from './read-xml.ts'
 import type { ZipFile } from './zip-file.ts'
@@ -17,33 +19,38 @@ export function readPptx(zip: ZipFile, main: string, writer: TextWriter): number
       if (target !== undefined && zip.has(target)) slides.push(target)
     },
   })
-  let hidden = 0
+  const hidden = { slide: 0, shape: 0 }
   for (const [index, slide] of slides.entries()) {
-    const isShown = readShapes(zip, slide, { writer, heading: `## Slide ${index + 1}` })
-    if (!isShown) {
-      hidden += 1
+    const { isHidden, hiddenShapes } = readShapes(zip, slide, {
+      writer,
+      heading: `## Slide ${index + 1}`,
+    })
+    if (isHidden) {
+      hidden.slide += 1
       continue
     }
+    hidden.shape += hiddenShapes
     const notes = [...relationshipsOf(zip, slide).values()].find(
       ({ type }) => type === 'notesSlide',
     )
-    if (notes !== undefined && zip.has(notes.target)) readShapes(zip, notes.target, { writer })
+    if (notes !== undefined && zip.has(notes.target)) {
+      hidden.shape += readShapes(zip, notes.target, { writer }).hiddenShapes
+    }
   }
-  if (hidden > 0) writer.add(`[left out: ${hidden} hidden ${hidden === 1 ? 'slide' : 'slides'}]`)
+  writer.add(leftOut(hidden))
   return slides.length
 }
 
-/** False for a hidden slide. */
 function readShapes(
   zip: ZipFile,
   part: string,
   { writer, heading = '' }: { writer: TextWriter; heading?: string },
-): boolean {
+): Shapes {
   const document = new DocumentText(writer)
   const shapes = new Shapes(document, () => writer.add(heading))
   readXml(zip, part, shapes)
   document.end()
-  return !shapes.isHidden
+  return shapes
 }
 
 /** Number and date of a page are fields, not text of it. */
@@ -56,6 +63,8 @@ class Shapes implements XmlReader {
   #isTitle = false
   #isField = false
   #skipping = 0
+  readonly #hidden = new HiddenShapes()
+  /** Of the slide. */
   isHidden = false
   readonly #begin: () => void
 
@@ -65,11 +74,17 @@ class Shapes implements XmlReader {
     this.#begin = begin
   }
 
-  open({ name, attribute }: XmlElement): void {
+  get hiddenShapes(): number {
+    return this.#hidden.count
+  }
+
+  open(element: XmlElement): void {
+    const { name, attribute } = element
     if (name === 'sld') this.isHidden = ['0', 'false'].includes(attribute('show') ?? '')
     if (this.#skipping > 0 || name === 'Fallback' || this.isHidden) {
       this.#skipping += 1
-    } else if (name === 'sld') {
+    } else if (this.#hidden.open(element)) return
+    else if (name === 'sld') {
       this.#begin()
     } else if (name === 'sp') {
       this.#isTitle = false
@@ -89,6 +104,7 @@ class Shapes implements XmlReader {
 
   close(name: string): void {
     if (this.#skipping > 0) this.#skipping -= 1
+    else if (this.#hidden.close()) return
     else if (name === 't') this.#isText = false
     else if (name === 'p' && !this.#isField) {
       this.#document.paragraph(this.#text, { level: this.#isTitle ? 3 : 0 })
@@ -97,6 +113,7 @@ class Shapes implements XmlReader {
   }
 
   text(text: string): void {
-    if (this.#skipping === 0 && this.#isText) this.#text += text
+    if (this.#skipping > 0 || this.#hidden.text(text)) return
+    if (this.#isText) this.#text += text
   }
 }

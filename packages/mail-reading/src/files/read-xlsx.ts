@@ -4,6 +4,7 @@
 import {
   EnoughText,
   FileFault,
+  leftOut,
   TABLE_COLUMNS_MAX,
   type TextWriter,
   tableText,
@@ -18,7 +19,7 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
     [...related.values()].find((one) => one.type === type && zip.has(one.target))?.target
   const { sheets, is1904 } = readWorkbook(zip, main)
   const strings = readStrings(zip, partOf('sharedStrings') ?? 'xl/sharedStrings.xml')
-  const dates = readDateFormats(zip, partOf('styles'))
+  const formats = readFormats(zip, partOf('styles'))
   let hidden = 0
   for (const [index, { name, id, isHidden }] of sheets.entries()) {
     const part = related.get(id)?.target ?? `xl/worksheets/sheet${index + 1}.xml`
@@ -27,7 +28,7 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
       hidden += 1
       continue
     }
-    const sheet = new Sheet({ strings, dates, is1904 })
+    const sheet = new Sheet({ strings, formats, is1904 })
     const isWhole = readSheet(zip, part, sheet)
     const table = tableText(sheet.rows)
     if (table !== '') {
@@ -37,7 +38,7 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
     if (sheet.hasFurtherColumns) writer.leaveOut()
     if (!isWhole) writer.end()
   }
-  if (hidden > 0) writer.add(`[left out: ${hidden} hidden ${hidden === 1 ? 'sheet' : 'sheets'}]`)
+  writer.add(leftOut({ sheet: hidden }))
 }
 
 /** False where the sheet has more text than is kept. */
@@ -103,21 +104,28 @@ function readStrings(zip: ZipFile, part: string): string[] {
 }
 
 type DateFormat = 'date' | 'time' | 'both' | 'elapsed' | null
+type ValueKind = 'positive' | 'negative' | 'zero' | 'text'
+/** How a number is shown as a date, and of which values nothing is shown. */
+type Format = { readonly date: DateFormat; readonly hidden: ReadonlySet<ValueKind> }
 
-/** How the cells of each style show a number as a date. */
-function readDateFormats(zip: ZipFile, part: string | undefined): DateFormat[] {
-  const formats: DateFormat[] = []
+/** Those of the cells of each style. */
+function readFormats(zip: ZipFile, part: string | undefined): Format[] {
+  const formats: Format[] = []
   if (part === undefined) return formats
-  const own = new Map<string, DateFormat>()
+  const own = new Map<string, Format>()
   let isCells = false
   readXml(zip, part, {
     open({ name, attribute }) {
       if (name === 'numFmt') {
-        own.set(attribute('numFmtId') ?? '', dateFormatOf(attribute('formatCode') ?? ''))
+        const code = attribute('formatCode') ?? ''
+        own.set(attribute('numFmtId') ?? '', {
+          date: dateFormatOf(code),
+          hidden: kindsHiddenBy(code),
+        })
       } else if (name === 'cellXfs') isCells = true
       else if (name === 'xf' && isCells) {
         const id = attribute('numFmtId') ?? '0'
-        formats.push(own.get(id) ?? builtInFormat(Number(id)))
+        formats.push(own.get(id) ?? { date: builtInFormat(Number(id)), hidden: new Set() })
       }
     },
     close(name) {
@@ -125,6 +133,22 @@ function readDateFormats(zip: ZipFile, part: string | undefined): DateFormat[] {
     },
   })
   return formats
+}
+
+/** Those whose section of the code is there and empty, such as all of them in `;;;` (§18.8.31). */
+function kindsHiddenBy(code: string): ReadonlySet<ValueKind> {
+  // Sections of conditions are for other values.
+  if (/\[[<>=]/.test(code)) return new Set()
+  const sections = code
+    .replace(/"([^"]*)"|\\(.)|[_*].|\[[^\]]*\]| /g, (_, quoted = '', letter = '') =>
+      `${quoted}${letter}`.trim() === '' ? '' : 'x',
+    )
+    .split(';')
+  // One alone is for all numbers, and empty for the general format.
+  if (sections.length === 1) return new Set()
+  const [positive, negative, zero = positive, text] = sections
+  const shown = Object.entries({ positive, negative, zero, text }) as [ValueKind, string?][]
+  return new Set(shown.filter(([, section]) => section === '').map(([kind]) => kind))
 }
 
 /** §18.8.30. */
@@ -156,7 +180,7 @@ class Sheet implements XmlReader {
   /** Whether columns with a text were left out. */
   hasFurtherColumns = false
   readonly #strings: readonly string[]
-  readonly #dates: readonly DateFormat[]
+  readonly #formats: readonly Format[]
   readonly #is1904: boolean
   readonly #hiddenColumns = new Set<number>()
   #length = 0
@@ -167,11 +191,11 @@ class Sheet implements XmlReader {
 
   constructor(of: {
     strings: readonly string[]
-    dates: readonly DateFormat[]
+    formats: readonly Format[]
     is1904: boolean
   }) {
     this.#strings = of.strings
-    this.#dates = of.dates
+    this.#formats = of.formats
     this.#is1904 = of.is1904
   }
 
@@ -180,11 +204,11 @@ class Sheet implements XmlReader {
     if (name === 'col') this.#hideColumns(element)
     else if (name === 'row') {
       this.#column = 0
-      this.#row = isTrue(attribute('hidden')) ? null : []
+      this.#row = isTrue(attribute('hidden')) || isZero(attribute('ht')) ? null : []
     } else if (name === 'c') {
       this.#column = columnOf(attribute('r')) ?? this.#column + 1
       const type = attribute('t') ?? 'n'
-      this.#cell = { column: this.#column, type, style: Number(attribute('s') ?? '-1'), text: '' }
+      this.#cell = { column: this.#column, type, style: Number(attribute('s') ?? '0'), text: '' }
     } else if (name === 'v' || name === 't') this.#isValue = this.#cell !== null
     else if (name === 'rPh') this.#isValue = false
   }
@@ -204,7 +228,7 @@ class Sheet implements XmlReader {
   }
 
   #hideColumns({ attribute }: XmlElement): void {
-    if (!isTrue(attribute('hidden'))) return
+    if (!isTrue(attribute('hidden')) && !isZero(attribute('width'))) return
     const last = Math.min(Number(attribute('max') ?? '0'), TABLE_COLUMNS_MAX)
     for (let column = Number(attribute('min') ?? '1'); column <= last; column++) {
       this.#hiddenColumns.add(column)
@@ -229,14 +253,27 @@ class Sheet implements XmlReader {
   }
 
   #valueOf({ type, style, text }: Cell): string {
-    if (type === 's') return this.#strings[Number(text)] ?? ''
+    if (text === '') return ''
     if (type === 'b') return text === '1' ? 'TRUE' : 'FALSE'
-    if (type !== 'n' || text === '') return text
+    const { date = null, hidden } = this.#formats[style] ?? {}
     const value = Number(text)
-    const format = this.#dates[style] ?? null
-    if (format === null || !Number.isFinite(value)) return numberText(text, value)
-    return dateText(value, format, this.#is1904)
+    const isNumber = type === 'n' && Number.isFinite(value)
+    if (hidden?.has(isNumber ? kindOf(value) : 'text') && type !== 'e') return ''
+    if (type === 's') return this.#strings[value] ?? ''
+    if (type !== 'n') return text
+    return date === null || !isNumber
+      ? numberText(text, value)
+      : dateText(value, date, this.#is1904)
   }
+}
+
+function kindOf(value: number): ValueKind {
+  return value > 0 ? 'positive' : value < 0 ? 'negative' : 'zero'
+}
+
+/** Of a height or a width. */
+function isZero(size: string | null): boolean {
+  return size !== null && Number(size) === 0
 }
 
 function isTrue(value: string | null): boolean {

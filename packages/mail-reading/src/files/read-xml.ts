@@ -9,7 +9,7 @@ import type { ZipFile } from './zip-file.ts'
 export type XmlElement = {
   /** Without its prefix. */
   readonly name: string
-  /** By its name, or by its local name, so that any prefix is understood. */
+  /** With the prefix of the element, or by its name, or by its local name, so that any prefix is understood. */
   attribute(name: string): string | null
   /** The attribute `id` with a prefix, which names a relationship. */
   relation(): string | null
@@ -38,10 +38,11 @@ export function readXml(zip: ZipFile, part: string, reader: XmlReader): void {
     if (depth > FILE_DEPTH_MAX) {
       throw new FileFault('failed', `It is nested more than ${FILE_DEPTH_MAX} levels deep.`)
     }
+    const prefix = name.slice(0, name.indexOf(':') + 1)
     const attribute = (wanted: string) => {
-      const key = Object.hasOwn(attributes, wanted)
-        ? wanted
-        : Object.keys(attributes).find((one) => localName(one) === wanted)
+      const key =
+        [prefix + wanted, wanted].find((one) => Object.hasOwn(attributes, one)) ??
+        Object.keys(attributes).find((one) => localName(one) === wanted)
       return key === undefined ? null : String(attributes[key])
     }
     const relation = () => {

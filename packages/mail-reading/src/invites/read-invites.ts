@@ -21,6 +21,7 @@ import {
 } from './calendar.ts'
 import { isCalendarFile } from './calendar-file.ts'
 import { ianaZoneOf, offsetBy } from './calendar-zones.ts'
+import { addressOfMailto, plainAddress } from './mailto.ts'
 import { localMsOf, offsetIn, offsetText } from './zones.ts'
 
 /** Calendar files of a message that are read. */
@@ -132,21 +133,10 @@ function participantOf(property: ICAL.Property): Invite['organizer'] {
 /** Of `mailto:`, or of the EMAIL parameter (RFC 7986), which some programs have beside an address of their own. */
 export function calendarAddress(property: ICAL.Property): string | null {
   const value = String(rawValueOf(property) ?? '')
-  const own = /^\s*mailto:(.*)$/is.exec(value)?.[1]
-  const address = own ?? parameterOf(property, 'email') ?? value
-  const plain = decoded(address.trim())
-  return plain.length <= ADDRESS_LENGTH_MAX && /^[^\s@<>,;:]+@[^\s@<>,;:]+$/.test(plain)
-    ? cleanLine(plain)
-    : null
-}
-
-/** RFC 6068 §2. */
-function decoded(address: string): string {
-  try {
-    return decodeURIComponent(address)
-  } catch {
-    return address
-  }
+  const address = /^\s*mailto:/i.test(value)
+    ? addressOfMailto(value)
+    : plainAddress((parameterOf(property, 'email') ?? value).trim())
+  return address !== null && address.length <= ADDRESS_LENGTH_MAX ? cleanLine(address) : null
 }
 
 function attendeeOf(property: ICAL.Property): Invite['attendees'][number] | null {

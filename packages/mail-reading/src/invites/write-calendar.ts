@@ -4,6 +4,7 @@ import type { Invite } from '@mailroom/mail/mime/parsed-message.ts'
 import ICAL from 'ical.js'
 import { tzlib_get_ical_block, tzlib_get_timezones } from 'timezones-ical-library'
 import { type Calendar, type CalendarEvent, type CalendarZone, parameterOf } from './calendar.ts'
+import { mailtoOf } from './mailto.ts'
 import {
   calendarAddress,
   calendarsOf,
@@ -204,7 +205,7 @@ function person(
     const text = value === null ? '' : oneLine(value)
     if (text !== '') property.setParameter(parameter, text)
   }
-  property.setValue(`mailto:${oneLine(address)}`)
+  property.setValue(mailtoOf(oneLine(address)))
   return property
 }
 

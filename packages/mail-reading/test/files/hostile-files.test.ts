@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
 import { readFile } from '#files/read-file.ts'
+import { StyleChains } from '#files/style-chains.ts'
 import { CONTENTS } from './sample-contents.ts'
 import * as files from './sample-files.ts'
 import {
@@ -161,6 +162,46 @@ test('cells far away and repeated cells take no memory', async () => {
   )
   const { text } = await read(repeated, 'a.ods')
   assert.ok(text.length < 5_000)
+})
+
+test('styles that inherit from each other over 100,000 steps, or in a circle, are each passed once', () => {
+  const count = 100_000
+  for (const last of [true, null]) {
+    const chains = new StyleChains()
+    for (let n = 0; n < count; n++) chains.add(`${n}`, { isHidden: null, parent: `${n + 1}` })
+    chains.add(`${count}`, { isHidden: last, parent: last === null ? '0' : null })
+    for (let n = 0; n <= count; n++) assert.equal(chains.isHidden(`${n}`), last)
+  }
+})
+
+test('a long chain of styles and a circle in a file have an outcome', async () => {
+  const numbers = Array.from({ length: 20_000 }, (_, n) => n)
+  const docx = (last: string) =>
+    docxWith(wordParagraph('Chain', '<w:pStyle w:val="s0"/>') + wordParagraph('End'), {
+      'word/_rels/document.xml.rels': files.relationships([['styles', 'styles.xml']]),
+      'word/styles.xml': `<w:styles xmlns:w="x">${numbers.map((n) => `<w:style w:type="paragraph" w:styleId="s${n}"><w:basedOn w:val="s${n + 1}"/></w:style>`).join('')}<w:style w:type="paragraph" w:styleId="s${numbers.length}">${last}</w:style></w:styles>`,
+    })
+  const odt = (last: string) =>
+    odfWith('text', '<text:p text:style-name="s0">Chain</text:p><text:p>End</text:p>', {
+      stylesPart: `<office:styles>${numbers.map((n) => `<style:style style:family="paragraph" style:name="s${n}" style:parent-style-name="s${n + 1}"/>`).join('')}<style:style style:family="paragraph" style:name="s${numbers.length}" ${last}</style:style></office:styles>`,
+    })
+  for (const [content, name, text] of [
+    [docx('<w:rPr><w:vanish/></w:rPr>'), 'a.docx', 'End'],
+    [docx('<w:basedOn w:val="s0"/>'), 'a.docx', 'Chain\n\nEnd'],
+    [odt('><style:text-properties text:display="none"/>'), 'a.odt', 'End'],
+    [odt('style:parent-style-name="s0">'), 'a.odt', 'Chain\n\nEnd'],
+  ] as const) {
+    assert.equal(await outcomeOf(content, name), `office: ${text}`)
+  }
+})
+
+test('a file with more styles than are kept says so', async () => {
+  const style = (n: number) => `<w:style w:type="paragraph" w:styleId="${n.toString(36)}"/>`
+  const content = docxWith(wordParagraph('Text'), {
+    'word/_rels/document.xml.rels': files.relationships([['styles', 'styles.xml']]),
+    'word/styles.xml': `<w:styles>${Array.from({ length: 200_001 }, (_, n) => style(n)).join('')}</w:styles>`,
+  })
+  assert.equal(await outcomeOf(content, 'a.docx'), 'too_large! It has too many styles.')
 })
 
 test('macros are not read, and their file is', async () => {

@@ -39,6 +39,156 @@ test('hidden and deleted text of a Word document is not read', async () => {
   assert.equal(await textOf(content, 'a.docx'), 'Shown too\n\ninserted\n\nbut this')
 })
 
+/** A document with styles; `properties` of a style are those of its text. */
+const docxOf = (body: string, styles: string) =>
+  docxWith(body, {
+    'word/_rels/document.xml.rels': relationships([['styles', 'styles.xml']]),
+    'word/styles.xml': `<w:styles xmlns:w="x">${styles}</w:styles>`,
+  })
+const wordStyle = (type: string, id: string, { parent = '', properties = '', more = '' } = {}) =>
+  `<w:style w:type="${type}" w:styleId="${id}" ${more}>${parent === '' ? '' : `<w:basedOn w:val="${parent}"/>`}<w:rPr>${properties}</w:rPr></w:style>`
+const styled = (text: string, style: string, properties = '') =>
+  `<w:p><w:pPr><w:pStyle w:val="${style}"/></w:pPr>${run(text, properties)}</w:p>`
+const SHOW = '<w:vanish w:val="0"/>'
+
+test('a style of Word hides text as the style does that it inherits from', async () => {
+  const styles = [
+    wordStyle('paragraph', 'Far', { parent: 'Near' }),
+    wordStyle('paragraph', 'Near', { parent: 'Secret', properties: '<w:b/>' }),
+    wordStyle('paragraph', 'Secret', { properties: '<w:vanish/>' }),
+    wordStyle('paragraph', 'Open', { parent: 'Far', properties: SHOW }),
+    wordStyle('paragraph', 'Below', { parent: 'Open' }),
+    wordStyle('paragraph', 'Round', { parent: 'About' }),
+    wordStyle('paragraph', 'About', { parent: 'Round' }),
+    wordStyle('paragraph', 'Mixed', { parent: 'Hush' }),
+    wordStyle('character', 'Whisper', { parent: 'Hush' }),
+    wordStyle('character', 'Hush', { properties: '<w:vanish/>' }),
+    wordStyle('character', 'Aloud', { parent: 'Whisper', properties: SHOW }),
+    wordStyle('paragraph', 'Former', {
+      properties: '<w:rPrChange><w:rPr><w:vanish/></w:rPr></w:rPrChange>',
+    }),
+    '<w:style w:type="paragraph" w:styleId="Odd"><w:pPr><w:vanish/></w:pPr></w:style>',
+    // The first style of an id counts.
+    wordStyle('paragraph', 'Secret'),
+  ]
+  const body = [
+    styled('far', 'Far'),
+    styled('near', 'Near'),
+    styled('Open', 'Open'),
+    styled('Below', 'Below'),
+    styled('Round', 'Round'),
+    styled('About', 'About'),
+    // Styles inherit from those of their type.
+    styled('Mixed', 'Mixed'),
+    styled('Former', 'Former'),
+    styled('Odd', 'Odd'),
+    styled('Unknown', 'Nowhere'),
+    `<w:p>${run('whisper', '<w:rStyle w:val="Whisper"/>')}${run('Aloud', '<w:rStyle w:val="Aloud"/>')}</w:p>`,
+    // Two styles that hide show, and one that shows does not take back what the other hides: §17.7.3.
+    styled('Twice', 'Far', '<w:rStyle w:val="Whisper"/>'),
+    styled('once', 'Far', '<w:rStyle w:val="Aloud"/>'),
+    styled('not here', 'Open', '<w:rStyle w:val="Whisper"/>'),
+  ]
+  assert.deepEqual((await textOf(docxOf(body.join(''), styles.join('')), 'a.docx')).split('\n\n'), [
+    'Open',
+    'Below',
+    'Round',
+    'About',
+    'Mixed',
+    'Former',
+    'Odd',
+    'Unknown',
+    'Aloud',
+    'Twice',
+  ])
+})
+
+test('defaults, default styles and styles of tables hide text of a Word document', async () => {
+  const hidden = { properties: '<w:vanish/>' }
+  const defaults =
+    '<w:docDefaults><w:rPrDefault><w:rPr><w:vanish/></w:rPr></w:rPrDefault></w:docDefaults>'
+  const open = wordStyle('paragraph', 'Open', { properties: SHOW })
+  const plain = `<w:p>${run('Plain', '')}</w:p>`
+  const both = `${plain}${styled('Open', 'Open')}<w:p>${run('Direct', SHOW)}</w:p>`
+  assert.equal(await textOf(docxOf(both, defaults + open), 'a.docx'), 'Open\n\nDirect')
+  const normal = wordStyle('paragraph', 'Normal', { ...hidden, more: 'w:default="1"' })
+  assert.equal(await textOf(docxOf(both, normal + open), 'a.docx'), 'Open\n\nDirect')
+  const unmarked = wordStyle('paragraph', 'Normal', { ...hidden, more: 'w:default="0"' })
+  assert.equal(await textOf(docxOf(plain, unmarked), 'a.docx'), 'Plain')
+  const letters = wordStyle('character', 'Font', { ...hidden, more: 'w:default="1"' })
+  assert.equal(await textOf(docxOf(plain + styled('x', 'Open'), letters + open), 'a.docx'), '')
+  const table = (style: string, text: string) =>
+    `<w:tbl><w:tblPr>${style}</w:tblPr><w:tr><w:tc><w:p>${run(text, '')}</w:p></w:tc></w:tr></w:tbl>`
+  const tables = [
+    plain,
+    table('<w:tblStyle w:val="Child"/>', 'styled'),
+    table('<w:tblStyle w:val="Rows"/>', 'By row'),
+    table('', 'Unstyled'),
+  ]
+  const tableStyles = [
+    wordStyle('table', 'Child', { parent: 'Grid' }),
+    `<w:style w:type="table" w:styleId="Grid"><w:tblStylePr w:type="wholeTable"><w:rPr><w:vanish/></w:rPr></w:tblStylePr></w:style>`,
+    `<w:style w:type="table" w:styleId="Rows"><w:tblStylePr w:type="firstRow"><w:rPr><w:vanish/></w:rPr></w:tblStylePr></w:style>`,
+  ]
+  assert.equal(
+    await textOf(docxOf(tables.join(''), tableStyles.join('')), 'a.docx'),
+    'Plain\n\n| By row |\n| --- |\n\n| Unstyled |\n| --- |',
+  )
+  const everyTable = wordStyle('table', 'Any', { ...hidden, more: 'w:default="1"' })
+  assert.equal(
+    await textOf(docxOf(tables.join(''), tableStyles.join('') + everyTable), 'a.docx'),
+    'Plain\n\n| By row |\n| --- |',
+  )
+})
+
+test('former properties, controls and boxes of Word do not show what is hidden, nor hide what is shown', async () => {
+  const change = (properties: string) => `<w:rPrChange><w:rPr>${properties}</w:rPr></w:rPrChange>`
+  const box = (text: string) => `<w:txbxContent><w:p>${run(text, '')}</w:p></w:txbxContent>`
+  const drawing = (mark: string, text: string) =>
+    `<w:r><w:drawing><wp:anchor><wp:docPr id="1" ${mark}/><wps:wsp>${box(text)}</wps:wsp></wp:anchor></w:drawing></w:r>`
+  const body = [
+    `<w:p>${run('hidden now', `<w:vanish/>${change(SHOW)}`)}${run('Shown now', change('<w:vanish/>'))}</w:p>`,
+    `<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>before</w:t><w:pict>${box('box of a hidden run')}</w:pict><w:t>after</w:t></w:r></w:p>`,
+    `<w:p><w:r><w:pict>${box('In a box')}<w:sdt><w:sdtPr><w:rPr><w:vanish/></w:rPr></w:sdtPr></w:sdt></w:pict><w:t>Beside</w:t></w:r></w:p>`,
+    `<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr>${drawing('hidden="1"', 'hidden box')}${drawing('hidden="0"', 'Seen box')}<w:r><w:t>Under</w:t></w:r></w:p>`,
+    `<w:p><w:r><w:pict><v:shape style="left:0;visibility: hidden">${box('hidden shape')}</v:shape></w:pict><w:t x:val="1">Last</w:t></w:r></w:p>`,
+    `<w:p>${run('by another attribute', '<w:vanish x:val="0"/>').replace('x:val="0"', 'x:val="0" w:val="1"')}</w:p>`,
+  ]
+  assert.deepEqual((await textOf(docxWith(body.join('')), 'a.docx')).split('\n\n'), [
+    'Shown now',
+    'In a box',
+    'Beside',
+    'Seen box',
+    '# Under',
+    'Last',
+  ])
+})
+
+test('the codes of fields of a Word document are not read, and their results are', async () => {
+  const mark = (type: string) => `<w:r><w:fldChar w:fldCharType="${type}"/></w:r>`
+  const field = (code: string, result: string) =>
+    `${mark('begin')}${code}${mark('separate')}${result}${mark('end')}`
+  const text = (value: string) => run(value, '')
+  const box = (content: string) =>
+    `<w:r><w:pict><w:txbxContent><w:p>${content}</w:p></w:txbxContent></w:pict></w:r>`
+  const body = [
+    `<w:p>${text('Dear ')}${field(`<w:r><w:instrText>IF</w:instrText></w:r>${field('', text('code'))}${text('code')}`, text('Sir'))}!</w:p>`,
+    `<w:p>${text('Before')}${mark('begin')}</w:p><w:p>${text('code over paragraphs')}${box(text('and in a box'))}</w:p><w:p>${mark('end')}${text('After')}</w:p>`,
+    `<w:p>${mark('end')}${mark('separate')}${text('Stray')}</w:p>`,
+  ]
+  const shown = async (...more: readonly string[]) =>
+    (await textOf(docxWith([...body, ...more].join('')), 'a.docx')).split('\n\n')
+  const all = ['Dear Sir', 'Before', 'After', 'Stray']
+  assert.deepEqual(await shown(), all)
+  // What never ends is no field: of its text nothing is lost.
+  const open = `<w:p>${mark('begin')}${text('Open')}${field(text('code'), text('Result'))}</w:p>`
+  assert.deepEqual(await shown(open, wordParagraph('End')), [...all, 'OpenResult', 'End'])
+  const openBox = `<w:p>${box(mark('begin') + text('Box'))}${text('Beside')}${mark('end')}</w:p>`
+  assert.deepEqual(await shown(openBox), [...all, 'Box', 'Beside'])
+  const within = `<w:p>${mark('begin')}${box(mark('end') + text('code'))}${text('code')}${mark('end')}${text('Behind')}</w:p>`
+  assert.deepEqual(await shown(within), [...all, 'Behind'])
+})
+
 test('a package without relationships is read by the usual names of its parts', async () => {
   const document = `<w:document xmlns:w="x"><w:body>${wordParagraph('Body')}</w:body></w:document>`
   assert.equal(await textOf(zipOf({ 'word/document.xml': document }), 'a.docx'), 'Body')
@@ -119,6 +269,49 @@ test('cells of a workbook are read as a person sees them', async () => {
   )
 })
 
+test('values of which a workbook shows nothing are not read', async () => {
+  const codes = [
+    'General',
+    ';;;',
+    '0;-0;;@',
+    ';',
+    '[White]"" ;_-;\\ ;* ',
+    '"no";"; ;"',
+    '[&gt;5];;;',
+    '&quot;a&quot;;;',
+    '[Red]',
+  ]
+  const styles = `<styleSheet><numFmts>${codes.map((code, n) => `<numFmt numFmtId="${164 + n}" formatCode="${code.replaceAll('"', '&quot;')}"/>`).join('')}</numFmts><cellXfs>${codes.map((_, n) => `<xf numFmtId="${164 + n}"/>`).join('')}</cellXfs></styleSheet>`
+  const row = (style: number) =>
+    `<row>${[1, -2, 0].map((value) => `<c s="${style}"><v>${value}</v></c>`).join('')}<c s="${style}" t="inlineStr"><is><t>text ${style}</t></is></c><c s="${style}" t="b"><v>1</v></c></row>`
+  const data = [
+    ...codes.map((_, n) => row(n)),
+    '<row ht="0" customHeight="1"><c><v>9</v></c></row>',
+    '<row ht="15"><c><v>8</v></c><c r="F1"><v>7</v></c></row>',
+  ]
+  const before = '<cols><col min="6" max="6" width="0" customWidth="1"/></cols>'
+  const content = xlsxWith([{ name: 'One', data: data.join(''), before }], {
+    'xl/styles.xml': styles,
+  })
+  assert.deepEqual((await textOf(content, 'a.xlsx')).split('\n').slice(2), [
+    '| 1 | -2 | 0 | text 0 | TRUE |',
+    '| --- | --- | --- | --- | --- |',
+    '|  |  |  |  | TRUE |',
+    '| 1 | -2 |  | text 2 | TRUE |',
+    '|  |  |  | text 3 | TRUE |',
+    '|  |  |  |  | TRUE |',
+    '| 1 | -2 | 0 | text 5 | TRUE |',
+    '| 1 | -2 | 0 | text 6 | TRUE |',
+    '| 1 |  |  | text 7 | TRUE |',
+    '| 1 | -2 | 0 | text 8 | TRUE |',
+    '| 8 |  |  |  |  |',
+  ])
+  const first = xlsxWith([{ name: 'One', data: '<row><c><v>1</v></c></row>' }], {
+    'xl/styles.xml': styles.replace('General', ';;;'),
+  })
+  assert.equal(await textOf(first, 'a.xlsx'), '')
+})
+
 test('a duration has the hours of all its days', async () => {
   const styles =
     '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="[h]:mm"/></numFmts><cellXfs><xf numFmtId="164"/><xf numFmtId="46"/><xf numFmtId="21"/></cellXfs></styleSheet>'
@@ -143,9 +336,46 @@ test('a hidden slide is left out, and its place is counted', async () => {
   assert.equal(found.pages, 3)
 })
 
+test('hidden shapes of a presentation are left out, and those with a text are counted', async () => {
+  const mark = (name: string, hidden: string) =>
+    `<p:nv${name}Pr><p:cNvPr id="3" name="x"${hidden}/></p:nv${name}Pr>`
+  const group = (hidden: string, content: string) =>
+    `<p:grpSp>${mark('GrpSp', hidden)}<p:grpSpPr/>${content}</p:grpSp>`
+  const frame = (hidden: string, text: string) =>
+    `<p:graphicFrame>${mark('GraphicFrame', hidden)}<a:graphic><a:graphicData><a:tbl><a:tr><a:tc><a:txBody><a:p><a:r><a:t>${text}</a:t></a:r></a:p></a:txBody></a:tc></a:tr></a:tbl></a:graphicData></a:graphic></p:graphicFrame>`
+  const picture = `<p:pic>${mark('Pic', ' hidden="1"')}<p:blipFill/></p:pic>`
+  const shapes = [
+    shape(['Title'], 'title'),
+    shape(['secret', 'twice'], '', 'hidden="1"'),
+    shape(['Shown'], '', 'hidden="0"'),
+    group(' hidden="true"', shape(['in a group']) + group('', shape(['deeper']))),
+    // A mark outside of shapes.
+    `<p:x><p:x>${mark('GrpSp', ' hidden="1"')}${shape(['Of the slide'])}</p:x></p:x>`,
+    group('', shape(['Kept']) + shape(['not kept'], '', 'hidden="1"') + shape(['Also kept'])),
+    frame(' hidden="1"', 'table'),
+    frame('', 'Cell'),
+    picture,
+    shape([''], '', 'hidden="1"'),
+    shape(['Last']),
+  ]
+  const content = pptxWith([{ shapes: shapes.join('') }, { shapes: shape(['x']), isHidden: true }])
+  const { text } = await read(content, 'a.pptx')
+  assert.deepEqual(text.split('\n\n'), [
+    '## Slide 1',
+    '### Title',
+    'Shown',
+    'Of the slide',
+    'Kept',
+    'Also kept',
+    '| Cell |\n| --- |',
+    'Last',
+    '[left out: 1 hidden slide, 4 hidden shapes]',
+  ])
+})
+
 test('hidden and deleted text of OpenDocument files is not read', async () => {
   const styles =
-    '<style:style style:name="T1"><style:text-properties text:display="none"/></style:style>'
+    '<style:style style:name="T1" style:family="text"><style:text-properties text:display="none"/></style:style>'
   const body = [
     '<text:tracked-changes><text:changed-region><text:deletion><text:p>deleted</text:p></text:deletion></text:changed-region></text:tracked-changes>',
     '<text:p>Shown<text:s text:c="2"/>text<text:tab/>here<text:span text:style-name="T1"> hidden</text:span></text:p>',
@@ -153,6 +383,167 @@ test('hidden and deleted text of OpenDocument files is not read', async () => {
   ]
   const content = odfWith('text', body.join(''), { styles })
   assert.equal(await textOf(content, 'a.odt'), 'Shown  text\there\n\nNext\nline')
+})
+
+const odfStyle = (
+  family: string,
+  name: string,
+  {
+    parent = '',
+    display = '',
+    tag = 'style',
+  }: { parent?: string; display?: string; tag?: string } = {},
+) => {
+  const properties =
+    {
+      table: `<style:table-properties table:display="${display}"/>`,
+      'drawing-page': `<style:drawing-page-properties presentation:visibility="${display}"/>`,
+    }[family] ?? `<style:text-properties text:display="${display}"/>`
+  return `<style:${tag} style:family="${family}" style:name="${name}"${parent === '' ? '' : ` style:parent-style-name="${parent}"`}>${display === '' ? '' : properties}</style:${tag}>`
+}
+const common = (...styles: readonly string[]) => `<office:styles>${styles.join('')}</office:styles>`
+
+test('common styles of an OpenDocument text hide, also those that others inherit from', async () => {
+  const stylesPart = [
+    common(
+      odfStyle('paragraph', 'Far', { parent: 'Near' }),
+      odfStyle('paragraph', 'Near', { parent: 'Secret' }),
+      odfStyle('paragraph', 'Secret', { display: 'none' }),
+      odfStyle('paragraph', 'Open', { parent: 'Far', display: 'true' }),
+      odfStyle('paragraph', 'Round', { parent: 'About' }),
+      odfStyle('paragraph', 'About', { parent: 'Round' }),
+      odfStyle('text', 'Hush', { display: 'none' }),
+      odfStyle('text', 'Same', { display: 'none' }),
+      odfStyle('paragraph', 'Same'),
+      // A label of a list is no style.
+      '<text:list-style style:name="L"><style:text-properties text:display="none"/></text:list-style>',
+    ),
+    `<office:automatic-styles>${odfStyle('paragraph', 'P3', { display: 'none' })}</office:automatic-styles>`,
+  ]
+  const styles = [
+    odfStyle('paragraph', 'P1', { parent: 'Far' }),
+    odfStyle('paragraph', 'P2', { parent: 'Near', display: 'true' }),
+    odfStyle('text', 'T1', { parent: 'Hush' }),
+    odfStyle('text', 'T2', { display: 'true' }),
+  ]
+  const p = (style: string, content: string) =>
+    `<text:p text:style-name="${style}">${content}</text:p>`
+  const span = (style: string, text: string) =>
+    `<text:span text:style-name="${style}">${text}</text:span>`
+  const body = [
+    p('Far', 'far'),
+    p('P1', `automatic${span('T2', 'Shown in it')}`),
+    p('P2', `Open${span('T1', ' hush')}${span('Hush', ' too')} again`),
+    p('Open', 'Common'),
+    p('Round', 'Round'),
+    p('Same', 'Same'),
+    p('P3', 'Of the header'),
+    p('Nowhere', 'Unknown'),
+    '<text:p x:style-name="Open" text:style-name="Far">by another attribute</text:p>',
+    '<text:p>Plain</text:p>',
+  ].join('')
+  const shown = async (more: string) =>
+    (
+      await textOf(odfWith('text', body, { styles: styles.join(''), stylesPart: more }), 'a.odt')
+    ).split('\n\n')
+  const all = ['Shown in it', 'Open again', 'Common', 'Round', 'Same', 'Of the header', 'Unknown']
+  assert.deepEqual(await shown(stylesPart.join('')), [...all, 'Plain'])
+  const standard = common(odfStyle('paragraph', 'Standard', { display: 'none' }))
+  assert.ok(!(await shown(standard)).includes('Plain'))
+  const byDefault = common(
+    odfStyle('paragraph', '', { tag: 'default-style', display: 'none' }),
+    odfStyle('paragraph', 'Open', { display: 'true' }),
+  )
+  assert.deepEqual(await shown(byDefault), ['Shown in it', 'Open hush too again', 'Common'])
+})
+
+test('hidden sections, fields and paragraphs of an OpenDocument text are not read', async () => {
+  const section = (of: string, text: string) =>
+    `<text:section text:name="S" ${of}><text:p>${text}</text:p></text:section>`
+  const paragraph = (of: string, text: string) =>
+    `<text:p><text:hidden-paragraph text:condition="ooow:x" ${of}/>${text}</text:p>`
+  const body = [
+    section('text:display="none"', 'hidden'),
+    section('text:display="condition" text:condition="ooow:1"', 'by a condition'),
+    section('text:display="condition" text:is-hidden="true"', 'saved as hidden'),
+    section('text:display="condition" text:is-hidden="false"', 'Saved as shown'),
+    section('text:display="true"', 'Section'),
+    section('text:display="none"', 'outer</text:p><text:p>') + section('', 'After it'),
+    paragraph('text:is-hidden="true"', 'hidden paragraph'),
+    paragraph('', 'also hidden'),
+    paragraph('text:is-hidden="false"', 'Paragraph'),
+    '<text:p>Field<text:variable-set text:display="none">hidden value</text:variable-set><text:variable-set text:display="value"> 7</text:variable-set></text:p>',
+    '<text:p>Text<draw:frame draw:display="none"><draw:text-box><text:p>hidden box</text:p></draw:text-box></draw:frame></text:p>',
+  ]
+  assert.deepEqual((await textOf(odfWith('text', body.join('')), 'a.odt')).split('\n\n'), [
+    'Saved as shown',
+    'Section',
+    'After it',
+    'Paragraph',
+    'Field 7',
+    'Text',
+    '[left out: 1 hidden shape]',
+  ])
+})
+
+test('sheets, groups, slides and shapes that an OpenDocument file hides are counted', async () => {
+  const stylesPart = [
+    common(
+      odfStyle('table', 'Gone', { display: 'false' }),
+      odfStyle('drawing-page', 'Away', { display: 'hidden' }),
+      odfStyle('graphic', 'Mute', { display: 'none' }),
+      odfStyle('presentation', 'Still', { display: 'none' }),
+    ),
+    '<office:master-styles><draw:layer-set><draw:layer draw:name="back" draw:display="none"/><draw:layer draw:name="front" draw:display="always"/></draw:layer-set></office:master-styles>',
+  ].join('')
+  const styles = [
+    odfStyle('table', 'ta1', { parent: 'Gone' }),
+    odfStyle('table', 'ta2', { parent: 'Gone', display: 'true' }),
+    odfStyle('drawing-page', 'dp1', { parent: 'Away' }),
+    odfStyle('drawing-page', 'dp2', { parent: 'Away', display: 'visible' }),
+    odfStyle('graphic', 'gr1', { parent: 'Mute' }),
+  ].join('')
+  const cell = (text: string) => `<table:table-cell><text:p>${text}</text:p></table:table-cell>`
+  const row = (...texts: readonly string[]) =>
+    `<table:table-row>${texts.map(cell).join('')}</table:table-row>`
+  const sheet = (name: string, style: string, content: string) =>
+    `<table:table table:name="${name}" table:style-name="${style}">${content}</table:table>`
+  const group = (part: string, content: string) =>
+    `<table:table-${part}-group table:display="false">${content}</table:table-${part}-group>`
+  const column = '<table:table-column/>'
+  const columns = `${column}${group('column', column)}${column}`
+  const book = [
+    sheet('One', 'ta1', row('secret')),
+    sheet('Two', 'ta2', `${columns}${row('a', 'b', 'c')}${group('row', row('d', 'e', 'f'))}`),
+  ].join('')
+  assert.equal(
+    await textOf(odfWith('spreadsheet', book, { styles, stylesPart }), 'a.ods'),
+    '## Two\n\n| a | c |\n| --- | --- |\n\n[left out: 1 hidden sheet]',
+  )
+  const shape = (of: string, text: string) =>
+    `<draw:custom-shape ${of}><text:p>${text}</text:p></draw:custom-shape>`
+  const page = (style: string, ...shapes: readonly string[]) =>
+    `<draw:page draw:style-name="${style}">${shapes.join('')}</draw:page>`
+  const slides = [
+    page('dp1', shape('', 'secret')),
+    page(
+      'dp2',
+      shape('draw:layer="back"', 'layer'),
+      shape('draw:layer="front"', 'Front'),
+      `<draw:g draw:display="none">${shape('', 'group')}${shape('', 'two')}</draw:g>`,
+      shape('draw:display="printer"', 'printed'),
+      shape('draw:display="none"', ''),
+      shape('draw:style-name="gr1"', 'mute'),
+      shape('presentation:style-name="x" draw:style-name="gr1"', 'mute too'),
+      shape('presentation:style-name="Still" draw:style-name="x"', 'still'),
+      shape('draw:display="always"', 'Last'),
+    ),
+  ].join('')
+  const found = await read(odfWith('presentation', slides, { styles, stylesPart }), 'a.odp')
+  assert.deepEqual(
+    [found.text, found.pages],
+    ['## Slide 2\n\nFront\n\nLast\n\n[left out: 1 hidden slide, 3 hidden shapes]', 2],
+  )
 })
 
 test('rows and columns of an OpenDocument sheet stand as a person sees them', async () => {

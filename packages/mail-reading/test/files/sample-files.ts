@@ -160,9 +160,10 @@ export function pptxWith(slides: readonly { shapes: string; isHidden?: boolean }
   })
 }
 
-export function shape(paragraphs: readonly string[], place = ''): string {
+/** `mark`: attributes of its properties. */
+export function shape(paragraphs: readonly string[], place = '', mark = ''): string {
   const text = paragraphs.map((one) => `<a:p><a:r><a:rPr/><a:t>${xml(one)}</a:t></a:r></a:p>`)
-  return `<p:sp><p:nvSpPr><p:nvPr>${place === '' ? '' : `<p:ph type="${place}"/>`}</p:nvPr></p:nvSpPr><p:txBody>${text.join('')}</p:txBody></p:sp>`
+  return `<p:sp><p:nvSpPr><p:cNvPr id="2" name="x" ${mark}/><p:nvPr>${place === '' ? '' : `<p:ph type="${place}"/>`}</p:nvPr></p:nvSpPr><p:txBody>${text.join('')}</p:txBody></p:sp>`
 }
 
 export function pptx({ title, paragraphs, items, table }: Content): Uint8Array {
@@ -178,17 +179,20 @@ export function pptx({ title, paragraphs, items, table }: Content): Uint8Array {
 }
 
 const ODF =
-  'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"'
+  'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" xmlns:presentation="urn:oasis:names:tc:opendocument:xmlns:presentation:1.0"'
 
-/** `kind`: text, spreadsheet or presentation. */
+/** `kind`: text, spreadsheet or presentation; `styles`: the automatic ones; `stylesPart`: what is within `styles.xml`. */
 export function odfWith(
   kind: string,
   body: string,
-  { styles = '', manifest = '' } = {},
+  { styles = '', manifest = '', stylesPart = '' } = {},
 ): Uint8Array {
   return zipOf({
     mimetype: `application/vnd.oasis.opendocument.${kind}`,
     'content.xml': `${HEAD}<office:document-content ${ODF}><office:automatic-styles>${styles}</office:automatic-styles><office:body><office:${kind}>${body}</office:${kind}></office:body></office:document-content>`,
+    ...(stylesPart !== '' && {
+      'styles.xml': `${HEAD}<office:document-styles ${ODF}>${stylesPart}</office:document-styles>`,
+    }),
     'META-INF/manifest.xml': `${HEAD}<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">${manifest}</manifest:manifest>`,
   })
 }

@@ -115,6 +115,35 @@ test('what cannot be read loses nothing but itself', () => {
   )
 })
 
+test('an address is read from a URI or as it stands', () => {
+  const addresses = (...values: string[]) =>
+    readEvent(values.map((value) => `ATTENDEE${value}`)).attendees.map(({ address }) => address)
+  const read = [
+    [':mailto:50%25off@x.example', '50%off@x.example'],
+    [':mailto:50%off@x.example', '50%off@x.example'],
+    [':MAILTO:%22a%20b%22@x.example', '"a b"@x.example'],
+    [':mailto:"a b"@x.example', '"a b"@x.example'],
+    [':mailto:%22a%40b%2C%5C%22c%22@x.example', '"a@b,\\"c"@x.example'],
+    [':mailto:a%2525@x.example', 'a%25@x.example'],
+    [':mailto:a@x.example?subject=b@x.example', 'a@x.example'],
+    [':mailto:a?b@x.example', 'a?b@x.example'],
+    [':mailto:a@%5B192.0.2.1%5D', 'a@[192.0.2.1]'],
+    [':mailto:j%C3%BC@b%C3%BCro.example', 'jü@büro.example'],
+    [';EMAIL=50%25@x.example:/principals/7', '50%25@x.example'],
+  ] as const
+  for (const [value, address] of read) assert.deepEqual(addresses(value), [address], value)
+  const unread = [
+    ':mailto:a@x.example,b@x.example',
+    ':mailto:a%0D%0ABcc:b@x.example',
+    ':mailto:%22a%0D%0Ab%22@x.example',
+    ':mailto:%22a%22b%22@x.example',
+    ':mailto:a%40b@x.example',
+    ':mailto:a@x.example%3E',
+    ':mailto:',
+  ]
+  assert.deepEqual(addresses(...unread), [])
+})
+
 test('text cannot leave its line', () => {
   const invite = readEvent([
     'SUMMARY:one\\nMETHOD:CANCEL\\, two\u0000\u001b[31m',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { readInvites } from '#invites/read-invites.ts'
 import { type EventToSend, replyToInvite, writeEvent } from '#invites/write-calendar.ts'
 import { samples } from './samples.ts'
@@ -92,6 +93,79 @@ test('no text can add a line', () => {
   assert.equal(names.filter((name) => name === 'METHOD').length, 1)
   assert.ok(calendar.split('\r\n').every((line) => !/[\r\n\0]/.test(line)))
   for (const line of calendar.split('\r\n')) assert.ok(Buffer.byteLength(line) <= 75, line)
+})
+
+const ODD_ADDRESSES = [
+  '50%off@x.example',
+  'a%41@x.example',
+  '"a b"@x.example',
+  '"a@b,c;d:e<f>"@x.example',
+  '"\\"quoted\\" \\\\"@x.example',
+  '"%22"@x.example',
+  'a+b@x.example',
+  "!#$&'*/=?^_`{|}~-@x.example",
+  'a@[192.0.2.1]',
+  'a@[IPv6:2001:db8::1]',
+  'jürgen@büro.example',
+]
+
+test('addresses are URIs, and are read as they were', () => {
+  const invitation = writeEvent({
+    ...EVENT,
+    organizer: { name: null, address: '"the %"@x.example' },
+    required: ODD_ADDRESSES,
+    optional: [],
+  })
+  const uris = unfolded(invitation).flatMap((line) => /:(mailto:.*)$/.exec(line)?.[1] ?? [])
+  assert.deepEqual(uris.slice(0, 8), [
+    'mailto:%22the%20%25%22@x.example',
+    'mailto:50%25off@x.example',
+    'mailto:a%2541@x.example',
+    'mailto:%22a%20b%22@x.example',
+    'mailto:%22a%40b%2Cc%3Bd%3Ae%3Cf%3E%22@x.example',
+    'mailto:%22%5C%22quoted%5C%22%20%5C%5C%22@x.example',
+    'mailto:%22%2522%22@x.example',
+    'mailto:a+b@x.example',
+  ])
+  // RFC 3986: nothing else can stand in a URI.
+  for (const uri of uris) assert.match(uri, /^mailto:(?:[\w.~!$'()*+-]|%[\dA-F]{2})+@[\w.%-]+$/)
+  const [invite] = readInvites(mailOf(invitation))
+  assert.equal(invite?.organizer?.address, '"the %"@x.example')
+  assert.deepEqual(
+    invite?.attendees.map(({ address }) => address),
+    ODD_ADDRESSES,
+  )
+  for (const address of ODD_ADDRESSES) {
+    const reply = replyToInvite(mailOf(invitation), {
+      addresses: [address.toLowerCase()],
+      response: 'accepted',
+      comment: null,
+      nowMs: NOW_MS,
+    })
+    assert.ok(reply.kind === 'reply', address)
+    assert.equal(reply.organizer, '"the %"@x.example')
+    const [answer] = readInvites(mailOf(reply.calendar))
+    assert.deepEqual(
+      [answer?.organizer?.address, answer?.attendees.map((one) => one.address)],
+      ['"the %"@x.example', [address]],
+    )
+  }
+})
+
+test('a quoted local part of any characters is read as it was', () => {
+  const sign = fc.oneof(fc.constantFrom(...'%25?@"\\'), fc.string({ unit: 'binary', maxLength: 1 }))
+  const quoted = fc.string({ unit: sign, maxLength: 30 }).map((text) => {
+    const visible = text.replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu, '')
+    return `"${visible.replace(/[\\"]/g, '\\$&')}"@x.example`
+  })
+  fc.assert(
+    fc.property(quoted, (address) => {
+      const invitation = writeEvent({ ...EVENT, required: [address], optional: [] })
+      const [attendee] = readInvites(mailOf(invitation))[0]?.attendees ?? []
+      assert.equal(attendee?.address, address)
+    }),
+    { numRuns: 300 },
+  )
 })
 
 test('a reply names the event and the answer, with the zone of the invitation', () => {

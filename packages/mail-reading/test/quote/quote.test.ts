@@ -315,8 +315,10 @@ test('costly HTML is recognised in advance and quoted in a cheap form', () => {
       { ...source, bodyHtml: '<p>Hi', quote: original({ text: '&'.repeat(100_000) }) },
       { ...source, body: `<p>${'x'.repeat(2_000)}` },
       { ...source, body: `<p style="">${'x'.repeat(2_000)}` },
+      { ...source, quote: original({ html: `<p>${'x'.repeat(2_000)}`, text: '' }) },
+      { ...source, quote: original({ html: `<p style="">${'x'.repeat(2_000)}`, text: '' }) },
     ].map(isQuick),
-    [true, true, true, true, false, false, false, false, true, false],
+    [true, true, true, true, false, false, false, false, true, false, true, false],
   )
   const parts = plainBodyParts({ body: '<p>Hi</p><b>you</b>', bodyHtml: null, quote })
   assert.match(parts.ownText, /^\s*Hi\s+you$/)

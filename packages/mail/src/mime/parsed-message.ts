@@ -88,6 +88,7 @@ export type ParsedHeaders = {
   readonly authorCount: number
   readonly to: readonly Mailbox[]
   readonly cc: readonly Mailbox[]
+  readonly bcc: readonly Mailbox[]
   readonly replyTo: readonly Mailbox[]
   /** RFC 5322 §3.6.1 date in milliseconds since the epoch, null when absent or unreadable. */
   readonly date: number | null

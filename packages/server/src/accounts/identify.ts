@@ -88,7 +88,7 @@ export class Identifier {
     if (auth === 'none') return { kind: 'anyone' }
     if (auth === 'session') return this.#requireSession(presented)
     if (auth === 'signature') return { kind: 'signed' }
-    if (auth === 'key-or-signature' && isSigned) return { kind: 'signed' }
+    if (isSigned && OPEN_TO_SIGNED_URLS.has(auth)) return { kind: 'signed' }
     if (auth === 'operator' && this.#operatorDigest === null) throw notFound()
     const isByCookie = authorization === undefined && this.#cookieOf(headers) !== ''
     if (auth === 'operator' || !isByCookie) return this.#requireBearer(auth, presented)
@@ -177,13 +177,18 @@ export class Identifier {
   }
 }
 
+const OPEN_TO_SIGNED_URLS: ReadonlySet<Auth> = new Set([
+  'key-or-signature',
+  'key-or-approver-or-signature',
+])
+
 function admitted(
   auth: Auth,
   { accountId, actor }: Identity,
   session: CallerSession | null,
 ): Caller {
   if (actor.kind === 'approver') {
-    if (auth === 'key') throw problem('forbidden')
+    if (auth === 'key' || auth === 'key-or-signature') throw problem('forbidden')
     return { kind: 'approver', accountId, approverId: actor.approverId }
   }
   if (auth === 'approver') throw problem('approver_required')

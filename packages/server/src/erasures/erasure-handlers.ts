@@ -55,7 +55,7 @@ const LEFT = [
   },
   {
     place: 'text of other mail',
-    note: 'Mail between others stays, also where its text quotes the address.',
+    note: 'Mail between others stays, also where its text quotes the address, or a field such as Reply-To names it.',
   },
   {
     place: 'logs',

@@ -497,7 +497,17 @@ const SCAN_STEP = 500
 /** What of a message names addresses. */
 export type Addressed = Pick<
   Row<'messages'>,
-  'id' | 'from_addr' | 'to_addr' | 'to_addrs' | 'header_to' | 'cc' | 'bcc' | 'recipient'
+  | 'id'
+  | 'raw_id'
+  | 'direction'
+  | 'is_imported'
+  | 'from_addr'
+  | 'to_addr'
+  | 'to_addrs'
+  | 'header_to'
+  | 'cc'
+  | 'bcc'
+  | 'recipient'
 > &
   Pick<Row<'raw_messages'>, 'reverse_path'>
 
@@ -517,6 +527,9 @@ export async function scanMessages(
     .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
     .select([
       'messages.id',
+      'raw_id',
+      'direction',
+      'is_imported',
       'from_addr',
       'to_addr',
       'to_addrs',

@@ -111,11 +111,11 @@ type IsOnce<Id extends OperationId> = Operations[Id] extends { readonly needsIde
   : false
 
 /**
- * The caller of an attachment: a key, an approver, or a URL that claims to be signed, which the handler has to verify (`expires`
- * or `signature` is in the query; either may be missing).
+ * The caller of a file: one with a credential, or a URL that claims to be signed, which the handler has to verify
+ * (`expires` or `signature` is in the query; either may be missing).
  */
-export type SignedContext =
-  | (ActorContext & { readonly isSigned: false })
+export type SignedContext<Named extends ActorContext = ActorContext> =
+  | (Named & { readonly isSigned: false })
   | (Context & { readonly isSigned: true })
 
 type ContextOf<Id extends OperationId> =
@@ -127,9 +127,11 @@ type ContextOf<Id extends OperationId> =
         ? ApproverContext
         : Operations[Id]['auth'] extends 'key-or-approver'
           ? ActorContext
-          : Operations[Id]['auth'] extends 'key-or-signature'
+          : Operations[Id]['auth'] extends 'key-or-approver-or-signature'
             ? SignedContext
-            : Context
+            : Operations[Id]['auth'] extends 'key-or-signature'
+              ? SignedContext<KeyContext>
+              : Context
 
 /** A success that is not JSON. Header names are in lower case. */
 export type BinaryResponse = {

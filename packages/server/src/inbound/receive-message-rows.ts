@@ -361,13 +361,13 @@ type ImportedColumns = Pick<
   'id' | 'is_imported' | 'to_addrs' | 'bcc' | 'failure_reason'
 >
 
-function importedColumns({ imported, receipts }: ImportedArrival): ImportedColumns {
+function importedColumns({ content, imported, receipts }: ImportedArrival): ImportedColumns {
   const isSent = imported.direction === 'outbound'
   return {
     id: receipts[0]?.messageId ?? '',
     is_imported: 1,
     to_addrs: isSent ? JSON.stringify(imported.to) : null,
-    bcc: isSent && imported.bcc.length > 0 ? JSON.stringify(imported.bcc) : null,
+    bcc: isSent ? JSON.stringify(imported.bcc) : content.bcc,
     failure_reason: imported.failureReason,
   }
 }

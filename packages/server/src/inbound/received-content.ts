@@ -36,7 +36,8 @@ export function contentOf(
     receipt_key: key === null ? null : receiptKey(key, sha256),
     from_addr: headers.from === null ? reversePath : formatMailbox(headers.from),
     header_to: joinAddresses(headers.to),
-    cc: JSON.stringify(headers.cc.map((mailbox) => mailbox.address)),
+    cc: addressesColumn(headers.cc),
+    bcc: addressesColumn(headers.bcc),
     reply_to: joinAddresses(headers.replyTo),
     reference_ids: JSON.stringify(headers.references),
     subject: headers.subject,
@@ -87,6 +88,10 @@ export function parentKeysOf(headers: ParsedHeaders): string[] {
 export function senderKeyOf({ from }: ParsedHeaders): string | null {
   if (from === null || checkEmailAddress(from.address) !== null) return null
   return addressKey(from.address)
+}
+
+function addressesColumn(mailboxes: readonly Mailbox[]): string {
+  return JSON.stringify(mailboxes.map(({ address }) => address))
 }
 
 function joinAddresses(mailboxes: readonly Mailbox[]): string | null {

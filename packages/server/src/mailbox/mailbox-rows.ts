@@ -33,6 +33,7 @@ export {
   findMessageHeads,
   findMessagesCut,
   findRemoved,
+  hiddenRecipientsOf,
   listMessageHeads,
   type Message,
   type MessageHead,

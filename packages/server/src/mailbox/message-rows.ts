@@ -458,7 +458,7 @@ function toMessage(row: Row<'messages'>): Message {
     headerTo: row.header_to,
     deliveryRole: row.delivery_role as DeliveryRole | null,
     cc: JSON.parse(row.cc) as string[],
-    bcc: row.bcc === null ? [] : (JSON.parse(row.bcc) as string[]),
+    bcc: hiddenRecipientsOf(row),
     replyTo: row.reply_to,
     references: JSON.parse(row.reference_ids) as string[],
     subject: row.subject,
@@ -476,6 +476,14 @@ function toMessage(row: Row<'messages'>): Message {
     scheduledAtMs: row.scheduled_at,
     createdAtMs: row.created_at,
   }
+}
+
+/** Of a sent message; the Bcc fields of a received one are for erasures. */
+export function hiddenRecipientsOf({
+  direction,
+  bcc,
+}: Pick<Row<'messages'>, 'direction' | 'bcc'>): string[] {
+  return direction === 'outbound' && bcc !== null ? (JSON.parse(bcc) as string[]) : []
 }
 
 function toOf({ direction, to_addr, to_addrs, header_to }: Row<'messages'>): string[] {

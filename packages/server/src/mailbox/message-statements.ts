@@ -9,7 +9,7 @@ import { RANGES, type RangeChange, sumChanges } from './thread-range-rows.ts'
 
 /** The columns that are the same for every inbox that has the message. */
 export type MessageContent = Required<
-  Pick<NewRow<'messages'>, 'category' | 'judgement' | 'invites'>
+  Pick<NewRow<'messages'>, 'bcc' | 'category' | 'judgement' | 'invites'>
 > &
   Pick<
     NewRow<'messages'>,
@@ -252,6 +252,7 @@ const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[
     'header_to',
     'delivery_role',
     'cc',
+    'bcc',
     'reply_to',
     'reference_ids',
     'subject',

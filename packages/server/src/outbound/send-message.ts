@@ -454,6 +454,7 @@ function contentOf(
     from_addr: fromOf(inbox),
     header_to: null,
     cc: JSON.stringify(outgoing.cc),
+    bcc: null,
     reply_to: input.replyTo,
     reference_ids: JSON.stringify(outgoing.references),
     subject: outgoing.subject,

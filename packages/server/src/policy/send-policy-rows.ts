@@ -2,6 +2,7 @@
 // the inbox and to the thread.
 
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import { hiddenRecipientsOf } from '#mailbox/mailbox-rows.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Tables } from '#schema/tables.ts'
 import {
@@ -195,7 +196,7 @@ export async function readThreadMessages(
             ? [row.to_addr]
             : (JSON.parse(row.to_addrs) as string[]),
       cc: JSON.parse(row.cc) as string[],
-      bcc: row.bcc === null ? [] : (JSON.parse(row.bcc) as string[]),
+      bcc: hiddenRecipientsOf(row),
       replyTo: row.reply_to,
     }))
 }

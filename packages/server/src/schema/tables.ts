@@ -255,7 +255,7 @@ export type Tables = {
     defects: string
     /** JSON list of a sent message; null in messages of before: to_addr alone. */
     to_addrs: Generated<string | null>
-    /** JSON list of a sent message; null for none. */
+    /** JSON list: of a sent message, null for none; of the Bcc fields of a received one, null in messages of before. */
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
     recipient: string | null

@@ -1,5 +1,6 @@
 // The messages of an inbox as an export reads them, in the order of their positions.
 
+import { hiddenRecipientsOf } from '#mailbox/mailbox-rows.ts'
 import type { ReadDb } from '#schema/tables.ts'
 
 export type ExportedMessage = {
@@ -92,7 +93,7 @@ export async function readExported(
   return rows.map(({ bcc, to_addrs, is_read, direction, labels, thread_labels, ...row }) => ({
     ...row,
     direction: direction as ExportedMessage['direction'],
-    bcc: bcc === null ? [] : (JSON.parse(bcc) as string[]),
+    bcc: hiddenRecipientsOf({ direction, bcc }),
     to: to_addrs === null ? null : (JSON.parse(to_addrs) as string[]),
     isRead: is_read === 1,
     labels: labels === null ? [] : (JSON.parse(labels) as string[]),

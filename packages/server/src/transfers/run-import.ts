@@ -231,10 +231,15 @@ async function prepare(
       dateMs: Math.max(0, Math.min(nowMs, told.dateMs ?? arrivalOf(raw) ?? headers.date ?? nowMs)),
       isRead: told.isRead ?? transfer.details.isRead,
       to: [...to],
-      bcc: line?.bcc ?? [],
+      bcc: hiddenRecipientsOf(line, headers),
       threadId: threadIdOf(transfer.id, line),
     },
   }
+}
+
+/** Programs keep the Bcc field in what they have sent; the bytes of an export have none. */
+function hiddenRecipientsOf(line: Told['line'], { bcc }: ParsedMessage['headers']): string[] {
+  return [...new Set([...(line?.bcc ?? []), ...bcc.map(({ address }) => address)])]
 }
 
 /** The same for all messages of a thread of the file, also after a crash. */

@@ -32,7 +32,9 @@ import {
 import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = 1_000_000
-const LEASE_MS_MAX = 3 * MINUTE_MS
+const LEASE_MS = 3 * MINUTE_MS
+/** What reading a file may take: 30 seconds of waiting, 60 to start a process, 60 in it. */
+const READ_MS_MAX = 150_000
 
 const attachments = JSON.stringify([
   { filename: 'a.txt', contentType: 'text/plain', sizeBytes: 1, contentId: null, isInline: false },
@@ -105,8 +107,9 @@ onBothEngines('messages whose attachments are to be read', (engine) => {
     const claimed = [first, second, ...together].map((one) => one?.messageId)
     assert.deepEqual(claimed.toSorted(), waiting.toSorted())
     assert.equal(await claim(db, 'z', ''), null)
-    assert.equal(await hasDueRead(db, NOW_MS), false)
-    const later = NOW_MS + LEASE_MS_MAX
+    assert.equal(await hasDueRead(db, NOW_MS + READ_MS_MAX), false)
+    assert.equal(await claim(db, 'z', '', NOW_MS + READ_MS_MAX), null)
+    const later = NOW_MS + LEASE_MS
     const messageId = first?.messageId ?? ''
     assert.equal(
       await db.write(renewAttachmentRead, { messageId, worker: 'a', nowMs: later }),
@@ -136,24 +139,72 @@ onBothEngines('messages whose attachments are to be read', (engine) => {
 })
 
 onBothEngines('reading attachments', (engine) => {
-  test('leaves nothing on the signal of the process', async () => {
-    await using own = await openDatabase(engine)
-    const { db } = own
-    const owner = await addAccount(db)
-    const large = attachments.replace('"sizeBytes":1', `"sizeBytes":${FILE_BYTES_MAX + 1}`)
-    const messageId = await receive(db, owner, await addInbox(db, owner), large)
-    const readNext = openAttachmentReading({
+  const readingOf = (db: Db, now: () => number) =>
+    openAttachmentReading({
       db,
       blobs: null,
       parser: openParserPool(),
       downloads: openDownloads(),
-      clock: { ...systemClock, now: () => NOW_MS },
+      clock: { ...systemClock, now },
       makeId,
       wakeEvents: () => {},
       fileReader: openFileReader(),
       attachmentTexts: openAttachmentTexts(),
       log: silentLog,
     })
+  const tooLarge = (...names: string[]) =>
+    JSON.stringify(
+      names.map((filename) => ({
+        filename,
+        contentType: 'text/plain',
+        sizeBytes: FILE_BYTES_MAX + 1,
+        contentId: null,
+        isInline: false,
+      })),
+    )
+
+  test('renews the lease for each file, and ends once another worker holds it', async () => {
+    await using own = await openDatabase(engine)
+    const { db } = own
+    const owner = await addAccount(db)
+    const names = ['a.txt', 'b.txt', 'c.txt', 'd.txt']
+    const messageId = await receive(db, owner, await addInbox(db, owner), tooLarge(...names))
+    let nowMs = NOW_MS
+    const claim = () => db.write(claimAttachmentRead, { worker: 'b', afterAccount: '', nowMs })
+    const claims: (string | undefined)[] = []
+    let stored = 0
+    const slow = new Proxy(db, {
+      get: (target, name) => {
+        if (name !== 'write') return Reflect.get(target, name, target)
+        const write: typeof db.write = async (of, input) => {
+          const result = await db.write(of, input)
+          if (of.name === 'storeAttachmentText') {
+            stored += 1
+            // The third file takes longer than the lease lasts.
+            nowMs += stored < 3 ? READ_MS_MAX : LEASE_MS
+            claims.push((await claim())?.messageId)
+          }
+          return result
+        }
+        return write
+      },
+    })
+    const readNext = readingOf(slow, () => nowMs)
+    const { signal } = new AbortController()
+    await readNext({ worker: 'a', signal })
+    assert.deepEqual(claims, [undefined, undefined, messageId])
+    const filesRead = (await rowsOf(db, messageId)).map(({ filename }) => filename)
+    assert.deepEqual(filesRead.toSorted(), names.slice(0, 3))
+    // It is still the other worker's.
+    assert.equal(await db.write(renewAttachmentRead, { messageId, worker: 'b', nowMs }), true)
+  })
+
+  test('leaves nothing on the signal of the process', async () => {
+    await using own = await openDatabase(engine)
+    const { db } = own
+    const owner = await addAccount(db)
+    const messageId = await receive(db, owner, await addInbox(db, owner), tooLarge('a.txt'))
+    const readNext = readingOf(db, () => NOW_MS)
     const { signal } = new AbortController()
     while (await readNext({ worker: 'a', signal }));
     assert.deepEqual(

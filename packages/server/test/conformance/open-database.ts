@@ -163,6 +163,7 @@ export function arriving(
       from_addr: 'ann@sender.example',
       header_to: null,
       cc: '[]',
+      bcc: '[]',
       reply_to: null,
       reference_ids: '[]',
       subject: 'hello',

@@ -102,6 +102,7 @@ function contentOf(messageId: string): SendInput['content'] {
     from_addr: 'me@mailroom.localhost',
     header_to: null,
     cc: '[]',
+    bcc: null,
     reply_to: null,
     reference_ids: '[]',
     subject: 'hi',

@@ -13,6 +13,7 @@ import {
   xlsxWith,
 } from '@mailroom/mail-reading/test/files/sample-files.ts'
 import { type FileReader, openFileReader } from '#platform/workers/file-reader.ts'
+import { cpuMsOf } from '#platform/workers/process-usage.ts'
 
 const read = (content: Uint8Array, filename: string, by: FileReader) =>
   by.read({ content, filename, contentType: 'application/octet-stream' }, { key: 'acc' })
@@ -110,6 +111,24 @@ testReading('a process that dies says nothing about the next file', async (reade
   await pause(20)
   kill()
   assert.equal((await killed).method, 'office')
+  await isGood(reader)
+})
+
+testReading('a file whose process is killed twice has failed', async (reader) => {
+  await isGood(reader)
+  const reading = read(docxWith('<w:p/>'.repeat(3_000_000)), 'a.docx', reader)
+  const killed = new Set<number>()
+  while (killed.size < 2) {
+    await pause(20)
+    const [pid] = readersOf(process.pid)
+    if (pid === undefined || killed.has(pid)) continue
+    // The second has started, which takes half a second, and reads.
+    if (killed.size === 1 && ((await cpuMsOf(pid)) ?? 0) < 1_500) continue
+    process.kill(pid, 'SIGKILL')
+    killed.add(pid)
+  }
+  const { method, why } = await reading
+  assert.deepEqual([method, why], ['failed', 'The program that reads it has failed.'])
   await isGood(reader)
 })
 

@@ -64,10 +64,14 @@ onEachEngine('an erasure', (engine) => {
     const to = `To: ${inbox.address}`
     await send('from', `From: Eve <${ADDRESS.toUpperCase()}>\r\n${to}`, ADDRESS)
     await send('cc', `From: ann@a.example\r\n${to}\r\nCc: Eve <${ADDRESS}>`, 'ann@a.example')
+    await send('bcc', `From: ann@a.example\r\n${to}\r\nBcc: Eve <${ADDRESS}>`, 'ann@a.example')
     await send('envelope', `From: list@lists.example\r\n${to}`, ADDRESS)
     await send('large', `From: ${ADDRESS}\r\n${to}`, ADDRESS, LARGE_BYTES)
     await client.senderRules.create({ type: 'block', value: 'blocked.example' })
-    await send('quarantined', `From: b@blocked.example\r\nTo: ${ADDRESS}`, 'b@blocked.example')
+    for (const field of ['To', 'Bcc']) {
+      const header = `From: b@blocked.example\r\n${field}: ${ADDRESS}`
+      await send(`quarantined-${field}`, header, 'b@blocked.example')
+    }
     await client.inboxes.send(
       inbox.id,
       { to: ADDRESS, subject: `To ${CANARY}`, body: `Dear ${CANARY}` },
@@ -94,7 +98,7 @@ onEachEngine('an erasure', (engine) => {
     const { id } = await client.erasures.create({ address: `Eve <${ADDRESS}>` })
     const done = await client.erasures.untilDone(id)
     assert.deepEqual([done.status, done.address], ['done', null])
-    assertRemoved(done, { messages: 11, quarantined: 2, drafts: 1, files: 1 })
+    assertRemoved(done, { messages: 13, quarantined: 4, drafts: 1, files: 1 })
     const { events, correspondents } = done.removed
     assert.ok(events >= 8 && correspondents >= 1, `${events} ${correspondents}`)
     assert.ok(done.left.some(({ place }) => place === 'backups'))
@@ -116,6 +120,45 @@ onEachEngine('an erasure', (engine) => {
       await runSql(world, 'checkpoint')
       assert.deepEqual(await postgresFilesHolding(CANARY), [])
     }
+  })
+
+  test('finds the Bcc field of received mail, also of mail that an earlier version has stored', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    const address = 'hidden@bcc.example'
+    const send = async (id: string, bcc: string, bytes: number) => {
+      const header = `From: ann@a.example\r\nTo: ${inbox.address}\r\nBcc: ${bcc}`
+      const raw = canaryMail(id, header, { bytes })
+      await world.send({ from: 'ann@a.example', to: [inbox.address], raw })
+    }
+    const file = (id: string, to: string) =>
+      mboxOf(mailFrom(inbox.address, id, `Bcc: Hidden <${to}>\n`))
+    for (const age of ['old', 'new']) {
+      await send(age, `Someone <else@bcc.example>, Hidden <${address.toUpperCase()}>`, 10)
+      await send(`${age}-large`, address, LARGE_BYTES)
+      await send(`${age}-kept`, 'else@bcc.example', 10)
+      await imported(client, inbox.id, file(`${age}-sent`, address))
+      await imported(client, inbox.id, file(`${age}-sent-kept`, 'else@bcc.example'))
+      if (age === 'new') break
+      await send('kept-lost', address, LARGE_BYTES)
+      const [lost] = await runSql(
+        world,
+        `select raw_id from messages where inbox_id = '${inbox.id}' and subject like '%kept-lost'`,
+      )
+      await world.app.deps.blobs?.remove([String(lost?.raw_id)])
+      // As a version wrote them that did not read the field.
+      await runSql(world, `update messages set bcc = null where inbox_id = '${inbox.id}'`)
+    }
+    for (const { id, direction, subject } of (await client.messages.list(inbox.id).page()).data) {
+      const { bcc } = await client.messages.get(id)
+      const isShown = direction === 'outbound' && subject.startsWith('new')
+      assert.equal(bcc.length, isShown ? 1 : 0, subject)
+    }
+    const { id } = await client.erasures.create({ address })
+    assertRemoved(await client.erasures.untilDone(id), { messages: 6 })
+    const left = (await client.messages.list(inbox.id).page()).data.map(({ subject }) => subject)
+    assert.equal(left.length, 5)
+    assert.ok(left.every((subject) => subject.includes('kept')))
   })
 
   test('and every removal leave no stored file for long, also when the process ends before it is removed', async () => {

@@ -59,6 +59,18 @@ onEachEngine('exports', (engine) => {
     assert.equal((await other.client.exports.list().page()).total, 0)
 
     const url = done.url ?? ''
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    const approver = world.clientWith(token).exports
+    for (const asked of [
+      approver.list().page(),
+      approver.get(done.id),
+      approver.download(done.id),
+    ]) {
+      assert.equal(await refusal(asked), '403 forbidden')
+    }
+    // Whoever has the URL has the file.
+    const headers = { authorization: `Bearer ${token}` }
+    assert.equal(await outcomeOf(fetch(url, { headers })), '200')
     const part = await fetch(url, { headers: { range: 'bytes=5-14' } })
     const whole = Buffer.from(await (await fetch(url)).arrayBuffer())
     assert.equal(part.status, 206)
