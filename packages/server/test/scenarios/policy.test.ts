@@ -230,8 +230,8 @@ onEachEngine('policy', (engine) => {
     const both = { podId: 'tenant', inboxId: inbox.id }
     assert.equal(await refusal(client.policy.get(both)), '400 bad_request')
     for (const query of [{ podId: 'none' }, { inboxId: 'none' }]) {
-      for (const asked of [client.policy.get(query), client.policy.replace({}, query)]) {
-        const { status, code, message } = await refusalOf(asked)
+      for (const ask of [() => client.policy.get(query), () => client.policy.replace({}, query)]) {
+        const { status, code, message } = await refusalOf(ask())
         assert.equal(`${status} ${code}`, '404 not_found')
         assert.ok(message.includes(Object.keys(query).join()), message)
       }

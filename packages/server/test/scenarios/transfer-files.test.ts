@@ -62,11 +62,11 @@ onEachEngine('exports', (engine) => {
     const { token } = await client.approvers.create({ name: 'Ann' })
     const approver = world.clientWith(token).exports
     for (const asked of [
-      approver.list().page(),
-      approver.get(done.id),
-      approver.download(done.id),
+      () => approver.list().page(),
+      () => approver.get(done.id),
+      () => approver.download(done.id),
     ]) {
-      assert.equal(await refusal(asked), '403 forbidden')
+      assert.equal(await refusal(asked()), '403 forbidden')
     }
     // Whoever has the URL has the file.
     const headers = { authorization: `Bearer ${token}` }
