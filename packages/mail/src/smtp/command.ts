@@ -127,8 +127,6 @@ const ARGUMENT_NEEDED = refused(501, '5.5.4', 'This command needs an argument')
 const HELO_SYNTAX = refused(501, '5.5.4', 'Expected one domain name or address literal')
 const MAIL_SYNTAX = refused(501, '5.5.4', 'Expected MAIL FROM:<address>')
 const RCPT_SYNTAX = refused(501, '5.5.4', 'Expected RCPT TO:<address>')
-const PARAMETER_UNKNOWN = refused(555, '5.5.4', 'Parameter not recognized')
-const PARAMETER_SYNTAX = refused(501, '5.5.4', 'Parameter value not valid')
 const UTF8_NEEDED = refused(553, '5.6.7', 'An address outside ASCII needs SMTPUTF8')
 
 /** Parses a line without its CRLF; the verb is recognised in any case (RFC 5321 §2.4). */
@@ -216,23 +214,41 @@ function parseMailParameters(text: string): MailParameters | Refused {
   const seen = new Set<string>()
   for (const part of text.split(/ +/)) {
     const [keyword = '', value] = splitParameter(part)
-    if (seen.has(keyword)) return PARAMETER_SYNTAX
+    if (seen.has(keyword)) return wrongParameter(keyword, 'given twice')
     seen.add(keyword)
     if (keyword === 'SIZE') {
-      if (value === undefined || !/^\d{1,20}$/.test(value)) return PARAMETER_SYNTAX
+      if (value === undefined || !/^\d{1,20}$/.test(value)) return wrongValue(keyword)
       parameters.sizeBytes = Number(value)
     } else if (keyword === 'BODY') {
       const body = value?.toUpperCase()
-      if (body !== '7BIT' && body !== '8BITMIME') return PARAMETER_SYNTAX
+      if (body !== '7BIT' && body !== '8BITMIME') return wrongValue(keyword)
       parameters.body = body
     } else if (keyword === 'SMTPUTF8') {
-      if (value !== undefined) return PARAMETER_SYNTAX
+      if (value !== undefined) return wrongValue(keyword)
       parameters.isSmtpUtf8 = true
     } else {
-      return PARAMETER_UNKNOWN
+      return unknownParameter(part)
     }
   }
   return parameters
+}
+
+// Nothing else that a client wrote is shown.
+const KEYWORD = /^[A-Z0-9][A-Z0-9-]{0,31}$/
+
+function wrongParameter(keyword: string, fault: string, code = 501): Refused {
+  const name = KEYWORD.test(keyword) ? `Parameter ${keyword}` : 'Parameter'
+  return refused(code, '5.5.4', `${name} ${fault}`)
+}
+
+function wrongValue(keyword: string): Refused {
+  return wrongParameter(keyword, 'has a value that is not valid')
+}
+
+/** `text` begins with the parameter. */
+function unknownParameter(text: string): Refused {
+  const [keyword] = splitParameter(text.split(' ', 1)[0] ?? '')
+  return wrongParameter(keyword, 'not recognized', 555)
 }
 
 function splitParameter(part: string): [string, string | undefined] {
@@ -246,13 +262,15 @@ function parseRcpt(argument: string): Command {
   if (match === null) return RCPT_SYNTAX
   const recipient = match[1] ?? ''
   if (/^postmaster$/i.test(recipient)) {
-    return match[2] ? PARAMETER_UNKNOWN : { verb: 'RCPT', recipient, isInternational: false }
+    return match[2]
+      ? unknownParameter(match[2])
+      : { verb: 'RCPT', recipient, isInternational: false }
   }
   const mailbox = parseMailbox(recipient)
   if (mailbox.kind === 'defect') {
     return refuseAddress(mailbox.defect, '5.1.3')
   }
-  if (match[2]) return PARAMETER_UNKNOWN
+  if (match[2]) return unknownParameter(match[2])
   return { verb: 'RCPT', recipient, isInternational: mailbox.isInternational }
 }
 

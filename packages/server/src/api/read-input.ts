@@ -12,7 +12,7 @@ import { explainViolations, type Part, type Violation } from '#http/explain-viol
 import type { AttachedFile } from '#http/handler.ts'
 import type { ReadBody } from '#http/read-body.ts'
 import { bareAddress } from '#platform/email-address.ts'
-import { AppError, notFound } from '#platform/problem.ts'
+import { AppError, notFound, wrongQuery } from '#platform/problem.ts'
 
 /** A compiled schema: returns whether the value fits, fills in defaults, and reports violations in `errors`. */
 export type Validator = {
@@ -145,10 +145,10 @@ function readQuery(
     const value = isObject ? queryFields(raw, name) : queryValue(schema, raw, name)
     if (value === undefined) continue
     const texts = isObject ? Object.entries(Object(value)).flat(2) : [value].flat()
-    if (texts.some((text) => String(text).includes('\0'))) {
-      const violation = { instancePath: `/${name}`, params: {}, keyword: '', message: NUL_MESSAGE }
-      throw explainViolations([violation], 'query')
-    }
+    if (texts.some((text) => String(text).includes('\0'))) throw wrongQuery(name, NUL_MESSAGE)
+    const values = isObject ? Object.values(Object(value)) : [value]
+    const takesMany = 'type' in property && property.type === 'array'
+    if (!takesMany && values.some(Array.isArray)) throw wrongQuery(name, REPEATED_MESSAGE)
     query[name] = prepared(property, converted(value, property), { dropsNulls: false })
   }
   check(compile(schema), query, 'query')
@@ -171,8 +171,8 @@ function queryValue(
   )
   const [first, ...others] = spellings.map((key) => raw[key])
   if (others.every((other) => String(other) === String(first))) return first
-  const message = `is given more than once, as ${spellings.join(' and ')}, with different values`
-  throw explainViolations([{ instancePath: `/${name}`, params: {}, keyword: '', message }], 'query')
+  const spelled = `as ${spellings.join(' and ')}, with different values`
+  throw wrongQuery(name, `${REPEATED_MESSAGE}, ${spelled}`)
 }
 
 /** The fields of an object, each written as `name.field` or `name[field]`. */
@@ -191,6 +191,7 @@ function plainName(name: string): string {
 }
 
 const NUL_MESSAGE = 'must not contain the character U+0000'
+const REPEATED_MESSAGE = 'is given more than once'
 const WHOLE_NUMBER = /^-?\d+$/
 
 /** Converts only plain forms; any other text stays as it is and fails the check of its type. */

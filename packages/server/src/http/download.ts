@@ -87,7 +87,7 @@ type Range = { first: number; last: number } | 'whole' | 'unsatisfiable'
 
 /** RFC 9110 §14.2: an unknown form, or several ranges, get the whole. */
 function readRange(field: string | undefined, sizeBytes: number): Range {
-  const match = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/.exec(field ?? '')
+  const match = /^bytes=\s*(\d*)-(\d*)\s*$/.exec(field ?? '')
   if (match === null || (match[1] === '' && match[2] === '')) return 'whole'
   const [, from, to] = match
   if (from === '') {

@@ -51,6 +51,7 @@ function detailOf(violation: Violation, part: Part): ErrorDetail {
   }
   if (keyword === 'additionalProperties') {
     const name = String(params.additionalProperty)
+    if (name === '') return { path, message: 'has a field without a name' }
     return { path: below(path, name), message: 'is not a known field' }
   }
   if (violation.propertyName !== undefined) {

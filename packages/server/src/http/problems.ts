@@ -148,9 +148,10 @@ function frameworkRefusal(thrown: unknown): Refusal | null {
     return null
   const known = Object.hasOwn(refusals, code) ? refusals[code] : undefined
   if (known) return known
-  return code.startsWith('HPE_')
-    ? { code: 'bad_request', message: 'The request is not well-formed HTTP.' }
-    : null
+  if (!code.startsWith('HPE_')) return null
+  const { reason } = thrown as { reason?: unknown }
+  const rule = typeof reason === 'string' && reason !== '' ? `: ${reason}` : ''
+  return { code: 'bad_request', message: `The request is not well-formed HTTP${rule}.` }
 }
 
 function errorCodeOf(thrown: unknown): string | null {

@@ -27,12 +27,13 @@ export async function readCustomDomain(text: string, serviceDomain: string): Pro
   const named = readNamedDomain(text)
   if (named.kind === 'invalid') return named
   const { domain } = named
-  if (domain === serviceDomain) return invalid(`${domain} is the domain of the service itself`)
+  if (domain === serviceDomain)
+    return invalid(`${quote(domain)} is the domain of the service itself`)
   if (domain.endsWith(`.${serviceDomain}`)) {
-    return invalid(`${domain} is a subdomain of the domain of the service`)
+    return invalid(`${quote(domain)} is a subdomain of the domain of the service`)
   }
   if (await isPublicSuffix(domain)) {
-    return invalid(`${domain} is a public suffix, under which others register domains`)
+    return invalid(`${quote(domain)} is a public suffix, under which others register domains`)
   }
   return named
 }
@@ -42,7 +43,7 @@ export function readNamedDomain(text: string): NamedDomain {
   const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text
   if (text === '') return invalid('an empty text is not a domain name')
   if (isIP(text.replace(/^\[(?:ipv6:)?(.*)\]$/i, '$1')) !== 0) {
-    return invalid(`${shown} is an IP address, not a domain name`)
+    return invalid(`${quote(shown)} is an IP address, not a domain name`)
   }
   // The only ASCII characters allowed. `domainToASCII` would read percent signs and ports as in a URL.
   if (/[^a-zA-Z0-9.\-\u0080-\u{10ffff}]/u.test(text))
@@ -56,7 +57,7 @@ export function readNamedDomain(text: string): NamedDomain {
   }
   const labels = domain.split('.')
   // URLs accept `0x7f.1` and full-width digits as addresses.
-  if (isIP(domain) !== 0) return invalid(`${shown} is an IP address, not a domain name`)
+  if (isIP(domain) !== 0) return invalid(`${quote(shown)} is an IP address, not a domain name`)
   if (domain.length > CUSTOM_DOMAIN_LENGTH_MAX) {
     return invalid(`the domain name is longer than ${CUSTOM_DOMAIN_LENGTH_MAX} characters`)
   }
@@ -65,7 +66,8 @@ export function readNamedDomain(text: string): NamedDomain {
       `${quote(shown)} has a part that is empty, longer than 63 characters, or begins or ends with a hyphen`,
     )
   }
-  if (labels.length === 1) return invalid(`${shown} is a single word, not a whole domain name`)
+  if (labels.length === 1)
+    return invalid(`${quote(shown)} is a single word, not a whole domain name`)
   return { kind: 'domain', domain }
 }
 

@@ -8,7 +8,14 @@ import type { PolicyDirection, PolicyMode, SenderRuleType } from '@mailroom/cont
 import type { Actor, Answered, HandlersOf } from '#http/handler.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { AppError, type ErrorDetail, notFound, wrongField } from '#platform/problem.ts'
+import {
+  AppError,
+  type ErrorDetail,
+  notFound,
+  problem,
+  wrongField,
+  wrongQuery,
+} from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import type { AuditEntry } from './audit-rows.ts'
 import { listAudit } from './list-audit.ts'
@@ -34,7 +41,7 @@ type Asked = { accountId: string; place: PolicyPlace }
 /** Rejects with `not_found`. */
 export async function getPolicy({ db }: Pick<Deps, 'db'>, asked: Asked): Promise<Policy> {
   const found = await findPolicy(db, asked.accountId, asked.place)
-  if (found === null) throw notFound()
+  if (found === null) throw noPlace(asked.place)
   return presentPolicy(found)
 }
 
@@ -50,7 +57,7 @@ export async function putPolicy(
     ...replacement,
     auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
   })
-  if (outcome.kind !== 'replaced') throw policyRefusal(outcome)
+  if (outcome.kind !== 'replaced') throw refusalAt(change.place, outcome)
 }
 
 export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
@@ -82,7 +89,7 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
         rule: { id: deps.makeId('rul'), type, value: read.value, needs_verified },
         auditId: deps.makeId('aud'),
       })
-      if (created.kind !== 'created') throw policyRefusal(created)
+      if (created.kind !== 'created') throw refusalAt(place, created)
       return presentScoped(direction, created.rule)
     },
     'policy.deleteRule': async ({ path }, { accountId, actor }) => {
@@ -115,9 +122,18 @@ function answerWith(policy: Policy): Answered<Policy> {
   return { status: 200, headers: { etag: policy.etag }, body: policy }
 }
 
+function refusalAt(place: PolicyPlace, refused: Parameters<typeof policyRefusal>[0]): AppError {
+  return refused.kind === 'not_found' ? noPlace(place) : policyRefusal(refused)
+}
+
+function noPlace({ pod, inboxId }: PolicyPlace): AppError {
+  if (inboxId !== null) return problem('not_found', 'The account has no inbox with this inboxId.')
+  return pod === null ? notFound() : problem('not_found', 'The account has no pod with this podId.')
+}
+
 function placeOf(query: { podId?: string; inboxId?: string }): PolicyPlace {
   const { podId: pod = null, inboxId = null } = query
-  if (pod !== null && inboxId !== null) throw wrongField('inboxId', 'must not be given with podId')
+  if (pod !== null && inboxId !== null) throw wrongQuery('inboxId', 'must not be given with podId')
   return { pod, inboxId }
 }
 

@@ -2,7 +2,7 @@ import { USAGE_DAYS_MAX } from '@mailroom/contract/usage.ts'
 import type { Handlers } from '#http/handler.ts'
 import { readStored } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
-import { wrongField } from '#platform/problem.ts'
+import { wrongQuery } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { findUncounted, sumMailHours } from './stats-rows.ts'
@@ -54,12 +54,12 @@ function readDays(
   const lastMs = dayOf(endMs)
   const startMs = from === undefined ? lastMs - (DAYS_DEFAULT - 1) * DAY_MS : readTime(from, 'from')
   const firstMs = dayOf(startMs)
-  if (firstMs > lastMs) throw wrongField('from', 'must not be after to')
+  if (firstMs > lastMs) throw wrongQuery('from', 'must not be after to')
   const untilMs = lastMs + DAY_MS
   // A day that is given as such is over at its end.
   const lengthMs = (to?.includes('T') ? endMs : untilMs) - startMs
   if (lengthMs > USAGE_DAYS_MAX * DAY_MS) {
-    throw wrongField('from', `must not be more than ${USAGE_DAYS_MAX} days before the end of to`)
+    throw wrongQuery('from', `must not be more than ${USAGE_DAYS_MAX} days before the end of to`)
   }
   return { sinceMs: firstMs, untilMs }
 }
@@ -69,7 +69,7 @@ function readTime(text: string, name: string): number {
   const [date = ''] = text.split('T')
   // The parser takes 30 February for 2 March.
   const isReal = !Number.isNaN(timeMs) && presentTime(Date.parse(date)).startsWith(date)
-  if (!isReal) throw wrongField(name, 'must be a date that exists')
+  if (!isReal) throw wrongQuery(name, 'must be a date that exists')
   return timeMs
 }
 

@@ -7,7 +7,7 @@ import type { Handlers, KeyContext } from '#http/handler.ts'
 import { presentMessage } from '#mailbox/mailbox.ts'
 import type { Clock } from '#platform/clock.ts'
 import { isIdOf } from '#platform/ids.ts'
-import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
+import { type AppError, problem, RETRY_AFTER_SECONDS, wrongQuery } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { EventText } from './envelope.ts'
 import {
@@ -18,13 +18,7 @@ import {
   STREAM_BUFFER_BYTES_MAX,
   type StreamDeps,
 } from './event-stream.ts'
-import {
-  checkFilter,
-  describeUnknownKinds,
-  openEventPage,
-  UNKNOWN_KIND,
-  wrongCursor,
-} from './read-events.ts'
+import { checkFilter, describeUnknownKinds, openEventPage, UNKNOWN_KIND } from './read-events.ts'
 import { waitAsReader } from './wait-as-reader.ts'
 import { waitForMessage } from './wait-for-message.ts'
 
@@ -91,7 +85,7 @@ async function streamEvents(
   const afterId = lastEventId ?? query.after ?? null
   // A client that reconnects sends the header; a mistake in it must not end a stream that worked.
   if (lastEventId === null && afterId !== null && !isIdOf('evt', afterId)) {
-    throw wrongCursor('must be the id of an event')
+    throw wrongQuery('after', 'must be the id of an event')
   }
   const headers = EVENT_FEED_HEADERS
   if (!context.wantsContent) return { headers, content: null }
@@ -140,11 +134,8 @@ function wordsOf(list: string | undefined): string[] {
   return words.map((word) => word.trim()).filter((word) => word !== '')
 }
 
-function wrongFilter(path: string, value: string, reason: string): ReturnType<typeof problem> {
-  const message = `contains ${JSON.stringify(value.slice(0, 100))}, which ${reason}`
-  return problem('bad_request', `The query parameter "${path}" ${message}.`, {
-    details: [{ path, message }],
-  })
+function wrongFilter(path: string, value: string, reason: string): AppError {
+  return wrongQuery(path, `contains ${JSON.stringify(value.slice(0, 100))}, which ${reason}`)
 }
 
 /** Browsers send this header on their own when they reconnect; an empty one is ignored. */

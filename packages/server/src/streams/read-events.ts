@@ -32,7 +32,7 @@ import {
 } from '#events/events-rows.ts'
 import { findInboxIds } from '#inboxes/inboxes-rows.ts'
 import { isIdOf } from '#platform/ids.ts'
-import { problem } from '#platform/problem.ts'
+import { wrongQuery } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 import type { EventHub } from './event-hub.ts'
@@ -71,7 +71,8 @@ export async function openEventPage(
   const { accountId, filter, order, limit, signal } = input
   const cursor =
     input.after === null ? null : await findCursor(deps, { accountId, after: input.after })
-  if (cursor === null && input.after !== null) throw wrongCursor('must be the id of an event')
+  if (cursor === null && input.after !== null)
+    throw wrongQuery('after', 'must be the id of an event')
   const place = cursor?.position ?? LOG_START
   const range: EventRange =
     order === 'asc'
@@ -185,10 +186,6 @@ export async function findCursor(
   const held = await findEventPosition(deps.db, accountId, after)
   if (held !== null) return { position: held, isHeld: true }
   return { position: await findPositionOfId(deps.db, accountId, after), isHeld: false }
-}
-
-export function wrongCursor(message: string): ReturnType<typeof problem> {
-  return problem('bad_request', `after ${message}.`, { details: [{ path: 'after', message }] })
 }
 
 export const UNKNOWN_KIND = 'is not an event type'

@@ -22,11 +22,11 @@ import {
 } from '#mailbox/mailbox-rows.ts'
 import { onAbort } from '#platform/abort.ts'
 import { isIdOf } from '#platform/ids.ts'
-import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
+import { notFound, problem, RETRY_AFTER_SECONDS, wrongQuery } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import type { EventText } from './envelope.ts'
 import type { EventHub, Listening } from './event-hub.ts'
-import { findCursor, wrongCursor } from './read-events.ts'
+import { findCursor } from './read-events.ts'
 
 /** Messages that a wait reads with one query. */
 export const WAIT_STEP_MESSAGES = 500
@@ -118,7 +118,7 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
     const removed = await findRemoved(deps.db, { accountId, inboxId, messageId: after })
     if (removed !== null) return { kind: 'message', position: removed }
   }
-  throw wrongCursor('is neither the id of an event nor a message of this inbox')
+  throw wrongQuery('after', 'is neither the id of an event nor a message of this inbox')
 }
 
 /** The end of the log, and the committed events that are not settled yet. */

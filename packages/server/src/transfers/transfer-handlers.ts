@@ -145,7 +145,7 @@ async function scopeOf(
   if (asked.inboxId !== undefined) {
     const { inboxId } = asked
     const counters = await readCounters(db, accountId, inboxId)
-    if (counters === null) throw notFound()
+    if (counters === null) throw problem('not_found', 'The account has no inbox with this inboxId.')
     const total = messagesIn(counters)
     return { inboxId, podId: null, inboxIds: [inboxId], total }
   }

@@ -171,6 +171,12 @@ for (const [route, body, path, message] of violations) {
   })
 }
 
+test('a field without a name is reported as such', async () => {
+  const route = { method: 'POST', body: '{"":1}', headers: JSON_TYPE }
+  const error = await assertError(await server.request('/v1/pods', route), 400, 'bad_request')
+  assert.equal(error.message, 'The request body has a field without a name.')
+})
+
 test('lengths count code points', async () => {
   const displayName = (length: number) => JSON.stringify({ displayName: '😀'.repeat(length) })
   assert.equal((await post('/v1/inboxes', displayName(200))).status, 201)

@@ -229,6 +229,15 @@ const malformed: [string, string, number, string][] = [
   ['nonsense', 'nonsense\r\n\r\n', 400, 'bad_request'],
   ['TLS', '\x16\x03\x01\x02\x00\x01\x00', 400, 'bad_request'],
   ['no Host', 'GET /health HTTP/1.1\r\n\r\n', 400, 'bad_request'],
+  ['two Hosts', 'GET /health HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n', 400, 'bad_request'],
+  [
+    'two credentials',
+    `GET /v1/pods HTTP/1.1\r\nHost: a\r\n${`Authorization: Bearer ${GOOD_KEY}\r\n`.repeat(2)}\r\n`,
+    400,
+    'bad_request',
+  ],
+  ['CONNECT', 'CONNECT /v1/pods HTTP/1.1\r\nHost: a\r\n\r\n', 405, 'method_not_allowed'],
+  ['CONNECT to a host', 'CONNECT a.example:25 HTTP/1.1\r\nHost: a\r\n\r\n', 404, 'not_found'],
   [
     'both a length and chunks',
     'POST /v1/pods HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
@@ -255,6 +264,29 @@ for (const [name, text, status, code] of malformed) {
     assert.equal(body.requestId, answer.headers.get('x-request-id'))
   })
 }
+
+test('the error about invalid HTTP names the rule that was broken', async () => {
+  const server = await openTestServer()
+  for (const [text, rule] of [
+    ['FOO / HTTP/1.1\r\n\r\n', 'method'],
+    ['GET / HTTP/1.1\r\nHost: a\r\nX: \x01\r\n\r\n', 'header value'],
+    [
+      'POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
+      'Content-Length',
+    ],
+  ] as const) {
+    const { message } = JSON.parse((await exchange(server.port, text)).body)
+    assert.match(message, new RegExp(`^The request is not well-formed HTTP: .*${rule}`))
+  }
+  await server.close(0)
+})
+
+test('CONNECT is told which methods the path has', async () => {
+  const server = await openTestServer()
+  const answer = await exchange(server.port, 'CONNECT /v1/pods HTTP/1.1\r\nHost: a\r\n\r\n')
+  await server.close(0)
+  assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST')
+})
 
 test('invalid HTTP after an answer gets an error, and before it none', async () => {
   const entered = Promise.withResolvers<void>()

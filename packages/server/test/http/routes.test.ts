@@ -90,15 +90,7 @@ test('a handler gets path, query and context', async () => {
   assert.equal(context?.requestId, response.headers.get('x-request-id'))
 })
 
-const badQueries = [
-  'is_read=1',
-  'is_read=TRUE',
-  'is_read=',
-  'limit=1&limit=2',
-  'limit=ten',
-  'limit=1e1',
-  'limit=%205',
-]
+const badQueries = ['is_read=1', 'is_read=TRUE', 'is_read=', 'limit=ten', 'limit=1e1', 'limit=%205']
 
 for (const query of badQueries) {
   test(`?${query} is 400 bad_request and names the parameter`, async () => {
@@ -110,6 +102,15 @@ for (const query of badQueries) {
     assert.match(String(body.message), new RegExp(`^The query parameter "${name}" must `))
   })
 }
+
+test('a parameter of one value that is given twice is reported as such', async () => {
+  for (const query of ['limit=1&limit=2', 'assignee=a&assignee=a', 'metadata.a=1&metadata.a=2']) {
+    const body = await errorOf(await server.request(`/v1/inboxes/inb_1/threads?${query}`))
+    assert.equal(body.error, 'bad_request')
+    const name = query.split(/[=.]/)[0]
+    assert.equal(body.message, `The query parameter "${name}" is given more than once.`)
+  }
+})
 
 test('a page beyond every list is requested with a number that databases accept', async () => {
   const response = await server.request(`/v1/pods?limit=${'9'.repeat(30)}&offset=${'9'.repeat(30)}`)

@@ -79,10 +79,10 @@ onEachEngine('custom domains', (engine) => {
 
   test('names that no account can use are refused with the reason', async () => {
     const reasons: Record<string, RegExp> = {
-      'co.uk': /public suffix/,
-      '192.0.2.1': /IP address/,
-      localhost: /single word/,
-      'mailroom.localhost': /the service itself/,
+      'co.uk': /^"co\.uk" is a public suffix/,
+      '192.0.2.1': /^"192\.0\.2\.1" is an IP address/,
+      localhost: /^"localhost" is a single word/,
+      'mailroom.localhost': /^"mailroom\.localhost" is the domain of the service itself/,
       'x.mailroom.localhost': /subdomain of the domain of the service/,
       'not a domain': /not a domain name/,
     }

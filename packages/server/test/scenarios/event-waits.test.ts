@@ -150,6 +150,7 @@ onEachEngine('waiting for a message', (engine) => {
     for (const after of [elsewhere.messageId, foreign.messageId, makeId('msg'), 'evt', '\0']) {
       await assert.rejects(wait({ after }), isProblem('bad_request', 'after'))
     }
+    await assert.rejects(wait({ after: 'evt' }), /: The query parameter "after" is neither /)
   })
 
   test('ignores messages of other inboxes', async () => {

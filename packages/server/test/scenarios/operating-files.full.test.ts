@@ -87,6 +87,12 @@ test('a folder is created with its missing parents, from a relative path too', a
   assert.deepEqual(await readdir(join(folder, 'one')), ['two'])
 })
 
+test(
+  'a folder that the system does not let exist is an error',
+  { skip: process.platform !== 'linux' && 'needs /proc' },
+  () => assert.throws(() => makePrivateFolder('/proc/none/data'), { code: 'ENOENT' }),
+)
+
 test('concurrent first starts leave one certificate with its own key', async (t) => {
   const dataDir = await temporaryFolder(t)
   const settings = { tlsFiles: null, dataDir, smtpHostname: 'mail.example' }

@@ -230,8 +230,11 @@ onEachEngine('policy', (engine) => {
     const both = { podId: 'tenant', inboxId: inbox.id }
     assert.equal(await refusal(client.policy.get(both)), '400 bad_request')
     for (const query of [{ podId: 'none' }, { inboxId: 'none' }]) {
-      assert.equal(await refusal(client.policy.get(query)), '404 not_found')
-      assert.equal(await refusal(client.policy.replace({}, query)), '404 not_found')
+      for (const ask of [() => client.policy.get(query), () => client.policy.replace({}, query)]) {
+        const { status, code, message } = await refusalOf(ask())
+        assert.equal(`${status} ${code}`, '404 not_found')
+        assert.ok(message.includes(Object.keys(query).join()), message)
+      }
     }
     assert.deepEqual(await auditOf(client), [])
   })

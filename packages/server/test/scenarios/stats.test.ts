@@ -103,7 +103,9 @@ onEachEngine('figures', (engine) => {
       'group_by=pod',
     ]) {
       const response = await world.fetch(`/v1/usage?${query}`)
-      assert.equal(await outcomeOf(response), '400 bad_request', query)
+      const { error, message } = (await response.json()) as { error: string; message: string }
+      assert.equal(`${response.status} ${error}`, '400 bad_request', query)
+      assert.match(message, /^The query parameter "(from|to|group_by)" must /)
     }
   })
 

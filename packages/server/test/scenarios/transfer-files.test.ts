@@ -39,7 +39,9 @@ onEachEngine('exports', (engine) => {
     assert.deepEqual(await wrong({ inboxId: inbox.id, format: 'zip' }), [400, ['format']])
     assert.deepEqual(await wrong({ inboxId: inbox.id }), [400, ['format']])
     const ofInbox = client.exports.create({ inboxId: 'inb_none', format: 'mbox' })
-    assert.equal(await refusal(ofInbox), '404 not_found')
+    const { status, code, message } = await refusalOf(ofInbox)
+    assert.equal(`${status} ${code}`, '404 not_found')
+    assert.match(message, /no inbox with this inboxId/)
     const ofPod = client.exports.create({ podId: 'none', format: 'mbox' })
     assert.equal(await refusal(ofPod), '400 invalid_pod')
   })
@@ -60,11 +62,11 @@ onEachEngine('exports', (engine) => {
     const { token } = await client.approvers.create({ name: 'Ann' })
     const approver = world.clientWith(token).exports
     for (const asked of [
-      approver.list().page(),
-      approver.get(done.id),
-      approver.download(done.id),
+      () => approver.list().page(),
+      () => approver.get(done.id),
+      () => approver.download(done.id),
     ]) {
-      assert.equal(await refusal(asked), '403 forbidden')
+      assert.equal(await refusal(asked()), '403 forbidden')
     }
     // Whoever has the URL has the file.
     const headers = { authorization: `Bearer ${token}` }

@@ -14,15 +14,29 @@ const STICKY = 0o1000
  */
 export function makePrivateFolder(path: string): void {
   const folder = resolve(path)
-  const first = mkdirSync(folder, { recursive: true, mode: PRIVATE })
-  if (first === undefined) {
-    makePrivate(folder)
-    return
+  if (!makeFolder(folder)) makePrivate(folder)
+}
+
+/**
+ * Whether the folder was absent. Node's `recursive` runs for ever where the system refuses a name as absent although
+ * its parent exists, such as below /proc.
+ */
+function makeFolder(folder: string): boolean {
+  if (isFolder(folder)) return false
+  const parent = dirname(folder)
+  makeFolder(parent)
+  try {
+    mkdirSync(folder, PRIVATE)
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !isFolder(folder)) throw error
   }
-  // From the folder up to the first that was created.
-  for (let made = folder; made.length >= first.length; made = dirname(made)) {
-    syncFolderNow(dirname(made))
-  }
+  syncFolderNow(parent)
+  return true
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 /** Syncs the names in a folder, which makes new and renamed files durable. */
