@@ -1079,7 +1079,8 @@ class AttachmentsMethods(Namespace):
         """Download an attachment.
 
         Use an API key, or the signed url of the attachment without one. Range requests are
-        supported.
+        supported. HTML, XML, SVG and scripts have the type application/octet-stream; contentType
+        in the message says what they are.
 
         Error codes of its own: invalid_signature, range_not_satisfiable.
         """

@@ -320,12 +320,13 @@ function attachmentHandlers(deps: Deps): Pick<HandlersOf<'attachments'>, 'attach
         if (!isGood) throw problem('invalid_signature')
       }
       const answer = await download(deps, path, context)
-      return context.isSigned ? { ...answer, headers: embeddable(answer.headers) } : answer
+      const isPicture = context.isSigned && context.headers['sec-fetch-dest'] === 'image'
+      return isPicture ? { ...answer, headers: embeddable(answer.headers) } : answer
     },
   }
 }
 
-/** The page of a message is sandboxed, so that it has no origin but in our own frames. */
+/** The page of a message is sandboxed, so that it has no origin but in our own frames; all that it loads are pictures. */
 function embeddable(headers: BinaryResponse['headers']): BinaryResponse['headers'] {
   return { ...headers, 'cross-origin-resource-policy': 'cross-origin' }
 }

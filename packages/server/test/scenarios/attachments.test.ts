@@ -241,6 +241,8 @@ onAnyEngine('an attachment', (engine) => {
     'text/plain',
     'application/x-shockwave-flash',
     'TEXT/HTML; charset=utf-7',
+    'application/x-JavaScript',
+    'application/rss+xml',
     'text/html\tx',
     'nonsense',
     '',
@@ -261,7 +263,9 @@ onAnyEngine('an attachment', (engine) => {
         response.headers.get('content-security-policy') ?? '',
         /^sandbox; default-src 'none'/,
       )
-      assert.match(response.headers.get('content-type') ?? '', /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/)
+      const served = response.headers.get('content-type') ?? ''
+      assert.match(served, /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/)
+      assert.doesNotMatch(served, /html|xml|script/i)
       assert.equal((await response.text()).trimEnd(), script)
     })
   }

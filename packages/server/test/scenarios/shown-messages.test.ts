@@ -125,10 +125,15 @@ onAnyEngine('a displayed message', (engine) => {
     const [source = ''] = sourcesOf(page)
     assert.match(source, /^\/v1\/attachments\//)
     assert.doesNotMatch(source, /['()]/)
-    const headers = { 'sec-fetch-site': 'cross-site', origin: 'null' }
-    const image = await fetch(`${world.baseUrl}${source.replaceAll('&amp;', '&')}`, { headers })
+    const url = `${world.baseUrl}${source.replaceAll('&amp;', '&')}`
+    const policyFor = async (headers: Record<string, string>) =>
+      (await fetch(url, { headers })).headers.get('cross-origin-resource-policy')
+    assert.equal(await policyFor({}), 'same-origin')
+    assert.equal(await policyFor({ 'sec-fetch-dest': 'script' }), 'same-origin')
+    const asImage = { 'sec-fetch-dest': 'image', 'sec-fetch-site': 'cross-site', origin: 'null' }
+    assert.equal(await policyFor(asImage), 'cross-origin')
+    const image = await fetch(url, { headers: asImage })
     assert.equal(image.status, 200)
-    assert.equal(image.headers.get('cross-origin-resource-policy'), 'cross-origin')
     assert.deepEqual(Buffer.from(await image.arrayBuffer()), PNG)
   })
 
