@@ -539,7 +539,7 @@ export const messageOperations = {
     tag: 'Attachments',
     summary: 'Download an attachment.',
     notes:
-      'Use an API key, or the signed url of the attachment without one. Range requests are supported. HTML, XML, SVG and scripts have the type application/octet-stream; contentType in the message says what they are.',
+      'Use an API key, or the signed url of the attachment without one. Range requests are supported.',
     auth: 'key-or-approver-or-signature',
     isRateLimited: true,
     parameters: {

@@ -1,8 +1,8 @@
 // Addresses as URIs (RFC 6068), which calendar files have.
 
 /** Without a control character or the end of a line. */
-const LOCAL_PART = String.raw`(?:[^\s@<>,;:"]+|"(?:[^"\\\p{Cc}\p{Zl}\p{Zp}]|\\[\x20-\x7e])*")`
-const DOMAIN = String.raw`(?:[^\s@<>,;:"[\]]+|\[[\w.:]+\])`
+const LOCAL_PART = String.raw`(?:[^\s\p{Cc}@<>,;:"]+|"(?:[^"\\\p{Cc}\p{Zl}\p{Zp}]|\\[\x20-\x7e])*")`
+const DOMAIN = String.raw`(?:[^\s\p{Cc}@<>,;:"[\]]+|\[[\w.:]+\])`
 const ADDRESS = new RegExp(`^${LOCAL_PART}@${DOMAIN}$`, 'u')
 
 /** Each part percent-encoded once (§2), but for the signs that mail programs expect as they are. */

@@ -1079,8 +1079,7 @@ class AttachmentsMethods(Namespace):
         """Download an attachment.
 
         Use an API key, or the signed url of the attachment without one. Range requests are
-        supported. HTML, XML, SVG and scripts have the type application/octet-stream; contentType
-        in the message says what they are.
+        supported.
 
         Error codes of its own: invalid_signature, range_not_satisfiable.
         """

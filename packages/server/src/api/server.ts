@@ -6,7 +6,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import { type Authenticate, Identifier, type Sessions } from '#accounts/accounts.ts'
 import { sendJson } from '#http/answer.ts'
 import { type AnswerBounds, AnswerBudget } from '#http/answer-budget.ts'
-import { clientErrors, hangUpWith } from '#http/client-errors.ts'
+import { clientErrors, refuseRepeatedFields } from '#http/client-errors.ts'
 import { type ClientOf, openClientOf } from '#http/client-of.ts'
 import { bodyBudget, JSON_BODY_BYTES_MAX } from '#http/collect-body.ts'
 import type { EventReaders } from '#http/event-readers.ts'
@@ -311,14 +311,6 @@ function addCommonHooks(
   app.setNotFoundHandler((request, reply) => {
     throw unknownRoute(request.raw.url ?? '', reply, visibility)
   })
-  // Without a listener Node closes the connection unanswered.
-  app.server.on('connect', (request: IncomingMessage, socket: Socket) => {
-    const allow: Record<string, string> = {}
-    const header = (name: string, value: string) => Object.assign(allow, { [name]: value })
-    const error = unknownRoute(request.url ?? '', { header }, visibility)
-    const problem = problemOf(error, options.makeRequestId())
-    hangUpWith({ ...problem, headers: { ...problem.headers, ...allow } }, socket)
-  })
   app.setErrorHandler((error, request, reply) => {
     const problem = problemOf(error, request.id)
     const { status, isOurs } = problem
@@ -332,24 +324,6 @@ function addCommonHooks(
     else if (status === 503) log.info(fields, 'A request was refused as unavailable.')
     return sendProblem(reply, problem)
   })
-}
-
-/** Fields of which Node reads the first, while a proxy before it may have read another. */
-const SINGLE_FIELDS: ReadonlySet<string> = new Set(['authorization', 'host'])
-
-function refuseRepeatedFields({ rawHeaders }: IncomingMessage): void {
-  const seen = new Set<string>()
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]?.toLowerCase() ?? ''
-    if (!SINGLE_FIELDS.has(name)) continue
-    if (seen.has(name)) {
-      throw new AppError(
-        'bad_request',
-        `The request has more than one ${rawHeaders[index]} header.`,
-      )
-    }
-    seen.add(name)
-  }
 }
 
 /** Time for a client to send the rest of a request whose connection is closed after the answer. */

@@ -11,8 +11,8 @@ import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import { changeSearch } from '#search/search-rows.ts'
 
 /**
- * More than reading a file takes: 30 seconds of waiting, 60 to start a process for it, and 60 in that. One whose process is
- * killed takes that again; then two workers may read it, and its text is stored once.
+ * More than reading a file takes: 30 seconds of waiting, 60 to start a process for it, and 60 in that. A file
+ * whose process is killed may take twice as long; then two workers may read it, and its text is stored once.
  */
 const LEASE_MS = 3 * MINUTE_MS
 

@@ -497,17 +497,7 @@ const SCAN_STEP = 500
 /** What of a message names addresses. */
 export type Addressed = Pick<
   Row<'messages'>,
-  | 'id'
-  | 'raw_id'
-  | 'direction'
-  | 'is_imported'
-  | 'from_addr'
-  | 'to_addr'
-  | 'to_addrs'
-  | 'header_to'
-  | 'cc'
-  | 'bcc'
-  | 'recipient'
+  'id' | 'from_addr' | 'to_addr' | 'to_addrs' | 'header_to' | 'cc' | 'bcc' | 'recipient'
 > &
   Pick<Row<'raw_messages'>, 'reverse_path'>
 
@@ -527,9 +517,6 @@ export async function scanMessages(
     .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
     .select([
       'messages.id',
-      'raw_id',
-      'direction',
-      'is_imported',
       'from_addr',
       'to_addr',
       'to_addrs',

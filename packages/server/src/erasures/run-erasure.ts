@@ -6,11 +6,12 @@ import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
 import { removeDraft } from '#drafts/drafts-rows.ts'
 import { removeQuarantined } from '#inbound/inbound-rows.ts'
-import { findRawMessage } from '#mailbox/mailbox-rows.ts'
+import { readRawBytes } from '#mailbox/mailbox.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { Log } from '#platform/log.ts'
+import { AppError } from '#platform/problem.ts'
 import { failureOf } from '#queue/trouble.ts'
 import { REMOVE_STEP_MESSAGES } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
@@ -109,24 +110,16 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
 }
 
 async function eraseInbox(
-  deps: Deps,
+  { db, blobs }: Deps,
   { accountId, inboxId, address }: { accountId: string; inboxId: string; address: string },
   { held, signal }: Work,
 ): Promise<void> {
-  const { db, blobs } = deps
   let after = 0
   while (!signal.aborted) {
     const next = await scanMessages(db, { accountId, inboxId, after })
     if (next === null) return
     after = next.last
-    const ids: string[] = []
-    for (const one of next.messages) {
-      const isFound = isOf(one, address) || (await isInOldHeader(deps, one, address))
-      if (isFound) ids.push(one.id)
-      if (signal.aborted) return
-    }
-    // Reading headers may have taken long.
-    if (next.messages.some(isBccUnknown)) await db.write(noteErased, { ...held(), added: {} })
+    const ids = next.messages.filter((one) => isOf(one, address)).map(({ id }) => id)
     for (let at = 0; at < ids.length; at += REMOVE_STEP_MESSAGES) {
       const step = { inboxId, ids: ids.slice(at, at + REMOVE_STEP_MESSAGES) }
       const blobIds = await db.write(eraseMessages, { ...held(), ...step })
@@ -143,15 +136,6 @@ function isOf(message: Addressed, address: string): boolean {
   )
   const texts = [from_addr, reverse_path, to_addr, header_to ?? '', recipient ?? '', ...lists]
   return texts.some((text) => namesAddress(text, address))
-}
-
-/** Stored by a version that did not keep the Bcc fields of a message apart from its bytes. */
-function isBccUnknown({ direction, is_imported, bcc }: Addressed): boolean {
-  return bcc === null && (direction === 'inbound' || is_imported === 1)
-}
-
-async function isInOldHeader(deps: Deps, message: Addressed, address: string): Promise<boolean> {
-  return isBccUnknown(message) && isInHeader(deps, message.raw_id, address)
 }
 
 function namesAddress(text: string, address: string): boolean {
@@ -191,14 +175,16 @@ async function eraseQuarantined(
   }
 }
 
-/** False for a message whose bytes are gone: it was removed meanwhile, or the blob store has lost them. */
-async function isInHeader({ db, blobs }: Deps, rawId: string, address: string): Promise<boolean> {
-  const raw = await findRawMessage(db, rawId)
-  const content = raw?.content ?? (await blobs?.get(rawId)) ?? null
-  if (content === null) return false
-  const { from, to, cc, bcc } = readHeaders(readHeaderSection(content).fields)
-  const mailboxes = [from, ...to, ...cc, ...bcc]
-  return mailboxes.some((one) => one !== null && addressKey(one.address) === address)
+async function isInHeader(deps: Deps, rawId: string, address: string): Promise<boolean> {
+  try {
+    const headers = readHeaders(readHeaderSection(await readRawBytes(deps, rawId)).fields)
+    const mailboxes = [headers.from, ...headers.to, ...headers.cc, ...headers.bcc]
+    return mailboxes.some((one) => one !== null && addressKey(one.address) === address)
+  } catch (error) {
+    // It was removed meanwhile.
+    if (error instanceof AppError && error.code === 'not_found') return false
+    throw error
+  }
 }
 
 async function eraseDrafts(

@@ -3,7 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
-import { type SqlBool, sql } from 'kysely'
+import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import {
   inLog,
   inLogOrder,
@@ -307,21 +307,21 @@ export async function readLogHeadOf(
 }
 
 /**
- * The position of the account's newest event, up to and including `until` if given, that was committed and cannot be read
- * yet; null for none.
+ * The position of the newest event of the account, or of the one inbox of the filter, that was committed and cannot be read
+ * yet; up to and including `until` if given. Null for none.
  */
 export async function findNewestUnsettled(
   db: ReadDb,
-  { accountId, until }: { accountId: string; until?: LogPosition },
+  {
+    accountId,
+    filter,
+    until,
+  }: { accountId: string; filter: EventFilter; until?: LogPosition | undefined },
 ): Promise<LogPosition | null> {
   const { engine } = db.reading
   const condition = isUnsettled(engine)
   if (condition === null) return null
-  const query = db.read
-    .selectFrom('events')
-    .where('account_id', '=', accountId)
-    .where(IS_NOT_ERASED)
-    .where(condition)
+  const query = ofOneIndex(db.read.selectFrom('events'), { accountId, filter }).where(condition)
   const bounded = until === undefined ? query : query.where(isUpTo(engine, until))
   const newest = inLogOrder(engine, selectPlaces(engine, bounded), 'desc').limit(1)
   const row = await newest.executeTakeFirst()
@@ -353,7 +353,16 @@ function onlyInboxOf({ podIds, inboxIds }: EventFilter): string | null {
 /** The rows that the filter is applied to, which an index has in the order of the log. */
 function rowsIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
   const range = { after, until: until ?? null }
-  const query = inLog(db.reading.engine, db.read.selectFrom('events'), range)
+  return ofOneIndex(inLog(db.reading.engine, db.read.selectFrom('events'), range), {
+    accountId,
+    filter,
+  })
+}
+
+function ofOneIndex<Row>(
+  query: SelectQueryBuilder<Tables, 'events', Row>,
+  { accountId, filter }: { accountId: string; filter: EventFilter },
+): SelectQueryBuilder<Tables, 'events', Row> {
   const inboxId = onlyInboxOf(filter)
   // Without the account, because an engine might then scan all events of the account.
   return inboxId !== null

@@ -14,6 +14,7 @@ export {
 } from './event.ts'
 export {
   LOG_POLL_MS,
+  LOG_STALL_MS,
   LOG_STEP_EVENTS,
   type LogReader,
   openLogReader,

@@ -4,6 +4,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { AppError } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { type Problem, problemOf } from './problems.ts'
 
@@ -91,4 +92,23 @@ function canAnswer(latest: Exchange | undefined): boolean {
 
 function isReset(error: Error): boolean {
   return 'code' in error && error.code === 'ECONNRESET'
+}
+
+/** Fields of which Node reads the first, while a proxy before it may have read another. */
+const SINGLE_FIELDS: ReadonlySet<string> = new Set(['authorization', 'host'])
+
+/** Throws `bad_request`. */
+export function refuseRepeatedFields({ rawHeaders }: IncomingMessage): void {
+  const seen = new Set<string>()
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]?.toLowerCase() ?? ''
+    if (!SINGLE_FIELDS.has(name)) continue
+    if (seen.has(name)) {
+      throw new AppError(
+        'bad_request',
+        `The request has more than one ${rawHeaders[index]} header.`,
+      )
+    }
+    seen.add(name)
+  }
 }

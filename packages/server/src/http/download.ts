@@ -61,14 +61,12 @@ function etagOf({ messageId, filename }: { messageId: string; filename: string }
   return `"${hash('sha256', `${messageId} ${filename}`, 'base64url').slice(0, 27)}"`
 }
 
-/** The type as the mail has it (RFC 9110 §8.3.1), unless a browser would run what is in the file. */
+/** RFC 9110 §8.3.1; anything but a media type becomes application/octet-stream. */
 function servedType(contentType: string): string {
-  const isType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(contentType)
-  return isType && !ACTIVE_TYPE.test(contentType) ? contentType : 'application/octet-stream'
+  return /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(contentType)
+    ? contentType
+    : 'application/octet-stream'
 }
-
-/** HTML, SVG and other XML, and scripts. */
-const ACTIVE_TYPE = /[/+](?:html|xml|xsl)$|script$/i
 
 /** RFC 6266: an ASCII form for old clients and the exact name in RFC 8187 encoding. */
 function contentDisposition(filename: string): string {

@@ -320,7 +320,8 @@ function attachmentHandlers(deps: Deps): Pick<HandlersOf<'attachments'>, 'attach
         if (!isGood) throw problem('invalid_signature')
       }
       const answer = await download(deps, path, context)
-      const isPicture = context.isSigned && context.headers['sec-fetch-dest'] === 'image'
+      // Not by Sec-Fetch-Dest, which browsers send to https and this machine only.
+      const isPicture = context.isSigned && /^image\//.test(String(context.headers.accept))
       return isPicture ? { ...answer, headers: embeddable(answer.headers) } : answer
     },
   }

@@ -255,7 +255,7 @@ export type Tables = {
     defects: string
     /** JSON list of a sent message; null in messages of before: to_addr alone. */
     to_addrs: Generated<string | null>
-    /** JSON list: of a sent message, null for none; of the Bcc fields of a received one, null in messages of before. */
+    /** JSON list: of a sent message, or of the Bcc fields of a received one, where null is not known; null for none too. */
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
     recipient: string | null

@@ -244,6 +244,8 @@ type Cuts = { readonly cuts: Iterable<Cut>; readonly length: number }
 const cutChunks = new Map<string, Cuts>()
 const CUT_CHUNKS_MAX = 4096
 const CUT_CHUNK_LENGTH_MAX = 32
+/** A chunk with more, such as one of Chinese, hardly comes again. */
+const CUTS_KEPT_MAX = 4
 
 function cutsOf(written: string): Cuts {
   const known = cutChunks.get(written)
@@ -253,6 +255,7 @@ function cutsOf(written: string): Cuts {
   const { length } = folded
   if (written.length > CUT_CHUNK_LENGTH_MAX) return { cuts, length }
   const kept = { cuts: [...cuts], length }
+  if (kept.cuts.length > CUTS_KEPT_MAX) return kept
   if (cutChunks.size >= CUT_CHUNKS_MAX) cutChunks.clear()
   // A copy, because a slice would keep the whole text in memory.
   cutChunks.set(Buffer.from(written, 'utf16le').toString('utf16le'), kept)

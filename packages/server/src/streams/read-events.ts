@@ -13,6 +13,7 @@ import {
   type AskedFilter,
   type CheckedFilter,
   type EventFilter,
+  LOG_STALL_MS,
   LOG_START,
   type LoggedEvent,
   type LogPosition,
@@ -25,6 +26,7 @@ import {
   findEventPosition,
   findNewestUnsettled,
   findPositionOfId,
+  findUnsettledSince,
   LOG_WINDOW_EVENTS,
   positionBefore,
   scanLog,
@@ -41,9 +43,8 @@ import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
 /** Events that a page scans for those that pass its filter: about a second of a large log. */
 const LOG_PAGE_EVENTS_MAX = 1_000_000
 
-/** Between two looks whether the newest events of an account can be read, and how many looks there are. */
-const SETTLING_MS = 10
-const SETTLING_LOOKS_MAX = 50
+/** The pauses before a page looks again for events that cannot be read yet. */
+const SETTLING_MS = [10, 20, 40, 80, 160]
 
 type PageInput = {
   readonly accountId: string
@@ -84,9 +85,15 @@ export async function openEventPage(
           after: LOG_START,
           ...(cursor !== null && { until: cursor.isHeld ? positionBefore(place) : place }),
         }
-  await untilSettled(deps, { accountId, signal })
-  const search = new Search(deps, input, range)
-  const first = await search.next(limit)
+  // A page that ends before the newest events has no need of them.
+  const isAtEnd = order === 'asc' || cursor === null
+  if (order === 'desc' && isAtEnd) await untilSettled(deps, input)
+  let search = new Search(deps, input, range)
+  let first = await search.next(limit)
+  if (order === 'asc' && first.length < limit && (await untilSettled(deps, input))) {
+    search = new Search(deps, input, range)
+    first = await search.next(limit)
+  }
   const last = first.at(-1)
   let total = await countShown(deps.db, first)
   if (last !== undefined && first.length >= limit) {
@@ -97,19 +104,24 @@ export async function openEventPage(
 }
 
 /**
- * Waits until the account's events of this moment can be read, so that a client that was told of a change finds its event.
- * Another transaction of the database server can hold them up for as long as it is open; a wait ends after half a second.
+ * Waits until the events of this moment can be read, so that a client that was told of a change finds its event. Another
+ * transaction of the database server can hold them up for as long as it is open: the wait ends after a third of a second,
+ * and there is none once an event has waited for LOG_STALL_MS. False where there was nothing to wait for.
  */
 async function untilSettled(
-  { db }: { db: Db },
-  { accountId, signal }: { accountId: string; signal: AbortSignal },
-): Promise<void> {
-  let until = await findNewestUnsettled(db, { accountId })
-  for (let looks = 0; until !== null && looks < SETTLING_LOOKS_MAX; looks++) {
-    if (signal.aborted) return
-    await sleep(SETTLING_MS)
-    until = await findNewestUnsettled(db, { accountId, until })
+  { db, clock }: PageDeps,
+  { accountId, filter, signal }: PageInput,
+): Promise<boolean> {
+  const sinceMs = await findUnsettledSince(db)
+  if (sinceMs === null || clock.now() - sinceMs > LOG_STALL_MS) return false
+  let until = await findNewestUnsettled(db, { accountId, filter })
+  const isLate = until !== null
+  for (const pauseMs of SETTLING_MS) {
+    if (until === null || signal.aborted) break
+    await sleep(pauseMs)
+    until = await findNewestUnsettled(db, { accountId, filter, until })
   }
+  return isLate
 }
 
 /** Scans the log for events that pass a filter. */

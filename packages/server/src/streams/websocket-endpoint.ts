@@ -8,7 +8,7 @@ import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { FastifyInstance } from 'fastify'
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Caller, Identify } from '#accounts/accounts.ts'
-import { hangUpWith } from '#http/client-errors.ts'
+import { hangUpWith, refuseRepeatedFields } from '#http/client-errors.ts'
 import type { ClientOf } from '#http/client-of.ts'
 import type { EventReader, EventReaders } from '#http/event-readers.ts'
 import { problemOf, takeRequest } from '#http/problems.ts'
@@ -110,6 +110,7 @@ export class WebSocketEndpoint {
     const headers: Record<string, string> = { 'x-request-id': requestId }
     try {
       refuseWhileClosing(this.#options)
+      refuseRepeatedFields(request)
       await this.#options.started
       this.#opening ??= openSocketServer()
       const [server, caller] = await Promise.all([this.#opening, callerOf(this.#options, request)])

@@ -231,14 +231,14 @@ async function prepare(
       dateMs: Math.max(0, Math.min(nowMs, told.dateMs ?? arrivalOf(raw) ?? headers.date ?? nowMs)),
       isRead: told.isRead ?? transfer.details.isRead,
       to: [...to],
-      bcc: hiddenRecipientsOf(line, headers),
+      bcc: bccOf(line, headers),
       threadId: threadIdOf(transfer.id, line),
     },
   }
 }
 
-/** Programs keep the Bcc field in what they have sent; the bytes of an export have none. */
-function hiddenRecipientsOf(line: Told['line'], { bcc }: ParsedMessage['headers']): string[] {
+/** Programs keep the Bcc field in what they have sent; our exports have it beside the bytes. */
+function bccOf(line: Told['line'], { bcc }: ParsedMessage['headers']): string[] {
   return [...new Set([...(line?.bcc ?? []), ...bcc.map(({ address }) => address)])]
 }
 

@@ -99,31 +99,6 @@ onBothEngines('erasures and files', (engine) => {
     assert.equal(file?.error, 'address_erased')
   })
 
-  test('an erasure keeps its lease while it reads the headers of mail that an earlier version has stored', async () => {
-    const owner = await addAccount(db)
-    const { accountId } = owner
-    const inboxId = await addInbox(db, owner)
-    for (let count = 0; count < 3; count++)
-      await db.write(storeReceived, arriving(owner, [inboxId]))
-    await runSql(database, `update messages set bcc = null where inbox_id = '${inboxId}'`)
-    const erasureId = makeId('ers')
-    await db.write(insertErasure, { id: erasureId, accountId, addressKey: ADDRESS, nowMs: 1 })
-    const real = database.db
-    const written: string[] = []
-    const write: typeof db.write = (of, input) => {
-      written.push(of.name)
-      return real.write(of, input)
-    }
-    const logged = new Proxy(real, {
-      get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
-    })
-    const deps = { db: logged, blobs: null, clock: systemClock, log: silentLog }
-    await workErasures(deps, { worker: 'w', signal: new AbortController().signal })
-    assert.equal((await findErasure(db, accountId, erasureId))?.status, 'done')
-    const scanned = written.slice(0, written.indexOf('eraseEventsStep'))
-    assert.ok(scanned.includes('noteErased'), String(scanned))
-  })
-
   test('uploads that were broken off do not count for long, and get no further pieces', async () => {
     const { accountId } = await addAccount(db)
     const nowMs = 1_000

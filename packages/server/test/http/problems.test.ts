@@ -236,8 +236,16 @@ const malformed: [string, string, number, string][] = [
     400,
     'bad_request',
   ],
-  ['CONNECT', 'CONNECT /v1/pods HTTP/1.1\r\nHost: a\r\n\r\n', 405, 'method_not_allowed'],
-  ['CONNECT to a host', 'CONNECT a.example:25 HTTP/1.1\r\nHost: a\r\n\r\n', 404, 'not_found'],
+  [
+    'two credentials for a WebSocket',
+    [
+      'GET /v1/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n',
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n',
+      `${`Authorization: Bearer ${GOOD_KEY}\r\n`.repeat(2)}\r\n`,
+    ].join(''),
+    400,
+    'bad_request',
+  ],
   [
     'both a length and chunks',
     'POST /v1/pods HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
@@ -279,13 +287,6 @@ test('the error about invalid HTTP names the rule that was broken', async () => 
     assert.match(message, new RegExp(`^The request is not well-formed HTTP: .*${rule}`))
   }
   await server.close(0)
-})
-
-test('CONNECT is told which methods the path has', async () => {
-  const server = await openTestServer()
-  const answer = await exchange(server.port, 'CONNECT /v1/pods HTTP/1.1\r\nHost: a\r\n\r\n')
-  await server.close(0)
-  assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST')
 })
 
 test('invalid HTTP after an answer gets an error, and before it none', async () => {

@@ -122,7 +122,7 @@ onEachEngine('an erasure', (engine) => {
     }
   })
 
-  test('finds the Bcc field of received mail, also of mail that an earlier version has stored', async () => {
+  test('finds the Bcc field of received and of imported mail, which no answer shows for received mail', async () => {
     const { client } = world
     const inbox = await world.inbox()
     const address = 'hidden@bcc.example'
@@ -133,31 +133,19 @@ onEachEngine('an erasure', (engine) => {
     }
     const file = (id: string, to: string) =>
       mboxOf(mailFrom(inbox.address, id, `Bcc: Hidden <${to}>\n`))
-    for (const age of ['old', 'new']) {
-      await send(age, `Someone <else@bcc.example>, Hidden <${address.toUpperCase()}>`, 10)
-      await send(`${age}-large`, address, LARGE_BYTES)
-      await send(`${age}-kept`, 'else@bcc.example', 10)
-      await imported(client, inbox.id, file(`${age}-sent`, address))
-      await imported(client, inbox.id, file(`${age}-sent-kept`, 'else@bcc.example'))
-      if (age === 'new') break
-      await send('kept-lost', address, LARGE_BYTES)
-      const [lost] = await runSql(
-        world,
-        `select raw_id from messages where inbox_id = '${inbox.id}' and subject like '%kept-lost'`,
-      )
-      await world.app.deps.blobs?.remove([String(lost?.raw_id)])
-      // As a version wrote them that did not read the field.
-      await runSql(world, `update messages set bcc = null where inbox_id = '${inbox.id}'`)
-    }
+    await send('small', `Someone <else@bcc.example>, Hidden <${address.toUpperCase()}>`, 10)
+    await send('large', address, LARGE_BYTES)
+    await send('kept', 'else@bcc.example', 10)
+    await imported(client, inbox.id, file('sent', address))
+    await imported(client, inbox.id, file('sent-kept', 'else@bcc.example'))
     for (const { id, direction, subject } of (await client.messages.list(inbox.id).page()).data) {
       const { bcc } = await client.messages.get(id)
-      const isShown = direction === 'outbound' && subject.startsWith('new')
-      assert.equal(bcc.length, isShown ? 1 : 0, subject)
+      assert.equal(bcc.length, direction === 'outbound' ? 1 : 0, subject)
     }
     const { id } = await client.erasures.create({ address })
-    assertRemoved(await client.erasures.untilDone(id), { messages: 6 })
+    assertRemoved(await client.erasures.untilDone(id), { messages: 3 })
     const left = (await client.messages.list(inbox.id).page()).data.map(({ subject }) => subject)
-    assert.equal(left.length, 5)
+    assert.equal(left.length, 2)
     assert.ok(left.every((subject) => subject.includes('kept')))
   })
 

@@ -83,7 +83,7 @@ onBothEngines('work on files that always fails', (engine) => {
     assert.equal((await client.messages.list(inbox.id).page()).total, 110)
     // Nobody needs its file any more.
     const chunks = () => runSql(world, `select id from transfer_chunks where transfer_id = '${id}'`)
-    await until(async () => (await chunks()).length === 0, 5_000)
+    await until(async () => (await chunks()).length === 0)
     await mend()
     const again = await imported(client, inbox.id, file('bad'))
     assert.deepEqual([again.imported, again.duplicates, again.status], [10, 50, 'done'])

@@ -130,7 +130,7 @@ onEachEngine('the SDK and events', (engine) => {
       logged.slice(1).map(({ event_id: id }) => id),
     )
     assert.equal(new Set(followed).size, MESSAGES)
-    assert.ok(proxy.connections >= Math.min(3, CUTS), `${proxy.connections} connections`)
+    assert.ok(proxy.connections >= 2, 'it connected again after a cut')
   })
 
   test('an inbox created later is followed, and kinds can be selected', async () => {

@@ -24,7 +24,8 @@ export function makePrivateFolder(path: string): void {
 function makeFolder(folder: string): boolean {
   if (isFolder(folder)) return false
   const parent = dirname(folder)
-  makeFolder(parent)
+  // The root of a drive that is absent is its own parent.
+  if (parent !== folder) makeFolder(parent)
   try {
     mkdirSync(folder, PRIVATE)
   } catch (error) {
