@@ -287,7 +287,7 @@ export const eventOperations = {
     path: '/v1/events',
     tag: 'Events',
     summary: 'Read the event log.',
-    notes: `Events are kept for 30 days. To get the next page, pass the event_id of the last event as after; this works even if its inbox has been deleted since. A page with fewer events than limit is the last one, unless a filter skips the next million events. With order=desc the page begins at the newest event and after continues with older ones; new events do not shift the pages. The event of a change is in the log when the response to the change arrives; on PostgreSQL, other transactions can delay it. total counts the events that follow after in this order, up to ${COUNTED_MAX} and, with a filter, among the next 20000 events.`,
+    notes: `Events are kept for 30 days. To get the next page, pass the event_id of the last event as after; this works even if its inbox has been deleted since. A page with fewer events than limit is the last one, unless a filter skips the next million events. With order=desc the page begins at the newest event and after continues with older ones; new events do not shift the pages. The event of a change is in the log when the response to the change arrives, unless another transaction on PostgreSQL delays it. total counts the events that follow after in this order, up to ${COUNTED_MAX} and, with a filter, among the next 20000 events.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({

@@ -115,9 +115,13 @@ export function subjectOf({ subject }: { subject?: string | null | undefined }):
   return subject || '(no subject)'
 }
 
-/** The subject in a sentence, which is readable however long the sender made it. */
+/** They change the direction of what follows. */
+const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** The subject in a sentence, which is readable whatever the sender wrote. */
 export function quoteSubject(mail: Parameters<typeof subjectOf>[0]): string {
-  return `“${subjectOf(mail).replace(/^(.{120}).+$/su, '$1…')}”`
+  const plain = subjectOf(mail).replace(DIRECTIONS, '')
+  return `“${plain.replace(/^(.{120}).+$/su, '$1…')}”`
 }
 
 export function podName({ name, clientId, isDefault, id }: Pod): string {

@@ -263,25 +263,23 @@ function Answering({
   given: Given | null
 }) {
   const { id, threadId, inboxId } = message
-  /** The same for every attempt, so that an answer is sent once. */
-  const attempt = useRef<{ answer: string; key: string } | null>(null)
+  /** By the whole answer: the same for each attempt at it, so that it is sent once. */
+  const keys = useRef(new Map<string, string>())
   const [busy, setBusy] = useState<InviteResponse | null>(null)
   const [written, setWritten] = useState('')
   const answer = async (response: InviteResponse) => {
     const comment = written.trim()
     if (busy !== null || (given?.response === response && comment === '')) return
     const body = { response, ...(comment !== '' && { comment }) }
-    const answered = JSON.stringify(body)
-    if (attempt.current?.answer !== answered) {
-      attempt.current = { answer: answered, key: crypto.randomUUID() }
-    }
-    const idempotencyKey = attempt.current.key
+    const whole = JSON.stringify(body)
+    const idempotencyKey = keys.current.get(whole) ?? crypto.randomUUID()
+    keys.current.set(whole, idempotencyKey)
     setBusy(response)
     try {
       const sent = await changeThread({ id: threadId, inboxId }, () =>
         client.messages.rsvp(id, body, { idempotencyKey, maxRetries: 0 }),
       )
-      attempt.current = null
+      keys.current.clear()
       setWritten('')
       toast(sent.hold === undefined ? 'Answer queued' : 'Answer waits for approval')
     } catch (error) {

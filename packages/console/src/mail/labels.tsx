@@ -50,6 +50,7 @@ export function LabelMarks({ labels }: { labels: readonly string[] }) {
       {labels.length > MARKS && (
         <span class="thread-mark" title={labels.join(', ')}>
           +{labels.length - MARKS}
+          <span class="unseen"> more labels</span>
         </span>
       )}
     </span>

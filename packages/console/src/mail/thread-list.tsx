@@ -136,7 +136,11 @@ export function ThreadRow({
       >
         <span class="thread-top">
           <span class="thread-who" dir="auto">
-            {!isRead && <span class="unseen">Unread: </span>}
+            {!isRead && (
+              <span class="unseen" dir="ltr">
+                Unread:{' '}
+              </span>
+            )}
             {whoIsIn(thread)}
           </span>
           {messageCount > 1 && (

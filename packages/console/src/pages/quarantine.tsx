@@ -103,9 +103,14 @@ function QuarantineTable({
       {items.map((message) => (
         <tr key={message.id}>
           <td class="main-cell">
-            {subjectOf(message)}
+            <span class="bounded" title={subjectOf(message)}>
+              {subjectOf(message)}
+            </span>
             <span class="sub">
-              <PersonName text={message.fromAddr} /> <SenderBadge message={message} />
+              <span class="bounded">
+                <PersonName text={message.fromAddr} />
+              </span>{' '}
+              <SenderBadge message={message} />
             </span>
           </td>
           <td data-label="To" class="muted text-cell">

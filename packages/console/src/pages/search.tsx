@@ -130,7 +130,7 @@ function HitItem({ hit, inbox }: { hit: SearchHit; inbox: string | null }) {
       <a href={paths.thread(hit.inboxId, hit.threadId)}>
         <span class="thread-top">
           <span class="thread-who" dir="auto">
-            {isOwn && 'To '}
+            {isOwn && <span dir="ltr">To </span>}
             {name ?? address}
           </span>
           {isOwn && <Badge>Sent</Badge>}

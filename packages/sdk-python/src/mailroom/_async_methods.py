@@ -1718,7 +1718,7 @@ class EventsMethods(MoreOfEvents):
         limit is the last one, unless a filter skips the next million events. With order=desc the
         page begins at the newest event and after continues with older ones; new events do not
         shift the pages. The event of a change is in the log when the response to the change
-        arrives; on PostgreSQL, other transactions can delay it. total counts the events that
+        arrives, unless another transaction on PostgreSQL delays it. total counts the events that
         follow after in this order, up to 10000 and, with a filter, among the next 20000 events.
         """
         return self._events("events.list", query={"limit": limit, "order": order, "after": after,
