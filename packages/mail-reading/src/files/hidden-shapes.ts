@@ -11,6 +11,7 @@ const SHAPES = new Set([
   'cxnSp',
   'contentPart',
   'wsp',
+  'wgp',
   'drawing',
 ])
 const VML = new Set([
@@ -27,7 +28,7 @@ const VML = new Set([
 ])
 const MARKED = new Set(['cNvPr', 'docPr', 'anchor'])
 
-/** Is told each element that the reader does not skip for another reason. */
+/** A reader calls it for each element that it does not skip for another reason. */
 export class HiddenShapes {
   /** Those with a text; a shape within another does not count. */
   count = 0

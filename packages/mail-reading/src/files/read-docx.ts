@@ -17,7 +17,6 @@ export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
   const styles = new WordStyles(zip, ofType('styles'))
   // The headers of first, middle and other pages are often the same.
   const seen = new Set<string>()
-  const isNew = (text: string) => !seen.has(text) && seen.add(text) !== null
   const readStory = (
     part: string,
     how: { fields: WordFields; isWanted(text: string): boolean },
@@ -27,24 +26,33 @@ export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
     how.fields.end()
     document.end()
   }
-  const read = (part: string, isWanted: (text: string) => boolean = () => true) => {
+  const read = (part: string, isOnce = false) => {
     const takeBack = writer.mark()
+    const added: string[] = []
+    const isWanted = (text: string) => {
+      if (!isOnce) return true
+      if (seen.has(text)) return false
+      seen.add(text)
+      added.push(text)
+      return true
+    }
     const fields = new WordFields()
     readStory(part, { fields, isWanted })
     if (fields.unclosed.size === 0) return
     takeBack()
-    readStory(part, { fields: new WordFields(fields.unclosed), isWanted: () => true })
+    for (const text of added) seen.delete(text)
+    readStory(part, { fields: new WordFields(fields.unclosed), isWanted })
   }
-  for (const part of ofType('header')) read(part, isNew)
+  for (const part of ofType('header')) read(part, true)
   read(main)
   for (const kind of ['footnotes', 'endnotes', 'comments'])
     for (const part of ofType(kind)) read(part)
-  for (const part of ofType('footer')) read(part, isNew)
+  for (const part of ofType('footer')) read(part, true)
 }
 
 /**
  * `Fallback` repeats what its neighbour shows, and changes of properties have the former ones. The properties of a control
- * are for what will be written into it.
+ * do not format the text that it has: `sdtPr` is for text that a person enters later, `sdtEndPr` for the mark at its end.
  */
 const SKIPPED = new Set([
   'Fallback',
@@ -54,6 +62,7 @@ const SKIPPED = new Set([
   'pPrChange',
   'tblPrChange',
   'sdtPr',
+  'sdtEndPr',
 ])
 const NOTES = new Set(['footnote', 'endnote'])
 const NOT_NOTES = new Set(['separator', 'continuationSeparator', 'continuationNotice'])
@@ -73,7 +82,7 @@ type Paragraph = {
   table: string | null
   /** Whether it is in a text box of a text that is hidden. */
   isCovered: boolean
-  /** Those that are open; a run has runs in the text above other text. */
+  /** Those that are open, the innermost last: in `ruby`, a text with its reading above it, a run has runs of its own. */
   readonly runs: Run[]
 }
 
@@ -190,10 +199,13 @@ class Story implements XmlReader {
 
   /** Whether a text is that is written into the paragraph now. */
   #isHidden({ isCovered, runs, table, style }: Paragraph): boolean {
-    const isHiddenIn = (run: Run) =>
-      run.isHidden ?? this.#styles.hide({ table, paragraph: style, character: run.style })
-    if (isCovered || this.#fields.isCode || runs.some(isHiddenIn)) return true
-    return runs.length === 0 && this.#styles.hide({ table, paragraph: style, character: '' })
+    if (isCovered || this.#fields.isCode) return true
+    const hides = (character: string) => this.#styles.hide({ table, paragraph: style, character })
+    for (const run of runs.toReversed()) {
+      if (run.isHidden !== null) return run.isHidden
+      if (run.style !== '' && hides(run.style)) return true
+    }
+    return hides(runs[0]?.style ?? '')
   }
 }
 

@@ -29,7 +29,6 @@ const SKIPPED = new Set([
   'tracked-changes',
   'deletion',
   'annotation',
-  'hidden-text',
   'ruby-text',
   'desc',
   'title',
@@ -106,7 +105,7 @@ class Content implements XmlReader {
       this.#paragraphs.push({ text: '', level, isHidden: false })
     } else if (name === 'hidden-paragraph') {
       const paragraph = this.#paragraphs.at(-1)
-      if (paragraph !== undefined) paragraph.isHidden ||= attribute('is-hidden') !== 'false'
+      if (paragraph !== undefined) paragraph.isHidden ||= wasHidden(element)
     } else if (name === 'table-column') this.#addColumns(element, isHidden)
     else if (isTablePart(name)) this.#openTablePart(element)
     else this.#openOther(element)
@@ -140,7 +139,8 @@ class Content implements XmlReader {
   }
 
   /** Counts what is left out. */
-  #isLeftOut({ name, attribute }: XmlElement): boolean {
+  #isLeftOut(element: XmlElement): boolean {
+    const { name, attribute } = element
     if (name === 'page' && this.#styles.isHidden('drawing-page', attribute('style-name'))) {
       this.slides += 1
       this.hidden.slide += 1
@@ -154,8 +154,7 @@ class Content implements XmlReader {
     // Its columns are counted.
     if (name === 'table-column-group') return false
     const display = attribute('display')
-    // As the file says that it was when it was saved.
-    if (display === 'condition') return attribute('is-hidden') !== 'false'
+    if (display === 'condition' || name === 'hidden-text') return wasHidden(element)
     const isShape = SHAPES.has(name)
     if (!isUnseen(display) && !(isShape && this.#styles.isLayerHidden(attribute('layer'))))
       return false
@@ -239,6 +238,11 @@ function repeatsOf(attribute: string | null): number {
 
 function isTablePart(name: string): boolean {
   return name === 'table' || name === 'table-row' || name.endsWith('table-cell')
+}
+
+/** Of what depends on a condition. LibreOffice writes the attribute only for what was hidden when it saved. */
+function wasHidden({ attribute }: XmlElement): boolean {
+  return attribute('is-hidden') === 'true'
 }
 
 /** Of a row or a column. */

@@ -108,6 +108,15 @@ type ValueKind = 'positive' | 'negative' | 'zero' | 'text'
 /** How a number is shown as a date, and of which values nothing is shown. */
 type Format = { readonly date: DateFormat; readonly hidden: ReadonlySet<ValueKind> }
 
+const NO_KINDS: ReadonlySet<ValueKind> = new Set()
+const showing = (date: DateFormat): Format => ({ date, hidden: NO_KINDS })
+/** A file may have millions of cell formats: those that are built in share these. */
+const GENERAL = showing(null)
+const DATE = showing('date')
+const TIME = showing('time')
+const BOTH = showing('both')
+const ELAPSED = showing('elapsed')
+
 /** Those of the cells of each style. */
 function readFormats(zip: ZipFile, part: string | undefined): Format[] {
   const formats: Format[] = []
@@ -125,7 +134,7 @@ function readFormats(zip: ZipFile, part: string | undefined): Format[] {
       } else if (name === 'cellXfs') isCells = true
       else if (name === 'xf' && isCells) {
         const id = attribute('numFmtId') ?? '0'
-        formats.push(own.get(id) ?? { date: builtInFormat(Number(id)), hidden: new Set() })
+        formats.push(own.get(id) ?? builtInFormat(Number(id)))
       }
     },
     close(name) {
@@ -138,29 +147,34 @@ function readFormats(zip: ZipFile, part: string | undefined): Format[] {
 /** Those whose section of the code is there and empty, such as all of them in `;;;` (§18.8.31). */
 function kindsHiddenBy(code: string): ReadonlySet<ValueKind> {
   // Sections of conditions are for other values.
-  if (/\[[<>=]/.test(code)) return new Set()
+  if (/\[[<>=]/.test(code)) return NO_KINDS
   const sections = code
-    .replace(/"([^"]*)"|\\(.)|[_*].|\[[^\]]*\]| /g, (_, quoted = '', letter = '') =>
-      `${quoted}${letter}`.trim() === '' ? '' : 'x',
+    // A bracket that is not closed takes the rest with it: each is looked for once.
+    .replace(
+      /"([^"]*)"|\\(.)|[_*].|\[[^\]]*\]| |(\[.*)/gs,
+      (_, quoted = '', letter = '', rest = '') =>
+        `${quoted}${letter}${rest}`.trim() === '' ? '' : 'x',
     )
     .split(';')
   // One alone is for all numbers, and empty for the general format.
-  if (sections.length === 1) return new Set()
-  const [positive, negative, zero = positive, text] = sections
+  if (sections.length === 1) return NO_KINDS
+  // Of fewer than four, the last one is for text if it has an `@`.
+  if (sections.length < 4 && sections.at(-1)?.includes('@')) sections.pop()
+  const [positive, negative = positive, zero = positive, text] = sections
   const shown = Object.entries({ positive, negative, zero, text }) as [ValueKind, string?][]
   return new Set(shown.filter(([, section]) => section === '').map(([kind]) => kind))
 }
 
 /** §18.8.30. */
-function builtInFormat(id: number): DateFormat {
-  if (id === 22) return 'both'
-  if (id === 46) return 'elapsed'
-  if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || id === 36) return 'date'
-  return (id >= 18 && id <= 21) || (id >= 32 && id <= 35) || (id >= 45 && id <= 47) ? 'time' : null
+function builtInFormat(id: number): Format {
+  if (id === 22) return BOTH
+  if (id === 46) return ELAPSED
+  if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || id === 36) return DATE
+  return (id >= 18 && id <= 21) || (id >= 32 && id <= 35) || (id >= 45 && id <= 47) ? TIME : GENERAL
 }
 
 function dateFormatOf(code: string): DateFormat {
-  const bare = code.replace(/"[^"]*"|\\.|_.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, '')
+  const bare = code.replace(/"[^"]*"|\\.|_.|\[(?!h+\]|m+\]|s+\])[^\]]*\]?/gi, '')
   const hasDate = /[yd]/i.test(bare)
   const hasTime = /[hs]/i.test(bare)
   if (hasDate) return hasTime ? 'both' : 'date'
@@ -254,11 +268,11 @@ class Sheet implements XmlReader {
 
   #valueOf({ type, style, text }: Cell): string {
     if (text === '') return ''
-    if (type === 'b') return text === '1' ? 'TRUE' : 'FALSE'
     const { date = null, hidden } = this.#formats[style] ?? {}
     const value = Number(text)
     const isNumber = type === 'n' && Number.isFinite(value)
     if (hidden?.has(isNumber ? kindOf(value) : 'text') && type !== 'e') return ''
+    if (type === 'b') return text === '1' ? 'TRUE' : 'FALSE'
     if (type === 's') return this.#strings[value] ?? ''
     if (type !== 'n') return text
     return date === null || !isNumber
@@ -273,7 +287,7 @@ function kindOf(value: number): ValueKind {
 
 /** Of a height or a width. */
 function isZero(size: string | null): boolean {
-  return size !== null && Number(size) === 0
+  return size !== null && size.trim() !== '' && Number(size) === 0
 }
 
 function isTrue(value: string | null): boolean {

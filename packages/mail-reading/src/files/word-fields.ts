@@ -1,8 +1,13 @@
 // Fields of a Word document (ECMA-376 part 1 §17.16.18): a beginning, the codes, and after a mark the result, up to the
 // end. The codes are not shown, and may hold text.
 
+import { FileFault } from './file-text.ts'
+
+/** Of one part; documents have a few within each other. */
+const UNCLOSED_MAX = 100_000
+
 export class WordFields {
-  /** Beginnings without an end, by their number in the part. With any, what was read of codes is not right. */
+  /** Beginnings without an end, by their number in the part. If there are any, the part must be read again without them. */
   readonly unclosed = new Set<number>()
   readonly #ignored: ReadonlySet<number>
   #begun = 0
@@ -22,10 +27,14 @@ export class WordFields {
     return this.#codes > 0
   }
 
+  /** Throws FileFault beyond UNCLOSED_MAX. */
   mark(type: string | null): void {
     if (type === 'begin') {
       this.#begun += 1
       if (this.#ignored.has(this.#begun)) return
+      if (this.#open.length + this.unclosed.size >= UNCLOSED_MAX) {
+        throw new FileFault('too_large', 'It has too many fields without an end.')
+      }
       this.#open.push({ number: this.#begun, isCode: true })
       this.#codes += 1
       return

@@ -89,9 +89,13 @@ export class WordStyles implements XmlReader {
   }
 }
 
+/** Of an id, in UTF-16 units; programs write shorter ones. */
+const ID_LENGTH_MAX = 255
+
 /** Neither part has a NUL: XML cannot write it. */
 function keyOf(type: string, id: string): string {
-  return `${type}\0${id}`
+  // Each text of a paragraph looks up the id of its style again.
+  return `${type}\0${id.slice(0, ID_LENGTH_MAX)}`
 }
 
 /** A property without a value is on (§17.17.4). */

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { deflateSync } from 'node:zlib'
 import { readFile } from '#files/read-file.ts'
 import { StyleChains } from '#files/style-chains.ts'
+import { WordFields } from '#files/word-fields.ts'
 import { CONTENTS } from './sample-contents.ts'
 import * as files from './sample-files.ts'
 import {
@@ -202,6 +205,74 @@ test('a file with more styles than are kept says so', async () => {
     'word/styles.xml': `<w:styles>${Array.from({ length: 200_001 }, (_, n) => style(n)).join('')}</w:styles>`,
   })
   assert.equal(await outcomeOf(content, 'a.docx'), 'too_large! It has too many styles.')
+})
+
+/** Milliseconds of the processor, which other programs do not lengthen. */
+const costOf = async (reading: () => Promise<unknown>) => {
+  const before = process.cpuUsage()
+  await reading()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
+}
+
+test('a long name of a style is not compared again for each text', async () => {
+  const id = 's'.repeat(2_000_000)
+  const runs = '<w:r><w:t>a</w:t></w:r>'.repeat(5_000)
+  const content = docxWith(
+    `<w:p><w:pPr><w:pStyle w:val="${id}"/></w:pPr>${runs}</w:p>${wordParagraph('End')}`,
+    {
+      'word/_rels/document.xml.rels': files.relationships([['styles', 'styles.xml']]),
+      'word/styles.xml': `<w:styles><w:style w:type="paragraph" w:styleId="${id}"><w:rPr><w:vanish/></w:rPr></w:style></w:styles>`,
+    },
+  )
+  const cost = await costOf(async () =>
+    assert.equal(await outcomeOf(content, 'a.docx'), 'office: End'),
+  )
+  assert.ok(cost < 3_000, `${cost} ms`)
+})
+
+test('brackets in a format of a workbook that are not closed are each passed once', async () => {
+  const content = xlsxWith([{ name: 'One', data: '<row><c><v>1</v></c></row>' }], {
+    'xl/styles.xml': `<styleSheet><numFmts><numFmt numFmtId="164" formatCode="0;${'['.repeat(100_000)}"/></numFmts><cellXfs><xf numFmtId="164"/></cellXfs></styleSheet>`,
+  })
+  const cost = await costOf(async () =>
+    assert.equal(await outcomeOf(content, 'a.xlsx'), 'office: ## One\n\n| 1 |\n| --- |'),
+  )
+  assert.ok(cost < 1_500, `${cost} ms`)
+})
+
+test('a million formats of cells take little memory', { timeout: 60_000 }, async () => {
+  const content = xlsxWith([{ name: 'One', data: '<row><c><v>1</v></c></row>' }], {
+    'xl/styles.xml': `<styleSheet><cellXfs>${'<xf/>'.repeat(1_000_000)}</cellXfs></styleSheet>`,
+  })
+  const worker = new Worker(
+    `const { workerData, parentPort } = require('node:worker_threads')
+    import(workerData.module).then(({ readFile }) => readFile(workerData.file)).then((found) => parentPort.postMessage(found.text))`,
+    {
+      eval: true,
+      workerData: {
+        module: import.meta.resolve('#files/read-file.ts'),
+        file: { content: new Uint8Array(content), filename: 'a.xlsx', contentType: '' },
+      },
+      resourceLimits: { maxOldGenerationSizeMb: 64 },
+    },
+  )
+  const [text] = await once(worker, 'message')
+  assert.equal(text, '## One\n\n| 1 |\n| --- |')
+})
+
+test('fields of a Word document that never end are counted', () => {
+  const fields = new WordFields()
+  const begin = (count: number) => {
+    for (let n = 0; n < count; n++) fields.mark('begin')
+  }
+  fields.openText()
+  begin(60_000)
+  fields.closeText()
+  begin(40_000)
+  assert.throws(() => begin(1), { method: 'too_large' })
+  fields.mark('end')
+  begin(1)
 })
 
 test('macros are not read, and their file is', async () => {

@@ -152,6 +152,8 @@ test('former properties, controls and boxes of Word do not show what is hidden, 
     `<w:p><w:r><w:pict>${box('In a box')}<w:sdt><w:sdtPr><w:rPr><w:vanish/></w:rPr></w:sdtPr></w:sdt></w:pict><w:t>Beside</w:t></w:r></w:p>`,
     `<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr>${drawing('hidden="1"', 'hidden box')}${drawing('hidden="0"', 'Seen box')}<w:r><w:t>Under</w:t></w:r></w:p>`,
     `<w:p><w:r><w:pict><v:shape style="left:0;visibility: hidden">${box('hidden shape')}</v:shape></w:pict><w:t x:val="1">Last</w:t></w:r></w:p>`,
+    `<w:p><w:r><w:drawing><wp:anchor><wp:docPr id="1"/><wpc:wpc><wpg:wgp><wpg:cNvPr id="2" hidden="1"/><wps:wsp>${box('hidden group')}</wps:wsp></wpg:wgp><wps:wsp>${box('Beside the group')}</wps:wsp></wpc:wpc></wp:anchor></w:drawing></w:r></w:p>`,
+    `<w:p><w:r><w:sdt><w:sdtEndPr><w:rPr><w:vanish/></w:rPr></w:sdtEndPr></w:sdt><w:t>Control</w:t></w:r></w:p>`,
     `<w:p>${run('by another attribute', '<w:vanish x:val="0"/>').replace('x:val="0"', 'x:val="0" w:val="1"')}</w:p>`,
   ]
   assert.deepEqual((await textOf(docxWith(body.join('')), 'a.docx')).split('\n\n'), [
@@ -161,7 +163,29 @@ test('former properties, controls and boxes of Word do not show what is hidden, 
     'Seen box',
     '# Under',
     'Last',
+    'Beside the group',
+    'Control',
   ])
+})
+
+test('the innermost run of a Word document that says whether it is hidden decides', async () => {
+  const ruby = (outer: string, inner: string, text: string) =>
+    `<w:r><w:rPr>${outer}</w:rPr><w:ruby><w:rubyBase>${run(text, inner)}</w:rubyBase></w:ruby></w:r>`
+  const character = (style: string) => `<w:rStyle w:val="${style}"/>`
+  const styles = [
+    wordStyle('paragraph', 'Secret', { properties: '<w:vanish/>' }),
+    wordStyle('character', 'Hush', { properties: '<w:vanish/>' }),
+    wordStyle('character', 'Bold', { properties: '<w:b/>' }),
+  ].join('')
+  const secret = (content: string) =>
+    `<w:p><w:pPr><w:pStyle w:val="Secret"/></w:pPr>${content}</w:p>`
+  const body = [
+    secret(ruby('', SHOW, 'Inner') + ruby('', '', 'by the paragraph')),
+    secret(ruby(SHOW, '', 'Outer')),
+    `<w:p>${ruby('', '<w:vanish/>', 'inner')}${ruby('<w:vanish/>', '', 'outer')}${ruby('<w:vanish/>', character('Bold'), 'bold')}</w:p>`,
+    `<w:p>${ruby(SHOW, character('Hush'), 'by a style')}${ruby(character('Hush'), '', 'around')}${ruby('', '', 'Plain')}</w:p>`,
+  ].join('')
+  assert.equal(await textOf(docxOf(body, styles), 'a.docx'), 'Inner\n\nOuter\n\nPlain')
 })
 
 test('the codes of fields of a Word document are not read, and their results are', async () => {
@@ -219,6 +243,17 @@ test('headers, notes and text boxes of a Word document are read once', async () 
     'word/footnotes.xml': notes,
   })
   assert.equal(await textOf(content, 'a.docx'), 'Letterhead\n\nIn a box\n\nBody\n\nA note')
+  const field = '<w:p><w:r><w:fldChar w:fldCharType="begin"/></w:r></w:p>'
+  const unclosed = `<w:hdr xmlns:w="x">${wordParagraph('Top')}${field}${wordParagraph('Letterhead')}</w:hdr>`
+  const headers = docxWith(wordParagraph('Body'), {
+    'word/_rels/document.xml.rels': relationships([
+      ['header', 'header1.xml'],
+      ['header', 'header2.xml'],
+    ]),
+    'word/header1.xml': unclosed,
+    'word/header2.xml': unclosed,
+  })
+  assert.equal(await textOf(headers, 'a.docx'), 'Top\n\nLetterhead\n\nBody')
 })
 
 test('a table within a table becomes the text of its cell', async () => {
@@ -280,6 +315,12 @@ test('values of which a workbook shows nothing are not read', async () => {
     '[&gt;5];;;',
     '&quot;a&quot;;;',
     '[Red]',
+    ';@',
+    '0;@',
+    ';;@',
+    ';&quot;@&quot;',
+    '0;;;',
+    ';[',
   ]
   const styles = `<styleSheet><numFmts>${codes.map((code, n) => `<numFmt numFmtId="${164 + n}" formatCode="${code.replaceAll('"', '&quot;')}"/>`).join('')}</numFmts><cellXfs>${codes.map((_, n) => `<xf numFmtId="${164 + n}"/>`).join('')}</cellXfs></styleSheet>`
   const row = (style: number) =>
@@ -288,23 +329,30 @@ test('values of which a workbook shows nothing are not read', async () => {
     ...codes.map((_, n) => row(n)),
     '<row ht="0" customHeight="1"><c><v>9</v></c></row>',
     '<row ht="15"><c><v>8</v></c><c r="F1"><v>7</v></c></row>',
+    '<row ht=""><c><v>6</v></c><c><v>5</v></c></row>',
   ]
-  const before = '<cols><col min="6" max="6" width="0" customWidth="1"/></cols>'
+  const before =
+    '<cols><col min="2" max="2" width=""/><col min="6" max="6" width="0" customWidth="1"/></cols>'
   const content = xlsxWith([{ name: 'One', data: data.join(''), before }], {
     'xl/styles.xml': styles,
   })
   assert.deepEqual((await textOf(content, 'a.xlsx')).split('\n').slice(2), [
     '| 1 | -2 | 0 | text 0 | TRUE |',
     '| --- | --- | --- | --- | --- |',
-    '|  |  |  |  | TRUE |',
     '| 1 | -2 |  | text 2 | TRUE |',
     '|  |  |  | text 3 | TRUE |',
-    '|  |  |  |  | TRUE |',
     '| 1 | -2 | 0 | text 5 | TRUE |',
     '| 1 | -2 | 0 | text 6 | TRUE |',
     '| 1 |  |  | text 7 | TRUE |',
     '| 1 | -2 | 0 | text 8 | TRUE |',
+    '|  |  |  | text 9 | TRUE |',
+    '| 1 | -2 | 0 | text 10 | TRUE |',
+    '|  |  |  | text 11 | TRUE |',
+    '|  | -2 |  | text 12 | TRUE |',
+    '| 1 |  |  |  |  |',
+    '|  | -2 |  | text 14 | TRUE |',
     '| 8 |  |  |  |  |',
+    '| 6 | 5 |  |  |  |',
   ])
   const first = xlsxWith([{ name: 'One', data: '<row><c><v>1</v></c></row>' }], {
     'xl/styles.xml': styles.replace('General', ';;;'),
@@ -462,24 +510,30 @@ test('hidden sections, fields and paragraphs of an OpenDocument text are not rea
     `<text:section text:name="S" ${of}><text:p>${text}</text:p></text:section>`
   const paragraph = (of: string, text: string) =>
     `<text:p><text:hidden-paragraph text:condition="ooow:x" ${of}/>${text}</text:p>`
+  const hiddenText = (of: string, text: string) =>
+    `<text:hidden-text text:condition="ooow:x" ${of}>${text}</text:hidden-text>`
   const body = [
     section('text:display="none"', 'hidden'),
-    section('text:display="condition" text:condition="ooow:1"', 'by a condition'),
+    section('text:display="condition" text:condition="ooow:1"', 'By a condition'),
     section('text:display="condition" text:is-hidden="true"', 'saved as hidden'),
     section('text:display="condition" text:is-hidden="false"', 'Saved as shown'),
     section('text:display="true"', 'Section'),
     section('text:display="none"', 'outer</text:p><text:p>') + section('', 'After it'),
     paragraph('text:is-hidden="true"', 'hidden paragraph'),
-    paragraph('', 'also hidden'),
+    paragraph('', 'Also shown'),
     paragraph('text:is-hidden="false"', 'Paragraph'),
+    `<text:p>Texts${hiddenText('text:is-hidden="true"', 'hidden text')}${hiddenText('', ' of a field')}</text:p>`,
     '<text:p>Field<text:variable-set text:display="none">hidden value</text:variable-set><text:variable-set text:display="value"> 7</text:variable-set></text:p>',
     '<text:p>Text<draw:frame draw:display="none"><draw:text-box><text:p>hidden box</text:p></draw:text-box></draw:frame></text:p>',
   ]
   assert.deepEqual((await textOf(odfWith('text', body.join('')), 'a.odt')).split('\n\n'), [
+    'By a condition',
     'Saved as shown',
     'Section',
     'After it',
+    'Also shown',
     'Paragraph',
+    'Texts of a field',
     'Field 7',
     'Text',
     '[left out: 1 hidden shape]',
