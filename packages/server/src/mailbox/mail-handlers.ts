@@ -320,7 +320,7 @@ function attachmentHandlers(deps: Deps): Pick<HandlersOf<'attachments'>, 'attach
         if (!isGood) throw problem('invalid_signature')
       }
       const answer = await download(deps, path, context)
-      // Not by Sec-Fetch-Dest, which browsers send to https and this machine only.
+      // Browsers send Sec-Fetch-Dest only to https and to their own machine.
       const isPicture = context.isSigned && /^image\//.test(String(context.headers.accept))
       return isPicture ? { ...answer, headers: embeddable(answer.headers) } : answer
     },

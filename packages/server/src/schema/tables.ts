@@ -255,7 +255,10 @@ export type Tables = {
     defects: string
     /** JSON list of a sent message; null in messages of before: to_addr alone. */
     to_addrs: Generated<string | null>
-    /** JSON list: of a sent message, or of the Bcc fields of a received one, where null is not known; null for none too. */
+    /**
+     * JSON list. A sent message has its hidden recipients, or null. A received one has the addresses of its Bcc fields; null in
+     * mail of before, of which they are not known.
+     */
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
     recipient: string | null

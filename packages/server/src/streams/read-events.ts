@@ -85,9 +85,8 @@ export async function openEventPage(
           after: LOG_START,
           ...(cursor !== null && { until: cursor.isHeld ? positionBefore(place) : place }),
         }
-  // A page that ends before the newest events has no need of them.
-  const isAtEnd = order === 'asc' || cursor === null
-  if (order === 'desc' && isAtEnd) await untilSettled(deps, input)
+  // Only a page that reaches the newest events waits for them.
+  if (order === 'desc' && cursor === null) await untilSettled(deps, input)
   let search = new Search(deps, input, range)
   let first = await search.next(limit)
   if (order === 'asc' && first.length < limit && (await untilSettled(deps, input))) {
