@@ -210,6 +210,8 @@ class Requests:
             ({"replyTo": '"a\\", b"@x.example'}, {}, '"a\\", b"@x.example'),
             ({"deliveryRole": "cc", "headerTo": "bob@x.example, e@x.example"}, {}, "bob@x.example"),
             ({"deliveryRole": "to", "headerTo": "inbox@x.example"}, {}, "ann@x.example"),
+            ({"toAddr": "in@x.example", "replyTo": "In+back@x.example"}, {}, "ann@x.example"),
+            ({"recipient": "s@x.example", "replyTo": "s@x.example, b@x.example"}, {}, "b@x.example"),
             ({"direction": "outbound", "toAddr": "bob@x.example"}, {}, "bob@x.example"),
             ({}, {"to": "eve@x.example"}, "eve@x.example"),
             ({}, {"reply_all": True}, None),

@@ -19,7 +19,9 @@ export type ReplyToSend = Omit<MessageToSend, 'threadId'>
 
 /** The fields of a message that decide where a reply goes. */
 export type RepliedMessage = Pick<Message, 'threadId' | 'fromAddr'> &
-  Partial<Pick<Message, 'direction' | 'toAddr' | 'headerTo' | 'deliveryRole' | 'replyTo'>>
+  Partial<
+    Pick<Message, 'direction' | 'toAddr' | 'headerTo' | 'deliveryRole' | 'replyTo' | 'recipient'>
+  >
 
 export type SendOptions = RequestOptions & {
   /** Sending again with the same key sends nothing. Default: a new UUID. */
@@ -45,8 +47,9 @@ export function withEncodedData({ data, ...file }: FileToSend): BodyOf<'drafts.a
 }
 
 /**
- * The reply as a message of its thread. It goes to the address where the sender wants answers; if the inbox
- * was only copied, to the address that the sender wrote to; after an own message, to its recipient.
+ * The reply as a message of its thread. It goes to the address where the sender wants answers, unless that is the
+ * inbox itself; if the inbox was only copied, to the address that the sender wrote to; after an own message, to its
+ * recipient.
  */
 export function replyTo(message: RepliedMessage, reply: ReplyToSend): MessageToSend {
   const to = reply.to ?? (reply.replyAll ? undefined : replyRecipient(message))
@@ -57,15 +60,22 @@ export function replyTo(message: RepliedMessage, reply: ReplyToSend): MessageToS
 export function replyRecipient(message: RepliedMessage): string {
   const { direction, toAddr, deliveryRole, headerTo, replyTo: wanted, fromAddr } = message
   if (direction === 'outbound' && toAddr !== undefined) return toAddr
-  if (deliveryRole === 'cc' && headerTo) return firstOf(headerTo)
-  return wanted ? firstOf(wanted) : bareAddress(fromAddr)
+  if (deliveryRole === 'cc' && headerTo) return listOf(headerTo)[0] ?? headerTo
+  const own = [toAddr, message.recipient].map((address) => inboxOf(address ?? ''))
+  const other = listOf(wanted ?? '').find((address) => !own.includes(inboxOf(address)))
+  return other ?? bareAddress(fromAddr)
 }
 
-const FIRST_ADDRESS = /^\s*(?:"(?:[^"\\]|\\.)*"@)?[^,]*/
+const ADDRESS = /\s*(?:"(?:[^"\\]|\\.)*"@)?[^,]+/g
 
-/** The first of addresses joined by ", "; a quoted local part may contain a comma too. */
-function firstOf(addresses: string): string {
-  return FIRST_ADDRESS.exec(addresses)?.[0].trim() ?? addresses
+/** Addresses joined by ", "; a quoted local part may contain a comma too. */
+function listOf(addresses: string): string[] {
+  return [...addresses.matchAll(ADDRESS)].map(([address]) => address.trim())
+}
+
+/** The address as it is compared, without its tag: mail for it reaches the same inbox. */
+function inboxOf(address: string): string {
+  return address.toLowerCase().replace(/^([^+]+)\+.*(@[^@]*)$/, '$1$2')
 }
 
 /** `Name <address>` or the bare address. */

@@ -121,6 +121,23 @@ const replies: [string, RepliedMessage, Partial<ReplyToSend>, string][] = [
     'ann@example.com',
   ],
   [
+    'the sender who wants replies at the inbox itself',
+    {
+      ...inbound,
+      toAddr: 'inbox@example.com',
+      recipient: 'sales@example.com',
+      replyTo: 'Inbox+back@Example.com, sales+x@example.com',
+    },
+    {},
+    'ann@example.com',
+  ],
+  [
+    'the first wanted address that is not the inbox',
+    { ...inbound, toAddr: 'inbox@example.com', replyTo: 'inbox@example.com, "a, b"@example.com' },
+    {},
+    '"a, b"@example.com',
+  ],
+  [
     'whom one’s own message went to',
     { ...inbound, direction: 'outbound', toAddr: 'bob@example.com' },
     {},

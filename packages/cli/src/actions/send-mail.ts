@@ -70,11 +70,11 @@ export async function replyToThread(threadId: string, options: ReplyOptions): Pr
   const session = await openSession(options)
   const content = await readContent(options)
   const { data } = await session.client.threads.messages(threadId)
-  const last = data.at(-1)
-  if (last === undefined) throw new Failure('notFound', 'The thread has no messages.')
+  const answered = data.findLast(({ direction }) => direction === 'inbound') ?? data.at(-1)
+  if (answered === undefined) throw new Failure('notFound', 'The thread has no messages.')
   const { to, replyAll, quote: includeQuote } = options
   const reply = { ...content, to, replyAll, includeQuote }
-  await send(session, last.inboxId, replyTo(last, reply), options)
+  await send(session, answered.inboxId, replyTo(answered, reply), options)
 }
 
 export async function forwardMail(messageId: string, options: ForwardOptions): Promise<void> {

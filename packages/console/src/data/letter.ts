@@ -112,21 +112,15 @@ export async function readFile({ file }: Pick<Picked, 'file'>) {
   }
 }
 
-/** Messages that may wait or be cancelled after the newest one of the conversation. */
+/** Messages of which the newest received one is looked for. */
 const LOOKED_AT = 20
 
-/** Whether a reply to all, which answers the newest message that was received or queued, answers this one. */
+/** Whether a reply to all, which answers the newest received message, answers this one. */
 export async function isNewest({ replied }: Draft, signal: AbortSignal): Promise<boolean> {
   if (replied === null) return false
   const { messageCount } = await client.threads.get(replied.threadId, { signal })
   const offset = Math.max(0, messageCount - LOOKED_AT)
   const bounds = { offset, limit: LOOKED_AT, signal }
   const { data } = await client.threads.messages(replied.threadId, bounds)
-  for (const { id, direction, failureReason } of data.toReversed()) {
-    if (direction === 'inbound') return id === replied.id
-    if (failureReason === 'cancelled') continue
-    const { total } = await client.messages.deliveries(id, { limit: 1, signal }).page()
-    if (total > 0) return id === replied.id
-  }
-  return false
+  return data.findLast(({ direction }) => direction === 'inbound')?.id === replied.id
 }

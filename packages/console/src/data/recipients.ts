@@ -26,7 +26,8 @@ export function everybodyIn(message: Message): Everybody {
       return isNew
     })
   const author = readPerson(message.fromAddr).address
-  const to = takeNew(isOwn ? message.to : splitRecipients(message.replyTo ?? author))
+  const wanted = takeNew(isOwn ? message.to : splitRecipients(message.replyTo ?? ''))
+  const to = wanted.length > 0 || isOwn ? wanted : takeNew([author])
   const copier = message.deliveryRole === 'cc' ? [author] : []
   const cc = takeNew(isOwn ? message.cc : [...message.to, ...message.cc, ...copier])
   return to.length > 0 ? { to, cc } : { to: cc, cc: [] }

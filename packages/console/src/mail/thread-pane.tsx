@@ -57,7 +57,9 @@ export function ThreadPane({
   }, [threadId, isMissing])
   useTitle(value?.thread.subject || 'Thread')
   const reviews = useReviewsOf(inboxId, value?.messages ?? [])
-  const answered = value?.messages.findLast((one) => !isUnsent(one, reviews.get(one.id)))
+  const answered =
+    value?.messages.findLast(({ direction }) => direction === 'inbound') ??
+    value?.messages.findLast((one) => !isUnsent(one, reviews.get(one.id)))
   const thread = value?.thread
   const isTrashed = thread !== undefined && thread.trashedAt !== null
   const isTaken = thread !== undefined && thread.claim !== null

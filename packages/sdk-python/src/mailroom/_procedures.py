@@ -212,11 +212,11 @@ def reply_to(message: Mapping[str, Any], call: Call) -> Call:
     return replace(call, body=fields)
 
 
-FIRST_ADDRESS = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"@)?[^,]*')
+ADDRESS = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"@)?[^,]+')
 
 
 def reply_recipient(message: Mapping[str, Any]) -> str:
-    """The address where the sender wants answers.
+    """The address where the sender wants answers, unless that is the inbox itself.
 
     If the inbox was only copied, the address that the sender wrote to; after an own message, its
     recipient.
@@ -224,15 +224,21 @@ def reply_recipient(message: Mapping[str, Any]) -> str:
     if message.get("direction") == "outbound" and message.get("toAddr") is not None:
         return message["toAddr"]
     if message.get("deliveryRole") == "cc" and message.get("headerTo"):
-        return first_of(message["headerTo"])
-    if message.get("replyTo"):
-        return first_of(message["replyTo"])
+        return list_of(message["headerTo"])[0]
+    own = [inbox_of(message.get(name) or "") for name in ("toAddr", "recipient")]
+    for address in list_of(message.get("replyTo") or ""):
+        if inbox_of(address) not in own:
+            return address
     sender: str = message["fromAddr"]
     bare = re.search(r"<([^<>]*)>\s*$", sender)
     return bare[1] if bare else sender.strip()
 
 
-def first_of(addresses: str) -> str:
-    """The first of addresses joined by ", "; a quoted local part may contain a comma too."""
-    found = FIRST_ADDRESS.match(addresses)
-    return found[0].strip() if found else addresses
+def list_of(addresses: str) -> List[str]:
+    """Addresses joined by ", "; a quoted local part may contain a comma too."""
+    return [found[0].strip() for found in ADDRESS.finditer(addresses)]
+
+
+def inbox_of(address: str) -> str:
+    """The address as it is compared, without its tag: mail for it reaches the same inbox."""
+    return re.sub(r"^([^+]+)\+.*(@[^@]*)$", r"\1\2", address.lower())

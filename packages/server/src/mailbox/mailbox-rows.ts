@@ -63,10 +63,11 @@ export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-rang
 export {
   existingThreadIds,
   findCopiedFrom,
-  findLastMessage,
   findShownThreads,
   findThread,
+  listRecentMessages,
   listThreadIds,
+  type RecentMessage,
   type Thread,
 } from './thread-rows.ts'
 export {

@@ -486,7 +486,12 @@ export function hiddenRecipientsOf({
   return direction === 'outbound' && bcc !== null ? (JSON.parse(bcc) as string[]) : []
 }
 
-function toOf({ direction, to_addr, to_addrs, header_to }: Row<'messages'>): string[] {
+export function toOf({
+  direction,
+  to_addr,
+  to_addrs,
+  header_to,
+}: Pick<Row<'messages'>, 'direction' | 'to_addr' | 'to_addrs' | 'header_to'>): string[] {
   if (direction === 'outbound') return to_addrs === null ? [to_addr] : JSON.parse(to_addrs)
   return parseAddressList(header_to ?? '').map(({ address }) => address)
 }

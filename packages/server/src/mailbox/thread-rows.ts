@@ -1,11 +1,12 @@
 // Threads, to and from rows: the messages of one inbox that answer each other, with a read flag.
 
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { type ExpressionBuilder, sql } from 'kysely'
 import { metadataOf } from '#inboxes/inboxes-rows.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 import { countUpTo } from './labelled-message-rows.ts'
-import { CANCELLED, findMessage, type Message, readCounters } from './message-rows.ts'
+import { CANCELLED, readCounters, toOf } from './message-rows.ts'
 import type { ThreadExtent } from './removed-range-rows.ts'
 import { labelsOf } from './thread-mark.ts'
 import { findPageStart } from './thread-range-rows.ts'
@@ -351,6 +352,9 @@ function claimOf(row: Row<'threads'>): ThreadClaim | null {
   return { owner, fence: row.claim_fence, untilMs, expiresAtMs }
 }
 
+/** Messages among which the one that a reply answers is chosen. */
+const THREAD_RECENT_MAX = 100
+
 /** Messages at the beginning of a thread that `findCopiedFrom` searches. */
 const THREAD_COPIES_SEARCHED_MAX = 1_000
 
@@ -374,21 +378,37 @@ const isCorrespondence = (row: ExpressionBuilder<Tables, 'messages'>) =>
     ]),
   ])
 
-/** The newest message of the thread that was received or queued; null without one. */
-export async function findLastMessage(
+export type RecentMessage = {
+  id: string
+  isReceived: boolean
+  /** Its author and the recipients that everybody sees, as bare addresses. */
+  parties: string[]
+}
+
+/** The newest messages of the thread that were received or queued, newest first. */
+export async function listRecentMessages(
   db: ReadDb,
   { accountId, threadId }: Place,
-): Promise<Message | null> {
-  const row = await db.read
+): Promise<RecentMessage[]> {
+  const rows = await db.read
     .selectFrom('messages')
-    .select('id')
+    .select(['id', 'direction', 'from_addr', 'reply_to', 'cc'])
+    .select(['to_addr', 'to_addrs', 'header_to'])
     .where('account_id', '=', accountId)
     .where('thread_id', '=', threadId)
     .where(isCorrespondence)
     .orderBy('thread_position', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return row === undefined ? null : findMessage(db, accountId, row.id)
+    .limit(THREAD_RECENT_MAX)
+    .execute()
+  return rows.map((row) => {
+    const isReceived = row.direction === 'inbound'
+    const authors = isReceived ? parseAddressList(`${row.from_addr}, ${row.reply_to ?? ''}`) : []
+    return {
+      id: row.id,
+      isReceived,
+      parties: [...authors.map(({ address }) => address), ...toOf(row), ...JSON.parse(row.cc)],
+    }
+  })
 }
 
 /**

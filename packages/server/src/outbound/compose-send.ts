@@ -12,10 +12,12 @@ import { type Inbox, inboxAddressOf } from '#inboxes/inboxes.ts'
 import { findInboxByAddress } from '#inboxes/inboxes-rows.ts'
 import {
   findCopiedFrom,
-  findLastMessage,
+  findMessage,
   findThread,
+  listRecentMessages,
   listThreadIds,
   type Message,
+  type RecentMessage,
   type Thread,
 } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -77,8 +79,8 @@ export type SendMessage = {
 
 export type Replied = {
   thread: Thread
-  /** The newest message. */
-  last: Message | null
+  /** The newest messages that were received or queued, newest first. */
+  recent: RecentMessage[]
   /** Message-IDs of the thread, oldest first: all, or the first and the newest where a header cannot hold all. */
   rfcMessageIds: string[]
   /** The author who wrote to others and copied the inbox; null without one, or if suppressed. */
@@ -95,12 +97,12 @@ export async function readReplied(
   const thread = await findThread(deps.db, accountId, threadId)
   if (thread === null || thread.inboxId !== inbox.id) throw noThread()
   if (thread.trashedAtMs !== null) throw problem('thread_trashed')
-  const [last, rfcMessageIds, from] = await Promise.all([
-    findLastMessage(deps.db, { accountId, threadId }),
+  const [recent, rfcMessageIds, from] = await Promise.all([
+    listRecentMessages(deps.db, { accountId, threadId }),
     listThreadIds(deps.db, { accountId, threadId, octetsMax: COMPOSED_HEADER_OCTETS_MAX }),
     findCopiedFrom(deps.db, { accountId, threadId }),
   ])
-  return { thread, last, rfcMessageIds, copiedBy: await findCopier(deps, accountId, from) }
+  return { thread, recent, rfcMessageIds, copiedBy: await findCopier(deps, accountId, from) }
 }
 
 /** The inbox has no such thread. */
@@ -138,13 +140,13 @@ export async function addressSend(
   input: SendMessage,
   { inbox, replied }: { inbox: Inbox; replied: Replied | null },
 ): Promise<Addressees> {
-  const all =
-    input.replyAll && replied?.last ? await readAddressees(deps, replied.last, inbox) : NOBODY_ELSE
+  const repliedToAll = input.replyAll ? await findRepliedToAll(deps, inbox, replied) : null
+  const all = repliedToAll === null ? NOBODY_ELSE : await readAddressees(deps, repliedToAll, inbox)
   const others = await withoutSuppressed(deps, inbox.accountId, [...all.to, ...all.cc])
-  // Replies that are wanted at the inbox itself go to whoever else got the message.
+  // A message of the inbox to itself has no other author.
   const to = input.to ?? (all.to.length > 0 ? all.to : others)
   if (to.length === 0)
-    throw wrongField('to', 'cannot be left out: the last message has no other address')
+    throw wrongField('to', 'cannot be left out: the answered message has no other address')
   const named = new Set([...to, ...input.cc, ...input.bcc, inbox.address].map(addressKey))
   const copier = replied?.copiedBy ?? null
   const cc = [...input.cc]
@@ -181,29 +183,48 @@ export function checkCount(
   throw wrongField('to', message)
 }
 
-/** Whom a reply to all answers: the author, or the recipients of an own message, and everybody else who got it. */
+/** The newest received message of the thread; in one that has none, the newest. */
+async function findRepliedToAll(
+  deps: { db: Db },
+  { accountId }: Inbox,
+  replied: Replied | null,
+): Promise<Message | null> {
+  const recent = replied?.recent ?? []
+  const found = recent.find(({ isReceived }) => isReceived) ?? recent[0]
+  return found === undefined ? null : findMessage(deps.db, accountId, found.id)
+}
+
+/**
+ * The recipients of a reply to all: the author, or the recipients of an own message, and everybody else who got it.
+ * Addresses of the inbox in Reply-To are ignored, and without others the reply goes to From.
+ */
 async function readAddressees(
   deps: { db: Db; inboxDomain: string },
-  last: Message,
+  message: Message,
   inbox: Inbox,
 ): Promise<{ to: string[]; cc: string[] }> {
-  const isOutbound = last.direction === 'outbound'
-  const author = last.replyTo ?? last.fromAddr
+  const isOutbound = message.direction === 'outbound'
+  const usable = (addresses: readonly string[]) =>
+    distinct(addresses.filter((address) => checkEmailAddress(address) === null))
+  const wanted = isOutbound ? [] : usable(addressesIn(message.replyTo ?? ''))
+  const authors = usable(isOutbound ? message.to : addressesIn(message.fromAddr))
+  const others = usable(isOutbound ? message.cc : [...message.to, ...message.cc])
   // A catch-all has the address by which it got the message besides its own.
-  const own = new Set([inbox.address, comparedAddress(last.recipient ?? inbox.address)])
-  const isOther = (address: string) =>
-    checkEmailAddress(address) === null && !own.has(comparedAddress(address))
-  const to = distinct((isOutbound ? last.to : addressesIn(author)).filter(isOther))
-  const cc = distinct((isOutbound ? last.cc : [...last.to, ...last.cc]).filter(isOther))
-  const count = to.length + cc.length
-  if (count > ANSWERED_MAX) {
-    throw wrongField(
-      'to',
-      `has ${count} addresses in a reply to all; at most ${RECIPIENTS_MAX} are allowed`,
-    )
+  const own = new Set([inbox.address, comparedAddress(message.recipient ?? inbox.address)])
+  const isOther = (address: string) => !own.has(comparedAddress(address))
+  const chosen = () => {
+    const asked = wanted.filter(isOther)
+    return { to: asked.length > 0 ? asked : authors.filter(isOther), cc: others.filter(isOther) }
   }
-  for (const address of await findOwnAddresses(deps, inbox, [...to, ...cc])) own.add(address)
-  return { to: to.filter(isOther), cc: cc.filter(isOther) }
+  const { to, cc } = chosen()
+  const count = to.length + cc.length
+  if (Math.max(count, authors.length) > ANSWERED_MAX) {
+    const allowed = `at most ${RECIPIENTS_MAX} are allowed`
+    throw wrongField('to', `has ${count} addresses in a reply to all; ${allowed}`)
+  }
+  const asked = [...wanted, ...authors, ...others]
+  for (const address of await findOwnAddresses(deps, inbox, asked)) own.add(address)
+  return chosen()
 }
 
 /** Those by which mail comes back to the inbox through a subdomain or a catch-all, without their tags. */
@@ -256,6 +277,35 @@ async function withoutSuppressed(
   return addresses.filter((_, index) => answers[index])
 }
 
+export type Answered = {
+  message: Message
+  /** Whether one of the recipients has it, or it was received: a note to others is not passed on. */
+  isQuotable: boolean
+}
+
+/**
+ * The message of the thread that a send to these recipients answers: the newest that all of `to` wrote or got, else
+ * the newest that the first of them did. Recipients who have none of them are brought into what the inbox received last.
+ */
+export async function findAnswered(
+  deps: { db: Db },
+  { accountId }: Inbox,
+  { replied, to }: { replied: Replied | null; to: readonly string[] },
+): Promise<Answered | null> {
+  const recent = (replied?.recent ?? []).map((message) => ({
+    ...message,
+    keys: new Set(message.parties.map(addressKey)),
+  }))
+  const keys = to.map(addressKey)
+  const shared =
+    recent.find((message) => keys.every((key) => message.keys.has(key))) ??
+    recent.find((message) => keys[0] !== undefined && message.keys.has(keys[0]))
+  const chosen = shared ?? recent.find(({ isReceived }) => isReceived) ?? recent[0]
+  const message = chosen && (await findMessage(deps.db, accountId, chosen.id))
+  if (!message) return null
+  return { message, isQuotable: shared !== undefined || chosen.isReceived }
+}
+
 export type Composition = {
   outgoing: Omit<OutgoingMessage, 'messageId' | 'dateMs' | 'hopMark' | 'unsubscribeUrl'>
   /** The text without its quote. */
@@ -269,12 +319,15 @@ export async function composeSend(
   {
     inbox,
     replied,
+    answered,
     to,
     cc,
     rfcMessageId,
   }: {
     inbox: Inbox
     replied: Replied | null
+    /** The message of `replied` that this one answers. */
+    answered: Answered | null
     to: string[]
     cc: string[]
     rfcMessageId: string
@@ -282,7 +335,7 @@ export async function composeSend(
 ): Promise<Composition> {
   const { replyTo } = input
   const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
-  const quoted = replied?.last && input.includeQuote ? originalOf(replied.last) : null
+  const quoted = answered?.isQuotable && input.includeQuote ? originalOf(answered.message) : null
   const quote = input.forwarded ?? quoted
   const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
   // A reply has the subject of its thread, even if the client sends another.
@@ -294,7 +347,7 @@ export async function composeSend(
   const extra = input.headers.flatMap(({ name, value }) => [name, value])
   const people = [inbox.displayName ?? '', inbox.address, replyTo ?? '', ...to, ...cc]
   const texts = [...people, subject, ...extra]
-  const references = trimReferences(replied?.rfcMessageIds ?? [], texts)
+  const references = trimReferences(referencesTo(replied, answered), texts)
   return {
     outgoing: {
       from: { name: inbox.displayName, address: inbox.address },
@@ -314,6 +367,13 @@ export async function composeSend(
     },
     ownText,
   }
+}
+
+/** The Message-IDs of the thread, the answered one last (RFC 5322 §3.6.4). */
+function referencesTo(replied: Replied | null, answered: Answered | null): string[] {
+  const ids = replied?.rfcMessageIds ?? []
+  const last = answered?.message.rfcMessageId
+  return last ? [...ids.filter((id) => id !== last), last] : ids
 }
 
 /** Received bodies are stored with LF too; forms always send CRLF. */

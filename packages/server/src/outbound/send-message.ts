@@ -24,6 +24,7 @@ import {
   addressSend,
   type Composition,
   composeSend,
+  findAnswered,
   type Replied,
   readReplied,
   type SendMessage,
@@ -178,12 +179,14 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   const addressees = await addressSend(deps, input, { inbox, replied })
   const { to, cc, recipients } = addressees
   checkUnsubscribe(input, recipients)
+  const answered = await findAnswered(deps, inbox, { replied, to })
   const ids = idsOf(deps, inbox)
   let composing: Promise<Composition> | null = null
   const readComposition = () => {
     composing ??= composeSend(deps, input, {
       inbox,
       replied,
+      answered,
       to,
       cc,
       rfcMessageId: ids.rfcMessageId,

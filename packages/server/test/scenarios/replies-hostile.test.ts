@@ -48,7 +48,16 @@ const CASES: [
     { to: ['ann@far.example', 'carl@far.example'], cc: [] },
   ],
   ['a Reply-To without an address', ['Reply-To: nobody here'], { to: [BOB], cc: [] }],
-  ['no other address', ['Reply-To: {own}@mail.example'], /no other address/],
+  [
+    'a Reply-To that is the inbox',
+    ['Reply-To: {OWN}+back@Mail.example'],
+    { to: [BOB], cc: [] },
+  ],
+  [
+    'a Reply-To of the inbox and another address',
+    ['Reply-To: {own}@mail.example, desk@friend.example'],
+    { to: ['desk@friend.example'], cc: [] },
+  ],
   [
     'an encoded word that ends the line',
     ['Cc: =?utf-8?Q?Ann=0D=0ABcc:_eve=40far.example?= <ann@far.example>'],

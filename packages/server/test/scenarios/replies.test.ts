@@ -262,6 +262,36 @@ onEachEngine('a reply', (engine) => {
     ])
   })
 
+  test('answers and quotes the newest message of its recipient, and no note to others', async () => {
+    const inbox = await world.inbox()
+    const first = await receive(inbox)
+    const note = await reply(inbox, first, { to: 'carl@friend.example', body: 'SECRET of Carl.' })
+    assert.equal(note.inReplyTo, first.rfcMessageId)
+    const answer = await reply(inbox, first)
+    assert.equal(answer.inReplyTo, first.rfcMessageId)
+    assert.deepEqual(answer.references, [note.sent.providerMessageId, first.rfcMessageId])
+    const { bodyText } = await world.client.messages.get(answer.sent.messageId)
+    assert.match(bodyText, /^> A body\./m)
+    assert.doesNotMatch(bodyText, /SECRET/)
+    const toCarl = await reply(inbox, first, { to: 'carl@friend.example' })
+    assert.equal(toCarl.inReplyTo, note.sent.providerMessageId)
+    const hidden = { to: 'dora@friend.example', bcc: ['erna@friend.example'], body: 'SECRET 2.' }
+    await reply(inbox, first, hidden)
+    const toErna = await reply(inbox, first, { to: 'erna@friend.example', includeQuote: true })
+    const quoted = await world.client.messages.get(toErna.sent.messageId)
+    assert.doesNotMatch(quoted.bodyText, /SECRET/)
+    assert.equal(toErna.inReplyTo, first.rfcMessageId)
+  })
+
+  test('to a stranger in a thread without received mail quotes nothing', async () => {
+    const inbox = await world.inbox()
+    const first = await send(world, inbox, { subject: 'Begun here', body: 'For Bob alone.' })
+    const { sent, inReplyTo } = await reply(inbox, first, { to: 'carl@friend.example' })
+    assert.equal(inReplyTo, first.providerMessageId)
+    const { bodyText } = await world.client.messages.get(sent.messageId)
+    assert.equal(bodyText.trim(), 'An answer.')
+  })
+
   test('answers the newest message even if an older one has its Message-ID', async () => {
     const inbox = await world.inbox()
     const { threadId, rfcMessageId } = await receive(inbox, {})

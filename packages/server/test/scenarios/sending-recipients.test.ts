@@ -105,7 +105,7 @@ onEachEngine('the recipients of a message', (engine) => {
     }
   })
 
-  test('of a reply to all are everybody of the last message but the inbox', async () => {
+  test('of a reply to all are everybody of the newest received message but the inbox', async () => {
     const inbox = await world.inbox()
     const mail = plainMail({
       from: PLAIN.to,
@@ -128,7 +128,7 @@ onEachEngine('the recipients of a message', (engine) => {
     await world.client.suppressions.create({ address: CAT })
     const again = await world.client.inboxes.send(inbox.id, reply)
     const own = await arrived(world, again)
-    assert.equal(fieldOf(own.raw, 'to'), DAN, 'after an own message: its recipients')
+    assert.equal(fieldOf(own.raw, 'to'), DAN, 'after an own message: the same')
     assert.equal(fieldOf(own.raw, 'cc'), `${ANN}, ${PLAIN.to}`, 'without suppressed addresses')
     for (const wrong of [
       { body: 'x', subject: 'x', replyAll: true },
@@ -141,7 +141,7 @@ onEachEngine('the recipients of a message', (engine) => {
     }
   })
 
-  test('of a reply to all are the others when replies to the message are wanted at the inbox', async () => {
+  test('of a reply to all are the author and the others when Reply-To is the inbox', async () => {
     const inbox = await world.inbox()
     const mail = plainMail({
       from: PLAIN.to,
@@ -154,7 +154,31 @@ onEachEngine('the recipients of a message', (engine) => {
     await world.client.suppressions.create({ address: DAN })
     const reply = { body: 'Yes', replyAll: true, threadId: thread?.id ?? '' }
     const { raw } = await arrived(world, await world.client.inboxes.send(inbox.id, reply))
-    assert.equal(fieldOf(raw, 'to'), `${ANN}, ${EVE}`, 'without the suppressed one')
-    assert.equal(fieldOf(raw, 'cc'), null)
+    assert.equal(fieldOf(raw, 'to'), PLAIN.to)
+    assert.equal(fieldOf(raw, 'cc'), `${ANN}, ${EVE}`, 'without the suppressed one')
+  })
+
+  test('of a reply to all in a thread of notes to others are those of the received message', async () => {
+    const inbox = await world.inbox()
+    const mail = plainMail({
+      from: PLAIN.to,
+      to: `${inbox.address}, ${ANN}`,
+      messageId: `<notes.${inbox.id}@friend.example>`,
+    })
+    const { threadId } = await deliver(world, inbox, mail, PLAIN.to)
+    await world.client.inboxes.send(inbox.id, { to: EVE, body: 'A note.', threadId })
+    const sent = await world.client.inboxes.send(inbox.id, { body: 'Yes', replyAll: true, threadId })
+    const { raw } = await arrived(world, sent)
+    assert.deepEqual([fieldOf(raw, 'to'), fieldOf(raw, 'cc')], [PLAIN.to, ANN])
+  })
+
+  test('of a reply to all of a message that the inbox wrote to itself do not exist', async () => {
+    const inbox = await world.inbox()
+    const mail = plainMail({ from: inbox.address, to: inbox.address })
+    const { threadId } = await deliver(world, inbox, mail, PLAIN.to)
+    const reply = { body: 'Yes', replyAll: true, threadId }
+    const error = await world.client.inboxes.send(inbox.id, reply).catch((thrown) => thrown)
+    assert.equal(error.code, 'bad_request')
+    assert.match(error.message, /no other address/)
   })
 })
