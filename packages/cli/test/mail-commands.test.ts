@@ -178,6 +178,13 @@ test('a reply to all goes to the other recipients too', async () => {
   assert.deepEqual([message.to, message.cc], [['ann@sender.example'], ['bob@far.example']])
 })
 
+test('a reply goes to the author of the newest received message, also after a note to others', async () => {
+  const { threadId } = await inject({ subject: 'A question', text: 'How are you?' })
+  await world.client.inboxes.send(inbox.id, { to: 'bob@far.example', body: 'A note.', threadId })
+  const sent = await world.json<SentMessage>('reply', threadId, '--text', 'Fine.')
+  assert.equal((await world.client.messages.get(sent.messageId)).toAddr, 'ann@sender.example')
+})
+
 test('the text comes from standard input, and nothing is sent without a text', async () => {
   const args = ['send', '--inbox', inbox.address, '--to', 'bob@far.example', '--subject', 'Piped']
   const piped = await world.run([...args, '--file', '-', '--json'], { input: 'From a pipe.\n' })

@@ -138,7 +138,7 @@ export const SendMessage = Type.Object(
     includeQuote: Type.Optional(
       Type.Boolean({
         default: true,
-        description: 'With threadId: whether the last message of the thread is quoted.',
+        description: 'With threadId: whether the answered message is quoted.',
       }),
     ),
     replyTo: Type.Optional(
@@ -151,7 +151,7 @@ export const SendMessage = Type.Object(
     replyAll: Type.Optional(
       Type.Boolean({
         description:
-          'With threadId: also sends to the other recipients of the last message. Without to, the message goes to the Reply-To or From of the last message; its other To and Cc addresses are copied, without the inbox itself and without suppressed addresses.',
+          'With threadId: also sends to the other recipients of the newest received message. Without to, the message goes to its Reply-To, or to its From where Reply-To is missing or the inbox itself; its other To and Cc addresses are copied, without the inbox itself and without suppressed addresses.',
       }),
     ),
     headers: Type.Optional(extraHeaders),
@@ -357,7 +357,7 @@ export const sendingOperations = {
     summary: 'Send a message from an inbox.',
     notes: [
       'For 24 hours, repeating the request with the same Idempotency-Key returns the first response and sends nothing. The same key with a different request is refused. A refused request does not use up its key: correct it and send it again.',
-      'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the last message and a References field with all of them, and the thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message that came without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
+      'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the newest message that the recipients wrote or got (with one correspondent, the last message), a References field with all of them, and the thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message that came without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
       'With multipart/form-data, the fields have the same names. Repeat to, cc and bcc for each recipient and attachments for each file; headers and invite need JSON.',
       'While a worker has claimed the thread, a send in it needs the header Lease-Token of the claim. It is looked at when the message is accepted: one that is held or scheduled is sent later without it. A repeated request gets its first response with or without the token.',
       'After ten replies to automatic messages in one thread within an hour, sending in that thread fails with loop_suspected until the first of the ten is an hour old.',

@@ -68,15 +68,15 @@ function addSend(program: Command): void {
 }
 
 function addReply(program: Command): void {
-  const sentence = 'Reply to the last message of a thread.'
+  const sentence = 'Reply to the newest received message of a thread.'
   const command = program
     .command('reply')
     .summary(sentence)
     .description(`${sentence} It goes to Reply-To, or to the sender.`)
     .argument('<thread>', 'The id of a thread.')
     .option('--to <address>', 'Send it to this address instead. Can be repeated.', collect)
-    .option('--reply-all', 'Also send it to the other recipients of the last message.')
-    .option('--no-quote', 'Do not quote the last message of the thread.')
+    .option('--reply-all', 'Also send it to the other recipients of that message.')
+    .option('--no-quote', 'Do not quote the answered message.')
   addContentOptions(command)
   addSessionOptions(command).action(async (thread: string) => {
     const { replyToThread } = await import('#actions/send-mail.ts')
