@@ -12,7 +12,7 @@ const expectations: Readonly<Record<MailboxDefect, string>> = {
   syntax: 'must be one email address, alone or as Name <address>',
   'source-route': 'must not begin with a route',
   'no-domain': 'must have a domain after an @',
-  'local-part-too-long': 'must have at most 64 octets before the @',
+  'local-part-too-long': 'must have at most 255 octets before the @',
   'domain-too-long': 'must have at most 255 octets after the @',
 }
 

@@ -272,6 +272,38 @@ test('AD counts if the server is on this machine or trusted', async () => {
   }
 })
 
+test('a server without EDNS is asked without it, then at once, and has no verdict of DNSSEC', async () => {
+  const long = Array.from({ length: 40 }, (_, index) => `${index} ${'x'.repeat(80)}`)
+  const signed = { A: ['192.0.2.1'], TXT: long, isAuthenticated: true }
+  for (const refusal of ['formerr', 'bare', 'notimp', 'badvers', 'silent'] as const) {
+    const [resolver, dns] = await open({ 'a.example': signed }, { timeoutMs: 5_000, firstTryMs: 50 })
+    dns.refusesEdns = refusal
+    const answer = await resolver.a('a.example')
+    assert.ok(answer.kind === 'found' && !answer.isAuthenticated, refusal)
+    assert.equal(found(await resolver.txt('a.example')).length, 40, 'by TCP')
+    const before = dns.asked.length
+    assert.deepEqual(found(await resolver.a('a.example')), ['192.0.2.1'])
+    assert.equal(dns.asked.length, before + 1, refusal)
+    assert.deepEqual(await resolver.a('missing.example'), {
+      kind: 'none',
+      isNameMissing: true,
+      ttlMs: 300_000,
+    })
+  }
+})
+
+test('a server that has answered with EDNS keeps its verdict of DNSSEC when it is slow', async () => {
+  const zone: Zone = { 'signed.example': { A: ['192.0.2.1'], isAuthenticated: true } }
+  const [resolver, dns] = await open(zone, { timeoutMs: 5_000, firstTryMs: 50 })
+  await resolver.a('signed.example')
+  dns.refusesEdns = 'silent'
+  const asking = resolver.a('signed.example')
+  await until(async () => dns.countAsked('signed.example') >= 4)
+  dns.refusesEdns = null
+  const answer = await asking
+  assert.ok(answer.kind === 'found' && answer.isAuthenticated)
+})
+
 test('only a resolver of this machine counts as local', () => {
   const port = 53
   for (const address of ['127.0.0.1', '127.0.0.53', '::1']) {

@@ -18,6 +18,9 @@ import {
 
 export type { Behaviour, Zone, ZoneName } from './dns-zone.ts'
 
+/** `bare`: FORMERR without the question. */
+export type EdnsRefusal = 'formerr' | 'bare' | 'notimp' | 'badvers' | 'silent'
+
 export type Asked = { readonly name: string; readonly type: string; readonly by: 'udp' | 'tcp' }
 
 export type Dns = {
@@ -27,6 +30,8 @@ export type Dns = {
   zone: Zone
   /** AD for names without their own. */
   isAuthenticated: boolean
+  /** What the server does with questions that use EDNS (RFC 6891), for all names; null: answers them. */
+  refusesEdns: EdnsRefusal | null
   /** In the order of arrival; names in lower case. */
   readonly asked: Asked[]
   /** The number of questions for a name, of one type or any. */
@@ -58,6 +63,7 @@ type Reply = { readonly bytes: Buffer; readonly isElsewhere?: boolean }
 class Peer implements Dns {
   zone: Zone
   isAuthenticated = false
+  refusesEdns: EdnsRefusal | null = null
   readonly asked: Asked[] = []
   readonly #udp: UdpSocket = createSocket('udp4')
   readonly #elsewhere: UdpSocket = createSocket('udp4')
@@ -156,6 +162,8 @@ class Peer implements Dns {
 
   #replies(query: DecodedPacket, behaviour: Behaviour | undefined, by: 'udp' | 'tcp'): Reply[] {
     const isUdp = by === 'udp'
+    const hasEdns = query.additionals?.some(({ type }) => type === 'OPT')
+    if (hasEdns && this.refusesEdns !== null) return refuseEdns(query, this.refusesEdns)
     switch (behaviour) {
       case undefined:
         return [{ bytes: this.#answer(query, isUdp) }]
@@ -245,6 +253,17 @@ class Peer implements Dns {
     const room = option?.type === 'OPT' ? option.udpPayloadSize : CLASSIC_UDP_BYTES
     return isUdp && bytes.length > room ? encode(query, { flags: flags | TRUNCATED }) : bytes
   }
+}
+
+function refuseEdns(query: DecodedPacket, refusal: EdnsRefusal): Reply[] {
+  if (refusal === 'silent') return []
+  if (refusal === 'badvers') {
+    const option = { type: 'OPT', name: '.', udpPayloadSize: 512, extendedRcode: 1 } as const
+    const additionals = [{ ...option, ednsVersion: 0, flags: 0, flag_do: false, options: [] }]
+    return [{ bytes: encode(query, { flags: RECURSES, additionals }) }]
+  }
+  const flags = RECURSES | (refusal === 'notimp' ? 4 : 1)
+  return [{ bytes: encode(query, { flags, ...(refusal === 'bare' && { questions: [] }) }) }]
 }
 
 /** A spelling that never equals the random one of a query. */

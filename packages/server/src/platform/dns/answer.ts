@@ -61,7 +61,10 @@ export type Question<Type extends QuestionType = QuestionType> = {
 }
 
 const NOERROR = 0
+const FORMERR = 1
 const NXDOMAIN = 3
+const NOTIMP = 4
+const BADVERS = 16
 const RCODES = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED']
 
 /** The code in the header (RFC 1035 §4.1.1) with its extension (RFC 6891 §6.1.3). */
@@ -69,6 +72,11 @@ function readRcode(packet: DecodedPacket): number {
   const option = packet.additionals?.find((record) => record.type === 'OPT')
   const extended = option?.type === 'OPT' ? option.extendedRcode : 0
   return ((packet.flags ?? 0) & 0xf) | (extended << 4)
+}
+
+/** A server without EDNS answers FORMERR (RFC 6891 §7), some NOTIMP; one with another version of it BADVERS. */
+export function isRefusalOfEdns(packet: DecodedPacket): boolean {
+  return [FORMERR, NOTIMP, BADVERS].includes(readRcode(packet))
 }
 
 function nameRcode(rcode: number): string {

@@ -25,11 +25,14 @@ const RESPONSE = 1 << 15
 const OPCODE = 0xf << 11
 const HEADER_BYTES = 12
 
-/** Resolves by `timeoutMs`, or when `signal` is aborted, which counts as a timeout. Never rejects. */
+/**
+ * Resolves by `timeoutMs`, or when `signal` is aborted, which counts as a timeout. Never rejects. Without EDNS
+ * (RFC 6891) the question asks for no DNSSEC verdict.
+ */
 export async function queryServer(
   server: ServerAddress,
   question: Question,
-  options: { chance: Chance; timeoutMs: number; signal: AbortSignal },
+  options: { chance: Chance; timeoutMs: number; signal: AbortSignal; hasEdns: boolean },
 ): Promise<ServerReply> {
   const deadline = new AbortController()
   const abort = () => deadline.abort()
@@ -40,7 +43,7 @@ export async function queryServer(
     name: mixCase(question.name, options.chance),
     question,
   }
-  const bytes = encodeQuery(query)
+  const bytes = encodeQuery(query, options.hasEdns)
   try {
     const reply = await queryUdp(server, query, bytes, deadline.signal)
     return reply.kind === 'retry-tcp'
@@ -51,13 +54,18 @@ export async function queryServer(
   }
 }
 
-function encodeQuery({ id, name, question }: Query): Buffer {
-  return dnsPacket.encode({
+function encodeQuery({ id, name, question }: Query, hasEdns: boolean): Buffer {
+  const packet: dnsPacket.Packet = {
     type: 'query',
     id,
+    flags: dnsPacket.RECURSION_DESIRED,
+    questions: [{ type: question.type, name, class: 'IN' }],
+  }
+  if (!hasEdns) return dnsPacket.encode(packet)
+  return dnsPacket.encode({
+    ...packet,
     // RFC 6840 §5.7: AD asks for AD in the answer; DO asks the same of older resolvers.
     flags: dnsPacket.RECURSION_DESIRED | dnsPacket.AUTHENTIC_DATA,
-    questions: [{ type: question.type, name, class: 'IN' }],
     additionals: [
       {
         type: 'OPT',

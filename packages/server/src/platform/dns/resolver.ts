@@ -8,7 +8,7 @@ import { type Chance, systemChance } from '#platform/chance.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Answer, MxRecord, Question, QuestionType, RecordOf, TlsaRecord } from './answer.ts'
-import { readAnswer } from './answer.ts'
+import { isRefusalOfEdns, readAnswer } from './answer.ts'
 import {
   isLoopbackServer,
   parseServerAddress,
@@ -23,6 +23,10 @@ const DNS_TRY_MS_MAX = 5 * SECOND_MS
 export const DNS_QUERIES_AT_ONCE = 256
 /** Concurrent questions about one registered domain, whose servers may all be down. */
 export const DNS_QUERIES_OF_DOMAIN = 32
+/** Tries of a server that has never answered with EDNS (RFC 6891), before it is asked without it. */
+const DNS_EDNS_TRIES_MAX = 2
+/** How long a server is asked without EDNS after it has answered only so. */
+const DNS_PLAIN_MS = 10 * 60 * SECOND_MS
 /** Less if the first round of the servers would otherwise not end within half of the time. */
 const DNS_FIRST_TRY_MS = 400
 
@@ -87,7 +91,7 @@ export function openResolver({
     givenFirstTryMs ?? Math.min(DNS_FIRST_TRY_MS, wholeMs / Math.max(4, 2 * servers.length))
   const isTrusted = (server: ServerAddress) =>
     trusts === 'loopback' ? isLoopbackServer(server) : trusts === 'all'
-  const lookups = { servers, wholeMs, firstTryMs, chance, isTrusted }
+  const lookups = { edns: servers.map(() => UNKNOWN), servers, wholeMs, firstTryMs, chance, isTrusted }
   const closing = new AbortController()
   // Each domain has a limit, because senders of mail choose names whose servers may be down.
   const semaphore = new Semaphore({
@@ -184,7 +188,19 @@ function registeredDomain(name: string): string {
   return labels.slice(isRegistry ? -3 : -2).join('.')
 }
 
+/** What is known of a server's EDNS. */
+type Edns = {
+  /** Has answered a question with it: silence then has another reason, and no verdict of DNSSEC is given up. */
+  readonly isKnown: boolean
+  /** Monotonic: until then the server is asked without it. */
+  readonly plainUntilMs: number
+}
+
+const UNKNOWN: Edns = { isKnown: false, plainUntilMs: 0 }
+
 type LookupOptions = {
+  /** By the index of the server. */
+  readonly edns: Edns[]
   readonly servers: readonly ServerAddress[]
   readonly firstServer: number
   readonly wholeMs: number
@@ -194,6 +210,12 @@ type LookupOptions = {
   isTrusted(server: ServerAddress): boolean
 }
 
+function noteEdns(hasEdns: boolean): Edns {
+  return hasEdns
+    ? { isKnown: true, plainUntilMs: 0 }
+    : { isKnown: false, plainUntilMs: performance.now() + DNS_PLAIN_MS }
+}
+
 /**
  * Tries servers in order, and again after growing times: a lost packet is soon repeated, and a slow server
  * may still answer. The first answer to any try counts; `by` is the index of its server. Never rejects. When
@@ -201,7 +223,7 @@ type LookupOptions = {
  */
 async function lookUp<Type extends QuestionType>(
   question: Question<Type>,
-  { servers, firstServer, wholeMs, firstTryMs, chance, signal, isTrusted }: LookupOptions,
+  { edns, servers, firstServer, wholeMs, firstTryMs, chance, signal, isTrusted }: LookupOptions,
 ): Promise<{ answer: Answer<RecordOf[Type]>; by: number }> {
   const { promise, resolve } = Promise.withResolvers<{
     answer: Answer<RecordOf[Type]>
@@ -235,14 +257,28 @@ async function lookUp<Type extends QuestionType>(
     const round = Math.floor(attempts / servers.length)
     attempts += 1
     retryTimer = setTimeout(query, firstTryMs * 2 ** round)
-    const options = { chance, timeoutMs: wholeMs, signal: ending.signal }
-    void queryServer(server, question, options).then((reply) => onReply(reply, server, index))
+    const { isKnown, plainUntilMs } = edns[index] ?? UNKNOWN
+    const mayHaveEdns = isKnown || round < DNS_EDNS_TRIES_MAX
+    ask(server, index, mayHaveEdns && performance.now() >= plainUntilMs)
   }
-  const onReply = (reply: ServerReply, server: ServerAddress, index: number) => {
+  const ask = (server: ServerAddress, index: number, hasEdns: boolean) => {
+    const options = { chance, timeoutMs: wholeMs, signal: ending.signal, hasEdns }
+    void queryServer(server, question, options).then((reply) =>
+      onReply(reply, { server, index, hasEdns }),
+    )
+  }
+  const onReply = (
+    reply: ServerReply,
+    { server, index, hasEdns }: { server: ServerAddress; index: number; hasEdns: boolean },
+  ) => {
     if (ending.signal.aborted || reply.kind === 'timeout') return
     if (reply.kind === 'packet') {
-      const answer = readAnswer(reply.packet, question, isTrusted(server))
-      if (answer.kind !== 'fault') return finish(answer, index)
+      if (hasEdns && isRefusalOfEdns(reply.packet)) return ask(server, index, false)
+      const answer = readAnswer(reply.packet, question, hasEdns && isTrusted(server))
+      if (answer.kind !== 'fault') {
+        edns[index] = noteEdns(hasEdns)
+        return finish(answer, index)
+      }
       lastFault = answer.text
     } else lastFault = reply.text
     faulty.add(index)
