@@ -161,9 +161,10 @@ export class HostCaller {
       call.mail.onAnswer?.()
       const called = await this.#send(place, idle, call)
       const trouble = findTrouble(called.outcomes, called.tls)
-      // A connection that was closed while it was idle says nothing about the host; a timeout does.
-      const isOver = trouble === null || trouble.failure.kind === 'timeout'
-      if (isOver || call.signal.aborted) return called
+      // A connection that was closed or lost its state while idle says nothing about the host; a timeout does.
+      const isSettled = trouble === null || trouble.failure.kind === 'timeout'
+      const isFinal = isSettled && !isOutOfSequence(called.outcomes)
+      if (isFinal || call.signal.aborted) return called
     }
     const opened = await this.#open(place, call)
     return 'client' in opened
@@ -178,6 +179,7 @@ export class HostCaller {
       const outcomes = await client.send(mail)
       const trouble = findTrouble(outcomes, client.tls)
       if (trouble?.failure.kind === 'timeout') this.#skip(place, trouble, call)
+      if (isOutOfSequence(outcomes)) client.destroy()
       if (outcomes.some(isAnswer)) this.#noteAnswer(place)
       return { host: place.host, tls: client.tls, outcomes }
     } catch (error) {
@@ -284,6 +286,8 @@ function octetsAsHex(_: string, value: unknown): unknown {
 type Trouble = { readonly stage: Stage; readonly failure: Failure }
 
 const SERVICE_CLOSING = 421
+/** RFC 5321 §4.2.3: "Bad sequence of commands". */
+const BAD_SEQUENCE = 503
 /** RFC 3207 §4: "Must issue a STARTTLS command first"; RFC 4954 §6: "Authentication required". */
 const SECURITY_REQUIRED = 530
 
@@ -300,6 +304,13 @@ function findTrouble(outcomes: readonly RecipientOutcome[], tls: string | null):
     found ??= trouble
   }
   return found
+}
+
+/** The server has lost the state of the connection, and refuses every recipient for that alone. */
+function isOutOfSequence(outcomes: readonly RecipientOutcome[]): boolean {
+  return outcomes.every(
+    (outcome) => outcome.kind === 'refused' && outcome.reply.code === BAD_SEQUENCE,
+  )
 }
 
 function troubleOf(outcome: RecipientOutcome, tls: string | null): Trouble | null {

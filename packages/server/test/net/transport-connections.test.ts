@@ -165,8 +165,9 @@ test('the oldest of two hundred and one idle connections is ended', async (t) =>
   assert.equal(mta.connections.opened, 201)
 })
 
-test('a connection closed while idle costs nothing, and no other host is tried', async (t) => {
-  for (const how of ['close', 'reset', '421 4.4.2 Idle for too long'] as const) {
+test('a connection closed or out of step while idle costs nothing, and no other host is tried', async (t) => {
+  const ways = ['close', 'reset', '421 4.4.2 Idle for too long', '503 5.5.1 EHLO first'] as const
+  for (const how of ways) {
     const { mtas, port } = await openHosts(t, [{}, {}])
     const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port })
     await carry(TO)
