@@ -3,8 +3,11 @@
 
 import { domainToASCII } from 'node:url'
 
-/** RFC 5321 §4.5.3.1.1, in octets. */
-const LOCAL_PART_OCTETS_MAX = 64
+/**
+ * In octets. The 64 of RFC 5321 §4.5.3.1.1 are what every program must support; forwarders that rewrite the sender and
+ * services that write a token into it use more.
+ */
+const LOCAL_PART_OCTETS_MAX = 255
 /** RFC 5321 §4.5.3.1.2, in octets. */
 const DOMAIN_OCTETS_MAX = 255
 const LABEL_OCTETS_MAX = 63

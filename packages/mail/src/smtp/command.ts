@@ -278,7 +278,7 @@ const ADDRESS_DEFECTS: Record<MailboxDefect, string> = {
   syntax: 'Address not valid',
   'source-route': 'Source routes are not accepted',
   'no-domain': 'The address needs a domain',
-  'local-part-too-long': 'Local part longer than 64 octets',
+  'local-part-too-long': 'Local part longer than 255 octets',
   'domain-too-long': 'Domain longer than 255 octets',
 }
 

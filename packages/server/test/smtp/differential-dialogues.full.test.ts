@@ -43,7 +43,7 @@ const UNLIKELY = [
   'MAIL FROM:<ü@b.example> SMTPUTF8\r\n',
   'MAIL FROM:<ü@b.example>\r\n',
   'MAIL FROM:<"a b"@b.example>\r\n',
-  `MAIL FROM:<${'l'.repeat(65)}@b.example>\r\n`,
+  `MAIL FROM:<${'l'.repeat(256)}@b.example>\r\n`,
   'MAIL FROM:<a@b@c.example>\r\n',
   'MAIL FROM:<a@b.example.>\r\n',
   'MAIL FROM:<a@b\0.example>\r\n',

@@ -24,7 +24,7 @@ describe('a mailbox', () => {
     ['a@[IPv6:1:2:3:4:5:6:7:8]', 'a', '[IPv6:1:2:3:4:5:6:7:8]'],
     ['ü@bücher.example', 'ü', 'bücher.example'],
     ['"ü ü"@例え.テスト', 'ü ü', '例え.テスト'],
-    [`${'l'.repeat(64)}@b.example`, 'l'.repeat(64), 'b.example'],
+    [`${'l'.repeat(255)}@b.example`, 'l'.repeat(255), 'b.example'],
     [`a@${DOMAIN_255}`, 'a', DOMAIN_255],
     ['a@_b_c.example', 'a', '_b_c.example'],
   ]
@@ -73,8 +73,8 @@ describe('a mailbox', () => {
     ['a\u2028@b.example', 'syntax'],
     ['a\u0085@b.example', 'syntax'],
     ['a\ud800@b.example', 'syntax'],
-    [`${'l'.repeat(65)}@b.example`, 'local-part-too-long'],
-    [`${'ü'.repeat(33)}@b.example`, 'local-part-too-long'],
+    [`${'l'.repeat(256)}@b.example`, 'local-part-too-long'],
+    [`${'ü'.repeat(128)}@b.example`, 'local-part-too-long'],
     [`a@${DOMAIN_255}a`, 'domain-too-long'],
     [`a@${LABEL_63}a.example`, 'syntax'],
   ]
