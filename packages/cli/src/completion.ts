@@ -1,6 +1,6 @@
 // Completion scripts for bash, zsh and fish, made from the commands.
 
-import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { clientOperationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { Argument, Command, Option } from 'commander'
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
@@ -53,7 +53,10 @@ function summaryOf(command: Command): string {
 
 function valuesOf(command: Command, argument: Argument): Word[] {
   if (command.name() === 'api') {
-    return operationIds.map((id) => ({ text: id, sentence: oneLine(operationOf(id).summary) }))
+    return clientOperationIds.map((id) => ({
+      text: id,
+      sentence: oneLine(operationOf(id).summary),
+    }))
   }
   return (argument.argChoices ?? []).map((text) => ({ text, sentence: '' }))
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
-import { operationIds, operationOf, pathNames } from '@mailroom/contract/operations.ts'
+import { clientOperationIds, operationOf, pathNames } from '@mailroom/contract/operations.ts'
 import { Transport } from '@mailroom/sdk/transport.ts'
 import { makeApiCall } from '#actions/call-api.ts'
 import { CliWorld, OPERATOR_TOKEN } from '#test/cli-world.ts'
@@ -35,13 +35,13 @@ test('every operation is listed', async () => {
   const lines = (await world.good('api', '--list')).trimEnd().split('\n')
   assert.deepEqual(
     lines.map((line) => line.split('\t')[0]),
-    operationIds,
+    clientOperationIds,
   )
 })
 
 test('every operation is requested with its method and path', async () => {
   const transport = new Transport({ baseUrl: peerUrl, apiKey: 'key' })
-  for (const id of operationIds) {
+  for (const id of clientOperationIds) {
     asked = []
     const { method, path } = operationOf(id)
     const values = pathNames(path).map((name) => `${name}=a value`)

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { operationIds } from '@mailroom/contract/operations.ts'
+import { clientOperationIds } from '@mailroom/contract/operations.ts'
 import { MAIN } from '#test/cli-world.ts'
 
 const run = promisify(execFile)
@@ -25,7 +25,11 @@ const QUESTIONS: [string, string[], string[]][] = [
   ['mailroom inbox ', ['create', 'list', 'get', 'update', 'delete'], ['send']],
   ['mailroom inbox create --d', ['--display-name', '--domain'], ['--inbox']],
   ['mailroom send --', ['--to', '--subject', '--attach', '--idempotency-key'], ['--code']],
-  ['mailroom api inboxes.', operationIds.filter((id) => id.startsWith('inboxes.')), ['pods.list']],
+  [
+    'mailroom api inboxes.',
+    clientOperationIds.filter((id) => id.startsWith('inboxes.')),
+    ['pods.list'],
+  ],
   ['mailroom messages list --direction ', ['inbound', 'outbound'], ['--limit']],
   ['mailroom completion ', ['bash', 'zsh', 'fish'], ['inbox']],
   ['mailroom sender-rules create ', ['allow', 'block'], ['list']],

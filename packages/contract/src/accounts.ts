@@ -72,9 +72,35 @@ const Me = Type.Object(
     plan,
     apiKeyScope: oneOf(['account'], 'The scope of the key: the whole account.'),
     keyId: text('The id of the key that made the request.'),
+    customerId: text('The same as accountId, for clients that know it by this name.'),
+    mcpScopes: Type.Unsafe<null>({
+      type: ['null'],
+      description: 'Always null: a key is not limited to scopes.',
+    }),
   },
   { description: 'The account and the key of the request.' },
 )
+
+const FEEDBACK_LENGTH_MAX = 10_000
+
+const Feedback = Type.Object(
+  {
+    type: line({ minLength: 1, maxLength: 100, description: 'What it is: bug, idea, question.' }),
+    message: Type.String({
+      minLength: 1,
+      maxLength: FEEDBACK_LENGTH_MAX,
+      description: 'What the operator should know. Do not put secrets or mail into it.',
+    }),
+    context: Type.Optional(
+      Type.Unsafe<object | string | null>({
+        type: ['object', 'array', 'string', 'null'],
+        description: 'Anything about the situation, as text or JSON.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type Feedback = Static<typeof Feedback>
 
 export const accountOperations = {
   'account.get': {
@@ -95,6 +121,24 @@ export const accountOperations = {
     auth: 'key',
     isRateLimited: true,
     success: { status: 200, description: 'The account and the key.', schema: Me },
+    errors: [],
+  },
+  'account.sendFeedback': {
+    method: 'POST',
+    path: '/v1/feedback',
+    tag: 'Account',
+    summary: 'Say something to the operator of the service.',
+    notes:
+      'It becomes one line of the operator’s log, shortened where it is long. It is not stored, and nobody gets mail.',
+    isForOtherClients: true,
+    auth: 'key',
+    isRateLimited: true,
+    body: Feedback,
+    success: {
+      status: 202,
+      description: 'It is in the log.',
+      schema: Type.Object({ status: oneOf(['received'], 'Always received.') }),
+    },
     errors: [],
   },
   'account.update': {

@@ -37,7 +37,9 @@ export const Draft = Type.Object(
     body: nullableText('Plain text or HTML.'),
     bodyHtml: nullableText('HTML version, if it differs from body.'),
     threadId: nullableText('The thread that the message replies in.'),
-    includeQuote: Type.Boolean({ description: 'Whether a reply quotes the message that it answers.' }),
+    includeQuote: Type.Boolean({
+      description: 'Whether a reply quotes the message that it answers.',
+    }),
     replyAll: Type.Boolean({ description: 'Whether a reply goes to the other recipients too.' }),
     headers: Type.Unsafe<Record<string, string>>({
       type: 'object',

@@ -82,6 +82,8 @@ export type Operation = {
   readonly notes?: string
   readonly auth: Auth
   readonly isRateLimited: boolean
+  /** Spoken by other clients of this family of APIs; ours have another operation for it, or no use. */
+  readonly isForOtherClients?: true
   /** A sentence for each path parameter. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: TObject

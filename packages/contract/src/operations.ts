@@ -68,6 +68,15 @@ export type OperationId = keyof Operations
 
 export const operationIds = Object.keys(operations) as OperationId[]
 
+/** Operations that the SDKs and the command line have. */
+export type ClientOperationId = {
+  [Id in OperationId]: Operations[Id] extends { readonly isForOtherClients: true } ? never : Id
+}[OperationId]
+
+export const clientOperationIds = operationIds.filter(
+  (id): id is ClientOperationId => !operationOf(id).isForOtherClients,
+)
+
 type PathNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? Name | PathNames<Rest>
   : never

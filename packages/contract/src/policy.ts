@@ -234,6 +234,14 @@ const auditRules = (description: string) =>
     { description },
   )
 
+const PolicyModeChange = Type.Object(
+  {
+    mode: oneOf(policyModes, 'What the direction does with addresses that no rule names.'),
+    direction: oneOf(policyDirections, 'For senders (inbound) or recipients (outbound).'),
+  },
+  { additionalProperties: false },
+)
+
 export const PolicyChange = Type.Object(
   {
     modeBefore: nullableText('Null when the change did not name it, like the other three.'),
@@ -313,6 +321,21 @@ export const policyOperations = {
       'sender_rule_limit_reached',
       'recipient_rule_limit_reached',
     ],
+  },
+  'policy.setMode': {
+    method: 'PUT',
+    path: '/v1/policy/mode',
+    tag: 'Policy',
+    summary: 'Change the mode of one direction of a policy.',
+    notes: 'Leaves rules and guards as they are.',
+    isForOtherClients: true,
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    query: ScopeQuery,
+    body: PolicyModeChange,
+    hasEtag: true,
+    success: { status: 200, description: 'The policy as it is now.', schema: Policy },
+    errors: ['not_found', 'approver_required', 'no_approver', 'policy_changed'],
   },
   'policy.createRule': {
     method: 'POST',

@@ -3,7 +3,13 @@
 
 import { errorCodes } from './error-codes.ts'
 import type { Operation } from './operation.ts'
-import { errorsOf, type OperationId, operationIds, operationOf, pathNames } from './operations.ts'
+import {
+  clientOperationIds,
+  errorsOf,
+  type OperationId,
+  operationOf,
+  pathNames,
+} from './operations.ts'
 import {
   ALIASES,
   docstringOf,
@@ -20,7 +26,7 @@ const HEAD = '# Generated from the contract: npm run generate.'
 /** Texts by the names of their files in `packages/sdk-python/src/mailroom`. */
 export function pythonSources(): Record<string, string> {
   const types = new PythonTypes()
-  const methods = operationIds.flatMap((id) => {
+  const methods = clientOperationIds.flatMap((id) => {
     const method = methodOf(id, types)
     return id === 'inboxes.send' ? [method, replyOf(method)] : [method]
   })
@@ -75,7 +81,7 @@ ${types.sources.join('\n\n\n')}
 }
 
 function operationsSource(): string {
-  const rows = operationIds.map((id) => {
+  const rows = clientOperationIds.map((id) => {
     const { method, path, needsIdempotencyKey } = operationOf(id)
     const isOnce = needsIdempotencyKey === true || ONCE.has(id)
     return `    ${JSON.stringify(id)}: Operation("${method}", "${path}"${isOnce ? ', is_once=True' : ''}),`

@@ -27,7 +27,7 @@ import {
   Invite,
   Message,
 } from './messages.ts'
-import { operationIds, operationOf } from './operations.ts'
+import { clientOperationIds, operationIds, operationOf } from './operations.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
 import {
@@ -212,7 +212,7 @@ const LINE_LENGTH_MAX = 100
 
 /** TypeScript, formatted like the repository. */
 export function sdkRoutesSource(): string {
-  const lines = operationIds.map((id) => {
+  const lines = clientOperationIds.map((id) => {
     const { method, path } = operationOf(id)
     const line = `  '${id}': '${method} ${path}',`
     if (line.length <= LINE_LENGTH_MAX) return line

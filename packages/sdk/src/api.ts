@@ -1,7 +1,7 @@
 // Calls of operations, typed by the contract.
 
 import type { Event } from '@mailroom/contract/events.ts'
-import type { OperationId, QueryOf, ResponseOf } from '@mailroom/contract/operations.ts'
+import type { QueryOf, ResponseOf } from '@mailroom/contract/operations.ts'
 import { type FollowOptions, follow } from './follow.ts'
 import { type Listed, Listing, type Page, type PageBounds } from './listing.ts'
 import type { Call, RequestOptions, Transport } from './transport.ts'
@@ -34,8 +34,8 @@ export type ViewOptions = RequestOptions & {
 
 /** Operations that return a page of a list. */
 export type ListId = {
-  [Id in OperationId]: ResponseOf<Id> extends { data: Listed[]; total: number } ? Id : never
-}[OperationId]
+  [Id in Call['id']]: ResponseOf<Id> extends { data: Listed[]; total: number } ? Id : never
+}[Call['id']]
 
 export type ItemOf<Id extends ListId> =
   ResponseOf<Id> extends { data: (infer Item extends Listed)[] } ? Item : never
@@ -54,7 +54,7 @@ export class Api {
     this.transport = transport
   }
 
-  call<Id extends OperationId>(call: Call & { readonly id: Id }): Promise<ResponseOf<Id>> {
+  call<Id extends Call['id']>(call: Call & { readonly id: Id }): Promise<ResponseOf<Id>> {
     return this.transport.json(call)
   }
 

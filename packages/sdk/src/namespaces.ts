@@ -34,9 +34,6 @@ export function pods(api: Api) {
     /** Refused while the pod holds inboxes or domains, and for the default pod. */
     delete: (idOrClientId: string, options?: RequestOptions) =>
       api.carryOut({ id: 'pods.delete', path: { idOrClientId }, options }),
-    /** Rejects with `scoped_keys_not_supported`: every key is valid for the whole account. */
-    createApiKey: (idOrClientId: string, options?: RequestOptions) =>
-      api.carryOut({ id: 'pods.createApiKey', path: { idOrClientId }, options }),
   }
 }
 
@@ -151,9 +148,6 @@ export function inboxes(api: Api) {
       claimThreads(api, id, body, options),
     /** The first matching message, or null at the time limit, which may be days. */
     waitForMessage: (id: string, options: WaitOptions = {}) => waitForMessage(api, id, options),
-    /** Rejects with `scoped_keys_not_supported`: every key is valid for the whole account. */
-    createApiKey: (id: string, options?: RequestOptions) =>
-      api.carryOut({ id: 'inboxes.createApiKey', path: { id }, options }),
     /** The previous secret also signs for 24 hours. */
     rotateWebhookSecret: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.rotateWebhookSecret', path: { id }, options }),

@@ -1,6 +1,5 @@
 // Sends one request of the API, with timeouts and with retries where a retry is safe.
 
-import type { OperationId } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError, MailroomError, readRetryAfter } from './error.ts'
 import { routes } from './routes.ts'
 
@@ -31,7 +30,7 @@ export type RequestOptions = {
 }
 
 export type Call = {
-  readonly id: OperationId
+  readonly id: keyof typeof routes
   readonly path?: Readonly<Record<string, string>>
   /** Members that are undefined are left out. */
   readonly query?: object

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { operationIds, operationOf, pathNames } from '@mailroom/contract/operations.ts'
+import { clientOperationIds, operationOf, pathNames } from '@mailroom/contract/operations.ts'
 import { pythonSources } from '@mailroom/contract/python-source.ts'
 import { sdkRoutesSource } from '@mailroom/contract/sdk-source.ts'
 import { Mailroom } from '@mailroom/sdk/client.ts'
@@ -32,7 +32,7 @@ function methodOf(client: Mailroom, id: string): (...values: unknown[]) => unkno
   return (...values) => Reflect.apply(found, undefined, values)
 }
 
-for (const id of operationIds) {
+for (const id of clientOperationIds) {
   test(`${id} is a method that requests its operation`, async () => {
     const operation = operationOf(id)
     const { status } = operation.success

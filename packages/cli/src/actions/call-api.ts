@@ -3,8 +3,8 @@
 
 import { randomUUID } from 'node:crypto'
 import {
-  type OperationId,
-  operationIds,
+  type ClientOperationId,
+  clientOperationIds,
   operationOf,
   pathNames,
 } from '@mailroom/contract/operations.ts'
@@ -49,7 +49,7 @@ export async function callApi(
 }
 
 function listOperations(output: Output, { json }: ApiOptions): void {
-  const rows = operationIds.map((id) => ({ id, ...operationOf(id) }))
+  const rows = clientOperationIds.map((id) => ({ id, ...operationOf(id) }))
   if (json) {
     output.json(rows.map(({ id, method, path, summary }) => ({ id, method, path, summary })))
     return
@@ -62,7 +62,7 @@ function listOperations(output: Output, { json }: ApiOptions): void {
   output.write(formatTable(columns, cells, output))
 }
 
-function describeOperation(output: Output, id: OperationId): void {
+function describeOperation(output: Output, id: ClientOperationId): void {
   const { method, path, summary, notes = '' } = operationOf(id)
   output.write(`${id}: ${method} ${path}\n${summary}${notes === '' ? '' : ` ${notes}`}\n`)
   const rows = fieldsOf(id).map(({ name, place, isRequired, sentence }) => [
@@ -78,11 +78,11 @@ function describeOperation(output: Output, id: OperationId): void {
   if (rows.length > 0) output.write(`\n${formatTable(columns, rows, output)}`)
 }
 
-function findOperation(name: string | undefined): OperationId {
-  const found = operationIds.find((id) => id === name)
+function findOperation(name: string | undefined): ClientOperationId {
+  const found = clientOperationIds.find((id) => id === name)
   if (found !== undefined) return found
   const wanted = name?.toLowerCase() ?? ''
-  const near = operationIds.filter(
+  const near = clientOperationIds.filter(
     (id) => wanted !== '' && (id.toLowerCase() === wanted || id.startsWith(`${wanted}.`)),
   )
   const fix =
@@ -95,7 +95,7 @@ function findOperation(name: string | undefined): OperationId {
 
 /** Throws for names that the operation does not have, and for missing parts of the path. */
 export async function makeApiCall(
-  id: OperationId,
+  id: ClientOperationId,
   values: readonly string[],
   options: Pick<ApiOptions, 'body' | 'contentType' | 'idempotencyKey'>,
   note: (text: string) => void,
@@ -128,7 +128,7 @@ function contentOf(data: Buffer<ArrayBuffer> | null, type = 'application/json'):
 }
 
 function putValue(
-  id: OperationId,
+  id: ClientOperationId,
   places: Record<Field['place'], Record<string, unknown>>,
   text: string,
 ): void {
@@ -150,7 +150,7 @@ function putValue(
   else places[field.place][name] = [...(Array.isArray(before) ? before : []), read]
 }
 
-function describeHint(id: OperationId): string {
+function describeHint(id: ClientOperationId): string {
   return `"mailroom api ${id} --describe" shows what it takes.`
 }
 

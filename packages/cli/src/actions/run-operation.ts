@@ -1,6 +1,6 @@
 // Runs a command that is one operation: makes the request from its fields and shows the response.
 
-import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
+import { type ClientOperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError } from '@mailroom/sdk'
 import type { Answer, Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
@@ -52,7 +52,7 @@ function commonOf(options: GivenOptions): CommonOptions {
 }
 
 /** Rejects unless somebody at a terminal confirms. */
-export async function confirmFor(operation: OperationId, named: string): Promise<void> {
+export async function confirmFor(operation: ClientOperationId, named: string): Promise<void> {
   const what = operationOf(operation).summary.replace(/\.$/, '')
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) {
     const message = 'This cannot be undone, and there is no terminal to ask for confirmation.'

@@ -1,6 +1,6 @@
 // Makes commands from operations, and options from fields of the contract.
 
-import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
+import { type ClientOperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { Argument, type Command, Option } from 'commander'
 import { arrange, type Field, isSeveral } from './fields.ts'
 import type { Group, OperationCommand } from './resources.ts'
@@ -60,7 +60,7 @@ export function addKeyOption(command: Command): Command {
 }
 
 /** Lists of commands show the operation's summary, the command's own help also its notes. */
-export function describeBy(command: Command, id: OperationId): Command {
+export function describeBy(command: Command, id: ClientOperationId): Command {
   const { summary, notes } = operationOf(id)
   return command
     .summary(summary)

@@ -1,6 +1,6 @@
 // The fields of an operation as arguments and options, all read from the contract.
 
-import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
+import { type ClientOperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { MAILBOX } from '@mailroom/contract/text.ts'
 import { Failure } from '#base/failure.ts'
 import type { Named } from '#base/session.ts'
@@ -48,7 +48,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 }
 
 /** In the order of the path, the query and the body. */
-export function fieldsOf(id: OperationId): Field[] {
+export function fieldsOf(id: ClientOperationId): Field[] {
   const { path, parameters = {}, query, body } = operationOf(id)
   const ofPath = Object.entries(parameters).map(([name, description]) => {
     const schema = { type: 'string', description }

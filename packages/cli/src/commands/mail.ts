@@ -1,7 +1,7 @@
 // Commands about mail: sending, reading, waiting, listening. Options that are fields of the contract have
 // the contract's descriptions.
 
-import type { OperationId } from '@mailroom/contract/operations.ts'
+import type { ClientOperationId } from '@mailroom/contract/operations.ts'
 import { eventKinds, inviteResponses, messageCategories } from '@mailroom/contract/vocabulary.ts'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import {
@@ -48,7 +48,7 @@ export function addMailCommands(program: Command): void {
   addMoveCommands(program)
 }
 
-function fieldOf(id: OperationId, name: string): Field {
+function fieldOf(id: ClientOperationId, name: string): Field {
   const field = fieldsOf(id).find((one) => one.name === name)
   if (field === undefined) throw new Error(`${id} has no field ${name}.`)
   return field

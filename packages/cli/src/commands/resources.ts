@@ -1,14 +1,14 @@
 // Commands that are one operation each: the operation, its arguments, and how its response is shown.
 // Everything else about them is in the contract.
 
-import type { OperationId } from '@mailroom/contract/operations.ts'
+import type { ClientOperationId } from '@mailroom/contract/operations.ts'
 import type { Shown } from '#base/show.ts'
 
 /** A command that is one operation of the API. */
 export type OperationCommand = {
   /** Name within its group. */
   readonly name: string
-  readonly operation: OperationId
+  readonly operation: ClientOperationId
   /** Default: all fields of JSON, and any other content unchanged. */
   readonly shown?: Shown
   /** A sentence, for a response without content; `{}` stands for the last argument. */

@@ -143,19 +143,6 @@ class PodsMethods(Namespace):
         return self._json("pods.update", path={"idOrClientId": id_or_client_id},
             body={"clientId": client_id, "name": name, "retentionDays": retention_days})
 
-    def create_api_key(
-        self,
-        id_or_client_id: str,
-    ) -> None:
-        """Not supported: create a key for one pod.
-
-        Always returns 403: a key covers the whole account. The route exists for clients that try
-        to get a narrower key and keep their own after a 403.
-
-        Error codes of its own: scoped_keys_not_supported.
-        """
-        self._nothing("pods.createApiKey", path={"idOrClientId": id_or_client_id})
-
     def delete(
         self,
         id_or_client_id: str,
@@ -274,19 +261,6 @@ class InboxesMethods(MoreOfInboxes):
             body={"displayName": display_name, "webhookUrl": webhook_url,
             "retentionDays": retention_days, "expiresAt": expires_at, "metadata": metadata})
 
-    def create_api_key(
-        self,
-        inbox_id: str,
-    ) -> None:
-        """Not supported: create a key for one inbox.
-
-        Always returns 403: a key covers the whole account. The route exists for clients that try
-        to get a narrower key and keep their own after a 403.
-
-        Error codes of its own: scoped_keys_not_supported.
-        """
-        self._nothing("inboxes.createApiKey", path={"id": inbox_id})
-
     def delete(
         self,
         inbox_id: str,
@@ -353,9 +327,10 @@ class InboxesMethods(MoreOfInboxes):
         request does not use up its key: correct it and send it again.
 
         With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To
-        field with the Message-ID of the last message and a References field with all of them,
-        and the thread is marked as read. If the thread began with a message that only copied the
-        inbox (deliveryRole cc), the sender of that message is added to cc unless the account has
+        field with the Message-ID of the newest message that the recipients wrote or got (with
+        one correspondent, the last message), a References field with all of them, and the thread
+        is marked as read. If the thread began with a message that only copied the inbox
+        (deliveryRole cc), the sender of that message is added to cc unless the account has
         suppressed the address. A message that came without a Message-ID cannot be referenced, so
         the mail program of its sender cannot thread the reply.
 

@@ -197,6 +197,10 @@ class AccountMeAnswer(TypedDict):
     """The scope of the key: the whole account."""
     keyId: str
     """The id of the key that made the request."""
+    customerId: str
+    """The same as accountId, for clients that know it by this name."""
+    mcpScopes: None
+    """Always null: a key is not limited to scopes."""
 
 
 class ApiKey(TypedDict):
@@ -606,7 +610,7 @@ class Draft(TypedDict):
     threadId: str | None
     """The thread that the message replies in."""
     includeQuote: bool
-    """Whether a reply quotes the last message."""
+    """Whether a reply quotes the message that it answers."""
     replyAll: bool
     """Whether a reply goes to the other recipients too."""
     headers: Dict[str, str]
@@ -1464,7 +1468,7 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     threadId: str
     """The thread of the inbox that this message replies in."""
     includeQuote: bool
-    """With threadId: whether the last message of the thread is quoted."""
+    """With threadId: whether the answered message is quoted."""
     replyTo: str
     """Where replies go: one address, or Name <address>. On the free plan this must be an inbox of
     the account; on other plans, any address.
@@ -1474,9 +1478,10 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     bcc: Sequence[str]
     """Hidden recipients: they receive the message, but no recipient can see them in it."""
     replyAll: bool
-    """With threadId: also sends to the other recipients of the last message. Without to, the
-    message goes to the Reply-To or From of the last message; its other To and Cc addresses are
-    copied, without the inbox itself and without suppressed addresses.
+    """With threadId: also sends to the other recipients of the newest received message. Without to,
+    the message goes to its Reply-To, or to its From where Reply-To is missing or the inbox
+    itself; its other To and Cc addresses are copied, without the inbox itself and without
+    suppressed addresses.
     """
     headers: Mapping[str, str]
     """Up to 20 further header fields by name: X-… and List-…, except List-Unsubscribe…. Values are

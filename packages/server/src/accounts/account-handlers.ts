@@ -30,6 +30,7 @@ export function accountHandlers(
   deps: Deps,
   readers: EventReaders,
 ): HandlersOf<'apiKeys' | 'approvers' | 'pods' | 'admin.accounts'> {
+  const refuseScopedKey = refusingScopedKeys(deps)
   return {
     'apiKeys.create': async ({ body }, { accountId }) => {
       const { key, token } = await createKey(deps, { accountId, name: body.name ?? null })
@@ -77,10 +78,9 @@ export function accountHandlers(
       if (outcome === 'approver_required') throw problem(outcome, POLICY_LEFT)
       if (outcome !== 'deleted') throw problem(outcome)
     },
-    'pods.createApiKey': async ({ path }, { accountId }) => {
-      await getPod(deps, accountId, path.idOrClientId)
-      throw problem('scoped_keys_not_supported')
-    },
+    'pods.createApiKey': refuseScopedKey,
+    'pods.listApiKeys': refuseScopedKey,
+    'pods.deleteApiKey': refuseScopedKey,
 
     'admin.accounts.create': async ({ body }) => {
       const { account, key, token } = await createAccount(deps, body)
@@ -102,6 +102,16 @@ async function getPod({ db }: { db: Db }, accountId: string, pod: string): Promi
   const found = await findPod(db, accountId, pod)
   if (found === null) throw notFound()
   return found
+}
+
+function refusingScopedKeys(deps: Pick<Deps, 'db'>) {
+  return async (
+    { path }: { path: { idOrClientId: string } },
+    { accountId }: { accountId: string },
+  ): Promise<never> => {
+    await getPod(deps, accountId, path.idOrClientId)
+    throw problem('scoped_keys_not_supported')
+  }
 }
 
 function presentPod(outcome: Pod | PodRefusal) {

@@ -172,7 +172,7 @@ ${table('Query parameters', allFieldsOf(query))}
 ${table('Headers', headers)}
 ${table('Body', allFieldsOf(body))}
 <h4>curl</h4>${code(curlSample(operation, publicUrl))}
-<h4>TypeScript</h4>${code(typeScriptSample(id, operation))}
+${operation.isForOtherClients ? '' : `<h4>TypeScript</h4>${code(typeScriptSample(id, operation))}`}
 ${[success, ...(otherSuccess === undefined ? [] : [otherSuccess])].map(responseOf).join('')}
 <p>Errors: ${errorLinks(errorsOf(operation))}</p>
 </article>
@@ -376,10 +376,12 @@ const requiredExamples: Readonly<Record<string, unknown>> = {
   filename: 'hello.txt',
   items: [{ id: 'REVIEW_ID', digest: 'DIGEST' }],
   leaseSeconds: 60,
+  message: 'The sandbox needs an example.',
   owner: 'worker 1',
   podId: null,
   q: 'invoice',
   requestId: 'REQUEST_ID',
+  type: 'idea',
 }
 
 /** Every required field, and the optional fields that have an example. */

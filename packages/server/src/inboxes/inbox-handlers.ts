@@ -24,12 +24,25 @@ export function inboxHandlers(
   deps: Deps,
 ): Pick<
   HandlersOf<'inboxes'>,
-  'inboxes.create' | 'inboxes.list' | 'inboxes.get' | 'inboxes.update' | 'inboxes.createApiKey'
+  | 'inboxes.create'
+  | 'inboxes.list'
+  | 'inboxes.get'
+  | 'inboxes.update'
+  | 'inboxes.createApiKey'
+  | 'inboxes.listApiKeys'
+  | 'inboxes.deleteApiKey'
 > {
   const getInbox = async (accountId: string, inboxId: string): Promise<ShownInbox> => {
     const inbox = await findShownInbox(deps.db, accountId, inboxId)
     if (inbox === null) throw notFound()
     return inbox
+  }
+  const refuseScopedKey = async (
+    { path }: { path: { id: string } },
+    { accountId }: { accountId: string },
+  ): Promise<never> => {
+    await getInbox(accountId, path.id)
+    throw problem('scoped_keys_not_supported')
   }
   return {
     'inboxes.create': async ({ body }, { accountId }) => {
@@ -60,10 +73,9 @@ export function inboxHandlers(
       const change = { ...rest, ...readExpiry(deps, expiresAt) }
       return presentChanged(await updateInbox(deps, { accountId, inboxId: path.id, ...change }))
     },
-    'inboxes.createApiKey': async ({ path }, { accountId }) => {
-      await getInbox(accountId, path.id)
-      throw problem('scoped_keys_not_supported')
-    },
+    'inboxes.createApiKey': refuseScopedKey,
+    'inboxes.listApiKeys': refuseScopedKey,
+    'inboxes.deleteApiKey': refuseScopedKey,
   }
 }
 

@@ -159,7 +159,7 @@ type Replacement = Change & {
   ifMatch?: string | undefined
   /** Null rules stay as they are. */
   inbound: { mode: PolicyMode; rules: readonly NewRule[] | null } | null
-  outbound: (OutboundPolicy & { rules: readonly NewRule[] }) | null
+  outbound: (OutboundPolicy & { rules: readonly NewRule[] | null }) | null
   /** Ids of the entries of the audit. */
   auditIds: Record<PolicyDirection, string>
 }

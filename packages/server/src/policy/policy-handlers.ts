@@ -74,6 +74,12 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
       await takeSlot()
       return answerWith(await getPolicy(deps, { accountId, place }))
     },
+    'policy.setMode': async ({ query, body }, { accountId, actor, takeSlot }) => {
+      const place = placeOf(query)
+      await setMode(deps, { accountId, actor, place, ...body })
+      await takeSlot()
+      return answerWith(await getPolicy(deps, { accountId, place }))
+    },
     'policy.createRule': async ({ query, body }, { accountId, actor }) => {
       const place = placeOf(query)
       const { direction, type } = body
@@ -115,6 +121,34 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
       })
       return { data: entries.map(presentEntry), total }
     },
+  }
+}
+
+/** Tries that change a policy which others change at the same time. */
+const MODE_TRIES_MAX = 5
+
+async function setMode(
+  deps: Deps,
+  {
+    mode,
+    direction,
+    ...change
+  }: Asked & { actor: Actor; mode: PolicyMode; direction: PolicyDirection },
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const { etag, outbound } = await getPolicy(deps, change)
+    const outcome = await deps.db.write(replacePolicy, {
+      ...change,
+      nowMs: deps.clock.now(),
+      ifMatch: etag,
+      inbound: direction === 'inbound' ? { mode, rules: null } : null,
+      outbound: direction === 'outbound' ? { mode, guards: outbound.guards, rules: null } : null,
+      auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
+    })
+    if (outcome.kind === 'replaced') return
+    if (outcome.kind !== 'policy_changed' || attempt === MODE_TRIES_MAX) {
+      throw refusalAt(change.place, outcome)
+    }
   }
 }
 

@@ -13,6 +13,7 @@ import type { Actor, HandlersOf } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Db, Page } from '#schema/tables.ts'
 import { type PolicyRefusal, removePolicyRule, replacePolicy } from './policy-change-rows.ts'
@@ -57,7 +58,14 @@ export function senderRuleHandlers(
       presentOwnAccount(await getAccount(deps, { accountId })),
     'account.me': async (_input, { accountId, keyId }) => {
       const { name, plan } = await getAccount(deps, { accountId })
-      return { accountId, name, plan, apiKeyScope: 'account', keyId }
+      const aliases = { customerId: accountId, mcpScopes: null }
+      return { accountId, name, plan, apiKeyScope: 'account', keyId, ...aliases }
+    },
+    'account.sendFeedback': async ({ body }, { accountId, keyId }) => {
+      const context = body.context === undefined ? null : shorten(JSON.stringify(body.context))
+      const feedback = { type: body.type, message: shorten(body.message), context }
+      deps.log.info({ accountId, keyId, feedback }, 'A client sent feedback.')
+      return { status: 'received' }
     },
     'account.update': async ({ body }, { accountId, actor }) => {
       const { filterMode: mode, retentionDays } = body
@@ -75,7 +83,14 @@ export function senderRuleHandlers(
   }
 }
 
-type RuleDeps = { db: Db; clock: Clock; makeId: MakeId }
+/** Characters of each text of feedback in the log. */
+const FEEDBACK_LOGGED_MAX = 2_000
+
+function shorten(text: string): string {
+  return text.length > FEEDBACK_LOGGED_MAX ? `${text.slice(0, FEEDBACK_LOGGED_MAX)}…` : text
+}
+
+type RuleDeps = { db: Db; clock: Clock; makeId: MakeId; log: Log }
 
 async function setFilterMode(
   deps: RuleDeps,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import { errorCodes } from '@mailroom/contract/error-codes.ts'
-import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { clientOperationIds, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { Mailroom } from '@mailroom/sdk'
 import { sampleNames, typeScriptSample } from '#api/description.ts'
 import { GOOD_KEY, openTestServer, tokenFor } from '#test/http/test-server.ts'
@@ -103,7 +103,7 @@ test('every TypeScript sample on the reference page is a valid call of the clien
   })
   t.after(() => server.close(0))
   const client = new Mailroom({ baseUrl: server.address, apiKey: GOOD_KEY, maxRetries: 0 })
-  for (const id of operationIds) {
+  for (const id of clientOperationIds) {
     const [namespace = '', ...rest] = id.split('.')
     let method: unknown = Reflect.get(client, namespace)
     for (const name of rest) method = Reflect.get(Object(method), name)

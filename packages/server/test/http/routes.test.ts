@@ -40,6 +40,8 @@ const bodies: Record<string, string> = {
   'erasures.create': '{"address":"a@b.example"}',
   'approvers.create': '{"name":"a"}',
   'reviews.approve': '{"digest":"a"}',
+  'account.sendFeedback': '{"type":"bug","message":"a"}',
+  'policy.setMode': '{"mode":"none","direction":"inbound"}',
   'reviews.approveMany': '{"items":[{"id":"a","digest":"b"}]}',
   'domains.create': '{"domain":"a.example"}',
   'domains.update': '{"podId":null}',

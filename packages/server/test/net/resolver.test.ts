@@ -276,7 +276,10 @@ test('a server without EDNS is asked without it, then at once, and has no verdic
   const long = Array.from({ length: 40 }, (_, index) => `${index} ${'x'.repeat(80)}`)
   const signed = { A: ['192.0.2.1'], TXT: long, isAuthenticated: true }
   for (const refusal of ['formerr', 'bare', 'notimp', 'badvers', 'silent'] as const) {
-    const [resolver, dns] = await open({ 'a.example': signed }, { timeoutMs: 5_000, firstTryMs: 50 })
+    const [resolver, dns] = await open(
+      { 'a.example': signed },
+      { timeoutMs: 5_000, firstTryMs: 50 },
+    )
     dns.refusesEdns = refusal
     const answer = await resolver.a('a.example')
     assert.ok(answer.kind === 'found' && !answer.isAuthenticated, refusal)

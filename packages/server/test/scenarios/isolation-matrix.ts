@@ -50,6 +50,8 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'reviews.approveMany': { items: [{ id: 'hld_x', digest: 'x' }] },
   'senderRules.create': { type: 'block', value: 'spam.example' },
   'policy.replace': { inbound: { mode: 'none' } },
+  'policy.setMode': { mode: 'none', direction: 'inbound' },
+  'account.sendFeedback': { type: 'bug', message: 'It broke.' },
   'policy.createRule': { direction: 'outbound', type: 'block', value: 'spam.example' },
   'webhooks.update': { enabled: true, eventTypes: ['message.received'] },
   'inboxes.sendBatch': { items: [] },
@@ -101,8 +103,10 @@ const OWN_WITHOUT_NAME = new Set<OperationId>([
   'account.get',
   'account.me',
   'account.update',
+  'account.sendFeedback',
   'policy.get',
   'policy.replace',
+  'policy.setMode',
   'stats.get',
   'usage.get',
 ])
@@ -111,7 +115,7 @@ const OWN_WITHOUT_NAME = new Set<OperationId>([
 const NOBODYS = new Set<OperationId>(['pairing.get', 'pairing.approve', 'pairing.deny'])
 
 /** Reads that return nothing about existing objects. */
-const AHEAD = new Set<OperationId>(['inboxes.wait'])
+const AHEAD = new Set<OperationId>(['inboxes.wait', 'inboxes.listApiKeys', 'pods.listApiKeys'])
 
 /** Reads of a part of an object, which `probe` names by an id that no part has. */
 const OF_PARTS = new Set<OperationId>(['webhooks.getDelivery'])

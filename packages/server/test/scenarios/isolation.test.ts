@@ -30,7 +30,12 @@ test('every operation of the contract on objects of accounts is in the matrix', 
 })
 
 /** Operations on the policy of a pod or an inbox, which their query names. */
-const POLICIES = new Set<OperationId>(['policy.get', 'policy.replace', 'policy.createRule'])
+const POLICIES = new Set<OperationId>([
+  'policy.get',
+  'policy.replace',
+  'policy.setMode',
+  'policy.createRule',
+])
 
 onEachEngine('isolation', (engine) => {
   const world = opened(() => openWorld(engine))
@@ -218,6 +223,7 @@ onEachEngine('isolation', (engine) => {
       'policy.createRule',
       'policy.get',
       'policy.replace',
+      'policy.setMode',
       'quarantine.list',
       'reviews.list',
       'senderRules.list',

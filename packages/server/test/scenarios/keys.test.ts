@@ -61,7 +61,8 @@ onEachEngine('keys', (engine) => {
     const { id, client } = await world.newAccount('developer')
     const [first] = (await client.apiKeys.list().page()).data
     const second = await client.apiKeys.create()
-    const told = { accountId: id, name: 'another', plan: 'developer', apiKeyScope: 'account' }
+    const account = { accountId: id, name: 'another', plan: 'developer', apiKeyScope: 'account' }
+    const told = { ...account, customerId: id, mcpScopes: null }
     for (const key of [
       { id: first?.id, client },
       { id: second.id, client: world.clientWith(second.token) },
@@ -90,8 +91,33 @@ onEachEngine('keys', (engine) => {
         assert.equal(response.status, 403, `${path} ${body}`)
         assert.match(await response.text(), /"error":"scoped_keys_not_supported"/)
       }
+      for (const [method, more] of [
+        ['GET', ''],
+        ['DELETE', '/key_1'],
+      ]) {
+        const url = `/v1/${path}/api-keys${more}`
+        const response = await world.fetch(url, { method, ...bearer(key) })
+        assert.equal(await outcomeOf(response), '403 scoped_keys_not_supported', `${method} ${url}`)
+      }
     }
     assert.equal((await client.apiKeys.list().page()).total, 1)
+  })
+
+  test('an account is also known by the names of other clients, and takes feedback', async () => {
+    const { key } = await world.newAccount()
+    const { headers } = bearer(key)
+    const me = JSON.parse(await (await world.fetch('/v1/me', { headers })).text())
+    assert.deepEqual([me.customerId, me.mcpScopes], [me.accountId, null])
+    const give = async (body: object) => {
+      const type = { 'content-type': 'application/json' }
+      const given = { method: 'POST', headers: { ...headers, ...type }, body: JSON.stringify(body) }
+      return outcomeOf(await world.fetch('/v1/feedback', given))
+    }
+    const feedback = { type: 'bug', message: 'It\u001b[31m broke.\nTwice.', context: { page: 1 } }
+    assert.equal(await give(feedback), '202')
+    assert.equal(await give({ ...feedback, context: 'x'.repeat(100_000) }), '202')
+    assert.equal(await give({ type: 'bug' }), '400 bad_request')
+    assert.equal(await give({ ...feedback, message: 'x'.repeat(10_001) }), '400 bad_request')
   })
 
   test('one of two keys that revoke each other at once stays', async () => {

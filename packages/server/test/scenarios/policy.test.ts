@@ -127,6 +127,34 @@ onEachEngine('policy', (engine) => {
     assert.deepEqual((await client.policy.get()).inbound, first.inbound)
   })
 
+  test('a mode changes alone, also while others change the policy', async () => {
+    const { client, key, inbox } = await housed()
+    const setMode = async (body: object, query = '') => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+      const given = { method: 'PUT', headers, body: JSON.stringify(body) }
+      return world.fetch(`/v1/policy/mode${query}`, given)
+    }
+    const rules = [{ type: 'allow', value: 'a.example' }] as const
+    const at = { inboxId: inbox.id }
+    const before = await client.policy.replace(
+      { outbound: { rules: [...rules], guards: { secrets: 'reject' } } },
+      at,
+    )
+    const outbound = { mode: 'allowlist', direction: 'outbound' }
+    const answers = await Promise.all([
+      setMode(outbound, `?inboxId=${inbox.id}`),
+      setMode({ mode: 'none', direction: 'inbound' }, `?inboxId=${inbox.id}`),
+      client.policy.createRule({ direction: 'outbound', type: 'block', value: 'b.example' }, at),
+    ])
+    assert.deepEqual([answers[0].status, answers[1].status], [200, 200])
+    const after = await client.policy.get(at)
+    assert.deepEqual([after.inbound.mode, after.outbound.mode], ['none', 'allowlist'])
+    assert.deepEqual(after.outbound.guards, before.outbound.guards)
+    assert.deepEqual(after.outbound.rules.length, 2)
+    assert.equal((await setMode(outbound, '?inboxId=inb_x')).status, 404)
+    assert.equal((await setMode({ mode: 'some', direction: 'outbound' })).status, 400)
+  })
+
   test('the inbound half is the sender rules and the filter mode of the account', async () => {
     const { client, pod } = await housed()
     const lax = { type: 'allow', value: 'lax.example', requireVerified: false } as const

@@ -48,11 +48,7 @@ const CASES: [
     { to: ['ann@far.example', 'carl@far.example'], cc: [] },
   ],
   ['a Reply-To without an address', ['Reply-To: nobody here'], { to: [BOB], cc: [] }],
-  [
-    'a Reply-To that is the inbox',
-    ['Reply-To: {OWN}+back@Mail.example'],
-    { to: [BOB], cc: [] },
-  ],
+  ['a Reply-To that is the inbox', ['Reply-To: {OWN}+back@Mail.example'], { to: [BOB], cc: [] }],
   [
     'a Reply-To of the inbox and another address',
     ['Reply-To: {own}@mail.example, desk@friend.example'],

@@ -99,6 +99,18 @@ onAnyEngine('JSON responses of the service', (engine) => {
     return response
   }
 
+  /** For operations that our clients have no method for. */
+  async function sendOthers(): Promise<void> {
+    const headers = { authorization: `Bearer ${world.key}`, 'content-type': 'application/json' }
+    for (const [method, path, body] of [
+      ['PUT', '/v1/policy/mode', { mode: 'none', direction: 'inbound' }],
+      ['POST', '/v1/feedback', { type: 'idea', message: 'More examples.' }],
+    ] as const) {
+      const given = { method, headers, body: JSON.stringify(body) }
+      assert.ok((await checkedFetch(`${world.baseUrl}${path}`, given)).ok, path)
+    }
+  }
+
   const clientWith = (apiKey: string) =>
     new Mailroom({ baseUrl: world.baseUrl, apiKey, maxRetries: 0, fetch: checkedFetch })
 
@@ -123,6 +135,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await sendersOf(client, inbox)
     await domainOf(client)
     await policyOf(client, inbox)
+    await sendOthers()
     await keysOf(client)
     await client.inboxes.wait(inbox.id, { after: message.id, timeout: 1 })
     await client.stats.get()

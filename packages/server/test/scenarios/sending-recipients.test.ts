@@ -167,7 +167,11 @@ onEachEngine('the recipients of a message', (engine) => {
     })
     const { threadId } = await deliver(world, inbox, mail, PLAIN.to)
     await world.client.inboxes.send(inbox.id, { to: EVE, body: 'A note.', threadId })
-    const sent = await world.client.inboxes.send(inbox.id, { body: 'Yes', replyAll: true, threadId })
+    const sent = await world.client.inboxes.send(inbox.id, {
+      body: 'Yes',
+      replyAll: true,
+      threadId,
+    })
     const { raw } = await arrived(world, sent)
     assert.deepEqual([fieldOf(raw, 'to'), fieldOf(raw, 'cc')], [PLAIN.to, ANN])
   })

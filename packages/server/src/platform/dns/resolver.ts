@@ -5,10 +5,12 @@
 import { getServers } from 'node:dns'
 import { onAbort } from '#platform/abort.ts'
 import { type Chance, systemChance } from '#platform/chance.ts'
+import { type Clock, systemClock } from '#platform/clock.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Answer, MxRecord, Question, QuestionType, RecordOf, TlsaRecord } from './answer.ts'
 import { isRefusalOfEdns, readAnswer } from './answer.ts'
+import { EdnsMemory } from './edns.ts'
 import {
   isLoopbackServer,
   parseServerAddress,
@@ -23,10 +25,6 @@ const DNS_TRY_MS_MAX = 5 * SECOND_MS
 export const DNS_QUERIES_AT_ONCE = 256
 /** Concurrent questions about one registered domain, whose servers may all be down. */
 export const DNS_QUERIES_OF_DOMAIN = 32
-/** Tries of a server that has never answered with EDNS (RFC 6891), before it is asked without it. */
-const DNS_EDNS_TRIES_MAX = 2
-/** How long a server is asked without EDNS after it has answered only so. */
-const DNS_PLAIN_MS = 10 * 60 * SECOND_MS
 /** Less if the first round of the servers would otherwise not end within half of the time. */
 const DNS_FIRST_TRY_MS = 400
 
@@ -75,6 +73,7 @@ export type ResolverOptions = {
    */
   readonly trusts?: 'loopback' | 'all' | 'none'
   readonly chance?: Chance
+  readonly clock?: Clock
 }
 
 /** Throws when a server's address cannot be read. */
@@ -84,6 +83,7 @@ export function openResolver({
   firstTryMs: givenFirstTryMs,
   trusts = 'loopback',
   chance = systemChance,
+  clock = systemClock,
 }: ResolverOptions): Resolver {
   const servers = readServers(written)
   const wholeMs = 2 * timeoutMs
@@ -91,7 +91,8 @@ export function openResolver({
     givenFirstTryMs ?? Math.min(DNS_FIRST_TRY_MS, wholeMs / Math.max(4, 2 * servers.length))
   const isTrusted = (server: ServerAddress) =>
     trusts === 'loopback' ? isLoopbackServer(server) : trusts === 'all'
-  const lookups = { edns: servers.map(() => UNKNOWN), servers, wholeMs, firstTryMs, chance, isTrusted }
+  const edns = new EdnsMemory(clock)
+  const lookups = { edns, servers, wholeMs, firstTryMs, chance, isTrusted }
   const closing = new AbortController()
   // Each domain has a limit, because senders of mail choose names whose servers may be down.
   const semaphore = new Semaphore({
@@ -120,8 +121,11 @@ export function openResolver({
     if (typeof release === 'string') return aborted()
     try {
       onSent?.()
-      const options = { ...lookups, firstServer, signal: ending.signal }
-      const { answer, by } = await lookUp(question, options)
+      const { answer, by } = await lookUp(question, {
+        ...lookups,
+        firstServer,
+        signal: ending.signal,
+      })
       if (answer.kind !== 'fault') firstServer = by
       return answer.kind === 'fault' && ending.signal.aborted ? aborted() : answer
     } finally {
@@ -188,19 +192,10 @@ function registeredDomain(name: string): string {
   return labels.slice(isRegistry ? -3 : -2).join('.')
 }
 
-/** What is known of a server's EDNS. */
-type Edns = {
-  /** Has answered a question with it: silence then has another reason, and no verdict of DNSSEC is given up. */
-  readonly isKnown: boolean
-  /** Monotonic: until then the server is asked without it. */
-  readonly plainUntilMs: number
-}
-
-const UNKNOWN: Edns = { isKnown: false, plainUntilMs: 0 }
+type Asked = { readonly server: ServerAddress; readonly index: number; readonly hasEdns: boolean }
 
 type LookupOptions = {
-  /** By the index of the server. */
-  readonly edns: Edns[]
+  readonly edns: EdnsMemory
   readonly servers: readonly ServerAddress[]
   readonly firstServer: number
   readonly wholeMs: number
@@ -208,12 +203,6 @@ type LookupOptions = {
   readonly chance: Chance
   readonly signal: AbortSignal
   isTrusted(server: ServerAddress): boolean
-}
-
-function noteEdns(hasEdns: boolean): Edns {
-  return hasEdns
-    ? { isKnown: true, plainUntilMs: 0 }
-    : { isKnown: false, plainUntilMs: performance.now() + DNS_PLAIN_MS }
 }
 
 /**
@@ -257,26 +246,21 @@ async function lookUp<Type extends QuestionType>(
     const round = Math.floor(attempts / servers.length)
     attempts += 1
     retryTimer = setTimeout(query, firstTryMs * 2 ** round)
-    const { isKnown, plainUntilMs } = edns[index] ?? UNKNOWN
-    const mayHaveEdns = isKnown || round < DNS_EDNS_TRIES_MAX
-    ask(server, index, mayHaveEdns && performance.now() >= plainUntilMs)
+    ask({ server, index, hasEdns: edns.mayAsk(index, round) })
   }
-  const ask = (server: ServerAddress, index: number, hasEdns: boolean) => {
+  const ask = (asked: Asked) => {
+    const { hasEdns } = asked
     const options = { chance, timeoutMs: wholeMs, signal: ending.signal, hasEdns }
-    void queryServer(server, question, options).then((reply) =>
-      onReply(reply, { server, index, hasEdns }),
-    )
+    void queryServer(asked.server, question, options).then((reply) => onReply(reply, asked))
   }
-  const onReply = (
-    reply: ServerReply,
-    { server, index, hasEdns }: { server: ServerAddress; index: number; hasEdns: boolean },
-  ) => {
+  const onReply = (reply: ServerReply, asked: Asked) => {
+    const { server, index, hasEdns } = asked
     if (ending.signal.aborted || reply.kind === 'timeout') return
     if (reply.kind === 'packet') {
-      if (hasEdns && isRefusalOfEdns(reply.packet)) return ask(server, index, false)
+      if (hasEdns && isRefusalOfEdns(reply.packet)) return ask({ ...asked, hasEdns: false })
       const answer = readAnswer(reply.packet, question, hasEdns && isTrusted(server))
       if (answer.kind !== 'fault') {
-        edns[index] = noteEdns(hasEdns)
+        edns.noteAnswer(index, hasEdns)
         return finish(answer, index)
       }
       lastFault = answer.text
