@@ -100,7 +100,6 @@ const Feedback = Type.Object(
   },
   { additionalProperties: false },
 )
-export type Feedback = Static<typeof Feedback>
 
 export const accountOperations = {
   'account.get': {

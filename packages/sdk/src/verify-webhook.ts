@@ -50,8 +50,13 @@ export async function verifyWebhook(
   secret: string | readonly string[],
   options: VerifyWebhookOptions = {},
 ): Promise<Event> {
-  const secrets = [secret].flat()
+  // A framework may have parsed the body, and an environment may lack the secret.
+  const secrets = [secret].flat().filter((one) => typeof one === 'string')
   const body = typeof rawBody === 'string' ? encoder.encode(rawBody) : rawBody
+  if (!(body instanceof Uint8Array)) {
+    const message = 'The signature is that of the unparsed body: give its text or its octets.'
+    throw new WebhookVerificationError('wrong_signature', message)
+  }
   const signed = readStandard(headers) ?? readPlain(headers)
   if (signed === null) {
     const names = 'webhook-id, webhook-timestamp and webhook-signature'
@@ -112,17 +117,19 @@ function readPlain(headers: WebhookHeaders): Signed | null {
 }
 
 function read(headers: WebhookHeaders, name: string): string | null {
-  if (isFetchHeaders(headers)) return headers.get(name)
-  for (const [key, value] of Object.entries(headers)) {
-    if (key.toLowerCase() === name && value !== undefined) return [value].flat()[0] ?? null
-  }
-  return null
+  const value = isFetchHeaders(headers)
+    ? headers.get(name)
+    : Object.entries(headers ?? {}).find(
+        ([key, one]) => key.toLowerCase() === name && one !== undefined,
+      )?.[1]
+  const [first] = [value].flat()
+  return typeof first === 'string' ? first : null
 }
 
 function isFetchHeaders(
   headers: WebhookHeaders,
 ): headers is Extract<WebhookHeaders, { get(name: string): string | null }> {
-  return typeof headers.get === 'function'
+  return typeof headers?.get === 'function'
 }
 
 function checkTime(timestamp: string, options: VerifyWebhookOptions): void {
@@ -171,6 +178,6 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
 }
 
 function decodeHex(text: string): Uint8Array<ArrayBuffer> | null {
-  if (!/^(?:[0-9a-f]{2})+$/i.test(text)) return null
+  if (!/^[0-9a-f]{64}$/i.test(text)) return null
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
 }

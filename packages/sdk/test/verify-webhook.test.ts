@@ -160,6 +160,37 @@ test('signatures of other forms and versions are skipped without an exception', 
   }
 })
 
+test('whatever arrives, nothing but its own error is thrown', async () => {
+  const odd: unknown[] = [
+    undefined,
+    null,
+    '',
+    0,
+    7n,
+    true,
+    [],
+    [[]],
+    [null],
+    {},
+    '\ud800',
+    '\udcff',
+  ]
+  odd.push(new Date(Number.NaN), Symbol('x'), () => {}, new ArrayBuffer(8), 'f'.repeat(5_000_000))
+  for (const value of odd) {
+    for (const name of Object.keys({ ...standard(), ...plain() })) {
+      const headers = { ...(name.startsWith('X') ? plain() : standard()), [name]: value }
+      await refusesAny(verifyWebhook(body, headers as never, secret, { now }))
+    }
+    await refusesAny(verifyWebhook(body, value as never, secret, { now }))
+    await refusesAny(verifyWebhook(value as never, standard(), secret, { now }))
+    await refusesAny(verifyWebhook(body, standard(), value as never, { now }))
+  }
+})
+
+async function refusesAny(checked: Promise<unknown>): Promise<void> {
+  await assert.rejects(checked, { name: 'WebhookVerificationError' })
+}
+
 test('with both conventions present, the one that signs the id counts', async () => {
   const both = { ...plain(), ...standard() }
   assert.deepEqual(await verifyWebhook(body, both, secret, { now }), event)

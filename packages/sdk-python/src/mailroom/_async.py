@@ -8,8 +8,8 @@ from typing import (
     Any,
     AsyncIterator,
     Callable,
+    Generator,
     Generic,
-    Iterator,
     Mapping,
     Optional,
     Sequence,
@@ -112,7 +112,7 @@ class AsyncTransport:
 
 
 @contextmanager
-def failures() -> Iterator[None]:
+def failures() -> Generator[None, None, None]:
     """Turns what httpx raises into the exceptions of this package."""
     try:
         yield

@@ -16,7 +16,18 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, TypeVar, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Generator,
+    List,
+    Mapping,
+    Optional,
+    TypeVar,
+    Union,
+    cast,
+)
 from urllib.parse import quote, urlencode, urlsplit
 
 from ._operations import OPERATIONS
@@ -287,9 +298,9 @@ def given_of(fields: Mapping[str, Any], *, keeps_none: bool) -> Dict[str, Any]:
 def encode(value: Any) -> Any:
     """What JSON lacks: octets, as base64, and mappings and sequences of other types."""
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(value).decode()
+        return base64.b64encode(bytes(cast(bytes, value))).decode()
     if isinstance(value, Mapping):
-        return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return dict(cast(Mapping[str, Any], value))
     try:
         return list(value)
     except TypeError:
@@ -305,7 +316,7 @@ def url_of(base_url: str, call: Call) -> str:
     pairs: List[Any] = []
     for name, value in given_of(call.query, keeps_none=False).items():
         if isinstance(value, Mapping):
-            fields: Mapping[str, Any] = value
+            fields = cast(Mapping[str, Any], value)
             pairs += [(f"{name}.{key}", text_in_query(one)) for key, one in fields.items()]
         elif isinstance(value, (str, int, float, bool)):
             pairs.append((name, text_in_query(value)))
@@ -339,7 +350,7 @@ def error_of(answer: Answer) -> MailroomError:
         parsed: Any = json.loads(answer.body)
     except ValueError:
         parsed = None
-    body: Dict[str, Any] = parsed if isinstance(parsed, dict) else {}
+    body = cast(Dict[str, Any], parsed) if isinstance(parsed, dict) else {}
     code = string_of(body.get("error")) or code_of_status(answer.status)
     details: Any = body.get("details")
     return ERRORS.get(code, MailroomError)(
@@ -348,7 +359,7 @@ def error_of(answer: Answer) -> MailroomError:
         code=code,
         request_id=string_of(body.get("requestId")) or answer.headers.get("x-request-id"),
         fix=string_of(body.get("fix")),
-        details=[one for one in details if is_detail(one)] if isinstance(details, list) else [],
+        details=details_of(details),
         retry_after=read_retry_after(answer.headers),
         body=body,
     )
@@ -358,12 +369,17 @@ def string_of(value: Any) -> Optional[str]:
     return value if isinstance(value, str) else None
 
 
+def details_of(value: Any) -> List[Any]:
+    if not isinstance(value, list):
+        return []
+    return [one for one in cast(List[Any], value) if is_detail(one)]
+
+
 def is_detail(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and isinstance(value.get("path"), str)
-        and isinstance(value.get("message"), str)
-    )
+    if not isinstance(value, dict):
+        return False
+    detail = cast(Dict[str, Any], value)
+    return isinstance(detail.get("path"), str) and isinstance(detail.get("message"), str)
 
 
 def code_of_status(status: int) -> str:

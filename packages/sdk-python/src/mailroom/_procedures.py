@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Set, TypeVar
 
 from ._core import Call, Options, Pause, Steps, json_of
-from .types import Event, Message
+from .types import Message
 
 T = TypeVar("T")
 

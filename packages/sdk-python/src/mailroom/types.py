@@ -5,7 +5,7 @@ Generated from the contract: npm run generate.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Literal, Mapping, Sequence, TypedDict
+from typing import Dict, List, Literal, Mapping, Sequence, TypedDict
 
 __all__ = [
     "Account",

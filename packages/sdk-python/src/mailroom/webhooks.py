@@ -10,7 +10,7 @@ import json
 import re
 import time
 from dataclasses import dataclass
-from typing import Any, Iterable, List, Optional, Protocol, Sequence, Tuple, Union
+from typing import Any, Iterable, List, Optional, Protocol, Sequence, Tuple, Union, cast
 
 from .errors import WebhookVerificationError
 from .types import Event
@@ -41,8 +41,8 @@ def verify_webhook(
     the request and `now`, by default the present. Raises WebhookVerificationError. A request may arrive more
     than once, even within the tolerance: remember its `event_id`.
     """
-    secrets = [secret] if isinstance(secret, str) else list(secret)
-    body = raw_body.encode() if isinstance(raw_body, str) else raw_body
+    body = body_of(raw_body)
+    secrets = secrets_of(secret)
     signed = read_standard(headers) or read_plain(headers)
     if signed is None:
         names = "webhook-id, webhook-timestamp and webhook-signature"
@@ -53,8 +53,34 @@ def verify_webhook(
         raise WebhookVerificationError("wrong_signature", message)
     try:
         return json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise WebhookVerificationError("not_json", "The body is not JSON.") from None
+
+
+def body_of(raw_body: Any) -> bytes:
+    if isinstance(raw_body, str):
+        return octets_of(raw_body)
+    if isinstance(raw_body, bytes):
+        return raw_body
+    if isinstance(raw_body, bytearray):
+        return bytes(raw_body)
+    # A framework has parsed it.
+    message = "The signature is that of the unparsed body: give its text or its octets."
+    raise WebhookVerificationError("wrong_signature", message)
+
+
+def secrets_of(secret: Any) -> List[str]:
+    """Without what is no text, such as a variable that the environment lacks."""
+    return [one for one in list_of(secret) if isinstance(one, str)]
+
+
+def list_of(value: Any) -> List[Any]:
+    return list(cast(Sequence[Any], value)) if isinstance(value, (list, tuple)) else [value]
+
+
+def octets_of(text: str) -> bytes:
+    """Some frameworks decode octets that are not UTF-8 to lone surrogates."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 @dataclass
@@ -68,7 +94,7 @@ class Signed:
     def key_of(self, secret: str) -> bytes:
         """Empty for a malformed secret."""
         if not self.is_standard:
-            return secret.encode()
+            return octets_of(secret)
         return decode_base64(
             secret[len(SECRET_PREFIX) :] if secret.startswith(SECRET_PREFIX) else secret
         )
@@ -83,7 +109,7 @@ def read_standard(headers: WebhookHeaders) -> Optional[Signed]:
         return None
     entries = [entry.split(",") for entry in signatures.split(" ")]
     made = [decode_base64(entry[1]) for entry in entries if entry[0] == "v1" and len(entry) > 1]
-    return Signed(timestamp, f"{id}.{timestamp}.".encode(), made, is_standard=True)
+    return Signed(timestamp, octets_of(f"{id}.{timestamp}."), made, is_standard=True)
 
 
 def read_plain(headers: WebhookHeaders) -> Optional[Signed]:
@@ -93,16 +119,27 @@ def read_plain(headers: WebhookHeaders) -> Optional[Signed]:
     if timestamp is None or newest is None:
         return None
     texts = [newest, read(headers, "x-signature-previous") or ""]
-    made = [bytes.fromhex(text) for text in texts if re.fullmatch(r"(?:[0-9a-fA-F]{2})+", text)]
-    return Signed(timestamp, f"{timestamp}.".encode(), made, is_standard=False)
+    made = [bytes.fromhex(text) for text in texts if re.fullmatch(r"[0-9a-fA-F]{64}", text)]
+    return Signed(timestamp, octets_of(f"{timestamp}."), made, is_standard=False)
 
 
 def read(headers: WebhookHeaders, name: str) -> Optional[str]:
-    for key, value in headers.items():
-        if key.lower() == name and value is not None:
-            values: Sequence[Any] = [value] if isinstance(value, str) else list(value)
-            return values[0] if values else None
+    try:
+        pairs = list(headers.items())
+    except (AttributeError, TypeError, ValueError):
+        return None
+    for key, value in pairs:
+        if (text_of(key) or "").lower() == name and value is not None:
+            values = list_of(value)
+            return text_of(values[0]) if values else None
     return None
+
+
+def text_of(value: Any) -> Optional[str]:
+    """ASGI has octets; what is neither these nor text counts as missing."""
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return value if isinstance(value, str) else None
 
 
 def check_time(timestamp: str, tolerance: float, now: float) -> None:
