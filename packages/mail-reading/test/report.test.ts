@@ -61,6 +61,23 @@ for (const action of ['delayed', 'delivered', 'relayed', 'expanded'] as const) {
   })
 }
 
+for (const [fields, expected] of [
+  [['Status: 4.4.1', 'Will-Retry-Until: Sat, 5 Dec 2026 10:00:00 +0000'], 'delayed'],
+  [['Status: 4.4.1'], 'delayed'],
+  [['Status: 5.4.1', 'Will-Retry-Until: Sat, 5 Dec 2026 10:00:00 +0000'], 'delayed'],
+  [['Status: 5.1.1'], 'failed'],
+  [['Status: 2.0.0'], 'delivered'],
+  [['Diagnostic-Code: smtp; 550 5.1.1 User unknown'], 'failed'],
+  [['Diagnostic-Code: smtp; the mailbox did not answer'], 'delayed'],
+  [['Action: other', 'Status: 4.0.0'], 'delayed'],
+  [['Status: nonsense'], 'delayed'],
+] as const) {
+  test(`without a known action, ${fields.join(', ')} means ${expected}`, () => {
+    const found = onlyOf(standard(['Final-Recipient: rfc822; bob@far.example', ...fields]))
+    assert.equal(found.action, expected)
+  })
+}
+
 test('each recipient has its own state', () => {
   const { recipients } = bounceOf(
     standard(

@@ -6,13 +6,17 @@ export type Failure = {
   readonly replyCode: number | null
   /** The other server's words or, without them, the report's. */
   readonly text: string
-  /** `data`: refused after the recipient was accepted. */
-  readonly stage: 'data' | 'other'
+  /** `data`: refused after the recipient was accepted; `broken`: the connection to the host broke. */
+  readonly stage: 'data' | 'broken' | 'other'
 }
 
 export function stageOf(words: string): Failure['stage'] {
+  if (BROKEN.test(words)) return 'broken'
   return AFTER_DATA.test(words) ? 'data' : 'other'
 }
+
+const BROKEN =
+  /\bconnection (?:was |has been )?(?:reset|lost|closed|dropped|broken|aborted|terminated|timed out)\b|\blost connection\b|\bbroken pipe\b|\breset by peer\b|\bread error\b|\btimed out\b/i
 
 const AFTER_DATA =
   /\bin (?:reply|response) to (?:the )?(?:end of )?(?:message |mail )?data\b|\b(?:after|at) (?:the )?(?:end of )?(?:message |mail )?data\b|>>> ?(?:data\b|\.\s)|\bsmtp command:? ?data\b|\bsent (?:the )?message body/i
@@ -22,23 +26,34 @@ const AFTER_DATA =
  * only where it is dead beyond doubt. Never throws.
  */
 export function classifyBounce(failure: Failure): BounceClass {
-  const { enhancedCode, replyCode, text } = failure
+  const { enhancedCode, replyCode } = failure
+  const text = joinReply(failure.text, replyCode)
   const detail = enhancedCode?.slice(1) ?? ''
   if (saysAny(FULL, text)) return 'full'
   if (detail.startsWith('.7.')) return 'policy'
   if (AGENT_TROUBLE.test(text)) return 'soft'
   if (isDeadBeyondPolicy(failure)) return 'hard'
   if (SENDER_CODES.has(detail) || saysAny(POLICY, text)) return 'policy'
+  if (!detail.startsWith('.1.') && CLOSED_FOR_NOW.test(text)) return 'soft'
   const isPermanent = replyCode === null ? !enhancedCode?.startsWith('4') : replyCode >= 500
-  const isDead = saysDead(text) && !isRefusedAsContent(failure)
+  const isDead = saysDead(failure, text) && !isRefusedAsContent(failure)
   // A refusal for good may stand beside an earlier attempt that was put off.
   if (isDead && (replyCode ?? 0) >= 500 && !saysAny(COME_AGAIN, text)) return 'hard'
   if (!isPermanent || saysAny(COME_AGAIN, text) || saysAny(PASSING, text)) {
     return detail === '.2.2' ? 'full' : 'soft'
   }
-  if (isDead) return 'hard'
+  if (isDead || (replyCode !== null && DEAD_REPLIES.has(replyCode))) return 'hard'
   if (detail === '.2.2') return 'full'
+  if (enhancedCode === '5.1.2' && failure.stage === 'broken') return 'soft'
   return enhancedCode !== null && DEAD_CODES.has(enhancedCode) ? 'hard' : 'soft'
+}
+
+/** The sentence that a reply of several lines makes, without the codes that each of them repeats. */
+function joinReply(text: string, replyCode: number | null): string {
+  const code = replyCode === null ? /$^/ : new RegExp(`\\b${replyCode}[- ]`)
+  const [head = '', ...lines] = text.split(code)
+  const rest = lines.map((line) => line.replace(/^[245](?:\.\d{1,3}){2}\s/, ''))
+  return (lines.length < 2 ? text : `${head}${replyCode} ${rest.join(' ')}`).replace(/\s+/g, ' ')
 }
 
 /** The words of a program that could not write, whatever codes stand beside them. */
@@ -54,8 +69,10 @@ function isDeadBeyondPolicy({ enhancedCode, text }: Failure): boolean {
 }
 
 /** Whether the words are about a dead recipient or a dead domain of it. */
-function saysDead(text: string): boolean {
-  return saysDeadAddress(text) || (saysAny(DEAD_DOMAIN, text) && !ABOUT_CLIENT.test(text))
+function saysDead({ stage }: Failure, text: string): boolean {
+  if (saysDeadAddress(text)) return true
+  // A host that was connected to is known.
+  return stage !== 'broken' && saysAny(DEAD_DOMAIN, text) && !ABOUT_CLIENT.test(text)
 }
 
 /** The words for 5.1.2 and 5.1.10, and those of systems that know their users by a directory. */
@@ -64,7 +81,12 @@ const DEAD_DOMAIN = [
   /\b(?:unknown|invalid|illegal) (?:host|domain|e-?mail address|final delivery userid)\b|\b(?:host|domain) (?:name )?(?:is )?(?:unknown|not found)\b/i,
   /\b(?:host|domain|domain name) [\w.-]{0,255} ?(?:not found|(?:does not|doesn[’']t) exist)/i,
   /\b(?:no|couldn[’']t find (?:a|any)) (?:mx|mail exchanger)\b.{0,30}\b(?:found|record|address)/i,
-  /\b(?:no smtp service|null mx|does not accept (?:any )?(?:e-?)?mail(?! from))\b/i,
+  /\b(?:no smtp service|null mx|(?:does not accept (?:any )?|accepts no )(?:e-?)?mail(?! from))\b/i,
+  /\b(?:unable to|could ?n[o’']t|could not|cannot|can[’']t) (?:find|locate|resolve|look up) (?:any |a |the )?(?:host|domain)\b/i,
+  /\b(?:host|domain)\b.{0,80}\b(?:could ?n[o’']t|could not|cannot|can[’']t) be found\b/i,
+  /\bdomain\b.{0,80}\b(?:not reachable|unreachable)\b|\b(?:unreachable|unroutable) (?:mail )?domain\b/i,
+  /\bhas no (?:valid |usable )?(?:mx|mail exchangers?|mail servers?)\b|\bmx records? .{0,30}\bnon-?existent hosts?\b/i,
+  /\bname or service not known\b|\bNXDOMAIN\b/i,
   /\bunrouteable (?:mail )?domain\b|\bunrouteable mail address\b/i,
   /\buser(?: name)?\b.{0,60}\bnot listed in\b.{0,30}\b(?:directory|address book)/i,
   /\b(?:user|recipient)\b.{0,20}\b(?:doesn[’']t|does not) have an? .{0,60}\baccount\b/i,
@@ -74,7 +96,7 @@ const DEAD_DOMAIN = [
 
 /** Words which show that DEAD_DOMAIN may be about the client: its address, its name, the domain of its mail. */
 const ABOUT_CLIENT =
-  /\b(?:unknown|invalid|illegal) (?:host|domain)(?: name)?:? \[?\d|\breverse\b|\bhelo\b|\behlo\b|\bdynamic\b|\bclient\b|\b(?:for|of) (?:the |your )?(?:domain of|sender)\b|\bdomain of\b|\bsender(?:'s)? (?:domain|address|host)\b|\byour (?:domain|host|address|server)\b/i
+  /\b(?:unknown|invalid|illegal) (?:host|domain)(?: name)?:? \[?\d|\breverse\b|\bhelo\b|\behlo\b|\bdynamic\b|\bclient\b|\b(?:for|of) (?:the |your )?(?:domain of|sender)\b|\bdomain of\b(?! the recipient)|\bsender(?:'s)? (?:domain|address|host)\b|\byour (?:domain|host|address|server)\b/i
 
 /**
  * A server that took the recipient and refuses the message by saying that it does not know the user
@@ -102,6 +124,10 @@ const FULL = [
   /\bmailbox (?:has )?exceed/i,
 ]
 
+/** The mailbox is closed, and may be opened again. */
+const CLOSED_FOR_NOW =
+  /\b(?:suspended|inactive|dormant|locked|frozen|on hold|(?:temporarily|currently) (?:disabled|deactivated|closed)|(?:disabled|deactivated|closed) (?:temporarily|for now))\b/i
+
 const POLICY = [
   /\b(?:spam|unsolicited|junk ?mail|bulk (?:e-?)?mail|ube|uce|virus|malware|phish\w*|infected|trojan|worm)\b/i,
   /\b(?:black|block|deny|reject)[- ]?list/i,
@@ -110,6 +136,7 @@ const POLICY = [
   /\b(?:poor|bad|low) reputation|\breputation\b/i,
   /\bopen (?:relay|proxy)\b/i,
   /\b(?:relay(?:ing)?|relay access|access|permission|connection|service|client host|sender)\b.{0,30}\b(?:denied|not (?:permitted|allowed)|refused by policy|prohibited|forbidden|blocked|rejected)/i,
+  /\b(?:do|does|will) not relay\b|\b(?:don|won)[’']t relay\b|\bwill not accept delivery of this\b/i,
   /\b(?:violat\w+|against|due to|by|because of|for) (?:\w+ ){0,3}polic(?:y|ies)\b/i,
   /\bpolicy (?:violation|reasons?|rejection|restriction)/i,
   /\brecipient(?:'s)? preferences?\b|\brefused (?:due|because)\b/i,
@@ -120,7 +147,8 @@ const POLICY = [
 ]
 
 const COME_AGAIN = [
-  /\b(?:temporar(?:y|ily)|(?:try|retry) (?:again|later)|greylist\w*|resources? unavailable)\b/i,
+  // "Check the address and try again" asks for another address.
+  /\b(?:temporar(?:y|ily)|(?<!\bcheck\b.{0,60} and )(?:try|retry) (?:again|later)|greylist\w*|resources? unavailable)\b/i,
   /\btoo many\b|\bat a rate\b|\brate[- ]?limit|\bthrottl/i,
 ]
 
@@ -133,11 +161,33 @@ type Refusal = {
   readonly text: string
 }
 
-/** No mailbox, no such system, null MX (RFC 7505), and a mailbox disabled for good. */
-const DEAD_CODES: ReadonlySet<string> = new Set(['5.1.1', '5.1.2', '5.1.10', '5.2.1'])
+/**
+ * No mailbox, no such system, an impossible address, a mailbox that moved and left no address, null MX (RFC 7505),
+ * and a mailbox disabled for good.
+ */
+const DEAD_CODES: ReadonlySet<string> = new Set([
+  '5.1.1',
+  '5.1.2',
+  '5.1.3',
+  '5.1.6',
+  '5.1.10',
+  '5.2.1',
+])
+
+/** A host or a domain that takes no mail (RFC 7504), and a user who is not there (RFC 5321 §4.2.3). */
+const DEAD_REPLIES: ReadonlySet<number> = new Set([521, 551, 556])
 
 /** Enhanced codes that say no more than "no", beside which the wording counts. */
 const VAGUE = new Set(['5.0.0', '5.1.0', '5.3.0', '5.5.0', '5.5.1'])
+
+/** A recipient, a mailbox or an address in other languages, and that it does not exist. */
+const NAMES_OF_RECIPIENT =
+  'destinat[aá]ri[oa]|usu[aá]rio|utente|buz[oó]n|casella|direcci[oó]n|indirizzo|endere[cç]o|empf[aä]nger|postfach|adresse|benutzer|destinataire|utilisateur|bo[iî]te|adres|gebruiker|ontvanger|u[zż]ytkownik|odbiorca|пользовател|адрес|получател|ящик'
+const IS_UNKNOWN =
+  "n[oã]o? existe|non esiste|inexistente|existiert nicht|nicht (?:gefunden|vorhanden|bekannt)|unbekannt|n['’]existe pas|introuvable|inconnu|bestaat niet|onbekend|niet gevonden|non (?:è stat[oa] )?trovat|no (?:se ha )?encontrad|não (?:foi )?encontrad|desconocid|desconhecid|sconosciut|nie istnieje|не (?:найден|существует)"
+/** Characters between the two, without a word for the sender or a domain. */
+const BUT_SENDER =
+  '(?:(?!absender|exp[eé]diteur|remitente|remetente|mittente|afzender|nadawc|отправител|dom[aäeéií]n).)'
 
 // No bare "account": it is as often the sender's as the recipient's. No host, domain or mail
 // exchanger that is unknown: it may be the client's, and no "valid recipients", which a server misses
@@ -148,14 +198,18 @@ const DEAD_WORDINGS = [
   /\brecipient(?: name| address)? (?:is )?not recognized/i,
   /\b(?:unknown|invalid|non-?existent|nonexistent) (?:user|recipient|mailbox|address|local[- ]part)/i,
   /\b(?:user|recipient|mailbox|address)\b.{0,60}\b(?:does ?n[o']t|does not|doesn't|did not) exist/i,
-  /\b(?:user|mailbox|recipient)(?: [^\s@]{1,64}@[^\s@]{1,255})? (?:has been|is|was) (?:disabled|deactivated|deleted|closed|suspended|discontinued)\s{0,4}(?:$|[.,;:!()])/i,
+  /\b(?:user|mailbox|recipient)(?: [^\s@]{1,64}@[^\s@]{1,255})? (?:has been|is|was) (?:disabled|deactivated|deleted|closed|discontinued)\s{0,4}(?:$|[.,;:!()])/i,
+  /\byou tried to reach\b.{0,60}\b(?:does ?n[o’']t|does not) exist/i,
   /\b(?:recipient|mailbox)\b.{0,20}\bno longer (?:on|at|with|here|exists?|valid|available|active|in use)\b/i,
-  /\bno mailbox (?:here )?by that name/i,
+  /\bno mailbox (?:here )?(?:by that name|for)\b/i,
+  /\bnot a (?:valid|known) (?:mailbox|recipient)\b|\bwas ?n[o’']t found at\b|\bwas not found at\b/i,
   /\bunrouteable address/i,
-  /\baddress (?:could ?n[o’']t|could not|cannot) be found\b/i,
+  /\b(?:(?<!\bip )address|recipient|mailbox|user)\b(?:(?!\b(?:host|domain|dns|ptr|mx|record|file)\b).){0,60}(?:\bnot|n[’']t) (?:be )?(?:found|located)\b/i,
   // How appliances refuse a recipient that they do not know.
   /#5\.1\.0 address rejected\b/i,
-  /\badresse (?:wurde )?nicht gefunden\b|\badresse (?:est )?introuvable\b|\bno se (?:ha encontrado|encontró) la dirección\b|\bindirizzo non trovato\b|\bendereço não encontrado\b|\badres niet gevonden\b/i,
+  new RegExp(`(?:${NAMES_OF_RECIPIENT})${BUT_SENDER}{0,50}(?:${IS_UNKNOWN})`, 'i'),
+  /\bno se (?:ha encontrado|encontró) la dirección\b/i,
+  /(?:用户|用戶|收件人|邮箱|郵箱|地址)不存在|(?:ユーザー?|宛先|アドレス).{0,20}(?:存在しません|見つかりません)|사용자.{0,10}존재하지/,
 ]
 
 /**
@@ -168,9 +222,13 @@ const OTHER_WORDINGS =
 /** Whether a reply to RCPT says that the address is dead. */
 export function isDeadAddress({ code, enhanced, text }: Refusal): boolean {
   if (code < 500 || code > 599) return false
-  if (enhanced !== null && !VAGUE.has(enhanced)) return DEAD_CODES.has(enhanced)
-  if (OTHER_WORDINGS.test(text)) return false
-  return saysDeadAddress(text)
+  const words = joinReply(text, code)
+  const isClosed = CLOSED_FOR_NOW.test(words)
+  if (enhanced !== null && !VAGUE.has(enhanced)) {
+    return DEAD_CODES.has(enhanced) && !(isClosed && enhanced === '5.2.1')
+  }
+  if (isClosed || OTHER_WORDINGS.test(words)) return false
+  return DEAD_REPLIES.has(code) || saysDeadAddress(words)
 }
 
 /** Whether the words are those of a dead address, which no server says of the sender. */

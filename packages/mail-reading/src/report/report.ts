@@ -184,7 +184,7 @@ export function readRecipientGroup(
   return {
     recipient: recipientOf(group.get('final-recipient') ?? group.get('original-recipient')),
     originalRecipient: recipientOf(group.get('original-recipient')),
-    action: actionOf(group.get('action') ?? '', enhancedCode),
+    action: actionOf(group, enhancedCode),
     enhancedCode,
     replyCode,
     diagnostic: (diagnostic || cleanLine(words)).slice(0, RESPONSE_LENGTH_MAX),
@@ -218,7 +218,7 @@ function undefinedCode(replyCode: number | null, group: RecipientFields): string
   if (status !== undefined) return `${status}.0.0`
   const action = (group.get('action') ?? '').toLowerCase()
   if (action.includes('fail')) return '5.0.0'
-  return action.includes('delay') ? '4.0.0' : action === '' ? '5.0.0' : null
+  return action.includes('delay') ? '4.0.0' : null
 }
 
 /** The recipient of RFC 3464 §2.3.1, `rfc822; address`, or of the forms that programs write instead. */
@@ -241,11 +241,14 @@ function isOneWord(value: string): boolean {
   return !/[\s<>]/.test(value) && value.length <= ADDRESS_TEXT_LENGTH_MAX
 }
 
-function actionOf(field: string, code: string | null): ReportedAction {
-  const action = field.trim().toLowerCase()
+/** Without a known action, what the status says; without both, nothing is decided. */
+function actionOf(group: RecipientFields, code: string | null): ReportedAction {
+  const action = (group.get('action') ?? '').trim().toLowerCase()
+  if (action.startsWith('fail')) return 'failed'
   if (action.startsWith('delay')) return 'delayed'
   if (action.startsWith('deliver')) return 'delivered'
   if (action.startsWith('relay')) return 'relayed'
   if (action.startsWith('expand')) return 'expanded'
-  return code?.startsWith('2') ? 'delivered' : 'failed'
+  if (code?.startsWith('2')) return 'delivered'
+  return code?.startsWith('5') && !group.has('will-retry-until') ? 'failed' : 'delayed'
 }

@@ -3,7 +3,8 @@
 import { extractFrom } from '#extract/extract.ts'
 import { parseMessage } from '#parse-message.ts'
 import { extractReply } from '#reply/reply-text.ts'
-import { notice, RETURNED, read } from '#test/report-samples.ts'
+import { notice, onlyOf, RETURNED, read, standard } from '#test/report-samples.ts'
+import { BOUNCE_WORDS, type BounceWords } from './bounce-words.ts'
 
 /** `found` is made when it is asked for, and compared with `expected`. */
 export type LabelledCase = {
@@ -401,7 +402,18 @@ export const CLASSES: Readonly<Record<string, readonly LabelledCase[]>> = {
   'names in 8-bit octets': NAMES,
   dates: DATES,
   'reports of failure': BOUNCES,
+  'words of servers about recipients': BOUNCE_WORDS.map(bounceWords),
   'quotes of replies': REPLIES,
+}
+
+function bounceWords([status, diagnostic, isDead]: BounceWords): LabelledCase {
+  const fields = ['Final-Recipient: rfc822; bob@far.example', 'Action: failed']
+  const words = [`Status: ${status}`, `Diagnostic-Code: ${diagnostic}`]
+  return {
+    name: `${status} ${diagnostic}`,
+    expected: isDead,
+    found: () => onlyOf(standard([...fields, ...words])).bounceClass === 'hard',
+  }
 }
 
 export type Half = 'development' | 'held out'
