@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Zone } from '#test/peers/dns.ts'
-import { makeEdwardsKey, makeSigningKey, sealMail, signMail } from '#test/peers/signed-mail.ts'
+import {
+  makeEdwardsKey,
+  makeSigningKey,
+  sealByHand,
+  sealMail,
+  signMail,
+} from '#test/peers/signed-mail.ts'
 import { plainMail } from '#test/world.ts'
 import { openAuthenticateWorld } from './authenticate-world.ts'
 
@@ -181,4 +187,27 @@ test('an ARC chain passes while its message is unchanged, and fails otherwise', 
   assert.equal(dns.countAsked('s1._domainkey.list.example'), 1)
   const broken = await openAuthenticateWorld(t, { 's1._domainkey.list.example': 'servfail' })
   assert.deepEqual((await broken.judge({ raw: sealed })).arc, { result: 'temperror' })
+})
+
+test('an ARC signature may leave out its canonicalization, and may list no field', async (t) => {
+  const { judge } = await openAuthenticateWorld(t, {
+    's1._domainkey.list.example': { TXT: [key.record] },
+  })
+  for (const seal of [
+    { c: 'simple/simple', h: 'from:subject' },
+    { h: 'from:subject' },
+    { h: 'from:subject', isRelaxed: true },
+    { c: 'relaxed/relaxed', h: '', isRelaxed: true },
+    { c: 'simple', h: '' },
+    { h: '' },
+  ]) {
+    const sealed = sealByHand(mail, { key, domain: 'list.example', ...seal })
+    const name = JSON.stringify(seal)
+    assert.deepEqual((await judge({ raw: sealed })).arc, { result: 'pass' }, name)
+    const changed = sealed.replace('Another', 'Any other')
+    assert.deepEqual((await judge({ raw: changed })).arc, { result: 'fail' }, name)
+  }
+  const unsigned = { c: 'relaxed/relaxed', h: 'subject', isRelaxed: true }
+  const sealed = sealByHand(mail, { key, domain: 'list.example', ...unsigned })
+  assert.deepEqual((await judge({ raw: sealed })).arc, { result: 'fail' })
 })

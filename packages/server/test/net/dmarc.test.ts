@@ -45,6 +45,25 @@ const CASES: { name: string; zone: Zone; arrival?: Arrival; expected: Expected }
     arrival: { raw: plainMail({ from: 'a@deep.sender.example' }), reversePath: 'x@other.example' },
     expected: failed('deep.sender.example', 'reject'),
   },
+  ...(
+    [
+      ['the parent proves a subdomain that alone has a record', '', 'sender.example', true],
+      ['not where the record asks for strict alignment', '; aspf=s', 'sender.example', false],
+      [
+        'not where the record calls the subdomain an organisation',
+        '; psd=n',
+        'sender.example',
+        false,
+      ],
+      ['not another subdomain', '', 'other.sender.example', false],
+      ['not a public suffix', '', 'example', false],
+    ] as const
+  ).map(([name, tags, by, isProven]) => ({
+    name: `where only a subdomain has a record: ${name}`,
+    zone: { [by]: SPF, '_dmarc.news.sender.example': { TXT: [`v=DMARC1; p=reject${tags}`] } },
+    arrival: { raw: plainMail({ from: 'a@news.sender.example' }), reversePath: `x@${by}` },
+    expected: (isProven ? proven : failed)('news.sender.example', 'reject'),
+  })),
   {
     name: 'without a record, what is aligned in the relaxed way proves the address',
     zone: { 'bounce.sender.example': SPF },

@@ -1,6 +1,6 @@
 // Mail signed by mailauth, independent of our own signer.
 
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { sealMessage } from 'mailauth/lib/arc/index.js'
 import { dkimSign } from 'mailauth/lib/dkim/sign.js'
 
@@ -65,4 +65,44 @@ export async function sealMail(
     cv: 'none',
   })
   return Buffer.concat([Buffer.from(set), Buffer.from(raw)])
+}
+
+/** The ARC-Message-Signature of `sealByHand`: its tags `c=` and `h=`, and what was really done. */
+export type HandSeal = { readonly c?: string; readonly h: string; readonly isRelaxed?: boolean }
+
+/** The message with an ARC set that mailauth would not make; `raw` has CRLF line ends. */
+export function sealByHand(
+  raw: string,
+  { key, domain, c, h, isRelaxed = false }: HandSeal & { key: SigningKey; domain: string },
+): string {
+  const bodyStart = raw.indexOf('\r\n\r\n') + 4
+  const fields = raw.slice(0, bodyStart - 4).split(/\r\n(?![ \t])/)
+  const form = isRelaxed ? relaxField : (field: string) => field
+  const body = isRelaxed ? relaxLines(raw.slice(bodyStart)) : raw.slice(bodyStart)
+  const bodyHash = createHash('sha256').update(`${body.replace(/(?:\r\n)*$/, '')}\r\n`)
+  const signed = (data: string) => sign('sha256', Buffer.from(data), key.pem).toString('base64')
+  const named = h.split(':').flatMap((name) => fields.filter((one) => nameOf(one) === name))
+  const results = `ARC-Authentication-Results: i=1; ${domain}; spf=pass`
+  const tags = `i=1; a=rsa-sha256; d=${domain}; s=s1; t=12345;`
+  const written = `${c === undefined ? '' : `c=${c}; `}h=${h};\r\n bh=${bodyHash.digest('base64')}; b=`
+  const message = `ARC-Message-Signature: ${tags}\r\n ${written}`
+  const messageField = message + signed([...named, message].map(form).join('\r\n'))
+  const seal = `ARC-Seal: ${tags} cv=none; b=`
+  const sealField = seal + signed([results, messageField, seal].map(relaxField).join('\r\n'))
+  return [sealField, messageField, results, raw].join('\r\n')
+}
+
+function nameOf(field: string): string {
+  return field.slice(0, field.indexOf(':')).toLowerCase()
+}
+
+/** RFC 6376 §3.4.2. */
+function relaxField(field: string): string {
+  const value = field.slice(field.indexOf(':') + 1).replace(/\s+/g, ' ')
+  return `${nameOf(field)}:${value.trim()}`
+}
+
+/** RFC 6376 §3.4.4, without the end of the body. */
+function relaxLines(body: string): string {
+  return body.replace(/[ \t]+/g, ' ').replace(/ (?=\r\n)/g, '')
 }

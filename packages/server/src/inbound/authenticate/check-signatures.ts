@@ -104,6 +104,7 @@ function openCheck(options: Required<CheckOptions> & Relaxing): Check {
   const isPastBound = openBounds({ isRelaxable })
   verifier.prepareSignature = (header) => {
     prepare(header)
+    if (header.type === 'ARC') allowEmptyList(header)
     if (!isPastBound(header)) return
     header.skip = 'past a bound'
     skipped.add(header)
@@ -111,10 +112,26 @@ function openCheck(options: Required<CheckOptions> & Relaxing): Check {
   return { verifier, keys, skipped }
 }
 
+/**
+ * An ARC-Message-Signature may list no field at all, and then covers the body and itself (RFC 8617 §4.1.2 has no
+ * From that must be signed).
+ */
+function allowEmptyList(header: SignatureHeader): void {
+  const isEmpty = signedNames(header).join('').trim() === '' && header.parsed?.h !== undefined
+  if (isEmpty && header.invalid === 'From field not signed') delete header.invalid
+}
+
 /** Whether a signature is past a bound; to be called with the signatures of one message in their order. */
 function openBounds({ isRelaxable }: Relaxing) {
   const bodyHashes = new Set<string>()
   let count = 0
+  const mayHash = ({ maxBodyLength }: SignatureHeader, canon: string): boolean => {
+    if (!isRelaxable && canon === 'relaxed') return false
+    const bodyHash = `${canon} ${maxBodyLength}`
+    if (!bodyHashes.has(bodyHash) && bodyHashes.size === SIGNATURE_BODY_HASHES_MAX) return false
+    bodyHashes.add(bodyHash)
+    return true
+  }
   return (header: SignatureHeader): boolean => {
     if (header.type === 'DKIM') count += 1
     if (count > SIGNATURES_CHECKED_MAX) return true
@@ -123,11 +140,10 @@ function openBounds({ isRelaxable }: Relaxing) {
     if (header.hashAlgo === 'sha1') return true
     if (signedNames(header).length > SIGNATURE_NAMES_MAX) return true
     if (header.invalid !== undefined) return false
-    if (!isRelaxable && header.bodyCanon === 'relaxed') return true
-    const bodyHash = `${header.bodyCanon} ${header.maxBodyLength}`
-    if (bodyHashes.has(bodyHash)) return false
-    if (bodyHashes.size === SIGNATURE_BODY_HASHES_MAX) return true
-    bodyHashes.add(bodyHash)
+    if (!mayHash(header, header.bodyCanon)) return true
+    // Sealers of the drafts of RFC 8617 left out `c=` and meant relaxed/relaxed.
+    const isUnsaid = header.type === 'ARC' && header.parsed?.c === undefined
+    if (isUnsaid && mayHash(header, 'relaxed')) header.fallbackCanonicalization = 'relaxed/relaxed'
     return false
   }
 }

@@ -324,20 +324,25 @@ class DmarcChecker {
     const unknown = domainsOf(found, { result: 'temperror', of: domain })
     const key = keyOf(domain, passed, unknown)
     const { lookup, ttlMs } = openLookups(this.#resolver)
-    const evaluate = ({ spf, dkim }: Domains) =>
-      evaluateDmarc({
+    const evaluate = async (domains: Domains) => {
+      const { response } = await evaluateDmarc({
         headerFrom: [`author@${domain}`],
         fromFields: 1,
-        spfDomains: spf.map((name) => ({ domain: name })),
-        dkimDomains: dkim.map((name) => ({ domain: name })),
+        spfDomains: domains.spf.map((name) => ({ domain: name })),
+        dkimDomains: domains.dkim.map((name) => ({ domain: name })),
         resolver: lookup,
         strict: true,
       })
-    const { response } = await evaluate(passed)
-    if (response === false) return NOT_PROVEN
-    let result = resultWord(response.status.result)
-    if (result === 'fail' && (await couldPass(unknown, evaluate))) result = 'temperror'
-    const dmarc: DmarcResult = { result, policy: policyWord(response.policy), domain }
+      if (response === false) return null
+      const isPassed = response.status.result === 'fail' && isOfParent(domain, domains, response)
+      const result = isPassed ? 'pass' : resultWord(response.status.result)
+      return { result, policy: policyWord(response.policy), domain }
+    }
+    const evaluated: DmarcResult | null = await evaluate(passed)
+    if (evaluated === null) return NOT_PROVEN
+    const isOpen = evaluated.result === 'fail' && (await couldPass(unknown, evaluate))
+    const result = isOpen ? 'temperror' : evaluated.result
+    const dmarc = { ...evaluated, result }
     const verdict = { dmarc, verifiedFrom: isProven(result, domain, passed) }
     this.#kept.set(key, verdict, { ttlMs: ttlMs() })
     return verdict
@@ -387,11 +392,25 @@ function keyOf(domain: string, passed: Domains, unknown: Domains): string {
 
 async function couldPass(
   unknown: Domains,
-  evaluate: (domains: Domains) => ReturnType<typeof evaluateDmarc>,
+  evaluate: (domains: Domains) => Promise<DmarcResult | null>,
 ): Promise<boolean> {
   if (unknown.spf.length + unknown.dkim.length === 0) return false
-  const { response } = await evaluate(unknown)
-  return response !== false && response.status.result !== 'fail'
+  const evaluated = await evaluate(unknown)
+  return evaluated !== null && evaluated.result !== 'fail'
+}
+
+type Evaluated = Exclude<Awaited<ReturnType<typeof evaluateDmarc>>['response'], false>
+
+/**
+ * Whether a parent of the domain in the same organisation proves the author, although only the subdomain has a
+ * record. The tree walk then takes the subdomain for an organisation of its own; RFC 7489 §3.2 does not, and the
+ * parent could write the subdomain's records anyway. A record with `psd=n` asks for the tree walk's answer.
+ */
+function isOfParent(domain: string, { spf, dkim }: Domains, { rr, alignment }: Evaluated): boolean {
+  if (/;\s*psd\s*=\s*n\b/i.test(rr ?? '')) return false
+  const isAbove = (name: string) => domain.endsWith(`.${name}`)
+  const isSent = alignment?.spf.strict === false && spf.some(isAbove)
+  return isSent || (alignment?.dkim.strict === false && dkim.some(isAbove))
 }
 
 function isProven(result: string, domain: string, { spf, dkim }: Domains): boolean {

@@ -29,7 +29,15 @@ declare module 'mailauth/lib/dmarc/index.js' {
     strict: boolean
   }): Promise<{
     /** False: the address has no domain, or more than one. */
-    response: false | { status: { result: string }; policy?: string }
+    response:
+      | false
+      | {
+          status: { result: string }
+          policy?: string
+          /** The record. */
+          rr?: string
+          alignment?: { spf: { strict: boolean }; dkim: { strict: boolean } }
+        }
   }>
 }
 
@@ -72,7 +80,9 @@ declare module 'mailauth/lib/dkim/dkim-verifier.js' {
     bodyCanon: string
     /** The tag l=; '' without one. */
     maxBodyLength: number | ''
-    parsed?: { h?: { value?: unknown } }
+    parsed?: { h?: { value?: unknown }; c?: unknown }
+    /** Tried where the signature is not good in its own canonicalization. */
+    fallbackCanonicalization?: string
     /** The reason why it is not checked. */
     skip?: string
     /** The reason why it cannot be good; its key is not requested. */
