@@ -9,7 +9,18 @@ import type {
   ParsedHeaders,
 } from '#mime/parsed-message.ts'
 import { cleanLine } from './charset.ts'
+import { decodeWords } from './encoded-word.ts'
 import { firstField, type HeaderField } from './header-fields.ts'
+import {
+  isBounceAddress,
+  isListHostPath,
+  isPathOfList,
+  PROGRAM,
+  type Read,
+  readAddress,
+  readName,
+  TOKEN_TAG,
+} from './kind-senders.ts'
 
 /** Characters of a detail. */
 const DETAIL_LENGTH_MAX = 160
@@ -17,7 +28,6 @@ const DETAIL_LENGTH_MAX = 160
 const SUBJECT_LENGTH_MAX = 300
 
 type Says = KindSign['says']
-type Read = { readonly rule: string; readonly says: Says } | null
 
 /** The signs in a header, each rule once, in the order of the fields. Never throws. */
 export function readKindSigns(
@@ -30,27 +40,35 @@ export function readKindSigns(
     cc,
   }: Pick<ParsedHeaders, 'subject' | 'from' | 'replyTo' | 'to' | 'cc'>,
 ): KindSign[] {
+  const isReply = fields.some(({ name, value }) => name === 'in-reply-to' && value !== '')
+  // A list puts its name before the subjects of its posts.
+  const isPost = isReply || /^\s*\[[^\]]{1,40}\]/.test(subject)
   const signs = new Map<string, KindSign>()
   const add = (read: Read, detail: string) => {
     if (read === null || signs.has(read.rule)) return
-    signs.set(read.rule, { ...read, detail: detail.slice(0, DETAIL_LENGTH_MAX) })
+    const says = saysOfPost(read, { isReply, isPost })
+    signs.set(read.rule, { ...read, says, detail: detail.slice(0, DETAIL_LENGTH_MAX) })
   }
-  const isReply = fields.some(({ name, value }) => name === 'in-reply-to' && value !== '')
+  const context = { author: from?.address ?? '', addressees: [...to, ...cc, ...replyTo] }
   const isAlias = fields.some(({ name }) => ALIAS_FORWARDER.test(name))
   for (const { name, value } of fields) {
     if (value === '' && !name.startsWith('x-ms-')) continue
     // Services for alias addresses add this field to the personal mail that they forward.
     if (isAlias && name.startsWith('list-unsubscribe')) continue
-    const field = readField(name, value)
-    // An answer with a low precedence comes from a list of an old kind: a person wrote it.
-    const read = isReply && field?.says === 'bulk' ? { ...field, says: 'list' as const } : field
-    if (read !== null) add(read, `${titleOf(name)}: ${cleanLine(value)}`)
+    const path = NOTED_PATHS.has(name) ? pathIn(value) : null
+    const read =
+      (path === null ? null : (readPath(path, context) ?? readAddress(path))) ??
+      readField(name, value)
+    add(read, `${titleOf(name)}: ${cleanLine(value)}`)
   }
   const title = subject.slice(0, SUBJECT_LENGTH_MAX)
   add(readSubject(title, isReply), `Subject: ${title}`)
   for (const address of [from?.address, ...replyTo.map((one) => one.address)]) {
     if (address !== undefined) add(readAddress(address), address)
   }
+  // `From: Mail Delivery Subsystem`, without an address.
+  const name = from?.address.includes('@') === true ? from.name : firstField(fields, 'from')
+  add(readName(decodeWords(name ?? '')), `From: ${cleanLine(name ?? '')}`)
   const token = replyTo.find(({ address }) => TOKEN_TAG.test(address))
   if (token !== undefined) add(PROGRAM('service-mailbox'), token.address)
   // There is nobody to answer: mail systems write so.
@@ -63,6 +81,49 @@ export function readKindSigns(
     add(PROGRAM('to-itself'), `To: ${from.address}`)
   }
   return [...signs.values()]
+}
+
+/** Rules of services that send mail of programs as well as of people, and of what is mostly a program's. */
+const SENT_BY_SERVICE = new Set([
+  'bounce-address',
+  'feedback-id',
+  'sending-service',
+  'program-mailer',
+  'precedence',
+])
+const OF_PROGRAM = new Set(['service-mailbox', 'program-subject'])
+
+/** Names of newsletters, and the numbers in their subjects; of what people send too. */
+const NEWSLETTER_TITLES = [
+  /\bnews ?letters?\b|\b(?:news|weekly|daily|deals|offers|bulletin|tips)$/i,
+  /\bissue (?:no\.? ?|#)?\d|\bvol(?:ume)?\.? ?\d/i,
+]
+
+/** What is only likely of a program or of a newsletter, sent the way of those, is of one. */
+function joinSigns(
+  signs: readonly KindSign[],
+  titles: [name: string, subject: string],
+): readonly KindSign[] {
+  if (!signs.some(({ rule }) => SENT_BY_SERVICE.has(rule))) return signs
+  const title = titles.find((text, index) => NEWSLETTER_TITLES[index]?.test(text))
+  const joined = signs.map((sign) => {
+    if (sign.rule === 'newsletter-mailbox') return { ...sign, says: 'unsubscribe' as const }
+    const isOfProgram = OF_PROGRAM.has(sign.rule) && sign.says === 'program'
+    return isOfProgram ? { ...sign, says: 'system' as const } : sign
+  })
+  if (title === undefined) return joined
+  return [...joined, { rule: 'newsletter-words', says: 'unsubscribe', detail: title }]
+}
+
+/** What the sign says of a post of a list or of an answer, which people write. */
+function saysOfPost(
+  { rule, says }: NonNullable<Read>,
+  { isReply, isPost }: { readonly isReply: boolean; readonly isPost: boolean },
+): Says {
+  if (isPost && says === 'host') return 'list'
+  if (!isReply || says !== 'bulk') return says
+  // An answer with a low precedence comes from a list of an old kind.
+  return rule === 'precedence' ? 'list' : 'program'
 }
 
 function isSame(one: Mailbox | undefined, other: Mailbox): boolean {
@@ -88,22 +149,34 @@ export function judgeKind(
   {
     kindSigns,
     from,
+    to,
+    cc,
+    inReplyTo,
+    subject,
     automaticReason,
-  }: Pick<ParsedHeaders, 'kindSigns' | 'from' | 'automaticReason'>,
+  }: Omit<ParsedHeaders, 'replyTo' | 'bcc'>,
   { reversePath, recipients }: Envelope,
 ): MailKind {
   const signs = [...kindSigns]
   const author = from?.address.toLowerCase() ?? ''
-  if (reversePath === '') signs.push(nullSender(author))
-  else if (isBounceAddress(reversePath) || namesRecipient(reversePath, recipients)) {
-    signs.push({ rule: 'bounce-address', says: 'program', detail: `MAIL FROM: ${reversePath}` })
+  const isReply = inReplyTo.length > 0
+  const path = readPath(reversePath, { author, addressees: [...to, ...cc] })
+  const isMade = path === null && namesRecipient(reversePath, recipients)
+  const read = isMade ? PROGRAM('bounce-address') : path
+  // What the header calls a list is no newsletter of its host, and no answer is one.
+  const isOfList = read === LIST_HOST && (isReply || signs.some(({ says }) => says === 'list'))
+  if (read !== null && !signs.some(({ rule }) => rule === read.rule)) {
+    const says = isOfList ? 'list' : read.says
+    signs.push({ ...read, says, detail: `MAIL FROM: <${reversePath}>` })
   }
   if (author !== '' && recipients.some((address) => address.toLowerCase() === author)) {
     signs.push({ rule: 'own-address', says: 'program', detail: author })
   }
+  const name = from?.name.slice(0, DETAIL_LENGTH_MAX) ?? ''
+  const joined = isReply ? signs : joinSigns(signs, [name, subject.slice(0, DETAIL_LENGTH_MAX)])
   return {
-    category: categoryOf(signs),
-    reasons: signs.map(({ rule, detail }) => ({ rule, detail })),
+    category: categoryOf(joined),
+    reasons: joined.map(({ rule, detail }) => ({ rule, detail })),
     autoReplyable: signs.length === 0 && automaticReason === null,
   }
 }
@@ -116,10 +189,24 @@ function namesRecipient(reversePath: string, recipients: readonly string[]): boo
   return recipients.some((address) => lower.includes(address.toLowerCase().replace('@', '=')))
 }
 
+type PathContext = {
+  /** The address in From. */
+  readonly author: string
+  readonly addressees: readonly Mailbox[]
+}
+
+/** The reverse-path, or what a field names as it. */
+function readPath(path: string, { author, addressees }: PathContext): Read {
+  if (path === '') return readNullPath(author)
+  if (isPathOfList(path, addressees)) return LIST
+  if (isListHostPath(path)) return LIST_HOST
+  return isBounceAddress(path) ? PROGRAM('bounce-address') : null
+}
+
 /** A null reverse-path is for notifications about mail (RFC 5321 §4.5.5). */
-function nullSender(author: string): KindSign {
-  const isSystem = /^(?:mailer-?daemon|postmaster)(?:@|$)/.test(author)
-  return { rule: 'null-sender', says: isSystem ? 'bounce' : 'system', detail: 'MAIL FROM: <>' }
+function readNullPath(author: string): NonNullable<Read> {
+  const isSystem = /^(?:mailer-?daemon|postmaster)(?:@|$)/i.test(author)
+  return { rule: 'null-sender', says: isSystem ? 'bounce' : 'system' }
 }
 
 function categoryOf(signs: readonly KindSign[]): MailCategory {
@@ -131,7 +218,7 @@ function categoryOf(signs: readonly KindSign[]): MailCategory {
   if (has('mailing')) return 'marketing'
   // A person wrote what a list passes on, unless its sender is a program.
   if (has('list')) return has('system') ? 'automated' : 'personal'
-  if (has('unsubscribe')) return 'marketing'
+  if (has('unsubscribe') || has('host')) return 'marketing'
   return has('system') || has('bulk') ? 'automated' : 'personal'
 }
 
@@ -158,8 +245,7 @@ function readField(name: string, value: string): Read {
       return { rule: 'list', says: /mailto:/i.test(value) ? 'list' : 'program' }
     case 'feedback-id':
     case 'x-feedback-id':
-      // Some providers number the personal mail of their users so.
-      return /:(?:user:proton|fastmail)$/i.test(value) ? null : PROGRAM('feedback-id')
+      return readFeedbackId(name, value)
     case 'x-auto-response-suppress':
       return /^(?:none)?$/i.test(value) ? null : PROGRAM('auto-response-suppress')
     case 'x-loop':
@@ -175,16 +261,12 @@ function readField(name: string, value: string): Read {
     case 'user-agent':
       return readMailer(value)
     case 'message-id':
+      if (/^<?(?:lyris|listmanager)-/i.test(value)) return LIST_HOST
       return PROGRAM_MESSAGE_ID.test(value) ? PROGRAM('program-mailer') : null
-    case 'sender':
-    case 'return-path':
-      return readOtherSender(value)
     default:
       return readOtherField(name, value)
   }
 }
-
-const PROGRAM = (rule: string): Read => ({ rule, says: 'program' })
 
 /** RFC 3834 §5, RFC 5436; `auto-forwarded` is on mail that a person wrote. */
 function readAutoSubmitted(value: string): Read {
@@ -207,17 +289,48 @@ function readPrecedence(value: string): Read {
   return /^(?:bulk|junk)\b/i.test(value) ? { rule: 'precedence', says: 'bulk' } : null
 }
 
-/** An address alone proves little: lists of people have it too. */
+/** An address alone proves less: lists of people have it too. */
 function readUnsubscribe(value: string): Read {
-  return { rule: 'list-unsubscribe', says: /https?:/i.test(value) ? 'unsubscribe' : 'program' }
+  const says = /https?:/i.test(value) ? 'unsubscribe' : 'host'
+  return {
+    rule: 'list-unsubscribe',
+    says: says === 'host' && !value.includes('@') ? 'program' : says,
+  }
+}
+
+/** Fields with the reverse-path, or what stands for it. */
+const NOTED_PATHS = new Set(['sender', 'return-path', 'errors-to'])
+
+function pathIn(value: string): string {
+  return (/<([^<>]*)>/.exec(value)?.[1] ?? value).trim()
+}
+
+const LIST: Read = { rule: 'list', says: 'list' }
+const LIST_HOST: Read = { rule: 'list-host', says: 'host' }
+
+/** Three words and the name of the sender, separated by colons, as Gmail asks of senders of much mail. */
+function readFeedbackId(name: string, value: string): Read {
+  // Some providers number the personal mail of their users so.
+  if (/:(?:user:proton|fastmail)$|@/i.test(value)) return null
+  const words = value.split(':').filter((word) => word.trim() !== '')
+  const isOfPeopleToo = /:(?:amazonses|hubspot)\s*$/i.test(value) || name !== 'feedback-id'
+  if (/\b(?:newsletter|marketing|campaign|promo)/i.test(value)) {
+    return { rule: 'feedback-id', says: 'unsubscribe' }
+  }
+  return words.length < 3 || isOfPeopleToo
+    ? PROGRAM('feedback-id')
+    : { rule: 'feedback-id', says: 'bulk' }
 }
 
 const PROGRAM_MAILER =
   /php|swiftmailer|symfony|nodemailer|javamail|smtpsend|easendmail|mime::lite|mime-tools|python|perl|ruby|\.net|cdosys|blat|sendemail|^mail v|autorespond|vacation|helpdesk|commerce|mail engine|customer\.io|monit|nagios|zabbix|backup|veeam|synology|qnap|ricoh|mfp|xerox|scan|sap netweaver|ticket|zendesk|otrs|trac|redmine|git-send-email|opendmarc|report|mailenable|james|qualtrics|front \(/i
 const MAILING_PROGRAM =
-  /mailchimp|sendinblue|brevo|cleverreach|inxmail|rapidmail|campaign|constant contact|mailerlite|activecampaign|phplist|mautic|sendy\b|acymailing|newsletter|emailvision|scnem|listmonk|mailpoet|getresponse|aweber|dotmailer|mailwizz|mailster/i
+  /mailchimp|sendinblue|brevo|cleverreach|inxmail|rapidmail|campaign|constant contact|mailerlite|activecampaign|phplist|mautic|sendy\b|acymailing|newsletter|emailvision|scnem|listmonk|mailpoet|getresponse|aweber|dotmailer|mailwizz|mailster|lyris|list ?manager|listserv maestro|sparklist|topica|accucast|worldmerge|group ?mail\b|mail(?:king|loop|up\b)|dmdelivery|responsys|exacttarget|strongmail|bronto|silverpop|eloqua|marketo|pardot|vertical ?response|icontact|sendblaster|mass ?mail|e-?mail ?marketing|maxbulk|oempro|interspire/i
+/** Programs that mail the entries of feeds. */
+const FEED_PROGRAM = /\brss|feed(?:2|burner|blitz)|newspipe|blogtrottr|rawdog/i
 
 function readMailer(value: string): Read {
+  if (FEED_PROGRAM.test(value)) return { rule: 'notification', says: 'notification' }
   if (MAILING_PROGRAM.test(value)) return { rule: 'mailing-program', says: 'mailing' }
   return PROGRAM_MAILER.test(value) ? PROGRAM('program-mailer') : null
 }
@@ -226,20 +339,16 @@ function readMailer(value: string): Read {
 const PROGRAM_MESSAGE_ID =
   /\.JavaMail\.(?!zimbra)|@swift\.generated>?$|^<?[0-9a-f]{12,}_[0-9a-f]+@.*\.mail>?$|^<?\d{12,20}\.\d+\.\d{8,}@/i
 
-/** A Sender field, or the reverse-path as an earlier server noted it. */
-function readOtherSender(value: string): Read {
-  const address = /<([^<>]*)>/.exec(value)?.[1] ?? value
-  return isBounceAddress(address) ? PROGRAM('bounce-address') : readAddress(address)
-}
-
 const LIST_FIELD =
-  /^(?:mailing-list|list-subscribe|x-(?:beenthere|ml-|mlserver$|mail-count$|quickml$|listname$|lyris-|mailman-|google-group|mailing-?list|list-|sympa))/
+  /^(?:mailing-list|list-subscribe|x-(?:beenthere|archive-position$|listar-|ecartis-|majordomo|ml-|mlserver$|mail-count$|quickml$|listname$|mailman-|google-group|mailing-?list|list-|sympa))/
+/** Fields of hosts of newsletters and discussions. */
+const HOST_FIELD = /^x-(?:list-host|lyris|topica)(?:-|$)/
 const NOTIFICATION_FIELD =
-  /^(?:rt-ticket|tls-report-|pp-correlation-id|x-(?:(?:[a-z\d]+-)*(?:autogenerated|auto-?generated|autoresponder|auto-?reply|vacation)$|autorespond|msexch-correlation-key|github-|gitlab-|jira-|bugzilla-|trac-|redmine-|gerrit-|jenkins-|instance-identity|discourse-|launchpad-|phabricator-|sentry-|servicenow-|fd-ticket|zendesk-|phpbb|asterisk-|cron-env|debian-pr-|svn-|rt-loop-|linkedin-|facebook|stripe-|amazon-mail-relay|notifications|atlassian-|dropbox-|sfdc-))/
+  /^(?:rt-ticket|tls-report-|pp-correlation-id|x-(?:(?:[a-z\d]+-)*(?:autogenerated|auto-?generated|autoresponder|auto-?reply|vacation)$|autorespond|msexch-correlation-key|github-|gitlab-|jira-|bugzilla-|trac-|redmine-|gerrit-|jenkins-|instance-identity|discourse-|launchpad-|phabricator-|sentry-|servicenow-|fd-ticket|zendesk-|phpbb|asterisk-|cron-env|debian-pr-|svn-|rt-loop-|linkedin-|facebook|stripe-|amazon-mail-relay|notifications|atlassian-|dropbox-|sfdc-|(?:rss|feed|atom|blogtrottr)-))/
 const MAILING_FIELD =
-  /^x-(?:mc-user$|campaign|mailchimp|mj-mid|mailin-campaign|sib-|emarsys|kmail|hubspot-campaign|hs-cid|roving|ctct|mailerlite|ck-bid|beehiiv|listmonk|csa-|listmember|ulpe|job$|mailgun-campaign)/
+  /^x-(?:mc-user$|campaign|mailchimp|(?:list-?)?unsubscribe|opt-?out|newsletter|mailing-?id|bulk|broadcast|sfmc-|marketoid|pviq$|elq|pardot|cmail-|rext$|rim$|rpcampaign|gr-|phplist|mautic|mailpoet|acymailing|cleverreach|inx|mj-mid|mailin-campaign|sib-|emarsys|kmail|hubspot-campaign|roving|ctct|mailerlite|ck-bid|beehiiv|listmonk|csa-|listmember|ulpe|job$|mailgun-campaign)/
 const SERVICE_FIELD =
-  /^(?:bounces-to$|errors-to$|delivered-by-the-graces-of$|x-(?:sg-|smtpapi|ses-outgoing|mailgun-|pm-rcpt|mandrill-|msys|msfbl|report-abuse|report-spam|complaints-to|php-|antiabuse|ms-exchange-inbox-rules-loop|ms-exchange-generated-message-source|delivery-agent|helpscout|lsv-))/
+  /^(?:bounces-to$|errors-to$|delivered-by-the-graces-of$|x-(?:sg-|smtpapi|ses-outgoing|mailgun-|pm-rcpt|mandrill-|msys|msfbl|report-abuse|report-spam|complaints-to|php-|antiabuse|ms-exchange-inbox-rules-loop|ms-exchange-generated-message-source|delivery-agent|helpscout|lsv-|hs-|hubspot))/
 
 /** Words in the names of fields that programs of any maker add to what they send. */
 const PROGRAM_WORD_IN_FIELD =
@@ -247,7 +356,9 @@ const PROGRAM_WORD_IN_FIELD =
 
 function readOtherField(name: string, value: string): Read {
   if (name.startsWith('list-')) return PROGRAM('list')
-  if (LIST_FIELD.test(name)) return { rule: 'list', says: 'list' }
+  if (HOST_FIELD.test(name)) return LIST_HOST
+  if (MAILING_FIELD.test(name)) return { rule: 'mailing-program', says: 'mailing' }
+  if (LIST_FIELD.test(name)) return LIST
   if (
     name === 'x-failed-recipients' ||
     /^x-ms-(?:embedded-report|exchange-message-is-ndr)$/.test(name)
@@ -257,14 +368,11 @@ function readOtherField(name: string, value: string): Read {
   if (NOTIFICATION_FIELD.test(name) || name === 'auto-reply') {
     return /^(?:no|false|0)$/i.test(value) ? null : { rule: 'notification', says: 'notification' }
   }
-  if (MAILING_FIELD.test(name)) return { rule: 'mailing-program', says: 'mailing' }
   if (SERVICE_FIELD.test(name) || PROGRAM_WORD_IN_FIELD.test(name)) {
     return PROGRAM('sending-service')
   }
   if (name.startsWith('x-microsoft-cdo-')) return PROGRAM('calendar')
-  return name === 'delivered-to' && /^(?:mailing list|responder for) /i.test(value)
-    ? { rule: 'list', says: 'list' }
-    : null
+  return name === 'delivered-to' && /^(?:mailing list|responder for) /i.test(value) ? LIST : null
 }
 
 /** What mail programs write before the subject that they answer, in the languages of their users. */
@@ -283,7 +391,7 @@ const PROGRAM_SUBJECT =
   /^\s*(?:read(?: receipt)?|return receipt|delivery receipt|opened|new time proposed|gelesen|lu|le[íi]d[oa]|letto|lida|gelezen|not read|accepted|declined|tentative(?:ly accepted)?|cancell?ed|zugesagt|abgelehnt|mit vorbehalt|accept[ée]|refus[ée]|aceptad[oa]|rechazad[oa]|accettato|rifiutato)\s?:|^\s*(?:\[[^\]]{0,30}[#!:][^\]]{0,10}\d{2,}[^\]]{0,10}\]|\[[^\]]{0,20}\d{4,}\]|##.{1,20}##)|\b(?:ticket|request|case|inquiry) (?:id )?(?:has been|was|is) (?:received|created|opened|logged|registered|updated|resolved|closed)|\bwe(?: have|['’]ve)? received your (?:request|message|email|order|payment)|\b(?:order|booking|payment|reservation) (?:confirmation|received|confirmed)\b(?=\s*(?:[#:–-]|for order|\d|$))|^\s*(?:your )?(?:receipt|invoice) (?:from |for |#|no\.?\s?)?\S*$|\b(?:mentioned|tagged|invited|followed|poked) you\b|\bsent you (?:a|an) \w+|\bstarted following you\b|\baccepted your (?:invitation|request)\b|^\s*auto[\s-]?(?:response|reply) from\b|^\s*thank you for (?:contacting|your (?:message|inquiry|order|email))\b|^\s*vielen dank f[üu]r ihre (?:anfrage|nachricht|bestellung|e-?mail)\b|^\s*(?:eingangs|empfangs)best[äa]tigung\b|\b(?:parcel|package|order|shipment) (?:is on its way|has (?:been )?shipped)\b|\b(?:quarantine|spam) (?:digest|report|summary)\b|\b(?:authentification requise|verification required)\b|^\s*abwesenheits(?:assistent|meldung|nachricht|notiz)\b/i
 /** What programs of machines begin a subject with. */
 const MACHINE_SUBJECT =
-  /^\s*(?:(?:\[preview\] )?report[ -]domain:|complaint about message from|cron <|anacron job|\*\* (?:problem|recovery|acknowledgement)|\[(?:firing|resolved|problem|recovery|success|failed|warning|pbx|fail2ban|django|monitor)\b|problem:|resolved:|logwatch for|smart error|degradedarray event|monit alert|jenkins build|build (?:failed|succeeded)|bacula:|fax from|message from "rnp|svn commit:|\[[^\]]{1,40}\] comment:|\[[^\]]{1,60}\] your site has|majordomo results|output of your job)/i
+  /^\s*(?:(?:\[preview\] )?report[ -]domain:|complaint about message from|cron <|anacron job|\*\* (?:problem|recovery|acknowledgement)|\[(?:firing|resolved|problem|recovery|success|failed|warning|pbx|fail2ban|django|monitor|alerting)\b|problem:|resolved:|logwatch for|smart error|degradedarray event|monit alert|jenkins build|build (?:failed|succeeded)|bacula:|fax from|message from "rnp|svn commit:|\[[^\]]{1,40}\] comment:|\[[^\]]{1,60}\] your site has|majordomo results|output of your job)/i
 
 /** Whole subjects of mail systems; a person who writes about such a message adds words. */
 const BOUNCE_SUBJECT =
@@ -301,49 +409,4 @@ function readSubject(subject: string, isReply: boolean): Read {
       : PROGRAM('program-subject')
   }
   return PROGRAM_SUBJECT.test(subject) ? PROGRAM('program-subject') : null
-}
-
-const NO_REPLY =
-  /(?:^|[-_.+=])(?:no[-_.]?re?ply|do[-_.]?not[-_.]?re?ply|dont[-_.]?reply|unattended|autoreply|auto[-_.]?(?:reply|confirm|response|mailer))(?:[-_.+=\d]|$)|(?:noreply|donotreply)$/
-const SYSTEM_NAME =
-  /^(?:mailer[-_.]?daemon|mdaemon|post[-_.]?master|bounces?|notify|notifications?|[a-z]+[-_.]notifications?|alerts?|alerting|alertmanager|mailer|robot|daemon|root|cron|anacron|nobody|www-data|apache|nginx|nagios|icinga2?|zabbix|monit|monitoring|logwatch|fail2ban|jenkins|jira|confluence|gitlab|gerrit|trac|redmine|[a-z]+-daemon|listserv|majordomo|sympa|.+-(?:request|owner|bounces)|owner-.+|opendmarc|dmarc.*|asterisk|bacula|veeam|sap[-_]wf.*)$/
-/** Mailboxes that programs often send from, and people sometimes. */
-const SERVICE_NAME =
-  /^(?:reports?|service|receipts?|orders?|shop|store|news|newsletters?|invoices?|updates?|digest|promo|promotions?|offers|marketing|members?|accounts?|onboarding|scanner|scan|fax|nas|app|ci|builds?|backups?|system|webmaster|wordpress|forum|bookings?|quarantine|feedback|survey|expiry|store-news|\+\d{6,})$/
-
-/** The same as a part of a longer name. */
-const SERVICE_WORD =
-  /^(?:tickets?|ticketing|helpdesk|servicedesk|service-desk|glpi|otrs|payments?|invoicing|confirmations?|notices?|reminders?|reply|mailrobot|(?:help|chat|mail|news|alert|build|deploy|support|pin)bot|letters?|mailings?|messenger|mastodon)$/
-/** Subdomains from which programs send. */
-const SERVICE_DOMAIN =
-  /^(?:.+\.)?(?:notify|notifications?|alerts?|updates?|em|mailer|mailings?|messaging|news|newsletters?|bounces?)\.[^.]+\.[^.]+/
-
-/** Made by a program for one conversation. */
-const TOKEN_TAG = /\+(?=[^@]*\d)[a-z\d_-]{16,}@/i
-
-/** `address` may be a local part alone. */
-function readAddress(address: string): Read {
-  const lower = address.trim().toLowerCase()
-  const at = lower.lastIndexOf('@')
-  const local = at < 0 ? lower : lower.slice(0, at)
-  if (NO_REPLY.test(local)) return { rule: 'no-reply', says: 'system' }
-  // A mail system writes about nothing but mail.
-  if (/^mailer[-_.]?daemon$/.test(local)) return { rule: 'system-sender', says: 'bounce' }
-  // What follows a plus sign is a tag.
-  const name = local.replace(/(?<=.)\+.*$/, '')
-  if (SYSTEM_NAME.test(name)) return { rule: 'system-sender', says: 'system' }
-  const isService =
-    SERVICE_NAME.test(name) || name.split(/[-_.]/).some((word) => SERVICE_WORD.test(word))
-  return isService || SERVICE_DOMAIN.test(lower.slice(at + 1)) ? PROGRAM('service-mailbox') : null
-}
-
-const BOUNCE_NAME =
-  /(?:^|[-_.+=])(?:bounces?|returns?|errors|verp|owner|mailings?|msprvs1|bnc|canned\.response)(?:[-_.+=\d]|$)|^(?:nobody|www-data|apache|root|noreply|no-reply|debbugs)$|^sentto-|[-_]000000$/
-const BOUNCE_DOMAIN = /(?:^|\.)(?:[a-z-]*bounces?|bnc\d*|bounce-[a-z]+)\./
-
-/** Whether a reverse-path was made for the reports about mail that a program sends. */
-function isBounceAddress(reversePath: string): boolean {
-  const lower = reversePath.toLowerCase()
-  const at = lower.lastIndexOf('@')
-  return at > 0 && (BOUNCE_NAME.test(lower.slice(0, at)) || BOUNCE_DOMAIN.test(lower.slice(at + 1)))
 }

@@ -4,6 +4,7 @@ import { parseAddressList } from './address-list.ts'
 import { cleanLine } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
 import { firstField, type HeaderField } from './header-fields.ts'
+import { isNoReplyName } from './kind-senders.ts'
 import { readKindSigns } from './mail-kind.ts'
 
 /** X-Loop fields that are read: more than a message has hops, each of which may add one. */
@@ -80,8 +81,7 @@ const RANKS: readonly NonNullable<Reason>[] = [
   'list',
   'auto-response-suppress',
 ]
-const SYSTEM_LOCAL_PART =
-  /^(?:mailer-?daemon|postmaster|no-?_?reply|do-?_?not-?_?reply|auto-?reply|bounces?)(?:[+=].*)?$/i
+const SYSTEM_LOCAL_PART = /^(?:mailer-?daemon|postmaster|bounces?)(?:[+=].*)?$/i
 
 /**
  * Whether a program sent the message, so that nobody answers it automatically; the envelope's null sender is
@@ -98,7 +98,8 @@ export function automaticReason(
   }
   const named = RANKS[best]
   if (named !== undefined) return named
-  return SYSTEM_LOCAL_PART.test(senderName(fields, fromAddress)) ? 'system-sender' : null
+  const name = senderName(fields, fromAddress)
+  return SYSTEM_LOCAL_PART.test(name) || isNoReplyName(name) ? 'system-sender' : null
 }
 
 /** The local part; of `MAILER-DAEMON <>` and the like the word that stands for it. */

@@ -33,7 +33,26 @@ const CASES: [string[], string][] = [
   [['List-Unsubscribe: <https://x.example/u>', 'Auto-Submitted: auto-generated'], 'automated'],
   [['List-Unsubscribe: <https://x.example/u>', 'List-Post: <mailto:l@x.example>'], 'personal'],
   [['X-Mailer: MailChimp Mailer'], 'marketing'],
-  [['Feedback-ID: 1:2:3'], 'personal'],
+  [['Feedback-ID: 1:2:3'], 'automated'],
+  [['Feedback-ID: ::1.eu-west-1.a1:AmazonSES'], 'personal'],
+  [['Feedback-ID: 1:2:3', 'In-Reply-To: <1@x.example>', 'X-Mailer: Front (1)'], 'personal'],
+  [['From: Acme <receipts@x.example>', 'X-SG-EID: a1'], 'automated'],
+  [['From: Acme <news@x.example>', 'X-SG-EID: a1'], 'marketing'],
+  [['From: Acme <news@x.example>'], 'personal'],
+  [['Reply-To: leave-garden-1234K@lists.x.example'], 'marketing'],
+  [['Reply-To: leave-garden-1234K@lists.x.example', 'In-Reply-To: <1@x.example>'], 'personal'],
+  [['Sender: bounce-garden-12345@lists.x.example'], 'marketing'],
+  [['X-List-Host: Acme', 'Subject: [garden] Roses'], 'personal'],
+  [['Sender: owner-garden@x.example', 'Precedence: bulk'], 'personal'],
+  [['Return-Path: <>'], 'automated'],
+  [['X-RSS-Feed: https://x.example/feed.xml'], 'automated'],
+  [['From: Ada <ada@x.example>', 'User-Agent: rss2email/3.14'], 'automated'],
+  [['From: Mail Delivery Subsystem'], 'bounce'],
+  [['From: =?utf-8?q?Syst=C3=A8me_de_remise_du_courrier?= <m@x.example>'], 'bounce'],
+  [['From: Acme <ne-pas-r\u00e9pondre@x.example>'], 'automated'],
+  [['From: Acme <service.nicht_antworten@x.example>'], 'automated'],
+  [['From: Acme <info@no-reply.x.example>'], 'automated'],
+  [['X-HS-Cid: a1'], 'personal'],
   [['X-Auto-Response-Suppress: All'], 'personal'],
   [['Content-Type: multipart/report; report-type=delivery-status; boundary=b'], 'bounce'],
   [['Content-Type: multipart/report; report-type=disposition-notification'], 'automated'],
@@ -88,6 +107,15 @@ test('a reverse-path made for the recipient is a sign, but not that of a forward
   assert.equal(kind('ada+caf_=agent=mail.example@x.example'), true)
   assert.equal(kind('SRS0=ab=cd=x.example=ada@forward.example'), true)
 })
+
+for (const from of [
+  'Leonor Esponda <leonor.esponda@x.example>',
+  'Noel Repsold <noel.repsold@x.example>',
+  'Owner Svar <svar@x.example>',
+  'Mail & Delivery Ltd <ann@x.example>',
+]) {
+  test(`${from} is a person`, () => assert.equal(kindOf([`From: ${from}`]).autoReplyable, true))
+}
 
 test('the loop mark of this service is no sign', () => {
   assert.equal(kindOf([`X-Loop: ${'0a'.repeat(13)}`]).autoReplyable, true)

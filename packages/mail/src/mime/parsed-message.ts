@@ -59,8 +59,8 @@ export type CategoryReason = {
 
 /**
  * A sign of what kind of mail a message is. `notification`: a program wrote it; `system`: its sender is a program;
- * `mailing`: a program for newsletters sent it; `program`: a program may have to do with it, which says nothing of
- * its category.
+ * `mailing`: a program for newsletters sent it; `host`: a host of newsletters and of discussions sent it; `program`: a
+ * program may have to do with it, which says nothing of its category.
  */
 export type KindSign = CategoryReason & {
   readonly says:
@@ -71,6 +71,7 @@ export type KindSign = CategoryReason & {
     | 'mailing'
     | 'list'
     | 'unsubscribe'
+    | 'host'
     | 'system'
     | 'bulk'
     | 'program'

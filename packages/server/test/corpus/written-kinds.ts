@@ -28,6 +28,8 @@ type Defaults = Pick<WrittenKind, 'category' | 'replyable'> & {
 const FILES: Readonly<Record<string, Defaults>> = {
   // Rare and misleading forms: programs without the usual fields, and people who look like programs.
   'adversarial.txt': { category: 'any', replyable: 'no', variations: 3, seed: 1_000_003 },
+  // List hosts, feeds, plain bounces, receipts and no-reply names: what other mail had shown to be judged wrongly.
+  'hosts.txt': { category: 'any', replyable: 'no', variations: 3, seed: 2_000_003 },
   'personal.txt': { category: 'personal', replyable: 'yes', variations: 50 },
   'lists.txt': { category: 'any', replyable: 'no', variations: 20 },
   'replies.txt': { category: 'automated', replyable: 'no', variations: 20 },

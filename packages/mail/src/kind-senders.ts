@@ -1,0 +1,133 @@
+// What the addresses and names of senders say of the kind of mail: mailboxes of mail systems, of programs and of
+// list hosts, and the many words for "do not reply".
+
+import type { KindSign, Mailbox } from '#mime/parsed-message.ts'
+
+export type Read = { readonly rule: string; readonly says: KindSign['says'] } | null
+
+export const PROGRAM = (rule: string): Read => ({ rule, says: 'program' })
+
+const NO_REPLY =
+  /(?:^|[-_.+=])(?:no[-_.]?re?ply|do[-_.]?not[-_.]?re?ply|dont[-_.]?reply|unattended|autoreply|auto[-_.]?(?:reply|confirm|response|mailer))(?:[-_.+=\d]|$)|(?:noreply|donotreply)$/
+const SYSTEM_NAME =
+  /^(?:mailer[-_.]?daemon|mdaemon|post[-_.]?master|bounces?|notify|notifications?|[a-z]+[-_.]notifications?|alerts?|alerting|alertmanager|mailer|robot|daemon|root|cron|anacron|nobody|www-data|apache|nginx|nagios|icinga2?|zabbix|monit|monitoring|logwatch|fail2ban|jenkins|jira|confluence|gitlab|gerrit|trac|redmine|[a-z]+-daemon|listserv|majordomo|sympa|.+-(?:request|owner|bounces)|owner-.+|opendmarc|dmarc.*|asterisk|bacula|veeam|sap[-_]wf.*|rss|rss2email|rss-?feeds?|feeds?|feed2(?:imap|mail)|grafana|prtg|uptime-?robot|prometheus|datadog)$/
+/** Domains of mail that nobody reads. */
+const NO_REPLY_DOMAIN = /[@.](?:no-?reply|do-?not-?reply)\.[^.]+\./
+/** "Do not reply" and "no answer" without separators and signs, in the languages of senders. */
+const NO_REPLY_WORDS =
+  /^(?:(?:donot|dont)(?:reply|respond|answer)|no(?:answer|response|respond|contest)|nepas?re(?:pond|ply)|pasdereponse|sansreponse|(?:bitte)?nicht(?:be)?antwort|keineantwort|sinrespuesta|naorespon|semresposta|no[nr]*rispond|nessunarisposta|geenantwoord|geenreply|niet(?:be)?antwoord|nietreager|svara?(?:inte|ej)|ejsvar|ingetsvar|ikke(?:be)?svar|(?:be)?svarikke|eivasta|alavasta|nieodpow|bezodpow|prosimynieodp|neodpov|neodgov|nuraspund|fararaspuns|nevalasz|yanitlama|cevaplama|neotvec|bezotvet|nevidpov|minapant|janganbalas|khongtraloi|dungtraloi|mittevast|neatbild|neatsak|неотвеч|невідпов|μηναπαντ|henshinfuka)/
+
+/** Whether the local part of an address says that nobody reads answers. */
+export function isNoReplyName(localPart: string): boolean {
+  const local = localPart.slice(0, LOCAL_PART_LENGTH_MAX).toLowerCase()
+  if (NO_REPLY.test(local)) return true
+  const plain = local
+    .normalize('NFD')
+    .replace(/\p{M}/gu, '')
+    .replaceAll('ı', 'i')
+    .replaceAll('ł', 'l')
+  const words = plain.split(/[-_.+=]/).slice(0, LOCAL_PART_WORDS_MAX)
+  return words.some((_, index) => NO_REPLY_WORDS.test(words.slice(index).join('')))
+}
+
+/** RFC 5321 §4.5.3.1.1 asks for 64 octets; senders make longer ones. */
+const LOCAL_PART_LENGTH_MAX = 256
+const LOCAL_PART_WORDS_MAX = 20
+
+/** Mailboxes that programs often send from, and people sometimes. */
+const SERVICE_NAME =
+  /^(?:reports?|service|receipts?|orders?|shop|store|invoices?|updates?|digest|members?|accounts?|onboarding|scanner|scan|fax|nas|app|ci|builds?|backups?|system|webmaster|wordpress|forum|bookings?|quarantine|feedback|survey|expiry|store-news|\+\d{6,})$/
+
+/** Mailboxes of newsletters. */
+const NEWSLETTER_NAME =
+  /^(?:(?:.+[-_.])?news(?:letters?)?|promo|promotions?|offers|deals|marketing)$/
+
+const NEWSLETTER_DOMAIN =
+  /[@.](?:news|newsletters?|mailings?|promo|offers|deals|marketing)\.[^.]+\./
+
+/** The same as a part of a longer name. */
+const SERVICE_WORD =
+  /^(?:tickets?|ticketing|helpdesk|servicedesk|service-desk|glpi|otrs|payments?|invoicing|confirmations?|notices?|reminders?|reply|mailrobot|(?:help|chat|mail|news|alert|build|deploy|support|pin)bot|letters?|mailings?|messenger|mastodon)$/
+/** Subdomains from which programs send. */
+const SERVICE_DOMAIN =
+  /^(?:.+\.)?(?:notify|notifications?|alerts?|updates?|em|mailer|messaging|bounces?)\.[^.]+\.[^.]+/
+
+/** Made by a program for one conversation. */
+export const TOKEN_TAG = /\+(?=[^@]*\d)[a-z\d_-]{16,}@/i
+
+/** `address` may be a local part alone. */
+export function readAddress(address: string): Read {
+  const lower = address.trim().toLowerCase()
+  const at = lower.lastIndexOf('@')
+  const local = at < 0 ? lower : lower.slice(0, at)
+  if (isNoReplyName(local) || NO_REPLY_DOMAIN.test(lower.slice(at))) {
+    return { rule: 'no-reply', says: 'system' }
+  }
+  // A mail system writes about nothing but mail.
+  if (/^mailer[-_.]?daemon$|^microsoftexchange[\da-f]{8,}$/.test(local))
+    return { rule: 'system-sender', says: 'bounce' }
+  // What follows a plus sign is a tag.
+  const name = local.replace(/(?<=.)\+.*$/, '')
+  if (SYSTEM_NAME.test(name)) return { rule: 'system-sender', says: 'system' }
+  if (LEAVING_NAME.test(lower)) return { rule: 'list-host', says: 'host' }
+  if (NEWSLETTER_NAME.test(name) || NEWSLETTER_DOMAIN.test(lower.slice(at)))
+    return PROGRAM('newsletter-mailbox')
+  const isService =
+    SERVICE_NAME.test(name) || name.split(/[-_.]/).some((word) => SERVICE_WORD.test(word))
+  return isService || SERVICE_DOMAIN.test(lower.slice(at + 1)) ? PROGRAM('service-mailbox') : null
+}
+
+const BOUNCE_NAME =
+  /(?:^|[-_.+=])(?:bounces?|returns?|errors|verp|owner|mailings?|msprvs1|bnc|canned\.response)(?:[-_.+=\d]|$)|^(?:nobody|www-data|apache|root|noreply|no-reply|debbugs)$|^sentto-|[-_]000000$/
+const BOUNCE_DOMAIN = /(?:^|\.)(?:[a-z-]*bounces?|bnc\d*|bounce-[a-z]+)\./
+
+/** Whether a reverse-path was made for the reports about mail that a program sends. */
+export function isBounceAddress(reversePath: string): boolean {
+  const lower = reversePath.toLowerCase()
+  const at = lower.lastIndexOf('@')
+  return at > 0 && (BOUNCE_NAME.test(lower.slice(0, at)) || BOUNCE_DOMAIN.test(lower.slice(at + 1)))
+}
+
+/** Addresses of list hosts for leaving a list: `leave-garden-1234@`, `garden-unsubscribe@`. */
+const LEAVING_NAME =
+  /^(?:leave|unsub(?:scribe)?|opt-?out)[-_.+=]|^[^@]{1,200}[-_.](?:unsubscribe|leave)@/
+
+/** Whether a reverse-path is that of a newsletter at a list host: the list's name, then the number of the recipient. */
+export function isListHostPath(path: string): boolean {
+  return (
+    /^bounce-[a-z][\w.-]{0,100}-\d{4,}[a-z]?@/i.test(path) || LEAVING_NAME.test(path.toLowerCase())
+  )
+}
+
+/** What list programs put around a list's name to make the address that its posts come from. */
+const AROUND_LIST_NAME =
+  /^(?:owner|bounces?|errors)[-.]|[-+.](?:bounces?|owner|request|admin|errors|return|outgoing)(?:[-+.=].*)?$/g
+
+/** Whether the path is of a list's owner or of a list to which the mail is addressed: `garden-bounce@` of a mail to `garden@`. */
+export function isPathOfList(path: string, addressees: readonly Mailbox[]): boolean {
+  const local = localPartOf(path)
+  // Majordomo and LISTSERV write it as sender of every post.
+  if (/^owner-|-owner$/.test(local)) return true
+  const name = local.replace(AROUND_LIST_NAME, '')
+  return name !== local && addressees.some(({ address }) => localPartOf(address) === name)
+}
+
+function localPartOf(address: string): string {
+  return address.slice(0, Math.max(0, address.lastIndexOf('@'))).toLowerCase()
+}
+
+/** Names of mail systems in the languages of their users. */
+const MAIL_SYSTEM_NAME =
+  /^(?:mailer[- ]?daemon|(?:internet )?mail delivery(?: (?:sub)?system| service)?|(?:mail )?delivery subsystem|e?-?mail-?zustell(?:system|dienst|ungssystem)|(?:sous-)?syst[eè]me de (?:remise|distribution|livraison) (?:du|de|des) (?:courriers?|e?-?mails?|messages?)|(?:sub)?sistema de (?:entrega|env[íi]o) de (?:correos?|e?-?mails?|mensagens|mensajes)|(?:sotto)?sistema di (?:consegna|recapito)(?: (?:della )?posta)?|mailbezorg(?:ings)?systeem|postleveranss?ystem|(?:под)?система доставки(?: почты)?|служба доставки почты|メール(?:配信|配送)(?:サブ)?システム|(?:邮件|郵件)(?:投递|傳遞|发送|遞送)(?:子)?(?:系统|系統)|메일 (?:전송|배달) (?:하위 ?)?시스템)$/iu
+const PROGRAM_NAME =
+  /\b(?:cron daemon|no[- ]?reply|do not reply|notifications?|(?:network )?monitor(?:ing)?)\)?$|^(?:uptime ?robot|grafana|nagios|zabbix)$/i
+
+/** The display name of the author. */
+export function readName(name: string): Read {
+  const bare = name
+    .slice(0, 200)
+    .replace(/["'()<>]/g, '')
+    .trim()
+  if (MAIL_SYSTEM_NAME.test(bare)) return { rule: 'mail-system-name', says: 'bounce' }
+  return PROGRAM_NAME.test(bare) ? { rule: 'program-name', says: 'system' } : null
+}
