@@ -145,18 +145,8 @@ export type MailKind = {
 }
 
 /** The kind of a message. In doubt it is personal, and is not answered automatically. */
-export function judgeKind(
-  {
-    kindSigns,
-    from,
-    to,
-    cc,
-    inReplyTo,
-    subject,
-    automaticReason,
-  }: Omit<ParsedHeaders, 'replyTo' | 'bcc'>,
-  { reversePath, recipients }: Envelope,
-): MailKind {
+export function judgeKind(headers: ParsedHeaders, { reversePath, recipients }: Envelope): MailKind {
+  const { kindSigns, from, to, cc, inReplyTo, subject, automaticReason } = headers
   const signs = [...kindSigns]
   const author = from?.address.toLowerCase() ?? ''
   const isReply = inReplyTo.length > 0
@@ -389,6 +379,9 @@ const ABSENCE_PREFIX =
 /** Reports about reading, answers to invitations, and what shops, ticket systems and networks write; people may too. */
 const PROGRAM_SUBJECT =
   /^\s*(?:read(?: receipt)?|return receipt|delivery receipt|opened|new time proposed|gelesen|lu|le[íi]d[oa]|letto|lida|gelezen|not read|accepted|declined|tentative(?:ly accepted)?|cancell?ed|zugesagt|abgelehnt|mit vorbehalt|accept[ée]|refus[ée]|aceptad[oa]|rechazad[oa]|accettato|rifiutato)\s?:|^\s*(?:\[[^\]]{0,30}[#!:][^\]]{0,10}\d{2,}[^\]]{0,10}\]|\[[^\]]{0,20}\d{4,}\]|##.{1,20}##)|\b(?:ticket|request|case|inquiry) (?:id )?(?:has been|was|is) (?:received|created|opened|logged|registered|updated|resolved|closed)|\bwe(?: have|['’]ve)? received your (?:request|message|email|order|payment)|\b(?:order|booking|payment|reservation) (?:confirmation|received|confirmed)\b(?=\s*(?:[#:–-]|for order|\d|$))|^\s*(?:your )?(?:receipt|invoice) (?:from |for |#|no\.?\s?)?\S*$|\b(?:mentioned|tagged|invited|followed|poked) you\b|\bsent you (?:a|an) \w+|\bstarted following you\b|\baccepted your (?:invitation|request)\b|^\s*auto[\s-]?(?:response|reply) from\b|^\s*thank you for (?:contacting|your (?:message|inquiry|order|email))\b|^\s*vielen dank f[üu]r ihre (?:anfrage|nachricht|bestellung|e-?mail)\b|^\s*(?:eingangs|empfangs)best[äa]tigung\b|\b(?:parcel|package|order|shipment) (?:is on its way|has (?:been )?shipped)\b|\b(?:quarantine|spam) (?:digest|report|summary)\b|\b(?:authentification requise|verification required)\b|^\s*abwesenheits(?:assistent|meldung|nachricht|notiz)\b/i
+/** Codes, confirmations of addresses and orders, and alarms about accounts, in the languages of shops and services. */
+const SERVICE_SUBJECT =
+  /\b(?:verification|security|confirmation|log-?in|sign-?in|one-time|activation) (?:code|pin|link)\b|\b(?:verify|confirm) your (?:e-?mail|account|identity|address|subscription|registration|sign-?up)|\breset your password|\bpassword (?:reset|changed)\b|\bnew (?:sign-?in|log-?in) (?:from|to|on)\b|^\s*security alert\b|(?:best[äa]tigungs|sicherheits|verifizierungs|anmelde)code|passwort zur[üu]cksetzen|best[äa]tigen? (?:sie )?(?:ihre|deine) (?:e-?mail|anmeldung|registrierung)|(?:bestell|auftrags|versand)best[äa]tigung|code de (?:v[ée]rification|confirmation|s[ée]curit[ée])|confirmation de (?:votre )?commande|confirmez votre (?:adresse|compte|inscription|e-?mail)|r[ée]initialis\w* (?:de )?votre mot de passe|c[óo]digo de (?:verifica\w+|seguridad|seguran[çc]a|confirma\w+)|confirmaci[óo]n de (?:tu |su )?pedido|confirma[çc][ãa]o d[eo] (?:seu )?pedido|confirma tu (?:correo|cuenta)|codice di (?:verifica|conferma|sicurezza)|conferma (?:d['’]|dell['’]|di )?ordine|verificatiecode|(?:order|bestel)bevestiging|kod weryfikacyjny|potwierdzenie zam[óo]wienia|код подтверждения|подтверждени\S* (?:заказа|регистрации)|do[ğg]rulama kodu|orderbekr[äa]ftelse|ordrebekr[æe]ftelse|tilausvahvistus|vahvistuskoodi|ov[ěe][řr]ovac[íi] k[óo]d|potvrzen[íi] objedn[áa]vky|認証(?:コード|番号)|確認コード|ご注文(?:確認|ありがとう)|验证码|驗證碼|인증\s?(?:번호|코드)|رمز التحقق|קוד אימות/iu
 /** What programs of machines begin a subject with. */
 const MACHINE_SUBJECT =
   /^\s*(?:(?:\[preview\] )?report[ -]domain:|complaint about message from|cron <|anacron job|\*\* (?:problem|recovery|acknowledgement)|\[(?:firing|resolved|problem|recovery|success|failed|warning|pbx|fail2ban|django|monitor|alerting)\b|problem:|resolved:|logwatch for|smart error|degradedarray event|monit alert|jenkins build|build (?:failed|succeeded)|bacula:|fax from|message from "rnp|svn commit:|\[[^\]]{1,40}\] comment:|\[[^\]]{1,60}\] your site has|majordomo results|output of your job)/i
@@ -408,5 +401,6 @@ function readSubject(subject: string, isReply: boolean): Read {
       ? { rule: 'auto-reply-subject', says: 'notification' }
       : PROGRAM('program-subject')
   }
-  return PROGRAM_SUBJECT.test(subject) ? PROGRAM('program-subject') : null
+  const isOfProgram = [PROGRAM_SUBJECT, SERVICE_SUBJECT].some((pattern) => pattern.test(subject))
+  return isOfProgram ? PROGRAM('program-subject') : null
 }
