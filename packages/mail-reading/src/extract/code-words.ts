@@ -107,12 +107,29 @@ export const STRONG_WORDS: Readonly<Record<string, string>> = {
   vi: `mã xác minh, mã xác nhận, mã xác thực, mã otp, mã bảo mật, mã đăng nhập, mã kích hoạt, mật khẩu một lần`,
   th: `รหัสยืนยัน, รหัสยืนยันตัวตน, รหัส otp, รหัสผ่านแบบใช้ครั้งเดียว, รหัสความปลอดภัย, รหัสการยืนยัน`,
   fa: `کد تأیید, کد تایید, رمز یکبار مصرف, کد ورود, کد فعال‌سازی, رمز یک‌بار مصرف`,
+  bg: `код за потвърждение, кода за потвърждение, код за сигурност, код за вход, еднократен код, потвърдителен код`,
+  sr: `верификациони код, код за потврду, код за верификацију, сигурносни код, једнократни код, код за пријаву, код за потврда`,
+  hr: `kod za potvrdu, kod za provjeru, verifikacijski kod, verifikacioni kod, sigurnosni kod, jednokratni kod, kod za prijavu, potvrdni kod`,
+  sl: `potrditvena koda, potrditveno kodo, varnostna koda, varnostno kodo, enkratna koda, enkratno kodo, koda za potrditev, koda za prijavo, verifikacijska koda`,
+  ca: `codi de verificació, codi de seguretat, codi de confirmació, codi d'un sol ús, codi d'accés únic`,
+  lt: `patvirtinimo kod*, saugos kod*, prisijungimo kod*, vienkartinis kod*, vienkartinį kod*, verifikavimo kod*`,
+  lv: `verifikācijas kod*, apstiprinājuma kod*, apstiprināšanas kod*, drošības kod*, vienreizējais kod*, vienreizējo kod*`,
+  et: `kinnituskood*, turvakood*, ühekordne kood, ühekordse koodi, sisselogimiskood*`,
+  is: `staðfestingarkóð*, öryggiskóð*, einnota kóð*`,
+  sq: `kodi i verifikimit, kodi juaj i verifikimit, kodi i sigurisë, kodi i konfirmimit`,
+  az: `təsdiq kod*, təhlükəsizlik kod*, birdəfəlik kod*`,
+  ka: `დადასტურების კოდი, ვერიფიკაციის კოდი, ერთჯერადი კოდი`,
+  hy: `հաստատման կոդ*, ստուգման կոդ*`,
+  bn: `যাচাইকরণ কোড, যাচাই কোড, নিরাপত্তা কোড, ওটিপি`,
+  ta: `சரிபார்ப்புக் குறியீடு, சரிபார்ப்பு குறியீடு`,
+  te: `ధృవీకరణ కోడ్, ధృవీకరణ కోడు`,
+  ur: `تصدیقی کوڈ, توثیقی کوڈ`,
 }
 
 /** Words for a code of any kind; they count where the mail is about signing in or verifying. */
 export const CODE_WORDS: Readonly<Record<string, string>> = {
   en: `code, codes, pin, pin code, passcode, access code, confirmation code, authorization code,
-    authorisation code, secret code, confirmation number, token, entry code`,
+    authorisation code, secret code, token, entry code`,
   de: `code, codes, pin, kode, zugangscode, zugriffscode, kennziffer, kontrollcode`,
   fr: `code, codes, code d'accès, code secret, code pin, code confidentiel, code reçu, code suivant`,
   es: `código, códigos, clave, código de acceso, pin, código siguiente`,
@@ -216,9 +233,18 @@ export const LINKING_WORDS = `is, are, was, ist, lautet, lauten, ein, est, sont,
   siguiente, seguente, abaixo, a continuación, は, が, 为, 為, 是, 입니다, 는, 은, yra, este, είναι, είναι:, הוא,
   là, है, คือ, follows, namely, following code, aşağıdadır, :`
 
+/** Words that make the value one example of many. */
+export const EXAMPLE_WORDS = `for example, for instance, e.g, eg, say, zum beispiel, beispielsweise, z.b, z. b, par exemple, p. ex, p.ex,
+  por ejemplo, p. ej, p.ej, per esempio, ad esempio, por exemplo, bijvoorbeeld, bijv, na przykład, np, например, наприклад, örneğin, mesela, 例えば, たとえば, 例如, 比如,
+  예를 들어, 예컨대, مثل, على سبيل المثال, till exempel, t.ex, t ex, for eksempel, f.eks, esimerkiksi, esim, například, např, napríklad, például, de exemplu, για παράδειγμα, π.χ, למשל, לדוגמה,
+  उदाहरण के लिए, जैसे, misalnya, contohnya, ví dụ, chẳng hạn, เช่น, مثلا, برای مثال`
+
+/** Words right before a value that only resembles the codes meant. */
+export const LIKENING_WORDS = `such as, like, as in, wie, wie etwa, comme, tel que, telle que, como, tal como, come, quale, zoals, takie jak, jak, такой как, вроде, типа, som, kuten, jako, mint, όπως, כמו, seperti, như`
+
 /** Each names a number or a code of another kind: the nearest number belongs to it. */
 export const NUMBER_WORDS: Readonly<Record<string, string>> = {
-  en: `order, orders, order number, order code, order confirmation code, invoice*, bill number, receipt number, ticket*,
+  en: `order, orders, order number, order code, order confirmation code, confirmation number, confirmation no, invoice*, bill number, receipt number, ticket*,
     case, case number, request id, request number, request, reference*, ref, reference code, reference number,
     tracking, tracking number, tracking code, shipment*, parcel, waybill, customer, customer number, customer id,
     customer code, client number, client id, member id, member number, membership number, account number, account no,
@@ -236,7 +262,7 @@ export const NUMBER_WORDS: Readonly<Record<string, string>> = {
     employer identification number, ein number, ein no,
     isbn, issn, doi, imei, iban, bic, swift*, swift code, routing number, total, amount, balance, price, sum,
     po box, purchase order, po number, cve, rfc, ending in, ends in, ending with, ending, last four, last 4 digits,
-    sent to, expires on, expires at, since, version, build, code of conduct, morse code, penal code, civil code,
+    sent to, sms to, text to, e-mail to, email to, expires on, expires at, since, version, build, code of conduct, morse code, penal code, civil code,
     building code, code review, code 39, color code, colour code, hex code, hotline, helpline, id number, passport,
     license plate, licence, license key, product key, incident, job, issue, pull request, commit, points, station code,
     airport code, merchant code, agency code, department code, section, batch code, lot code, short code`,
@@ -253,17 +279,17 @@ export const NUMBER_WORDS: Readonly<Record<string, string>> = {
     code-barres, code source, code erreur, code d'erreur, code ape, code naf, siret, siren, rcs, tva, montant, total, prix, carte*,
     réservation, code de réservation, contrat*, identifiant*, solde, iban, bic, rib, se terminant par, finissant par, envoyé au,
     code wifi, code porte, digicode, rue, avenue, boulevard, code article, code produit, code civil, code du travail`,
-  es: `pedido*, factura*, número de*, número, nº, núm, expediente*, referencia*, ref, seguimiento, envío, cliente,
+  es: `pedido*, factura*, caso, número de*, número, nº, núm, expediente*, referencia*, ref, seguimiento, envío, cliente,
     código de cliente, código cliente, teléfono, tel, llame, llámanos*, fax, código postal, cp, c.p, código de descuento*, código descuento,
     código promocional*, código de promoción, cupón*, código de reserva*, reserva*, localizador, código de barras, código qr,
     código fuente, código de error, código de recogida, código de invitación, código de referido, código de regalo, importe, total, precio, cuenta*,
     saldo, iban, nif, cif, rfc, dni, contrato*, termina en, terminada en, terminado en, tarjeta*, calle, avenida, código de producto, código swift, clabe`,
-  it: `ordine*, fattura*, numero, n°, pratica*, codice pratica, riferimento*, rif, tracciamento, codice di tracciamento, spedizione*,
+  it: `ordine*, fattura*, caso, numero, n°, pratica*, codice pratica, riferimento*, rif, tracciamento, codice di tracciamento, spedizione*,
     codice spedizione, cliente, codice cliente, telefono, tel, chiama*, chiamaci, fax, cap, codice sconto*, codice promozionale*, codice promo,
     buono*, coupon*, codice regalo, codice prenotazione, codice di prenotazione, prenotazione*, pnr, codice a barre, codice qr, codice sorgente,
     codice errore, codice di errore, codice fiscale, partita iva, p.iva, importo, totale, prezzo, conto*, saldo, iban, contratto*,
     che termina con, carta*, codice ritiro, codice di ritiro, codice amico, codice invito, bolletta*, codice prodotto, codice articolo`,
-  pt: `pedido*, encomenda*, fatura*, número de*, número, nº, processo*, referência*, ref, rastreio, rastreamento, código de rastreio, código de rastreamento,
+  pt: `pedido*, encomenda*, caso, fatura*, número de*, número, nº, processo*, referência*, ref, rastreio, rastreamento, código de rastreio, código de rastreamento,
     envio, cliente, telefone, tel, ligue, fax, código postal, cep, código de desconto*, código promocional*, cupom*, cupão, código de reserva*,
     reserva*, localizador, código de barras, código qr, código-fonte, código de erro, código de convite, código de indicação, valor, total, preço,
     conta*, agência, saldo, iban, nif, nib, cnpj, cpf, entidade, contrato*, termina em, terminado em, terminada em, com final, cartão*, rua, código de levantamento, código do produto, multibanco`,
@@ -317,7 +343,7 @@ export const TITLE_WORDS = `account, user, customer, client, section, line, page
   at least, around, than, im jahr, seit, en el año, года, год, with, and get, copyright, ©, (c)`
 
 /** Words of a mail whose codes are for doors, meetings or payments, not for accounts. */
-export const ELSEWHERE_WORDS = `meeting id, webinar*, dial-in, dial in, conference call, one tap mobile, join the meeting, passcode:
+export const ELSEWHERE_WORDS = `meeting id, webinar*, dial-in, dial in, conference*, conference call, toll-free, host pin, participant pin, réunion*, reunión*, riunion*, reuniã*, vergadering*, spotkani*, встреч*, toplantı*, telefonkonferenz*, einwahl*, teleconferenc*, téléconférence, one tap mobile, join the meeting, passcode:
   meeting, checkout, % off, discount*, coupon*, voucher*, gift card*, redeem*, promo, promo code*, sale, reservation*, booking*, check-in,
   check in, itinerary, boarding, flight, guests, locker, parking, parcel, pickup, pick-up, collect, door, gate, lockbox, wifi, wi-fi, network, merchant,
   transaction id, charged, receipt, refund, pull request, commit, exit code, compile*, compiler, stack trace, exception, http, rabatt*, gutschein*, schranke, stellplatz, buchung*, gebucht,

@@ -1,9 +1,11 @@
 import { type Candidate, MessageContext, type ReadLine } from './lines.ts'
 import {
   asksToEnter,
+  givesExample,
   isAboutVerifying,
   type Label,
   leadsToValue,
+  likensTo,
   mayNameCode,
   plainForm,
 } from './word-tables.ts'
@@ -81,7 +83,7 @@ function* judgeLines(context: MessageContext, isNamed: boolean): Generator<Judge
     if (++judgedLines > CANDIDATE_LINES_MAX) return
     for (const candidate of line.candidates) {
       const place = { context, at, line, candidate }
-      const confidence = judgeInLine(place) ?? (line.isAlone(candidate) ? judgeAlone(place) : 0)
+      const confidence = judgeInLine(place) ?? judgeAlone(place)
       if (confidence < CONFIDENCE_MIN) continue
       context.accept(at, candidate)
       yield { line, candidate, confidence }
@@ -209,7 +211,9 @@ function judgeLabelBefore(place: Place, { text, labels, taken }: Before): number
   if (label.kind === 'number') return judgeBehindNumber(text, labels, label, candidate)
   const isDirect = BLANK_GAP.test(gap)
   const isLinked = isDirect || leadsToValue(text)
+  if (namesExample(text, label)) return 0
   if (candidate.form === 'word' && isShoutedWord(line, candidate, isDirect)) return null
+  if (candidate.form === 'letters' && !endsClause(line, candidate)) return null
   if (label.kind === 'strong') return judgeStrong(candidate, { gap, isDirect, isLinked })
   return judgeCode(place, { gap, isDirect, isLinked })
 }
@@ -225,12 +229,19 @@ function isShoutedWord(line: ReadLine, { start, end }: Candidate, isDirect: bool
   return !isDirect || !/^[\s"'”»\])】」*_]*(?:[.!]|$)/.test(line.text.slice(end))
 }
 
+/** Whether the candidate is the last word of its clause, or in quotation marks. */
+function endsClause({ text }: ReadLine, { start, end }: Candidate): boolean {
+  if (/["'“„«‹「『]/.test(text.charAt(start - 1)) && /["'”“»›」』]/.test(text.charAt(end)))
+    return true
+  return /^["'”»\])】」*_]*\s{0,2}(?:[.!,(。！，（]|$)/.test(text.slice(end))
+}
+
 /** The text between a label and the candidate: `isDirect`: blanks and marks only; `isLinked`: it leads on to a value. */
 type Gap = { readonly gap: string; readonly isDirect: boolean; readonly isLinked: boolean }
 
 function judgeStrong({ form }: Candidate, { gap, isDirect, isLinked }: Gap): number | null {
   if (gap.length > (isLinked ? GAP_LINKED_MAX : GAP_STRONG_MAX)) return null
-  if (form === 'word') return isLinked && gap.length <= 20 ? 0.85 : null
+  if (form === 'word' || form === 'letters') return isLinked && gap.length <= 20 ? 0.85 : null
   if (form === 'year' || form === 'odd') return isLinked ? 0.9 : null
   if (isDirect) return 0.97
   if (isLinked) return 0.96
@@ -244,14 +255,27 @@ function judgeCode(
   const { form } = candidate
   if (!isLinked || gap.length > GAP_CODE_MAX) return null
   const { isVerifying, isElsewhere } = context.aboutAt(at)
-  if (isElsewhere || TECHNICAL.test(line.folded)) return 0
+  if (isElsewhere || TECHNICAL.test(line.folded) || isOfNumber(line, candidate)) return 0
   if (isVerifying) {
-    if (form === 'word')
-      return isDirect && /[\d-]/.test(line.text.slice(candidate.start, candidate.end)) ? 0.75 : null
+    if (form === 'word' || form === 'letters') {
+      const isPlain = !/[\d-]/.test(line.text.slice(candidate.start, candidate.end))
+      // "Use this code to sign in: TRGQKM"
+      const isLast = /[:：]\s*$/.test(gap) && endsClause(line, candidate)
+      return (isDirect && !isPlain) || isLast ? 0.75 : null
+    }
     if (form === 'year') return gap.length <= 20 ? 0.75 : null
     return isDirect ? 0.92 : 0.9
   }
   return form === 'digits' && gap.length <= 30 ? 0.65 : null
+}
+
+/** "Code 4711 of the price list" is no code for signing in. */
+function isOfNumber({ labels, folded }: ReadLine, { end }: Candidate): boolean {
+  const next = labels.find(({ start }) => start >= end)
+  return (
+    next?.kind === 'number' &&
+    /^ (?:of|from|in) (?:\p{L}{1,4} )?$/u.test(folded.slice(end, next.start))
+  )
 }
 
 /**
@@ -277,6 +301,16 @@ function judgeBehindNumber(
   if (/[:|;]/.test(text.slice(earlier.end, number.start))) return 0
   return /\p{L}/u.test(gap) && leadsToValue(text) ? 0.85 : 0
 }
+
+/** Whether the sentence gives the value as an example only. */
+function namesExample(text: string, { start, end }: Label): boolean {
+  return (
+    givesExample(text.slice(Math.max(0, start - EXAMPLE_LENGTH_MAX))) || likensTo(text.slice(end))
+  )
+}
+
+/** Characters before a label in which "for example" may stand. */
+const EXAMPLE_LENGTH_MAX = 24
 
 /** Whether a sentence ends in the gap, unless the candidate is a sentence of its own. */
 function crossesSentence(gap: string, line: ReadLine, { end }: Candidate): boolean {
@@ -341,7 +375,7 @@ const PLURAL = /(?:codes|codici|codigos|passwords|passcodes|pins|koder|kody)$/
 function judgeAfter(place: Place): number | null {
   const { context, at, line, candidate } = place
   const { end, form } = candidate
-  if (form === 'word') return null
+  if (form === 'word' || form === 'letters') return null
   const below = context.lineAt(at + 1)
   const own = line.folded.slice(end)
   const isWrapped =
@@ -359,6 +393,8 @@ function judgeAfter(place: Place): number | null {
     return null
   }
   const named = /^\S*/.exec(line.folded.slice(label.end))?.[0] ?? ''
+  // "730418 (expires at 14:05)"
+  if (label.kind === 'number' && /^\s{0,2}\d/.test(line.folded.slice(label.end))) return null
   if (gap.trim() === '' && PLURAL.test(line.folded.slice(label.start, label.end) + named)) return 0
   if (namesAnother(line, label)) return null
   return judgeLabelAfter(place, label, gap)
@@ -412,8 +448,20 @@ const CAPTION_LENGTH_MAX = 45
  * above that names one, the line below, or the subject.
  */
 function judgeAlone(place: Place): number {
-  if (place.context.isSubject) return 0
+  const isAlone = place.line.isAlone(place.candidate)
+  if (isAlone === false || place.context.isSubject) return 0
+  if (isAlone === 'with-remark') return judgeUnderCaption(place)
   return judgeColumn(place) ?? judgeAbove(place) ?? judgeBelow(place) ?? judgeBySubject(place)
+}
+
+/** Judges a candidate with a remark behind it, which may be any sentence, by the line right above it alone. */
+function judgeUnderCaption(place: Place): number {
+  const { context, at, candidate } = place
+  if (candidate.form !== 'digits' && candidate.form !== 'mixed') return 0
+  let above = at - 1
+  while (above >= 0 && context.lineAt(above)?.isBlank === true) above--
+  const line = context.lineAt(above)
+  return line === null ? 0 : (judgeCaption(place, line, 1) ?? 0)
 }
 
 /** Judges a candidate in a row of cells by the head of its column alone. */

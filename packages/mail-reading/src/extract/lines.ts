@@ -56,11 +56,18 @@ export class ReadLine {
     return this.#candidates
   }
 
-  /** Whether the line, or the cell, holds only the candidate and marks around it. */
-  isAlone({ start, end }: Candidate): boolean {
+  /**
+   * Whether the line, or the cell, holds only the candidate and marks around it; `with-remark` when a remark in
+   * brackets or behind a comma follows, such as "(valid for ten minutes)".
+   */
+  isAlone({ start, end }: Candidate): boolean | 'with-remark' {
     const cell = this.cellAt(start)
-    const rest = this.text.slice(cell.start, start) + this.text.slice(end, cell.end)
-    return !/[\p{L}\p{N}]/u.test(rest) && rest.trim().length <= MARKS_MAX
+    const before = this.text.slice(cell.start, start)
+    const after = this.text.slice(end, cell.end)
+    const rest = before + after
+    if (!/[\p{L}\p{N}]/u.test(rest)) return rest.trim().length <= MARKS_MAX
+    const isRemark = after.length <= REMARK_LENGTH_MAX && REMARK.test(after)
+    return isRemark && !/[\p{L}\p{N}]/u.test(before) ? 'with-remark' : false
   }
 
   get cells(): string[] {
@@ -84,6 +91,8 @@ export class ReadLine {
 
 /** Characters of quotation marks, brackets and stars around a value. */
 const MARKS_MAX = 8
+const REMARK_LENGTH_MAX = 80
+const REMARK = /^["'”»*_]{0,2}(?:\s?[([（【][^()[\]（）【】]+[)\]）】][.。]?\s*$|[,，、;]\s?\p{L})/u
 
 /** The lines of a text; very long ones in parts that end with a word. */
 export function readLines(text: string): ReadLine[] {
@@ -175,9 +184,10 @@ export class MessageContext {
  * The form of a text that could be typed as a code: dates, amounts, times, phone numbers and addresses have other
  * forms or other neighbours. `digits`: 4 to 8 of them, in
  * one or equal groups; `year`: four that may be one; `odd`: digits in other numbers and groups; `mixed`:
- * letters and digits in upper case; `word`: anything that only a word right before it makes a code.
+ * letters and digits in upper case; `word`: anything that only a word right before it makes a code; `letters`: the same in
+ * lower case without a digit, as sentences hold too.
  */
-type CandidateForm = 'digits' | 'year' | 'odd' | 'mixed' | 'word'
+type CandidateForm = 'digits' | 'year' | 'odd' | 'mixed' | 'word' | 'letters'
 
 export type Candidate = {
   readonly form: CandidateForm
@@ -188,7 +198,8 @@ export type Candidate = {
 /** Addresses, whose numbers nobody types. */
 const ADDRESSES = /(?:https?:\/\/|www\.)[^\s<>"]{1,4000}|[^\s@<>()]{1,64}@[^\s@<>()]{1,255}/gi
 const HAS_DIGIT = /\d/
-const HAS_CAPITALS = /[A-Z]{4}/
+/** Capitals, words joined by hyphens, or letters that no word has in a row. */
+const HAS_LETTERS = /[A-Z]{4}|[A-Za-z]{3}[-‐‑–][A-Za-z]{3}|[bcdfghjklmnpqrstvwxz]{4}/
 const SPACED_GROUPS = /(?<![\p{L}\p{N}])\d{1,5}(?:[ ·]\d{1,5}){1,9}(?![\p{L}\p{N}])/gu
 const TOKEN = /[A-Za-z0-9]+(?:[-‐‑–][A-Za-z0-9]+)*/g
 const LATIN_OR_DIGIT =
@@ -199,7 +210,7 @@ const CANDIDATES_MAX = 20
 /** In order. */
 function candidatesOf(line: string, folded: string): Candidate[] {
   const whole = plainForm(line)
-  if (!HAS_DIGIT.test(whole) && !HAS_CAPITALS.test(whole)) return []
+  if (!HAS_DIGIT.test(whole) && !HAS_LETTERS.test(whole)) return []
   const mayHoldAddress = /@|:\/\/|www\./i.test(whole)
   const plain = mayHoldAddress
     ? whole.replace(ADDRESSES, (address) => '@'.repeat(address.length))
@@ -263,12 +274,16 @@ function formOfLetters(token: string, groups: readonly string[]): CandidateForm 
   const hasDigit = HAS_DIGIT.test(token)
   const isUpper = token === token.toUpperCase()
   if (groups.length === 1) {
-    if (!hasDigit) return isUpper && token.length <= 8 ? 'word' : null
+    // Shorter ones are names of protocols.
+    const isLong = token.length >= 6 && token.length <= 12
+    if (!hasDigit && !isUpper) return isLong && isUnspoken(token) ? 'letters' : null
+    if (!hasDigit) return token.length <= 8 ? 'word' : null
     if (token.length > 12 || /^\d+(?:st|nd|rd|th|px|am|pm|h|min)$/i.test(token)) return null
     if (!isUpper) return /^[a-z]+\d{1,2}$/i.test(token) ? null : 'word'
     return /^[A-Z]{3,}\d{2,4}$/.test(token) ? 'word' : 'mixed'
   }
-  if (!isUpper || groups.length > 4) return null
+  if (!isUpper) return formOfLowerGroups(token, groups)
+  if (groups.length > 4) return null
   const [first = '', second = ''] = groups
   if (
     groups.length === 2 &&
@@ -280,7 +295,22 @@ function formOfLetters(token: string, groups: readonly string[]): CandidateForm 
   }
   if (!groups.every((group) => group.length >= 3 && group.length <= 5)) return null
   if (hasDigit) return 'mixed'
-  return groups.every((group) => group.length === 4) ? 'word' : null
+  return groups.every((group) => group.length === first.length) ? 'word' : null
+}
+
+/** Letters that no language says: `qzkrvt`. */
+function isUnspoken(letters: string): boolean {
+  return /^[a-z]+$/.test(letters) && /[bcdfghjklmnpqrstvwxz]{4}/.test(letters)
+}
+
+/** `k7f2-q9wd`, `mgxrt-vbkpw`, and three words or more: `rhino-quilt-otter-lamp`. */
+function formOfLowerGroups(token: string, groups: readonly string[]): CandidateForm | null {
+  if (token !== token.toLowerCase() || groups.length > 6) return null
+  const [first = ''] = groups
+  const isEven = groups.every((group) => group.length === first.length)
+  if (HAS_DIGIT.test(token)) return isEven && first.length >= 3 && first.length <= 5 ? 'word' : null
+  if (!groups.every((group) => group.length >= 3 && group.length <= 9)) return null
+  return groups.length >= 3 || groups.some(isUnspoken) ? 'letters' : null
 }
 
 /** Whether its neighbours do not make it a part of something else, or an amount. */
@@ -299,7 +329,8 @@ function isFree(
     if (before !== ':' || HAS_DIGIT.test(plain.charAt(start - 2))) return false
   }
   if (".,:-–_'’٫٬".includes(after) && HAS_DIGIT.test(plain.charAt(end + 1))) {
-    if (after !== ',' || !isEastAsianClause(plain, start, end)) return false
+    const isDecimal = after !== ',' || HAS_DIGIT.test(plain.charAt(end - 1))
+    if (isDecimal && (after !== ',' || !isEastAsianClause(plain, start, end))) return false
   }
   if ('-_'.includes(after) && /[A-Za-z]/.test(plain.charAt(end + 1))) return false
   return !isMasked(plain, start, end) && !isAmount(folded, start, end)

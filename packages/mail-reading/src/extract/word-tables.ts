@@ -3,6 +3,8 @@ import {
   ELSEWHERE_WORDS,
   ENTER_AFTER_WORDS,
   ENTER_WORDS,
+  EXAMPLE_WORDS,
+  LIKENING_WORDS,
   LINKING_WORDS,
   NUMBER_WORDS,
   STRONG_WORDS,
@@ -59,6 +61,18 @@ export function leadsToValue(text: string): boolean {
   })
 }
 
+/** Whether a folded text says "for example". */
+export function givesExample(text: string): boolean {
+  return tablesOf().example.hasAny(text)
+}
+
+/** Whether a folded text ends with "such as". */
+export function likensTo(text: string): boolean {
+  const ending = text.slice(-LINKING_LENGTH_MAX).replace(OPENING_MARKS, '')
+  const { likening } = tablesOf()
+  return likening.findAll(ending).some(({ end }) => end === ending.length)
+}
+
 /** Whether a folded text, which follows a number, begins with a unit. */
 export function beginsWithUnit(text: string): boolean {
   const start = text.startsWith(' ') || text.startsWith('-') ? 1 : 0
@@ -71,6 +85,8 @@ type Tables = {
   readonly elsewhere: WordTable<true>
   readonly enter: WordTable<true>
   readonly enterAfter: WordTable<true>
+  readonly example: WordTable<true>
+  readonly likening: WordTable<true>
   readonly units: WordTable<true>
   readonly linking: readonly string[]
   /** Matches a part of every word for a code. */
@@ -92,6 +108,8 @@ function tablesOf(): Tables {
     elsewhere: new WordTable<true>([[true, [ELSEWHERE_WORDS]]]),
     enter: new WordTable<true>([[true, Object.values(ENTER_WORDS)]]),
     enterAfter: new WordTable<true>([[true, [ENTER_AFTER_WORDS]]]),
+    example: new WordTable<true>([[true, [EXAMPLE_WORDS]]]),
+    likening: new WordTable<true>([[true, [LIKENING_WORDS]]]),
     units: new WordTable<true>([[true, [UNIT_WORDS]]]),
     linking: phrasesOf(LINKING_WORDS),
     codeStems: stemsOf([...Object.values(STRONG_WORDS), ...Object.values(CODE_WORDS)]),
