@@ -118,16 +118,24 @@ function localPartOf(address: string): string {
 
 /** Names of mail systems in the languages of their users. */
 const MAIL_SYSTEM_NAME =
-  /^(?:mailer[- ]?daemon|(?:internet )?mail delivery(?: (?:sub)?system| service)?|(?:mail )?delivery subsystem|e?-?mail-?zustell(?:system|dienst|ungssystem)|(?:sous-)?syst[eè]me de (?:remise|distribution|livraison) (?:du|de|des) (?:courriers?|e?-?mails?|messages?)|(?:sub)?sistema de (?:entrega|env[íi]o) de (?:correos?|e?-?mails?|mensagens|mensajes)|(?:sotto)?sistema di (?:consegna|recapito)(?: (?:della )?posta)?|mailbezorg(?:ings)?systeem|postleveranss?ystem|(?:под)?система доставки(?: почты)?|служба доставки почты|メール(?:配信|配送)(?:サブ)?システム|(?:邮件|郵件)(?:投递|傳遞|发送|遞送)(?:子)?(?:系统|系統)|메일 (?:전송|배달) (?:하위 ?)?시스템)$/iu
+  /^(?:mailer[- ]?daemon|internet mail delivery|mail delivery (?:(?:sub)?system|service)|(?:mail )?delivery subsystem|e?-?mail-?zustell(?:system|dienst|ungssystem)|(?:sous-)?syst[eè]me de (?:remise|distribution|livraison) (?:du|de|des) (?:courriers?|e?-?mails?|messages?)|(?:sub)?sistema de (?:entrega|env[íi]o) de (?:correos?|e?-?mails?|mensagens|mensajes)|(?:sotto)?sistema di (?:consegna|recapito)(?: (?:della )?posta)?|mailbezorg(?:ings)?systeem|postleveranss?ystem|(?:под)?система доставки(?: почты)?|служба доставки почты|メール(?:配信|配送)(?:サブ)?システム|(?:邮件|郵件)(?:投递|傳遞|发送|遞送)(?:子)?(?:系统|系統)|메일 (?:전송|배달) (?:하위 ?)?시스템)$/iu
 const PROGRAM_NAME =
   /\b(?:cron daemon|no[- ]?reply|do not reply|notifications?|(?:network )?monitor(?:ing)?)\)?$|^(?:uptime ?robot|grafana|nagios|zabbix)$/i
 
+/** Whether a display name is that of a mail system. */
+export function isMailSystemName(name: string): boolean {
+  return MAIL_SYSTEM_NAME.test(bareName(name))
+}
+
 /** The display name of the author. */
 export function readName(name: string): Read {
-  const bare = name
+  if (isMailSystemName(name)) return { rule: 'mail-system-name', says: 'bounce' }
+  return PROGRAM_NAME.test(bareName(name)) ? { rule: 'program-name', says: 'system' } : null
+}
+
+function bareName(name: string): string {
+  return name
     .slice(0, 200)
     .replace(/["'()<>]/g, '')
     .trim()
-  if (MAIL_SYSTEM_NAME.test(bare)) return { rule: 'mail-system-name', says: 'bounce' }
-  return PROGRAM_NAME.test(bare) ? { rule: 'program-name', says: 'system' } : null
 }

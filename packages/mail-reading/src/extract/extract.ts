@@ -245,7 +245,7 @@ class Layout {
     const text = visibleText(this.#line).trim()
     this.#line = ''
     if (text === '' || this.#lines.length >= EXTRACTED_HTML_LINES_MAX) return
-    this.#lines.push((isQuote ? '> ' : '') + joinedDigits(text))
+    this.#lines.push((isQuote ? '> ' : '') + joinedCells(text))
   }
 }
 
@@ -265,9 +265,9 @@ function isHistory(element: HtmlElement): boolean {
   return isCited || classesOf(element).some((name) => QUOTE_CLASS.test(name))
 }
 
-const DIGIT_CELLS = /^\p{N}(?: \| \p{N}){3,9}$/u
+const SINGLE_CELLS = /^[\p{N}A-Z](?: \| [\p{N}A-Z-]){3,9}$/u
 
-/** A code shown as a row of boxes with a digit each is one number. */
-function joinedDigits(text: string): string {
-  return DIGIT_CELLS.test(text) ? text.replaceAll(CELL_MARK, '') : text
+/** A code shown as a row of boxes with a digit or a capital each is one word. */
+function joinedCells(text: string): string {
+  return SINGLE_CELLS.test(text) ? text.replaceAll(CELL_MARK, '') : text
 }

@@ -371,11 +371,16 @@ const GAP_AFTER_MAX = 45
 const PLAIN_GAP = /^[\p{L}\p{M}\p{N}\s"'“”„«»‹›[\]【】「」『』()（）*_`,，、&-]*$/u
 const PLURAL = /(?:codes|codici|codigos|passwords|passcodes|pins|koder|kody)$/
 
+/** Whether the line begins with letters in groups: "KXR-PLM is your sign-in code". */
+function opensLine({ text }: ReadLine, { start, end }: Candidate): boolean {
+  return !/[\p{L}\p{N}]/u.test(text.slice(0, start)) && text.slice(start, end).includes('-')
+}
+
 /** Judges by the words after the candidate: "482913 is your code". */
 function judgeAfter(place: Place): number | null {
   const { context, at, line, candidate } = place
   const { end, form } = candidate
-  if (form === 'word' || form === 'letters') return null
+  if ((form === 'word' || form === 'letters') && !opensLine(line, candidate)) return null
   const below = context.lineAt(at + 1)
   const own = line.folded.slice(end)
   const isWrapped =
@@ -406,6 +411,7 @@ function judgeLabelAfter(
   gap: string,
 ): number | null {
   if (kind === 'number') return gap.length <= 12 ? 0 : null
+  if (kind !== 'strong' && (form === 'word' || form === 'letters')) return null
   if (kind === 'strong') return form === 'year' && gap.trim() === '' ? 0 : 0.95
   const { isVerifying, isElsewhere } = context.aboutAt(at)
   if (isElsewhere) return 0

@@ -1,5 +1,6 @@
 import { ADDRESS_TEXT_LENGTH_MAX, parseAddressList } from '@mailroom/mail/address-list.ts'
 import { firstField, type HeaderField } from '@mailroom/mail/header-fields.ts'
+import { isMailSystemName } from '@mailroom/mail/kind-senders.ts'
 
 /**
  * Whether the sender is a mail system, by its mailbox or by exactly one of the usual names. A Return-Path field
@@ -11,17 +12,21 @@ export function isFromMailSystem(fields: readonly HeaderField[]): boolean {
   if (box === undefined) {
     // `From: MAILER-DAEMON <>`, or without a name, as with the null reverse-path.
     const name = (field.split('<', 1)[0] ?? '').replaceAll('"', '').trim()
-    return (name === '' && field.includes('<')) || SYSTEM_NAME.test(name)
+    return (name === '' && field.includes('<')) || isSystemName(name)
   }
   const at = box.address.lastIndexOf('@')
   const localPart = at < 0 ? box.address : box.address.slice(0, at)
-  return SYSTEM_MAILBOX.test(localPart) || SYSTEM_NAME.test(box.name)
+  return SYSTEM_MAILBOX.test(localPart) || isSystemName(box.name)
 }
 
 const SYSTEM_MAILBOX =
   /^(?:mailer[-_.]?daemon|post[-_]?master|mail[-_.]?delivery[-_.]?(?:sub)?system|mdaemon)$/i
-const SYSTEM_NAME =
-  /^(?:mailer[- ]?daemon|postmaster|mail delivery (?:sub)?system|(?:mail )?system administrator|mail administrator)$/i
+
+function isSystemName(name: string): boolean {
+  return (
+    isMailSystemName(name) || /^(?:postmaster|(?:mail )?(?:system )?administrator)$/i.test(name)
+  )
+}
 
 /** Whether a program answers a message for somebody (RFC 3834 §5). */
 export function isAutomaticAnswer(fields: readonly HeaderField[]): boolean {
