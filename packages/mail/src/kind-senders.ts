@@ -38,12 +38,12 @@ const LOCAL_PART_WORDS_MAX = 20
 const SERVICE_NAME =
   /^(?:reports?|service|receipts?|orders?|shop|store|invoices?|updates?|digest|members?|accounts?|onboarding|scanner|scan|fax|nas|app|ci|builds?|backups?|system|webmaster|wordpress|forum|bookings?|quarantine|feedback|survey|expiry|store-news|\+\d{6,})$/
 
-/** Mailboxes of newsletters. */
+/** Words in mailboxes of newsletters; people have them too. */
 const NEWSLETTER_NAME =
-  /^(?:(?:.+[-_.])?news(?:letters?)?|promo|promotions?|offers|deals|marketing)$/
-
-const NEWSLETTER_DOMAIN =
-  /[@.](?:news|newsletters?|mailings?|promo|offers|deals|marketing)\.[^.]+\./
+  /(?:^|[-_.])(?:news|news-?letters?|newsflash|promos?|promotions?|offers|deals|specials|marketing|tips|weekly|daily|bulletins?)(?:[-_.]|$)/
+const NEWSLETTER_DOMAIN = /[@.](?:news|promo|offers|deals|marketing)\.[^.]+\./
+/** Mailboxes and domains of newsletters alone. */
+const NEWSLETTER_ADDRESS = /^newsletters?@|@(?:[^@]{1,200}\.)?(?:newsletters?|mailings?)\.[^.@]+\./
 
 /** The same as a part of a longer name. */
 const SERVICE_WORD =
@@ -69,7 +69,8 @@ export function readAddress(address: string): Read {
   // What follows a plus sign is a tag.
   const name = local.replace(/(?<=.)\+.*$/, '')
   if (SYSTEM_NAME.test(name)) return { rule: 'system-sender', says: 'system' }
-  if (LEAVING_NAME.test(lower)) return { rule: 'list-host', says: 'host' }
+  if (LEAVING_NAME.test(lower) || NEWSLETTER_ADDRESS.test(lower))
+    return { rule: 'list-host', says: 'host' }
   if (NEWSLETTER_NAME.test(name) || NEWSLETTER_DOMAIN.test(lower.slice(at)))
     return PROGRAM('newsletter-mailbox')
   const isService =
@@ -94,9 +95,9 @@ const LEAVING_NAME =
 
 /** Whether a reverse-path is that of a newsletter at a list host: the list's name, then the number of the recipient. */
 export function isListHostPath(path: string): boolean {
-  return (
-    /^bounce-[a-z][\w.-]{0,100}-\d{4,}[a-z]?@/i.test(path) || LEAVING_NAME.test(path.toLowerCase())
-  )
+  const lower = path.toLowerCase()
+  const isOfHost = /^bounce-[a-z][\w.-]{0,100}-\d{4,}[a-z]?@|@newsletters?\./.test(lower)
+  return isOfHost || LEAVING_NAME.test(lower)
 }
 
 /** What list programs put around a list's name to make the address that its posts come from. */
