@@ -8,7 +8,8 @@ export type BouncedMail = {
   /** The recipient in the report; null names nobody. */
   recipient: string | null
   originalRecipient?: string
-  action?: 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
+  /** Null leaves the field out. */
+  action?: 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded' | null
   status?: string
   diagnostic?: string
   /** Fields of the returned message. */
@@ -26,7 +27,7 @@ export function bounceMail(fields: BouncedMail): string {
       ? []
       : [`Original-Recipient: rfc822;${fields.originalRecipient}`]),
     ...(recipient === null ? [] : [`Final-Recipient: rfc822; ${recipient}`]),
-    `Action: ${action}`,
+    ...(action === null ? [] : [`Action: ${action}`]),
     `Status: ${status}`,
     `Diagnostic-Code: ${diagnostic}`,
   ]
