@@ -114,7 +114,8 @@ export function isPathOfList(path: string, addressees: readonly Mailbox[]): bool
 }
 
 function localPartOf(address: string): string {
-  return address.slice(0, Math.max(0, address.lastIndexOf('@'))).toLowerCase()
+  const end = Math.min(LOCAL_PART_LENGTH_MAX, Math.max(0, address.lastIndexOf('@')))
+  return address.slice(0, end).toLowerCase()
 }
 
 /** Names of mail systems in the languages of their users. */
