@@ -70,7 +70,7 @@ const ABOUT_PAGES =
   /(?:^|[./])(?:help|support|faq|docs?|blog|article|articles|hc|kb|learn|guide)[./]/
 /** A token of one recipient: a long word of letters and digits, or a parameter for one. */
 const TOKEN =
-  /[?&#](?:[a-z_]*token|code|key|otp|ticket|sig|signature|hash|k|t|jwt|nonce|oobcode|secret)=[^&]{4,}|[/=](?=[a-z_-]*\d)[a-z\d_.-]{16,}/
+  /[?&#](?:[a-z_]*token|code|passcode|password|key|otp|ticket|sig|signature|hash|k|t|jwt|nonce|oobcode|secret)=[^&]{4,}|[/=](?=[a-z_-]*\d)[a-z\d_.-]{16,}/
 
 function kindOf(url: string, text: string): LinkKind {
   const lower = url.toLowerCase()
@@ -151,7 +151,7 @@ const URL_WORDS: Readonly<Record<NamedKind, RegExp>> = {
   reset:
     /(?:reset|forgot|recover|change|set|new|restore|lost)[-_/]?(?:your[-_]?)?(?:password|passwd|pwd|pass\b|credential|account)|(?:password|passwd|pwd)s?[-_/](?:reset|recover|change|edit|forgot|new|set)|passwor[dt][-_]?(?:vergessen|zurueck|aendern)|reinitialis|restablecer|reset-?password|redefinir-senha|wachtwoord-(?:vergeten|herstel|reset)|reimposta|resetuj|account[-_/]recovery|recovery[-_/]|[?&](?:type|mode|action|flow)=(?:recovery|reset|forgot)/,
   magic:
-    /magic|passwordless|one[-_]?(?:time|click)[-_]?(?:login|signin|sign-in|link)|login[-_]?link|signin[-_]?link|email[-_]?(?:login|signin|link)|(?<![?&])(?:login|signin|sign-in|auth|sso|session)[-_/](?:email|token|otp|link|callback)|auto[-_]?login|[?&](?:type|mode|action|flow)=(?:magic|sign-?in|log-?in)|connexion-directe|einmal-?link/,
+    /magic|passwordless|(?:log|sign)[-_]?in[-_/]?(?:with|by|via)[-_/]?(?:e?mail|link|token)|one[-_]?(?:time|click)[-_]?(?:login|signin|sign-in|link)|login[-_]?link|signin[-_]?link|email[-_]?(?:login|signin|link)|(?<![?&])(?:login|signin|sign-in|auth|sso|session)[-_/](?:email|token|otp|link|callback)|auto[-_]?login|[?&](?:type|mode|action|flow)=(?:magic|sign-?in|log-?in)|connexion-directe|einmal-?link/,
   verify:
     /verif|confirm|activat|validat|unlock[-_/?]|bestaetig|bestatig|aktivier|double[-_]?opt[-_]?in|\bdoi\b|opt[-_]?in|activer|ativar|attiva|potwierd|aktywuj|bevestig|activeer|dogrula|etkinlestir|onayla|podtverd|aktivac/,
 }

@@ -16,6 +16,7 @@ const BY_URL: readonly [string, LinkKind][] = [
   ['https://a.example/account/activate/1', 'verify'],
   ['https://a.example/magic-link?x=1', 'magic'],
   ['https://a.example/login/email?token=abcd1234', 'magic'],
+  ['https://a.example/loginwithemail?state=x9', 'magic'],
   ['https://a.example/password/reset/abc', 'reset'],
   ['https://a.example/reset-password?t=1', 'reset'],
   ['https://a.example/forgot_password/x', 'reset'],
