@@ -10,12 +10,12 @@ export const PROGRAM = (rule: string): Read => ({ rule, says: 'program' })
 const NO_REPLY =
   /(?:^|[-_.+=])(?:no[-_.]?re?ply|do[-_.]?not[-_.]?re?ply|dont[-_.]?reply|unattended|autoreply|auto[-_.]?(?:reply|confirm|response|mailer))(?:[-_.+=\d]|$)|(?:noreply|donotreply)$/
 const SYSTEM_NAME =
-  /^(?:mailer[-_.]?daemon|mdaemon|post[-_.]?master|bounces?|notify|notifications?|[a-z]+[-_.]notifications?|alerts?|alerting|alertmanager|mailer|robot|daemon|root|cron|anacron|nobody|www-data|apache|nginx|nagios|icinga2?|zabbix|monit|monitoring|logwatch|fail2ban|jenkins|jira|confluence|gitlab|gerrit|trac|redmine|[a-z]+-daemon|listserv|majordomo|sympa|.+-(?:request|owner|bounces)|owner-.+|opendmarc|dmarc.*|asterisk|bacula|veeam|sap[-_]wf.*|rss|rss2email|rss-?feeds?|feeds?|feed2(?:imap|mail)|grafana|prtg|uptime-?robot|prometheus|datadog)$/
+  /^(?:mailer[-_.]?daemon|mdaemon|post[-_.]?master|bounces?|notify|notifications?|[a-z]+[-_.]notifications?|alerts?|alerting|alertmanager|mailer|robot|daemon|root|cron|anacron|nobody|www-data|apache|nginx|nagios|icinga2?|zabbix|monit|monitoring|logwatch|fail2ban|jenkins|jira|confluence|gitlab|gerrit|trac|redmine|[a-z]+-daemon|listserv|majordomo|sympa|.+-(?:request|owner|bounces)|owner-.+|opendmarc|dmarc.*|asterisk|bacula|veeam|sap[-_]wf.*|rss|rss2email|rss-?feeds?|feeds?|feed2(?:imap|mail)|grafana|prtg|uptime-?robot|prometheus|datadog|munin|netdata|librenms|centreon|cacti|check-?mk|logcheck|arpwatch|apticron|smartd|unattended-upgrades|rkhunter|tripwire|ossec|wazuh|teamcity|buildbot|auto(?:mat(?:ed|ic|isch|ique|ico)?|mailer|mail|responder)|system[-_.]?(?:messages?|mail|notices?))$/
 /** Domains of mail that nobody reads. */
 const NO_REPLY_DOMAIN = /[@.](?:no-?reply|do-?not-?reply)\.[^.]+\./
 /** "Do not reply" and "no answer" without separators and signs, in the languages of senders. */
 const NO_REPLY_WORDS =
-  /^(?:(?:donot|dont)(?:reply|respond|answer)|no(?:answer|response|respond|contest)|nepas?re(?:pond|ply)|pasdereponse|sansreponse|(?:bitte)?nicht(?:be)?antwort|keineantwort|sinrespuesta|naorespon|semresposta|no[nr]*rispond|nessunarisposta|geenantwoord|geenreply|niet(?:be)?antwoord|nietreager|svara?(?:inte|ej)|ejsvar|ingetsvar|ikke(?:be)?svar|(?:be)?svarikke|eivasta|alavasta|nieodpow|bezodpow|prosimynieodp|neodpov|neodgov|nuraspund|fararaspuns|nevalasz|yanitlama|cevaplama|neotvec|bezotvet|nevidpov|minapant|janganbalas|khongtraloi|dungtraloi|mittevast|neatbild|neatsak|неотвеч|невідпов|μηναπαντ|henshinfuka)/
+  /^(?:(?:donot|dont)(?:reply|respond|answer)|no(?:answer|response|respond|reponse|replies|contest)|nepas?re(?:pond|ply)|pasdereponse|sansreponse|(?:bitte)?nicht(?:be)?antwort|keineantwort|sinrespuesta|naorespon|semresposta|n[eo][nr]*rispond|antwortnicht|nessunarisposta|geenantwoord|geenreply|niet(?:be)?antwoord|nietreager|svara?(?:inte|ej)|ejsvar|inge[nt]svar|ikke(?:be)?svar|(?:be)?svarikke|eivasta|alavasta|nieodpow|(?:bez|brak)odpow|prosimynieodp|neodpov|neodgov|nuraspund|fararaspuns|nevalasz|(?:yanit|cevap)(?:lama|yok)|neotvec|bezotvet|otvetne|(?:un|not)monitored|unattended|nevidpov|minapant|janganbalas|khongtraloi|dungtraloi|mittevast|neatbild|neatsak|неотвеч|невідпов|μηναπαντ|henshinfuka)/
 
 /** Whether the local part of an address says that nobody reads answers. */
 export function isNoReplyName(localPart: string): boolean {
@@ -47,7 +47,7 @@ const NEWSLETTER_ADDRESS = /^newsletters?@|@(?:[^@]{1,200}\.)?(?:newsletters?|ma
 
 /** The same as a part of a longer name. */
 const SERVICE_WORD =
-  /^(?:tickets?|ticketing|helpdesk|servicedesk|service-desk|glpi|otrs|payments?|invoicing|confirmations?|notices?|reminders?|reply|mailrobot|(?:help|chat|mail|news|alert|build|deploy|support|pin)bot|letters?|mailings?|messenger|mastodon)$/
+  /^(?:tickets?|ticketing|service|receipts?|orders?|bookings?|meetings?|status|.*(?:best(?:ae|a)tigung|confirmation|confirmacion|conferma|bevestiging)|helpdesk|servicedesk|service-desk|glpi|otrs|payments?|invoicing|confirmations?|notices?|reminders?|reply|mailrobot|(?:help|chat|mail|news|alert|build|deploy|support|pin)bot|letters?|mailings?|messenger|mastodon)$/
 /** Subdomains from which programs send. */
 const SERVICE_DOMAIN =
   /^(?:.+\.)?(?:notify|notifications?|alerts?|updates?|em|mailer|messaging|bounces?)\.[^.]+\.[^.]+/
@@ -124,6 +124,9 @@ const MAIL_SYSTEM_NAME =
 const PROGRAM_NAME =
   /\b(?:cron daemon|no[- ]?reply|do not reply|notifications?|(?:network )?monitor(?:ing)?)\)?$|^(?:uptime ?robot|grafana|nagios|zabbix)$/i
 
+/** Names of what programs send. */
+const SERVICE_TITLE = /\b(?:receipts|updates|alerts|reminders|system account)$/i
+
 /** Whether a display name is that of a mail system. */
 export function isMailSystemName(name: string): boolean {
   return MAIL_SYSTEM_NAME.test(bareName(name))
@@ -132,7 +135,8 @@ export function isMailSystemName(name: string): boolean {
 /** The display name of the author. */
 export function readName(name: string): Read {
   if (isMailSystemName(name)) return { rule: 'mail-system-name', says: 'bounce' }
-  return PROGRAM_NAME.test(bareName(name)) ? { rule: 'program-name', says: 'system' } : null
+  if (PROGRAM_NAME.test(bareName(name))) return { rule: 'program-name', says: 'system' }
+  return SERVICE_TITLE.test(bareName(name)) ? PROGRAM('program-name') : null
 }
 
 function bareName(name: string): string {

@@ -170,3 +170,27 @@ test('fields of any length are judged fast', () => {
   }
   assert.ok(cpuTimeMs() - start < 4_000)
 })
+
+for (const name of [
+  'no-reponse',
+  'ne_pas_repondre',
+  'no-contestar',
+  'naorespondaestemail',
+  'non-risponda',
+  'niet-beantwoorden',
+  'antwort-nicht-moeglich',
+  'inget-svar',
+  'svar-ikke',
+  'älävastaa',
+  'brakodpowiedzi',
+  'neodpovedajte',
+  'nu-raspunde',
+  'cevap-yok',
+  'otvetnenuzhen',
+  'unmonitored',
+  'autoresponder',
+]) {
+  test(`${name}@ reads no answers`, () => {
+    assert.equal(kindOf([`From: Acme <${name}@x.example>`]).category, 'automated')
+  })
+}
