@@ -102,7 +102,7 @@ export function isListHostPath(path: string): boolean {
 
 /** What list programs put around a list's name to make the address that its posts come from. */
 const AROUND_LIST_NAME =
-  /^(?:owner|bounces?|errors)[-.]|[-+.](?:bounces?|owner|request|admin|errors|return|outgoing)(?:[-+.=].*)?$/g
+  /^(?:owner|bounces?|errors)[-.]|[-+.](?:bounces?|owner|request|admin|errors|return|outgoing)(?:[-+.=].*)?$|-\d{4,}[a-z]?$/g
 
 /** Whether the path is of a list's owner or of a list to which the mail is addressed: `garden-bounce@` of a mail to `garden@`. */
 export function isPathOfList(path: string, addressees: readonly Mailbox[]): boolean {
@@ -126,6 +126,12 @@ const PROGRAM_NAME =
 
 /** Names of what programs send. */
 const SERVICE_TITLE = /\b(?:receipts|updates|alerts|reminders|system account)$/i
+
+/** Whether the sender is who writes reports of failure by hand or by program, beside other mail. */
+export function isPostmaster({ name, address }: Mailbox): boolean {
+  const isTitle = /^(?:postmaster|(?:mail )?(?:system )?administrator)$/i.test(bareName(name))
+  return isTitle || localPartOf(address) === 'postmaster'
+}
 
 /** Whether a display name is that of a mail system. */
 export function isMailSystemName(name: string): boolean {

@@ -15,6 +15,7 @@ import {
   isBounceAddress,
   isListHostPath,
   isPathOfList,
+  isPostmaster,
   PROGRAM,
   type Read,
   readAddress,
@@ -56,6 +57,10 @@ export function readKindSigns(
     // Services for alias addresses add this field to the personal mail that they forward.
     if (isAlias && name.startsWith('list-unsubscribe')) continue
     const path = NOTED_PATHS.has(name) ? pathIn(value) : null
+    if (name === 'sender' && isAddressee(path, context)) {
+      add(LIST, `Sender: ${cleanLine(value)}`)
+      continue
+    }
     const read =
       (path === null ? null : (readPath(path, context) ?? readAddress(path))) ??
       readField(name, value)
@@ -63,6 +68,9 @@ export function readKindSigns(
   }
   const title = subject.slice(0, SUBJECT_LENGTH_MAX)
   add(readSubject(title, isReply), `Subject: ${title}`)
+  if (from !== null && !isReply && isPostmaster(from) && FAILURE_SUBJECT.test(title)) {
+    add({ rule: 'bounce-subject', says: 'bounce' }, `Subject: ${title}`)
+  }
   for (const address of [from?.address, ...replyTo.map((one) => one.address)]) {
     if (address !== undefined) add(readAddress(address), address)
   }
@@ -183,6 +191,13 @@ type PathContext = {
   /** The address in From. */
   readonly author: string
   readonly addressees: readonly Mailbox[]
+}
+
+/** Whether the mail is written to its sender, who is not its author: LISTSERV makes posts so. */
+function isAddressee(path: string | null, { author, addressees }: PathContext): boolean {
+  const sender = path?.toLowerCase()
+  if (sender === author.toLowerCase()) return false
+  return addressees.some(({ address }) => address.toLowerCase() === sender)
 }
 
 /** The reverse-path, or what a field names as it. */
@@ -398,6 +413,10 @@ const MACHINE_SUBJECT =
 /** Whole subjects of mail systems; a person who writes about such a message adds words. */
 const BOUNCE_SUBJECT =
   /^\s*(?:failure notice|undeliver(?:able|ed) (?:message|mail)|undelivered mail returned to sender|returned mail: .{0,80}|mail delivery (?:failed|failure)(?:: returning message to sender)?|(?:message |permanent )?delivery fail(?:ure|ed)|non-?deliverable (?:mail|message)|delivery status notification\b.{0,40})\s*$/i
+
+/** What a postmaster writes over a report of failure; others may write so about one. */
+const FAILURE_SUBJECT =
+  /undeliver|unzustellbar|nicht zugestellt|\bdeliver\w* (?:has )?(?:fail|status|notif|delay|problem|error)|\breturned (?:mail|message)|\b(?:mail|message)\b.{0,20}\b(?:delayed|returned|not delivered)|non (?:remis|distribu)|no se (?:ha )?pud|devuelt|n[aã]o entregue|mancat[ao] (?:consegna|recapito)|onbestelbaar|недоставлен|не доставлен|配信不能|退信/i
 
 function readSubject(subject: string, isReply: boolean): Read {
   if (BOUNCE_SUBJECT.test(subject)) return { rule: 'bounce-subject', says: 'bounce' }

@@ -53,6 +53,11 @@ const CASES: [string[], string][] = [
   [['From: Acme <service.nicht_antworten@x.example>'], 'automated'],
   [['From: Acme <info@no-reply.x.example>'], 'automated'],
   [['X-HS-Cid: a1'], 'personal'],
+  [['To: roses@x.example', 'Sender: Roses <ROSES@x.example>'], 'personal'],
+  [['To: roses@x.example', 'Sender: roses-bounce@x.example', 'Precedence: bulk'], 'personal'],
+  [['From: postmaster@x.example', 'Subject: Unzustellbar: Angebot'], 'bounce'],
+  [['From: System Administrator <a@x.example>', 'Subject: Undeliverable: Offer'], 'bounce'],
+  [['X-Envelope-From: <>'], 'automated'],
   [['X-Auto-Response-Suppress: All'], 'personal'],
   [['Content-Type: multipart/report; report-type=delivery-status; boundary=b'], 'bounce'],
   [['Content-Type: multipart/report; report-type=disposition-notification'], 'automated'],
@@ -116,6 +121,16 @@ for (const from of [
 ]) {
   test(`${from} is a person`, () => assert.equal(kindOf([`From: ${from}`]).autoReplyable, true))
 }
+
+test('a host of lists sends posts to the list, and newsletters to their readers', () => {
+  const path = 'bounce-roses-12345@lists.x.example'
+  const post = [
+    'To: roses@lists.x.example',
+    'List-Unsubscribe: <mailto:leave-roses@lists.x.example>',
+  ]
+  assert.equal(kindOf(post, path).category, 'personal')
+  assert.equal(kindOf([`To: ${INBOX}`, ...post.slice(1)], path).category, 'marketing')
+})
 
 test('the loop mark of this service is no sign', () => {
   assert.equal(kindOf([`X-Loop: ${'0a'.repeat(13)}`]).autoReplyable, true)
