@@ -234,7 +234,7 @@ export const LINKING_WORDS = `is, are, was, ist, lautet, lauten, ein, est, sont,
   là, है, คือ, follows, namely, following code, aşağıdadır, :`
 
 /** Words that make the value one example of many. */
-export const EXAMPLE_WORDS = `for example, for instance, e.g, eg, say, zum beispiel, beispielsweise, z.b, z. b, par exemple, p. ex, p.ex,
+export const EXAMPLE_WORDS = `for example, for instance, e.g, eg, say, imagine, suppose, zum beispiel, beispielsweise, z.b, z. b, par exemple, p. ex, p.ex,
   por ejemplo, p. ej, p.ej, per esempio, ad esempio, por exemplo, bijvoorbeeld, bijv, na przykład, np, например, наприклад, örneğin, mesela, 例えば, たとえば, 例如, 比如,
   예를 들어, 예컨대, مثل, على سبيل المثال, till exempel, t.ex, t ex, for eksempel, f.eks, esimerkiksi, esim, například, např, napríklad, például, de exemplu, για παράδειγμα, π.χ, למשל, לדוגמה,
   उदाहरण के लिए, जैसे, misalnya, contohnya, ví dụ, chẳng hạn, เช่น, مثلا, برای مثال`
@@ -343,7 +343,7 @@ export const TITLE_WORDS = `account, user, customer, client, section, line, page
   at least, around, than, im jahr, seit, en el año, года, год, with, and get, copyright, ©, (c)`
 
 /** Words of a mail whose codes are for doors, meetings or payments, not for accounts. */
-export const ELSEWHERE_WORDS = `meeting id, webinar*, dial-in, dial in, conference*, conference call, toll-free, host pin, participant pin, réunion*, reunión*, riunion*, reuniã*, vergadering*, spotkani*, встреч*, toplantı*, telefonkonferenz*, einwahl*, teleconferenc*, téléconférence, one tap mobile, join the meeting, passcode:
+export const ELSEWHERE_WORDS = `meeting id, webinar*, dial-in, dial in, conference*, conference call, toll-free, join by phone, thanks for your order, thank you for your order, host pin, participant pin, réunion*, reunión*, riunion*, reuniã*, vergadering*, spotkani*, встреч*, toplantı*, telefonkonferenz*, einwahl*, teleconferenc*, téléconférence, one tap mobile, join the meeting, passcode:
   meeting, checkout, % off, discount*, coupon*, voucher*, gift card*, redeem*, promo, promo code*, sale, reservation*, booking*, check-in,
   check in, itinerary, boarding, flight, guests, locker, parking, parcel, pickup, pick-up, collect, door, gate, lockbox, wifi, wi-fi, network, merchant,
   transaction id, charged, receipt, refund, pull request, commit, exit code, compile*, compiler, stack trace, exception, http, rabatt*, gutschein*, schranke, stellplatz, buchung*, gebucht,

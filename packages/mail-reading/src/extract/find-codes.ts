@@ -211,7 +211,7 @@ function judgeLabelBefore(place: Place, { text, labels, taken }: Before): number
   if (label.kind === 'number') return judgeBehindNumber(text, labels, label, candidate)
   const isDirect = BLANK_GAP.test(gap)
   const isLinked = isDirect || leadsToValue(text)
-  if (namesExample(text, label)) return 0
+  if (namesExample(text, label) || isQuoted(text, label, line, candidate)) return 0
   if (candidate.form === 'word' && isShoutedWord(line, candidate, isDirect)) return null
   if (candidate.form === 'letters' && !endsClause(line, candidate)) return null
   if (label.kind === 'strong') return judgeStrong(candidate, { gap, isDirect, isLinked })
@@ -309,6 +309,12 @@ function namesExample(text: string, { start, end }: Label): boolean {
   )
 }
 
+/** Whether a quotation holds the label and the value: Phishers send "your code is 123456". */
+function isQuoted(text: string, { start }: Label, line: ReadLine, { end }: Candidate): boolean {
+  const isOpen = /["“„«][^"”»“„«]{0,60}$/.test(text.slice(Math.max(0, start - 61), start))
+  return isOpen && /^[.!]?["”»“]/.test(line.text.slice(end))
+}
+
 /** Characters before a label in which "for example" may stand. */
 const EXAMPLE_LENGTH_MAX = 24
 
@@ -356,7 +362,8 @@ const ENTER_GAP_MAX = 16
 /** "Use 482913 to sign in": no word for a code at all. */
 function judgeEntering({ context, at, line, candidate }: Place): number | null {
   const { start, end, form } = candidate
-  if (form !== 'digits') return null
+  const isInGroups = form === 'word' && /^[A-Z]{3,6}-/.test(line.text.slice(start, end))
+  if (form !== 'digits' && !isInGroups) return null
   const nearBefore = line.folded.slice(Math.max(0, start - ENTER_GAP_MAX), start)
   const nearAfter = line.folded.slice(end, end + ENTER_GAP_MAX)
   if (!asksToEnter(nearBefore, nearAfter)) return null
@@ -456,7 +463,7 @@ const CAPTION_LENGTH_MAX = 45
 function judgeAlone(place: Place): number {
   const isAlone = place.line.isAlone(place.candidate)
   if (isAlone === false || place.context.isSubject) return 0
-  if (isAlone === 'with-remark') return judgeUnderCaption(place)
+  if (isAlone === 'with-remark') return judgeUnderCaption(place) || (judgeBelow(place) ?? 0)
   return judgeColumn(place) ?? judgeAbove(place) ?? judgeBelow(place) ?? judgeBySubject(place)
 }
 

@@ -305,7 +305,8 @@ function isUnspoken(letters: string): boolean {
 
 /** `k7f2-q9wd`, `mgxrt-vbkpw`, and three words or more: `rhino-quilt-otter-lamp`. */
 function formOfLowerGroups(token: string, groups: readonly string[]): CandidateForm | null {
-  if (token !== token.toLowerCase() || groups.length > 6) return null
+  const isTitled = groups.every((group) => /^[A-Z][a-z]+$/.test(group))
+  if ((token !== token.toLowerCase() && !isTitled) || groups.length > 6) return null
   const [first = ''] = groups
   const isEven = groups.every((group) => group.length === first.length)
   if (HAS_DIGIT.test(token)) return isEven && first.length >= 3 && first.length <= 5 ? 'word' : null

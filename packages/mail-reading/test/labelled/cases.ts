@@ -78,6 +78,12 @@ const CODES: readonly LabelledCase[] = [
   codes('Code: HTTP2 is used for login', [], 'Changelog'),
   codes('The code was tested with WIN32 and MP4 files at 1080P. Verify it.', [], 'Build'),
   codes('Code review of ISO8859 in the login module', [], 'Re: encoding'),
+  codes('482913 (valid for 10 minutes)\n\nEnter this code to sign in.', ['482913'], 'Sign in'),
+  codes('Your login code is Tiger-Lamp-Ocean', ['Tiger-Lamp-Ocean'], 'Sign in'),
+  codes('Phishers send "your code is 123456" to thousands.', [], 'Sign in safely'),
+  codes('Thanks for your order! Confirmation code 4820-1937. Log in to track it.', []),
+  codes('Join by phone, access code: 482913#. Please confirm.', [], 'Meeting'),
+  codes('Your device code is below. Enter GHTY-PLQW to sign in.', ['GHTY-PLQW'], 'Device'),
 ]
 
 type Kind = 'verify' | 'magic' | 'reset' | 'unsubscribe' | 'other'
