@@ -11,13 +11,13 @@ const NO_REPLY =
   /(?:^|[-_.+=])(?:no[-_.]?re?ply|do[-_.]?not[-_.]?re?ply|dont[-_.]?reply|unattended|autoreply|auto[-_.]?(?:reply|confirm|response|mailer))(?:[-_.+=\d]|$)|(?:noreply|donotreply)$/
 const SYSTEM_NAME =
   /^(?:mailer[-_.]?daemon|mdaemon|post[-_.]?master|bounces?|notify|notifications?|[a-z]+[-_.]notifications?|alerts?|alerting|alertmanager|mailer|robot|daemon|root|cron|anacron|nobody|www-data|apache|nginx|nagios|icinga2?|zabbix|monit|monitoring|logwatch|fail2ban|jenkins|jira|confluence|gitlab|gerrit|trac|redmine|[a-z]+-daemon|listserv|majordomo|sympa|.+-(?:request|owner|bounces)|owner-.+|opendmarc|dmarc.*|asterisk|bacula|veeam|sap[-_]wf.*|rss|rss2email|rss-?feeds?|feeds?|feed2(?:imap|mail)|grafana|prtg|uptime-?robot|prometheus|datadog|munin|netdata|librenms|centreon|cacti|check-?mk|logcheck|arpwatch|apticron|smartd|unattended-upgrades|rkhunter|tripwire|ossec|wazuh|teamcity|buildbot|auto(?:mat(?:ed|ic|isch|ique|ico)?|mailer|mail|responder)|system[-_.]?(?:messages?|mail|notices?))$/
-/** Domains of mail that nobody reads. */
+/** Subdomains that are named for mail without an answer. */
 const NO_REPLY_DOMAIN = /[@.](?:no-?reply|do-?not-?reply)\.[^.]+\./
 /** "Do not reply" and "no answer" without separators and signs, in the languages of senders. */
 const NO_REPLY_WORDS =
   /^(?:(?:donot|dont)(?:reply|respond|answer)|no(?:answer|response|respond|reponse|replies|contest)|nepas?re(?:pond|ply)|pasdereponse|sansreponse|(?:bitte)?nicht(?:be)?antwort|keineantwort|sinrespuesta|naorespon|semresposta|n[eo][nr]*rispond|antwortnicht|nessunarisposta|geenantwoord|geenreply|niet(?:be)?antwoord|nietreager|svara?(?:inte|ej)|ejsvar|inge[nt]svar|ikke(?:be)?svar|(?:be)?svarikke|eivasta|alavasta|nieodpow|(?:bez|brak)odpow|prosimynieodp|neodpov|neodgov|nuraspund|fararaspuns|nevalasz|(?:yanit|cevap)(?:lama|yok)|neotvec|bezotvet|otvetne|(?:un|not)monitored|unattended|nevidpov|minapant|janganbalas|khongtraloi|dungtraloi|mittevast|neatbild|neatsak|неотвеч|невідпов|μηναπαντ|henshinfuka)/
 
-/** Whether the local part of an address says that nobody reads answers. */
+/** Whether the local part of an address says that answers are not read. */
 export function isNoReplyName(localPart: string): boolean {
   const local = localPart.slice(0, LOCAL_PART_LENGTH_MAX).toLowerCase()
   if (NO_REPLY.test(local)) return true
@@ -38,14 +38,14 @@ const LOCAL_PART_WORDS_MAX = 20
 const SERVICE_NAME =
   /^(?:reports?|service|receipts?|orders?|shop|store|invoices?|updates?|digest|members?|accounts?|onboarding|scanner|scan|fax|nas|app|ci|builds?|backups?|system|webmaster|wordpress|forum|bookings?|quarantine|feedback|survey|expiry|store-news|\+\d{6,})$/
 
-/** Words in mailboxes of newsletters; people have them too. */
+/** Words in mailboxes of newsletters, which mailboxes of people have too. */
 const NEWSLETTER_NAME =
   /(?:^|[-_.])(?:news|news-?letters?|newsflash|promos?|promotions?|offers|deals|specials|marketing|tips|weekly|daily|bulletins?)(?:[-_.]|$)/
 const NEWSLETTER_DOMAIN = /[@.](?:news|promo|offers|deals|marketing)\.[^.]+\./
-/** Mailboxes and domains of newsletters alone. */
+/** Mailboxes and domains that only newsletters have. */
 const NEWSLETTER_ADDRESS = /^newsletters?@|@(?:[^@]{1,200}\.)?(?:newsletters?|mailings?)\.[^.@]+\./
 
-/** The same as a part of a longer name. */
+/** Words of mailboxes that programs often use, within a longer name. */
 const SERVICE_WORD =
   /^(?:tickets?|ticketing|service|receipts?|orders?|bookings?|meetings?|status|.*(?:best(?:ae|a)tigung|confirmation|confirmacion|conferma|bevestiging)|helpdesk|servicedesk|service-desk|glpi|otrs|payments?|invoicing|confirmations?|notices?|reminders?|reply|mailrobot|(?:help|chat|mail|news|alert|build|deploy|support|pin)bot|letters?|mailings?|messenger|mastodon)$/
 /** Subdomains from which programs send. */
@@ -124,10 +124,10 @@ const MAIL_SYSTEM_NAME =
 const PROGRAM_NAME =
   /\b(?:cron daemon|no[- ]?reply|do not reply|notifications?|(?:network )?monitor(?:ing)?)\)?$|^(?:uptime ?robot|grafana|nagios|zabbix)$/i
 
-/** Names of what programs send. */
+/** Ends of display names of programs. */
 const SERVICE_TITLE = /\b(?:receipts|updates|alerts|reminders|system account)$/i
 
-/** Whether the sender is who writes reports of failure by hand or by program, beside other mail. */
+/** Whether the author is a postmaster, who sends reports of failure among other mail. */
 export function isPostmaster({ name, address }: Mailbox): boolean {
   const isTitle = /^(?:postmaster|(?:mail )?(?:system )?administrator)$/i.test(bareName(name))
   return isTitle || localPartOf(address) === 'postmaster'

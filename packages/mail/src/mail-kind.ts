@@ -91,7 +91,7 @@ export function readKindSigns(
   return [...signs.values()]
 }
 
-/** Rules of services that send mail of programs as well as of people, and of what is mostly a program's. */
+/** Rules about services that send mail of programs and of people, and rules about what programs mostly send. */
 const SENT_BY_SERVICE = new Set([
   'bounce-address',
   'feedback-id',
@@ -101,13 +101,13 @@ const SENT_BY_SERVICE = new Set([
 ])
 const OF_PROGRAM = new Set(['service-mailbox', 'program-subject'])
 
-/** Names of newsletters, and the numbers in their subjects; of what people send too. */
+/** Words in the names of newsletters and numbers in their subjects, which mail of people has too. */
 const NEWSLETTER_TITLES = [
   /\bnews ?letters?\b|\b(?:news|weekly|daily|deals|offers|bulletin|tips)$/i,
   /\bissue (?:no\.? ?|#)?\d|\bvol(?:ume)?\.? ?\d/i,
 ]
 
-/** What is only likely of a program or of a newsletter, sent the way of those, is of one. */
+/** Reads two weak signs together: what a program or a newsletter is likely to send, sent by a service for such mail. */
 function joinSigns(
   signs: readonly KindSign[],
   titles: [name: string, subject: string],
@@ -123,7 +123,7 @@ function joinSigns(
   return [...joined, { rule: 'newsletter-words', says: 'unsubscribe', detail: title }]
 }
 
-/** What the sign says of a post of a list or of an answer, which people write. */
+/** The meaning of a sign on a post of a list or on an answer, which people write. */
 function saysOfPost(
   { rule, says }: NonNullable<Read>,
   { isReply, isPost }: { readonly isReply: boolean; readonly isPost: boolean },
@@ -200,7 +200,7 @@ function isAddressee(path: string | null, { author, addressees }: PathContext): 
   return addressees.some(({ address }) => address.toLowerCase() === sender)
 }
 
-/** The reverse-path, or what a field names as it. */
+/** Reads a reverse-path, of the envelope or of a field that repeats it. */
 function readPath(path: string, { author, addressees }: PathContext): Read {
   if (path === '') return readNullPath(author)
   if (isPathOfList(path, addressees)) return LIST
@@ -303,7 +303,7 @@ function readUnsubscribe(value: string): Read {
   }
 }
 
-/** Fields with the reverse-path, or what stands for it. */
+/** Fields that repeat a reverse-path, or name the address for reports. */
 const NOTED_PATHS = new Set([
   'sender',
   'return-path',
@@ -414,7 +414,7 @@ const MACHINE_SUBJECT =
 const BOUNCE_SUBJECT =
   /^\s*(?:failure notice|undeliver(?:able|ed) (?:message|mail)|undelivered mail returned to sender|returned mail: .{0,80}|mail delivery (?:failed|failure)(?:: returning message to sender)?|(?:message |permanent )?delivery fail(?:ure|ed)|non-?deliverable (?:mail|message)|delivery status notification\b.{0,40})\s*$/i
 
-/** What a postmaster writes over a report of failure; others may write so about one. */
+/** Subjects under which a postmaster reports a failure; other people use them to write about one. */
 const FAILURE_SUBJECT =
   /undeliver|unzustellbar|nicht zugestellt|\bdeliver\w* (?:has )?(?:fail|status|notif|delay|problem|error)|\breturned (?:mail|message)|\b(?:mail|message)\b.{0,20}\b(?:delayed|returned|not delivered)|non (?:remis|distribu)|no se (?:ha )?pud|devuelt|n[aã]o entregue|mancat[ao] (?:consegna|recapito)|onbestelbaar|недоставлен|не доставлен|配信不能|退信/i
 

@@ -124,7 +124,7 @@ const FULL = [
   /\bmailbox (?:has )?exceed/i,
 ]
 
-/** The mailbox is closed, and may be opened again. */
+/** Words which say that the mailbox is closed and may be opened again. */
 const CLOSED_FOR_NOW =
   /\b(?:suspended|inactive|dormant|locked|frozen|on hold|(?:temporarily|currently) (?:disabled|deactivated|closed)|(?:disabled|deactivated|closed) (?:temporarily|for now))\b/i
 
@@ -180,12 +180,12 @@ const DEAD_REPLIES: ReadonlySet<number> = new Set([521, 551, 556])
 /** Enhanced codes that say no more than "no", beside which the wording counts. */
 const VAGUE = new Set(['5.0.0', '5.1.0', '5.3.0', '5.5.0', '5.5.1'])
 
-/** A recipient, a mailbox or an address in other languages, and that it does not exist. */
+/** Words for a recipient in other languages than English, and words that say that it does not exist. */
 const NAMES_OF_RECIPIENT =
   'destinat[aá]ri[oa]|usu[aá]rio|utente|buz[oó]n|casella|direcci[oó]n|indirizzo|endere[cç]o|empf[aä]nger|postfach|adresse|benutzer|destinataire|utilisateur|bo[iî]te|adres|gebruiker|ontvanger|u[zż]ytkownik|odbiorca|пользовател|адрес|получател|ящик'
 const IS_UNKNOWN =
   "n[oã]o? existe|non esiste|inexistente|existiert nicht|nicht (?:gefunden|vorhanden|bekannt)|unbekannt|n['’]existe pas|introuvable|inconnu|bestaat niet|onbekend|niet gevonden|non (?:è stat[oa] )?trovat|no (?:se ha )?encontrad|não (?:foi )?encontrad|desconocid|desconhecid|sconosciut|nie istnieje|не (?:найден|существует)"
-/** Characters between the two, without a word for the sender or a domain. */
+/** A character between the two that begins no word for the sender or a domain. */
 const BUT_SENDER =
   '(?:(?!absender|exp[eé]diteur|remitente|remetente|mittente|afzender|nadawc|отправител|dom[aäeéií]n).)'
 

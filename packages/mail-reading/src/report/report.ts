@@ -241,7 +241,7 @@ function isOneWord(value: string): boolean {
   return !/[\s<>]/.test(value) && value.length <= ADDRESS_TEXT_LENGTH_MAX
 }
 
-/** Without a known action, what the status says; without both, nothing is decided. */
+/** The action that the field names, else the one that the status implies; a report with neither decides nothing. */
 function actionOf(group: RecipientFields, code: string | null): ReportedAction {
   const action = (group.get('action') ?? '').trim().toLowerCase()
   if (action.startsWith('fail')) return 'failed'
