@@ -22,6 +22,8 @@ const DEAD = [
   '556 Domain does not accept mail',
   '550 The email account that you tried to reach\ndoes\nnot exist',
   '550 El destinatario no existe',
+  '550 unbekannter Empfaenger',
+  '550 Keine solche Mailbox vorhanden',
   // Classified by their words, without a code.
   '550 No such user here',
   '550 No such recipient',

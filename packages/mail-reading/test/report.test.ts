@@ -189,6 +189,7 @@ const CLASSES: readonly (readonly [string, string, string])[] = [
   ['5.2.1', 'smtp; 550 5.2.1 This account is disabled', 'hard'],
   ['5.0.0', 'smtp; 550 No such user here', 'hard'],
   ['5.4.4', 'X-Postfix; Host or domain name not found. Name service error', 'hard'],
+  ['5.4.0', 'DNS; no A or MX record for far.example', 'hard'],
   [
     '5.5.0',
     'smtp; 554 The recipient is no longer on this server, recipient no longer valid',

@@ -83,8 +83,9 @@ const DEAD_DOMAIN = [
   /\b(?:no|couldn[’']t find (?:a|any)) (?:mx|mail exchanger)\b.{0,30}\b(?:found|record|address)/i,
   /\b(?:no smtp service|null mx|(?:does not accept (?:any )?|accepts no )(?:e-?)?mail(?! from))\b/i,
   /\b(?:unable to|could ?n[o’']t|could not|cannot|can[’']t) (?:find|locate|resolve|look up) (?:any |a |the )?(?:host|domain)\b/i,
-  /\b(?:host|domain)\b.{0,80}\b(?:could ?n[o’']t|could not|cannot|can[’']t) be found\b/i,
+  /\b(?:host|domain)\b.{0,80}\b(?:could ?n[o’']t|could not|cannot|can[’']t) be (?:found|resolved)\b/i,
   /\bdomain\b.{0,80}\b(?:not reachable|unreachable)\b|\b(?:unreachable|unroutable) (?:mail )?domain\b/i,
+  /\bno a(?:aaa)? (?:or|and) mx records?\b/i,
   /\bhas no (?:valid |usable )?(?:mx|mail exchangers?|mail servers?)\b|\bmx records? .{0,30}\bnon-?existent hosts?\b/i,
   /\bname or service not known\b|\bNXDOMAIN\b/i,
   /\bunrouteable (?:mail )?domain\b|\bunrouteable mail address\b/i,
@@ -182,7 +183,7 @@ const VAGUE = new Set(['5.0.0', '5.1.0', '5.3.0', '5.5.0', '5.5.1'])
 
 /** Words for a recipient in other languages than English, and words that say that it does not exist. */
 const NAMES_OF_RECIPIENT =
-  'destinat[aá]ri[oa]|usu[aá]rio|utente|buz[oó]n|casella|direcci[oó]n|indirizzo|endere[cç]o|empf[aä]nger|postfach|adresse|benutzer|destinataire|utilisateur|bo[iî]te|adres|gebruiker|ontvanger|u[zż]ytkownik|odbiorca|пользовател|адрес|получател|ящик'
+  'destinat[aá]ri[oa]|usu[aá]rio|utente|buz[oó]n|casella|direcci[oó]n|indirizzo|endere[cç]o|empf(?:ä|ae?)nger|postfach|adresse|benutzer|destinataire|utilisateur|bo[iî]te|adres|gebruiker|ontvanger|u[zż]ytkownik|odbiorca|пользовател|адрес|получател|ящик'
 const IS_UNKNOWN =
   "n[oã]o? existe|non esiste|inexistente|existiert nicht|nicht (?:gefunden|vorhanden|bekannt)|unbekannt|n['’]existe pas|introuvable|inconnu|bestaat niet|onbekend|niet gevonden|non (?:è stat[oa] )?trovat|no (?:se ha )?encontrad|não (?:foi )?encontrad|desconocid|desconhecid|sconosciut|nie istnieje|не (?:найден|существует)"
 /** A character between the two that begins no word for the sender or a domain. */
@@ -208,6 +209,10 @@ const DEAD_WORDINGS = [
   // How appliances refuse a recipient that they do not know.
   /#5\.1\.0 address rejected\b/i,
   new RegExp(`(?:${NAMES_OF_RECIPIENT})${BUT_SENDER}{0,50}(?:${IS_UNKNOWN})`, 'i'),
+  new RegExp(
+    `\\b(?:unbekannte[rs]?|keine? solche[rs]?|onbekende) (?:mailbox|${NAMES_OF_RECIPIENT})`,
+    'i',
+  ),
   /\bno se (?:ha encontrado|encontró) la dirección\b/i,
   /(?:用户|用戶|收件人|邮箱|郵箱|地址)不存在|(?:ユーザー?|宛先|アドレス).{0,20}(?:存在しません|見つかりません)|사용자.{0,10}존재하지/,
 ]
