@@ -6,5 +6,4 @@ import { runSqliteWriter } from '#platform/db/sqlite-writer.ts'
 import { transactions } from '#wiring/transactions.ts'
 
 if (parentPort === null) throw new Error('This module is started as a worker thread.')
-const { path, reservePath } = workerData as WriterData
-runSqliteWriter({ path, reservePath, port: parentPort, transactions })
+runSqliteWriter({ ...(workerData as WriterData), port: parentPort, transactions })

@@ -31,6 +31,7 @@ export type ErasureRow = {
   id: string
   accountId: string
   status: 'queued' | 'running' | 'done'
+  /** Null once everything is removed. */
   addressKey: string | null
   counts: ErasureCounts
   /** Attempts that failed; null for none, and once it is done. */
@@ -470,6 +471,21 @@ export const eraseAuditStep = transaction({
   },
 })
 
+/** Call once everything is removed: the row names the address no more. */
+export const forgetErased = transaction({
+  name: 'forgetErased',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, held: Held): Promise<void> {
+    await note(tx, held, {})
+    await tx.query
+      .updateTable('erasures')
+      .set({ address_key: null })
+      .where('id', '=', held.erasureId)
+      .execute()
+  },
+})
+
 /** The receipt keeps counts alone. */
 export const finishErasure = transaction({
   name: 'finishErasure',
@@ -482,7 +498,6 @@ export const finishErasure = transaction({
       .set({
         status: 'done',
         counts: countsColumn({ counts, trouble: null }),
-        address_key: null,
         leased_by: null,
         lease_until: null,
         completed_at: held.nowMs,

@@ -7,6 +7,7 @@ export {
   eraseMessages,
   eraseNotes,
   finishErasure,
+  forgetErased,
   insertErasure,
   noteErased,
   releaseErasures,

@@ -7,11 +7,13 @@ import { readHeaders } from '@mailroom/mail/message-headers.ts'
 import { removeDraft } from '#drafts/drafts-rows.ts'
 import { removeQuarantined } from '#inbound/inbound-rows.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
+import { raceAbort } from '#platform/abort.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
+import { SECOND_MS } from '#platform/units.ts'
 import { failureOf } from '#queue/trouble.ts'
 import { REMOVE_STEP_MESSAGES } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
@@ -31,6 +33,7 @@ import {
   eraseMessages,
   eraseNotes,
   finishErasure,
+  forgetErased,
   type Held,
   hasDueErasure,
   listAccountInboxes,
@@ -71,9 +74,38 @@ type Work = { held: () => Held; signal: AbortSignal }
 /** False when it was left before its end. */
 async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boolean> {
   const { db, clock } = deps
-  const { accountId, createdAtMs: since } = erasure
+  const { addressKey: address } = erasure
   const { held, signal } = work
-  const address = erasure.addressKey ?? ''
+  if (address !== null) {
+    if (!(await removeAll(deps, { ...erasure, address }, work))) return false
+    await db.write(forgetErased, held())
+  }
+  if (!(await overwriteRemoved(db, work))) return false
+  await db.write(finishErasure, { ...held(), nowMs: clock.now() })
+  return true
+}
+
+/** Half of the lease. */
+const RENEW_MS = 30 * SECOND_MS
+
+/** Copies of removed rows in the database's files, while the lease is renewed. False when it was left before its end. */
+async function overwriteRemoved(db: Db, { held, signal }: Work): Promise<boolean> {
+  const overwritten = db.overwriteUnused?.().then(() => true) ?? Promise.resolve(true)
+  for (;;) {
+    const isDone = await raceAbort(overwritten, { signal, timeoutMs: RENEW_MS })
+    if (isDone !== null || signal.aborted) return isDone === true
+    await db.write(noteErased, { ...held(), added: {} })
+  }
+}
+
+/** Safe to repeat. False when it was left before its end. */
+async function removeAll(
+  deps: Deps,
+  { accountId, createdAtMs: since, address }: ErasureRow & { address: string },
+  work: Work,
+): Promise<boolean> {
+  const { db } = deps
+  const { held, signal } = work
   await db.write(eraseFiles, held())
   await purgeTransfers(deps, signal)
   const inboxIds = await listAccountInboxes(db, accountId)
@@ -104,9 +136,7 @@ async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boole
     await db.write(noteErased, { ...held(), added: {} })
   }
   await removeUnreferenced(deps, signal)
-  if (signal.aborted) return false
-  await db.write(finishErasure, { ...held(), nowMs: clock.now() })
-  return true
+  return !signal.aborted
 }
 
 async function eraseInbox(

@@ -157,6 +157,7 @@ function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promi
     if (!isDone) return true
     round = null
     await db.write(forgetPurgedSearch, { numbers })
+    overwrite(db)
     const nowMs = clock.monotonic()
     nextMs = nowMs + (nowMs - startMs) * SEARCH_ERASE_REST_FACTOR
     return false
@@ -179,10 +180,18 @@ function openSlowErasing({ db, clock }: IndexerDeps): () => Promise<void> {
       nextMs = nowMs + (nowMs - startMs) * SEARCH_SLOW_ERASE_REST_FACTOR
       return
     }
-    if (inboxes.length > 0) await db.write(forgetRemovedEntries, { inboxes })
+    if (inboxes.length > 0) {
+      await db.write(forgetRemovedEntries, { inboxes })
+      overwrite(db)
+    }
     round = null
     nextMs = nowMs + SEARCH_SLOW_ERASE_EVERY_MS
   }
+}
+
+/** With the words, the copies of removed rows. Indexing continues meanwhile; after a failure the next round does it. */
+function overwrite(db: Db): void {
+  db.overwriteUnused?.().catch(() => {})
 }
 
 /** Messages that a search indexes before it answers. */

@@ -313,6 +313,7 @@ test('two transactions of one name are refused at registration', () => {
   const { port1: port } = new MessageChannel()
   const twice = {
     path: ':memory:',
+    file: -1,
     reservePath: null,
     port,
     transactions: [endSession, endSession],
@@ -340,7 +341,13 @@ test('a write of the main thread is in the next commit, however many of another 
   }
   const note = transaction({ name: 'note', accountOf: () => null, run })
   const ready = once(main, 'message')
-  runSqliteWriter({ path: ':memory:', reservePath: null, port: own, transactions: [note] })
+  runSqliteWriter({
+    path: ':memory:',
+    file: -1,
+    reservePath: null,
+    port: own,
+    transactions: [note],
+  })
   t.after(() => main.postMessage('close'))
   await ready
   main.postMessage({ connect }, [connect])

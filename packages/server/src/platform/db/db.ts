@@ -154,6 +154,12 @@ export type Db<Schema> = Reading<Schema> & {
    * Absent on an engine whose threads connect by themselves.
    */
   shareWriter?(onPort: (port: MessagePort) => void): Disposable
+  /**
+   * Overwrites what removed rows have left in the unused bytes of the files, in steps between which others write. After
+   * it, nothing that was removed before the call is in the files. Rejects with a `StorageError` when it cannot end.
+   * Absent on an engine that does not give access to its files.
+   */
+  overwriteUnused?(): Promise<void>
   /** Waits for writes under way, then closes everything. Idempotent. */
   close(): Promise<void>
 }

@@ -14,6 +14,7 @@ import {
   type SqliteConnection,
 } from './sqlite-connection.ts'
 import { asStorageError, type Failure, toFailure } from './storage-error.ts'
+import { openUnusedBytesPass, type UnusedBytesPass } from './unused-bytes.ts'
 
 /** The most transactions that share one commit and one fsync. */
 export const COMMIT_GROUP_MAX = 100
@@ -34,11 +35,13 @@ export type GroupReport = {
   commit: { groupSize: number; durationMs: number } | null
 }
 
-/** A request for a port of another thread, a port for such a thread, or the end. */
-export type WriterMessage = WriteRequest[] | { connect: MessagePort } | 'close'
+/** Requests, a port for another thread, the id of a request to overwrite unused bytes, or the end. */
+export type WriterMessage = WriteRequest[] | { connect: MessagePort } | { overwrite: number } | 'close'
 
 type WriterOptions<Schema> = {
   path: string
+  /** The database file, open for writing until the last connection of the process is closed. */
+  file: number
   port: MessagePort
   /** All transactions that may be called. Throws when two have one name. */
   transactions: readonly AnyTransaction<Schema>[]
@@ -58,11 +61,20 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const connection = openSqliteConnection({ path: options.path, mode: 'write' })
   // On a small disk the log is kept small, because the reserve must be able to hold it.
   const logPages = Math.floor(logBytesMax(options.path) / DATABASE_PAGE_BYTES)
-  connection.exec(`PRAGMA wal_autocheckpoint = ${Math.min(LOG_PAGES_MAX, logPages)}`)
+  const checkpointPages = Math.min(LOG_PAGES_MAX, logPages)
+  connection.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
   const tx: Tx<Schema> = { engine: 'sqlite', ...queriesOn<Schema>(connection) }
   const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
-  const writer: Writer<Schema> = { transactions, connection, tx, reserve, nextRestoreMs: 0 }
   const ports = new Ports(options.port)
+  const overwriting = new Overwriting({ ...options, connection, checkpointPages })
+  const writer: Writer<Schema> = {
+    transactions,
+    connection,
+    tx,
+    reserve,
+    nextRestoreMs: 0,
+    onFreedAsIs: () => overwriting.beginAgain(),
+  }
   let isRunning = false
   let isClosing = false
   /** Deleted data may still be in the log. */
@@ -70,6 +82,7 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   let eraseTimer: NodeJS.Timeout | undefined
   const end = () => {
     clearTimeout(eraseTimer)
+    overwriting.close()
     connection.close()
     ports.close()
   }
@@ -86,7 +99,8 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
       ports.takeWaiting()
       mustErase ||= group.some(({ name }) => transactions.get(name)?.erasing)
     }
-    if (mustErase) {
+    // A pass that overwrites reads the log before it empties it.
+    if (mustErase && !overwriting.isUnderWay) {
       mustErase = !truncateLog(connection)
       clearTimeout(eraseTimer)
       if (mustErase) eraseTimer = setTimeout(() => void drain(), ERASE_RETRY_MS)
@@ -102,7 +116,9 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
         isClosing = true
         if (!isRunning) end()
       } else if ('connect' in message) serve(message.connect)
-      else {
+      else if ('overwrite' in message) {
+        overwriting.ask(port, message.overwrite, { isBusy: () => isRunning, onDone: () => void drain() })
+      } else {
         ports.enqueue(port, message)
         void drain()
       }
@@ -111,6 +127,80 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   serve(options.port)
   options.port.postMessage('ready')
 }
+
+/** Steps that overwrite unused bytes leave the writer so many times their duration. */
+const OVERWRITE_REST_FACTOR = 3
+const OVERWRITE_REST_MS_MIN = 1
+/** When a reader or another process blocks a step. */
+const OVERWRITE_RETRY_MS = 50
+
+/** Passes that overwrite the unused bytes of the file. Requests during a pass are answered at its end. */
+class Overwriting {
+  readonly #options: { connection: SqliteConnection; path: string; file: number; checkpointPages: number }
+  readonly #asked: { port: MessagePort; id: number }[] = []
+  #pass: UnusedBytesPass | null = null
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: Overwriting['#options']) {
+    this.#options = options
+  }
+
+  get isUnderWay(): boolean {
+    return this.#pass !== null
+  }
+
+  ask(port: MessagePort, id: number, turn: OverwriteTurn): void {
+    this.#asked.push({ port, id })
+    if (this.#pass !== null) return
+    const { connection } = this.#options
+    // The steps empty the log; by itself it would begin anew before a step has read it.
+    connection.exec('PRAGMA wal_autocheckpoint = 0')
+    this.#pass = openUnusedBytesPass({ ...this.#options, emptyLog: () => truncateLog(connection) })
+    this.#next(0, turn)
+  }
+
+  beginAgain(): void {
+    this.#pass?.beginAgain()
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #next(delayMs: number, turn: OverwriteTurn): void {
+    this.#timer = setTimeout(() => this.#step(turn), delayMs)
+  }
+
+  #step(turn: OverwriteTurn): void {
+    if (this.#pass === null) return
+    if (turn.isBusy()) {
+      this.#next(OVERWRITE_REST_MS_MIN, turn)
+      return
+    }
+    const startMs = systemClock.monotonic()
+    try {
+      const outcome = this.#pass.step()
+      const tookMs = systemClock.monotonic() - startMs
+      if (outcome === 'done') this.#end({ value: null }, turn)
+      else if (outcome === 'blocked') this.#next(OVERWRITE_RETRY_MS, turn)
+      else this.#next(Math.max(OVERWRITE_REST_MS_MIN, tookMs * OVERWRITE_REST_FACTOR), turn)
+    } catch (error) {
+      this.#end({ failure: toFailure(error) }, turn)
+    }
+  }
+
+  #end(answer: { value: null } | { failure: Failure }, turn: OverwriteTurn): void {
+    this.#pass = null
+    const { connection, checkpointPages } = this.#options
+    connection.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
+    for (const { port, id } of this.#asked.splice(0)) {
+      port.postMessage({ answers: [{ id, ...answer }], commit: null } satisfies GroupReport)
+    }
+    turn.onDone()
+  }
+}
+
+type OverwriteTurn = { isBusy(): boolean; onDone(): void }
 
 /** The threads that write. Each has a queue of its own, so that none waits behind the burst of another. */
 class Ports {
@@ -225,6 +315,8 @@ type Writer<Schema> = {
   tx: Tx<Schema>
   reserve: ReturnType<typeof openDiskReserve>
   nextRestoreMs: number
+  /** Called when pages were freed and not overwritten. */
+  onFreedAsIs: () => void
 }
 
 async function commitGroup<Schema>(
@@ -278,6 +370,7 @@ async function runAlone<Schema>(
     writer.connection.exec('PRAGMA secure_delete = FAST')
     outcome = await tryOne(writer, request)
     writer.connection.exec('PRAGMA secure_delete = ON')
+    writer.onFreedAsIs()
   }
   return outcome.answer
 }

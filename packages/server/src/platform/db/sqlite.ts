@@ -2,7 +2,7 @@
 // runs long reads by name.
 
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { closeSync, openSync, rmSync } from 'node:fs'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { Db, DbObserver, Reading, ReadingDb } from './db.ts'
 import {
@@ -52,7 +52,8 @@ type SqliteOptions = {
 export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Schema>> {
   if (options.reservePath !== null) giveUpReserveOnFullDisk(options.reservePath)
   await migrateSqlite(options.path)
-  const writer = new WriterThread(options)
+  const file = openSync(options.path, 'r+')
+  const writer = new WriterThread({ ...options, file })
   await writer.start()
   const reader = openSqliteConnection({ path: options.path, mode: 'read' })
   const queries = queriesOn<Schema>(reader)
@@ -70,9 +71,12 @@ export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Sch
       writer.check()
     },
     shareWriter: (onPort) => writer.share(onPort),
+    overwriteUnused: () => writer.writes.overwrite(),
     async close() {
       await thread.close()
-      if (await writer.close()) reader.close()
+      if (!(await writer.close())) return
+      reader.close()
+      closeSync(file)
     },
   }
 }
@@ -220,7 +224,7 @@ function atomically(connection: SqliteConnection, run: () => boolean): boolean {
 }
 
 /** The `workerData` of the module at `writerEntry`. */
-export type WriterData = { path: string; reservePath: string | null }
+export type WriterData = { path: string; file: number; reservePath: string | null }
 
 type WriterThreadOptions = WriterData & { writerEntry: URL; observer: DbObserver }
 
@@ -233,6 +237,7 @@ type Waiting = {
 class PortWrites {
   readonly #observer: DbObserver
   readonly #waiting = new Map<number, Waiting>()
+  readonly #overwrites = new Set<number>()
   #port: Pick<MessagePort, 'postMessage'> | null = null
   #outbox: WriteRequest[] = []
   #lastId = 0
@@ -255,6 +260,7 @@ class PortWrites {
     this.#outbox = []
     for (const { reject } of this.#waiting.values()) reject(unavailable(reason))
     this.#waiting.clear()
+    this.#overwrites.clear()
     this.#onIdle?.()
   }
 
@@ -276,9 +282,25 @@ class PortWrites {
     })
   }
 
-  /** Accepts no more writes; resolves when those under way have ended. */
+  /** See `overwriteUnused` of the port. */
+  overwrite(): Promise<void> {
+    const port = this.#port
+    if (port === null || this.#isClosed) return Promise.reject(unavailable())
+    return new Promise((resolve, reject) => {
+      this.#lastId += 1
+      this.#waiting.set(this.#lastId, { resolve, reject })
+      this.#overwrites.add(this.#lastId)
+      port.postMessage({ overwrite: this.#lastId } satisfies WriterMessage)
+    })
+  }
+
+  /** Accepts no more writes; resolves when those under way have ended. What is being overwritten is left. */
   async close(): Promise<void> {
     this.#isClosed = true
+    for (const id of this.#overwrites) {
+      this.#waiting.get(id)?.reject(unavailable())
+      this.#waiting.delete(id)
+    }
     if (this.#waiting.size === 0) return
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve
@@ -295,6 +317,7 @@ class PortWrites {
     for (const answer of answers) {
       const entry = this.#waiting.get(answer.id)
       this.#waiting.delete(answer.id)
+      this.#overwrites.delete(answer.id)
       if ('failure' in answer) entry?.reject(fromFailure(answer.failure))
       else entry?.resolve(answer.value as never)
     }
@@ -319,9 +342,9 @@ class WriterThread {
 
   /** Resolves when the thread has opened the database; rejects with the reason when it cannot. */
   async start(): Promise<void> {
-    const { path, reservePath, writerEntry } = this.#options
+    const { path, file, reservePath, writerEntry } = this.#options
     const worker = new Worker(writerEntry, {
-      workerData: { path, reservePath } satisfies WriterData,
+      workerData: { path, file, reservePath } satisfies WriterData,
     })
     let reason: unknown = 'The writer thread ended.'
     worker.on('error', (error) => {
