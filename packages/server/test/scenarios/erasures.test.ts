@@ -132,10 +132,11 @@ onEachEngine('an erasure', (engine) => {
     )
     await imported(client, inbox.id, mboxOf(...mails))
     const threads = await Array.fromAsync(client.threads.list(inbox.id))
+    // Rows that grow in an order that is not theirs make SQLite split their pages and move their neighbours.
     for (let count = 0; count < 600; count++) {
       const { id } = threads[(count * 77) % threads.length] ?? { id: '' }
-      const note = String(count).repeat(30 + ((count * 31) % 60))
-      await client.threads.update(id, { metadata: { note }, assignee: note.slice(0, 60) })
+      const metadata = { [`note${count % 7}`]: 'x'.repeat((count * 131) % 500) }
+      await client.threads.update(id, { metadata, assignee: 'y'.repeat(1 + ((count * 17) % 60)) })
     }
     const { id } = await client.erasures.create({ address: `${word}@moved.example` })
     assertRemoved(await client.erasures.untilDone(id), { messages: 100 })
