@@ -16,7 +16,7 @@ const ErasedCounts = Type.Object(
     events: count('Entries of the event log, with the logs of webhooks about them.'),
     correspondents: count('Notes on who has written to an inbox, and whom it has written to.'),
     answers: count(
-      'Answers kept for Idempotency-Keys that named the address; it is replaced in them.',
+      'Answers kept for Idempotency-Keys that named the address; it is replaced in them. The keys are stored only as hashes.',
     ),
     auditEntries: count('Entries of the audit that named the address; it is replaced in them.'),
     files: count('Exports and imports, which may hold the address.'),
@@ -33,7 +33,9 @@ export const Erasure = Type.Object(
   {
     id: text('Assigned by the service.'),
     status: oneOf(STATUSES, 'Whether everything is removed.'),
-    address: nullableText('What is erased; null once it is, because the receipt would keep it.'),
+    address: nullableText(
+      'What is erased; null once it is removed, because the receipt would keep it. Until the status is done, copies in files are overwritten.',
+    ),
     removed: ErasedCounts,
     left: Type.Array(LeftPlace, { description: 'Where the address, or its mail, may still be.' }),
     errorMessage: nullableText(

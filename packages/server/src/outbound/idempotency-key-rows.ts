@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -26,7 +27,8 @@ export type Replay = { kind: 'replay'; answer: SendAnswer } | { kind: 'key_reuse
 
 /** The answer under this key within a day; null when the key is free. */
 export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
-  const [row] = await selectAnswer(tx, { ...use, since: use.nowMs - IDEMPOTENCY_MS })
+  const since = use.nowMs - IDEMPOTENCY_MS
+  const [row] = await selectAnswer(tx, { ...use, hash: hashOf(use), since })
   if (row === undefined) return null
   if (Buffer.compare(row.request_hash, use.requestHash) !== 0) return { kind: 'key_reused' }
   return { kind: 'replay', answer: JSON.parse(row.answer) as SendAnswer }
@@ -39,7 +41,7 @@ export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
 export async function keepAnswer(tx: Tx, use: KeyUse, answer: SendAnswer): Promise<boolean> {
   const kept = await upsertAnswer(tx, {
     account_id: use.accountId,
-    idempotency_key: use.key,
+    idempotency_key: hashOf(use),
     request_hash: use.requestHash,
     answer: JSON.stringify(answer),
     created_at: use.nowMs,
@@ -48,16 +50,22 @@ export async function keepAnswer(tx: Tx, use: KeyUse, answer: SendAnswer): Promi
   return kept.length > 0
 }
 
+/** Clients put addresses into their keys. */
+function hashOf({ accountId, key }: KeyUse): string {
+  return createHash('sha256').update(`${accountId}\0${key}`).digest('base64url')
+}
+
+/** An earlier version stored the key as it is. */
 const selectAnswer = statement<
   Tables,
-  { accountId: string; key: string; since: number },
+  { accountId: string; key: string; hash: string; since: number },
   { request_hash: Uint8Array; answer: string }
 >((query, place) =>
   query
     .selectFrom('idempotency_keys')
     .select(['request_hash', 'answer'])
     .where('account_id', '=', place('accountId'))
-    .where('idempotency_key', '=', place('key'))
+    .where('idempotency_key', 'in', [place('hash'), place('key')])
     .where('created_at', '>', place('since')),
 )
 

@@ -75,7 +75,7 @@ onEachEngine('an erasure', (engine) => {
     await client.inboxes.send(
       inbox.id,
       { to: ADDRESS, subject: `To ${CANARY}`, body: `Dear ${CANARY}` },
-      { idempotencyKey: 'a key of the test' },
+      { idempotencyKey: `welcome-${ADDRESS}` },
     )
     await client.inboxes.send(inbox.id, {
       to: 'ann@a.example',
