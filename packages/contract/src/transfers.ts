@@ -85,6 +85,18 @@ export const ImportFailure = Type.Object(
   { description: 'A message of the file that was not imported.' },
 )
 
+const Skipped = Type.Object(
+  {
+    trash: count('Messages that the other program had deleted, or kept in its trash.'),
+    spam: count('Messages that Gmail kept as spam.'),
+    draft: count('Messages that were not sent.'),
+    unfinished: count('Files that a Maildir was still writing.'),
+    otherFile: count('Files of an archive that are no messages.'),
+  },
+  { description: 'What the file has beside the mail of a mailbox, which is not imported.' },
+)
+export type SkipReason = keyof Static<typeof Skipped>
+
 export const Import = Type.Object(
   {
     id: text('Assigned by the service.'),
@@ -99,6 +111,7 @@ export const Import = Type.Object(
     duplicates: count('Messages that the inbox had already.'),
     failed: count('Messages that could not be imported.'),
     failures: Type.Array(ImportFailure, { description: 'The first 100 of them.' }),
+    skipped: Skipped,
     error,
     errorMessage,
     nextAttemptAt,
@@ -188,7 +201,7 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'Import mail from a file into an inbox.',
     notes:
-      'The body is the file itself, or a form with one file. It may be mbox, a tar archive of a Maildir, the jsonl of an export, or one message. Dates, threads, read flags and directions are kept, and the labels of a jsonl. Nothing is told to events, webhooks or waits. A message that the inbox has already is counted and not stored again, so the same file may be sent again. What is imported does not prove to the guards of a policy that anybody has written.',
+      'The body is the file itself, or a form with one file. It may be mbox, a tar archive of a Maildir, the jsonl of an export, or one message. It may be compressed with gzip. Dates, threads, read flags, directions and labels are kept, as Gmail, Thunderbird and others note them; what these keep as trash, spam or drafts is counted as skipped. Nothing is told to events, webhooks or waits. A message that the inbox has already is counted and not stored again, so the same file may be sent again. What is imported does not prove to the guards of a policy that anybody has written.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -204,6 +217,7 @@ export const transferOperations = {
         'application/x-tar',
         'application/x-ndjson',
         'message/rfc822',
+        'application/gzip',
         'application/octet-stream',
         'multipart/form-data',
       ],

@@ -93,8 +93,9 @@ export function isMbox(start: Uint8Array): boolean {
 }
 
 /**
- * The messages of a file, one in memory at a time. A separator is a line "From " at the start of the file or after an
- * empty line. Line ends of a message that has no CRLF in its first line become CRLF.
+ * The messages of a file, one in memory at a time. A separator is a line "From " with a time, at the start of the file or
+ * after an empty line; where the first one of the file has no time, none needs it. A message with a Content-Length that
+ * leads to a separator, or to the end, is so long. Line ends of a message that has no CRLF in its first line become CRLF.
  */
 export async function* readMbox(
   chunks: AsyncIterable<Uint8Array>,
@@ -104,41 +105,66 @@ export async function* readMbox(
   let offset = 0
   let isSkipping = false
   let separator: Buffer | null = null
+  let isDated = true
+  /** Where the Content-Length of the message ends; null before its header is read. */
+  let named: number | null = null
   // The line end after a message belongs to the separator.
   const heldMax = Math.ceil(bytesMax * QUOTED_GROWTH_MAX) + SEPARATOR_BYTES_MAX
-  for await (const chunk of chunks) {
-    let searchFrom = Math.max(0, rest.length - SEPARATOR_LOOK_BACK)
-    rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk])
-    for (;;) {
-      if (separator === null) {
-        const lineEnd = rest.indexOf(LF)
-        if (lineEnd === -1 && rest.length <= SEPARATOR_BYTES_MAX) break
-        const end = lineEnd === -1 ? SEPARATOR_BYTES_MAX : lineEnd + 1
-        separator = Buffer.from(rest.subarray(0, end))
-        rest = rest.subarray(end)
-        offset += end
-        searchFrom = 0
-      }
-      const at = findSeparator(rest, searchFrom)
-      if (at === -1) break
-      const body = rest.subarray(0, at)
-      offset += at
-      yield entryOf(separator, isSkipping ? null : body, { bytesMax, end: offset })
-      rest = rest.subarray(at)
-      isSkipping = false
-      separator = null
+  let searchFrom = 0
+  /** The next message; null when more octets are needed. */
+  const take = (isWhole: boolean): MboxEntry | null => {
+    if (separator === null) {
+      const lineEnd = rest.indexOf(LF)
+      if (lineEnd === -1 && rest.length <= SEPARATOR_BYTES_MAX && !isWhole) return null
+      const end = lineEnd === -1 ? Math.min(rest.length, SEPARATOR_BYTES_MAX) : lineEnd + 1
+      separator = Buffer.from(rest.subarray(0, end))
+      if (offset === 0) isDated = isDatedSeparator(separator)
+      rest = rest.subarray(end)
+      offset += end
+      searchFrom = 0
+      named = null
     }
-    if (rest.length > heldMax) {
+    if (named === null && !isSkipping) {
+      named = namedEnd(rest, isWhole || rest.length > HEADER_BYTES_MAX)
+      if (named === null) return null
+      // A longer one is too large in any case, and is found by its separator.
+      if (named > heldMax) named = 0
+    }
+    if (named !== null && named > searchFrom && !isSkipping) {
+      const start = separatorAfter(rest, named, { isDated, isWhole })
+      if (start === 'unknown') return null
+      if (start !== null) return end(start, { isExact: true, isBare: start === named })
+      named = 0
+    }
+    const found = findSeparator(rest, searchFrom, { isDated, isWhole })
+    searchFrom = found.searchFrom
+    if (found.at === -1 && !isWhole) return null
+    return end(found.at === -1 ? rest.length : found.at, { isExact: false, isBare: false })
+  }
+  const end = (at: number, form: ContentForm): MboxEntry => {
+    const body = isSkipping ? null : rest.subarray(0, at)
+    offset += at
+    const entry = entryOf(separator ?? Buffer.alloc(0), body, { bytesMax, end: offset, ...form })
+    rest = rest.subarray(at)
+    isSkipping = false
+    separator = null
+    return entry
+  }
+  for await (const chunk of chunks) {
+    rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk])
+    for (let entry = take(false); entry !== null; entry = take(false)) yield entry
+    if (rest.length > heldMax + SEPARATOR_BYTES_MAX) {
       isSkipping = true
-      const dropped = rest.length - SEPARATOR_LOOK_BACK
+      const dropped = Math.min(searchFrom, rest.length)
       rest = Buffer.from(rest.subarray(dropped))
       offset += dropped
+      searchFrom = 0
     }
   }
-  offset += rest.length
-  if (separator === null && rest.length > 0) separator = rest.subarray(0, 0)
-  if (separator !== null) {
-    yield entryOf(separator, isSkipping ? null : rest, { bytesMax, end: offset })
+  while (rest.length > 0 || separator !== null) {
+    const entry = take(true)
+    if (entry === null) return
+    yield entry
   }
 }
 
@@ -146,28 +172,99 @@ export async function* readMbox(
 const QUOTED_GROWTH_MAX = 7 / 6
 /** A longer separator line is cut. */
 const SEPARATOR_BYTES_MAX = 4 * 1024
+/** A header that is longer names no length. */
+const HEADER_BYTES_MAX = 256 * 1024
+
+type Search = { isDated: boolean; isWhole: boolean }
+
+/** The start of the next separator line after an empty line, or -1 and where the search continues with more octets. */
+function findSeparator(
+  bytes: Buffer,
+  from: number,
+  { isDated, isWhole }: Search,
+): { at: number; searchFrom: number } {
+  let at = bytes.indexOf('\nFrom ', from, 'latin1')
+  for (; at !== -1; at = bytes.indexOf('\nFrom ', at + 1, 'latin1')) {
+    const before = bytes[at - 1] === CR ? at - 2 : at - 1
+    if (before >= 0 && bytes[before] !== LF) continue
+    const line = lineAt(bytes, at + 1, isWhole)
+    if (line === null) return { at: -1, searchFrom: Math.max(0, at - 2) }
+    if (!isDated || isDatedSeparator(line)) return { at: at + 1, searchFrom: 0 }
+  }
+  // A line end and what belongs to it may be cut.
+  return { at: -1, searchFrom: Math.max(from, bytes.length - SEPARATOR_LOOK_BACK) }
+}
+
 const SEPARATOR_LOOK_BACK = 16
 
-/** The start of the next separator line after an empty line; -1 when there is none yet. */
-function findSeparator(bytes: Buffer, from: number): number {
-  for (let at = bytes.indexOf('\nFrom ', from, 'latin1'); at !== -1; ) {
-    const before = bytes[at - 1] === CR ? at - 2 : at - 1
-    if (before < 0 || bytes[before] === LF) return at + 1
-    at = bytes.indexOf('\nFrom ', at + 1, 'latin1')
-  }
-  return -1
+/** Null when the line may go on in the octets that follow. */
+function lineAt(bytes: Buffer, start: number, isWhole: boolean): Buffer | null {
+  const end = bytes.indexOf(LF, start)
+  if (end !== -1) return bytes.subarray(start, Math.min(end, start + SEPARATOR_BYTES_MAX))
+  if (!isWhole && bytes.length - start < SEPARATOR_BYTES_MAX) return null
+  return bytes.subarray(start, start + SEPARATOR_BYTES_MAX)
 }
+
+function isDatedSeparator(line: Buffer): boolean {
+  if (line.length < TIME_LENGTH_MIN || !isMbox(line)) return false
+  const text = line.toString('latin1', 0, SEPARATOR_BYTES_MAX)
+  return ASCTIME.test(text) || RFC_TIME.test(text)
+}
+
+/** "Tue Feb  3 04:05 2015" */
+const TIME_LENGTH_MIN = 20
+
+const CONTENT_LENGTH = /^Content-Length:[ \t]*(\d{1,12})[ \t]*\r?$/im
+
+/** Where the content ends by its Content-Length, 0 without one; null when the header may go on. */
+function namedEnd(bytes: Buffer, isWhole: boolean): number | null {
+  const found = ['\n\n', '\n\r\n'].map((end) => {
+    const at = bytes.subarray(0, HEADER_BYTES_MAX).indexOf(end, 0, 'latin1')
+    return at === -1 ? Number.POSITIVE_INFINITY : at + end.length
+  })
+  const end = Math.min(...found)
+  if (end === Number.POSITIVE_INFINITY) return isWhole ? 0 : null
+  const length = CONTENT_LENGTH.exec(bytes.toString('latin1', 0, end))?.[1]
+  return length === undefined ? 0 : end + Number(length)
+}
+
+/**
+ * The start of the separator that follows a content which ends here, behind the empty line; null when none does, and so
+ * the length is wrong.
+ */
+function separatorAfter(
+  bytes: Buffer,
+  from: number,
+  { isDated, isWhole }: Search,
+): number | 'unknown' | null {
+  let start = from
+  while (start < from + LINE_ENDS_MAX && (bytes[start] === CR || bytes[start] === LF)) start += 1
+  if (start >= bytes.length) return isWhole ? (from <= bytes.length ? bytes.length : null) : 'unknown'
+  if (start > 0 && bytes[start - 1] !== LF) return null
+  const line = lineAt(bytes, start, isWhole)
+  if (line === null) return 'unknown'
+  return isMbox(line) && (!isDated || isDatedSeparator(line)) ? start : null
+}
+
+/** An empty line, and a line end that the length does not count. */
+const LINE_ENDS_MAX = 4
+
+/** Whether a Content-Length says where it ends, and whether no empty line follows it. */
+type ContentForm = { isExact: boolean; isBare: boolean }
 
 function entryOf(
   separator: Buffer,
   body: Buffer | null,
-  { bytesMax, end }: { bytesMax: number; end: number },
+  { bytesMax, end, isExact, isBare }: ContentForm & { bytesMax: number; end: number },
 ): MboxEntry {
   const head = readSeparator(separator.toString('latin1'))
   if (body === null) return { ...head, raw: null, end }
-  const whole = withoutLastLineEnd(body)
+  const whole = isBare ? body : withoutLastLineEnd(body)
   const isAdded = hasCrlf(whole) && whole.at(-1) === LF && whole.at(-2) !== CR
-  const raw = withCrlf(unquoted(isAdded ? whole.subarray(0, -1) : whole))
+  const content = isAdded ? whole.subarray(0, -1) : whole
+  // A file that needs its lengths to be read has quoted nothing.
+  const isQuoted = !isExact || !fromLines(content).some((at) => content[at] !== GREATER)
+  const raw = withCrlf(isQuoted ? unquoted(content) : content)
   return { ...head, raw: raw.length > bytesMax ? null : raw, end }
 }
 
@@ -204,11 +301,17 @@ function isBareLf(bytes: Buffer, at: number): boolean {
 const ASCTIME =
   /\s(?:[A-Z][a-z]{2}),?\s+([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d{2}:\d{2}(?::\d{2})?)\s+(?:([A-Z]{1,5}|[+-]\d{4})\s+)?(\d{4})(?:\s+([+-]\d{4}))?/
 
+/** As some programs write it: "Tue, 3 Feb 2015 04:05:06". */
+const RFC_TIME = /\s[A-Z][a-z]{2},?\s+(\d{1,2}\s+[A-Z][a-z]{2}\s+\d{4}\s+\d{2}:\d{2}:\d{2}(?:\s+[+-]\d{4})?)/
+
 function readSeparator(line: string): { sender: string | null; dateMs: number | null } {
   const word = /^From\s+(\S+)/.exec(line)?.[1] ?? null
   const sender = word === null ? null : word.toUpperCase() === NULL_SENDER ? '' : word
   const found = ASCTIME.exec(line)
-  if (found === null) return { sender, dateMs: null }
+  if (found === null) {
+    const time = RFC_TIME.exec(line)?.[1]
+    return { sender, dateMs: time === undefined ? null : parseDateTime(time) }
+  }
   const [, month, day, time, zone = 'UTC', year, offset = zone] = found
   return { sender, dateMs: parseDateTime(`${day} ${month} ${year} ${time} ${offset}`) }
 }

@@ -60,3 +60,57 @@ test('the limit of a message is that of its octets before they were quoted', asy
   const full = Buffer.from(`a\r\n${'From x\n'.repeat(100)}`.padEnd(bytesMax, 'From \n'))
   assert.deepEqual(await sizes(full), [bytesMax, 18])
 })
+
+const LINE = 'From ann@a.example Tue Feb  3 04:05:06 2015\n'
+
+/** The messages, read in pieces of every size up to this one. */
+async function textsOf(file: string, sizeMax = 40): Promise<string[]> {
+  const bytes = Buffer.from(file)
+  const read = async (size: number) => {
+    async function* inPieces() {
+      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+    }
+    const entries = await Array.fromAsync(readMbox(inPieces(), { bytesMax: BYTES }))
+    assert.equal(entries.at(-1)?.end, bytes.length)
+    return entries.map(({ raw }) => Buffer.from(raw ?? []).toString().replaceAll('\r\n', '\n'))
+  }
+  const whole = await read(bytes.length)
+  for (let size = 1; size < sizeMax; size++) assert.deepEqual(await read(size), whole, `by ${size}`)
+  return whole
+}
+
+test('a line From without a time is text, unless the file has none with a time', async () => {
+  const text = 'Subject: a\n\nHello\n\nFrom now on we meet at ten.\nFrom Tue to Fri.\n'
+  for (const line of [
+    LINE,
+    'From - Tue Feb 03 04:05:06 2015\n',
+    'From ann@a.example Tue Feb  3 04:05 2015\n',
+    'From 1590@xxx Tue Feb 03 04:05:06 +0000 2015\n',
+    'From ann at a.example  Tue Feb  3 04:05:06 CET 2015 remote from b\n',
+    'From ann@a.example Tue, 3 Feb 2015 04:05:06 +0100\n',
+    'From ann@a.example Tue Feb  3 04:05:06 2015\r\n',
+  ]) {
+    assert.deepEqual(await textsOf(`${line}${text}\n${line}Subject: b\n\nB\n\n`), [
+      text,
+      'Subject: b\n\nB\n',
+    ])
+  }
+  const bare = 'From ann@a.example\n'
+  assert.deepEqual(await textsOf(`${bare}Subject: a\n\nA\n\n${bare}Subject: b\n\nB\n\n`), [
+    'Subject: a\n\nA\n',
+    'Subject: b\n\nB\n',
+  ])
+})
+
+test('a Content-Length that leads to the next message is believed, and no other', async () => {
+  const body = `Forwarded:\n\n${LINE}Subject: inner\n\n>From here\n`
+  const named = (length: number) => `Subject: a\nContent-Length: ${length}\n\n${body}`
+  const next = `${LINE}Subject: b\n\nB\n\n`
+  const right = named(body.length)
+  assert.deepEqual(await textsOf(`${LINE}${right}\n${next}`), [right, 'Subject: b\n\nB\n'])
+  assert.deepEqual(await textsOf(`${LINE}${right}${next}`), [right, 'Subject: b\n\nB\n'])
+  assert.deepEqual(await textsOf(LINE + right), [right])
+  for (const wrong of [body.length - 3, body.length + 9, 0, 999_999_999]) {
+    assert.equal((await textsOf(`${LINE}${named(wrong)}\n${next}`, 2)).length, 3, String(wrong))
+  }
+})

@@ -137,8 +137,11 @@ async function openFile(path: string): Promise<Blob> {
   }
 }
 
-function summaryOf({ id, format, imported, duplicates, failed }: Import) {
-  return { id, format, imported, duplicates, failed }
+function summaryOf({ id, format, imported, duplicates, failed, skipped }: Import) {
+  const words = Object.entries(skipped).flatMap(([why, count]) =>
+    count === 0 ? [] : `${count} ${why}`,
+  )
+  return { id, format, imported, duplicates, failed, skipped: words.join(', ') || 'none' }
 }
 
 export type EraseOptions = CommonOptions & { readonly yes?: true }

@@ -321,7 +321,8 @@ function ImportJob({ id, inboxId }: { id: string; inboxId: string }) {
 }
 
 function ImportResult({ known }: { known: Import }) {
-  const { status, imported, duplicates, failed, failures, errorMessage } = known
+  const { status, imported, duplicates, failed, failures, skipped, errorMessage } = known
+  const mails = skipped.trash + skipped.spam + skipped.draft
   const isWhole = status === 'done' && failed === 0
   return (
     <Notice
@@ -331,6 +332,10 @@ function ImportResult({ known }: { known: Import }) {
       {errorMessage !== null && <p>{errorMessage}</p>}
       {status === 'failed' && imported > 0 && <p>{plural(imported, 'message')} imported before.</p>}
       {duplicates > 0 && <p>{plural(duplicates, 'message')} the inbox had already.</p>}
+      {mails > 0 && <p>{plural(mails, 'message')} left out: trash, spam and drafts.</p>}
+      {skipped.unfinished + skipped.otherFile > 0 && (
+        <p>{plural(skipped.unfinished + skipped.otherFile, 'file')} left out that are no messages.</p>
+      )}
       {failed > 0 && <p>{plural(failed, 'message')} could not be imported:</p>}
       {failed > 0 && (
         <ul class="failures">

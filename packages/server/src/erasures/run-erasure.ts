@@ -75,7 +75,7 @@ type Work = { held: () => Held; signal: AbortSignal }
 async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boolean> {
   const { db, clock } = deps
   const { addressKey: address } = erasure
-  const { held, signal } = work
+  const { held } = work
   if (address !== null) {
     if (!(await removeAll(deps, { ...erasure, address }, work))) return false
     await db.write(forgetErased, held())

@@ -27,7 +27,7 @@ export function openUpload(
   let mediaType = mediaTypeOf(headers['content-type'])
   const isForm = mediaType === 'multipart/form-data'
   async function* read(): AsyncGenerator<Uint8Array> {
-    if (declared > bytesMax + (isForm ? FORM_PART_HEAD_BYTES_MAX : 0)) throw tooLarge(bytesMax)
+    if (declared > bytesMax + (isForm ? FORM_PART_HEAD_BYTES_MAX : 0)) throw payloadTooLarge(bytesMax)
     const arriving = inTime(payload)
     const parts = isForm
       ? readFilePart(arriving, boundaryOf(headers['content-type'] ?? ''), (type) => {
@@ -37,7 +37,7 @@ export function openUpload(
     let length = 0
     for await (const part of parts) {
       length += part.length
-      if (length > bytesMax) throw tooLarge(bytesMax)
+      if (length > bytesMax) throw payloadTooLarge(bytesMax)
       yield part
     }
   }
@@ -73,7 +73,7 @@ function mediaTypeOf(field: string | undefined): string | null {
   return field?.split(';')[0]?.trim().toLowerCase() || null
 }
 
-function tooLarge(bytesMax: number): AppError {
+export function payloadTooLarge(bytesMax: number): AppError {
   return problem('payload_too_large', `The file is larger than ${bytesMax} bytes.`, {
     fix: 'Split the file, or ask the operator for a higher limit.',
   })

@@ -1,10 +1,11 @@
 // The transaction of an import: messages of a file come into their inbox together with the progress that counts them.
 
+import type { SkipReason } from '@mailroom/contract/transfers.ts'
 import { insertUntold } from '#events/events-rows.ts'
 import { type ImportedArrival, receiveImported } from '#inbound/inbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import type { Tx } from '#schema/tables.ts'
-import { type Held, holdTransfer, type ImportFailure } from './transfer-rows.ts'
+import { type Held, holdTransfer, type ImportDetails, type ImportFailure } from './transfer-rows.ts'
 
 /** Failures that an import names; the others are only counted. */
 const FAILURES_MAX = 100
@@ -14,6 +15,7 @@ export type ImportStep = Held & {
   done: number
   arrivals: ImportedArrival[]
   failures: ImportFailure[]
+  skips: SkipReason[]
   eventId: string
 }
 
@@ -28,7 +30,7 @@ export const addImported = transaction({
   accountOf: ({ arrivals }) => arrivals[0]?.receipts[0]?.accountId ?? null,
   async run(
     tx: Tx,
-    { done, arrivals, failures, eventId, ...held }: ImportStep,
+    { done, arrivals, failures, skips, eventId, ...held }: ImportStep,
   ): Promise<ImportOutcome> {
     const transfer = await holdTransfer(tx, held)
     if (transfer === null || transfer.kind !== 'import') return 'lost'
@@ -43,7 +45,8 @@ export const addImported = transaction({
     const duplicates = results.filter(({ kind }) => kind === 'duplicate').length
     const next = {
       ...details,
-      handled: details.handled + arrivals.length + failures.length,
+      handled: details.handled + arrivals.length + failures.length + skips.length,
+      skipped: addSkips(details.skipped, skips),
       failures: [...details.failures, ...failures].slice(0, FAILURES_MAX),
     }
     await tx.query
@@ -60,3 +63,12 @@ export const addImported = transaction({
     return { keptRawIds: stored.map(({ raw }) => raw.id) }
   },
 })
+
+function addSkips(
+  before: ImportDetails['skipped'],
+  skips: readonly SkipReason[],
+): ImportDetails['skipped'] {
+  const counts = { ...before }
+  for (const reason of skips) counts[reason] = (counts[reason] ?? 0) + 1
+  return counts
+}

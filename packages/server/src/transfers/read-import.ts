@@ -2,12 +2,14 @@
 // failure of one message where the rest can still be read.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ImportFormat } from '@mailroom/contract/transfers.ts'
+import type { ImportFormat, SkipReason } from '@mailroom/contract/transfers.ts'
+import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { isMbox, readMbox, withCrlf } from '@mailroom/mail/mbox.ts'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
 import { createTarDecoder, type ParsedTarEntry } from 'modern-tar'
 import { readStrictJson } from '#platform/strict-json.ts'
 import { type MessageLine, REVERSE_PATH } from './export-formats.ts'
+import { readNoted } from './program-fields.ts'
 
 type ReadMessage = {
   readonly kind: 'message'
@@ -24,7 +26,12 @@ export type Told = {
   /** The message's id in the service that exported it. */
   readonly sourceId: string | null
   readonly line: Omit<MessageLine, 'raw'> | null
+  /** Of the message, and of a thread that it starts. */
+  readonly labels: readonly string[]
 }
+
+/** What the file has beside the mail of a mailbox. */
+type ReadSkip = { readonly kind: 'skip'; readonly reason: SkipReason }
 
 type ReadFailure = {
   readonly kind: 'failure'
@@ -33,7 +40,7 @@ type ReadFailure = {
 }
 
 /** `end` counts the octets of the file that are read. */
-export type ReadItem = (ReadMessage | ReadFailure) & { readonly end: number }
+export type ReadItem = (ReadMessage | ReadFailure | ReadSkip) & { readonly end: number }
 
 /** Octets in which every format shows itself. */
 export const FORMAT_BYTES = 1024
@@ -49,6 +56,30 @@ export function detectFormat(start: Uint8Array, declared: string | null): Import
   if (declared === 'application/x-ndjson') return null
   // A header field: a name and a colon (RFC 5322 §2.2).
   return /^[!-9;-~]+[ \t]*:/.test(text) ? 'eml' : null
+}
+
+/** Formats of other programs by their first octets, with what to do about them. */
+const OTHER_FORMATS: readonly [start: RegExp, advice: string][] = [
+  [/^PK(?:\x03\x04|\x05\x06)/, 'is a zip archive: unpack it, and import each file in it'],
+  [/^7z\xbc\xaf|^Rar!|^BZh|^\xfd7zXZ|^\x28\xb5\x2f\xfd/, 'is compressed: unpack it, or use gzip'],
+  [
+    /^!BDN/,
+    'is an Outlook data file (pst): export its mail as mbox or eml, as with readpst, and import that',
+  ],
+  [
+    /^\xd0\xcf\x11\xe0/,
+    'is an Outlook message (msg): save it as eml or as text with its header, and import that',
+  ],
+  [
+    /^\d{1,10}\s*\n[!-9;-~]+[ \t]*:/,
+    'is a message of Apple Mail (emlx): export the mailbox from Mail as mbox, and import the file mbox in it',
+  ],
+]
+
+/** What is wrong with a file that other programs write and an import does not read; null for others. */
+export function findOtherFormat(start: Uint8Array): string | null {
+  const text = Buffer.from(start.buffer, start.byteOffset, start.byteLength).toString('latin1')
+  return OTHER_FORMATS.find(([pattern]) => pattern.test(text))?.[1] ?? null
 }
 
 const TAR_BLOCK = 512
@@ -90,6 +121,7 @@ const NOTHING_TOLD: Told = {
   reversePath: null,
   sourceId: null,
   line: null,
+  labels: [],
 }
 const TOO_LARGE = `The message is larger than ${MESSAGE_BYTES_MAX} bytes.`
 
@@ -98,20 +130,16 @@ async function* readMboxItems(chunks: AsyncIterable<Uint8Array>): AsyncGenerator
     bytesMax: MESSAGE_BYTES_MAX,
   })) {
     if (raw === null) yield { kind: 'failure', name: null, reason: TOO_LARGE, end }
-    else {
-      const told = { ...NOTHING_TOLD, dateMs, reversePath: sender, isRead: statusOf(raw) }
-      yield { kind: 'message', name: null, raw, told, end }
-    }
+    else yield noted({ name: null, raw, told: { ...NOTHING_TOLD, dateMs, reversePath: sender }, end })
   }
 }
 
-/** The Status field, in which mail readers note in a mailbox file that a message was read. */
-function statusOf(raw: Uint8Array): boolean | null {
-  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
-  const end = bytes.indexOf('\r\n\r\n')
-  const head = bytes.toString('latin1', 0, end === -1 ? Math.min(bytes.length, 65_536) : end + 2)
-  const status = /(?:^|\r\n)Status:[ \t]*([A-Z]*)/i.exec(head)?.[1]
-  return status === undefined ? null : /R/i.test(status)
+/** With what a program has noted in the message, or as what is skipped for it. */
+function noted({ name, raw, told, end }: Omit<ReadMessage, 'kind'> & { end: number }): ReadItem {
+  const { isRead, labels, skip } = readNoted(raw)
+  if (skip !== null) return { kind: 'skip', reason: skip, end }
+  const all = [...told.labels, ...labels]
+  return { kind: 'message', name, raw, told: { ...told, isRead: told.isRead ?? isRead, labels: all }, end }
 }
 
 async function* readOne(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadItem> {
@@ -122,14 +150,7 @@ async function* readOne(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadI
     if (end <= MESSAGE_BYTES_MAX) parts.push(chunk)
   }
   if (end > MESSAGE_BYTES_MAX) yield { kind: 'failure', name: null, reason: TOO_LARGE, end }
-  else
-    yield {
-      kind: 'message',
-      name: null,
-      raw: withCrlf(Buffer.concat(parts)),
-      told: NOTHING_TOLD,
-      end,
-    }
+  else yield noted({ name: null, raw: withCrlf(Buffer.concat(parts)), told: NOTHING_TOLD, end })
 }
 
 /** A message in base64, and the other fields. */
@@ -207,6 +228,7 @@ function readLine(bytes: Uint8Array): ReadMessage | ReadFailure {
     reversePath: textOf(fields.reversePath),
     sourceId: textOf(fields.id),
     line,
+    labels: [],
   }
   return { kind: 'message', name: null, raw, told }
 }
@@ -225,7 +247,7 @@ function textsOf(value: unknown): string[] | null {
   return value.slice(0, LIST_MAX).flatMap((one) => textOf(one) ?? [])
 }
 
-/** Every file of the archive is a message, wherever it lies; names are never used as paths. */
+/** Names are never used as paths. */
 async function* readMaildir(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadItem> {
   let end = 0
   const source = new ReadableStream<Uint8Array<ArrayBuffer>>(
@@ -287,8 +309,6 @@ async function* readEntry(
   end: () => number,
 ): AsyncGenerator<ReadItem> {
   const { name, type = 'file', size } = header
-  const file = name.split('/').at(-1) ?? ''
-  const isMail = type === 'file' && file !== '' && !isNoMail(name)
   const isSparse = Object.keys(header.pax ?? {}).some((key) => key.startsWith('GNU.sparse'))
   if ((type !== 'file' && type !== 'directory') || isSparse) {
     await body.cancel()
@@ -296,7 +316,14 @@ async function* readEntry(
     yield { kind: 'failure', name: shownName(name), reason, end: end() }
     return
   }
-  if (!isMail) return body.cancel()
+  const file = name.split('/').at(-1) ?? ''
+  if (type !== 'file' || file === '') return body.cancel()
+  const skip = skippedByName(name)
+  if (skip !== null) {
+    await body.cancel()
+    yield { kind: 'skip', reason: skip, end: end() }
+    return
+  }
   if (size > MESSAGE_BYTES_MAX) {
     await body.cancel()
     yield { kind: 'failure', name: shownName(name), reason: TOO_LARGE, end: end() }
@@ -305,19 +332,38 @@ async function* readEntry(
   const parts: Uint8Array[] = []
   for await (const part of body) parts.push(part)
   const raw = withCrlf(Buffer.concat(parts))
-  if (raw.length === 0) {
-    yield { kind: 'failure', name: shownName(name), reason: 'The file is empty.', end: end() }
-    return
-  }
-  yield { kind: 'message', name: shownName(name), raw, told: toldByEntry(header), end: end() }
+  const fault = faultOf(raw)
+  if (fault === null) {
+    yield noted({ name: shownName(name), raw, told: toldByEntry(header), end: end() })
+  } else if (isInMaildir(name)) {
+    yield { kind: 'failure', name: shownName(name), reason: fault, end: end() }
+  } else yield { kind: 'skip', reason: 'otherFile', end: end() }
 }
 
-/** Files that Dovecot, Courier and others keep beside the mail. */
-function isNoMail(name: string): boolean {
-  const file = name.split('/').at(-1) ?? ''
-  if (/(?:^|\/)(?:cur|new)\/[^/]+$/.test(name)) return false
-  return /^(?:dovecot|courier|maildirfolder|maildirsize|subscriptions|\.)/.test(file)
+function isInMaildir(name: string): boolean {
+  return /(?:^|\/)(?:cur|new)\/[^/]+$/.test(name)
 }
+
+/** By the folder and the flags of a Maildir (https://cr.yp.to/proto/maildir.html), and by the files of mail servers. */
+function skippedByName(name: string): SkipReason | null {
+  if (/(?:^|\/)tmp\/[^/]+$/.test(name)) return 'unfinished'
+  const flags = isInMaildir(name) ? flagsOf(name) : null
+  if (flags?.includes('T') === true) return 'trash'
+  if (flags?.includes('D') === true) return 'draft'
+  const isOfServer = /(?:^|\/)(?:dovecot|courier|maildirfolder|maildirsize|subscriptions|\.)[^/]*$/
+  return isOfServer.test(name) ? 'otherFile' : null
+}
+
+/** Why it is no message: text that merely begins like one names neither author, time nor way. */
+function faultOf(raw: Uint8Array): string | null {
+  if (raw.length === 0) return 'The file is empty.'
+  const { fields } = readHeaderSection(raw)
+  return fields.some(({ name }) => FIELDS_OF_MAIL.has(name)) ? null : 'The file is no message.'
+}
+
+const FIELDS_OF_MAIL = new Set(
+  'from sender reply-to to cc date subject message-id received return-path mime-version'.split(' '),
+)
 
 const NAME_LENGTH_MAX = 200
 
@@ -325,20 +371,27 @@ function shownName(name: string): string {
   return name.replace(/[\p{Cc}\p{Cs}]/gu, '?').slice(0, NAME_LENGTH_MAX)
 }
 
-const MAILDIR_NAME = /^(\d{9,11})\.(?:M(\d{1,6}))?.*?(?::2,([A-Za-z]*))?$/
+const MAILDIR_NAME = /^(\d{9,11})\.(?:M(\d{1,6}))?/
+
+/** Null where the name says nothing of them. Programs on systems that allow no colon write another sign. */
+function flagsOf(name: string): string | null {
+  return /[:;!]2,([A-Za-z]*)$/.exec(name)?.[1] ?? null
+}
 
 /** Time and flags in the name of a file of a Maildir. */
 function toldByEntry({ name: path, pax }: ParsedTarEntry['header']): Told {
   const reversePath = /^<(.*)>$/.exec(pax?.[REVERSE_PATH] ?? '')?.[1] ?? null
   const found = MAILDIR_NAME.exec(path.split('/').at(-1) ?? '')
-  if (found === null) return { ...NOTHING_TOLD, reversePath: textOf(reversePath) }
-  const [, seconds, microseconds = '0', flags] = found
+  const flags = flagsOf(path)
+  const isRead = flags?.includes('S') ?? null
+  const labels = flags?.includes('F') === true ? ['starred'] : []
+  const told = { ...NOTHING_TOLD, reversePath: textOf(reversePath), isRead, labels }
+  if (found === null) return told
+  const [, seconds, microseconds = '0'] = found
   const id = /_?(msg_[0-7][0-9a-hjkmnp-tv-z]{25})\.mailroom:/.exec(path)?.[1] ?? null
   return {
-    ...NOTHING_TOLD,
-    reversePath: textOf(reversePath),
+    ...told,
     dateMs: Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000),
-    isRead: flags === undefined ? null : flags.includes('S'),
     sourceId: id,
   }
 }

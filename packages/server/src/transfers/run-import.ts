@@ -2,6 +2,7 @@
 // from its start, and what is counted already is passed over.
 
 import { hash } from 'node:crypto'
+import type { SkipReason } from '@mailroom/contract/transfers.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { parseDateTime } from '@mailroom/mail/message-headers.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
@@ -129,14 +130,16 @@ async function addStep(
 ): Promise<'added' | 'lost' | 'inbox_deleted'> {
   const failures: ImportFailure[] = []
   const arrivals: ImportedArrival[] = []
+  const skips: SkipReason[] = []
   const prepared = await Promise.all(
     step.map(({ item }) =>
-      item.kind === 'failure' ? item : prepare(deps, { transfer, inbox, item, nowMs: held.nowMs }),
+      item.kind !== 'message' ? item : prepare(deps, { transfer, inbox, item, nowMs: held.nowMs }),
     ),
   )
   for (const [index, { number, item }] of step.entries()) {
     const one = prepared[index]
-    if (one === undefined || 'reason' in one) {
+    if (item.kind === 'skip') skips.push(item.reason)
+    else if (one === undefined || 'reason' in one) {
       failures.push({ number, name: item.name, reason: one?.reason ?? '' })
     } else arrivals.push(one)
   }
@@ -150,7 +153,7 @@ async function addStep(
   for (const [id, content] of large) await blobs?.put(id, content)
   const done = step.at(-1)?.item.end ?? 0
   const eventId = deps.makeId('evt')
-  const imported = { ...held, done, arrivals, failures, eventId }
+  const imported = { ...held, done, arrivals, failures, skips, eventId }
   const outcome = await deps.db.write(addImported, imported)
   deps.wakeEvents()
   const kept = new Set(typeof outcome === 'string' ? [] : outcome.keptRawIds)
@@ -220,8 +223,8 @@ async function prepare(
     senderKey: null,
     senderProof: SENDER_PROOFS.none,
     sourceId: told.sourceId,
-    labels: (line?.labels ?? []).filter(isLabel),
-    threadLabels: (line?.threadLabels ?? []).filter(isLabel),
+    labels: (line?.labels ?? told.labels).filter(isLabel),
+    threadLabels: (line?.threadLabels ?? told.labels).filter(isLabel),
     spareThreadId: deps.makeId('thr'),
     nowMs,
     imported: {

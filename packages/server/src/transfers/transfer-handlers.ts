@@ -15,7 +15,7 @@ import { type AppError, notFound, problem, wrongField } from '#platform/problem.
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Row } from '#schema/tables.ts'
 import { exportFormats } from './export-formats.ts'
-import { detectFormat, FORMAT_BYTES } from './read-import.ts'
+import { detectFormat, findOtherFormat, FORMAT_BYTES } from './read-import.ts'
 import type { TransferDeps } from './run-export.ts'
 import { CHUNK_BYTES, idsOfBlobs, readFile, storeChunks } from './transfer-file.ts'
 import {
@@ -29,6 +29,7 @@ import {
   listTransfers,
   queueImport,
 } from './transfer-rows.ts'
+import { unpacked, wrongFile } from './unpack-upload.ts'
 import { purgeTransfers } from './work-transfers.ts'
 
 type HandlerDeps = TransferDeps & {
@@ -226,6 +227,8 @@ function presentExport(deps: HandlerDeps, row: ExportRow): Export {
   }
 }
 
+const NOTHING_SKIPPED = { trash: 0, spam: 0, draft: 0, unfinished: 0, otherFile: 0 }
+
 function presentImport(row: ImportRow): Import {
   return {
     id: row.id,
@@ -237,6 +240,7 @@ function presentImport(row: ImportRow): Import {
     duplicates: row.duplicates,
     failed: row.failed,
     failures: row.details.failures,
+    skipped: { ...NOTHING_SKIPPED, ...row.details.skipped },
     ...presentTrouble(row),
     createdAt: presentTime(row.createdAtMs),
     completedAt: row.completedAtMs === null ? null : presentTime(row.completedAtMs),
@@ -279,10 +283,11 @@ async function receiveFile(
   deps: HandlerDeps,
   { accountId, id, upload }: { accountId: string; id: string; upload: Upload },
 ): Promise<ImportRow> {
-  const { mediaType, chunks } = openUpload(upload, { bytesMax: deps.importBytesMax })
+  const bytesMax = deps.importBytesMax
+  const { mediaType, chunks } = openUpload(upload, { bytesMax })
   let format: ImportRow['format'] | null = null
   let startBytes = 0
-  for await (const bytes of inChunks(chunks)) {
+  for await (const bytes of inChunks(unpacked(chunks, bytesMax))) {
     if (startBytes === 0) format = formatOf(bytes.subarray(0, FORMAT_BYTES), mediaType())
     for (const chunk of await storeChunks(deps, bytes, startBytes)) {
       const nowMs = deps.clock.now()
@@ -327,9 +332,8 @@ async function* inChunks(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 }
 
 function formatOf(start: Uint8Array, mediaType: string | null): ImportRow['format'] {
-  if (start[0] === 0x1f && start[1] === 0x8b) {
-    throw wrongFile('must not be compressed: unpack it first')
-  }
+  const other = findOtherFormat(start)
+  if (other !== null) throw wrongFile(other)
   const format = detectFormat(start, mediaType)
   if (format !== null) return format
   throw wrongFile(
@@ -337,8 +341,4 @@ function formatOf(start: Uint8Array, mediaType: string | null): ImportRow['forma
       ? 'is no mbox: it does not begin with a line "From "'
       : 'is neither mbox, nor a tar archive, nor jsonl, nor a message',
   )
-}
-
-function wrongFile(message: string) {
-  return problem('bad_request', `The file ${message}.`, { details: [{ path: 'file', message }] })
 }

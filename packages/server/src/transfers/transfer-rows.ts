@@ -1,6 +1,6 @@
 // Exports and imports: their rows, their leases, and the pieces of their files.
 
-import type { ExportFormat, ImportFormat, TransferError } from '@mailroom/contract/transfers.ts'
+import type { ExportFormat, ImportFormat, SkipReason, TransferError } from '@mailroom/contract/transfers.ts'
 import type { ExpressionBuilder } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -33,8 +33,13 @@ export type ExportDetails = {
 
 export type ImportFailure = { number: number; name: string | null; reason: string }
 
-/** The first `handled` messages of the file are imported, known or failed. */
-type ImportDetails = { handled: number; failures: ImportFailure[]; isRead: boolean }
+/** The first `handled` messages of the file are imported, known, skipped or failed. */
+export type ImportDetails = {
+  handled: number
+  failures: ImportFailure[]
+  skipped?: Partial<Record<SkipReason, number>>
+  isRead: boolean
+}
 
 type Common = {
   id: string

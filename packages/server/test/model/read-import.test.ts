@@ -17,7 +17,7 @@ test('a message that is too large for the service is named, and the rest of the 
   }
   const items = await Array.fromAsync(readImport('mbox', file()))
   assert.deepEqual(
-    items.map((item) => (item.kind === 'failure' ? item.reason : item.raw.length)),
+    items.map((item) => (item.kind === 'message' ? item.raw.length : item.reason)),
     [raw.length, `The message is larger than ${MESSAGE_BYTES_MAX} bytes.`, raw.length],
   )
 })

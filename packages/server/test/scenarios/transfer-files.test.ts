@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { DAY_MS } from '#platform/units.ts'
@@ -279,7 +280,21 @@ onEachEngine('an import', (engine) => {
     assert.match(await wrong(''), /^400 bad_request file must not be empty/)
     assert.match(await wrong(mailFrom('a@a.example', 'x'), 'application/mbox'), /^400 .*"From "/)
     assert.match(await wrong('nothing of the kind'), /^400 bad_request file is neither/)
-    assert.match(await wrong(new Uint8Array([0x1f, 0x8b, 8, 0, 0])), /^400 .*compressed/)
+    assert.match(await wrong(new Uint8Array([0x1f, 0x8b, 8, 0, 0])), /^400 .*gzip cannot read it/)
+    const bomb = new Uint8Array(gzipSync(Buffer.alloc(4 * MIB + 1, 'Subject: x')))
+    assert.match(await wrong(bomb), /^413 payload_too_large/)
+    for (const [start, advice] of [
+      ['PK\x03\x04', /zip archive: unpack it/],
+      ['!BDN', /pst.*readpst/],
+      ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', /msg.*save it as eml/],
+      ['1234      \nFrom: a@a.example\n\nx', /emlx.*as mbox/],
+      ['BZh91AY', /compressed: unpack it/],
+    ] as const) {
+      const file = new Uint8Array(Buffer.concat([Buffer.from(start, 'latin1'), Buffer.alloc(600)]))
+      const answer = await wrong(file)
+      assert.match(answer, /^400 bad_request file /)
+      assert.match(answer, advice)
+    }
     const large = new Uint8Array(4 * MIB + 1).fill(0x41)
     large.set(Buffer.from('From a@b Tue Feb  3 04:05:06 2015\n'))
     assert.match(await wrong(large), /^413 payload_too_large/)
@@ -396,6 +411,81 @@ onEachEngine('an import', (engine) => {
       headers: { 'content-type': 'multipart/form-data; boundary=b' },
     })
     assert.equal(await outcomeOf(truncated), '400 bad_request')
+  })
+
+  test('keeps what other programs note about their mail, and counts what they had removed', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    const of = (id: string, ...noted: string[]) =>
+      [...noted, 'Received: from a by b; Tue, 3 Feb 2015 04:05:06 +0000', mailFrom('ann@a.example', id)].join('\n')
+    const gmail = (id: string, labels: string) => of(id, `X-GM-THRID: 1${id.length}`, `X-Gmail-Labels: ${labels}`)
+    const states = async () => {
+      const messages = (await client.messages.list(inbox.id).page()).data
+      const threads = (await client.threads.list(inbox.id).page()).data
+      return Object.fromEntries(
+        messages.map(({ subject, threadId, labels }) => {
+          const thread = threads.find(({ id }) => id === threadId)
+          assert.deepEqual(thread?.labels, labels, subject)
+          return [subject, [thread?.isRead, labels.join()]]
+        }),
+      )
+    }
+    const encoded = '=?UTF-8?Q?Ungelesen,Posteingang,B=C3=BCro_M=C3=BCnchen,=D0=A1=D1=87=D0=B5=D1=82=D0=B0?='
+    const takeout = mboxOf(
+      gmail('g1', 'Inbox,Unread,Important,"Work/Big, bad",Category Updates'),
+      gmail('g2', 'Archived,Opened,Starred'),
+      gmail('g3', encoded),
+      gmail('g4', 'Spam,Unread'),
+      gmail('g5', 'Trash,Opened,Kept'),
+      gmail('g6', 'Entwürfe,Opened'),
+      // A sender wrote these, below the way of the mail.
+      of('g7').replace('From:', 'X-Gmail-Labels: Trash\nX-Mozilla-Status: 0009\nFrom:'),
+    )
+    const done = await imported(client, inbox.id, new Uint8Array(gzipSync(takeout)))
+    assert.deepEqual([done.status, done.imported, done.failed], ['done', 4, 0])
+    const none = { trash: 0, spam: 0, draft: 0, unfinished: 0, otherFile: 0 }
+    assert.deepEqual(done.skipped, { ...none, trash: 1, spam: 1, draft: 1 })
+    assert.deepEqual(await states(), {
+      g1: [false, 'category-updates,important,work/big-bad'],
+      g2: [true, 'starred'],
+      g3: [false, 'buro-munchen,xn--80aj9afx'],
+      g7: [false, ''],
+    })
+    const thunderbird = mboxOf(
+      of('t1', 'X-Mozilla-Status: 0001', 'X-Mozilla-Status2: 00000000', 'X-Mozilla-Keys: $label1 todo'),
+      of('t2', 'X-Mozilla-Status: 0000'),
+      of('t3', 'X-Mozilla-Status: 0009'),
+      mailFrom('ann@a.example', 's1', 'Status: RO\nX-Status: AF\n'),
+      mailFrom('ann@a.example', 's2', 'Status: O\n'),
+      mailFrom('ann@a.example', 's3', 'Status: RO\nX-Status: D\n'),
+    )
+    const local = await imported(client, inbox.id, thunderbird)
+    assert.deepEqual([local.imported, local.skipped], [4, { ...none, trash: 2 }])
+    const after = await states()
+    assert.deepEqual(
+      [after.t1, after.t2, after.s1, after.s2],
+      [[true, 'label1,todo'], [false, ''], [true, 'starred'], [false, '']],
+    )
+    const content = (id: string) => mailFrom('ann@a.example', id)
+    const maildir = tarOf([
+      { name: 'Maildir/tmp/1423000001.M1P1.host', content: content('d1') },
+      { name: 'Maildir/cur/1423000002.M1P1.host:2,ST', content: content('d2') },
+      { name: 'Maildir/cur/1423000003.M1P1.host:2,S', content: content('d3') },
+      { name: 'Maildir/cur/1423000004.M1P1.host:2,D', content: content('d4') },
+      { name: 'Maildir/new/1423000005.M1P1.host', content: content('d5') },
+      { name: 'Maildir/readme.txt', content: 'Note: nothing here\n\nis mail' },
+      { name: 'Maildir/cur/dovecot.index.cache', content: '\x01\x02' },
+      { name: 'Maildir/cur/1423000006.M1P1.host:2,S', content: 'no message' },
+    ])
+    const archive = await imported(client, inbox.id, maildir)
+    assert.deepEqual(
+      [archive.status, archive.imported, archive.failures.map(({ reason }) => reason)],
+      ['done', 2, ['The file is no message.']],
+    )
+    assert.deepEqual(archive.skipped, { trash: 1, spam: 0, draft: 1, unfinished: 1, otherFile: 2 })
+    const { d3, d5 } = await states()
+    assert.deepEqual([d3, d5], [[true, ''], [false, '']])
+    await assertCounted(inbox.id)
   })
 
   test('names messages that are broken, and goes on with the rest', async () => {

@@ -136,12 +136,12 @@ const OVERWRITE_RETRY_MS = 50
 
 /** Passes that overwrite the unused bytes of the file. Requests during a pass are answered at its end. */
 class Overwriting {
-  readonly #options: { connection: SqliteConnection; path: string; file: number; checkpointPages: number }
+  readonly #options: OverwriteTarget
   readonly #asked: { port: MessagePort; id: number }[] = []
   #pass: UnusedBytesPass | null = null
   #timer: NodeJS.Timeout | undefined
 
-  constructor(options: Overwriting['#options']) {
+  constructor(options: OverwriteTarget) {
     this.#options = options
   }
 
@@ -198,6 +198,13 @@ class Overwriting {
     }
     turn.onDone()
   }
+}
+
+type OverwriteTarget = {
+  connection: SqliteConnection
+  path: string
+  file: number
+  checkpointPages: number
 }
 
 type OverwriteTurn = { isBusy(): boolean; onDone(): void }
