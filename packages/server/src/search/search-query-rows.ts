@@ -82,14 +82,14 @@ export async function listLagging(
     .selectFrom('inbox_counters')
     .leftJoin('search_inboxes', 'search_inboxes.inbox_id', 'inbox_counters.inbox_id')
     .select(['inbox_counters.inbox_id', 'inbound_count', 'outbound_count'])
-    .select(['position', 'current_position'])
+    .select(['position', 'named_position'])
     .where('inbox_counters.inbox_id', '>', after)
     .orderBy('inbox_counters.inbox_id')
     .limit(limit)
     .execute()
   const lagging = rows.filter(
-    ({ inbound_count, outbound_count, position, current_position }) =>
-      inbound_count + outbound_count > (position ?? 0) || (current_position ?? 0) < (position ?? 0),
+    ({ inbound_count, outbound_count, position, named_position }) =>
+      inbound_count + outbound_count > (position ?? 0) || (named_position ?? 0) < (position ?? 0),
   )
   const last = rows.length < limit ? null : (rows.at(-1)?.inbox_id ?? null)
   return { inboxIds: lagging.map((row) => row.inbox_id), last }

@@ -26,7 +26,7 @@ const POSITIONS = 2 ** 27
 /** Sizes of the blocks of positions, the smallest first. */
 export const BLOCKS = [2 ** 12, 2 ** 15, 2 ** 18] as const
 
-type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'position' | 'current_position'>
+type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'position' | 'named_position'>
 
 export function entryId(number: number, position: number): number {
   return number * POSITIONS + position
@@ -101,7 +101,7 @@ async function indexNext(
   // It was deleted meanwhile; its entries go with its messages.
   if (top === null) return { indexed: 0, isDone: true }
   if (top > inbox.position) return indexNew(tx, { inboxId, inbox, top, limit, renews })
-  const isOld = inbox.current_position < inbox.position
+  const isOld = inbox.named_position < inbox.position
   return renews && isOld ? renew(tx, { inboxId, inbox, limit }) : { indexed: 0, isDone: true }
 }
 
@@ -111,7 +111,7 @@ async function indexNew(
   tx: Tx,
   { inboxId, inbox, top, limit, renews }: Indexed & { top: number; renews: boolean },
 ): Promise<{ indexed: number; isDone: boolean }> {
-  const { number, position: after, current_position: current } = inbox
+  const { number, position: after, named_position: current } = inbox
   const messages = await readNext(tx, { inboxId, after, limit })
   await addTextEntries(
     tx,
@@ -120,7 +120,7 @@ async function indexNew(
   const position = messages.at(-1)?.position ?? top
   // While older entries are to be renewed, these are as well, because one number counts both.
   const isCurrent = current === after
-  await moveInbox(tx, number, { position, ...(isCurrent && { current_position: position }) })
+  await moveInbox(tx, number, { position, ...(isCurrent && { named_position: position }) })
   return { indexed: messages.length, isDone: position >= top && (isCurrent || !renews) }
 }
 
@@ -129,7 +129,7 @@ async function renew(
   tx: Tx,
   { inboxId, inbox, limit }: Indexed,
 ): Promise<{ indexed: number; isDone: boolean }> {
-  const { number, position, current_position: after } = inbox
+  const { number, position, named_position: after } = inbox
   const next = await readNext(tx, { inboxId, after, limit })
   const messages = next.filter((message) => message.position <= position)
   await removeEntries(
@@ -142,24 +142,28 @@ async function renew(
     messages.map((message) => toEntry(number, message)),
   )
   const current = messages.at(-1)?.position ?? position
-  await moveInbox(tx, number, { current_position: current })
+  await moveInbox(tx, number, { named_position: current })
   return { indexed: messages.length, isDone: current >= position }
 }
 
 async function moveInbox(
   tx: Tx,
   number: number,
-  place: Partial<Pick<SearchInbox, 'position' | 'current_position'>>,
+  place: Partial<Pick<SearchInbox, 'position' | 'named_position'>>,
 ): Promise<void> {
   // A program of an earlier version beside would write entries again that are behind its own column.
-  const { position = null, current_position: current = null } = place
-  const renewed = sql<number>`case
-    when renewed_position = position then ${position ?? sql.ref('position')}
-    when renewed_position < ${current ?? 0} then ${current ?? 0}
-    else renewed_position end`
+  const { position = null, named_position: named = null } = place
+  const follow = (column: 'renewed_position' | 'current_position') => sql<number>`case
+    when ${sql.ref(column)} = position then ${position ?? sql.ref('position')}
+    when ${sql.ref(column)} < ${named ?? 0} then ${named ?? 0}
+    else ${sql.ref(column)} end`
   await tx.query
     .updateTable('search_inboxes')
-    .set({ ...place, renewed_position: renewed })
+    .set({
+      ...place,
+      renewed_position: follow('renewed_position'),
+      current_position: follow('current_position'),
+    })
     .where('number', '=', number)
     .execute()
 }
@@ -173,7 +177,7 @@ async function lockSearchInbox(
   const select = () =>
     tx.query
       .selectFrom('search_inboxes')
-      .select(['number', 'position', 'current_position'])
+      .select(['number', 'position', 'named_position'])
       .where('inbox_id', '=', inboxId)
       .where('is_purged', '=', 0)
   const found = await lockRows(tx, select(), { skipLocked }).executeTakeFirst()
@@ -190,7 +194,7 @@ async function lockSearchInbox(
     .insertInto('search_inboxes')
     .values({ inbox_id: inboxId, account_id: inbox.account_id })
     .onConflict((conflict) => conflict.column('inbox_id').doNothing())
-    .returning(['number', 'position', 'current_position'])
+    .returning(['number', 'position', 'named_position'])
     .executeTakeFirst()
   return made ?? 'locked'
 }
@@ -243,7 +247,7 @@ export const SEARCHED = [
   'body_length',
   'body_text',
   sql<number>`case when body_html = '' then 0 else 1 end`.as('has_html'),
-  sql<number>`case when attachments = '[]' then 0 else 1 end`.as('has_files'),
+  'attachments',
 ] as const
 
 type SearchedRow = Pick<
@@ -259,7 +263,8 @@ type SearchedRow = Pick<
   | 'subject'
   | 'body_length'
   | 'body_text'
-> & { has_html: number; has_files: number }
+  | 'attachments'
+> & { has_html: number }
 
 /** With the beginnings of its text and of that of its attachments. */
 export async function toSearchable(
@@ -275,18 +280,27 @@ export async function toSearchable(
     cc: JSON.parse(row.cc) as string[],
     subject: row.subject,
     bodyText: await readText(query, row),
-    attachedText: row.has_files === 0 ? '' : await attachedTextOf(query, row.id),
+    attachedText: row.attachments === '[]' ? '' : await attachedTextOf(query, row),
   }
 }
 
-/** Tables without their rules and bars, which no snippet should show. */
-async function attachedTextOf(query: ReadDb['read'], messageId: string): Promise<string> {
-  const asked = { messageId, lengthMax: SEARCH_BODY_LENGTH_MAX }
+/** UTF-16 units of names, so that many do not leave their texts out. */
+const NAMES_LENGTH_MAX = 8 * 1024
+
+/** The names of the files, and their texts; tables without their rules and bars, which no snippet should show. */
+async function attachedTextOf(
+  query: ReadDb['read'],
+  { id, attachments }: Pick<SearchedRow, 'id' | 'attachments'>,
+): Promise<string> {
+  const files = JSON.parse(attachments) as readonly { filename: string }[]
+  const names = files.map(({ filename }) => `${filename}\n`).join('')
+  const asked = { messageId: id, lengthMax: SEARCH_BODY_LENGTH_MAX }
   const text = await readAttachedText(query, asked)
-  return text
+  const shown = text
     .replace(/^\|(?: -+ \|)+$/gm, '')
     .replace(/^\| | \|$/gm, '')
     .replaceAll(' | ', ' ')
+  return names.slice(0, NAMES_LENGTH_MAX) + shown
 }
 
 /** The beginning of the message's text; '' when it was deleted since. */

@@ -16,7 +16,7 @@ export type SearchableMessage = Pick<
   Message,
   'direction' | 'fromAddr' | 'toAddr' | 'headerTo' | 'cc' | 'subject' | 'bodyText'
 > & {
-  /** The text of its attachments, which may be cut. */
+  /** The names and the text of its attachments, which may be cut. */
   readonly attachedText?: string
   /** Of a message that was sent to several. */
   readonly sentTo?: readonly string[] | null

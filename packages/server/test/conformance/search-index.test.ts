@@ -94,7 +94,8 @@ onBothEngines('the index of words', (engine) => {
     while ((await db.write(indexSearchStep, step)).behind.length > 0);
     const before = await countEntries()
     // As a program without the column leaves it.
-    const query = `update search_inboxes set current_position = 0 where inbox_id = '${inboxId}'`
+    const query = `update search_inboxes set current_position = 0, named_position = 0
+      where inbox_id = '${inboxId}'`
     await runSql(database, query)
     await receive(inboxId, 3)
     assert.deepEqual(await db.write(indexSearchStep, step), { indexed: 3, behind: [] })
@@ -125,7 +126,8 @@ onBothEngines('the index of words', (engine) => {
       return (await searchInbox(deps, { ...asked, limit: 10, offset: 0 }, signal)).total
     }
     assert.equal(await total(), 1)
-    const query = `update search_inboxes set current_position = 0 where inbox_id = '${inboxId}'`
+    const query = `update search_inboxes set current_position = 0, named_position = 0
+      where inbox_id = '${inboxId}'`
     await runSql(database, query)
     assert.equal(await total(), 4)
     await db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false, renews: true })

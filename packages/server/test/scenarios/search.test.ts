@@ -143,6 +143,7 @@ const FOUND: [string, string[]][] = [
   ['() lunch', ['lunch']],
   ['"lunch OR reminder', ['lunch', 'reminder']],
   ['has:attachment', ['file']],
+  ['plan.pdf', ['file']],
   ['-has:attachment from:files.example', []],
   ['lunch OR has:attachment', ['file', 'lunch']],
   ['report has:attachments', ['file']],
