@@ -78,7 +78,12 @@ export async function findStart(
 ): Promise<{ positionMax: number; skip: number }> {
   const { listId, top, removed, offset } = input
   if (removed === 0) return { positionMax: top - offset, skip: 0 }
+  if (offset < RANGE_POSITIONS / 2) return { positionMax: top, skip: offset }
   const all = { from: 0, to: Math.floor(top / WIDE_POSITIONS) }
+  if (all.to === 0) {
+    const ranges = { from: 0, to: Math.floor(top / RANGE_POSITIONS) }
+    return findIn(db, { listId, top, offset, ranges }, RANGE_POSITIONS)
+  }
   const wide = await findIn(
     db,
     { listId: wideIdOf(listId), top, offset, ranges: all },

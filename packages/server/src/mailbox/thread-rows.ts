@@ -87,18 +87,19 @@ export async function listThreads(
     : { all: counters.thread_count, unread: counters.unread_thread_count }
   const total = input.isRead === null ? all : input.isRead ? all - unread : unread
   if (input.offset >= total) return { threads: [], found: [], total }
-  const { edge, skip } = await findPageStart(db, { ...input, isTrashed })
+  const start = await findPageStart(db, { ...input, isTrashed })
+  // With a range on both sides, PostgreSQL reads the index in its order, even before the table was first analyzed.
+  const edge = start.edge ?? (isTrashed ? -1 : 1) * Number.MAX_SAFE_INTEGER
+  const { skip } = start
   let inList = inListOf(db, { inboxId: input.inboxId, isTrashed })
   if (input.isRead !== null) inList = inList.where('is_read', '=', input.isRead ? 1 : 0)
   // In the trash, the newest has the lowest position.
   inList = inList.orderBy('last_position', isTrashed ? 'asc' : 'desc')
   const fromEdge = isTrashed ? '>=' : '<='
-  let skipped = inList.select('last_position')
-  if (edge !== null) skipped = skipped.where('last_position', fromEdge, edge)
+  const skipped = inList.select('last_position').where('last_position', fromEdge, edge)
   let page = inList.selectAll().where('account_id', '=', input.accountId)
   // The index alone has what is skipped; in the page's own query each row would be read.
-  if (skip > 0) page = page.where('last_position', fromEdge, skipped.limit(1).offset(skip))
-  else if (edge !== null) page = page.where('last_position', fromEdge, edge)
+  page = page.where('last_position', fromEdge, skip > 0 ? skipped.limit(1).offset(skip) : edge)
   const rows = await page.limit(input.limit).execute()
   return { ...(await toShown(db, rows)), total }
 }
