@@ -126,10 +126,15 @@ export async function untilFull(read: () => void | Promise<void>): Promise<void>
 }
 
 /** The line that says how many hidden things of each name a reader of the file does not see; '' for none. */
-export function leftOut(hidden: Readonly<Record<string, number>>): string {
-  const named = Object.entries(hidden)
-    .filter(([, count]) => count > 0)
-    .map(([name, count]) => `${count} hidden ${name}${count === 1 ? '' : 's'}`)
+export function leftOut(
+  hidden: Readonly<Record<string, number>>,
+  others: Readonly<Record<string, number>> = {},
+): string {
+  const counted = (counts: typeof hidden, kind: string) =>
+    Object.entries(counts)
+      .filter(([, count]) => count > 0)
+      .map(([name, count]) => `${count} ${kind}${count === 1 ? name : name.replace(/^\w+/, '$&s')}`)
+  const named = [...counted(hidden, 'hidden '), ...counted(others, '')]
   return named.length === 0 ? '' : `[left out: ${named.join(', ')}]`
 }
 

@@ -1,6 +1,7 @@
 // The text of a workbook (SpreadsheetML, ECMA-376 part 1 §18): each visible sheet as a table, with the values that the
 // program which wrote it has computed.
 
+import { format as formatNumber, getFormatFromId } from 'numfmt'
 import {
   EnoughText,
   FileFault,
@@ -21,6 +22,7 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
   const strings = readStrings(zip, partOf('sharedStrings') ?? 'xl/sharedStrings.xml')
   const formats = readFormats(zip, partOf('styles'))
   let hidden = 0
+  let formulas = 0
   for (const [index, { name, id, isHidden }] of sheets.entries()) {
     const part = related.get(id)?.target ?? `xl/worksheets/sheet${index + 1}.xml`
     if (!zip.has(part)) continue
@@ -35,10 +37,11 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
       writer.add(`## ${name.trim()}`)
       writer.add(table)
     }
+    formulas += sheet.formulasWithoutResult
     if (sheet.hasFurtherColumns) writer.leaveOut()
     if (!isWhole) writer.end()
   }
-  writer.add(leftOut({ sheet: hidden }))
+  writer.add(leftOut({ sheet: hidden }, { 'formula without a stored result': formulas }))
 }
 
 /** False where the sheet has more text than is kept. */
@@ -105,11 +108,19 @@ function readStrings(zip: ZipFile, part: string): string[] {
 
 type DateFormat = 'date' | 'time' | 'both' | 'elapsed' | null
 type ValueKind = 'positive' | 'negative' | 'zero' | 'text'
-/** How a number is shown as a date, and of which values nothing is shown. */
-type Format = { readonly date: DateFormat; readonly hidden: ReadonlySet<ValueKind> }
+/** How a number is shown as a date, or by the code of a format, and of which values nothing is shown. */
+type Format = {
+  readonly date: DateFormat
+  readonly code: string | null
+  readonly hidden: ReadonlySet<ValueKind>
+}
 
 const NO_KINDS: ReadonlySet<ValueKind> = new Set()
-const showing = (date: DateFormat): Format => ({ date, hidden: NO_KINDS })
+const showing = (date: DateFormat, code: string | null = null): Format => ({
+  date,
+  code,
+  hidden: NO_KINDS,
+})
 /** A file may have millions of cell formats: those that are built in share these. */
 const GENERAL = showing(null)
 const DATE = showing('date')
@@ -129,6 +140,7 @@ function readFormats(zip: ZipFile, part: string | undefined): Format[] {
         const code = attribute('formatCode') ?? ''
         own.set(attribute('numFmtId') ?? '', {
           date: dateFormatOf(code),
+          code: numberCode(code),
           hidden: kindsHiddenBy(code),
         })
       } else if (name === 'cellXfs') isCells = true
@@ -165,12 +177,33 @@ function kindsHiddenBy(code: string): ReadonlySet<ValueKind> {
   return new Set(shown.filter(([, section]) => section === '').map(([kind]) => kind))
 }
 
+/** That of Excel; a longer one is of no program. */
+const CODE_LENGTH_MAX = 255
+
+/**
+ * The code without the languages of its currencies, which would change the signs in a number. Null for one that shows numbers
+ * as they are.
+ */
+function numberCode(code: string): string | null {
+  if (code.length > CODE_LENGTH_MAX || /^(?:general|@|)$/i.test(code.trim())) return null
+  return code.replace(/\[\$([^\]"-]*)(?:-[^\]]*)?\]/g, '"$1"')
+}
+
+/** Of percentages, thousands and the like: those of numbers that are no dates. */
+const BUILT_IN_NUMBERS = new Map(
+  [1, 2, 3, 4, 9, 10, 11, 12, 13, 37, 38, 39, 40, 41, 42, 43, 44, 48].map((id) => [
+    id,
+    showing(null, numberCode(String(getFormatFromId(id) ?? ''))),
+  ]),
+)
+
 /** §18.8.30. */
 function builtInFormat(id: number): Format {
   if (id === 22) return BOTH
   if (id === 46) return ELAPSED
   if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || id === 36) return DATE
-  return (id >= 18 && id <= 21) || (id >= 32 && id <= 35) || (id >= 45 && id <= 47) ? TIME : GENERAL
+  if ((id >= 18 && id <= 21) || (id >= 32 && id <= 35) || (id >= 45 && id <= 47)) return TIME
+  return BUILT_IN_NUMBERS.get(id) ?? GENERAL
 }
 
 function dateFormatOf(code: string): DateFormat {
@@ -182,7 +215,7 @@ function dateFormatOf(code: string): DateFormat {
   return hasTime ? 'time' : null
 }
 
-type Cell = { column: number; type: string; style: number; text: string }
+type Cell = { column: number; type: string; style: number; text: string; hasFormula: boolean }
 
 /** Of the largest sheet of the format. */
 const COLUMNS_MAX = 16_384
@@ -193,6 +226,8 @@ class Sheet implements XmlReader {
   readonly rows: string[][] = []
   /** Whether columns with a text were left out. */
   hasFurtherColumns = false
+  /** In cells that are shown. */
+  formulasWithoutResult = 0
   readonly #strings: readonly string[]
   readonly #formats: readonly Format[]
   readonly #is1904: boolean
@@ -222,8 +257,10 @@ class Sheet implements XmlReader {
     } else if (name === 'c') {
       this.#column = columnOf(attribute('r')) ?? this.#column + 1
       const type = attribute('t') ?? 'n'
-      this.#cell = { column: this.#column, type, style: Number(attribute('s') ?? '0'), text: '' }
-    } else if (name === 'v' || name === 't') this.#isValue = this.#cell !== null
+      const style = Number(attribute('s') ?? '0')
+      this.#cell = { column: this.#column, type, style, text: '', hasFormula: false }
+    } else if (name === 'f' && this.#cell !== null) this.#cell.hasFormula = true
+    else if (name === 'v' || name === 't') this.#isValue = this.#cell !== null
     else if (name === 'rPh') this.#isValue = false
   }
 
@@ -259,6 +296,8 @@ class Sheet implements XmlReader {
       return
     }
     if (this.#hiddenColumns.has(cell.column) || this.#length >= SHEET_LENGTH_MAX) return
+    const isEmpty = cell.text === '' && cell.type !== 'str'
+    if (cell.hasFormula && isEmpty) this.formulasWithoutResult += 1
     const text = this.#valueOf(cell)
     if (text === '') return
     while (row.length < cell.column - 1) row.push('')
@@ -268,16 +307,15 @@ class Sheet implements XmlReader {
 
   #valueOf({ type, style, text }: Cell): string {
     if (text === '') return ''
-    const { date = null, hidden } = this.#formats[style] ?? {}
+    const { date = null, code = null, hidden } = this.#formats[style] ?? {}
     const value = Number(text)
     const isNumber = type === 'n' && Number.isFinite(value)
     if (hidden?.has(isNumber ? kindOf(value) : 'text') && type !== 'e') return ''
     if (type === 'b') return text === '1' ? 'TRUE' : 'FALSE'
     if (type === 's') return this.#strings[value] ?? ''
     if (type !== 'n') return text
-    return date === null || !isNumber
-      ? numberText(text, value)
-      : dateText(value, date, this.#is1904)
+    if (date !== null && isNumber) return dateText(value, date, this.#is1904)
+    return (isNumber && code !== null ? formattedNumber(value, code) : null) ?? numberText(text, value)
   }
 }
 
@@ -306,6 +344,12 @@ function columnOf(reference: string | null): number | null {
 function numberText(text: string, value: number): string {
   if (!Number.isFinite(value)) return text
   return text.length > 15 ? String(Number(value.toPrecision(15))) : text
+}
+
+/** As the format shows it; null for a format that cannot be read, or that shows other text in place of a number. */
+function formattedNumber(value: number, code: string): string | null {
+  const text = formatNumber(code, value, { throws: false })
+  return /\d/.test(text) ? text.replace(/\s+/g, ' ').trim() : null
 }
 
 const DAY_MS = 86_400_000

@@ -304,6 +304,47 @@ test('cells of a workbook are read as a person sees them', async () => {
   )
 })
 
+test('numbers of a workbook are read as they are shown, and formulas without a result are counted', async () => {
+  const cases: [code: string, value: number, shown: string][] = [
+    ['0%', 0.25, '25%'],
+    ['#,##0.00', 1_234_567.891, '1,234,567.89'],
+    ['0.00', 3, '3.00'],
+    ['[$€-407] #,##0.00', 1234.5, '€ 1,234.50'],
+    ['_-* #,##0.00 "kg"_-;-* #,##0.00 "kg"_-', -1234.5, '-1,234.50 kg'],
+    ['"$"#,##0;[Red]("$"#,##0)', -1234.5, '($1,235)'],
+    ['0.00E+00', 123_456, '1.23E+05'],
+    ['00000', 42, '00042'],
+    ['0,,"M"', 12_345_678, '12M'],
+    ['[>1000]0.0,"k";0', 2_500, '2.5k'],
+    ['# ?/?', 1.5, '1 1/2'],
+    ['General', 1_234_567.891, '1234567.891'],
+    ['yyyy\\-mm\\-dd', 46_023, '2026-01-01'],
+    ['"kg', 5, '5'],
+    ['"none"', 5, '5'],
+    ['0'.repeat(100_000), 5, '5'],
+  ]
+  const xml = (text: string) =>
+    text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  const own = cases.map(([code], at) => `<numFmt numFmtId="${200 + at}" formatCode="${xml(code)}"/>`)
+  const builtIn: [id: number, value: number, shown: string][] = [
+    [9, 0.5, '50%'],
+    [10, 0.12345, '12.35%'],
+    [3, 1234.5, '1,235'],
+    [4, 1234.5, '1,234.50'],
+  ]
+  const ids = [...cases.map((_, at) => 200 + at), ...builtIn.map(([id]) => id)]
+  const cells = [...cases, ...builtIn].map(([, value], at) => `<c s="${at}"><v>${value}</v></c>`)
+  const formulas = '<c><f>A1+1</f></c><c><f>A1</f><v></v></c><c t="str"><f>""</f><v></v></c><c><f>2</f><v>2</v></c>'
+  const content = xlsxWith([{ name: 'One', data: `<row>${cells.join('')}</row><row>${formulas}</row>` }], {
+    'xl/styles.xml': `<styleSheet><numFmts>${own.join('')}</numFmts><cellXfs>${ids.map((id) => `<xf numFmtId="${id}"/>`).join('')}</cellXfs></styleSheet>`,
+  })
+  const text = await textOf(content, 'a.xlsx')
+  const [, , row = ''] = text.split('\n')
+  const shown = [...cases, ...builtIn].map(([, , one]) => one)
+  assert.deepEqual(row.slice(2, -2).split(' | '), shown)
+  assert.match(text, /\n\[left out: 2 formulas without a stored result\]$/)
+})
+
 test('values of which a workbook shows nothing are not read', async () => {
   const codes = [
     'General',
