@@ -239,7 +239,8 @@ function separatorAfter(
 ): number | 'unknown' | null {
   let start = from
   while (start < from + LINE_ENDS_MAX && (bytes[start] === CR || bytes[start] === LF)) start += 1
-  if (start >= bytes.length) return isWhole ? (from <= bytes.length ? bytes.length : null) : 'unknown'
+  if (start >= bytes.length)
+    return isWhole ? (from <= bytes.length ? bytes.length : null) : 'unknown'
   if (start > 0 && bytes[start - 1] !== LF) return null
   const line = lineAt(bytes, start, isWhole)
   if (line === null) return 'unknown'
@@ -302,7 +303,8 @@ const ASCTIME =
   /\s(?:[A-Z][a-z]{2}),?\s+([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d{2}:\d{2}(?::\d{2})?)\s+(?:([A-Z]{1,5}|[+-]\d{4})\s+)?(\d{4})(?:\s+([+-]\d{4}))?/
 
 /** As some programs write it: "Tue, 3 Feb 2015 04:05:06". */
-const RFC_TIME = /\s[A-Z][a-z]{2},?\s+(\d{1,2}\s+[A-Z][a-z]{2}\s+\d{4}\s+\d{2}:\d{2}:\d{2}(?:\s+[+-]\d{4})?)/
+const RFC_TIME =
+  /\s[A-Z][a-z]{2},?\s+(\d{1,2}\s+[A-Z][a-z]{2}\s+\d{4}\s+\d{2}:\d{2}:\d{2}(?:\s+[+-]\d{4})?)/
 
 function readSeparator(line: string): { sender: string | null; dateMs: number | null } {
   const word = /^From\s+(\S+)/.exec(line)?.[1] ?? null

@@ -72,7 +72,11 @@ async function textsOf(file: string, sizeMax = 40): Promise<string[]> {
     }
     const entries = await Array.fromAsync(readMbox(inPieces(), { bytesMax: BYTES }))
     assert.equal(entries.at(-1)?.end, bytes.length)
-    return entries.map(({ raw }) => Buffer.from(raw ?? []).toString().replaceAll('\r\n', '\n'))
+    return entries.map(({ raw }) =>
+      Buffer.from(raw ?? [])
+        .toString()
+        .replaceAll('\r\n', '\n'),
+    )
   }
   const whole = await read(bytes.length)
   for (let size = 1; size < sizeMax; size++) assert.deepEqual(await read(size), whole, `by ${size}`)

@@ -334,7 +334,9 @@ function ImportResult({ known }: { known: Import }) {
       {duplicates > 0 && <p>{plural(duplicates, 'message')} the inbox had already.</p>}
       {mails > 0 && <p>{plural(mails, 'message')} left out: trash, spam and drafts.</p>}
       {skipped.unfinished + skipped.otherFile > 0 && (
-        <p>{plural(skipped.unfinished + skipped.otherFile, 'file')} left out that are no messages.</p>
+        <p>
+          {plural(skipped.unfinished + skipped.otherFile, 'file')} left out that are no messages.
+        </p>
       )}
       {failed > 0 && <p>{plural(failed, 'message')} could not be imported:</p>}
       {failed > 0 && (

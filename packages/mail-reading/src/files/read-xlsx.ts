@@ -315,7 +315,9 @@ class Sheet implements XmlReader {
     if (type === 's') return this.#strings[value] ?? ''
     if (type !== 'n') return text
     if (date !== null && isNumber) return dateText(value, date, this.#is1904)
-    return (isNumber && code !== null ? formattedNumber(value, code) : null) ?? numberText(text, value)
+    return (
+      (isNumber && code !== null ? formattedNumber(value, code) : null) ?? numberText(text, value)
+    )
   }
 }
 

@@ -324,8 +324,14 @@ test('numbers of a workbook are read as they are shown, and formulas without a r
     ['0'.repeat(100_000), 5, '5'],
   ]
   const xml = (text: string) =>
-    text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-  const own = cases.map(([code], at) => `<numFmt numFmtId="${200 + at}" formatCode="${xml(code)}"/>`)
+    text
+      .replaceAll('&', '&amp;')
+      .replaceAll('"', '&quot;')
+      .replaceAll('<', '&lt;')
+      .replaceAll('>', '&gt;')
+  const own = cases.map(
+    ([code], at) => `<numFmt numFmtId="${200 + at}" formatCode="${xml(code)}"/>`,
+  )
   const builtIn: [id: number, value: number, shown: string][] = [
     [9, 0.5, '50%'],
     [10, 0.12345, '12.35%'],
@@ -334,10 +340,14 @@ test('numbers of a workbook are read as they are shown, and formulas without a r
   ]
   const ids = [...cases.map((_, at) => 200 + at), ...builtIn.map(([id]) => id)]
   const cells = [...cases, ...builtIn].map(([, value], at) => `<c s="${at}"><v>${value}</v></c>`)
-  const formulas = '<c><f>A1+1</f></c><c><f>A1</f><v></v></c><c t="str"><f>""</f><v></v></c><c><f>2</f><v>2</v></c>'
-  const content = xlsxWith([{ name: 'One', data: `<row>${cells.join('')}</row><row>${formulas}</row>` }], {
-    'xl/styles.xml': `<styleSheet><numFmts>${own.join('')}</numFmts><cellXfs>${ids.map((id) => `<xf numFmtId="${id}"/>`).join('')}</cellXfs></styleSheet>`,
-  })
+  const formulas =
+    '<c><f>A1+1</f></c><c><f>A1</f><v></v></c><c t="str"><f>""</f><v></v></c><c><f>2</f><v>2</v></c>'
+  const content = xlsxWith(
+    [{ name: 'One', data: `<row>${cells.join('')}</row><row>${formulas}</row>` }],
+    {
+      'xl/styles.xml': `<styleSheet><numFmts>${own.join('')}</numFmts><cellXfs>${ids.map((id) => `<xf numFmtId="${id}"/>`).join('')}</cellXfs></styleSheet>`,
+    },
+  )
   const text = await textOf(content, 'a.xlsx')
   const [, , row = ''] = text.split('\n')
   const shown = [...cases, ...builtIn].map(([, , one]) => one)

@@ -27,7 +27,8 @@ export function openUpload(
   let mediaType = mediaTypeOf(headers['content-type'])
   const isForm = mediaType === 'multipart/form-data'
   async function* read(): AsyncGenerator<Uint8Array> {
-    if (declared > bytesMax + (isForm ? FORM_PART_HEAD_BYTES_MAX : 0)) throw payloadTooLarge(bytesMax)
+    if (declared > bytesMax + (isForm ? FORM_PART_HEAD_BYTES_MAX : 0))
+      throw payloadTooLarge(bytesMax)
     const arriving = inTime(payload)
     const parts = isForm
       ? readFilePart(arriving, boundaryOf(headers['content-type'] ?? ''), (type) => {

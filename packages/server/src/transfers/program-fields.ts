@@ -89,13 +89,17 @@ const LABELS_MAX = 64
 const LABEL_LENGTH_MAX = 64
 
 /** Each word as a label: letters beyond ASCII lose their marks, or become Punycode as in domain names. */
-export function labelsOf(words: readonly string[]): string[] {
+function labelsOf(words: readonly string[]): string[] {
   const labels = words.map(labelOf).filter((label) => isLabel(label))
   return [...new Set(labels)].slice(0, LABELS_MAX)
 }
 
 function labelOf(word: string): string {
-  const parts = word.normalize('NFKD').replace(/\p{Mn}/gu, '').toLowerCase().split('/')
+  const parts = word
+    .normalize('NFKD')
+    .replace(/\p{Mn}/gu, '')
+    .toLowerCase()
+    .split('/')
   return parts
     .map((part) => asAscii(part.normalize('NFC').replace(/[^\p{L}\p{N}._]+/gu, '-')))
     .map((part) => part.replace(/^[-._]+|[-._]+$/g, ''))

@@ -130,7 +130,8 @@ async function* readMboxItems(chunks: AsyncIterable<Uint8Array>): AsyncGenerator
     bytesMax: MESSAGE_BYTES_MAX,
   })) {
     if (raw === null) yield { kind: 'failure', name: null, reason: TOO_LARGE, end }
-    else yield noted({ name: null, raw, told: { ...NOTHING_TOLD, dateMs, reversePath: sender }, end })
+    else
+      yield noted({ name: null, raw, told: { ...NOTHING_TOLD, dateMs, reversePath: sender }, end })
   }
 }
 
@@ -139,7 +140,13 @@ function noted({ name, raw, told, end }: Omit<ReadMessage, 'kind'> & { end: numb
   const { isRead, labels, skip } = readNoted(raw)
   if (skip !== null) return { kind: 'skip', reason: skip, end }
   const all = [...told.labels, ...labels]
-  return { kind: 'message', name, raw, told: { ...told, isRead: told.isRead ?? isRead, labels: all }, end }
+  return {
+    kind: 'message',
+    name,
+    raw,
+    told: { ...told, isRead: told.isRead ?? isRead, labels: all },
+    end,
+  }
 }
 
 async function* readOne(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadItem> {

@@ -15,7 +15,7 @@ import { type AppError, notFound, problem, wrongField } from '#platform/problem.
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Row } from '#schema/tables.ts'
 import { exportFormats } from './export-formats.ts'
-import { detectFormat, findOtherFormat, FORMAT_BYTES } from './read-import.ts'
+import { detectFormat, FORMAT_BYTES, findOtherFormat } from './read-import.ts'
 import type { TransferDeps } from './run-export.ts'
 import { CHUNK_BYTES, idsOfBlobs, readFile, storeChunks } from './transfer-file.ts'
 import {

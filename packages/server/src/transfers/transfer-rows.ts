@@ -1,6 +1,11 @@
 // Exports and imports: their rows, their leases, and the pieces of their files.
 
-import type { ExportFormat, ImportFormat, SkipReason, TransferError } from '@mailroom/contract/transfers.ts'
+import type {
+  ExportFormat,
+  ImportFormat,
+  SkipReason,
+  TransferError,
+} from '@mailroom/contract/transfers.ts'
 import type { ExpressionBuilder } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'

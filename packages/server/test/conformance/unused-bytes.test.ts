@@ -72,7 +72,13 @@ function fill(connection: SqliteConnection, random: () => number): void {
     const isCanary = id % 2
     const word = isCanary === 1 ? CANARY : 'other'
     const text = `${word} ${'x'.repeat(300 * random())}`
-    connection.rows('insert into rows values (?, ?, ?, ?)', id, isCanary, text, `${word}${random()}`)
+    connection.rows(
+      'insert into rows values (?, ?, ?, ?)',
+      id,
+      isCanary,
+      text,
+      `${word}${random()}`,
+    )
     if (id % 20 === 1) connection.rows('insert into dropped values (?)', text.repeat(20))
   }
   connection.exec('COMMIT')
@@ -82,7 +88,11 @@ function fill(connection: SqliteConnection, random: () => number): void {
 function change(connection: SqliteConnection, random: () => number): void {
   const id = Math.floor(random() * 2_000)
   if (random() < 0.2) {
-    connection.rows("update rows set text = substr(text, 1, 20) where id between ? and ?", id, id + 9)
+    connection.rows(
+      'update rows set text = substr(text, 1, 20) where id between ? and ?',
+      id,
+      id + 9,
+    )
     return
   }
   const added = 'y'.repeat(400 * random())

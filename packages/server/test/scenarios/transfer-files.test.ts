@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import { DAY_MS } from '#platform/units.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
@@ -417,8 +417,13 @@ onEachEngine('an import', (engine) => {
     const { client } = world
     const inbox = await world.inbox()
     const of = (id: string, ...noted: string[]) =>
-      [...noted, 'Received: from a by b; Tue, 3 Feb 2015 04:05:06 +0000', mailFrom('ann@a.example', id)].join('\n')
-    const gmail = (id: string, labels: string) => of(id, `X-GM-THRID: 1${id.length}`, `X-Gmail-Labels: ${labels}`)
+      [
+        ...noted,
+        'Received: from a by b; Tue, 3 Feb 2015 04:05:06 +0000',
+        mailFrom('ann@a.example', id),
+      ].join('\n')
+    const gmail = (id: string, labels: string) =>
+      of(id, `X-GM-THRID: 1${id.length}`, `X-Gmail-Labels: ${labels}`)
     const states = async () => {
       const messages = (await client.messages.list(inbox.id).page()).data
       const threads = (await client.threads.list(inbox.id).page()).data
@@ -430,7 +435,8 @@ onEachEngine('an import', (engine) => {
         }),
       )
     }
-    const encoded = '=?UTF-8?Q?Ungelesen,Posteingang,B=C3=BCro_M=C3=BCnchen,=D0=A1=D1=87=D0=B5=D1=82=D0=B0?='
+    const encoded =
+      '=?UTF-8?Q?Ungelesen,Posteingang,B=C3=BCro_M=C3=BCnchen,=D0=A1=D1=87=D0=B5=D1=82=D0=B0?='
     const takeout = mboxOf(
       gmail('g1', 'Inbox,Unread,Important,"Work/Big, bad",Category Updates'),
       gmail('g2', 'Archived,Opened,Starred'),
@@ -452,7 +458,12 @@ onEachEngine('an import', (engine) => {
       g7: [false, ''],
     })
     const thunderbird = mboxOf(
-      of('t1', 'X-Mozilla-Status: 0001', 'X-Mozilla-Status2: 00000000', 'X-Mozilla-Keys: $label1 todo'),
+      of(
+        't1',
+        'X-Mozilla-Status: 0001',
+        'X-Mozilla-Status2: 00000000',
+        'X-Mozilla-Keys: $label1 todo',
+      ),
       of('t2', 'X-Mozilla-Status: 0000'),
       of('t3', 'X-Mozilla-Status: 0009'),
       mailFrom('ann@a.example', 's1', 'Status: RO\nX-Status: AF\n'),
@@ -464,7 +475,12 @@ onEachEngine('an import', (engine) => {
     const after = await states()
     assert.deepEqual(
       [after.t1, after.t2, after.s1, after.s2],
-      [[true, 'label1,todo'], [false, ''], [true, 'starred'], [false, '']],
+      [
+        [true, 'label1,todo'],
+        [false, ''],
+        [true, 'starred'],
+        [false, ''],
+      ],
     )
     const content = (id: string) => mailFrom('ann@a.example', id)
     const maildir = tarOf([
@@ -484,7 +500,13 @@ onEachEngine('an import', (engine) => {
     )
     assert.deepEqual(archive.skipped, { trash: 1, spam: 0, draft: 1, unfinished: 1, otherFile: 2 })
     const { d3, d5 } = await states()
-    assert.deepEqual([d3, d5], [[true, ''], [false, '']])
+    assert.deepEqual(
+      [d3, d5],
+      [
+        [true, ''],
+        [false, ''],
+      ],
+    )
     await assertCounted(inbox.id)
   })
 

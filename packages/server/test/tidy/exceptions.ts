@@ -49,6 +49,7 @@ export const KEPT_LIBRARIES: readonly KeptLibrary[] = [
   { library: 'parse5', home: /^packages\/mail\/src\/html\//, files: 1 },
   { library: 'unpdf', home: /^packages\/mail-reading\/src\/files\//, files: 1 },
   { library: 'saxes', home: /^packages\/mail-reading\/src\/files\//, files: 1 },
+  { library: 'numfmt', home: /^packages\/mail-reading\/src\/files\//, files: 1 },
   { library: 'nodemailer', home: /^packages\/mail\/src\/compose\//, files: 1 },
   { library: 'dns-packet', home: server('platform/dns/'), files: 2 },
   { library: 'selfsigned', home: server('platform/tls/'), files: 1 },

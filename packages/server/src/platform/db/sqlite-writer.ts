@@ -36,7 +36,11 @@ export type GroupReport = {
 }
 
 /** Requests, a port for another thread, the id of a request to overwrite unused bytes, or the end. */
-export type WriterMessage = WriteRequest[] | { connect: MessagePort } | { overwrite: number } | 'close'
+export type WriterMessage =
+  | WriteRequest[]
+  | { connect: MessagePort }
+  | { overwrite: number }
+  | 'close'
 
 type WriterOptions<Schema> = {
   path: string
@@ -117,7 +121,10 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
         if (!isRunning) end()
       } else if ('connect' in message) serve(message.connect)
       else if ('overwrite' in message) {
-        overwriting.ask(port, message.overwrite, { isBusy: () => isRunning, onDone: () => void drain() })
+        overwriting.ask(port, message.overwrite, {
+          isBusy: () => isRunning,
+          onDone: () => void drain(),
+        })
       } else {
         ports.enqueue(port, message)
         void drain()

@@ -36,12 +36,7 @@ type Target = {
 }
 
 /** When a pass is done, no unused byte of the file holds anything that was there before its first step. */
-export function openUnusedBytesPass({
-  connection,
-  path,
-  file,
-  emptyLog,
-}: Target): UnusedBytesPass {
+export function openUnusedBytesPass({ connection, path, file, emptyLog }: Target): UnusedBytesPass {
   const pageBytes = Number(connection.rows('PRAGMA page_size')[0]?.page_size)
   const version = Number(connection.rows('PRAGMA user_version')[0]?.user_version)
   const pages = openPages(file, pageBytes)
