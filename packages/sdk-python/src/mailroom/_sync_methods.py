@@ -1320,11 +1320,12 @@ class ImportsMethods(MoreOfImports):
         """Import mail from a file into an inbox.
 
         The body is the file itself, or a form with one file. It may be mbox, a tar archive of a
-        Maildir, the jsonl of an export, or one message. Dates, threads, read flags and
-        directions are kept, and the labels of a jsonl. Nothing is told to events, webhooks or
-        waits. A message that the inbox has already is counted and not stored again, so the same
-        file may be sent again. What is imported does not prove to the guards of a policy that
-        anybody has written.
+        Maildir, the jsonl of an export, or one message. It may be compressed with gzip. Dates,
+        threads, read flags, directions and labels are kept, as Gmail, Thunderbird and others
+        note them; what these keep as trash, spam or drafts is counted as skipped. Nothing is
+        told to events, webhooks or waits. A message that the inbox has already is counted and
+        not stored again, so the same file may be sent again. What is imported does not prove to
+        the guards of a policy that anybody has written.
 
         Error codes of its own: bad_request, storage_quota_reached, transfer_limit_reached,
         address_erased.

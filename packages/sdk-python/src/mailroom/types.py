@@ -63,6 +63,7 @@ __all__ = [
     "Import",
     "ImportFailure",
     "ImportProgress",
+    "ImportSkipped",
     "Inbox",
     "InboxLimits",
     "InboxLimitsAccountColdRecipientsPerDay",
@@ -691,7 +692,9 @@ class Erasure(TypedDict):
     status: Literal["queued", "running", "done"]
     """Whether everything is removed."""
     address: str | None
-    """What is erased; null once it is, because the receipt would keep it."""
+    """What is erased; null once it is removed, because the receipt would keep it. Until the status
+    is done, copies in files are overwritten.
+    """
     removed: ErasureRemoved
     """How many of each kind were removed."""
     left: List[ErasureLeft]
@@ -733,7 +736,9 @@ class ErasureRemoved(TypedDict):
     correspondents: int
     """Notes on who has written to an inbox, and whom it has written to."""
     answers: int
-    """Answers kept for Idempotency-Keys that named the address; it is replaced in them."""
+    """Answers kept for Idempotency-Keys that named the address; it is replaced in them. The keys
+    are stored only as hashes.
+    """
     auditEntries: int
     """Entries of the audit that named the address; it is replaced in them."""
     files: int
@@ -1257,6 +1262,8 @@ class Import(TypedDict):
     """Messages that could not be imported."""
     failures: List[ImportFailure]
     """The first 100 of them."""
+    skipped: ImportSkipped
+    """What the file has beside the mail of a mailbox, which is not imported."""
     error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
         "internal_error", None]
     """Why it failed; null otherwise. `internal_error`: eight attempts in a row failed for a fault
@@ -1290,6 +1297,21 @@ class ImportProgress(TypedDict):
     """Bytes that are read."""
     total: int
     """Size of the file in bytes."""
+
+
+class ImportSkipped(TypedDict):
+    """What the file has beside the mail of a mailbox, which is not imported."""
+
+    trash: int
+    """Messages that the other program had deleted, or kept in its trash."""
+    spam: int
+    """Messages that Gmail kept as spam."""
+    draft: int
+    """Messages that were not sent."""
+    unfinished: int
+    """Files that a Maildir was still writing."""
+    otherFile: int
+    """Files of an archive that are no messages."""
 
 
 class Inbox(TypedDict):
