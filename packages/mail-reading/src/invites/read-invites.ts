@@ -120,7 +120,7 @@ function linesOf(property: ICAL.Property | undefined): string | null {
 }
 
 function cut(text: string, lengthMax: number): string {
-  return text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text
+  return text.length > lengthMax ? `${text.slice(0, lengthMax - 1)}…` : text
 }
 
 function participantOf(property: ICAL.Property): Invite['organizer'] {
@@ -159,11 +159,24 @@ const ROLES = new Map<string, (typeof attendeeRoles)[number]>([
 function ruleOf(property: ICAL.Property | undefined): string | null {
   if (property === undefined) return null
   try {
-    const text = String(property.getFirstValue())
-    return text.length <= RULE_LENGTH_MAX && text.startsWith('FREQ=') ? text : null
+    const text = inOrder(String(property.getFirstValue()), property.jCal[3])
+    return text.length <= RULE_LENGTH_MAX && /(?:^|;)FREQ=/.test(text) ? text : null
   } catch {
     return null
   }
+}
+
+/** The parts of a rule as they were written: the library writes them in an order of its own. */
+function inOrder(rule: string, written: unknown): string {
+  const names = Object.keys(written ?? {}).map((name) => name.toUpperCase())
+  const place = (part: string) => {
+    const at = names.indexOf(part.split('=', 1)[0] ?? '')
+    return at === -1 ? names.length : at
+  }
+  return rule
+    .split(';')
+    .sort((one, other) => place(one) - place(other))
+    .join(';')
 }
 
 type Time = {
