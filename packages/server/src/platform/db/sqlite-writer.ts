@@ -71,14 +71,8 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
   const ports = new Ports(options.port)
   const overwriting = new Overwriting({ ...options, connection, checkpointPages })
-  const writer: Writer<Schema> = {
-    transactions,
-    connection,
-    tx,
-    reserve,
-    nextRestoreMs: 0,
-    onFreedAsIs: () => overwriting.beginAgain(),
-  }
+  const store = { connection, tx, reserve, nextRestoreMs: 0 }
+  const writer: Writer<Schema> = { transactions, ...store, overwriting }
   let isRunning = false
   let isClosing = false
   /** Deleted data may still be in the log. */
@@ -329,8 +323,7 @@ type Writer<Schema> = {
   tx: Tx<Schema>
   reserve: ReturnType<typeof openDiskReserve>
   nextRestoreMs: number
-  /** Called when pages were freed and not overwritten. */
-  onFreedAsIs: () => void
+  overwriting: Overwriting
 }
 
 async function commitGroup<Schema>(
@@ -384,7 +377,7 @@ async function runAlone<Schema>(
     writer.connection.exec('PRAGMA secure_delete = FAST')
     outcome = await tryOne(writer, request)
     writer.connection.exec('PRAGMA secure_delete = ON')
-    writer.onFreedAsIs()
+    writer.overwriting.beginAgain()
   }
   return outcome.answer
 }
