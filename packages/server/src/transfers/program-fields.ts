@@ -26,9 +26,9 @@ export function readNoted(raw: Uint8Array): Noted {
   const status = lastOf(fields, 'status')
   if (status === null || !/^\s*[ROUDN]*\s*$/i.test(status)) return NOTHING
   const extended = /^\s*([A-Z]*)\s*$/i.exec(lastOf(fields, 'x-status') ?? '')?.[1] ?? ''
-  const has = (flag: string) => extended.toUpperCase().includes(flag)
-  const labels = has('F') ? ['starred'] : []
-  return { isRead: /R/i.test(status), labels, skip: has('D') ? 'trash' : has('T') ? 'draft' : null }
+  // A sender can write these fields, so none of them leaves a message out.
+  const labels = /F/i.test(extended) ? ['starred'] : []
+  return { isRead: /R/i.test(status), labels, skip: null }
 }
 
 const NOTHING: Noted = { isRead: null, labels: [], skip: null }

@@ -2,7 +2,7 @@
 // deleted. A cell that SQLite moves to another page leaves its old copy behind, between the pointers of its page and the
 // cells there. No statement reaches these bytes, so a pass writes zeros to the file itself, in steps.
 //
-// A step empties the log and takes the write lock before it reads pages, so the file is complete and nobody else writes
+// A step empties the log and takes the write lock before it reads pages, so the file is complete and no other process writes
 // it. The bytes have no meaning to SQLite: neither a reader at the same time nor a crash in between sees a difference.
 // SQLite gives whole pages other numbers, with their unused bytes. So each step also reads the pages that were written
 // since the step before, by the numbers in the log, and begins again when it cannot know them all.
