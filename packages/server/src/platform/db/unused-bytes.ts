@@ -39,6 +39,10 @@ type Target = {
 export function openUnusedBytesPass({ connection, path, file, emptyLog }: Target): UnusedBytesPass {
   const pageBytes = Number(connection.rows('PRAGMA page_size')[0]?.page_size)
   const version = Number(connection.rows('PRAGMA user_version')[0]?.user_version)
+  // Its pointer maps (https://sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages) look like other pages.
+  if (Number(connection.rows('PRAGMA auto_vacuum')[0]?.auto_vacuum) !== 0) {
+    throw new Error('A database with auto_vacuum cannot be overwritten.')
+  }
   const pages = openPages(file, pageBytes)
   let place: Place | null = null
 
