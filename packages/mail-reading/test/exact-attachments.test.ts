@@ -60,9 +60,9 @@ const file: fc.Arbitrary<File> = fc
     encoding: fc.constantFrom('7bit', '8bit', 'binary', '', 'x-own', 'base64', 'quoted-printable'),
     content,
   })
-  // Without a disposition or name these two are the text of the message.
+  // Without a disposition or name these are the text of the message.
   .map((value) =>
-    /plain|html/i.test(value.type) && !/^attachment/i.test(value.disposition)
+    /plain|html|^text$/i.test(value.type) && !/^attachment/i.test(value.disposition)
       ? { ...value, disposition: 'attachment' }
       : value,
   )

@@ -34,7 +34,14 @@ describe('text', () => {
     ],
     ['utf-7', 'utf-7', '7bit', Buffer.from('Fr+APY-sche +- x'), 'Frösche + x'],
     ['an unknown charset', 'x-no-such', '8bit', Buffer.from('Gr\xfc\xdfe', 'latin1'), 'Grüße'],
-    ['invalid UTF-8', 'utf-8', '8bit', Buffer.from('a\xffb', 'latin1'), 'a\ufffdb'],
+    [
+      'UTF-8 with a letter of another charset',
+      'utf-8',
+      '8bit',
+      Buffer.from('na\xefve', 'latin1'),
+      'naïve',
+    ],
+    ['invalid UTF-8', 'utf-8', '8bit', Buffer.from('a\xe2\x82b', 'latin1'), 'a\ufffdb'],
     ['NUL', 'utf-8', '8bit', Buffer.from('a\0b'), 'ab'],
     [
       'lone surrogates',

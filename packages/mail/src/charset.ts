@@ -1,87 +1,175 @@
+import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
-
-/** Charset labels whose decoders are remembered; senders make labels up. */
-const CHARSET_DECODERS_MAX = 256
+import { type Charset, charsetOf, isUtf7 } from './charset-names.ts'
+import { guessCharset, isSurer, SCORE_DOUBTED, scoreAs } from './guess-charset.ts'
+import { decodeIso2022, isIso2022 } from './iso-2022.ts'
+import { decodeWide } from './utf-16.ts'
 
 const utf8 = new TextDecoder('utf-8')
-const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
-const utf16be = new TextDecoder('utf-16be')
 const windows1252 = new TextDecoder('windows-1252')
 
-/** Labels in use that TextDecoder refuses although it knows the encoding; separators removed. */
-const ALIASES = new Map([
-  ['shiftjis', 'shift_jis'],
-  ['windows31j', 'shift_jis'],
-  ['cp932', 'shift_jis'],
-  ['ms932', 'shift_jis'],
-  ['eucjp', 'euc-jp'],
-  ['cp51932', 'euc-jp'],
-  ['iso2022jp', 'iso-2022-jp'],
-  ['iso2022jp1', 'iso-2022-jp'],
-  ['iso2022jp2', 'iso-2022-jp'],
-  ['cp50220', 'iso-2022-jp'],
-  ['cp50221', 'iso-2022-jp'],
-  ['euckr', 'euc-kr'],
-  ['cp949', 'euc-kr'],
-  ['ms949', 'euc-kr'],
-  ['uhc', 'euc-kr'],
-  ['cp936', 'gbk'],
-  ['windows936', 'gbk'],
-  ['ms936', 'gbk'],
-  ['cp950', 'big5'],
-  ['windows950', 'big5'],
-  ['ms950', 'big5'],
-  ['cp874', 'windows-874'],
-  ['tis620', 'windows-874'],
-  ['iso88598i', 'iso-8859-8-i'],
-  ['iso88598e', 'iso-8859-8'],
-  ['utf8', 'utf-8'],
-  ['latin1', 'iso-8859-1'],
-  ['ascii', 'us-ascii'],
-])
+/** Octets that are looked at before all of a long text is. */
+const SAMPLE_BYTES = 64 * 1024
+/** Octets of HTML in which it may name its charset. */
+const META_BYTES = 4_096
 
-const decoders = new Map<string, TextDecoder | null>()
-
-/**
- * The text of `bytes`, U+FFFD where they make none. Without a label they are taken for UTF-8; with
- * a label nobody knows for UTF-8 where that is valid, else for windows-1252.
- */
-export function decodeCharset(bytes: Uint8Array, label: string | null): string {
-  if (label === null || label === '') return utf8.decode(bytes)
-  const decoder = decoderOf(label)
-  if (decoder === null) return guessText(bytes, null)
-  // RFC 2781 §3.3: the label leaves the order to the mark; TextDecoder takes it for little-endian.
-  const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff && decoder.encoding === 'utf-16le'
-  return (isBigEndian ? utf16be : decoder).decode(bytes)
+export type CharsetHints = {
+  /** HTML may name its charset itself, and is never read as UTF-7, which hides markup from filters of octets. */
+  readonly isHtml?: boolean
+  /** Charsets that the sender declares elsewhere, for text that declares none. */
+  readonly others?: () => readonly (string | null)[]
 }
 
 /**
- * The text of 8-bit bytes that carry no label (RFC 6532 allows UTF-8 in header fields, senders write
- * anything): UTF-8 where that is valid or has as many letters as faults, else `fallbackLabel`, else windows-1252.
+ * The text of octets that declare the charset `label`, '' or null for none: of a body, a file, a header field. Senders
+ * are wrong about it in known ways, so the first of these that reads everything counts: a byte order mark; ISO-2022
+ * where its escape sequences are; UTF-8 where that is valid, for no charset of one octet a character makes that by
+ * chance; the label; the `<meta>` of HTML; what the sender declares elsewhere; the most usual letters. U+FFFD where
+ * nothing makes text of an octet.
  */
-export function guessText(bytes: Uint8Array, fallbackLabel: string | null): string {
-  try {
-    return strictUtf8.decode(bytes)
-  } catch {
-    const text = utf8.decode(bytes)
-    if (isMostlyValid(text)) return text
-    const fallback = fallbackLabel === null ? null : decoderOf(fallbackLabel)
-    return (fallback === null || fallback.encoding === 'utf-8' ? windows1252 : fallback).decode(
-      bytes,
-    )
+export function decodeText(
+  octets: Uint8Array,
+  label: string | null,
+  { isHtml = false, others = () => [] }: CharsetHints = {},
+): string {
+  const bytes = bufferOf(octets)
+  if (isUtf7(label) && !isHtml) return decodeUtf7(octets)
+  const named = charsetOf(label)
+  const wide = decodeWide(bytes, named)
+  if (wide !== null) return wide
+  const declared = named?.name.startsWith('utf-16') === true ? null : named
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf && isUtf8(bytes)) {
+    return utf8.decode(bytes)
   }
+  if (isAscii(bytes)) {
+    if (isIso2022(bytes)) return decodeIso2022(bytes)
+    return declared === null || declared.isAsciiSuperset
+      ? bytes.toString('latin1')
+      : declared.decode(bytes)
+  }
+  if (isUtf8(bytes) && isMeantAsUtf8(bytes, declared)) return utf8.decode(bytes)
+  const hints = isHtml ? [metaCharset(bytes), ...others()] : others()
+  return decodeEightBit(bytes, declared, hints.map(charsetOf))
 }
 
-/** Whether letters beyond ASCII, which other charsets make by chance alone, are as many as faults. */
-function isMostlyValid(decoded: string): boolean {
-  const faults = decoded.split('\ufffd').length - 1
-  const letters = decoded.match(/[^\x00-\x7f]/gu)?.length ?? 0
-  return letters >= 2 * faults
+/** Octets of at least one character beyond US-ASCII, which are not to be read as UTF-8. */
+function decodeEightBit(
+  bytes: Buffer,
+  declared: Charset | null,
+  hints: readonly (Charset | null)[],
+): string {
+  const label = declared?.isAsciiSuperset === true || bytes.includes(ESCAPE) ? declared : null
+  const labelled = label?.name === 'us-ascii' || label?.name === 'utf-8' ? null : label
+  if (labelled === null || isOneOctet(labelled)) {
+    const text = mostlyUtf8(bytes, labelled === null ? 1 : 4)
+    if (text !== null) return text
+  }
+  const guess = guessCharset(bytes)
+  const score = labelled === null ? null : scoreAs(bytes, labelled)
+  const isWrong = score !== null && isSurer(guess, bytes, score)
+  const believed = labelled === null || isWrong ? [] : [labelled, siblingOf(labelled)]
+  let best: { text: string; faults: number } | null = null
+  for (const charset of [...believed, ...(isWrong ? [] : hints), guess.charset]) {
+    if (charset === null || charset.name === 'utf-8' || charset.name === 'us-ascii') continue
+    const text = charset.decode(bytes)
+    const faults = countFaults(text)
+    // A few damaged characters of several octets do not make the label wrong.
+    const isGood = charset === labelled && !isOneOctet(charset) && faults * 20 < bytes.length
+    if (faults === 0 || isGood) return text
+    if (best === null || faults < best.faults) best = { text, faults }
+  }
+  return best?.text ?? windows1252.decode(bytes)
 }
 
-/** Whether the label names UTF-7 (RFC 2152), which TextDecoder refuses. */
-export function isUtf7(label: string | null): boolean {
-  return label !== null && /^\s*(?:x-)?(?:unicode-[12]-[01]-)?utf-?7\s*$/i.test(label)
+const ESCAPE = 0x1b
+
+/** U+FFFD and the control characters that ISO 8859 has where Windows has letters. */
+function countFaults(text: string): number {
+  return text.match(/[\ufffd\x80-\x84\x86-\x9f]/g)?.length ?? 0
+}
+
+/** Charsets in which ordinary words can be valid UTF-8 by chance need this many characters of it. */
+const UTF8_CHARACTERS_MIN = 4
+
+function isMeantAsUtf8(bytes: Buffer, declared: Charset | null): boolean {
+  if (declared === null || (isOneOctet(declared) && declared.name !== 'windows-874')) return true
+  if (declared.name === 'utf-8' || !declared.isAsciiSuperset) return true
+  const characters = utf8.decode(bytes).match(/[^\x00-\x7f]/gu)?.length ?? 0
+  const isUnusual = (scoreAs(bytes, declared) ?? 1) < SCORE_DOUBTED
+  return characters >= UTF8_CHARACTERS_MIN || isUnusual || countFaults(declared.decode(bytes)) > 0
+}
+
+const MULTI_OCTET = /^(?:utf|gb|big5|euc|shift|johab|cp9|hz|iso-2022)/
+
+function isOneOctet({ name }: Charset): boolean {
+  return !MULTI_OCTET.test(name)
+}
+
+/** What programs of Windows and Hong Kong write under the name of the standard. */
+const SIBLINGS: Readonly<Record<string, string>> = {
+  'iso-8859-2': 'windows-1250',
+  'iso-8859-4': 'windows-1257',
+  'iso-8859-5': 'windows-1251',
+  'iso-8859-6': 'windows-1256',
+  'iso-8859-7': 'windows-1253',
+  'iso-8859-8': 'windows-1255',
+  'iso-8859-8-i': 'windows-1255',
+  'iso-8859-13': 'windows-1257',
+  'iso-8859-15': 'windows-1252',
+  'iso-8859-16': 'windows-1250',
+}
+
+function siblingOf({ name }: Charset): Charset | null {
+  return charsetOf(SIBLINGS[name] ?? null)
+}
+
+/**
+ * The text of UTF-8 with a few faults, between at least `perFault` characters for each, or with characters that were cut;
+ * else null. An octet within a word is a letter that was added in another charset.
+ */
+function mostlyUtf8(bytes: Buffer, perFault: number): string | null {
+  if (bytes.length > SAMPLE_BYTES) {
+    // Faults one by one take time; most text of another charset has them from its start.
+    const sample = bytes.subarray(0, SAMPLE_BYTES)
+    if (!isAscii(sample) && !isUtf8(sample) && mostlyUtf8(sample, perFault) === null) return null
+  }
+  let [characters, strays, cuts] = [0, 0, 0]
+  const text = bytes.toString('latin1').replace(UTF8_RUNS, (run, at: number) => {
+    const octets = Buffer.from(run, 'latin1')
+    if (isUtf8(octets)) {
+      characters += run.match(/[\xc2-\xf4]/g)?.length ?? 0
+      return octets.toString('utf8')
+    }
+    if (run.length > 1) {
+      cuts += 1
+      return '\ufffd'
+    }
+    strays += 1
+    const isInWord = /[a-z]/i.test(latin1At(bytes, at - 1) + latin1At(bytes, at + 1))
+    return isInWord || /[\x91-\x94]/.test(run) ? windows1252.decode(octets) : '\ufffd'
+  })
+  if (strays + cuts === 0) return null
+  const isMeant = characters > 0 && characters >= perFault * (strays + cuts)
+  return isMeant || (strays === 0 && cuts > 0 && perFault === 1) ? text : null
+}
+
+/** Valid UTF-8, a character of it that was cut, and other octets one by one. */
+const UTF8_RUNS =
+  /(?:[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}){1,1024}|[\xe0-\xf4][\x80-\xbf]{1,2}|[\x80-\xff]/g
+
+function latin1At(bytes: Buffer, index: number): string {
+  const octet = bytes[index]
+  return octet === undefined ? '' : String.fromCharCode(octet)
+}
+
+/** The charset that HTML or XML names at its start; UTF-16 there means UTF-8, for the name was read as US-ASCII. */
+function metaCharset(bytes: Buffer): string | null {
+  const head = bytes.toString('latin1', 0, META_BYTES)
+  const name =
+    /<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?\s*([\w.:-]{2,40})/i.exec(head)?.[1] ??
+    /^\s*<\?xml\b[^>]{0,100}?\bencoding\s*=\s*["']([\w.:-]{2,40})/i.exec(head)?.[1] ??
+    null
+  return name !== null && /^utf-?16/i.test(name) ? 'utf-8' : name
 }
 
 /**
@@ -118,28 +206,6 @@ function decodeUtf7Block(text: string): string {
     if (even === 0) return whole
     return octets.subarray(0, even).swap16().toString('utf16le').toWellFormed()
   })
-}
-
-function decoderOf(label: string): TextDecoder | null {
-  const known = decoders.get(label)
-  if (known !== undefined) return known
-  const decoder = makeDecoder(label)
-  if (decoders.size < CHARSET_DECODERS_MAX && label.length < 64) decoders.set(label, decoder)
-  return decoder
-}
-
-function makeDecoder(label: string): TextDecoder | null {
-  const lower = label.trim().toLowerCase()
-  const bare = lower.replace(/^(?:x-ms-|x-|cs)/, '').replace(/[\s._-]+/g, '')
-  for (const candidate of [lower, ALIASES.get(bare), bare]) {
-    if (candidate === undefined) continue
-    try {
-      return new TextDecoder(candidate)
-    } catch {
-      // Not a label of the Encoding Standard.
-    }
-  }
-  return null
 }
 
 /** The same memory as a Buffer. */

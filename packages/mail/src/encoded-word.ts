@@ -1,4 +1,5 @@
-import { bufferOf, decodeCharset, decodeUtf7, isUtf7 } from './charset.ts'
+import { decodeText } from './charset.ts'
+import { charsetOf } from './charset-names.ts'
 
 /** `=?charset*language?Q or B?text?=`; spaces in the text are wrong and common. */
 const ENCODED_WORD = /=\?([^?\s]{1,80})\?([QqBb])\?([^?]*)\?=/g
@@ -43,10 +44,14 @@ function decodeRun(run: readonly Word[]): string {
   const first = run[0]
   if (first === undefined) return ''
   if (run.some((word) => !word.isBase64 && EIGHT_BIT.test(word.text))) return decodeMixed(run)
-  const joined = decodeOctets(octetsOf(run), first.charset)
-  if (run.length === 1 || !joined.includes('\ufffd')) return joined
-  const apart = run.map((word) => decodeOctets(octetsOf([word]), word.charset)).join('')
-  return countReplacements(apart) < countReplacements(joined) ? apart : joined
+  const octets = octetsOf(run)
+  const charset = run.length === 1 ? null : charsetOf(first.charset)
+  const faults = charset === null ? 0 : countReplacements(charset.decode(octets))
+  if (charset !== null && faults > 0) {
+    const apart = run.map((word) => charset.decode(octetsOf([word]))).join('')
+    if (countReplacements(apart) < faults) return apart
+  }
+  return decodeText(octets, first.charset)
 }
 
 /** Base64 that goes on in the next word without padding is one text (a split within a quantum). */
@@ -71,7 +76,7 @@ const EIGHT_BIT = /[^\x00-\x7f]/
 /** Where the sender left letters unencoded they are text already; only what is between is decoded. */
 function decodeMixed(run: readonly Word[]): string {
   const decode = (word: Word, text: string) =>
-    decodeOctets(octetsOf([{ ...word, text }]), word.charset)
+    decodeText(octetsOf([{ ...word, text }]), word.charset)
   return run
     .map((word) =>
       word.isBase64
@@ -119,21 +124,8 @@ export function hexValue(octet: number | undefined): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
 }
 
-function decodeOctets(octets: Uint8Array, charset: string): string {
-  if (isUtf7(charset)) return decodeUtf7(octets)
-  if (charset.startsWith('iso-2022-jp')) return decodeCharset(withoutIdleShifts(octets), charset)
-  return decodeCharset(octets, charset)
-}
-
-/** A shift to ASCII at once followed by another escape is an error to TextDecoder; joining words makes them. */
-function withoutIdleShifts(octets: Uint8Array): Uint8Array {
-  const text = bufferOf(octets).toString('latin1')
-  const joined = text.replaceAll('\x1b(B\x1b', '\x1b')
-  return joined.length === text.length ? octets : Buffer.from(joined, 'latin1')
-}
-
 function countReplacements(text: string): number {
-  return text.split('\ufffd').length
+  return text.split('\ufffd').length - 1
 }
 
 function isWhiteSpace(text: string): boolean {

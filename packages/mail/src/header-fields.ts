@@ -1,5 +1,5 @@
 import type { Defect } from '#mime/parsed-message.ts'
-import { bufferOf, guessText } from './charset.ts'
+import { bufferOf, decodeText } from './charset.ts'
 
 /** Header section of a message or part, in octets; real ones stay under 100 KiB. */
 export const HEADER_BYTES_MAX = 256 * 1024
@@ -38,7 +38,7 @@ export function readHeaderSection(
   const bytes = bufferOf(raw)
   const close = findSectionEnd(raw, start, limit)
   const text = bytes.toString('latin1', start, close.fieldsEnd)
-  const lines = new FieldLines(text, text.length > 0 && /[^\x00-\x7f]/.test(text))
+  const lines = new FieldLines(text, /[^\x00-\x7f]|\x1b/.test(text))
   lines.read(close.isComplete || limit === end)
   if (lines.brokenAt !== null) {
     return {
@@ -57,6 +57,22 @@ export function firstField(fields: readonly HeaderField[], name: string): string
   for (const field of fields) if (field.name === name) return field.value
   return null
 }
+
+/** The charsets that a header names: in the types of its content, and in the encoded words of its fields. */
+export function charsetsNamed(fields: readonly HeaderField[]): string[] {
+  const found = new Set<string>()
+  for (const { name, value } of fields) {
+    const label =
+      name === 'content-type'
+        ? /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(value)
+        : /=\?([^?\s*]{1,40})(?:\*[^?\s]*)?\?[bq]\?/i.exec(value)
+    if (label?.[1] !== undefined) found.add(label[1])
+  }
+  return [...found].slice(0, CHARSETS_NAMED_MAX)
+}
+
+/** Charsets of a header that are tried for a text without a label. */
+const CHARSETS_NAMED_MAX = 4
 
 /** The fields that must be unique (RFC 5322 §3.6) and occur more than once. */
 export function duplicateDefects(fields: readonly HeaderField[]): Defect[] {
@@ -150,9 +166,9 @@ class FieldLines {
   }
 
   #decode(value: string): string {
-    if (!/[\x80-\xff]/.test(value)) return value
-    const bytes = Buffer.from(value, 'latin1')
-    return guessText(bytes, this.#declaredCharset())
+    if (!/[\x80-\xff\x1b]/.test(value)) return value
+    const others = () => [this.#declaredCharset()]
+    return decodeText(Buffer.from(value, 'latin1'), null, { others })
   }
 
   /** The body's charset is the best guess at the one the sender wrote raw header text in. */

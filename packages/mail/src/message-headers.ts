@@ -196,9 +196,11 @@ export const REFERENCES_MAX = 10_000
 
 /**
  * The identifier of a Message-ID field as `<id>`, without white space. Brackets may be missing around
- * one with an `@`; null when the field holds neither.
+ * one with an `@`; null when the field holds neither. Long identifiers are read in encoded words, as the library of
+ * Python writes them.
  */
-export function parseMessageId(field: string): string | null {
+export function parseMessageId(value: string): string | null {
+  const field = decodeWords(value)
   const open = field.indexOf('<')
   if (open < 0) return field.includes('@') ? bracketed(field) : null
   const close = field.indexOf('>', open)
@@ -210,7 +212,8 @@ export function parseMessageId(field: string): string | null {
  * for the last one names the parent. Where brackets are missing, words with an `@` count. Of more than REFERENCES_MAX the first and the
  * newest are kept, as RFC 5322 §3.6.4 leaves to the sender.
  */
-export function parseMessageIds(field: string): string[] {
+export function parseMessageIds(value: string): string[] {
+  const field = decodeWords(value)
   const found = field.includes('<') ? bracketedIds(field) : bareIds(field)
   if (found.length <= REFERENCES_MAX) return found
   return [...found.slice(0, 1), ...found.slice(1 - REFERENCES_MAX)]

@@ -1,4 +1,4 @@
-import { decodeCharset } from './charset.ts'
+import { decodeText } from './charset.ts'
 import { decodeEscapes, decodeWords, type EscapeMarks } from './encoded-word.ts'
 
 /** The percent encoding of RFC 2231 §4. */
@@ -13,7 +13,7 @@ export type StructuredValue = {
 
 /** Never throws; time grows with the length only. */
 export function parseStructured(field: string): StructuredValue {
-  const source = stripComments(field)
+  const source = endValue(stripComments(field))
   const semicolon = source.indexOf(';')
   const value = (semicolon < 0 ? source : source.slice(0, semicolon)).trim().toLowerCase()
   if (semicolon < 0) return { value, parameters: NO_PARAMETERS }
@@ -31,6 +31,18 @@ export function parseStructured(field: string): StructuredValue {
   }
   for (const [name, list] of sections) plain.set(name, joinSections(list))
   return { value, parameters: plain }
+}
+
+/** With the `;` after the value, for which senders write a comma or nothing: `text/plain charset=utf-8`. */
+function endValue(source: string): string {
+  const equals = source.indexOf('=')
+  const value = source.slice(0, Math.max(0, equals)).trimEnd()
+  if (value === '' || value.includes(';') || value.includes('"')) return source
+  let nameAt = value.length
+  while (nameAt > 0 && /[\w*-]/.test(value.charAt(nameAt - 1))) nameAt -= 1
+  let end = nameAt
+  while (end > 0 && /[\s,]/.test(value.charAt(end - 1))) end -= 1
+  return end === 0 || end === nameAt ? source : `${value.slice(0, end)};${source.slice(nameAt)}`
 }
 
 /** A parameter's text with the encoded words that RFC 2047 §5 forbids there and senders write. */
@@ -63,7 +75,7 @@ function joinSections(sections: Section[]): string {
   const texts: string[] = []
   let octets: Buffer[] = []
   const flush = () => {
-    if (octets.length > 0) texts.push(decodeCharset(Buffer.concat(octets), charset))
+    if (octets.length > 0) texts.push(decodeText(Buffer.concat(octets), charset))
     octets = []
   }
   for (const [position, section] of sections.entries()) {

@@ -17,6 +17,8 @@ export type NamedFile = {
   readonly filename: string
   /** As the message declares it. */
   readonly contentType: string
+  /** As the message declares it; absent without one. */
+  readonly charset?: string | undefined
 }
 
 const MAGIC: readonly (readonly [FileKind, string])[] = [

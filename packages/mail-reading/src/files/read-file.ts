@@ -1,7 +1,7 @@
 // The text of a file that came with a mail. Its octets are hostile: it is read in a process of its own, which ends
 // where this takes too much time or memory.
 
-import { cleanText, guessText } from '@mailroom/mail/charset.ts'
+import { cleanText, decodeText } from '@mailroom/mail/charset.ts'
 import { openMime } from '@mailroom/mail/mime/mime-message.ts'
 import { RemovalTally, stripInvisible } from '#view/removal.ts'
 import { viewBody } from '#view/view-body.ts'
@@ -48,7 +48,7 @@ export async function readFile(file: NamedFile): Promise<FileText> {
 type Read = { method: FileMethod; pages?: number; isCut?: boolean }
 
 async function readKind(kind: FileKind, file: NamedFile, writer: TextWriter): Promise<Read> {
-  const { content } = file
+  const { content, charset } = file
   switch (kind) {
     case 'pdf':
       return { method: 'pdf', pages: await readPdf(content, writer) }
@@ -65,15 +65,15 @@ async function readKind(kind: FileKind, file: NamedFile, writer: TextWriter): Pr
     case 'html':
       return {
         method: 'html',
-        isCut: await addVisible({ text: '', html: htmlOf(content) }, writer),
+        isCut: await addVisible({ text: '', html: textOf(content, charset, true) }, writer),
       }
     case 'csv':
-      await untilFull(() => readCsv(textOf(content), writer))
+      await untilFull(() => readCsv(textOf(content, charset), writer))
       return { method: 'csv' }
     case 'mail':
       return { method: 'text', isCut: await readMail(content, writer) }
     case 'text':
-      await untilFull(() => writer.add(textOf(content).trim()))
+      await untilFull(() => writer.add(textOf(content, charset).trim()))
       return { method: 'text' }
     case 'image':
     case 'other':
@@ -148,20 +148,6 @@ async function readMail(content: Uint8Array, writer: TextWriter): Promise<boolea
   return isCut
 }
 
-/** Text without a label: by its byte order mark, else UTF-8 where it is valid, else windows-1252. */
-function textOf(content: Uint8Array): string {
-  const [first, second] = content
-  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(content)
-  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(content)
-  return guessText(content, null).replace(/^\ufeff/, '')
-}
-
-const META_BYTES = 2_048
-
-/** The label of the HTML itself counts, unless a mark or valid UTF-8 says otherwise. */
-function htmlOf(content: Uint8Array): string {
-  const head = Buffer.from(content.subarray(0, META_BYTES)).toString('latin1')
-  if (/^(?:\xff\xfe|\xfe\xff)/.test(head)) return textOf(content)
-  const label = /<meta[^>]{1,200}charset\s*=\s*["']?([\w.:-]{2,40})/i.exec(head)?.[1] ?? null
-  return guessText(content, label).replace(/^\ufeff/, '')
+function textOf(content: Uint8Array, charset = '', isHtml = false): string {
+  return decodeText(content, charset, { isHtml }).replace(/^\ufeff/, '')
 }

@@ -1,6 +1,6 @@
 // The events of the calendar files of a message, as far as an agent needs them.
 
-import { cleanLine, cleanText, guessText } from '@mailroom/mail/charset.ts'
+import { cleanLine, cleanText, decodeText } from '@mailroom/mail/charset.ts'
 import { openMime } from '@mailroom/mail/mime/mime-message.ts'
 import {
   type attendeeRoles,
@@ -60,8 +60,8 @@ export function readInvites(raw: Uint8Array): Invite[] {
 export function* calendarsOf(raw: Uint8Array): Generator<Calendar> {
   let count = 0
   let room = CALENDAR_LENGTH_MAX
-  for (const { content } of openMime(raw).readFiles(isCalendarFile)) {
-    const text = guessText(content, null).slice(0, room)
+  for (const { attachment, content } of openMime(raw).readFiles(isCalendarFile)) {
+    const text = decodeText(content, attachment.charset ?? null).slice(0, room)
     yield* readCalendars(text)
     count += 1
     room -= text.length

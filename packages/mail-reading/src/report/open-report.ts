@@ -1,4 +1,4 @@
-import { bufferOf, decodeCharset, decodeUtf7, guessText, isUtf7 } from '@mailroom/mail/charset.ts'
+import { bufferOf, decodeText } from '@mailroom/mail/charset.ts'
 import { decodeWords } from '@mailroom/mail/encoded-word.ts'
 import { firstField, type HeaderField, readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { stripTags } from '@mailroom/mail/html/text.ts'
@@ -191,9 +191,7 @@ function guessBoundary(octets: Buffer): string | null {
 const BOUNDARY_BYTES = 4_096
 
 function textOf(part: Pick<PartHead, 'contentType'>, octets: Buffer): string {
-  const charset = part.contentType.parameters.get('charset') ?? null
-  if (isUtf7(charset)) return decodeUtf7(octets)
-  return charset === null ? guessText(octets, null) : decodeCharset(octets, charset)
+  return decodeText(octets, part.contentType.parameters.get('charset') ?? null)
 }
 
 function linesOf(texts: readonly string[]): string[] {

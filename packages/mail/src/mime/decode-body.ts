@@ -1,4 +1,4 @@
-import { decodeCharset, decodeUtf7, isUtf7 } from '#charset.ts'
+import { decodeText } from '#charset.ts'
 import { hexValue } from '#encoded-word.ts'
 import { type StructuredValue, stripComments } from '#parameters.ts'
 
@@ -13,13 +13,12 @@ export function decodeTextBody(
   octets: Buffer,
   encoding: TransferEncoding,
   { value, parameters }: StructuredValue,
+  others: () => readonly (string | null)[] = () => [],
 ): string {
-  const charset = parameters.get('charset')?.trim() ?? null
+  const charset = parameters.get('charset') ?? null
   const isHtml = value === 'text/html'
   const decoded = decodeTransfer(octets, encoding)
-  const text = endLinesWithLineFeed(
-    isUtf7(charset) && !isHtml ? decodeUtf7(decoded) : decodeCharset(decoded, charset),
-  )
+  const text = endLinesWithLineFeed(decodeText(decoded, charset, { isHtml, others }))
   const isFlowed = !isHtml && parameters.get('format')?.toLowerCase() === 'flowed'
   if (!isFlowed || hasTooManyLines(text)) return text
   return unfold(text, parameters.get('delsp')?.toLowerCase() === 'yes')
@@ -82,6 +81,29 @@ export function transferEncodingOf(field: string | null): TransferEncoding {
   const name = field === null ? '' : (/[\w-]+/.exec(stripComments(field))?.[0] ?? '')
   if (/base64/i.test(name)) return 'base64'
   return /quoted-printable/i.test(name) ? 'quoted-printable' : 'identity'
+}
+
+/** Octets that are looked at to tell text from base64. */
+const SAMPLE_BYTES = 4_096
+/** Base64 has fewer other characters, even where a gateway has damaged it. */
+const STRAY_SHARE_MAX = 1 / 20
+
+/** `identity` for octets that are called base64 and are plain text. */
+export function trueEncoding(octets: Buffer, encoding: TransferEncoding): TransferEncoding {
+  return encoding === 'base64' && isPlainText(octets) ? 'identity' : encoding
+}
+
+function isPlainText(octets: Buffer): boolean {
+  const sample = octets
+    .toString('latin1', 0, SAMPLE_BYTES)
+    .replace(/[\r\n]+/g, '')
+    .trim()
+  if (sample === '') return false
+  const strays = sample.match(/[^A-Za-z0-9+/=]/g)?.length ?? 0
+  if (strays > 0) return strays > sample.length * STRAY_SHARE_MAX
+  // A word alone has the characters of base64, but seldom the length, and decodes to anything.
+  if (octets.length > SAMPLE_BYTES || sample.replace(/=+$/, '').length % 4 !== 1) return false
+  return true
 }
 
 /** The octets that were encoded; a view of `octets` where nothing was. */
@@ -171,7 +193,7 @@ export function decodeQuotedPrintable(encoded: Buffer): Buffer {
         octet = high * 16 + low
         index += 2
       } else {
-        const lineEnd = endOfReturns(encoded, index + 1)
+        const lineEnd = endOfBlanks(encoded, index + 1)
         if (encoded[lineEnd] === 0x0a || lineEnd >= encoded.length) {
           index = lineEnd
           continue
@@ -183,8 +205,9 @@ export function decodeQuotedPrintable(encoded: Buffer): Buffer {
   return decoded.subarray(0, length)
 }
 
-function endOfReturns(octets: Buffer, from: number): number {
+/** Blanks that were added on the way may follow a soft line break (RFC 2045 §6.7, rule 3). */
+function endOfBlanks(octets: Buffer, from: number): number {
   let end = from
-  while (octets[end] === 0x0d) end += 1
+  while (octets[end] === 0x20 || octets[end] === 0x09 || octets[end] === 0x0d) end += 1
   return end
 }

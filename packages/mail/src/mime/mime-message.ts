@@ -1,22 +1,29 @@
 import { bufferOf, cleanLine, cleanText, percentDecoded } from '#charset.ts'
 import { safeFileNames } from '#file-name.ts'
-import { duplicateDefects, type HeaderSection, readHeaderSection } from '#header-fields.ts'
+import {
+  charsetsNamed,
+  duplicateDefects,
+  type HeaderField,
+  type HeaderSection,
+  readHeaderSection,
+} from '#header-fields.ts'
 import { textFromHtml } from '#html/text.ts'
 import { HTML_LENGTH_MAX } from '#html/tree.ts'
 import { readHeaders } from '#message-headers.ts'
-import { readParameter } from '#parameters.ts'
 import {
   decodedSize,
   decodeTextBody,
   decodeTransfer,
   MIME_LINES_MAX,
   type TransferEncoding,
+  trueEncoding,
 } from './decode-body.ts'
 import {
   isHtmlPart,
   kindOf,
   MIME_PARTS_MAX,
   type MimePart,
+  nameOfPart,
   type PartHead,
   readPartHead,
   scanMime,
@@ -112,6 +119,8 @@ type File = {
   readonly filename: string | null
   /** Lower-case, without parameters. */
   readonly contentType: string
+  /** As declared; null for none. */
+  readonly charset: string | null
   readonly contentId: string | null
   readonly isInline: boolean
   /** Encoded, as sent. */
@@ -144,8 +153,12 @@ function dissectPlain(raw: Uint8Array): Dissected | null {
   const section = readHeaderSection(raw)
   const head = plainPartOf(section)
   if (head === null) return null
-  const text = textOf(head, bufferOf(raw).subarray(section.bodyStart))
-  return assemble(section, { text: withoutLastLineEnd(text), html: '' }, [], [])
+  const { body, defects } = readText(
+    head,
+    bufferOf(raw).subarray(section.bodyStart),
+    section.fields,
+  )
+  return assemble(section, { text: withoutLastLineEnd(body), html: '' }, [], defects)
 }
 
 /** The message as one text/plain part; null when it is not that. */
@@ -171,16 +184,20 @@ function dissectParts(raw: Uint8Array, textOfHtml: TextOfHtml): Dissected {
       files.push(opaqueFile(content, null))
       defects.push('text-too-large')
     } else if (head !== null) {
-      bodies = { text: withoutLastLineEnd(textOf(head, content)), html: '' }
+      const { body } = readText(head, content, section.fields)
+      bodies = { text: withoutLastLineEnd(body), html: '' }
     }
   } else {
-    bodies = readBodies(octets, parts, textOfHtml)
+    const texts = readTexts(octets, parts, section.fields)
+    if (texts.some(({ isMislabelled }) => isMislabelled)) defects.push('not-base64')
+    bodies = joinBodies(texts, textOfHtml)
     const references = contentIdsIn(bodies.html)
     for (const part of parts) {
-      if (part.kind === 'file') files.push(fileOf(part, octets, references))
+      if (part.kind === 'file' || isNamedText(part, parts))
+        files.push(fileOf(part, octets, references))
     }
   }
-  if (bodies.text === '' && bodies.html !== '') {
+  if (isBlank(bodies.text) && bodies.html !== '') {
     bodies = { ...bodies, text: textOfHtml(cleanText(bodies.html)) }
   }
   if (hasLargeText) defects.push('text-too-large')
@@ -188,27 +205,61 @@ function dissectParts(raw: Uint8Array, textOfHtml: TextOfHtml): Dissected {
   return assemble(section, bodies, files, defects)
 }
 
-type Text = { readonly isHtml: boolean; readonly body: string }
-
 /**
- * The text parts joined, as text and as HTML. Of the parts of an alternative those of the wanted type
- * are shown; a part that stands alone, and an alternative without that type, are converted as far as
- * HTML_LENGTH_MAX goes.
+ * Whether a text that is shown where it is can also be downloaded: a log, a patch or a page in the middle of a mail. Some
+ * programs name the body itself.
  */
-function readBodies(raw: Buffer, parts: readonly MimePart[], textOfHtml: TextOfHtml): Bodies {
-  const groups = new Map<number, Text[]>()
+function isNamedText(part: MimePart, parts: readonly MimePart[]): boolean {
+  if (part.kind !== 'text' || part.isVersion || parts.length === 1) return false
+  if (nameOfPart(part) === null) return false
+  const isBody = part === parts.find(({ kind }) => kind === 'text')
+  return !isBody || part.disposition?.parameters.has('filename') === true
+}
+
+type Text = {
+  readonly isHtml: boolean
+  readonly body: string
+  /** The parts of an alternative are in one group, any other part is in one of its own. */
+  readonly group: number
+  /** Whether it is called base64 and is not. */
+  readonly isMislabelled: boolean
+}
+
+/** A blank text beside another one says nothing and is left out. */
+function readTexts(
+  raw: Buffer,
+  parts: readonly MimePart[],
+  fields: readonly HeaderField[],
+): readonly Text[] {
   const texts: Text[] = []
   for (const [index, part] of parts.entries()) {
     if (part.kind !== 'text') continue
     // With the line end that is the delimiter's, so that texts begin on lines of their own when joined.
     const { start, end } = part.content
     const octets = raw.subarray(start, parts.length === 1 ? end : endOfLineAt(raw, end))
-    const text = { isHtml: isHtmlPart(part), body: textOf(part, octets) }
-    texts.push(text)
-    const group = groups.get(part.alternative ?? index)
-    if (group === undefined) groups.set(part.alternative ?? index, [text])
-    else group.push(text)
+    const { body, defects } = readText(part, octets, fields)
+    const isMislabelled = defects.length > 0
+    texts.push({ isHtml: isHtmlPart(part), body, group: part.alternative ?? index, isMislabelled })
   }
+  const filled = texts.filter(({ isHtml, body }) => isHtml || !isBlank(body))
+  return filled.some(({ body }) => !isBlank(body)) ? filled : texts
+}
+
+/** Whether nothing of it is seen: white space, characters without width, and these as HTML writes them. */
+function isBlank(text: string): boolean {
+  return !/[^\s\u2800\p{Default_Ignorable_Code_Point}]/u.test(text.replace(BLANK_ENTITIES, ''))
+}
+
+const BLANK_ENTITIES =
+  /&(?:nbsp|ensp|emsp|thinsp|zwnj|zwj|shy|#(?:160|173|820[1-4]|xa0|xad|x200[9a-c]));/gi
+
+/**
+ * The text parts joined, as text and as HTML. Of the parts of an alternative those of the wanted type
+ * are shown; a part that stands alone, and an alternative without that type, are converted as far as
+ * HTML_LENGTH_MAX goes.
+ */
+function joinBodies(texts: readonly Text[], textOfHtml: TextOfHtml): Bodies {
+  const groups = Map.groupBy(texts, ({ group }) => group)
   const joined = (isHtml: boolean, convert: (body: string) => string): string => {
     if (!texts.some((text) => text.isHtml === isHtml)) return ''
     let room = HTML_LENGTH_MAX
@@ -227,8 +278,15 @@ function readBodies(raw: Buffer, parts: readonly MimePart[], textOfHtml: TextOfH
   return { text: joined(false, textOfHtml), html: joined(true, htmlFromText) }
 }
 
-function textOf({ contentType, encoding }: PartHead, octets: Buffer): string {
-  return decodeTextBody(octets, encoding, contentType)
+/** The text of a part; charsets that the message names elsewhere help where the part names none. */
+function readText(
+  { contentType, encoding }: PartHead,
+  octets: Buffer,
+  fields: readonly HeaderField[],
+): { readonly body: string; readonly defects: readonly Defect[] } {
+  const actual = trueEncoding(octets, encoding)
+  const body = decodeTextBody(octets, actual, contentType, () => charsetsNamed(fields))
+  return { body, defects: actual === encoding ? [] : ['not-base64'] }
 }
 
 function endOfLineAt(raw: Buffer, position: number): number {
@@ -247,24 +305,26 @@ function htmlFromText(text: string): string {
 }
 
 function fileOf(part: MimePart, raw: Buffer, references: ReadonlySet<string>): File {
-  const { disposition, encoding, content } = part
-  const type = part.contentType.value.replaceAll('"', '')
+  const { disposition, content } = part
+  const type = part.contentType.value
   const contentId = part.contentId?.replace(/^<|>$/g, '') || null
-  const filename = disposition === null ? null : readParameter(disposition, 'filename')
   // A text that is a file for its size alone is not shown among the others.
   const isInline = disposition?.value === 'inline' && kindOf(part) === 'file'
   const isShown = part.isRelated && contentId !== null && references.has(contentId.toLowerCase())
+  const octets = raw.subarray(content.start, content.end)
   return {
-    filename: filename || readParameter(part.contentType, 'name'),
-    contentType: type === '' || type.startsWith('multipart/') ? OPAQUE_TYPE : type,
+    filename: nameOfPart(part),
+    contentType: type.startsWith('multipart/') ? OPAQUE_TYPE : type,
+    charset: part.contentType.parameters.get('charset')?.slice(0, LABEL_LENGTH_MAX) ?? null,
     contentId,
-    isInline: isInline || isShown,
-    octets: raw.subarray(content.start, content.end),
-    encoding,
+    isInline: isInline || isShown || part.kind === 'text',
+    octets,
+    encoding: trueEncoding(octets, part.encoding),
   }
 }
 
 const OPAQUE_TYPE = 'application/octet-stream'
+const LABEL_LENGTH_MAX = 100
 
 /** RFC 2392: `cid:` URLs in the HTML, lower-case; no more than there can be parts. */
 function contentIdsIn(html: string): Set<string> {
@@ -319,6 +379,7 @@ function attachmentOf(file: File, filename: string, sizeBytes: number): ParsedAt
   return {
     filename,
     contentType: cleanLine(file.contentType),
+    ...(file.charset !== null && { charset: cleanLine(file.charset) }),
     sizeBytes,
     contentId: file.contentId === null ? null : cleanLine(file.contentId),
     isInline: file.isInline,
@@ -329,6 +390,7 @@ function opaqueFile(content: Uint8Array, filename: string | null = 'unparsed.eml
   return {
     filename,
     contentType: OPAQUE_TYPE,
+    charset: null,
     contentId: null,
     isInline: false,
     octets: bufferOf(content),

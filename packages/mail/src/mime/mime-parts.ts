@@ -1,6 +1,7 @@
 import { bufferOf } from '#charset.ts'
+import { decodeWords } from '#encoded-word.ts'
 import { firstField, type HeaderField, readHeaderSection } from '#header-fields.ts'
-import { parseStructured, type StructuredValue } from '#parameters.ts'
+import { parseStructured, readParameter, type StructuredValue } from '#parameters.ts'
 import { MIME_LINES_MAX, type TransferEncoding, transferEncodingOf } from './decode-body.ts'
 import type { Defect } from './parsed-message.ts'
 
@@ -28,6 +29,8 @@ export type MimePart = PartHead & {
   readonly kind: 'multipart' | 'text' | 'file'
   /** Index of the closest multipart/alternative around it among the parts; null for none. */
   readonly alternative: number | null
+  /** Whether it is one of the versions of a multipart/alternative, not part of one. */
+  readonly isVersion: boolean
   /** Whether it is within a multipart/related. */
   readonly isRelated: boolean
   /** Encoded octets, without the line end that belongs to the delimiter; empty for a multipart. */
@@ -53,13 +56,41 @@ export function readPartHead(
   fields: readonly HeaderField[],
   typeWithoutField = 'text/plain',
 ): PartHead {
-  const disposition = firstField(fields, 'content-disposition')
+  const field = firstField(fields, 'content-disposition')
+  const disposition = field === null ? null : parseStructured(field)
+  const written = firstField(fields, 'content-type') ?? typeWithoutField
+  const contentType = parseStructured(written.startsWith('=?') ? decodeWords(written) : written)
   return {
-    contentType: parseStructured(firstField(fields, 'content-type') ?? typeWithoutField),
+    contentType: validType(contentType, disposition),
     encoding: transferEncodingOf(firstField(fields, 'content-transfer-encoding')),
-    disposition: disposition === null ? null : parseStructured(disposition),
+    disposition,
     contentId: firstField(fields, 'content-id'),
   }
+}
+
+/** `type/subtype` of the tokens of RFC 2045 §5.1. */
+const VALID_TYPE = /^[\w!#$%&'+.^`{|}~-]{1,100}\/[\w!#$%&'+.^`{|}~-]{1,100}$/
+
+/** An invalid type is text/plain (RFC 2045 §5.2), but with a boundary a multipart, and with the name of a file no text. */
+function validType(
+  { value, parameters }: StructuredValue,
+  disposition: StructuredValue | null,
+): StructuredValue {
+  const bare = value
+    .replaceAll('"', '')
+    .replace(/\s{0,9}\/\s{0,9}/, '/')
+    .trim()
+  if (VALID_TYPE.test(bare))
+    return bare === value ? { value, parameters } : { value: bare, parameters }
+  if (parameters.get('boundary')) return { value: 'multipart/mixed', parameters }
+  const isNamed = parameters.has('name') || disposition?.parameters.has('filename') === true
+  return { value: isNamed ? 'application/octet-stream' : 'text/plain', parameters }
+}
+
+/** The name of the file that a part is, as its header gives it; null for none. */
+export function nameOfPart({ contentType, disposition }: PartHead): string | null {
+  const filename = disposition === null ? null : readParameter(disposition, 'filename')
+  return filename || readParameter(contentType, 'name')
 }
 
 export function isHtmlPart({ contentType }: PartHead): boolean {
@@ -104,7 +135,7 @@ const DASHED_LINE = Buffer.from('\n--')
 type Level = {
   readonly boundary: Buffer
   readonly depth: number
-  readonly isDigest: boolean
+  readonly type: string
   /** Within an enclosed message, whose octets are a file as they stand. */
   readonly isEnclosed: boolean
   /** The `alternative` of its parts. */
@@ -200,7 +231,11 @@ class Scanner {
     }
     this.#partCount += 1
     if (this.#partCount > MIME_PARTS_MAX) this.#breach = { cutAt: start, defect: 'too-many-parts' }
-    else this.#enterPart(level.isDigest ? 'message/rfc822' : 'text/plain', { at: start, level })
+    else
+      this.#enterPart(level.type === 'multipart/digest' ? 'message/rfc822' : 'text/plain', {
+        at: start,
+        level,
+      })
     return true
   }
 
@@ -255,7 +290,9 @@ class Scanner {
     const kind = kindOf(head)
     const content = { start: this.#position, end: this.#position }
     const alternative = level?.alternative ?? null
-    const part = { ...head, kind, alternative, isRelated: level?.isRelated ?? false, content }
+    const isVersion = level?.type === 'multipart/alternative'
+    const isRelated = level?.isRelated ?? false
+    const part = { ...head, kind, alternative, isVersion, isRelated, content }
     this.#parts.push(part)
     this.#leaf = kind === 'multipart' ? null : part
   }
@@ -266,7 +303,7 @@ class Scanner {
     this.#levels.push({
       boundary: Buffer.from(boundary, 'utf8'),
       depth: this.#depth,
-      isDigest: type === 'multipart/digest',
+      type,
       isEnclosed: this.#isEnclosed,
       alternative: type === 'multipart/alternative' ? index : (part?.alternative ?? null),
       isRelated: type === 'multipart/related' || part?.isRelated === true,

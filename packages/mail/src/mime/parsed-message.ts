@@ -12,6 +12,8 @@ export type ParsedAttachment = {
   /** Safe and unique within the message. */
   readonly filename: string
   readonly contentType: string
+  /** As its part declares it; absent without one. */
+  readonly charset?: string
   readonly sizeBytes: number
   /** Without angle brackets. */
   readonly contentId: string | null
@@ -43,6 +45,8 @@ export type Defect =
   | 'duplicate-message-id'
   | 'duplicate-content-type'
   | 'missing-from'
+  /** A text that is called base64 and is not was kept as it is. */
+  | 'not-base64'
 
 /**
  * `spam` and `malicious` are the verdicts of scanners, and of servers that the message passed; the others follow

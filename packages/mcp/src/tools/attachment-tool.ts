@@ -43,7 +43,9 @@ export const getAttachment = defineTool({
       access.client.attachments.get(messageId, file.filename, { signal }),
       () => noFile(message),
     )
-    const text = isText ? decode(content, file.contentType) : null
+    const text = isText
+      ? (utf8Of(content) ?? (await readText(access, messageId, file, signal)))
+      : null
     if (text !== null) return page(text, file, { maxChars: max_chars, offset })
     return content.length > FILE_BYTES_MAX ? linkTo(file) : whole(content, file, message)
   },
@@ -101,12 +103,11 @@ function isPicture({ contentType }: Attachment): boolean {
   return PICTURES.has(mediaType(contentType))
 }
 
-/** Null if the content is not text. */
-function decode(content: Uint8Array, contentType: string): string | null {
-  const charset = /;\s*charset="?([\w.:-]+)/i.exec(contentType)?.[1] ?? 'utf-8'
+/** Null for text of another charset, which the service knows better, and for what is no text. */
+function utf8Of(content: Uint8Array): string | null {
   try {
-    const text = new TextDecoder(charset, { fatal: true }).decode(content)
-    return text.includes('\u0000') ? null : text
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(content)
+    return /[\u0000\u001b]/.test(text) ? null : text
   } catch {
     return null
   }

@@ -89,11 +89,14 @@ async function readFile(
   accountId: string,
   found: FoundAttachment,
 ): Promise<FileText> {
-  const { filename, contentType, sizeBytes } = found.attachment
+  const { filename, contentType, charset, sizeBytes } = found.attachment
   if (sizeBytes > FILE_BYTES_MAX) return tooLarge()
   const { content, release } = await readAttachment(deps, found)
   try {
-    return await deps.fileReader.read({ content, filename, contentType }, { key: accountId })
+    return await deps.fileReader.read(
+      { content, filename, contentType, charset },
+      { key: accountId },
+    )
   } finally {
     release()
   }

@@ -85,7 +85,7 @@ export async function presentAttachments(
 ): Promise<MessageShape['attachments']> {
   const { id: messageId } = message
   const files = await withParsedTexts(presenter.db, message)
-  return files.map(({ filename, isInline, ...file }) => ({
+  return files.map(({ filename, isInline, charset: _, ...file }) => ({
     filename,
     ...file,
     url: attachmentUrl(presenter, { messageId, filename, nowMs }),

@@ -63,7 +63,7 @@ export function openFileReader(options: Options = {}): FileReader {
 }
 
 /** To be raised when more kinds of files are read. */
-const VERSION = '1'
+const VERSION = '2'
 
 class ProcessReader implements FileReader {
   readonly #log: Log
