@@ -7,6 +7,7 @@ import {
 } from '@mailroom/mail/mime/mime-message.ts'
 import type { Defect, MimeMessage, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import { visibleTextOf } from '#html/visible-text.ts'
+import { isForward } from '#reply/forward-subject.ts'
 import { extractReply } from '#reply/reply-text.ts'
 
 /**
@@ -30,6 +31,8 @@ export function parseDefeated(raw: Uint8Array, defect: Defect): ParsedMessage {
 
 function withExtractedText(message: MimeMessage): ParsedMessage {
   const { text } = message
-  const extractedText = hasTooManyLines(text) ? text : cleanText(extractReply(text))
+  const extractedText = hasTooManyLines(text)
+    ? text
+    : cleanText(extractReply(text, { isForward: isForward(message.headers) }))
   return { ...message, extractedText, invites: [] }
 }

@@ -61,7 +61,8 @@ function decodeEightBit(
   const label = declared?.isAsciiSuperset === true || bytes.includes(ESCAPE) ? declared : null
   const labelled = label?.name === 'us-ascii' || label?.name === 'utf-8' ? null : label
   if (labelled === null || isOneOctet(labelled)) {
-    const text = mostlyUtf8(bytes, labelled === null ? 1 : 4)
+    const perFault = labelled !== null ? 4 : declared?.name === 'utf-8' ? 1 / 4 : 1
+    const text = mostlyUtf8(bytes, perFault)
     if (text !== null) return text
   }
   const guess = guessCharset(bytes)
@@ -133,7 +134,7 @@ function mostlyUtf8(bytes: Buffer, perFault: number): string | null {
     const sample = bytes.subarray(0, SAMPLE_BYTES)
     if (!isAscii(sample) && !isUtf8(sample) && mostlyUtf8(sample, perFault) === null) return null
   }
-  let [characters, strays, cuts] = [0, 0, 0]
+  let [characters, strays, marks, cuts] = [0, 0, 0, 0]
   const text = bytes.toString('latin1').replace(UTF8_RUNS, (run, at: number) => {
     const octets = Buffer.from(run, 'latin1')
     if (isUtf8(octets)) {
@@ -144,18 +145,27 @@ function mostlyUtf8(bytes: Buffer, perFault: number): string | null {
       cuts += 1
       return '\ufffd'
     }
+    if (QUOTATION_MARK.test(run)) {
+      marks += 1
+      return windows1252.decode(octets)
+    }
     strays += 1
-    const isInWord = /[a-z]/i.test(latin1At(bytes, at - 1) + latin1At(bytes, at + 1))
-    return isInWord || /[\x91-\x94]/.test(run) ? windows1252.decode(octets) : '\ufffd'
+    // No program writes a word with ÿ (0xff) where it means UTF-8.
+    const isInWord =
+      run !== '\xff' && /[a-z]/i.test(latin1At(bytes, at - 1) + latin1At(bytes, at + 1))
+    return isInWord ? windows1252.decode(octets) : '\ufffd'
   })
-  if (strays + cuts === 0) return null
+  if (strays + marks + cuts === 0) return null
   const isMeant = characters > 0 && characters >= perFault * (strays + cuts)
-  return isMeant || (strays === 0 && cuts > 0 && perFault === 1) ? text : null
+  return isMeant || (strays + marks === 0 && perFault <= 1) ? text : null
 }
 
 /** Valid UTF-8, a character of it that was cut, and other octets one by one. */
 const UTF8_RUNS =
   /(?:[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}){1,1024}|[\xe0-\xf4][\x80-\xbf]{1,2}|[\x80-\xff]/g
+
+/** Those of windows-1252, which programs put around text of any charset. */
+const QUOTATION_MARK = /[\x91-\x94]/
 
 function latin1At(bytes: Buffer, index: number): string {
   const octet = bytes[index]

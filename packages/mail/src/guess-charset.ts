@@ -7,7 +7,7 @@ import { type Charset, charsetOf } from './charset-names.ts'
 const GUESSED_BYTES_MAX = 16 * 1024
 /** A script that is not Latin needs letters of this many octets, and this score, before it is believed. */
 const LETTERS_MIN = 4
-const SCORE_MIN = 0.5
+const SCORE_MIN = 0.42
 const DEFAULT = 'windows-1252'
 const DEFAULT_BONUS = 0.05
 
@@ -34,7 +34,7 @@ function candidate(label: string, script: RegExp, usual: string, width: 1 | 2 = 
 const LATIN = /\p{Script=Latin}/u
 const CYRILLIC = /\p{Script=Cyrillic}/u
 const HAN = /\p{Script=Han}/u
-const KANA = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}ー]/u
+const KANA = /(?![\uff61-\uff9f])[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}ー]/u
 const CYRILLIC_USUAL = 'оеаинтсрвлкмдпуяыьгзбчйхжшюцщёієїґў'
 const KANA_USUAL =
   'のにはをたがでてとしれさいるかなもすこまあらりくきだよつえけせうおんっゃゅょじどちみめわやそろねぶばごげびへほふひぐぎべぼぱぷむずぜざーンスイトルリアラドクシレタジメフロマカコサテチッュョャ'
@@ -98,7 +98,7 @@ export function scoreAs(octets: Uint8Array, { name, decode }: Charset): number |
 }
 
 /** Below it the text of a charset is so unusual that another one may be meant. */
-export const SCORE_DOUBTED = SCORE_MIN
+export const SCORE_DOUBTED = 0.5
 /** By so much a guess is better than a label whose text is doubted. */
 const SCORE_MARGIN = 0.4
 const CHARACTERS_SURE = 4
@@ -112,6 +112,7 @@ export function isSurer({ score, charset }: Guess, octets: Uint8Array, labelled:
     return false
   if (labelled >= SCORE_DOUBTED || score < labelled + SCORE_MARGIN) return false
   const sample = charset.decode(octets.subarray(0, GUESSED_BYTES_MAX))
+  if (FAULT.test(sample)) return false
   return (sample.match(/[^\x00-\x7f]/gu)?.length ?? 0) >= CHARACTERS_SURE
 }
 
@@ -127,17 +128,25 @@ function scoreOf(text: string, { label, script, usual, width }: Candidate): numb
   for (const one of foreign) {
     const weight = usual.get(one.toLowerCase())
     if (weight !== undefined) score += weight
-    else if (script.test(one)) score += 0.4
+    else if (script.test(one)) score += width === 2 ? 0.45 : 0.4
     else if (PUNCTUATION.test(one)) score += 0.5
     else if (width === 2 && /[\p{S}\p{N}\p{P}]/u.test(one)) score += 0.2
-    else if (one === '\ufffd') score -= 4
+    else if (FAULT.test(one)) score -= 4
+    else if (width === 2 && EAST_ASIAN.test(one)) score += 0.3
     else score -= 1
   }
   if (width === 1) for (const [word] of text.matchAll(WORD)) score -= oddities(word, script)
   score -= (text.match(SIGN_WITHIN_WORD)?.length ?? 0) * 0.5
+  if (script !== LATIN) score -= text.match(WITHIN_LATIN)?.length ?? 0
   return score / foreign.length + (label === DEFAULT ? DEFAULT_BONUS : 0)
 }
 
+const FAULT = /[\ufffd\x80-\x9f]/
+/** Chinese charsets have the letters of their neighbours, too; half-width ones are what Latin letters become. */
+const EAST_ASIAN =
+  /(?![\uff61-\uff9f])[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]/u
+/** What accents of Latin words become. */
+const WITHIN_LATIN = /(?<=[A-Za-z])[^\x00-\x7f](?=[A-Za-z])/gu
 const SIGN_WITHIN_WORD =
   /(?<=\p{L})[^\p{L}\p{M}\p{P}\p{Z}\p{N}\x00-\x7f](?=\p{L})|[a-z][¿¡¹²³¼½¾](?=[a-z])|[^\x00-\x7f\P{L}](?=\d)|[£¤¥¦](?=\p{L})/gu
 
@@ -151,7 +160,10 @@ const SINGLE_LETTER_COST = 0.5
 function oddities(word: string, script: RegExp): number {
   const foreign = word.match(/[^\x00-\x7f]/gu)?.length ?? 0
   if (foreign === 0) return 0
-  if (script === LATIN) return foreign > 2 && foreign * 2 > word.length ? foreign : 0
+  if (script === LATIN) {
+    const isOdd = (foreign > 2 && foreign * 2 > word.length) || !USUAL_CASE.test(word)
+    return isOdd ? foreign : 0
+  }
   if (!USUAL_CASE.test(word) || /[A-Za-z]/.test(word)) return foreign
   if (word.length === 1) return SINGLE_LETTER_COST
   return (word.slice(1).match(/\p{Lu}/gu)?.length ?? 0) * CAPITAL_COST

@@ -1,5 +1,5 @@
 import {
-  ANSWER_ABOVE_PATTERN,
+  asksToAnswerAbove,
   CLOSING_PATTERN,
   DATE_OPENING_PATTERN,
   DEVICE_PATTERN,
@@ -28,11 +28,12 @@ const SIGNATURE_LINE_LENGTH_MAX = 120
 /**
  * The new text of a reply, without quotes, and without a signature that a line of its own opens. Text without a
  * quote, and a forward with its content, stays whole but for blanks at its end; so does text that would be empty
- * without a quote which is not marked line by line. When anything is cut, line ends become LF and blanks before
+ * without a quote which is not marked line by line. `isForward`: the subject says that the message passes another one on,
+ * whose fields then are no head of a quote. When anything is cut, line ends become LF and blanks before
  * them go. '' for a message of marked quotes alone.
  */
-export function extractReply(text: string): string {
-  const stretches = splitReply(text)
+export function extractReply(text: string, { isForward = false } = {}): string {
+  const stretches = splitReply(text, isForward)
   if (stretches === null) return text.trimEnd()
   const lines = text.split(LINE_END)
   const kept: string[] = []
@@ -56,8 +57,8 @@ type Stretch = {
 }
 
 /** The author's text between the quotes, with its signature; null for text that has to stay whole. */
-export function splitReply(text: string): Stretch[] | null {
-  return hasMarks(text) ? newStretches(text.split(LINE_END)) : null
+export function splitReply(text: string, isForward = false): Stretch[] | null {
+  return hasMarks(text) ? newStretches(text.split(LINE_END), isForward) : null
 }
 
 const GREATER = 0x3e
@@ -85,7 +86,13 @@ function hasMarks(text: string): boolean {
 }
 
 function isMark(line: string): boolean {
-  return isQuoted(line) || isSeparator(line) || quotedFieldOf(line) !== null || opensSignature(line)
+  if (line.includes('@') && (isFieldWithAddress(line) || endOfRunOn(line) !== -1)) return true
+  return (
+    isQuoted(line) ||
+    isSeparator(line, true) ||
+    quotedFieldOf(line) !== null ||
+    opensSignature(line)
+  )
 }
 
 /** Whether a number or an address stands near before `end`, or dashes stand at it. */
@@ -98,7 +105,7 @@ function mayTellWhen(text: string, start: number, end: number): boolean {
  * The author's text between the quotes, in order; null when the text has to stay whole. A blank line before an
  * attribution stays with the text; one around a bare quote goes with the quote.
  */
-function newStretches(lines: readonly string[]): Stretch[] | null {
+function newStretches(lines: readonly string[], passesOn: boolean): Stretch[] | null {
   const fields = lines.map(quotedFieldOf)
   const finished: Stretch[] = []
   let current: string[] = []
@@ -108,6 +115,7 @@ function newStretches(lines: readonly string[]): Stretch[] | null {
     const head = headAt(lines, fields, at, current)
     if (head === null && isQuoted(line) && !isPrompt(line) && !isBracketAlone(line, current)) {
       const end = endOfQuote(lines, at)
+      if (finished.length === 0 && isMarkedForward(lines.slice(at, end), passesOn)) return null
       finished.push({
         own: withoutBlankEnd(current),
         quotedLines: countFilled(lines, at, end),
@@ -123,6 +131,7 @@ function newStretches(lines: readonly string[]): Stretch[] | null {
       at++
       continue
     }
+    if (passesOn && head.isForwardable && finished.length === 0) return null
     current.length -= head.linesBefore
     if (head.textBefore !== '') current.push(head.textBefore)
     const start = at - head.linesBefore
@@ -143,6 +152,14 @@ function newStretches(lines: readonly string[]): Stretch[] | null {
   return finished
 }
 
+/** Whether a quote is a message that is passed on, which Apple Mail marks as it marks quotes. */
+function isMarkedForward(quote: readonly string[], passesOn: boolean): boolean {
+  const lines = quote.slice(0, QUOTED_HEADER_LINES_MAX).map((line) => line.replace(/^\s*>\s?/, ''))
+  const start = skipBlank(lines, 0)
+  if (isForward(lines[start] ?? '')) return true
+  return passesOn && endOfQuotedHeader(lines, lines.map(quotedFieldOf), start) !== null
+}
+
 /** The rest of the line after a text that it begins with. */
 function afterText(line: string, textBefore: string): string {
   const at = textBefore === '' ? -1 : line.indexOf(textBefore)
@@ -155,7 +172,13 @@ function countFilled(lines: readonly string[], start: number, end: number): numb
   return count
 }
 
-type Head = { readonly end: number; readonly linesBefore: number; readonly textBefore: string }
+type Head = {
+  readonly end: number
+  readonly linesBefore: number
+  readonly textBefore: string
+  /** Whether programs write it above a message that is passed on, too. */
+  readonly isForwardable: boolean
+}
 
 function headAt(
   lines: readonly string[],
@@ -164,27 +187,59 @@ function headAt(
   current: readonly string[],
 ): Head | null {
   const line = lines[at] ?? ''
-  if (isSeparator(line)) {
+  if (isSeparator(line, RULE.test(current.at(-1) ?? ''))) {
     const next = skipBlank(lines, at + 1)
-    return { end: endOfQuotedHeader(lines, fields, next) ?? at + 1, linesBefore: 0, textBefore: '' }
+    const end = endOfQuotedHeader(lines, fields, next) ?? at + 1
+    return { end, linesBefore: ruleLength(current), textBefore: '', isForwardable: true }
   }
-  if ((fields[at] ?? null) !== null) {
-    const end = endOfQuotedHeader(lines, fields, at)
-    if (end !== null) return { end, linesBefore: ruleLength(current), textBefore: '' }
+  if ((fields[at] ?? null) !== null || isFieldWithAddress(line)) {
+    const named = (fields[at] ?? null) === null ? null : endOfQuotedHeader(lines, fields, at)
+    const end = named ?? endOfShapedHeader(lines, at)
+    if (end !== null) {
+      return { end, linesBefore: ruleLength(current), textBefore: '', isForwardable: true }
+    }
   }
+  const runOn = isQuoted(line) ? null : runOnAt(lines, at, current)
+  if (runOn !== null) return runOn
   if (!endsLikeAttribution(line) || (isQuoted(line) && !closesAddress(line, current))) {
     return null
   }
   const next = lines[skipBlank(lines, at + 1)] ?? ''
   const isQuoteNext = isQuoted(next) && !WROTE_AFTER_BRACKET.test(next)
   const attribution = findAttribution(lines, at - current.length, at, isQuoteNext)
-  return attribution === null ? null : { end: at + 1, ...attribution }
+  return attribution === null ? null : { end: at + 1, ...attribution, isForwardable: false }
 }
 
-/** Whether a mail program wrote the line as a separator: it begins and mostly ends with dashes or the like. */
-function isSeparator(line: string): boolean {
-  if (line.length > SEPARATOR_LENGTH_MAX || !startsWithRule(line)) return false
-  return ORIGINAL_PATTERN.test(line) || ANSWER_ABOVE_PATTERN.test(line)
+/** The end of an attribution on whose line the quote begins, as programs of phones write it; -1 for none. */
+function endOfRunOn(line: string): number {
+  if (line.length > RUN_ON_LENGTH_MAX || !line.includes('@')) return -1
+  const text = line.slice(0, ATTRIBUTION_LENGTH_MAX)
+  const end = /[^\s<>@]@[^\s<>@]{1,255}>[^:：]{0,40}[:：]\s{1,9}(?=\S)/u.exec(text)
+  return end === null ? -1 : end.index + end[0].trimEnd().length
+}
+
+const RUN_ON_LENGTH_MAX = 20_000
+
+function runOnAt(lines: readonly string[], at: number, current: readonly string[]): Head | null {
+  const length = endOfRunOn(lines[at] ?? '')
+  if (length === -1) return null
+  const first = at - Math.min(current.length, 2)
+  const head = [...lines.slice(first, at), (lines[at] ?? '').slice(0, length)]
+  for (const [linesBefore, text] of candidatesOf(head, 0, head.length - 1).entries()) {
+    const isOpened = OPENING_PATTERN.test(text) || DATE_OPENING_PATTERN.test(text)
+    if (!isOpened || !YEAR_AND_DAY.test(text) || !TIME_OF_DAY.test(text)) continue
+    if (!WROTE_PATTERN.test(text)) continue
+    // The rest of the line is quoted, too.
+    return { end: at + 1, linesBefore, textBefore: '', isForwardable: false }
+  }
+  return null
+}
+
+/** Whether a mail program wrote the line as a separator. */
+function isSeparator(line: string, isBelowRule: boolean): boolean {
+  if (line.length > SEPARATOR_LENGTH_MAX) return false
+  if (startsWithRule(line) && ORIGINAL_PATTERN.test(line)) return true
+  return asksToAnswerAbove(line, isBelowRule)
 }
 
 const SEPARATOR_LENGTH_MAX = 200
@@ -221,12 +276,15 @@ function hasOpenBracket(lines: readonly string[]): boolean {
   return open > 0
 }
 
-const RULE = /^\s*[-_=*–—]{3,}\s*$/
+const RULE = /^\s*[-_=*–—#~]{3,200}\s*$/
+/** A rule with words in it, above the fields of a quoted message. */
+const TITLED_RULE = /^\s*[-_=*–—]{3,60}\s?[^-_=*–—]{1,60}\s?[-_=*–—]{3,60}\s*$/
 
 /** The lines at the end of `lines` that are a horizontal rule and the blanks around it. */
 function ruleLength(lines: readonly string[]): number {
   const last = lines.findLastIndex((line) => line.trim() !== '')
-  return RULE.test(lines[last] ?? '') ? lines.length - last : 0
+  const line = lines[last] ?? ''
+  return RULE.test(line) || TITLED_RULE.test(line) ? lines.length - last : 0
 }
 
 function isQuoted(line: string): boolean {
@@ -390,8 +448,9 @@ export function findAttribution(
 ): Attribution | null {
   const lastTwo = `${end > first ? lines[end - 1] : ''} ${lines[end]}`.replace(DIRECTION_MARKS, '')
   if (lastTwo.length > ATTRIBUTION_LENGTH_MAX) return null
-  if (!ADDRESS_ENDING.test(lastTwo) && !WROTE_PATTERN.test(lastTwo)) return null
   const candidates = candidatesOf(lines, first, end)
+  const shaped = shapedAttribution(candidates, lines, end, isQuoteNext)
+  if (!ADDRESS_ENDING.test(lastTwo) && !WROTE_PATTERN.test(lastTwo)) return shaped
   const whole = candidates[0]
   if (whole === undefined) return null
   if (ENDS_WITH_WROTE.test(whole)) return withoutColon(candidates, isQuoteNext)
@@ -400,8 +459,44 @@ export function findAttribution(
     openedBy(OPENING_PATTERN, candidates, isQuoteNext) ??
     afterTextOf(whole, isQuoteNext) ??
     openedBy(DATE_OPENING_PATTERN, candidates, isQuoteNext) ??
-    withoutDate(candidates, isQuoteNext)
+    withoutDate(candidates, isQuoteNext) ??
+    shaped
   )
+}
+
+/**
+ * An attribution in words that are not known: an address, a date, a time and a colon, before a quote or as a paragraph of its
+ * own.
+ */
+function shapedAttribution(
+  candidates: readonly string[],
+  lines: readonly string[],
+  end: number,
+  isQuoteNext: boolean,
+): Attribution | null {
+  for (const [linesBefore, candidate] of candidates.slice(0, 3).entries()) {
+    const text = withPlainDigits(candidate)
+    if (!/[:：]$/.test(text) || !ADDRESS_IN_BRACKETS.test(text)) continue
+    if (!YEAR_AND_DAY.test(text) || !TIME_OF_DAY.test(text)) continue
+    if (text.startsWith('<') && candidates.length > linesBefore + 1) continue
+    const isParagraph = isBlankAt(lines, end + 1) && isBlankAt(lines, end - linesBefore - 1)
+    if (isQuoteNext || isParagraph) return { linesBefore, textBefore: '' }
+  }
+  return null
+}
+
+const ADDRESS_IN_BRACKETS = /[<(][^\s<>()@]{1,64}@[^\s<>()]{1,255}[>)]/
+
+/** The zeros of the scripts whose digits mail programs write in dates. */
+const ZEROS = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50, 0xff10]
+
+/** With the digits of other scripts as those of ASCII. */
+function withPlainDigits(text: string): string {
+  return text.replace(/(?!\d)\p{Nd}/gu, (digit) => {
+    const point = digit.codePointAt(0) ?? 0
+    const zero = ZEROS.find((one) => point >= one && point < one + 10)
+    return zero === undefined ? digit : String(point - zero)
+  })
 }
 
 /** Without a colon the words may go on in the next line: a quote follows, or date, time and address are told. */
@@ -486,6 +581,11 @@ function withoutDate(candidates: readonly string[], isQuoteNext: boolean): Attri
   for (const [linesBefore, text] of candidates.slice(0, 2).entries()) {
     const verb = WROTE_PATTERN.exec(text)
     if (verb === null) continue
+    const fuller = candidates[linesBefore + 1]
+    const isPart = text.startsWith('<') || !/[\p{Nd}@]/u.test(text)
+    if (isPart && fuller !== undefined && (ADDRESS.test(fuller) || YEAR_AND_DAY.test(fuller))) {
+      return { linesBefore: linesBefore + 1, textBefore: '' }
+    }
     const isNamed = ADDRESS.test(text) && /[>)]|&gt;/.test(text)
     if (isNamed || BETWEEN_DASHES.test(text) || isQuoteNext) return { linesBefore, textBefore: '' }
   }
@@ -524,6 +624,33 @@ export function endOfQuotedHeader(
     end = at + 1
   }
   return isHeader(seen, hasAddress) ? end : null
+}
+
+/** A name, a colon and an address in brackets: the first field of a quoted message in any language. */
+const FIELD_WITH_ADDRESS =
+  /^[\s*_]{0,4}\p{L}[\p{L}\p{M}\s.'’]{0,30}[*_]{0,2}\s{0,2}[:：][*_]{0,2}\s[^<>@:]{0,100}<[^\s<>@]{1,64}@[^\s<>]{1,255}>/u
+const FIELD_OF_ANY_NAME =
+  /^[\s*_]{0,4}\p{L}[\p{L}\p{M}\s.'’-]{0,30}[*_]{0,2}\s{0,2}[:：][*_]{0,2}\s*\S/u
+const SHAPED_FIELDS_MIN = 4
+
+function isFieldWithAddress(line: string): boolean {
+  return line.includes('@') && FIELD_WITH_ADDRESS.test(line.slice(0, ATTRIBUTION_LENGTH_MAX))
+}
+
+/** The index after fields in words that are not known: four and more lines, of which one tells the date and the time. */
+function endOfShapedHeader(lines: readonly string[], start: number): number | null {
+  if (!isFieldWithAddress(lines[start] ?? '')) return null
+  let end = start
+  let tellsTime = false
+  while (end < lines.length && end - start < QUOTED_HEADER_LINES_MAX) {
+    const line = (lines[end] ?? '').slice(0, ATTRIBUTION_LENGTH_MAX)
+    if (!FIELD_OF_ANY_NAME.test(line)) break
+    const text = withPlainDigits(line)
+    tellsTime ||= YEAR_AND_DAY.test(text) && /\d{1,2}\D{1,3}\d{2}(?!\d)/.test(text)
+    end += 1
+  }
+  const isWhole = isBlankAt(lines, end) && isBlankAt(lines, start - 1)
+  return tellsTime && isWhole && end - start >= SHAPED_FIELDS_MIN ? end : null
 }
 
 function isHeader(seen: ReadonlySet<QuotedField>, hasAddress: boolean): boolean {

@@ -12,11 +12,13 @@ const WROTE = words(`
   je pisal, írta, ezt írta, a scris, έγραψε, yazdı, yazmış, shkroi, написал, написала, написал(а),
   пишет, писал, писал(а), пише, написав, написа, је написао, је написала, напиша, напісаў, parašė,
   rašė, rakstīja, va escriure, ha escrit, escribiu, idatzi du, quoting, zitat von, citando,
-  menulis, tulis, đã viết, viết, כתב, כתבה, כתב/ה, كتب, كتبت, نوشت
+  menulis, tulis, đã viết, viết, כתב, כתבה, כתב/ה, كتب, كتبت, نوشت, نے لکھا, napisal, napisal(a),
+  geskryf, sinulat ni, aliandika, ameandika, kiteb, ysgrifennodd, yazıb, yozdi, жазды, бичсэн,
+  գրել է, დაწერა
 `)
 /** "wrote" in scripts without spaces between words. */
 const WROTE_UNSPACED = words(`
-  写道, 寫道, 编写, 來信, のメール, のメッセージ, さんは書きました, 書きました, が書いた, 작성, 썼습니다, เขียน, ने लिखा
+  写道, 寫道, 编写, 撰写, 來信, のメール, のメッセージ, さんは書きました, 書きました, が書いた, さんからのメール, 작성, 이(가) 쓴 글, 썼습니다, เขียน, ने लिखा, लिहिले, লিখেছেন, எழுதியது, ຂຽນ
 `)
 
 /** The word that opens an attribution, before the date. */
@@ -30,7 +32,7 @@ const FIELD_NAMES = {
   from: words(`
     from, von, de, da, van, fra, från, lähettäjä, od, feladó, de la, από, от, від, від кого,
     kimden, gönderen, dari, từ, expéditeur, remitente, remetente, afzender, mittente, avsändare,
-    mailinizi gönderen, nuo, no, saatja, frá, 发件人, 寄件者, 寄件人, 發件人, 差出人, 送信者, 보낸 사람, מאת, من, จาก
+    mailinizi gönderen, nuo, no, saatja, frá, odosielateľ, šalje, пошиљалац, प्रेषक, از, 发件人, 寄件者, 寄件人, 發件人, 差出人, 送信者, 보낸 사람, 보낸사람, מאת, من, จาก
   `),
   date: words(`
     sent, date, gesendet, datum, envoyé, envoyé le, message du, enviado, enviado el, enviado em,
@@ -38,11 +40,11 @@ const FIELD_NAMES = {
     päivämäärä, päiväys, wysłano, wysłane, odesláno, odoslané, elküldve, dátum, trimis, στάλθηκε,
     ημερομηνία, отправлено, дата, надіслано, изпратено, gönderildi, gönderme tarihi, tarih,
     dikirim, tanggal, đã gửi, ngày, poslano, poslato, dagsetning, saadetud, 发送时间, 发送日期, 日期, 寄件日期,
-    傳送時間, 送信日時, 日付, 日時, 보낸 날짜, 날짜, נשלח, תאריך, تاريخ الإرسال, التاريخ, ส่ง, วันที่
+    傳送時間, 送信日時, 日付, 日時, 보낸 날짜, 보낸날짜, 날짜, भेजा गया, تم الإرسال, 날짜, נשלח, תאריך, تاريخ الإرسال, التاريخ, ส่ง, วันที่
   `),
   to: words(`
     to, an, à, a, para, aan, til, till, vastaanottaja, do, komu, címzett, către, catre, προς,
-    кому, до, kime, alıcı, kepada, tới, đến, za, prima, per, 收件人, 收件者, 宛先, 받는 사람, אל, إلى, ถึง,
+    кому, до, kime, alıcı, kepada, tới, đến, za, prima, per, 收件人, 收件者, 宛先, 받는 사람, 받는사람, प्रति, به, אל, إلى, ถึง,
     destinataire, destinatario, destinatário
   `),
   cc: words(`
@@ -52,7 +54,7 @@ const FIELD_NAMES = {
   subject: words(`
     subject, betreff, objet, sujet, asunto, assunto, oggetto, onderwerp, emne, ämne, aihe, temat,
     předmět, predmet, tárgy, subiect, θέμα, тема, относно, konu, perihal, subjek, chủ đề, tiêu đề,
-    zadeva, naslov, efni, teema, tema, assumpte, 主题, 主旨, 主題, 件名, 제목, נושא, الموضوع, เรื่อง
+    zadeva, naslov, efni, teema, tema, assumpte, 主题, 主旨, 主題, 件名, 제목, נושא, الموضوع, موضوع, विषय, เรื่อง, ogg
   `),
 }
 export type QuotedField = keyof typeof FIELD_NAMES
@@ -172,7 +174,7 @@ const FIELD_BY_NAME: ReadonlyMap<string, QuotedField> = new Map(
     FIELD_NAMES[field].map((name): [string, QuotedField] => [name, field]),
   ),
 )
-const FIELD_LINE = /^[\s*_]{0,20}([\p{L}][\p{L} -]{0,24}?)[\s\u00a0]{0,3}[*_]{0,2}\s?[:：]/u
+const FIELD_LINE = /^[\s*_]{0,20}([\p{L}][\p{L}\p{M} -]{0,24}?)[\s\u00a0]{0,3}[*_]{0,2}\s?[:：]/u
 
 /** Which field of a quoted header the line holds, null when it holds none. */
 export function quotedFieldOf(line: string): QuotedField | null {
@@ -182,11 +184,61 @@ export function quotedFieldOf(line: string): QuotedField | null {
 }
 
 export const ORIGINAL_PATTERN = new RegExp(
-  `^\\s{0,9}[-_=*–—]{2,60}\\s{0,3}(?:${anyOf(ORIGINAL)})[\\s:]{0,3}[-_=*–—]{0,60}\\s*$`,
+  `^\\s{0,9}[-_=*–—]{2,60}(?:\\s|&nbsp;){0,3}(?:original|${anyOf(ORIGINAL)})(?:[\\s:]|&nbsp;){0,3}[-_=*–—]{1,60}\\s*$|^\\s{0,9}[-_=*–—]{2,60}\\s{0,3}(?:${anyOf(ORIGINAL)})[\\s:]{0,3}$`,
   'iu',
 )
-export const ANSWER_ABOVE_PATTERN =
-  /^[^\p{L}].{0,60}\b(?:reply|respond|answer|write) above this line\b/iu
+/** A request to answer above the line that it is in: the verb or noun, the place, the line, in either order. */
+const ANSWER_ABOVE = [
+  '(?:reply|respond|answer|write|type)\\b.*\\babove this line',
+  '(?:antwort|schreib|eingeben|eintrag).*(?:oberhalb|über) dieser (?:zeile|linie)',
+  '(?:répon|écri|tapez).*(?:au[- ]dessus de|avant) cette ligne',
+  '(?:resp[ou]|escrib).*(?:encima|arriba) de esta l[ií]nea',
+  '(?:resp[ou]|digite|escreva).*acima desta linha',
+  '(?:rispo|scriv|inseri).*sopra (?:a )?questa (?:riga|linea)',
+  '(?:antwoord|typ|schrijf|reageer).*boven deze (?:regel|lijn)',
+  '(?:odpowied|odpisz|wpisz).*(?:powyżej|nad) (?:tego wiersza|tej linii|tym wierszem|tą linią)',
+  '(?:svar|skriv).*(?:ovanför|ovenfor|over|över) (?:den här|den|denne|denna) (?:raden|rad|linjen|linje)',
+  'vasta.*(?:tämän|rivin) .*(?:ylä|pääll)',
+  '(?:odpov|napi[sš]|zad[ae]j).*nad (?:tento|tuto|túto|týmto|tímto) (?:řád|riad|lini)',
+  '(?:válasz|ír).*(?:e sor|ezen sor|a sor|vonal) (?:fölé|felett)',
+  '(?:răspun|scrie).*deasupra acest',
+  '(?:odgovor|upiši|napiši).*iznad (?:ove|te|ovog)',
+  '(?:ответ|напишите).*(?:над|выше) этой (?:строк|лини)',
+  '(?:відпов|напишіть).*(?:над|вище) (?:цим|цього|цією|цієї) (?:рядк|ліні)',
+  '(?:отговор|напишете).*над този ред',
+  '(?:yanıt|cevap).*bu (?:satır|çizgi).*(?:üst|üzer|yukar)',
+  'απ[αά]ντ.*πάνω από (?:αυτή|τη)',
+  '(?:balas|tulis).*di atas (?:baris|garis) ini',
+  '(?:trả lời|viết|nhập).*trên dòng này',
+  '(?:行|線|ライン)(?:よ|の).{0,4}上.*(?:返信|回答|記入|入力)',
+  '(?:此|这一|這一|本)[行线線](?:的)?(?:上|之上|以上).*[回答]',
+  '[줄선] ?위.*(?:회신|답장|답변|입력)',
+  '(?:فوق|أعلى) هذا (?:السطر|الخط)',
+  'מעל (?:ל?שורה|ל?קו) (?:זו|זה|הזו|הזה)',
+  '(?:ตอบ|พิมพ์).*เหนือบรรทัดนี้',
+].join('|')
+const ANSWER_ABOVE_PATTERN = new RegExp(ANSWER_ABOVE, 'iu')
+const ANSWER_ABOVE_ALONE = new RegExp(
+  `^(?:[\\p{L}]+[\\s,]+){0,2}(?:${ANSWER_ABOVE})\\p{L}*[.!]?$`,
+  'iu',
+)
+
+/** Characters of such a request; more is a sentence of the author about one. */
+const ANSWER_ABOVE_LENGTH_MAX = 100
+
+/**
+ * Whether the line asks for an answer above it: within marks of any kind, or (`isBelowRule`) as a sentence alone below a
+ * rule.
+ */
+export function asksToAnswerAbove(line: string, isBelowRule: boolean): boolean {
+  const text = line.trim()
+  if (text.length > ANSWER_ABOVE_LENGTH_MAX) return false
+  if (!/^(?:[[(]|[^\p{L}\p{N}\s>"'‘“«]{2})/u.test(text)) {
+    return isBelowRule && ANSWER_ABOVE_ALONE.test(text)
+  }
+  return /^##-.*-##$/.test(text) || ANSWER_ABOVE_PATTERN.test(text)
+}
+
 export const FORWARD_PATTERN = new RegExp(
   `^\\s{0,9}[-_=*–—>]{2,60}\\s{0,3}(?:${anyOf(FORWARDED)})|^\\s{0,9}(?:${anyOf(FORWARD_OPENINGS)}).{0,60}[:：]?\\s*$`,
   'iu',

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { decodeText } from '#charset.ts'
 import { hexValue } from '#encoded-word.ts'
 import { type StructuredValue, stripComments } from '#parameters.ts'
@@ -101,9 +102,10 @@ function isPlainText(octets: Buffer): boolean {
   if (sample === '') return false
   const strays = sample.match(/[^A-Za-z0-9+/=]/g)?.length ?? 0
   if (strays > 0) return strays > sample.length * STRAY_SHARE_MAX
-  // A word alone has the characters of base64, but seldom the length, and decodes to anything.
+  // A word alone has the characters of base64, but decodes to anything.
   if (octets.length > SAMPLE_BYTES || sample.replace(/=+$/, '').length % 4 !== 1) return false
-  return true
+  const decoded = decodeBase64(octets)
+  return !isUtf8(decoded) || /[\x00-\x08\x0e-\x1f]/.test(decoded.toString('latin1'))
 }
 
 /** The octets that were encoded; a view of `octets` where nothing was. */

@@ -319,7 +319,7 @@ function fileOf(part: MimePart, raw: Buffer, references: ReadonlySet<string>): F
     contentId,
     isInline: isInline || isShown || part.kind === 'text',
     octets,
-    encoding: trueEncoding(octets, part.encoding),
+    encoding: type.startsWith('text/') ? trueEncoding(octets, part.encoding) : part.encoding,
   }
 }
 
