@@ -73,3 +73,16 @@ test('any text is accepted', () => {
     { numRuns: 500 },
   )
 })
+
+test('a blockquote that only indents is no quote', () => {
+  const styles = [
+    'margin:0 0 0 40px;border:none;padding:0px',
+    'margin: 0px 0px 0px 40px; border: medium none; padding: 0px;',
+  ]
+  for (const style of styles) {
+    const html = `<p>Bring:</p><blockquote style="${style}"><div>two boxes</div></blockquote>`
+    assert.equal(textFromHtml(html), 'Bring:\n\ntwo boxes')
+    assert.match(textFromHtml(html.replace('<blockquote', '<blockquote type="cite"')), /> two/)
+  }
+  assert.match(textFromHtml('<blockquote style="padding:0">two</blockquote>'), /> two/)
+})

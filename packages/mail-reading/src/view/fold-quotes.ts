@@ -5,11 +5,13 @@ import {
   type HtmlElement,
   type HtmlNode,
   type HtmlParent,
+  isBlock,
   isElement,
   isText,
   readHtml,
   textLines,
 } from '@mailroom/mail/html/tree.ts'
+import { contextsOf, hasOwnText } from '#reply/answer-context.ts'
 import { endOfQuotedHeader, endsLikeAttribution, findAttribution } from '#reply/reply-text.ts'
 import { FORWARD_PATTERN, ORIGINAL_PATTERN, quotedFieldOf } from '#reply/reply-words.ts'
 
@@ -26,10 +28,13 @@ const REST_IDS = /^(?:x_)?(?:divRplyFwdMsg|appendonsend)$/
 const ATTRIBUTION_CLASSES = /^(?:moz-cite-prefix|gmail_attr|protonmail_quote_attribution)$/
 const HEADER_LINES_MAX = 20
 
-/** Folds quotes of earlier messages, unless no other text would be left. */
+/** Folds quotes of earlier messages that are no context of answers, unless no other text would be left. */
 export function foldQuotes(tree: HtmlParent, earlier: EarlierTexts): void {
-  const found: Found[] = []
-  findQuotes(tree, found, earlier)
+  const all: Found[] = []
+  findQuotes(tree, all, earlier)
+  if (all.length === 0) return
+  const contexts = contextsOf(textsBetween(tree, all).map(hasOwnText))
+  const found = all.filter((_, index) => !contexts.has(index))
   if (found.length === 0 || !hasTextBeside(tree, new Set(found.flatMap(({ nodes }) => nodes))))
     return
   for (const { parent, nodes } of found) {
@@ -40,6 +45,43 @@ export function foldQuotes(tree: HtmlParent, earlier: EarlierTexts): void {
     const quote = nodes.find(isElement)
     if (quote !== undefined) parent.childNodes.splice(at, 0, foldOf(lines, quote))
   }
+}
+
+/** The lines before each quote, without its attribution, and those after the last. */
+function textsBetween(tree: HtmlParent, quotes: readonly Found[]): string[][] {
+  const first = new Set<unknown>(quotes.map(({ nodes }) => nodes[0]))
+  const taken = new Set<unknown>(quotes.flatMap(({ nodes }) => nodes))
+  const texts: string[][] = [[]]
+  let line = ''
+  const endLine = () => {
+    if (line.trim() !== '') texts.at(-1)?.push(line.trim())
+    line = ''
+  }
+  const visit = (node: HtmlNode): void => {
+    if (first.has(node)) {
+      endLine()
+      texts.push([])
+    }
+    if (taken.has(node)) return
+    if (isText(node)) line += node.value.replace(/\s+/g, ' ')
+    if (!isElement(node) || UNREAD.has(node.tagName)) return
+    const isOwnLine = isBlock(node.tagName) || node.tagName === 'br'
+    if (isOwnLine) endLine()
+    for (const child of node.childNodes) visit(child)
+    if (isOwnLine) endLine()
+  }
+  for (const child of tree.childNodes) visit(child)
+  endLine()
+  return texts.map((lines, index) => (index < quotes.length ? withoutAttribution(lines) : lines))
+}
+
+function withoutAttribution(lines: readonly string[]): string[] {
+  const end = lines.length - 1
+  if (!endsLikeAttribution(lines[end] ?? '')) return [...lines]
+  const attribution = findAttribution(lines, 0, end, true)
+  if (attribution === null) return [...lines]
+  const { linesBefore, textBefore } = attribution
+  return [...lines.slice(0, end - linesBefore), ...(textBefore === '' ? [] : [textBefore])]
 }
 
 /** The element that replaces a quote. */

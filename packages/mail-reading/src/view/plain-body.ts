@@ -2,6 +2,7 @@
 // long links shortened; and a record of these changes.
 
 import { INLINE_PARSE_BYTES_MAX } from '@mailroom/mail/mime/mime-message.ts'
+import { contextsOf, hasOwnText } from '#reply/answer-context.ts'
 import { splitReply } from '#reply/reply-text.ts'
 import { type EarlierText, EarlierTexts } from './fold-quotes.ts'
 import { type Removal, RemovalTally, stripInvisible } from './removal.ts'
@@ -87,10 +88,11 @@ function foldText(text: string, earlier: EarlierTexts): Folded {
   }
   const kept: string[] = []
   let lines = 0
-  for (const { own, quotedLines, quote } of stretches) {
+  const contexts = contextsOf(stretches.map(({ own }) => hasOwnText(own)))
+  for (const [index, { own, quotedLines, quote }] of stretches.entries()) {
     kept.push(...own)
     if (quotedLines === 0) continue
-    if (!earlier.hold(quote)) {
+    if (contexts.has(index) || !earlier.hold(quote)) {
       kept.push(...quote, '')
       continue
     }

@@ -133,12 +133,11 @@ describe('quoted history in a view', () => {
   }
 
   test('of a text is folded, and the text below it stays', async () => {
-    const body =
-      'Yes.\n\nOn Mon, 2 Nov 2026, Bob <bob@a.example> wrote:\n> one\n> MARKER\n\nAnd no.'
+    const body = 'On Mon, 2 Nov 2026, Bob <bob@a.example> wrote:\n> one\n> MARKER\n\nAnd no.'
     const asked = { text: body, html: '', hasFullLinks: false }
     for (const text of ['one\nMARKER', '  One, marker and more', '>> one\n>> MARKER\nmine']) {
       const view = await viewBody({ ...asked, earlier: [{ text, html: '' }] })
-      assert.equal(view.text, 'Yes.\n\n[quoted history folded: 3 lines]\n\nAnd no.')
+      assert.equal(view.text, '[quoted history folded: 3 lines]\n\nAnd no.')
       assert.equal(view.foldedLines, 3)
     }
     for (const text of ['MARKER\none', 'one', '']) {
@@ -149,11 +148,45 @@ describe('quoted history in a view', () => {
   })
 
   test('is folded where it is known and shown where it is not', async () => {
-    const text = 'A.\n\n> one\n> MARKER\n\nB.\n\n> one\n> made up\n\nC.'
+    const text = '> one\n> made up\n\nA.\n\n> one\n> MARKER'
     const earlier = [{ text: 'one\nMARKER', html: '' }]
     const view = await viewBody({ text, html: '', hasFullLinks: false, earlier })
-    const folded = 'A.\n\n[quoted history folded: 2 lines]\n\nB.\n> one\n> made up\n\nC.'
+    const folded = '> one\n> made up\n\nA.\n\n[quoted history folded: 2 lines]'
     assert.equal(view.text, folded)
+  })
+
+  test('stays beside the answers that are written between its parts', async () => {
+    const earlier = [{ text: 'Which day?\n\nWhich gate?\n\nThanks, Bob', html: '' }]
+    const asked = { html: '', hasFullLinks: false, earlier }
+    const head = 'On Mon, 2 Nov 2026, Bob <bob@a.example> wrote:'
+    const answers = '> Which day?\n\nTuesday.\n\n> Which gate?\n\nB.'
+    const { text, foldedLines } = await viewBody({
+      ...asked,
+      text: `${head}\n${answers}\n\n> Thanks, Bob`,
+    })
+    assert.equal(foldedLines, 1)
+    assert.match(
+      text,
+      /> Which day\?\n+Tuesday\.\n+> Which gate\?\n+B\.\n+\[quoted history folded: 1 line\]$/,
+    )
+    const below = 'Hello,\n\n> Which gate?\n\nB.'
+    assert.equal((await viewBody({ ...asked, text: below })).foldedLines, 0)
+    for (const end of ['-- \nAnn', 'Sent from my iPhone', '_______\nlist of boats']) {
+      const view = await viewBody({ ...asked, text: `B.\n\n> Which gate?\n\n${end}` })
+      assert.equal(view.foldedLines, 1, end)
+    }
+  })
+
+  test('of HTML stays beside the answers, too', async () => {
+    const earlier = [{ text: 'Which day?\n\nWhich gate?', html: '' }]
+    const cite = (text: string) => `<blockquote type="cite"><p>${text}</p></blockquote>`
+    const head = '<p>On 2 Nov 2026, at 10:00, Bob &lt;bob@a.example&gt; wrote:</p>'
+    const html = `${head}${cite('Which day?')}<p>Tuesday.</p>${cite('Which gate?')}<p>B.</p>`
+    const read = async (body: string) =>
+      (await viewBody({ html: body, text: '', hasFullLinks: false, earlier })).text
+    assert.match(await read(html), /> Which day\?\s+Tuesday\.\s+> Which gate\?\s+B\./)
+    assert.doesNotMatch(await read(`${head}${cite('Which day?')}<p>Tuesday.</p>`), /Which day/)
+    assert.doesNotMatch(await read(`<p>Tuesday.</p>${head}${cite('Which day?')}`), /Which day/)
   })
 
   test('of many parts is compared in bounded time', async () => {

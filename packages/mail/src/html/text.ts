@@ -41,7 +41,7 @@ const SKIPPED = wordSet('iframe noembed noframes noscript object script style sv
 const BREAKS: Readonly<Record<string, readonly [number, number]>> = Object.assign(
   Object.create(null),
   breaksOf('article aside div footer form header main nav section', [1, 1]),
-  breaksOf('h4 h5 h6 p pre table', [2, 2]),
+  breaksOf('blockquote h4 h5 h6 p pre table', [2, 2]),
   breaksOf('h1 h2 h3', [3, 2]),
 )
 
@@ -211,8 +211,9 @@ class TextWriter {
       return
     }
     this.#indents += 1
-    if (element.tagName === 'blockquote') this.#writeQuote(element)
-    else this.#writeList(element)
+    if (element.tagName !== 'blockquote') this.#writeList(element)
+    else if (isIndent(element)) this.#writeOther(element)
+    else this.#writeQuote(element)
     this.#indents -= 1
   }
 
@@ -266,6 +267,15 @@ class TextWriter {
     })
     this.block.addBlock(row.text, row.leadingBreaks, Math.max(row.dueBreaks, 1))
   }
+}
+
+/** Whether a blockquote only indents the author's own text, as the editors of Gmail and Apple Mail make it. */
+function isIndent(element: HtmlElement): boolean {
+  const style = attributeOf(element, 'style') ?? ''
+  if (attributeOf(element, 'type') !== undefined || attributeOf(element, 'cite') !== undefined) {
+    return false
+  }
+  return /border(?:-width|-style)?:\s*(?:medium )?(?:none|0)/i.test(style) && /padding:\s*0/i.test(style)
 }
 
 function isSkipped(element: HtmlElement): boolean {

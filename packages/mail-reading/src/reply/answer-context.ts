@@ -1,0 +1,25 @@
+import { isSentFrom } from './reply-words.ts'
+
+/** What programs set below a quote: the signature, and the footer of a list. */
+const FOOTER = /^\s*(?:--\s?|[-_=]{3,}.*)$/
+
+/** Whether lines between quotes hold something that the author wrote, before a signature. */
+export function hasOwnText(lines: readonly string[]): boolean {
+  const line = lines.find((one) => one.trim() !== '')
+  return line !== undefined && !FOOTER.test(line) && !isSentFrom(line.trim())
+}
+
+/**
+ * The quotes that are the context of answers, by whether there is own text before each of them, and after the last:
+ * quotes between own text, and the first of several that are answered. A single quote above or below all own text is
+ * history.
+ */
+export function contextsOf(hasOwn: readonly boolean[]): ReadonlySet<number> {
+  const quotes = hasOwn.length - 1
+  const answered = Array.from({ length: Math.max(0, quotes) }, (_, index) => index).filter(
+    (index) => hasOwn[index + 1],
+  )
+  return new Set(
+    answered.filter((index) => answered.length > 1 || hasOwn.slice(0, index + 1).some(Boolean)),
+  )
+}
