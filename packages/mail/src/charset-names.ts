@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module'
 import { TextDecoder } from 'node:util'
-import iconv from 'iconv-lite'
+import type Iconv from 'iconv-lite'
 import { decodeHz, decodeIso2022 } from './iso-2022.ts'
 
 /** Labels whose charsets are remembered; senders make labels up. */
@@ -170,7 +171,7 @@ function makeCharset(name: string): Charset | null {
     const { encoding } = decoder
     const extended = EXTENDED.get(encoding)
     if (extended !== undefined) {
-      const decode = (octets: Uint8Array) => iconv.decode(octets, extended)
+      const decode = (octets: Uint8Array) => loadIconv().decode(octets, extended)
       return { name: encoding, decode, isAsciiSuperset: true }
     }
     const isAsciiSuperset = !encoding.startsWith('utf-16')
@@ -178,10 +179,20 @@ function makeCharset(name: string): Charset | null {
   } catch {
     // Not a label of the Encoding Standard.
   }
+  const iconv = loadIconv()
   if (!iconv.encodingExists(name)) return null
   const decode = (octets: Uint8Array) => iconv.decode(octets, name)
   const isAsciiSuperset = decode(Buffer.from('Az09')) === 'Az09'
   return { name: name, decode, isAsciiSuperset }
+}
+
+const require = createRequire(import.meta.url)
+let loaded: typeof Iconv | undefined
+
+/** Loads the library at its first use: most mail needs none of its tables, and threads that write parse nothing. */
+function loadIconv(): typeof Iconv {
+  loaded ??= require('iconv-lite') as typeof Iconv
+  return loaded
 }
 
 function latin1Of(octets: Uint8Array): string {

@@ -275,7 +275,9 @@ function isIndent(element: HtmlElement): boolean {
   if (attributeOf(element, 'type') !== undefined || attributeOf(element, 'cite') !== undefined) {
     return false
   }
-  return /border(?:-width|-style)?:\s*(?:medium )?(?:none|0)/i.test(style) && /padding:\s*0/i.test(style)
+  return (
+    /border(?:-width|-style)?:\s*(?:medium )?(?:none|0)/i.test(style) && /padding:\s*0/i.test(style)
+  )
 }
 
 function isSkipped(element: HtmlElement): boolean {

@@ -30,7 +30,13 @@ import type { AcceptedRecipient, MailRecipient } from './find-recipient.ts'
 import { processReports, type ReportDeps } from './process-reports.ts'
 import { type ReceiveInput, type ReceiveOutcome, storeReceived } from './receive-message-rows.ts'
 import type { KeptOut, Receipt } from './receive-plan-rows.ts'
-import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
+import {
+  contentOf,
+  keyOfBytes,
+  parentKeysOf,
+  repeatedSince,
+  senderKeyOf,
+} from './received-content.ts'
 import type { MailScanner } from './scan/mail-scanner.ts'
 
 export type ArrivingMail = {
@@ -223,10 +229,17 @@ function commit(
   return withRawBytes(deps, raw, {
     write(row) {
       const nowMs = deps.clock.now()
+      const content = contentOf(parsed, { sha256: row.sha256, ...envelope })
       const came = { reverse_path: reversePath, client_address: clientAddress, helo, tls, origin }
       return deps.db.write(storeReceived, {
         raw: { ...row, ...came, created_at: nowMs },
-        content: contentOf(parsed, { sha256: row.sha256, ...envelope }),
+        content: {
+          ...content,
+          // Who injects a message by hand means to have it twice.
+          receipt_key:
+            content.receipt_key ?? (origin === 'sandbox' ? null : keyOfBytes(row.sha256)),
+        },
+        repeatedSinceMs: repeatedSince(parsed.headers, nowMs),
         ...accepted,
         readsFiles: deps.readsFiles(parsed.attachments),
         parentKeys: parentKeysOf(parsed.headers),

@@ -199,26 +199,36 @@ async function readKnown(
   const receiving = new Set(counters.map(({ inbox_id }) => inbox_id))
   const same = new Map<string, MessageKey>()
   const answered = new Map<string, MessageKey>()
-  const quarantined: { inbox_id: string; receipt_key: Uint8Array }[] = []
+  const unnamed: SameOctets[] = []
+  const quarantined: SameOctets[] = []
   const add = (keys: Map<string, MessageKey>, inbox_id: string, message_key: string) =>
     keys.set(keyIn(inbox_id, message_key), { inbox_id, message_key })
-  for (const { content, receipts, keptOut, parentKeys } of arrivals) {
+  for (const { content, receipts, keptOut, parentKeys, repeatedSinceMs } of arrivals) {
     const { message_key, receipt_key } = content
     for (const { inboxId } of [...receipts, ...keptOut]) {
       if (!receiving.has(inboxId)) continue
-      if (message_key != null && receipt_key != null) add(same, inboxId, message_key)
+      if (receipt_key == null) continue
+      if (message_key != null) add(same, inboxId, message_key)
+      else if (repeatedSinceMs !== undefined) {
+        unnamed.push({ inbox_id: inboxId, receipt_key, created_at: repeatedSinceMs })
+      }
     }
     for (const { inboxId } of receipts) {
       if (!receiving.has(inboxId)) continue
       for (const key of parentKeys) add(answered, inboxId, key)
     }
     for (const { inboxId } of keptOut) {
-      if (receipt_key != null) quarantined.push({ inbox_id: inboxId, receipt_key })
+      if (receipt_key == null) continue
+      const created_at = message_key == null ? (repeatedSinceMs ?? 0) : 0
+      quarantined.push({ inbox_id: inboxId, receipt_key, created_at })
     }
   }
   return {
     counters,
-    same: await selectSame(tx, [...same.values()]),
+    same: [
+      ...(await selectSame(tx, [...same.values()])),
+      ...(await selectUnnamed(tx, unnamed)).map((row) => ({ ...row, message_key: '' })),
+    ],
     parents: await selectParents(tx, [...answered.values()]),
     quarantined: await selectQuarantined(tx, quarantined),
   }
@@ -239,7 +249,8 @@ async function keepForOperator(tx: Tx, { raw, content, postmaster, nowMs }: Rece
   if (postmaster === null) return { references: 0, duplicates: 0, blobIds: [] }
   const isAdded = await addPostmasterMessage(tx, {
     raw_id: raw.id,
-    receipt_key: content.receipt_key ?? null,
+    // Without a Message-ID the same octets may be another message a day later.
+    receipt_key: content.message_key == null ? null : (content.receipt_key ?? null),
     recipient: postmaster.recipient,
     from_addr: content.from_addr,
     subject: content.subject,
@@ -473,6 +484,25 @@ const selectSame = forEachRow(
   ),
 )
 
+/** Octets with a key, received at `created_at` or later. */
+type SameOctets = { inbox_id: string; receipt_key: Uint8Array; created_at: number }
+
+const selectUnnamed = forEachRow(
+  rowSelect<Tables, SameOctets, Omit<KnownRows['same'][number], 'message_key'>>(
+    'messages',
+    (query, given) =>
+      query
+        .selectFrom('messages')
+        .select(['inbox_id', 'id', 'receipt_key'])
+        .where('inbox_id', '=', given('inbox_id'))
+        .where('receipt_key', '=', given('receipt_key'))
+        .where('message_key', 'is', null)
+        .where('created_at', '>=', given('created_at'))
+        .limit(1)
+        .$narrowType<{ receipt_key: Uint8Array }>(),
+  ),
+)
+
 const selectParents = forEachRow(
   rowSelect<Tables, MessageKey, MessageKey & ParentThread>('messages', (query, given) =>
     query
@@ -489,15 +519,14 @@ const selectParents = forEachRow(
 )
 
 const selectQuarantined = forEachRow(
-  rowSelect<
-    Tables,
-    { inbox_id: string; receipt_key: Uint8Array },
-    KnownRows['quarantined'][number]
-  >('quarantined_messages', (query, given) =>
-    query
-      .selectFrom('quarantined_messages')
-      .select(['inbox_id', 'receipt_key'])
-      .where('inbox_id', '=', given('inbox_id'))
-      .where('receipt_key', '=', given('receipt_key')),
+  rowSelect<Tables, SameOctets, KnownRows['quarantined'][number]>(
+    'quarantined_messages',
+    (query, given) =>
+      query
+        .selectFrom('quarantined_messages')
+        .select(['inbox_id', 'receipt_key'])
+        .where('inbox_id', '=', given('inbox_id'))
+        .where('receipt_key', '=', given('receipt_key'))
+        .where('created_at', '>=', given('created_at')),
   ),
 )

@@ -73,6 +73,8 @@ export type Arrival = {
   /** Trace of its events. */
   traceParent: string | null
   nowMs: number
+  /** Since when the same octets without a Message-ID are the same message; absent where that is not asked. */
+  repeatedSinceMs?: number
   /** Absent for mail that arrives. */
   imported?: ImportedAs
 }
@@ -97,7 +99,10 @@ export type MessageKey = { inbox_id: string; message_key: string }
 export type KnownRows = {
   /** Only of inboxes that receive. */
   counters: readonly Pick<Row<'inbox_counters'>, 'inbox_id' | 'inbound_count' | 'outbound_count'>[]
-  /** Messages with the same Message-ID: for each the newest SAME_ID_COMPARED_MAX, newest first. */
+  /**
+   * Messages with the same Message-ID: for each the newest SAME_ID_COMPARED_MAX, newest first; and under the key '' those
+   * without one that have the same octets.
+   */
   same: readonly (MessageKey & { id: string; receipt_key: Uint8Array })[]
   /** Threads of the oldest messages that have the answered Message-IDs. */
   parents: readonly (MessageKey & ParentThread)[]
@@ -383,17 +388,14 @@ function toldOf(keptOut: Arrival['keptOut'][number], content: MessageContent): E
 function findDuplicate({ same }: Draft, inboxId: string, arrival: Arrival): string | null {
   const compared = comparedKey(arrival)
   const { receipt_key } = arrival.content
-  if (receipt_key == null || compared === null) return null
+  if (receipt_key == null) return null
   const newest = (same.get(keyIn(inboxId, compared)) ?? []).slice(0, SAME_ID_COMPARED_MAX)
   return newest.find((row) => Buffer.compare(row.receipt_key, receipt_key) === 0)?.id ?? null
 }
 
-/**
- * Messages with the same one are compared. Arriving mail without a Message-ID is never a repetition; of a file that is
- * imported twice it is.
- */
-function comparedKey({ content, imported }: Arrival): string | null {
-  return content.message_key ?? (imported === undefined ? null : '')
+/** Messages with the same one are compared: those with the same Message-ID, and all without any. */
+function comparedKey({ content }: Arrival): string {
+  return content.message_key ?? ''
 }
 
 /** Makes the message known to the next ones of the plan. */
@@ -402,7 +404,6 @@ function remember(
   added: { inboxId: string; messageId: string; arrival: Arrival; thread: ParentThread },
 ): void {
   const compared = comparedKey(added.arrival)
-  if (compared === null) return
   const { message_key, receipt_key } = added.arrival.content
   const key = keyIn(added.inboxId, compared)
   if (message_key != null && !parents.has(key)) parents.set(key, added.thread)

@@ -9,6 +9,7 @@ import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/
 import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
 import { kindColumns, type MessageContent, ownBytes, type ScanResult } from '#mailbox/mailbox.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
+import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 
 /** `reversePath` '' is the null reverse-path; `authentication` is null where it was not checked. */
 export function contentOf(
@@ -59,7 +60,20 @@ function invitesColumn({ attachments, invites }: ParsedMessage): string | null {
   return attachments.some(isCalendarFile) ? JSON.stringify(invites) : null
 }
 
-/** The key of a message without a Message-ID, by which an import recognises it. */
+/** As long as servers try to deliver a message. */
+const REPEATED_WITHIN_MS = 5 * DAY_MS
+/** Programs may write the same message again and again without a date, such as "The door is open." */
+const UNDATED_REPEATED_WITHIN_MS = 10 * MINUTE_MS
+
+/**
+ * Since when the same octets without a Message-ID are the same message, from a client that lost our answer and not from
+ * one that says something again.
+ */
+export function repeatedSince({ date }: ParsedHeaders, nowMs: number): number {
+  return nowMs - (date === null ? UNDATED_REPEATED_WITHIN_MS : REPEATED_WITHIN_MS)
+}
+
+/** The key of a message without a Message-ID, by which it is recognised. */
 export function keyOfBytes(sha256: Uint8Array): Uint8Array {
   return receiptKey('', sha256)
 }

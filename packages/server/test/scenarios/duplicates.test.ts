@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
+import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { countMessages, countRows } from '#test/scenarios/deliver.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
@@ -68,13 +69,29 @@ onEachEngine('the same mail again', (engine) => {
     assert.equal(await eventsOf(inbox), 1)
   })
 
-  test('without a Message-ID is stored each time', async () => {
-    const inbox = await world.inbox()
+  test('without a Message-ID is stored once, too, as long as servers try again', async () => {
+    const [inbox, other] = [await world.inbox(), await world.inbox()]
     const raw = plainMail({ to: inbox.address })
+    await Promise.all(Array.from({ length: 5 }, () => send(inbox, raw)))
+    await world.send({ to: [inbox.address, other.address], raw })
+    assert.deepEqual([await countMessages(world, inbox), await countMessages(world, other)], [1, 1])
+    assert.equal(await eventsOf(inbox), 1)
+    await send(inbox, raw.replace('A body.', 'Another body.'))
+    assert.equal(await countMessages(world, inbox), 2)
+    world.clock.advance(6 * DAY_MS)
     await send(inbox, raw)
+    assert.equal(await countMessages(world, inbox), 3)
+  })
+
+  test('without a Message-ID and a date is another message after ten minutes', async () => {
+    const inbox = await world.inbox()
+    const raw = plainMail({ to: inbox.address }).replace(/Date:.*\r\n/, '')
+    await send(inbox, raw)
+    await send(inbox, raw)
+    assert.equal(await countMessages(world, inbox), 1)
+    world.clock.advance(11 * MINUTE_MS)
     await send(inbox, raw)
     assert.equal(await countMessages(world, inbox), 2)
-    assert.equal(await eventsOf(inbox), 2)
   })
 
   test('with other content under its Message-ID is another message', async () => {
