@@ -60,7 +60,7 @@ export const EventMessage = Type.Object(
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
     subject: text('Empty when the message has none.'),
     body_text: text(
-      'The text body; converted from HTML, without hidden text, if the message has no text.',
+      'The text body; converted from HTML, without hidden text, if the message has no text or a blank one.',
     ),
     body_html: text(
       'The HTML body as sent, with any hidden text; empty when the message has none.',

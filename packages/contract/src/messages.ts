@@ -275,7 +275,7 @@ export const Message = Type.Object(
     replyTo: nullableText('Where the sender wants replies, bare addresses joined by ", ".'),
     subject: text('Empty when the message has none.'),
     bodyText: text(
-      'The text body; converted from HTML, without hidden text, if the message has no text.',
+      'The text body; converted from HTML, without hidden text, if the message has no text or a blank one.',
     ),
     bodyHtml: text('The HTML body as sent, with any hidden text; empty when the message has none.'),
     extractedText: text('The new text of a reply, without the quoted history; a part of bodyText.'),
@@ -312,7 +312,7 @@ export const Message = Type.Object(
     spamScore: Type.Union([Type.Number(), Type.Null()], { description: KIND_TEXTS.spamScore }),
     defects: Type.Array(Type.String(), {
       description:
-        'What was wrong with the message on arrival. text-too-large: a text of more than 4 MiB, which is now an attachment. too-many-lines, too-many-parts, too-deep, header-too-large, too-many-header-fields, parse-failed or parse-timed-out: the message could not be read to its end, and the rest is an attachment. duplicate-from, duplicate-subject, duplicate-message-id, duplicate-content-type or missing-from: a header field occurs twice or is missing.',
+        'What was wrong with the message on arrival. text-too-large: a text of more than 4 MiB, which is now an attachment. too-many-lines, too-many-parts, too-deep, header-too-large, too-many-header-fields, parse-failed or parse-timed-out: the message could not be read to its end, and the rest is an attachment. duplicate-from, duplicate-subject, duplicate-message-id, duplicate-content-type or missing-from: a header field occurs twice or is missing. not-base64: a text is called base64 and is not; it is kept as it is.',
     }),
     labels: shownLabels,
     scheduledAt: nullableTime(

@@ -6,5 +6,10 @@ export {
   removeQuarantined,
   storeReleased,
 } from './quarantine-rows.ts'
-export { type ImportedArrival, receiveImported, storeReceived } from './receive-message-rows.ts'
+export {
+  type ImportedArrival,
+  noteLostAnswer,
+  receiveImported,
+  storeReceived,
+} from './receive-message-rows.ts'
 export { settleReport } from './settle-report-rows.ts'

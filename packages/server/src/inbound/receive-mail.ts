@@ -7,6 +7,7 @@ import { readSignatureFields } from '@mailroom/mail/authentication.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import type { Answered } from '@mailroom/smtp/server/session.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
 import type { ReachedInbox, Screening } from '#inboxes/inboxes.ts'
 import { inboxAddressOf } from '#inboxes/inboxes-rows.ts'
@@ -28,7 +29,12 @@ import {
 import type { Db } from '#schema/tables.ts'
 import type { AcceptedRecipient, MailRecipient } from './find-recipient.ts'
 import { processReports, type ReportDeps } from './process-reports.ts'
-import { type ReceiveInput, type ReceiveOutcome, storeReceived } from './receive-message-rows.ts'
+import {
+  noteLostAnswer,
+  type ReceiveInput,
+  type ReceiveOutcome,
+  storeReceived,
+} from './receive-message-rows.ts'
 import type { KeptOut, Receipt } from './receive-plan-rows.ts'
 import {
   contentOf,
@@ -50,6 +56,8 @@ export type ArrivingMail = {
   clientAddress: string | null
   helo: string | null
   tls: string | null
+  /** Whether the client gets our answer; absent where there is none to lose. */
+  answered?: Answered
 }
 
 export type ReceiveResult =
@@ -216,6 +224,11 @@ async function storeMail(
   return { kind: 'stored', messageIds: outcome.messageIds }
 }
 
+/** Has the next message of the same octets taken for these. Where that fails, the message may come twice. */
+function noteLost({ db }: ReceiveDeps, lost: Parameters<typeof noteLostAnswer.run>[1]): void {
+  db.write(noteLostAnswer, lost).catch(() => {})
+}
+
 type Accepted = Pick<ReceiveInput, 'receipts' | 'keptOut' | 'postmaster'> & {
   parsed: ParsedMessage
   envelope: Omit<Parameters<typeof contentOf>[1], 'sha256'>
@@ -223,23 +236,23 @@ type Accepted = Pick<ReceiveInput, 'receipts' | 'keptOut' | 'postmaster'> & {
 
 function commit(
   deps: ReceiveDeps,
-  { raw, reversePath, clientAddress, helo, tls, origin }: ArrivingMail,
+  { raw, reversePath, clientAddress, helo, tls, origin, answered }: ArrivingMail,
   { parsed, envelope, ...accepted }: Accepted,
 ): Promise<ReceiveOutcome> {
   return withRawBytes(deps, raw, {
-    write(row) {
+    async write(row) {
       const nowMs = deps.clock.now()
-      const content = contentOf(parsed, { sha256: row.sha256, ...envelope })
       const came = { reverse_path: reversePath, client_address: clientAddress, helo, tls, origin }
-      return deps.db.write(storeReceived, {
+      const content = contentOf(parsed, { sha256: row.sha256, ...envelope })
+      const repeated = {
+        key: keyOfBytes(row.sha256),
+        sinceMs: repeatedSince(parsed.headers, nowMs),
+      }
+      const lostKey = answered?.isGone() === true ? repeated.key : null
+      const outcome = await deps.db.write(storeReceived, {
         raw: { ...row, ...came, created_at: nowMs },
-        content: {
-          ...content,
-          // Who injects a message by hand means to have it twice.
-          receipt_key:
-            content.receipt_key ?? (origin === 'sandbox' ? null : keyOfBytes(row.sha256)),
-        },
-        repeatedSinceMs: repeatedSince(parsed.headers, nowMs),
+        content: { ...content, receipt_key: content.receipt_key ?? lostKey },
+        repeated,
         ...accepted,
         readsFiles: deps.readsFiles(parsed.attachments),
         parentKeys: parentKeysOf(parsed.headers),
@@ -249,6 +262,11 @@ function commit(
           : SENDER_PROOFS.claimed,
         nowMs,
       })
+      const { messageIds } = outcome
+      if (content.receipt_key === null && messageIds.length > 0) {
+        answered?.onLost(() => noteLost(deps, { messageIds, receiptKey: repeated.key }))
+      }
+      return outcome
     },
     isKept: (outcome) => outcome.isKept,
   })

@@ -14,7 +14,12 @@ import {
   longBodyOf,
   PARENT_COLUMNS,
 } from '#mailbox/mailbox-rows.ts'
-import { type GroupedInput, groupTransaction, type JoinGroup } from '#platform/db/db.ts'
+import {
+  type GroupedInput,
+  groupTransaction,
+  type JoinGroup,
+  transaction,
+} from '#platform/db/db.ts'
 import { limitLockWait, lockRows } from '#platform/db/dialect.ts'
 import { forEachRow, rowSelect, rowUpdate } from '#platform/db/statement.ts'
 import { insertAudit } from '#policy/policy-rows.ts'
@@ -31,6 +36,7 @@ import {
   planReceiving,
   type Receipt,
   type ReceiptResult,
+  receiptKeyOf,
   SAME_ID_COMPARED_MAX,
 } from './receive-plan-rows.ts'
 
@@ -203,14 +209,16 @@ async function readKnown(
   const quarantined: SameOctets[] = []
   const add = (keys: Map<string, MessageKey>, inbox_id: string, message_key: string) =>
     keys.set(keyIn(inbox_id, message_key), { inbox_id, message_key })
-  for (const { content, receipts, keptOut, parentKeys, repeatedSinceMs } of arrivals) {
-    const { message_key, receipt_key } = content
+  for (const arrival of arrivals) {
+    const { receipts, keptOut, parentKeys, repeated } = arrival
+    const { message_key } = arrival.content
+    const receipt_key = receiptKeyOf(arrival)
     for (const { inboxId } of [...receipts, ...keptOut]) {
       if (!receiving.has(inboxId)) continue
       if (receipt_key == null) continue
       if (message_key != null) add(same, inboxId, message_key)
-      else if (repeatedSinceMs !== undefined) {
-        unnamed.push({ inbox_id: inboxId, receipt_key, created_at: repeatedSinceMs })
+      else if (repeated !== undefined) {
+        unnamed.push({ inbox_id: inboxId, receipt_key, created_at: repeated.sinceMs })
       }
     }
     for (const { inboxId } of receipts) {
@@ -219,7 +227,7 @@ async function readKnown(
     }
     for (const { inboxId } of keptOut) {
       if (receipt_key == null) continue
-      const created_at = message_key == null ? (repeatedSinceMs ?? 0) : 0
+      const created_at = message_key == null ? (repeated?.sinceMs ?? 0) : 0
       quarantined.push({ inbox_id: inboxId, receipt_key, created_at })
     }
   }
@@ -281,6 +289,26 @@ export async function receiveKept(
   }
   return result
 }
+
+/**
+ * The client ended the connection without a command after our answer, and may not have read it: the same octets without a
+ * Message-ID are the same message then.
+ */
+export const noteLostAnswer = transaction({
+  name: 'noteLostAnswer',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    { messageIds, receiptKey }: { messageIds: string[]; receiptKey: Uint8Array },
+  ): Promise<void> {
+    await tx.query
+      .updateTable('messages')
+      .set({ receipt_key: receiptKey })
+      .where('id', 'in', messageIds)
+      .where('message_key', 'is', null)
+      .execute()
+  },
+})
 
 export type ImportedArrival = Omit<Arrival, 'keptOut' | 'traceParent' | 'raw'> & {
   raw: ReceivedRaw

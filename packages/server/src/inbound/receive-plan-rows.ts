@@ -73,8 +73,11 @@ export type Arrival = {
   /** Trace of its events. */
   traceParent: string | null
   nowMs: number
-  /** Since when the same octets without a Message-ID are the same message; absent where that is not asked. */
-  repeatedSinceMs?: number
+  /**
+   * The key of its octets, and since when a message without a Message-ID whose answer was lost is the same one; absent
+   * where that is not asked.
+   */
+  repeated?: { key: Uint8Array; sinceMs: number }
   /** Absent for mail that arrives. */
   imported?: ImportedAs
 }
@@ -387,10 +390,18 @@ function toldOf(keptOut: Arrival['keptOut'][number], content: MessageContent): E
  */
 function findDuplicate({ same }: Draft, inboxId: string, arrival: Arrival): string | null {
   const compared = comparedKey(arrival)
-  const { receipt_key } = arrival.content
-  if (receipt_key == null) return null
+  const receipt_key = receiptKeyOf(arrival)
+  if (receipt_key === null) return null
   const newest = (same.get(keyIn(inboxId, compared)) ?? []).slice(0, SAME_ID_COMPARED_MAX)
   return newest.find((row) => Buffer.compare(row.receipt_key, receipt_key) === 0)?.id ?? null
+}
+
+/** The key by which an arriving message is looked up. */
+export function receiptKeyOf({
+  content,
+  repeated,
+}: Pick<Arrival, 'content' | 'repeated'>): Uint8Array | null {
+  return content.receipt_key ?? (content.message_key == null ? (repeated?.key ?? null) : null)
 }
 
 /** Messages with the same one are compared: those with the same Message-ID, and all without any. */

@@ -63,7 +63,7 @@ export function makeReceiver(
         return replyToFailure(error)
       }
     },
-    async receiveMessage(content, envelope, client) {
+    async receiveMessage(content, envelope, client, answered) {
       const [only] = content.chunks
       const raw =
         content.chunks.length === 1 && only !== undefined ? only : Buffer.concat(content.chunks)
@@ -78,6 +78,7 @@ export function makeReceiver(
           clientAddress: client.address,
           helo: client.helo,
           tls: client.tls,
+          answered,
         } as const
         const result = await receiveTraced(deps, arriving, sinceMs)
         if (result.kind === 'loop') {

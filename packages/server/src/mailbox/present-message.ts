@@ -85,7 +85,7 @@ export async function presentAttachments(
 ): Promise<MessageShape['attachments']> {
   const { id: messageId } = message
   const files = await withParsedTexts(presenter.db, message)
-  return files.map(({ filename, isInline, charset: _, ...file }) => ({
+  return files.map(({ filename, isInline, ...file }) => ({
     filename,
     ...file,
     url: attachmentUrl(presenter, { messageId, filename, nowMs }),
@@ -102,7 +102,7 @@ export async function withParsedTexts(
   if (attachments.length === 0) return []
   const read = new Map((await listParsedTexts(db, id)).map((one) => [one.filename, one]))
   let room = PARSED_TEXTS_LENGTH_MAX
-  return attachments.map((attachment) => {
+  return attachments.map(({ charset: _, ...attachment }) => {
     const { text = '', method = null } = read.get(attachment.filename) ?? {}
     const kept = text.slice(0, room).toWellFormed()
     room -= kept.length

@@ -62,6 +62,7 @@ import {
 } from '#erasures/erasures-rows.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
 import {
+  noteLostAnswer,
   removeQuarantined,
   settleReport,
   storeReceived,
@@ -193,6 +194,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   removeDomain,
   claimDomainChecks,
   settleDomain,
+  noteLostAnswer,
   storeReceived,
   replacePolicy,
   noteRejection,

@@ -5,6 +5,7 @@ import type { Inbox } from '@mailroom/sdk'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { countMessages, countRows } from '#test/scenarios/deliver.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('the same mail again', (engine) => {
@@ -12,6 +13,17 @@ onEachEngine('the same mail again', (engine) => {
 
   const send = async (inbox: Inbox, raw: string) => {
     assert.equal((await world.send({ to: inbox.address, raw })).code, 250)
+  }
+  /** Ends the connection after the final dot, without waiting for the answer. */
+  const sendAndLeave = async (inbox: Inbox, raw: string) => {
+    const sender = await openSender(world.smtpPort)
+    await sender.command('MAIL FROM:<a@x.example>')
+    await sender.command(`RCPT TO:<${inbox.address}>`)
+    await sender.command('DATA')
+    const closed = once(sender.socket, 'close')
+    sender.write(`${raw}.\r\n`)
+    sender.socket.end()
+    await closed
   }
   const eventsOf = async (inbox: Inbox) => {
     const { read } = world.app.deps.db
@@ -49,14 +61,7 @@ onEachEngine('the same mail again', (engine) => {
   test('from a client that disconnects before it reads our 250 is stored once', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ to: inbox.address, messageId: '<lost@x>' })
-    const sender = await openSender(world.smtpPort)
-    await sender.command('MAIL FROM:<a@x.example>')
-    await sender.command(`RCPT TO:<${inbox.address}>`)
-    await sender.command('DATA')
-    const closed = once(sender.socket, 'close')
-    sender.write(`${raw}.\r\n`)
-    sender.socket.end()
-    await closed
+    await sendAndLeave(inbox, raw)
     await send(inbox, raw)
     assert.equal(await countMessages(world, inbox), 1)
   })
@@ -69,11 +74,21 @@ onEachEngine('the same mail again', (engine) => {
     assert.equal(await eventsOf(inbox), 1)
   })
 
-  test('without a Message-ID is stored once, too, as long as servers try again', async () => {
+  test('without a Message-ID is stored each time that the client takes our answer', async () => {
+    const inbox = await world.inbox()
+    const raw = plainMail({ to: inbox.address })
+    await send(inbox, raw)
+    await send(inbox, raw)
+    assert.equal(await countMessages(world, inbox), 2)
+    assert.equal(await eventsOf(inbox), 2)
+  })
+
+  test('without a Message-ID is stored once where our answer was lost, as long as servers try again', async () => {
     const [inbox, other] = [await world.inbox(), await world.inbox()]
     const raw = plainMail({ to: inbox.address })
-    await Promise.all(Array.from({ length: 5 }, () => send(inbox, raw)))
-    await world.send({ to: [inbox.address, other.address], raw })
+    await sendAndLeave(inbox, raw)
+    await sendAndLeave(inbox, raw)
+    assert.equal((await world.send({ to: [inbox.address, other.address], raw })).code, 250)
     assert.deepEqual([await countMessages(world, inbox), await countMessages(world, other)], [1, 1])
     assert.equal(await eventsOf(inbox), 1)
     await send(inbox, raw.replace('A body.', 'Another body.'))
@@ -83,10 +98,26 @@ onEachEngine('the same mail again', (engine) => {
     assert.equal(await countMessages(world, inbox), 3)
   })
 
+  test('without a Message-ID is stored once where a client leaves after our answer without a command', async () => {
+    const inbox = await world.inbox()
+    const raw = plainMail({ to: inbox.address })
+    const sender = await openSender(world.smtpPort)
+    assert.equal((await sender.send({ to: inbox.address, raw })).code, 250)
+    sender.socket.destroy()
+    const { read } = world.app.deps.db
+    const stored = read.selectFrom('messages').select('receipt_key')
+    await until(async () => {
+      const row = await stored.where('inbox_id', '=', inbox.id).executeTakeFirst()
+      return row?.receipt_key != null
+    })
+    await send(inbox, raw)
+    assert.equal(await countMessages(world, inbox), 1)
+  })
+
   test('without a Message-ID and a date is another message after ten minutes', async () => {
     const inbox = await world.inbox()
     const raw = plainMail({ to: inbox.address }).replace(/Date:.*\r\n/, '')
-    await send(inbox, raw)
+    await sendAndLeave(inbox, raw)
     await send(inbox, raw)
     assert.equal(await countMessages(world, inbox), 1)
     world.clock.advance(11 * MINUTE_MS)

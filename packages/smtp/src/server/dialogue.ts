@@ -13,6 +13,7 @@ import { clientGroup } from '#client-address.ts'
 import { hasIntakeRoom, type IntakeBudget, MessageIntake } from './message-intake.ts'
 import * as replies from './replies.ts'
 import type {
+  Answered,
   Client,
   Clock,
   CountOutcome,
@@ -70,6 +71,13 @@ export class Dialogue {
   #rest: Buffer[] = []
   #replies = ''
   #hasInputEnded = false
+  #onLost: (() => void) | null = null
+  readonly #answered: Answered = {
+    isGone: () => this.#mode === 'closed' || (this.#hasInputEnded && this.#rest.length === 0),
+    onLost: (report) => {
+      this.#onLost = report
+    },
+  }
   #isDraining = false
   #idleCommands = 0
   #refusedRecipients = 0
@@ -186,6 +194,7 @@ export class Dialogue {
 
   #readLine(line: DecodedLine): void {
     this.#startWaiting()
+    this.#onLost = null
     if (line.kind === 'malformed' && line.defect === 'flood') {
       this.cut('flood')
       return
@@ -371,7 +380,8 @@ export class Dialogue {
     }
     this.#ask(
       'message',
-      () => this.#service.receiver.receiveMessage(content, transaction, this.#client),
+      () =>
+        this.#service.receiver.receiveMessage(content, transaction, this.#client, this.#answered),
       (answer) => this.#settleMessage(transaction, intake, answer),
     )
   }
@@ -389,6 +399,7 @@ export class Dialogue {
       this.#idleCommands += 1
     }
     this.#send(answer)
+    if (this.#answered.isGone()) this.#reportLost()
     if (this.#isDraining) this.cut('shutdown')
     else if (this.#idleCommands > this.#service.limits.idleCommandsMax) this.cut('idle-commands')
   }
@@ -454,6 +465,7 @@ export class Dialogue {
 
   /** Call it when the connection has ended, whatever the reason. */
   close(): void {
+    if (!this.#awaitsReceiver()) this.#reportLost()
     if (this.#mode === 'data') this.#service.count({ kind: 'message-aborted' })
     // A message that the receiver is storing is no longer in #intake: settling it releases its memory.
     this.#intake?.release()
@@ -461,6 +473,12 @@ export class Dialogue {
     this.#mode = 'closed'
     this.#transaction = null
     this.#rest = []
+  }
+
+  #reportLost(): void {
+    const report = this.#onLost
+    this.#onLost = null
+    report?.()
   }
 
   #startWaiting(): void {

@@ -36,6 +36,14 @@ export type ReceivedContent = {
   readonly bareLineFeeds: number
 }
 
+/** Whether the client got the reply to its message. It did when it sends another command, as it must (RFC 5321 §4.1.1.10). */
+export type Answered = {
+  /** Whether the client ended the connection before there is a reply. */
+  isGone(): boolean
+  /** Calls `report` once if the connection ends after the reply without another command. */
+  onLost(report: () => void): void
+}
+
 /** One for the whole listener. `checkRecipient` and `receiveMessage` may answer at once or later. */
 export type MailReceiver = {
   /** While the receiver is overloaded, the listener accepts fewer connections. */
@@ -59,6 +67,7 @@ export type MailReceiver = {
     content: ReceivedContent,
     envelope: Envelope,
     client: Client,
+    answered: Answered,
   ): Reply | Promise<Reply>
 }
 
