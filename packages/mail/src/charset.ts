@@ -150,10 +150,11 @@ function mostlyUtf8(bytes: Buffer, perFault: number): string | null {
       return windows1252.decode(octets)
     }
     strays += 1
-    // No program writes a word with ÿ (0xff) where it means UTF-8.
-    const isInWord =
-      run !== '\xff' && /[a-z]/i.test(latin1At(bytes, at - 1) + latin1At(bytes, at + 1))
-    return isInWord ? windows1252.decode(octets) : '\ufffd'
+    const letter = windows1252.decode(octets)
+    const [before, after] = [latin1At(bytes, at - 1), latin1At(bytes, at + 1)]
+    // No program writes ÿ (0xff) in a word, or a capital after a small letter: these are faults of UTF-8.
+    const isLetter = run !== '\xff' && !(/[a-z]/.test(before) && /\p{Lu}/u.test(letter))
+    return isLetter && /[a-z]/i.test(before + after) ? letter : '\ufffd'
   })
   if (strays + marks + cuts === 0) return null
   const isMeant = characters > 0 && characters >= perFault * (strays + cuts)
