@@ -990,7 +990,9 @@ class _EventMessageRequired(_EventMessageWords):
     subject: str
     """Empty when the message has none."""
     body_text: str
-    """The text body; converted from HTML, without hidden text, if the message has no text."""
+    """The text body; converted from HTML, without hidden text, if the message has no text or a
+    blank one.
+    """
     body_html: str
     """The HTML body as sent, with any hidden text; empty when the message has none."""
     extracted_text: str
@@ -1685,7 +1687,9 @@ class Message(TypedDict):
     subject: str
     """Empty when the message has none."""
     bodyText: str
-    """The text body; converted from HTML, without hidden text, if the message has no text."""
+    """The text body; converted from HTML, without hidden text, if the message has no text or a
+    blank one.
+    """
     bodyHtml: str
     """The HTML body as sent, with any hidden text; empty when the message has none."""
     extractedText: str
@@ -1744,6 +1748,7 @@ class Message(TypedDict):
     too-many-header-fields, parse-failed or parse-timed-out: the message could not be read to its
     end, and the rest is an attachment. duplicate-from, duplicate-subject, duplicate-message-id,
     duplicate-content-type or missing-from: a header field occurs twice or is missing.
+    not-base64: a text is called base64 and is not; it is kept as it is.
     """
     labels: List[str]
     """Labels, sorted."""
