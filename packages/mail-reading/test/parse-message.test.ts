@@ -160,3 +160,132 @@ describe('the fast path around the parser', () => {
     ])
   })
 })
+
+describe('text as it was meant', () => {
+  const alternative = (text: string, html: string) =>
+    message(
+      'Content-Type: multipart/alternative; boundary=b',
+      '',
+      '--b',
+      'Content-Type: text/plain; charset=utf-8',
+      '',
+      text,
+      '--b',
+      'Content-Type: text/html',
+      '',
+      html,
+      '--b--',
+    )
+
+  test('a blank text beside HTML is left out', () => {
+    for (const blank of ['  \r\n ', '&nbsp;', '\u00a0\u200b\r\n\ufeff', '&#160;&zwnj;']) {
+      const { text, extractedText, html } = parseMessage(alternative(blank, '<p>Hello</p>'))
+      assert.deepEqual([text, extractedText, html], ['Hello', 'Hello', '<p>Hello</p>'])
+    }
+  })
+
+  test('a soft line break may be followed by blanks', () => {
+    const fields = ['Content-Type: text/plain', 'Content-Transfer-Encoding: quoted-printable', '']
+    assert.equal(parseMessage(message(...fields, 'one = \t', 'two=3D=  ')).text, 'one two=')
+  })
+
+  test('a type that is invalid means text, and the name of a file none', () => {
+    const types = [
+      'text',
+      '',
+      'plain',
+      'text/',
+      'text / plain',
+      'text/plain charset=utf-8',
+      'text/plain, charset=utf-8',
+      '; charset=utf-8',
+      '"text/plain"',
+      'foo',
+    ]
+    for (const type of types) {
+      const { text, attachments } = parseMessage(message(`Content-Type: ${type}`, '', 'hi thére'))
+      assert.deepEqual([text, attachments], ['hi thére', []], type)
+    }
+    const named = message('Content-Type: x-gzip; name=a.gz', '', 'abc')
+    const [file] = parseMessage(named).attachments
+    assert.deepEqual([file?.filename, file?.contentType], ['a.gz', 'application/octet-stream'])
+    const parts = message('Content-Type: multipart; boundary=b', '', '--b', '', 'one', '--b--')
+    assert.equal(parseMessage(parts).text.trim(), 'one')
+  })
+
+  test('a text with a name is shown where it is and listed as a file', () => {
+    const mixed = (...fields: string[]) =>
+      parseMessage(
+        message(
+          'Content-Type: multipart/mixed; boundary=b',
+          '',
+          '--b',
+          '',
+          'See the log.',
+          '--b',
+          ...fields,
+          '',
+          'line 1',
+          '--b--',
+        ),
+      )
+    const inline = mixed(
+      'Content-Type: text/plain',
+      'Content-Disposition: inline; filename="log.txt"',
+    )
+    assert.match(inline.text, /^See the log\.\s+line 1$/)
+    const files = inline.attachments.map(({ filename, isInline, sizeBytes }) => [
+      filename,
+      isInline,
+      sizeBytes,
+    ])
+    assert.deepEqual(files, [['log.txt', true, 6]])
+    assert.equal(mixed('Content-Type: text/plain; name=log.txt').attachments.length, 1)
+    assert.equal(mixed('Content-Type: text/plain').attachments.length, 0)
+    const versions = alternative('a', 'b').toString().replace('text/html', 'text/html; name=b.html')
+    assert.deepEqual(parseMessage(Buffer.from(versions)).attachments, [])
+  })
+
+  test('text that is called base64 and is not stays, with a defect', () => {
+    const read = (body: string) =>
+      parseMessage(
+        message(
+          'From: a@x.example',
+          'Content-Type: text/plain; charset=utf-8',
+          'Content-Transfer-Encoding: base64',
+          '',
+          body,
+        ),
+      )
+    const plain = read('This text was never encoded, though the field says so!')
+    assert.match(plain.text, /^This text was never encoded/)
+    assert.deepEqual(plain.defects, ['not-base64'])
+    assert.deepEqual([read('SGVsbG8=').text, read('SGVsbG8=').defects], ['Hello', []])
+    assert.equal(read('SGVsbG8gV29ybGQhA').text, 'Hello World!')
+  })
+
+  test('identifiers are read in encoded words', () => {
+    const id = `<${'x'.repeat(80)}@friend.example>`
+    const word = (text: string) =>
+      `=?utf-8?q?${text.replace(/[<>@]/g, (one) => `=${one.charCodeAt(0).toString(16)}`)}?=`
+    const folded = `${word(id.slice(0, 50))}\r\n ${word(id.slice(50))}`
+    const { headers } = parseMessage(
+      message(
+        `Message-ID: ${folded}`,
+        `In-Reply-To: ${folded}`,
+        `References: <a@x.example> ${folded}`,
+        '',
+        '',
+      ),
+    )
+    assert.deepEqual(
+      [headers.messageId, headers.inReplyTo, headers.references],
+      [id, [id], ['<a@x.example>', id]],
+    )
+  })
+
+  test('raw ISO-2022-JP in a field is read', () => {
+    const field = Buffer.from('Subject: \x1b$BF|K\\\x1b(B\r\n\r\n', 'latin1')
+    assert.equal(parseMessage(field).headers.subject, '日本')
+  })
+})

@@ -639,7 +639,7 @@ function isFieldWithAddress(line: string): boolean {
 
 /** The index after fields in words that are not known: four and more lines, of which one tells the date and the time. */
 function endOfShapedHeader(lines: readonly string[], start: number): number | null {
-  if (!isFieldWithAddress(lines[start] ?? '')) return null
+  if (!isBlankAt(lines, start - 1) || !isFieldWithAddress(lines[start] ?? '')) return null
   let end = start
   let tellsTime = false
   while (end < lines.length && end - start < QUOTED_HEADER_LINES_MAX) {
@@ -649,8 +649,7 @@ function endOfShapedHeader(lines: readonly string[], start: number): number | nu
     tellsTime ||= YEAR_AND_DAY.test(text) && /\d{1,2}\D{1,3}\d{2}(?!\d)/.test(text)
     end += 1
   }
-  const isWhole = isBlankAt(lines, end) && isBlankAt(lines, start - 1)
-  return tellsTime && isWhole && end - start >= SHAPED_FIELDS_MIN ? end : null
+  return tellsTime && isBlankAt(lines, end) && end - start >= SHAPED_FIELDS_MIN ? end : null
 }
 
 function isHeader(seen: ReadonlySet<QuotedField>, hasAddress: boolean): boolean {

@@ -225,6 +225,7 @@ const ANSWER_ABOVE_ALONE = new RegExp(
 
 /** Characters of such a request; more is a sentence of the author about one. */
 const ANSWER_ABOVE_LENGTH_MAX = 100
+const ANSWER_ABOVE_LENGTH_MIN = 8
 
 /**
  * Whether the line asks for an answer above it: within marks of any kind, or (`isBelowRule`) as a sentence alone below a
@@ -232,7 +233,7 @@ const ANSWER_ABOVE_LENGTH_MAX = 100
  */
 export function asksToAnswerAbove(line: string, isBelowRule: boolean): boolean {
   const text = line.trim()
-  if (text.length > ANSWER_ABOVE_LENGTH_MAX) return false
+  if (text.length < ANSWER_ABOVE_LENGTH_MIN || text.length > ANSWER_ABOVE_LENGTH_MAX) return false
   if (!/^(?:[[(]|[^\p{L}\p{N}\s>"'‘“«]{2})/u.test(text)) {
     return isBelowRule && ANSWER_ABOVE_ALONE.test(text)
   }

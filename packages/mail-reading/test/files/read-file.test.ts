@@ -111,3 +111,25 @@ for (const [kind, { make, method, expect }] of Object.entries(KINDS)) {
     }
   })
 }
+
+test('text, tables and HTML are read in the charset that the mail declares', async () => {
+  /** Привет */
+  const hello = Buffer.from('cff0e8e2e5f2', 'hex')
+  const charset = 'windows-1251'
+  const readAs = async (content: Uint8Array, filename: string, contentType: string) =>
+    (await readFile({ content: new Uint8Array(content), filename, contentType, charset })).text
+  assert.equal(await readAs(hello, 'a.txt', 'text/plain'), 'Привет')
+  assert.match(
+    await readAs(
+      Buffer.concat([hello, Buffer.from(';1\n'), hello, Buffer.from(';2')]),
+      'a.csv',
+      'text/csv',
+    ),
+    /Привет/,
+  )
+  assert.match(
+    await readAs(Buffer.concat([Buffer.from('<p>'), hello]), 'a.html', 'text/html'),
+    /Привет/,
+  )
+  assert.equal(await readAs(Buffer.from('“Hi”'), 'a.txt', 'text/plain'), '“Hi”')
+})
