@@ -42,7 +42,9 @@ export function decodeText(
     return utf8.decode(bytes)
   }
   if (isAscii(bytes)) {
-    if (isIso2022(bytes)) return decodeIso2022(bytes)
+    // Browsers believe the label of HTML here, and its reader must see the same text.
+    const mayBeIso2022 = !isHtml || declared === null || declared.name === 'us-ascii'
+    if (mayBeIso2022 && isIso2022(bytes)) return decodeIso2022(bytes)
     return declared === null || declared.isAsciiSuperset
       ? bytes.toString('latin1')
       : declared.decode(bytes)

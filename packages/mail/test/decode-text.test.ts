@@ -101,6 +101,12 @@ describe('ISO-2022 is read with or without a label', () => {
   }
 })
 
+test('the label of HTML counts before escape sequences, as in browsers', () => {
+  const octets = Buffer.from('\x1b$BF|K\\\x1b(B', 'latin1')
+  assert.equal(decodeText(octets, 'utf-8', { isHtml: true }), octets.toString('latin1'))
+  assert.equal(decodeText(octets, null, { isHtml: true }), '日本')
+})
+
 test('HTML names its charset where its label is missing or wrong', () => {
   const page = (name: string) =>
     Buffer.concat([Buffer.from(`<meta charset=${name}>`), WINDOWS_1251])

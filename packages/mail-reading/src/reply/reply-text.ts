@@ -637,7 +637,7 @@ function isFieldWithAddress(line: string): boolean {
   return line.includes('@') && FIELD_WITH_ADDRESS.test(line.slice(0, ATTRIBUTION_LENGTH_MAX))
 }
 
-/** The index after fields in words that are not known: four and more lines, of which one tells the date and the time. */
+/** The index after fields in words that are not known: four and more lines, of which one has a date and a time. */
 function endOfShapedHeader(lines: readonly string[], start: number): number | null {
   if (!isBlankAt(lines, start - 1) || !isFieldWithAddress(lines[start] ?? '')) return null
   let end = start
