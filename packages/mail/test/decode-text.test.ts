@@ -130,7 +130,7 @@ test('any octet many times over is read in a moment under every kind of label', 
       const startMs = performance.now()
       decodeText(octets, label, { isHtml: true })
       const tookMs = performance.now() - startMs
-      assert.ok(tookMs < 1_000, `octet ${octet} as ${label} took ${tookMs} ms`)
+      assert.ok(tookMs < 5_000, `octet ${octet} as ${label} took ${tookMs} ms`)
     }
   }
 })
