@@ -198,7 +198,8 @@ function dissectParts(raw: Uint8Array, textOfHtml: TextOfHtml): Dissected {
     }
   }
   if (isBlank(bodies.text) && bodies.html !== '') {
-    bodies = { ...bodies, text: textOfHtml(cleanText(bodies.html)) }
+    const shown = textOfHtml(cleanText(bodies.html))
+    if (bodies.text === '' || !isBlank(shown)) bodies = { ...bodies, text: shown }
   }
   if (hasLargeText) defects.push('text-too-large')
   if (breach !== null) files.push(opaqueFile(raw.subarray(breach.cutAt)))
