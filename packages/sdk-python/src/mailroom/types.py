@@ -996,12 +996,15 @@ class _EventMessageRequired(_EventMessageWords):
     body_html: str
     """The HTML body as sent, with any hidden text; empty when the message has none."""
     extracted_text: str
-    """The new text of a reply, without the quoted history; a part of body_text."""
+    """The new text of a reply, without the quoted history; a part of body_text or, if the text body
+    says something else than the HTML, of the text that people see in the HTML.
+    """
     hidden_text: bool
-    """Whether the inbound message has text that a person does not see, or HTML or styles that were
-    not searched for it. Such text may stand in the HTML body, and in the text body if the sender
-    wrote that; a text converted from HTML has none of it, unless an older version received the
-    message or the HTML is too large or too deep to be read.
+    """Whether the inbound message has text that a person does not see, text of which that is not
+    known, or HTML or styles that were not searched for it. Hidden text may be in the HTML body,
+    in the text body if the sender wrote that, and in attachments that mail programs do not show.
+    A text converted from HTML has none of it, unless an older version received the message or
+    the HTML is too large or too deep to be read; it keeps text of the kind unclear.
     """
     hidden_text_parts: List[HiddenTextPart]
     """The hidden text by kind; empty if there is none, and on outbound mail."""
@@ -1693,12 +1696,15 @@ class Message(TypedDict):
     bodyHtml: str
     """The HTML body as sent, with any hidden text; empty when the message has none."""
     extractedText: str
-    """The new text of a reply, without the quoted history; a part of bodyText."""
+    """The new text of a reply, without the quoted history; a part of bodyText or, if the text body
+    says something else than the HTML, of the text that people see in the HTML.
+    """
     hiddenText: bool
-    """Whether the inbound message has text that a person does not see, or HTML or styles that were
-    not searched for it. Such text may stand in the HTML body, and in the text body if the sender
-    wrote that; a text converted from HTML has none of it, unless an older version received the
-    message or the HTML is too large or too deep to be read.
+    """Whether the inbound message has text that a person does not see, text of which that is not
+    known, or HTML or styles that were not searched for it. Hidden text may be in the HTML body,
+    in the text body if the sender wrote that, and in attachments that mail programs do not show.
+    A text converted from HTML has none of it, unless an older version received the message or
+    the HTML is too large or too deep to be read; it keeps text of the kind unclear.
     """
     hiddenTextParts: List[HiddenTextPart]
     """The hidden text by kind; empty if there is none, and on outbound mail."""
