@@ -66,7 +66,7 @@ export const EventMessage = Type.Object(
       'The HTML body as sent, with any hidden text; empty when the message has none.',
     ),
     extracted_text: text(
-      'The new text of a reply, without the quoted history; a part of body_text.',
+      'The new text of a reply, without the quoted history; a part of body_text or, if the text body says something else than the HTML, of the text that people see in the HTML.',
     ),
     hidden_text: Type.Boolean({ description: HIDDEN_TEXTS.hiddenText }),
     hidden_text_parts: Type.Array(HiddenTextPart, { description: HIDDEN_TEXTS.parts }),

@@ -223,7 +223,7 @@ export type HiddenTextPart = Static<typeof HiddenTextPart>
 /** In the words of the API and of events. */
 export const HIDDEN_TEXTS = {
   hiddenText:
-    'Whether the inbound message has text that a person does not see, or HTML or styles that were not searched for it. Such text may stand in the HTML body, and in the text body if the sender wrote that; a text converted from HTML has none of it, unless an older version received the message or the HTML is too large or too deep to be read.',
+    'Whether the inbound message has text that a person does not see, text of which that is not known, or HTML or styles that were not searched for it. Hidden text may be in the HTML body, in the text body if the sender wrote that, and in attachments that mail programs do not show. A text converted from HTML has none of it, unless an older version received the message or the HTML is too large or too deep to be read; it keeps text of the kind unclear.',
   parts: 'The hidden text by kind; empty if there is none, and on outbound mail.',
 } as const
 
@@ -278,7 +278,9 @@ export const Message = Type.Object(
       'The text body; converted from HTML, without hidden text, if the message has no text or a blank one.',
     ),
     bodyHtml: text('The HTML body as sent, with any hidden text; empty when the message has none.'),
-    extractedText: text('The new text of a reply, without the quoted history; a part of bodyText.'),
+    extractedText: text(
+      'The new text of a reply, without the quoted history; a part of bodyText or, if the text body says something else than the HTML, of the text that people see in the HTML.',
+    ),
     hiddenText: Type.Boolean({ description: HIDDEN_TEXTS.hiddenText }),
     hiddenTextParts: Type.Array(HiddenTextPart, { description: HIDDEN_TEXTS.parts }),
     extracted: Type.Union([Extracted, Type.Null()], {

@@ -6,6 +6,7 @@ import {
   parseMimeIfPlainAndSmall,
 } from '@mailroom/mail/mime/mime-message.ts'
 import type { Defect, MimeMessage, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import { holdsAll, unsaidLength } from '#html/unsaid-text.ts'
 import { visibleTextOf } from '#html/visible-text.ts'
 import { isForward } from '#reply/forward-subject.ts'
 import { extractReply } from '#reply/reply-text.ts'
@@ -15,7 +16,12 @@ import { extractReply } from '#reply/reply-text.ts'
  * Never throws. Takes up to seconds for large or hostile input.
  */
 export function parseMessage(raw: Uint8Array): ParsedMessage {
-  return withExtractedText(parseMime(raw, visibleTextOf))
+  const message = parseMime(raw, visibleTextOf)
+  const { text, html } = message
+  if (unsaidLength(text, html) === 0) return withExtractedText(message)
+  const seen = visibleTextOf(html)
+  // Some programs give HTML without the quote, so a text part that only says more counts.
+  return withExtractedText(message, holdsAll(text, seen) ? text : seen)
 }
 
 /** As `parseMessage` for a small message of one text/plain part, else null; for the main thread. */
@@ -29,8 +35,8 @@ export function parseDefeated(raw: Uint8Array, defect: Defect): ParsedMessage {
   return withExtractedText(parseDefeatedMime(raw, defect))
 }
 
-function withExtractedText(message: MimeMessage): ParsedMessage {
-  const { text } = message
+/** People see the HTML: the new text is that of a text part only if this says all that the HTML does. */
+function withExtractedText(message: MimeMessage, text = message.text): ParsedMessage {
   const extractedText = hasTooManyLines(text)
     ? text
     : cleanText(extractReply(text, { isForward: isForward(message.headers) }))

@@ -9,6 +9,7 @@ import {
   part,
   textPart,
 } from '@mailroom/mail/test/samples.ts'
+import { readContent } from '#extract/extract.ts'
 import { parseDefeated, parseIfPlainAndSmall, parseMessage } from '#parse-message.ts'
 
 const HTML = 'Content-Type: text/html; charset=utf-8'
@@ -288,4 +289,43 @@ describe('text as it was meant', () => {
     const field = Buffer.from('Subject: \x1b$BF|K\\\x1b(B\r\n\r\n', 'latin1')
     assert.equal(parseMessage(field).headers.subject, '日本')
   })
+})
+
+test('the new text is that of the HTML if the text part says something else, and the mail is marked', () => {
+  const fields = ['Content-Type: multipart/alternative; boundary=b']
+  const mail = (text: string) =>
+    parseMessage(
+      messageOf({
+        fields,
+        body: `--b\r\n\r\n${text}\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>The report is ready.</p>\r\n--b--`,
+      }),
+    )
+  const kinds = ({ text, html }: { text: string; html: string }) =>
+    readContent({ subject: '', text, html }).hidden.map(({ kind }) => kind)
+  const other = mail('Send the key to the depot tonight.')
+  assert.equal(other.extractedText, 'The report is ready.')
+  assert.deepEqual(kinds(other), ['text-part'])
+  const same = mail('The report\r\nis ready. <https://a.example/>')
+  assert.match(same.extractedText, /^The report\nis ready/)
+  assert.deepEqual(kinds(same), [])
+})
+
+test('HTML that no mail program shows is a file, and reported', () => {
+  const html = (text: string) => `Content-Type: text/html\r\n\r\n<p>${text}</p>\r\n`
+  for (const type of ['alternative', 'related']) {
+    const texts = type === 'related' ? ['SEEN', 'MARKER'] : ['MARKER', 'SEEN']
+    const body = `${texts.map((text) => `--b\r\n${html(text)}`).join('')}--b--`
+    const message = parseMessage(
+      messageOf({ fields: [`Content-Type: multipart/${type}; boundary=b`], body }),
+    )
+    assert.equal(message.text, 'SEEN')
+    assert.doesNotMatch(message.html, /MARKER/)
+    assert.deepEqual(
+      message.attachments.map(({ contentType }) => contentType),
+      ['text/html'],
+    )
+    const { text, html: shown, defects } = message
+    const { hidden } = readContent({ subject: '', text, html: shown, defects })
+    assert.deepEqual(hidden, [{ kind: 'unseen-part', characters: 1 }])
+  }
 })

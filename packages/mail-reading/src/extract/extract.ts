@@ -9,8 +9,9 @@ import {
   wordSet,
 } from '@mailroom/mail/html/tree.ts'
 import { tallyCarriers, tallyCarriersWithin, tallyHidden } from '#html/find-hidden.ts'
+import { unsaidLength } from '#html/unsaid-text.ts'
 import { extractReply } from '#reply/reply-text.ts'
-import { type Removal, RemovalTally } from '#view/removal.ts'
+import { type Removal, RemovalTally, tallyDefects } from '#view/removal.ts'
 import { type FoundCode, findCodes } from './find-codes.ts'
 import {
   EXTRACTED_LINKS_SEEN_MAX,
@@ -38,6 +39,8 @@ export type ExtractedFrom = {
   readonly subject: string
   readonly text: string
   readonly html: string
+  /** As the parser found them. */
+  readonly defects?: readonly string[]
 }
 
 const SUBJECT_LENGTH_MAX = 1_000
@@ -52,6 +55,8 @@ export function readContent(message: ExtractedFrom): MessageReading {
   for (const text of [message.subject, message.text]) {
     tallyCarriers(text.slice(0, HIDDEN_SEARCH_LENGTH_MAX), tally)
   }
+  tallyDefects(message.defects ?? [], tally)
+  tally.add('text-part', unsaidLength(message.text, message.html))
   const isWholeRead = message.html.length <= EXTRACTED_HTML_LENGTH_MAX
   const extracted = extract(message, isWholeRead ? tally : new RemovalTally())
   if (!isWholeRead) layOut(message.html.slice(0, HIDDEN_SEARCH_LENGTH_MAX), tally)

@@ -3,6 +3,7 @@
 
 import { cleanText, decodeText } from '@mailroom/mail/charset.ts'
 import { openMime } from '@mailroom/mail/mime/mime-message.ts'
+import { visibleTextOf } from '#html/visible-text.ts'
 import { RemovalTally, stripInvisible } from '#view/removal.ts'
 import { viewBody } from '#view/view-body.ts'
 import { type FileKind, kindOfFile, type NamedFile } from './file-kind.ts'
@@ -125,7 +126,7 @@ const MAIL_FILES_MAX = 100
 
 /** What a mail says, and the names of its files, which are not read. */
 async function readMail(content: Uint8Array, writer: TextWriter): Promise<boolean> {
-  const { message } = openMime(content)
+  const { message } = openMime(content, visibleTextOf)
   const { from, to, cc, subject, date } = message.headers
   const line = (name: string, value: string) =>
     value === '' ? [] : [`${name}: ${value.replace(/\s+/g, ' ').trim()}`]

@@ -1,43 +1,49 @@
 // Conditions of at-rules (Media Queries 4, CSS Conditional 3), for a desktop screen in light colours.
 
-import { isValid, lengthPx } from './css-values.ts'
+import { isKnownSelector } from './css-selectors.ts'
+import { cssTree } from './css-tree.ts'
+import { isKnownProperty, isUnevaluated, isValid, lengthPx } from './css-values.ts'
 
 /** Characters of a condition that is read. */
-export const QUERY_LENGTH_MAX = 1_000
+const QUERY_LENGTH_MAX = 1_000
 const DEPTH_MAX = 8
 
-/** Null for a condition that is not known, which holds neither as it stands nor negated. */
-type Truth = boolean | null
+/** Null for a condition that is not known: browsers differ on it, or this reader has no name for it. */
+export type Truth = boolean | null
 
 /** Whether one query of the list holds; '' holds. */
-export function matchesScreen(list: string): boolean {
-  if (list.length > QUERY_LENGTH_MAX) return false
+export function matchesScreen(list: string): Truth {
+  if (list.length > QUERY_LENGTH_MAX) return null
   const plain = list.toLowerCase().replace(/\/\*.*?\*\//gs, ' ')
-  return plain.split(',').some((query) => matchesQuery(query.trim()))
+  const all = plain.split(',').map((query) => matchesQuery(query.trim()))
+  return all.includes(true) ? true : all.includes(null) ? null : false
 }
 
 /** Whether a browser supports what `@supports` asks for. */
-export function isSupported(condition: string): boolean {
-  if (condition.length > QUERY_LENGTH_MAX) return true
-  return judge(condition.toLowerCase().trim(), supportsDeclaration, 0) ?? false
+export function isSupported(condition: string): Truth {
+  if (condition.length > QUERY_LENGTH_MAX) return null
+  return judge(condition.trim(), supportsDeclaration, 0)
 }
 
-function matchesQuery(query: string): boolean {
+function matchesQuery(query: string): Truth {
   if (query === '') return true
   const [, modifier, type, rest] =
     /^(?:(not|only)\s+)?([a-z][\w-]*)(?:\s+and\s+(.*))?$/s.exec(query) ?? []
-  if (type === undefined || type === 'not') return judge(query, matchesFeature, 0) ?? false
+  if (type === undefined || type === 'not') return judge(query, matchesFeature, 0)
   const isType = type === 'screen' || type === 'all'
   const holds = rest === undefined ? true : judge(rest, matchesFeature, 0)
-  if (holds === null) return false
-  return (isType && holds) !== (modifier === 'not')
+  if (!isType) return modifier === 'not'
+  if (holds === null) return null
+  return holds !== (modifier === 'not')
 }
 
 /** Parts in parentheses with `not`, `and` and `or`; `ask` judges the content of the innermost. */
+const SELECTOR_CALL = /^selector\((.*)\)$/is
+
 function judge(condition: string, ask: (inner: string) => Truth, depth: number): Truth {
   if (depth > DEPTH_MAX) return null
   const text = condition.trim()
-  const negated = /^not\s*(?=\()(.*)$/s.exec(text)?.[1] ?? /^not\s+(.*)$/s.exec(text)?.[1]
+  const negated = /^not\s*(?=\()(.*)$/is.exec(text)?.[1] ?? /^not\s+(.*)$/is.exec(text)?.[1]
   if (negated !== undefined) {
     const holds = judge(negated, ask, depth + 1)
     return holds === null ? null : !holds
@@ -50,9 +56,11 @@ function judge(condition: string, ask: (inner: string) => Truth, depth: number):
     if (all.includes(decides)) return decides
     return all.includes(null) ? null : !decides
   }
+  const [, selector] = SELECTOR_CALL.exec(text) ?? []
+  if (selector !== undefined && ask === supportsDeclaration) return supportsSelector(selector)
   if (!text.startsWith('(') || !text.endsWith(')')) return null
   const inner = text.slice(1, -1).trim()
-  return /^(?:\(|not[\s(])/.test(inner) ? judge(inner, ask, depth + 1) : ask(inner)
+  return /^(?:\(|not[\s(]|selector\()/i.test(inner) ? judge(inner, ask, depth + 1) : ask(inner)
 }
 
 /** The parts between the words that stand in no parentheses. */
@@ -64,7 +72,7 @@ function splitAt(text: string, word: string): string[] {
     const char = text.charAt(at)
     if (char === '(') depth += 1
     else if (char === ')') depth -= 1
-    if (depth !== 0 || !text.startsWith(word, at)) continue
+    if (depth !== 0 || text.slice(at, at + word.length).toLowerCase() !== word) continue
     const isWord = /[\s)]/.test(text.charAt(at - 1)) && /[\s(]/.test(text.charAt(at + word.length))
     if (!isWord) continue
     parts.push(text.slice(start, at))
@@ -73,9 +81,22 @@ function splitAt(text: string, word: string): string[] {
   return [...parts, text.slice(start)]
 }
 
+function supportsSelector(text: string): Truth {
+  try {
+    const parsed = cssTree().parse(text, { context: 'selector' })
+    return parsed.type === 'Selector' ? isKnownSelector(parsed) : null
+  } catch {
+    return null
+  }
+}
+
 function supportsDeclaration(inner: string): Truth {
   const [, property = '', value = ''] = /^([\w-]+)\s*:\s*(.+)$/s.exec(inner) ?? []
-  return property === '' ? null : property.startsWith('--') || isValid(property, value.trim())
+  if (property === '') return null
+  if (property.startsWith('--')) return true
+  const lower = value.trim().toLowerCase()
+  if (isUnevaluated(lower) || !isKnownProperty(property.toLowerCase())) return null
+  return isValid(property.toLowerCase(), lower)
 }
 
 const WIDTH_PX = 1_024
@@ -117,6 +138,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'color-gamut': 'srgb',
   'dynamic-range': 'standard',
   'forced-colors': 'none',
+  '-ms-high-contrast': 'none',
   'inverted-colors': 'none',
   scripting: 'none',
 }

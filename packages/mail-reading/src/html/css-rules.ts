@@ -1,158 +1,66 @@
-import { type HtmlElement, type HtmlParent, wordSet } from '@mailroom/mail/html/tree.ts'
-import type { CssNode, Declaration as DeclarationNode, Rule, Selector } from 'css-tree'
-import { isSupported, matchesScreen, QUERY_LENGTH_MAX } from './css-queries.ts'
+// The rules of a message's style sheets that can hide or show text.
+
+import type { HtmlElement, HtmlParent } from '@mailroom/mail/html/tree.ts'
+import type { Atrule, CssNode, Rule, SelectorList } from 'css-tree'
+import { splitTop } from './css-colours.ts'
+import { type Declaration, declarationsOf } from './css-declarations.ts'
+import { isSupported, matchesScreen, type Truth } from './css-queries.ts'
 import {
   type ComplexSelector,
   compileSelector,
   keyOf,
   Matcher,
   matchesNothing,
-  specificityOf,
 } from './css-selectors.ts'
 import { cssTree } from './css-tree.ts'
-import { isValid } from './css-values.ts'
 
-export type Declaration = {
-  readonly property: string
-  /** In lower case, without `!important` and surrounding blanks. */
-  readonly value: string
-  readonly isImportant: boolean
-}
-
-const RELEVANT = wordSet(`
-  display visibility opacity font font-size color background background-color background-image
-  width height max-width max-height overflow overflow-x overflow-y position left top right bottom inset
-  text-indent margin margin-left margin-top clip clip-path transform filter mso-hide
-  content-visibility -webkit-text-fill-color all translate rotate scale zoom backface-visibility mask mask-image
-  mask-size background-clip background-size line-height letter-spacing font-size-adjust
-  inset-inline inset-block margin-inline margin-block
-`)
-/** Other names of the same properties, for text from left to right and from top to bottom. */
-const ALIASES: Readonly<Record<string, string>> = Object.fromEntries(
-  `-webkit-transform transform -webkit-filter filter -webkit-clip-path clip-path -webkit-opacity opacity
-  -webkit-mask mask -webkit-mask-image mask-image -webkit-mask-size mask-size
-  -webkit-background-clip background-clip -webkit-background-size background-size
-  -webkit-backface-visibility backface-visibility inline-size width block-size height max-inline-size max-width
-  max-block-size max-height overflow-inline overflow-x overflow-block overflow-y inset-inline-start left
-  inset-inline-end right inset-block-start top inset-block-end bottom margin-inline-start margin-left
-  margin-block-start margin-top`
-    .trim()
-    .split(/\s+/)
-    .reduce<[string, string][]>((pairs, word, index, words) => {
-      if (index % 2 === 1) pairs.push([words[index - 1] ?? '', word])
-      return pairs
-    }, []),
-)
-/** A longer value counts as invalid: the lexer's time grows with its length. */
-const VALUE_LENGTH_MAX = 2_000
-
-/** The declarations of a style attribute that may hide text, in order. Never throws. */
-export function readDeclarations(style: string): Declaration[] {
-  const { parse } = cssTree()
-  try {
-    const list = parse(style, { context: 'declarationList', parseValue: false })
-    return list.type === 'DeclarationList' ? declarationsOf(list.children) : []
-  } catch {
-    // Nested too deep for the parser.
-    return []
-  }
-}
-
-function declarationsOf(nodes: Iterable<CssNode>): Declaration[] {
-  const found: Declaration[] = []
-  for (const node of nodes) {
-    const declaration = node.type === 'Declaration' ? makeDeclaration(node) : null
-    if (declaration !== null) found.push(declaration)
-  }
-  return found
-}
-
-/** Null for a property that hides nothing, and for a declaration that a browser drops. */
-function makeDeclaration({ property, value, important }: DeclarationNode): Declaration | null {
-  const written = unescapeCss(property).toLowerCase()
-  const name = ALIASES[written] ?? written
-  const isImportant = String(important).toLowerCase()
-  if (!RELEVANT.has(name) || value.type !== 'Raw') return null
-  if (!/^(?:true|false|important)$/.test(isImportant)) return null
-  const plain = trimBlanks(unescapeCss(withoutComments(value.value)).toLowerCase())
-  const filled = plain.length > VALUE_LENGTH_MAX ? null : substituted(plain)
-  if (filled === null || filled === '') return null
-  // A value that is invalid only when computed counts as `unset` (CSS Variables 1 §3.1).
-  const computed = filled !== plain && !isValid(name, filled) ? 'unset' : filled
-  if (!isValid(name, computed)) return null
-  return { property: name, value: computed, isImportant: isImportant !== 'false' }
-}
-
-/** A comment separates tokens. Within quotes and addresses there are no comments. */
-function withoutComments(text: string): string {
-  if (!text.includes('/*') || /["']|url\(/i.test(text)) return text
-  return text.replace(/\/\*.*?(?:\*\/|$)/gs, ' ')
-}
-
-/** CSS Syntax 3 §4.2 knows fewer blanks than JavaScript. */
-function trimBlanks(text: string): string {
-  return text.replace(/^[ \t\r\n\f]+/, '').replace(/(?<![ \t\r\n\f])[ \t\r\n\f]+$/, '')
-}
-
-/**
- * CSS Syntax 3 §4.3.7: `\64 isplay` is `display`. An escape is part of a name: one that stands for no letter, or
- * would make the name a number, becomes a character that no keyword has.
- */
-function unescapeCss(text: string): string {
-  if (!text.includes('\\')) return text
-  return text.replace(/\\(?:([0-9a-f]{1,6})\s?|(.))/gis, (_, hex, char, at: number) => {
-    const code = Number.parseInt(hex, 16)
-    const isCode = code > 0 && code <= 0x10ffff
-    const letter = hex === undefined ? String(char) : isCode ? String.fromCodePoint(code) : ''
-    const isExponent = /e/i.test(letter) && /[\d.]/.test(text.charAt(at - 1))
-    return /^[a-z_-]$/i.test(letter) && !isExponent ? letter : '\ufffd'
-  })
-}
-
-/**
- * The value with `var()` and `env()` replaced as if their variables were not set; the insets of a screen are zero,
- * as on a desktop. Null where a call cannot be read.
- */
-function substituted(value: string): string | null {
-  if (!/(?<![\w-])(?:var|env)\(/.test(value)) return value
-  const call = /(?<![\w-])(?:var\(\s*--[\w-]+|env\(\s*([a-z-]+))\s*(?:,([^()]*))?\)/g
-  const filled = value.replace(call, (_, name?: string, fallback?: string) => {
-    if (name?.startsWith('safe-area-inset-')) return '0px'
-    return fallback ?? NOTHING
-  })
-  return /(?<![\w-])(?:var|env)\(/.test(filled) ? null : trimBlanks(filled)
-}
-
-/** A character that no value has. */
-const NOTHING = '\ufffd'
 /** Characters of the style sheets of a message; real ones stay under 60,000. */
 const STYLE_LENGTH_MAX = 256 * 1024
 const RULES_MAX = 5_000
 const AT_RULES_DEPTH_MAX = 10
 
-type StyleRule = {
+export type StyleRule = {
   readonly order: number
   readonly specificity: number
-  readonly isLayered: boolean
+  /** Its place in the order of the layers, for `compareLayers`. */
+  readonly layer: readonly number[]
   readonly declarations: readonly Declaration[]
   readonly selector: ComplexSelector
+  /** Whether it is not known that the rule holds where its selector matches. */
+  readonly isUnclear: boolean
 }
 
-/** The rules of a message's style sheets that can hide or show text. */
+/** The rules that match an element, in no order. */
+export type MatchedRules = {
+  readonly sure: readonly StyleRule[]
+  /** Those of which it is not known, MAYBE_MAX at most. */
+  readonly unclear: readonly StyleRule[]
+}
+
+/** The sheets of a document. */
+export type SheetTexts = {
+  /** `isUnclear`: of a shadow tree, or for a screen that is not known. */
+  readonly texts: readonly { readonly text: string; readonly isUnclear: boolean }[]
+  /** Whether an element of the document is a container for queries. */
+  readonly hasContainers: boolean
+  /** Whether the document has no doctype. */
+  readonly isQuirky: boolean
+}
+
+const UNCLEAR_MAX = 6
+
 export class StyleSheet {
   readonly #rules: Rules
-  readonly #matcher = new Matcher()
+  readonly #matcher: Matcher
   readonly #tree: HtmlParent
   readonly #byKey = new Map<string, readonly StyleRule[]>()
   #names: ReadonlySet<string> | null = null
 
-  /**
-   * The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. `hasContainers`: whether any element of the
-   * document is one for container queries.
-   */
-  constructor(texts: readonly string[], tree: HtmlParent, hasContainers: boolean) {
-    this.#rules = rulesOf(texts, hasContainers)
+  /** The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. */
+  constructor(sheets: SheetTexts, tree: HtmlParent) {
+    this.#rules = rulesOf(sheets)
     this.#tree = tree
+    this.#matcher = new Matcher(sheets.isQuirky)
   }
 
   /** Characters of rules that were not read, and of all rules once there are too many comparisons. */
@@ -160,31 +68,34 @@ export class StyleSheet {
     return this.#matcher.isSpent ? this.#rules.length : this.#rules.unread
   }
 
-  /** Declarations of the rules that match the element; the last ones win. */
-  declarationsFor(element: HtmlElement): readonly Declaration[] {
-    if (this.#rules.isEmpty) return NO_DECLARATIONS
-    const met: StyleRule[] = []
-    this.#meet('*', element, met)
-    for (const key of this.#matcher.namesOf(element)) this.#meet(key, element, met)
-    if (met.length === 0 || this.#matcher.isSpent) return NO_DECLARATIONS
-    met.sort((a, b) => a.specificity - b.specificity || a.order - b.order)
-    if (!met.some(({ isLayered }) => isLayered)) {
-      return met.flatMap(({ declarations }) => declarations)
-    }
-    // CSS Cascade 5 §6.4.3: a layer is weaker than what is in none, and stronger where it is important.
-    const from = (isLayered: boolean, isImportant: boolean) =>
-      met.flatMap((rule) =>
-        rule.isLayered === isLayered
-          ? rule.declarations.filter((one) => one.isImportant === isImportant)
-          : [],
-      )
-    return [...from(true, false), ...from(false, false), ...from(false, true), ...from(true, true)]
+  /** Variables that `@property` sets for the whole document. */
+  get initialVariables(): ReadonlyMap<string, string> {
+    return this.#rules.initialVariables
   }
 
-  #meet(key: string, element: HtmlElement, met: StyleRule[]): void {
-    for (const rule of this.#rulesWithKey(key)) {
-      if (this.#matcher.meets(rule.selector, element)) met.push(rule)
+  /** Families whose letters the mail brings along, so that they may look like anything. */
+  get ownFonts(): ReadonlySet<string> {
+    return this.#rules.ownFonts
+  }
+
+  /** The declarations of the frames of an animation. */
+  framesOf(name: string): readonly (readonly Declaration[])[] {
+    return this.#rules.animations.get(name) ?? []
+  }
+
+  rulesFor(element: HtmlElement): MatchedRules {
+    if (this.#rules.isEmpty) return NO_MATCHES
+    const sure: StyleRule[] = []
+    const unclear: StyleRule[] = []
+    for (const key of ['*', ...this.#matcher.namesOf(element)]) {
+      for (const rule of this.#rulesWithKey(key)) {
+        const truth = this.#matcher.meets(rule.selector, element)
+        if (truth === 2 && !rule.isUnclear) sure.push(rule)
+        else if (truth > 0 && unclear.length < UNCLEAR_MAX) unclear.push(rule)
+      }
     }
+    const isNothing = sure.length === 0 && unclear.length === 0
+    return isNothing || this.#matcher.isSpent ? NO_MATCHES : { sure, unclear }
   }
 
   /** Without the rules whose selector has a part for which the document has no element. */
@@ -204,19 +115,35 @@ export class StyleSheet {
   }
 }
 
+const NO_MATCHES: MatchedRules = { sure: [], unclear: [] }
+
+/** CSS Cascade 5 §6.4.3: the weaker layer first. What is in no layer is stronger than any layer. */
+export function compareLayers(one: readonly number[], other: readonly number[]): number {
+  for (let at = 0; at < Math.max(one.length, other.length); at++) {
+    const [a, b] = [one[at] ?? OUTSIDE, other[at] ?? OUTSIDE]
+    if (a !== b) return a - b
+  }
+  return 0
+}
+
+/** Stands for the rules of a layer that are in none of its own layers. */
+const OUTSIDE = Number.MAX_SAFE_INTEGER
+
 /** Mail repeats its style sheets, from one message of a sender to the next. */
 const knownRules = new Map<string, Rules>()
 /** Characters of all sheets that are kept. */
 const KNOWN_LENGTH_MAX = 256 * 1024
 let knownLength = 0
 
-function rulesOf(texts: readonly string[], hasContainers: boolean): Rules {
+function rulesOf(sheets: SheetTexts): Rules {
+  const { texts, hasContainers, isQuirky } = sheets
   if (texts.length === 0) return NO_RULES
   // Markup ends a sheet, so that none holds this.
-  const key = `${hasContainers}</style>${texts.join('</style>')}`
+  const parts = texts.map(({ text, isUnclear }) => `${isUnclear}</style>${text}`)
+  const key = `${hasContainers}${isQuirky}</style>${parts.join('</style>')}`
   const before = knownRules.get(key)
   if (before !== undefined) return before
-  const rules = new Rules(texts, hasContainers)
+  const rules = new Rules(sheets)
   if (key.length > KNOWN_LENGTH_MAX / 4) return rules
   knownLength += key.length
   if (knownLength > KNOWN_LENGTH_MAX) {
@@ -229,22 +156,36 @@ function rulesOf(texts: readonly string[], hasContainers: boolean): Rules {
 }
 
 const NO_STYLE_RULES: readonly StyleRule[] = []
+const ANIMATIONS_MAX = 100
+
+/** Layers by their names, in the order in which they first occur. */
+type Layer = { readonly path: readonly number[]; readonly inner: Map<string, Layer> }
 
 /** Rules as they were read, in order. */
 class Rules {
   readonly length: number
+  readonly animations = new Map<string, (readonly Declaration[])[]>()
+  readonly initialVariables = new Map<string, string>()
+  readonly ownFonts = new Set<string>()
   readonly #byKey = new Map<string, StyleRule[]>()
-  readonly #hasContainers: boolean
+  readonly #namespaces = new Map<string, string>()
+  readonly #sheets: SheetTexts
   #order = 0
   #room = STYLE_LENGTH_MAX
   #unread = 0
-  /** Layers around what is read. */
-  #layers = 0
+  #layer: Layer = { path: [], inner: new Map() }
+  /** Whether what is read is of a sheet or an at-rule that is unclear. */
+  #isUnclear = false
+  #isShadow = false
 
-  constructor(texts: readonly string[], hasContainers: boolean) {
-    this.#hasContainers = hasContainers
-    this.length = texts.reduce((sum, { length }) => sum + length, 0)
-    for (const text of texts) this.#take(text, 0)
+  constructor(sheets: SheetTexts) {
+    this.#sheets = sheets
+    this.length = sheets.texts.reduce((sum, { text }) => sum + text.length, 0)
+    for (const { text, isUnclear } of sheets.texts) {
+      this.#namespaces.clear()
+      this.#isShadow = isUnclear
+      this.#within({ isUnclear }, () => this.#take(text, 0))
+    }
   }
 
   get isEmpty(): boolean {
@@ -278,67 +219,306 @@ class Rules {
     }
   }
 
+  #within(change: { isUnclear?: boolean; layer?: Layer }, read: () => void): void {
+    const [isUnclear, layer] = [this.#isUnclear, this.#layer]
+    this.#isUnclear ||= change.isUnclear ?? false
+    this.#layer = change.layer ?? layer
+    read()
+    this.#isUnclear = isUnclear
+    this.#layer = layer
+  }
+
   #add(node: CssNode, depth: number): void {
-    if (node.type === 'Rule') this.#addRule(node)
-    if (node.type !== 'Atrule' || depth > AT_RULES_DEPTH_MAX) return
+    if (node.type === 'Rule') this.#addRule(node, depth)
+    else if (node.type !== 'Atrule') return
+    else if (depth > AT_RULES_DEPTH_MAX) this.#unread += 1
+    else this.#addAtrule(node, depth)
+  }
+
+  #addAtrule(node: Atrule, depth: number): void {
     const prelude = node.prelude?.type === 'Raw' ? node.prelude.value : ''
     const name = node.name.toLowerCase()
-    if (node.block === null) {
-      const imported = name === 'import' ? importedSheet(prelude) : null
-      if (imported !== null) this.#take(imported, depth + 1)
-    } else if (this.#holds(name, prelude)) {
-      if (name === 'layer') this.#layers += 1
-      for (const inner of node.block.children) this.#add(inner, depth + 1)
-      if (name === 'layer') this.#layers -= 1
-    } else if (name === 'scope' || prelude.length > QUERY_LENGTH_MAX) {
-      this.#unread += 1
+    const { block } = node
+    if (name === 'font-face') this.#addFont(block?.children ?? [])
+    if (HARMLESS.has(name)) return
+    if (name === 'namespace') this.#addNamespace(prelude)
+    else if (name === 'import') this.#addImport(prelude, depth)
+    else if (name === 'layer' && block === null) {
+      for (const one of prelude.split(',')) this.#layerNamed(one)
+    } else if (block === null) return
+    else if (name === 'property') this.#addProperty(prelude, block.children)
+    else if (/^(?:-webkit-)?keyframes$/.test(name)) this.#addAnimation(prelude, block.children)
+    else {
+      const holds = this.#holds(name, prelude)
+      if (holds === false) return
+      const layer = name === 'layer' ? this.#layerNamed(prelude) : this.#layer
+      this.#within({ isUnclear: holds === null, layer }, () => {
+        for (const inner of block.children) this.#add(inner, depth + 1)
+      })
     }
   }
 
   /** Whether the rules within an at-rule of that lower-case name count as if they stood outside of it. */
-  #holds(name: string, prelude: string): boolean {
+  #holds(name: string, prelude: string): Truth {
     if (name === 'media') return matchesScreen(prelude)
     if (name === 'supports') return isSupported(prelude)
-    // A container is as large as the screen; its name does not matter.
+    if (name === 'layer') return true
+    // A container is as large as the screen, or smaller; its name does not matter.
     if (name === 'container') {
-      return this.#hasContainers && matchesScreen(prelude.replace(/^[^(]*?(?=not\s|\()/i, ''))
+      if (!this.#sheets.hasContainers) return /style\(/i.test(prelude) ? null : false
+      return matchesScreen(prelude.replace(/^[^(]*?(?=not\s|\()/i, '')) || null
     }
-    return name === 'layer'
+    return null
   }
 
-  #addRule({ block, prelude }: Rule): void {
-    for (const { type, ...node } of block.children) {
-      if (type === 'Raw' && 'value' in node && HIDES_WITHIN.test(String(node.value))) {
-        this.#unread += String(node.value).length
+  #layerNamed(name: string): Layer {
+    const words = name.trim() === '' ? [`</${this.#order++}`] : name.trim().split('.')
+    let layer = this.#layer
+    for (const word of words) {
+      const known = layer.inner.get(word)
+      const next = known ?? { path: [...layer.path, layer.inner.size], inner: new Map() }
+      if (known === undefined) layer.inner.set(word, next)
+      layer = next
+    }
+    return layer
+  }
+
+  #addNamespace(prelude: string): void {
+    const found = /^\s*([^\s"'(]*?)\s*(?:url\(\s*)?["']?([^"')]*)["']?\s*\)?\s*$/is.exec(prelude)
+    const isBare = found?.[1]?.toLowerCase() === 'url'
+    if (found !== null) this.#namespaces.set(isBare ? '' : (found[1] ?? ''), found[2]?.trim() ?? '')
+  }
+
+  #addFont(nodes: Iterable<CssNode>): void {
+    let family = ''
+    let isOwn = false
+    for (const node of nodes) {
+      if (node.type !== 'Declaration' || node.value.type !== 'Raw') continue
+      if (node.property.toLowerCase() === 'font-family') family = familyName(node.value.value)
+      if (node.property.toLowerCase() === 'src')
+        isOwn ||= /url\(\s*["']?(?:data|cid):/i.test(node.value.value)
+    }
+    if (isOwn) this.ownFonts.add(family)
+  }
+
+  #addProperty(prelude: string, nodes: Iterable<CssNode>): void {
+    for (const node of nodes) {
+      const isInitial = node.type === 'Declaration' && node.property === 'initial-value'
+      if (isInitial && node.value.type === 'Raw') {
+        this.initialVariables.set(prelude.trim(), node.value.value.trim())
       }
     }
-    const declarations = declarationsOf(block.children)
-    if (declarations.length === 0 || prelude.type !== 'SelectorList') return
-    for (const node of prelude.children) {
+  }
+
+  #addAnimation(prelude: string, nodes: Iterable<CssNode>): void {
+    const frames: (readonly Declaration[])[] = []
+    for (const node of nodes) {
+      const frame = node.type === 'Rule' ? declarationsOf(node.block.children) : []
+      if (frame.length > 0 && frames.length < UNCLEAR_MAX) frames.push(frame)
+    }
+    const name = prelude
+      .trim()
+      .replace(/^["']|["']$/g, '')
+      .toLowerCase()
+    if (this.animations.size < ANIMATIONS_MAX) this.animations.set(name, frames)
+    else if (frames.length > 0) this.#unread += 1
+  }
+
+  /** `@import url(data:…) layer(a) supports(…) screen`. */
+  #addImport(prelude: string, depth: number): void {
+    const found = /^\s*(?:url\(\s*)?(?:"([^"]*)"|'([^']*)'|([^\s)]+))\s*\)?\s*(.*)$/is.exec(prelude)
+    const address = found?.[1] ?? found?.[2] ?? found?.[3] ?? ''
+    const sheet = sheetOfAddress(address)
+    let rest = found?.[4] ?? ''
+    const layer = /^layer(?:\(([^)]*)\))?(?=[\s(]|$)\s*/i.exec(rest)
+    rest = rest.slice(layer?.[0].length ?? 0)
+    let supported: Truth = true
+    if (/^supports\(/i.test(rest)) {
+      const end = closingOf(rest, 'supports('.length)
+      const condition = rest.slice('supports('.length, end - 1)
+      supported = isSupported(
+        /^\s*(?:\(|not\b|selector\()/i.test(condition) ? condition : `(${condition})`,
+      )
+      rest = rest.slice(end)
+    }
+    const holds = matchesScreen(rest.trim())
+    if (holds === false || supported === false) return
+    if (sheet === null) {
+      if (isOfMail(address)) this.#unread += 1
+      return
+    }
+    const change = {
+      isUnclear: holds === null || supported === null,
+      ...(layer !== null && { layer: this.#layerNamed(layer[1] ?? '') }),
+    }
+    this.#within(change, () => this.#take(sheet, depth + 1))
+  }
+
+  #addRule({ block, prelude }: Rule, depth: number): void {
+    if (prelude.type !== 'SelectorList') {
+      // A browser may know a selector that the parser does not.
+      const text = prelude.type === 'Raw' ? prelude.value : ''
+      const mayBeKnown = !INVALID_SELECTOR.test(text) && declarationsOf(block.children).length > 0
+      if (mayBeKnown) this.#unread += cssTree().generate(block).length
+      return
+    }
+    this.#addDeclarations(prelude, declarationsOf(block.children))
+    for (const node of block.children) {
+      if (node.type === 'Declaration') continue
+      if (depth > AT_RULES_DEPTH_MAX) this.#unread += 1
+      else this.#addNested(prelude, node, depth)
+    }
+  }
+
+  #addDeclarations(prelude: SelectorList, declarations: readonly Declaration[]): void {
+    if (declarations.length === 0) return
+    const { isQuirky } = this.#sheets
+    const context = { isQuirky, isShadow: this.#isShadow, namespaces: new Map(this.#namespaces) }
+    const compiled = prelude.children
+      .toArray()
+      .map((node) => (node.type === 'Selector' ? compileSelector(node, context) : null))
+    // An invalid selector makes its list invalid, and browsers differ in what they know.
+    const isUnknown = compiled.some((one) => one?.isUnknown)
+    for (const one of compiled) {
       if (this.#order >= RULES_MAX) {
         this.#unread += 1
         return
       }
-      const selector = node.type === 'Selector' ? compileSelector(node, 0) : null
-      if (selector === null) continue
+      if (one === null) continue
       const order = ++this.#order
+      const { selector, specificity } = one
       if (matchesNothing(selector)) continue
-      const specificity = specificityOf(node as Selector)
-      const rule = { order, specificity, isLayered: this.#layers > 0, declarations, selector }
+      const isUnclear = this.#isUnclear || isUnknown || one.isOfPart
+      const layer = this.#layer.path
+      const rule = { order, specificity, layer, declarations, selector, isUnclear }
       const key = keyOf(selector)
       const known = this.#byKey.get(key)
       if (known === undefined) this.#byKey.set(key, [rule])
       else known.push(rule)
     }
   }
+
+  /** CSS Nesting 1: a nested rule as the rule that it stands for. */
+  #addNested(parent: SelectorList, node: CssNode, depth: number): void {
+    const { generate } = cssTree()
+    const outer = generate(parent)
+    const text = node.type === 'Raw' ? node.value : generate(node)
+    if (!text.includes('{')) return
+    if (outer.length * (text.split('&').length + text.split(',').length) > this.#room) {
+      this.#unread += text.length
+      return
+    }
+    this.#take(unnested(text, outer), depth + 1)
+  }
 }
 
-const NO_DECLARATIONS: readonly Declaration[] = []
-const NO_RULES = new Rules([], false)
-/** Nested rules are not read. */
-const HIDES_WITHIN = /\{/
+/** As families are compared. */
+export function familyName(written: string): string {
+  return written
+    .trim()
+    .replace(/^["']|["']$/g, '')
+    .toLowerCase()
+}
+
+const NO_RULES = new Rules({ texts: [], hasContainers: false, isQuirky: false })
+
+/** What no selector has, such as the `;` that some programs write between rules. */
+const INVALID_SELECTOR = /^\s*[;)\]}%\d<!/?]|[;{}]/
+
+/** At-rules that hide nothing. What `@starting-style` sets lasts for a moment, but in some engines longer. */
+const HARMLESS = new Set([
+  'charset',
+  'font-face',
+  'page',
+  'counter-style',
+  'font-feature-values',
+  'font-palette-values',
+  'viewport',
+  '-ms-viewport',
+  'view-transition',
+  'color-profile',
+  '-moz-keyframes',
+  '-o-keyframes',
+  '-ms-keyframes',
+  'position-try',
+])
+
+/** The content of a nested block as rules of their own, `outer` being the selectors of the rule around it. */
+function unnested(text: string, outer: string): string {
+  let rules = ''
+  let own = ''
+  let at = 0
+  while (at < text.length) {
+    const end = endOfStatement(text, at)
+    const isBlock = text.charAt(end) === '{'
+    const statement = text.slice(at, end).trim()
+    if (!isBlock) {
+      if (statement !== '') own += `${statement};`
+      at = end + 1
+      continue
+    }
+    const close = closingOf(text, end + 1)
+    const block = text.slice(end + 1, close - 1)
+    if (statement !== '' && !statement.startsWith('@'))
+      rules += `${related(statement, outer)}{${block}}`
+    else if (/^@(?:media|supports|container|layer|scope|starting-style)\b/i.test(statement)) {
+      rules += `${statement}{${outer}{${block}}}`
+    }
+    at = close
+  }
+  return `${own === '' ? '' : `${outer}{${own}}`}${rules}`
+}
+
+function related(prelude: string, outer: string): string {
+  const parent = `:is(${outer})`
+  return splitTop(prelude)
+    .map((one) => {
+      const isRelative = !/(?<!\\)&/.test(one) || /^[>+~]/.test(one)
+      const named = one.replace(/(?<!\\)&/g, parent)
+      return isRelative ? `${parent} ${named}` : named
+    })
+    .join(',')
+}
+
+/** The index of the `;` or `{` that ends the statement, or the length of the text. */
+function endOfStatement(text: string, from: number): number {
+  let depth = 0
+  for (let at = from; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char === '\\') at += 1
+    else if (char === '"' || char === "'") at = endOfString(text, at)
+    else if (char === '(' || char === '[') depth += 1
+    else if (char === ')' || char === ']') depth -= 1
+    else if (depth <= 0 && (char === ';' || char === '{')) return at
+  }
+  return text.length
+}
+
+function endOfString(text: string, at: number): number {
+  const end = text.indexOf(text.charAt(at), at + 1)
+  return end === -1 ? text.length : end
+}
+
+/** The index after the bracket that closes the one before `from`, of whatever kind. */
+function closingOf(text: string, from: number): number {
+  let depth = 1
+  for (let at = from; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char === '\\') at += 1
+    else if (char === '"' || char === "'") at = endOfString(text, at)
+    else if (char === '(' || char === '[' || char === '{') depth += 1
+    else if (char === ')' || char === ']' || char === '}') depth -= 1
+    if (depth === 0) return at + 1
+  }
+  return text.length + 1
+}
 
 const DATA_SHEET = /^data:text\/css[^,]*?(;base64)?,/i
+
+/** Whether a part of the mail may hold what the address names. */
+export function isOfMail(address: string): boolean {
+  return /^\s*(?:cid|mid|data|blob):/i.test(address)
+}
 
 /** The style sheet in a `data:` address; null for any other address. Never throws. */
 export function sheetOfAddress(address: string): string | null {
@@ -349,12 +529,4 @@ export function sheetOfAddress(address: string): string | null {
     .slice(head[0].length)
     .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
   return head[1] === undefined ? content : Buffer.from(content, 'base64').toString('utf8')
-}
-
-/** The sheet of `@import url(data:…) screen`. */
-function importedSheet(prelude: string): string | null {
-  const found = /^\s*(?:url\(\s*)?(?:"([^"]*)"|'([^']*)'|([^\s)]+))\s*\)?\s*(.*)$/is.exec(prelude)
-  if (found === null) return null
-  const query = (found[4] ?? '').replace(/^(?:layer(?:\([^)]*\))?|supports\([^)]*\))\s*/i, '')
-  return matchesScreen(query) ? sheetOfAddress(found[1] ?? found[2] ?? found[3] ?? '') : null
 }

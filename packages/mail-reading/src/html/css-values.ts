@@ -47,12 +47,22 @@ const SYNTAX: Readonly<Record<string, string>> = {
   zoom: 'normal | reset | <number [0,∞]> | <percentage [0,∞]>',
   filter: 'none | <filter-value-list>',
   all: 'inherit | initial | unset | revert | revert-layer',
+  contain: 'none | strict | content | [ [ size | inline-size ] || layout || style || paint ]',
+  'color-scheme': 'normal | [ light | dark | <custom-ident> ]+ && only?',
+  '-webkit-text-security': 'none | disc | circle | square',
+  'mix-blend-mode': `normal | multiply | screen | overlay | darken | lighten | color-dodge | color-burn | hard-light
+    | soft-light | difference | exclusion | hue | saturation | color | luminosity | plus-darker | plus-lighter`,
   // A property of Word and Outlook alone.
   'mso-hide': 'all | none | screen | no',
 }
 
 /** The keywords of every property (CSS Cascade 5 §7). */
 export const WIDE_KEYWORD = /^(?:inherit|initial|unset|revert|revert-layer)$/
+
+/** Whether the grammar has the property; others may be those of one engine. */
+export function isKnownProperty(property: string): boolean {
+  return property in SYNTAX || cssTree().lexer.getProperty(property, false) !== null
+}
 
 /** `value`: lower case, without comments, blanks around it and `!important`. */
 export function isValid(property: string, value: string): boolean {
@@ -69,6 +79,14 @@ export function isValid(property: string, value: string): boolean {
 /** Mail repeats its values, within a message and from one to the next. */
 const known = new Map<string, boolean>()
 const KNOWN_MAX = 5_000
+
+/** Whether the value has a function that browsers compute and this reader does not. */
+export function isUnevaluated(value: string): boolean {
+  return value.includes('(') && UNEVALUATED.test(value)
+}
+
+const UNEVALUATED =
+  /(?<![\w-])(?:attr|if|inherit|random|random-item|anchor|anchor-size|toggle|sibling-index|sibling-count|calc-size|interpolate|progress|contrast-color|shape|path|sin|cos|tan|asin|acos|atan|atan2|pow|sqrt|hypot|log|exp|abs|sign|round|mod|rem|--[\w-]+)\(|(?<![\w-])(?:rgb|hsl|hwb|lab|lch|oklab|oklch|color|alpha)a?\(\s*from\s/
 
 /** Values of other engines, colours that no screen has, and functions that are not evaluated. */
 const FOREIGN =
@@ -157,7 +175,7 @@ function withoutMath(value: string): string | null {
 const MATH = /(?<![\w-])(?:calc|min|max|clamp|round|mod|rem|abs|sign|hypot|sqrt|pow|exp|log)\(/
 
 /** The index after the bracket that closes the call; `at` is after the opening one. */
-function endOfCall(text: string, at: number): number {
+export function endOfCall(text: string, at: number): number {
   let depth = 1
   let end = at
   for (; end < text.length && depth > 0; end++) {

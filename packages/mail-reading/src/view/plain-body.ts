@@ -5,7 +5,7 @@ import { INLINE_PARSE_BYTES_MAX } from '@mailroom/mail/mime/mime-message.ts'
 import { contextsOf, hasOwnText } from '#reply/answer-context.ts'
 import { splitReply } from '#reply/reply-text.ts'
 import { type EarlierText, EarlierTexts } from './fold-quotes.ts'
-import { type Removal, RemovalTally, stripInvisible } from './removal.ts'
+import { type Removal, RemovalTally, stripInvisible, tallyDefects } from './removal.ts'
 
 /** UTF-16 units of the text of one message. */
 export const VIEW_TEXT_LENGTH_MAX = 1_000_000
@@ -20,6 +20,8 @@ export type ViewSource = {
   readonly earlier?: readonly EarlierText[]
   /** Whether quotes stay whole. */
   readonly isUnfolded?: boolean
+  /** As the parser found them. */
+  readonly defects?: readonly string[]
 }
 
 export type ViewBody = {
@@ -49,8 +51,10 @@ export function plainBody({
   isHtmlUnread,
   earlier = [],
   isUnfolded = false,
+  defects = [],
 }: Omit<ViewSource, 'html'> & { readonly isHtmlUnread: boolean }): ViewBody {
   const tally = new RemovalTally()
+  tallyDefects(defects, tally)
   const links = new LinkShortener(hasFullLinks)
   const isLong = text.length > VIEW_TEXT_LENGTH_MAX
   const seen = stripInvisible(isLong ? text.slice(0, VIEW_TEXT_LENGTH_MAX) : text, tally)

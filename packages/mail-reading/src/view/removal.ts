@@ -12,6 +12,7 @@ const WORDS = {
   'mso-hide': 'hidden by mso-hide:all',
   'same-colour': 'in the colour of its background',
   transparent: 'in a transparent colour',
+  masked: 'shown as dots',
   noscript: 'in noscript',
   comment: 'in comments',
   'zero-width': 'of no width',
@@ -20,6 +21,10 @@ const WORDS = {
   selector: 'of stray variation selectors',
   'soft-hyphen': 'of soft hyphens',
   control: 'of control',
+  'text-part': 'in the text part that the HTML does not say',
+  'unseen-part': 'in parts that mail programs do not show',
+  'utf-7': 'of UTF-7, which many programs show undecoded',
+  unclear: 'shown, though it is not known whether people see them',
   'unread-styles': 'of styles that were not read and may hide text',
   'unread-html': 'of HTML that was not searched for hidden text',
 } as const
@@ -44,6 +49,12 @@ export class RemovalTally {
       return characters === undefined ? [] : [{ kind, characters }]
     })
   }
+}
+
+/** Adds the parts that people do not see, or see otherwise; their length is that of the attachments, or not known. */
+export function tallyDefects(defects: readonly string[], tally: RemovalTally): void {
+  for (const kind of ['unseen-part', 'utf-7'] as const)
+    if (defects.includes(kind)) tally.add(kind, 1)
 }
 
 /** `412 characters hidden by display:none, 3 of no width`; holds no text of the mail. */

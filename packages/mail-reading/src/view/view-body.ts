@@ -4,6 +4,7 @@
 import { readHtml } from '@mailroom/mail/html/tree.ts'
 import type { Root } from 'hast'
 import { tallyHidden } from '#html/find-hidden.ts'
+import { unsaidLength } from '#html/unsaid-text.ts'
 import { endsLikeAttribution, findAttribution } from '#reply/reply-text.ts'
 import { type Cleaning, cleanTree } from './clean-tree.ts'
 import { EarlierTexts, FOLD_CLOSING, FOLD_OPENING, foldQuotes } from './fold-quotes.ts'
@@ -16,7 +17,7 @@ import {
   type ViewBody,
   type ViewSource,
 } from './plain-body.ts'
-import { type Removal, RemovalTally } from './removal.ts'
+import { countCodePoints, type Removal, RemovalTally, tallyDefects } from './removal.ts'
 
 /**
  * HTML goes before text, because people see the HTML: a text part beside it may say anything. The text is used
@@ -26,6 +27,7 @@ export async function viewBody({ html, ...source }: ViewSource): Promise<ViewBod
   const { text, hasFullLinks } = source
   const earlier = new EarlierTexts(source.isUnfolded ? [] : (source.earlier ?? []))
   const tally = new RemovalTally()
+  tallyDefects(source.defects ?? [], tally)
   const links = new LinkShortener(hasFullLinks)
   const markdown = html === '' ? null : await htmlToMarkdown(html, { links, tally, earlier })
   if (markdown === null) return plainBody({ ...source, isHtmlUnread: html !== '' })
@@ -33,9 +35,12 @@ export async function viewBody({ html, ...source }: ViewSource): Promise<ViewBod
   const folded = foldMarked(links.shortenAll(markdown.text))
   if (folded.text === '' && text.trim() !== '') {
     // The HTML shows pictures alone.
-    const plain = plainBody({ ...source, isHtmlUnread: false })
+    // It is not known whether they say what the text says.
+    tally.add('unclear', countCodePoints(text.trim()))
+    const plain = plainBody({ ...source, defects: [], isHtmlUnread: false })
     return { ...plain, removed: sum(tally.list(), plain.removed), pixels, pictures }
   }
+  tally.add('text-part', unsaidLength(text, html))
   return finishBody(folded.text, {
     source: 'html',
     removed: tally.list(),

@@ -4,6 +4,7 @@ import {
   countCodePoints,
   describeRemovals,
   type Removal,
+  type RemovalKind,
   RemovalTally,
   stripInvisible,
 } from './removal.ts'
@@ -324,11 +325,23 @@ function describeFiles({ id, attachments }: ViewedMessage): string[] {
 function describeChanges(message: ViewedMessage, removed: readonly Removal[]): string[] {
   const { threadId, body, isBeyond } = message
   const changes: string[] = []
-  const found = removed.filter(({ kind }) => kind !== 'unread-styles')
+  const found = removed.filter(({ kind }) => !STILL_SHOWN.has(kind))
   if (found.length > 0) changes.push(`left out, unseen by people: ${describeRemovals(found)}`)
-  if (found.length < removed.length) {
+  const has = (wanted: RemovalKind) => removed.some(({ kind }) => kind === wanted)
+  if (has('unread-styles'))
     changes.push('styles were not read, so text that only they hide is shown')
+  const unclear = removed.find(({ kind }) => kind === 'unclear')
+  if (unclear !== undefined) {
+    changes.push(
+      `not known whether people see them: ${counted(unclear.characters, 'character')} that are shown`,
+    )
   }
+  if (has('unseen-part')) {
+    changes.push(
+      'a part that mail programs do not show: unseen by people, here among the attachments',
+    )
+  }
+  if (has('utf-7')) changes.push('in UTF-7: it is not known whether people see the text decoded')
   if (body.pixels > 0) changes.push(`left out: ${counted(body.pixels, 'tracking pixel')}`)
   if (body.foldedLines > 0) {
     changes.push(
@@ -347,6 +360,14 @@ function describeChanges(message: ViewedMessage, removed: readonly Removal[]): s
   if (changes.length > 0) changes.push('whole: GET /v1/messages/{id}/raw')
   return changes
 }
+
+/** Kinds of what is not left out. */
+const STILL_SHOWN: ReadonlySet<RemovalKind> = new Set([
+  'unread-styles',
+  'unclear',
+  'unseen-part',
+  'utf-7',
+])
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -141,7 +141,7 @@ describe('a page of a view', () => {
   })
 
   test('says that styles were not read, apart from what is left out', async () => {
-    const html = '<style>p{color:red;b{display:none}}</style><p>a<i hidden>bc</i><b>d</b></p>'
+    const html = '<link rel="stylesheet" href="cid:a"><p>a<i hidden>bc</i><b>d</b></p>'
     const body = await viewBody({ html, text: '', hasFullLinks: false })
     const lines = pageOf({ messages: [viewed({ body })] }).text.split('\n')
     assert.deepEqual(

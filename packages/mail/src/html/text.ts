@@ -21,7 +21,7 @@ export const HTML_LINK_LENGTH_MAX = 2_000
 export type PruneHtml = (tree: HtmlParent) => void
 
 /**
- * Readable plain text, without what `hidden`, `display:none` and `prune` hide of it. Of input and output what is
+ * Readable plain text, without what `prune` removes. Of input and output what is
  * beyond HTML_LENGTH_MAX is left out; what is deeper than HTML_DEPTH_MAX is not laid out, and HTML that is not parsed
  * only loses its tags. Never throws.
  */
@@ -36,7 +36,7 @@ export function textFromHtml(html: string, prune: PruneHtml = () => {}): string 
 }
 
 /** Never shown. */
-const SKIPPED = wordSet('iframe noembed noframes noscript object script style svg template title')
+const SKIPPED = wordSet('iframe noembed noframes noscript script style template title')
 /** Line breaks before and after a block, at least. */
 const BREAKS: Readonly<Record<string, readonly [number, number]>> = Object.assign(
   Object.create(null),
@@ -280,10 +280,8 @@ function isIndent(element: HtmlElement): boolean {
   )
 }
 
-function isSkipped(element: HtmlElement): boolean {
-  if (SKIPPED.has(element.tagName) || attributeOf(element, 'hidden') !== undefined) return true
-  const style = attributeOf(element, 'style')
-  return style !== undefined && /display: ?none/i.test(style)
+function isSkipped({ tagName }: HtmlElement): boolean {
+  return SKIPPED.has(tagName)
 }
 
 function trimBreaks(text: string): string {

@@ -1,4 +1,5 @@
 import { bufferOf, cleanLine, cleanText, percentDecoded } from '#charset.ts'
+import { isUtf7 } from '#charset-names.ts'
 import { safeFileNames } from '#file-name.ts'
 import {
   charsetsNamed,
@@ -30,6 +31,7 @@ import {
   TEXT_BYTES_MAX,
 } from './mime-parts.ts'
 import type { Defect, MimeMessage, ParsedAttachment, ParsedHeaders } from './parsed-message.ts'
+import { shownParts } from './shown-parts.ts'
 
 /** Up to here a plain message is parsed on the main thread; beyond it a worker does. */
 export const INLINE_PARSE_BYTES_MAX = 16 * 1024
@@ -51,11 +53,14 @@ export function parseMime(raw: Uint8Array, textOfHtml?: TextOfHtml): MimeMessage
 }
 
 /** As `parseMime`, and its wanted attachments one by one, decoded as they are read. Never throws. */
-export function openMime(raw: Uint8Array): {
+export function openMime(
+  raw: Uint8Array,
+  textOfHtml?: TextOfHtml,
+): {
   readonly message: MimeMessage
   readFiles(isWanted?: (attachment: ParsedAttachment) => boolean): Generator<AttachmentContent>
 } {
-  const dissected = dissect(raw)
+  const dissected = dissect(raw, textOfHtml)
   const message = messageOf(dissected)
   return {
     message,
@@ -188,12 +193,14 @@ function dissectParts(raw: Uint8Array, textOfHtml: TextOfHtml): Dissected {
       bodies = { text: withoutLastLineEnd(body), html: '' }
     }
   } else {
-    const texts = readTexts(octets, parts, section.fields)
-    if (texts.some(({ isMislabelled }) => isMislabelled)) defects.push('not-base64')
+    const { shown, hasUnseen } = shownParts(parts, octets)
+    if (hasUnseen) defects.push('unseen-part')
+    const texts = readTexts(octets, shown, section.fields)
+    defects.push(...new Set(texts.flatMap((text) => text.defects)))
     bodies = joinBodies(texts, textOfHtml)
     const references = contentIdsIn(bodies.html)
-    for (const part of parts) {
-      if (part.kind === 'file' || isNamedText(part, parts))
+    for (const part of shown) {
+      if (part.kind === 'file' || isNamedText(part, shown))
         files.push(fileOf(part, octets, references))
     }
   }
@@ -222,8 +229,7 @@ type Text = {
   readonly body: string
   /** The parts of an alternative are in one group, any other part is in one of its own. */
   readonly group: number
-  /** Whether it is called base64 and is not. */
-  readonly isMislabelled: boolean
+  readonly defects: readonly Defect[]
 }
 
 /** A blank text beside another one says nothing and is left out. */
@@ -239,8 +245,7 @@ function readTexts(
     const { start, end } = part.content
     const octets = raw.subarray(start, parts.length === 1 ? end : endOfLineAt(raw, end))
     const { body, defects } = readText(part, octets, fields)
-    const isMislabelled = defects.length > 0
-    texts.push({ isHtml: isHtmlPart(part), body, group: part.alternative ?? index, isMislabelled })
+    texts.push({ isHtml: isHtmlPart(part), body, group: part.alternative ?? index, defects })
   }
   const filled = texts.filter(({ isHtml, body }) => isHtml || !isBlank(body))
   return filled.some(({ body }) => !isBlank(body)) ? filled : texts
@@ -287,7 +292,11 @@ function readText(
 ): { readonly body: string; readonly defects: readonly Defect[] } {
   const actual = trueEncoding(octets, encoding)
   const body = decodeTextBody(octets, actual, contentType, () => charsetsNamed(fields))
-  return { body, defects: actual === encoding ? [] : ['not-base64'] }
+  const defects: Defect[] = actual === encoding ? [] : ['not-base64']
+  // Only some programs decode a sequence of UTF-7.
+  const isInUtf7 = isUtf7(contentType.parameters.get('charset')?.trim() ?? null)
+  if (isInUtf7 && contentType.value !== 'text/html' && octets.includes('+')) defects.push('utf-7')
+  return { body, defects }
 }
 
 function endOfLineAt(raw: Buffer, position: number): number {

@@ -33,6 +33,8 @@ export type MimePart = PartHead & {
   readonly isVersion: boolean
   /** Whether it is within a multipart/related. */
   readonly isRelated: boolean
+  /** Indexes of the multiparts around it among the parts, the outermost first. */
+  readonly within: readonly number[]
   /** Encoded octets, without the line end that belongs to the delimiter; empty for a multipart. */
   readonly content: { readonly start: number; readonly end: number }
 }
@@ -141,6 +143,8 @@ type Level = {
   /** The `alternative` of its parts. */
   readonly alternative: number | null
   readonly isRelated: boolean
+  /** The `within` of its parts. */
+  readonly within: readonly number[]
 }
 
 type OpenPart = Omit<MimePart, 'kind' | 'content'> & {
@@ -291,8 +295,9 @@ class Scanner {
     const content = { start: this.#position, end: this.#position }
     const alternative = level?.alternative ?? null
     const isVersion = level?.type === 'multipart/alternative'
+    const within = level?.within ?? []
     const isRelated = level?.isRelated ?? false
-    const part = { ...head, kind, alternative, isVersion, isRelated, content }
+    const part = { ...head, kind, alternative, isVersion, isRelated, within, content }
     this.#parts.push(part)
     this.#leaf = kind === 'multipart' ? null : part
   }
@@ -307,6 +312,7 @@ class Scanner {
       isEnclosed: this.#isEnclosed,
       alternative: type === 'multipart/alternative' ? index : (part?.alternative ?? null),
       isRelated: type === 'multipart/related' || part?.isRelated === true,
+      within: [...(part?.within ?? []), index],
     })
   }
 

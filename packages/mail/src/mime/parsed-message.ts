@@ -47,6 +47,10 @@ export type Defect =
   | 'missing-from'
   /** A text that is called base64 and is not was kept as it is. */
   | 'not-base64'
+  /** Mail programs do not show a text: a better alternative or nothing refers to it. It is among the attachments. */
+  | 'unseen-part'
+  /** A text was in UTF-7, which many mail programs show undecoded. */
+  | 'utf-7'
 
 /**
  * `spam` and `malicious` are the verdicts of scanners, and of servers that the message passed; the others follow

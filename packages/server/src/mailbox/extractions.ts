@@ -17,7 +17,7 @@ export type Extractions = {
    * EXTRACTING_SLICE_MS of work.
    */
   of(
-    message: Pick<Message, 'id' | 'direction' | 'subject' | 'bodyText' | 'bodyHtml'>,
+    message: Pick<Message, 'id' | 'direction' | 'subject' | 'bodyText' | 'bodyHtml' | 'defects'>,
   ): Promise<MessageReading | null>
 }
 
@@ -50,7 +50,7 @@ export function openExtractions(
   }
 
   return {
-    async of({ id, direction, subject, bodyText, bodyHtml }) {
+    async of({ id, direction, subject, bodyText, bodyHtml, defects }) {
       if (direction !== 'inbound') return null
       const known = kept.get(id)
       if (known !== null) return known
@@ -58,7 +58,7 @@ export function openExtractions(
         await setImmediate()
         spentMs = 0
       }
-      const read = await find({ subject, text: bodyText, html: bodyHtml })
+      const read = await find({ subject, text: bodyText, html: bodyHtml, defects })
       // Another request may have read the same message meanwhile.
       const found = kept.get(id)
       if (found !== null) return found

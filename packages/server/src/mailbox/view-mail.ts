@@ -157,12 +157,12 @@ async function shownOf(
     readonly filesRoom: FilesRoom
   },
 ): Promise<ViewedMessage> {
-  const { bodyText, bodyHtml } = message
+  const { bodyText, bodyHtml, defects } = message
   const isBeyond = lengthOf(message) >= room
   const html = bodyHtml.length > room ? '' : bodyHtml
   const textMax = Math.max(0, Math.min(VIEW_TEXT_LENGTH_MAX, room))
   const text = bodyText.slice(0, textMax)
-  const body = await parser.makeView({ text, html, hasFullLinks, isUnfolded, earlier })
+  const body = await parser.makeView({ text, html, defects, hasFullLinks, isUnfolded, earlier })
   return {
     id: message.id,
     threadId: message.threadId,

@@ -20,7 +20,14 @@ test('a thread finds the same as the main thread', async () => {
   }
   const extractions = openExtractions(undefined, undefined, parser)
   const find = (id: string, text: string, html: string) =>
-    extractions.of({ id, direction: 'inbound', subject: '', bodyText: text, bodyHtml: html })
+    extractions.of({
+      id,
+      direction: 'inbound',
+      subject: '',
+      bodyText: text,
+      bodyHtml: html,
+      defects: [],
+    })
   const short = await find('msg_1', CODE, '')
   assert.equal(asked, 0)
   for (const [id, text, html] of [
@@ -41,7 +48,7 @@ test('a message that takes too long is reported as not searched for hidden text'
   }
   const extractions = openExtractions(undefined, undefined, parser)
   const message = { id: 'msg_1', direction: 'inbound', subject: '', bodyText: '' } as const
-  const found = await extractions.of({ ...message, bodyHtml: styled })
+  const found = await extractions.of({ ...message, bodyHtml: styled, defects: [] })
   assert.deepEqual(found?.hidden, [{ kind: 'unread-html', characters: styled.length }])
 })
 
@@ -49,7 +56,7 @@ test('a search that the full queue refuses still returns its result', async () =
   const parser = { readContent: () => Promise.reject(new Error('full')) }
   const extractions = openExtractions(undefined, undefined, parser)
   const message = { id: 'msg_1', direction: 'inbound', subject: '', bodyText: '' } as const
-  const found = await extractions.of({ ...message, bodyHtml: styled })
+  const found = await extractions.of({ ...message, bodyHtml: styled, defects: [] })
   assert.equal(found?.extracted.codes[0]?.value, '482913')
 })
 
@@ -91,6 +98,7 @@ test('a long list yields to other work, and does not yield without need', async 
       subject: '',
       bodyText: '',
       bodyHtml: BODY.repeat(1_000),
+      defects: [],
     })
   for (let at = 0; at < 20; at++) {
     await find(`msg_${at}`)

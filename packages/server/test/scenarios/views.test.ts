@@ -285,6 +285,7 @@ const inbound = (id: string, bodyText = 'Your verification code is 482913.') => 
   subject: '',
   bodyText,
   bodyHtml: '',
+  defects: [],
 })
 
 test('stay cached while recent, and the one requested longest ago is dropped first', async () => {

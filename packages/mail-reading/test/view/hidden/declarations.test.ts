@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { extractFrom } from '#extract/extract.ts'
-import { readDeclarations } from '#html/css-rules.ts'
+import { readDeclarations } from '#html/css-declarations.ts'
 import { viewBody } from '#view/view-body.ts'
 import { CHROMIUM_VALUES, list } from './chromium-values.ts'
 
-const isTaken = (property: string, value: string) =>
-  readDeclarations(`${property}:${value}\n;`).length > 0
+const declared = (property: string, value: string) => readDeclarations(`${property}:${value}\n;`)
+const isTaken = (property: string, value: string) => declared(property, value).length > 0
+/** A value that is not evaluated is reported, and the earlier one counts. */
+const isRead = (property: string, value: string) =>
+  declared(property, value).some(({ isUnclear }) => !isUnclear)
 
 describe('a value is dropped or accepted as Chromium does', () => {
   for (const [property, { taken, dropped, unread }] of Object.entries(CHROMIUM_VALUES)) {
@@ -16,7 +19,7 @@ describe('a value is dropped or accepted as Chromium does', () => {
         [],
       )
       assert.deepEqual(
-        [...dropped, ...unread].filter((value) => isTaken(property, value)),
+        [...dropped, ...unread].filter((value) => isRead(property, value)),
         [],
       )
     })

@@ -176,9 +176,6 @@ const HOLDING = [
 ]
 const FAILING = [
   '@media (min-width:9999px)',
-  '@media not (foo:1)',
-  '@media not all and (foo)',
-  '@media (foo) and (color)',
   '@media (monochrome)',
   '@media (prefers-reduced-motion)',
   '@media not screen',
