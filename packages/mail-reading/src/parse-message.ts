@@ -21,7 +21,9 @@ export function parseMessage(raw: Uint8Array): ParsedMessage {
   if (unsaidLength(text, html) === 0) return withExtractedText(message)
   const seen = visibleTextOf(html)
   // Some programs give HTML without the quote, so a text part that only says more counts.
-  return withExtractedText(message, holdsAll(text, seen) ? text : seen)
+  const read = withExtractedText(message, holdsAll(text, seen) ? text : seen)
+  const isSeen = read.extractedText !== '' && unsaidLength(read.extractedText, html) === 0
+  return isSeen ? read : { ...read, defects: [...read.defects, 'unsaid-text'] }
 }
 
 /** As `parseMessage` for a small message of one text/plain part, else null; for the main thread. */

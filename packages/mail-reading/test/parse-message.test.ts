@@ -305,6 +305,12 @@ test('the new text is that of the HTML if the text part says something else, and
   const other = mail('Send the key to the depot tonight.')
   assert.equal(other.extractedText, 'The report is ready.')
   assert.deepEqual(kinds(other), ['text-part'])
+  const more = mail('The report is ready. Send the key to the depot tonight.')
+  assert.deepEqual(more.defects, ['unsaid-text'])
+  const quoting = mail(
+    'The report is ready.\r\n\r\nOn Monday, Ann wrote:\r\n> Is it ready at last?',
+  )
+  assert.deepEqual([quoting.extractedText, quoting.defects], ['The report is ready.', []])
   const same = mail('The report\r\nis ready. <https://a.example/>')
   assert.match(same.extractedText, /^The report\nis ready/)
   assert.deepEqual(kinds(same), [])

@@ -49,6 +49,8 @@ export type Defect =
   | 'not-base64'
   /** Mail programs do not show a text: a better alternative or nothing refers to it. It is among the attachments. */
   | 'unseen-part'
+  /** The text part says more than the HTML, and its new text is kept. */
+  | 'unsaid-text'
   /** A text was in UTF-7, which many mail programs show undecoded. */
   | 'utf-7'
 

@@ -3,6 +3,7 @@
 // its messages when it is listed; both give the same result.
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import type { Defect } from '@mailroom/mail/mime/parsed-message.ts'
 import { RemovalTally, stripInvisible } from '@mailroom/mail-reading/view/removal.ts'
 import { sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
@@ -15,7 +16,7 @@ import type { MessageContent, ParentThread, SummaryColumns } from './message-sta
 const SUMMED_UP_MESSAGES_MAX = 100
 
 export type AddedMessage = Correspondence &
-  Pick<MessageContent, 'body_text' | 'extracted_text' | 'category'>
+  Pick<MessageContent, 'body_text' | 'extracted_text' | 'defects' | 'category'>
 
 /** The summary of a thread that begins with this message. */
 export function firstSummary(message: AddedMessage): SummaryColumns {
@@ -160,7 +161,8 @@ function selectNewestTexts(db: ReadDb, threadIds: readonly string[]) {
         ),
     )
     .leftJoin('long_bodies', 'long_bodies.raw_id', 'messages.raw_id')
-    .select(['messages.thread_id', beginning('body_text'), beginning('extracted_text')])
+    .select(['messages.thread_id', 'messages.defects'])
+    .select([beginning('body_text'), beginning('extracted_text')])
     .where('threads.id', 'in', threadIds)
     .execute()
 }
@@ -249,10 +251,16 @@ export function addParticipants(
 
 /**
  * The beginning of a message's extracted text, on one line and without invisible characters; of the whole text when
- * nothing was extracted.
+ * nothing was extracted. Empty where people see another text in the HTML, because a snippet has no mark.
  */
-export function snippetOf(text: { body_text: string; extracted_text?: string | null }): string {
-  const { body_text: whole, extracted_text: own } = text
+export function snippetOf(text: {
+  body_text: string
+  extracted_text?: string | null
+  /** JSON list. */
+  defects?: string
+}): string {
+  const { body_text: whole, extracted_text: own, defects = '[]' } = text
+  if (defects !== '[]' && (JSON.parse(defects) as Defect[]).includes('unsaid-text')) return ''
   return onOneLine(own ?? whole, THREAD_SNIPPET_LENGTH) || onOneLine(whole, THREAD_SNIPPET_LENGTH)
 }
 

@@ -77,6 +77,7 @@ test('a snippet is the new text on one line', () => {
 test('a snippet of a message without new text begins with its quote', () => {
   assert.equal(snippetOf({ body_text: '> Shall we?', extracted_text: '' }), '> Shall we?')
   assert.equal(snippetOf({ body_text: '', extracted_text: '' }), '')
+  assert.equal(snippetOf({ body_text: 'Unseen', defects: '["unsaid-text"]' }), '')
 })
 
 test('a snippet has at most 160 code points, unbroken, without invisible ones', () => {
