@@ -45,7 +45,7 @@ const LABEL = /^[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?$/
 // the full-width dots that IDNA would read as label separators.
 const UTF8_LABEL = /^(?!-)[\p{L}\p{M}\p{N}\p{Join_C}\u00b7-]+(?<!-)$/u
 // Characters that must never reach a header, a log line or a page although UTF-8 can write them.
-const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\u00a0\u200b\u2060\ufeff\ufffd]/u
+const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\u200b\u2060\ufeff\ufffd]|(?! )\p{Zs}/u
 const NON_ASCII = /[^\x00-\x7f]/
 
 /**

@@ -42,8 +42,8 @@ export type HtmlPolicy<Mark = never> = {
   readonly tagsMax: number
   /** The start tag of a kept element, or text that stands for the element; nothing leaves the tags out. */
   startTag(name: string, attributes: Readonly<Record<string, string>>): Piece<Mark>[]
-  /** A style sheet as it may stand between style tags; without it `style` is an element like others. */
-  styleSheet?(css: string): Piece<Mark>[]
+  /** A style element with its tags; without it `style` is an element like others. */
+  styleSheet?(css: string, element: HtmlElement): Piece<Mark>[]
 }
 
 export type SafeHtmlOptions = {
@@ -122,19 +122,19 @@ class SafeWriter<Mark> {
 
   #writeElement(element: HtmlElement): void {
     const { tagName, attrs, childNodes } = element
-    const { kept, dropped, onDropped, styleSheet } = this.#policy
-    if (tagName === 'style' && styleSheet !== undefined) {
-      const css = styleSheet(childNodes.map((node) => (isText(node) ? node.value : '')).join(''))
-      if (css.length > 0) this.#push(['<style>', ...css, '</style>'])
+    const policy = this.#policy
+    if (tagName === 'style' && policy.styleSheet !== undefined) {
+      const css = childNodes.map((node) => (isText(node) ? node.value : '')).join('')
+      this.#push(policy.styleSheet(css, element))
       return
     }
-    if (dropped.has(tagName)) {
-      onDropped?.(element)
+    if (policy.dropped.has(tagName)) {
+      policy.onDropped?.(element)
       return
     }
     // Every tree has a body; one without attributes says nothing.
     const isBare = tagName === 'body' && attrs.length === 0
-    const isKept = kept.has(tagName) && !isBare && this.#depth < HTML_DEPTH_MAX
+    const isKept = policy.kept.has(tagName) && !isBare && this.#depth < HTML_DEPTH_MAX
     const tag = isKept ? this.#startTagOf(element) : []
     const [first] = tag
     const isTag = typeof first === 'string' && first.startsWith('<')
