@@ -52,7 +52,7 @@ const LASTING =
   /:(?:first|last|only|nth|nth-last)-(?:child|of-type)|:{1,2}(?:before|after|first-line|first-letter|placeholder|marker)|:(?:root|link|any-link|empty|not|is|where|has|lang)/g
 
 /** Whether a selector holds only in a state, such as under a pointer. Escapes may spell one. */
-function hasState(selector: string): boolean {
+export function hasState(selector: string): boolean {
   return /[:\\]/.test(selector.replace(LASTING, ''))
 }
 

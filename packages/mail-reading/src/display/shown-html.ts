@@ -11,16 +11,17 @@ import {
 import { HTML_LINK_LENGTH_MAX } from '@mailroom/mail/html/text.ts'
 import {
   attributeOf,
-  HTML_LENGTH_MAX,
   HTML_TAGS_MAX,
   type HtmlElement,
-  readHtml,
+  type HtmlParent,
   wordSet,
 } from '@mailroom/mail/html/tree.ts'
-import { tallyHidden } from '#html/find-hidden.ts'
-import { type Removal, RemovalTally } from '#view/removal.ts'
+import { shownText as markUnseen } from '@mailroom/mail/unseen.ts'
+import { matchesScreen } from '#html/css-queries.ts'
+import { findMissed, type Missed } from './find-missed.ts'
 import { type ImageReference, readImageAddress } from './images.ts'
 import { type PlaceImage, safeCss } from './safe-css.ts'
+import { type CssOmission, type StillCss, stillSheet, stillStyle } from './still-css.ts'
 
 /** Characters of the HTML that is shown: HTML_LENGTH_MAX, and room for what is added. */
 const SHOWN_HTML_LENGTH_MAX = 4_000_000
@@ -28,8 +29,13 @@ const SHOWN_HTML_LENGTH_MAX = 4_000_000
 export type ShownSource = {
   readonly html: string
   readonly showsRemote: boolean
-  /** Whether `hidden` is wanted, which takes as long again. */
-  readonly findsHidden?: boolean
+  /**
+   * Whether the page looks the same in every window, at any time, and hides no more than the reader of hidden text
+   * knows: for mail that a person lets leave.
+   */
+  readonly isStill?: boolean
+  /** Whether `missed` is wanted, of a still page. It takes as long again. */
+  readonly findsMissed?: boolean
 }
 
 export type ShownHtml = {
@@ -39,55 +45,172 @@ export type ShownHtml = {
   readonly blockedCount: number
   /** False when parts are left out that some mail programs show, or the rest because it is too long. */
   readonly isWhole: boolean
-  /** What a reader does not see; empty unless it was asked for. */
-  readonly hidden: readonly Removal[]
+  /** Null unless it was asked for. */
+  readonly missed: Missed | null
 }
 
 /**
  * `showsRemote`: remote images are marked, too, instead of being left out. Null for no HTML, and for HTML with
  * too many tags or too deep; long HTML is cut. Takes up to a second: not on the main thread.
  */
-export function showSource({
-  html,
-  showsRemote,
-  findsHidden = false,
-}: ShownSource): ShownHtml | null {
+export function showSource(source: ShownSource): ShownHtml | null {
+  const { html, findsMissed = false } = source
   if (html === '') return null
-  let blockedCount = 0
-  const place: PlaceImage = (image) => {
-    if (image.kind === 'part' || showsRemote) return image
-    blockedCount += 1
-    return null
-  }
-  const policy: HtmlPolicy<ImageReference> = {
-    kept: KEPT,
-    dropped: DROPPED,
-    tagsMax: HTML_TAGS_MAX,
-    onDropped(element) {
-      if (isSeenElsewhere(element)) omit()
-    },
-    startTag: (name, attributes) => startTag(name, attributes, place),
-    styleSheet: (css) => styleSheet(css, place),
-  }
-  let isWhole = true
-  const omit = () => {
-    isWhole = false
-  }
-  const pieces = writeSafeHtml(html, policy, {
+  const writing = new PageWriting(source)
+  let tree: HtmlParent | null = null
+  const written = writeSafeHtml(html, writing, {
     lengthMax: SHOWN_HTML_LENGTH_MAX,
     cut: CUT,
-    onCut: omit,
+    onCut: writing.omit,
+    prune(read) {
+      tree = read
+    },
   })
-  if (pieces === null) return null
-  const hidden = findsHidden ? findHidden(html) : []
-  return { pieces: joinPieces(pieces), blockedCount, isWhole, hidden }
+  if (written === null || tree === null) return null
+  const pieces = joinPieces(written)
+  const { blockedCount } = writing
+  const page = findsMissed ? shownDocument(pieces, () => null) : ''
+  const missed = findsMissed ? findMissed({ ...writing, html, tree, page }) : null
+  return {
+    pieces,
+    blockedCount,
+    isWhole: writing.isWhole && missed?.isShown !== false,
+    missed,
+  }
 }
 
-function findHidden(html: string): Removal[] {
-  const tally = new RemovalTally()
-  const tree = readHtml(html.slice(0, HTML_LENGTH_MAX))
-  if (tree !== null) tallyHidden(tree, tally)
-  return tally.list()
+/** What is written of a mail, and what is left out. */
+class PageWriting implements HtmlPolicy<ImageReference> {
+  readonly kept = KEPT
+  readonly dropped = DROPPED
+  readonly tagsMax = HTML_TAGS_MAX
+  readonly boxing: StillCss['boxing'][number][] = []
+  /** Attributes that selectors name and that no page has. */
+  readonly omittedAttributes = new Set<string>()
+  isWhole = true
+  blockedCount = 0
+  /** Style sheets and fonts of other hosts. */
+  blockedStyles = 0
+  readonly #isStill: boolean
+  readonly #showsRemote: boolean
+  /** Mail repeats its styles. */
+  readonly #stills = new Map<string, string>()
+
+  constructor({ isStill = false, showsRemote }: ShownSource) {
+    this.#isStill = isStill
+    this.#showsRemote = showsRemote
+  }
+
+  readonly omit = (): void => {
+    this.isWhole = false
+  }
+
+  readonly #place: PlaceImage = (image) => {
+    if (image.kind === 'part' || this.#showsRemote) return image
+    this.blockedCount += 1
+    return null
+  }
+
+  onDropped(element: HtmlElement): void {
+    if (isSeenElsewhere(element)) this.omit()
+    const { tagName } = element
+    const isLinked = tagName === 'link' && /\bstylesheet\b/i.test(attributeOf(element, 'rel') ?? '')
+    if (!isLinked) return
+    if (/^\s*data:/i.test(attributeOf(element, 'href') ?? '')) this.omit()
+    else this.blockedStyles += 1
+  }
+
+  /** An image without an address stays with its place and its description. */
+  startTag(name: string, attributes: Readonly<Record<string, string>>): Pieces {
+    const pieces: Pieces = [`<${name}`]
+    let isLink = false
+    for (const [attribute, value] of Object.entries(attributes)) {
+      if (attribute === 'srcset' && value.includes('//')) this.blockedCount += 1
+      const safe = ATTRIBUTES.has(attribute) ? this.#safeValue(attribute, value) : null
+      if (safe === null) continue
+      pieces.push(` ${attribute}="`, ...safe, '"')
+      if (attribute === 'href' && !value.trim().startsWith('#')) isLink = true
+    }
+    if (isLink) pieces.push(' target="_blank" rel="noopener noreferrer nofollow"')
+    pieces.push('>')
+    return pieces
+  }
+
+  styleSheet(css: string, element: HtmlElement): Pieces {
+    if (!this.#isStill) {
+      const media = escapeHtml(attributeOf(element, 'media') ?? '')
+      const sheet = safeSheet(css, this.#place)
+      return [media === '' ? '<style>' : `<style media="${media}">`, ...sheet, '</style>']
+    }
+    const still = stillSheet(css, this.#onOmitted)
+    for (const selector of still.boxing) this.boxing.push(selector)
+    for (const name of still.attributes) {
+      if (!ATTRIBUTES.has(name)) this.omittedAttributes.add(name)
+    }
+    if (!isSheet(element)) return []
+    return ['<style>', ...safeSheet(still.css, this.#place), '</style>']
+  }
+
+  readonly #onOmitted = (omission: CssOmission): void => {
+    if (omission === 'drawn') this.omit()
+    else if (omission === 'image') this.blockedCount += 1
+    else this.blockedStyles += 1
+  }
+
+  #safeValue(attribute: string, value: string): Pieces | null {
+    switch (attribute) {
+      case 'style':
+        return this.#safeStyle(value)
+      case 'src':
+      case 'background':
+        return this.#safeImage(value)
+      case 'href':
+        return safeLink(value)
+      case 'cite':
+        return null
+      default:
+        return value.length > HTML_LINK_LENGTH_MAX ? null : [escapeHtml(value)]
+    }
+  }
+
+  #safeStyle(style: string): Pieces | null {
+    if (style.length > STYLE_LENGTH_MAX) {
+      this.omit()
+      return null
+    }
+    return safeCss(this.#isStill ? this.#stillOf(style) : style, this.#place).map(escaped)
+  }
+
+  #stillOf(style: string): string {
+    const known = this.#stills.get(style)
+    if (known !== undefined) return known
+    const still = stillStyle(style, this.#onOmitted)
+    this.#stills.set(style, still)
+    return still
+  }
+
+  #safeImage(value: string): Pieces | null {
+    const address = readImageAddress(value)
+    if (address === null) {
+      this.#omitImage(value)
+      return null
+    }
+    if (address.kind === 'data') return [escapeHtml(address.url)]
+    const placed = this.#place(address)
+    return placed && [placed]
+  }
+
+  /** An image that is within the mail, and not shown, may be one of words. */
+  #omitImage(value: string): void {
+    if (/\b(?:data|cid):/i.test(value)) this.omit()
+    else if (value.includes('//')) this.blockedCount += 1
+  }
+}
+
+function isSheet(element: HtmlElement): boolean {
+  const type = attributeOf(element, 'type') ?? ''
+  const isCss = /^\s*(?:text\/css)?\s*$/i.test(type)
+  return isCss && matchesScreen(attributeOf(element, 'media') ?? '') === true
 }
 
 const CUT = '[The rest of this message is too long to be shown.]'
@@ -109,65 +232,28 @@ const SEEN_ELSEWHERE = wordSet(`
 `)
 
 function isSeenElsewhere(element: HtmlElement): boolean {
+  const isSet = (attribute: string) => attributeOf(element, attribute) !== undefined
+  // Browsers draw its content in the place of what its parent has.
+  if (element.tagName === 'template') return isSet('shadowrootmode')
+  if (/^i?frame$/.test(element.tagName)) {
+    return isSet('srcdoc') || /^\s*data:/i.test(attributeOf(element, 'src') ?? '')
+  }
   if (element.tagName !== 'input') return SEEN_ELSEWHERE.has(element.tagName)
   return attributeOf(element, 'type')?.toLowerCase() !== 'hidden'
 }
 
 const ATTRIBUTES = wordSet(`
   abbr align alt background bgcolor border bordercolor cellpadding cellspacing cite class color colspan
-  coords dir face headers height href hspace id lang name noshade nowrap reversed role rowspan scope
-  shape size span src start style title type usemap valign vspace width
+  coords dir face headers height href hspace id lang link name noshade nowrap open reversed role rowspan
+  scope shape size span src start style text title type usemap valign value vspace width
 `)
 
 type Pieces = Piece<ImageReference>[]
-
-/** An image without an address stays with its place and its description. */
-function startTag(
-  name: string,
-  attributes: Readonly<Record<string, string>>,
-  place: PlaceImage,
-): Pieces {
-  const pieces: Pieces = [`<${name}`]
-  let isLink = false
-  for (const [attribute, value] of Object.entries(attributes)) {
-    const safe = ATTRIBUTES.has(attribute) ? safeValue(attribute, value, place) : null
-    if (safe === null) continue
-    pieces.push(` ${attribute}="`, ...safe, '"')
-    if (attribute === 'href' && !value.trim().startsWith('#')) isLink = true
-  }
-  if (isLink) pieces.push(' target="_blank" rel="noopener noreferrer nofollow"')
-  pieces.push('>')
-  return pieces
-}
-
-function safeValue(attribute: string, value: string, place: PlaceImage): Pieces | null {
-  switch (attribute) {
-    case 'style':
-      return value.length > STYLE_LENGTH_MAX ? null : safeCss(value, place).map(escaped)
-    case 'src':
-    case 'background':
-      return safeImage(value, place)
-    case 'href':
-      return safeLink(value)
-    case 'cite':
-      return null
-    default:
-      return value.length > HTML_LINK_LENGTH_MAX ? null : [escapeHtml(value)]
-  }
-}
 
 const STYLE_LENGTH_MAX = 50_000
 
 function escaped(piece: Piece<ImageReference>): Piece<ImageReference> {
   return typeof piece === 'string' ? escapeHtml(piece) : piece
-}
-
-function safeImage(value: string, place: PlaceImage): Pieces | null {
-  const address = readImageAddress(value)
-  if (address === null) return null
-  if (address.kind === 'data') return [escapeHtml(address.url)]
-  const placed = place(address)
-  return placed && [placed]
 }
 
 /** Browsers leave white space and control characters out of a scheme. */
@@ -180,7 +266,7 @@ function safeLink(value: string): Pieces | null {
 /** Links of newsletters are long, and cut short they would lead elsewhere. */
 const LINK_LENGTH_MAX = 8_000
 
-function styleSheet(css: string, place: PlaceImage): Pieces {
+function safeSheet(css: string, place: PlaceImage): Pieces {
   const pieces = joinPieces(safeCss(css, place))
   // CSS reads the escape in a string as `<`, and has no other need of one: even a browser that read the sheet as
   // markup would find no tag in it. Comparisons of @media have a space or `=` after theirs.
@@ -196,7 +282,7 @@ export function shownBody(
   addressOf: AddressOf,
 ): string {
   if (shown !== null) return shownDocument(shown.pieces, addressOf)
-  return shownText(text, html === '' ? '' : UNSHOWN)
+  return shownText(markUnseen(text), html === '' ? '' : UNSHOWN)
 }
 
 const UNSHOWN = `<p><strong>The HTML of this message cannot be shown: it is too large or too complex. This is the text part, which may say something else.</strong></p><hr>`

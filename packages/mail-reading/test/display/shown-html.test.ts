@@ -253,13 +253,13 @@ test('HTML that cannot be shown is replaced by the text, which says so outside o
 
 test('HTML that is shown tells whether its end is missing, and what a reader does not see if asked', () => {
   const html = '<p>Pay 10</p><p style="display:none">Pay 1000</p><font color="#fff">and more</font>'
-  const shown = showSource({ html, showsRemote: false, findsHidden: true })
-  assert.deepEqual(shown?.hidden, [
+  const shown = showSource({ html, showsRemote: false, isStill: true, findsMissed: true })
+  assert.deepEqual(shown?.missed?.hidden, [
     { kind: 'display-none', characters: 8 },
     { kind: 'same-colour', characters: 8 },
   ])
   assert.equal(shown.isWhole, true)
-  assert.deepEqual(showSource({ html, showsRemote: false })?.hidden, [])
+  assert.equal(showSource({ html, showsRemote: false })?.missed, null)
   const long = `<p>${'x'.repeat(1_100_000)}</p>`
   assert.equal(showSource({ html: long, showsRemote: false })?.isWhole, false)
 })
