@@ -77,13 +77,23 @@ export type ReviewContent = Static<typeof ReviewContent>
 
 export const ReviewDisplay = Type.Object(
   {
-    isHtmlWhole: Type.Boolean({
+    isWhole: Type.Boolean({
       description:
-        'Whether a page can show all of bodyHtml that a mail program may show. If false, read bodyHtml itself: a page shows a part of it, or bodyText instead.',
+        'Whether a page shows all text of bodyHtml that a mail program may show. If false, read bodyHtml itself: a page shows a part of it, or bodyText instead.',
     }),
+    isHtmlWhole: Type.Boolean({ description: 'The same as isWhole, under its first name.' }),
     blockedImages: count('Images of other hosts that a page leaves out.'),
+    blockedStyles: count(
+      'Style sheets and fonts of other hosts that a page leaves out. Some mail programs load them.',
+    ),
     hidden: nullableText(
       'What bodyHtml has that a reader does not see, in numbers and reasons; null for nothing, or if it is not known because no page can show bodyHtml.',
+    ),
+    invisible: count(
+      'Characters that nobody sees, such as fillers, tags, variation selectors and marks of direction, in all fields, names and files of the message. Joiners and selectors that form letters and emoji are not counted.',
+    ),
+    unshown: count(
+      'Characters of bodyHtml that no page shows: comments, titles, attributes such as data-x, and the content of elements such as template. 0 if no page can show bodyHtml.',
     ),
   },
   {

@@ -11,7 +11,7 @@ import { MAILBOX, TRIMMED } from '@mailroom/contract/text.ts'
 import { explainViolations, type Part, type Violation } from '#http/explain-violations.ts'
 import type { AttachedFile } from '#http/handler.ts'
 import type { ReadBody } from '#http/read-body.ts'
-import { bareAddress } from '#platform/email-address.ts'
+import { writtenAddress } from '#platform/email-address.ts'
 import { AppError, notFound, wrongQuery } from '#platform/problem.ts'
 
 /** A compiled schema: returns whether the value fits, fills in defaults, and reports violations in `errors`. */
@@ -90,7 +90,7 @@ function readBody(
  */
 function prepared(schema: TSchema, value: unknown, options: { dropsNulls: boolean }): unknown {
   if (typeof value === 'string') {
-    if (MAILBOX in schema) return bareAddress(value)
+    if (MAILBOX in schema) return writtenAddress(value)
     return TRIMMED in schema ? trimBlanks(value) : value
   }
   const { properties, items, required = [] } = schema as Partial<JsonSchema>

@@ -3,7 +3,7 @@
 import type { OperationId } from '@mailroom/contract/operations.ts'
 import { MAILBOX } from '@mailroom/contract/text.ts'
 import fastify, { type FastifyServerOptions } from 'fastify'
-import { checkEmailAddress } from '#platform/email-address.ts'
+import { checkWrittenAddress } from '#platform/email-address.ts'
 import { readInput } from './read-input.ts'
 
 export const VALIDATION: NonNullable<FastifyServerOptions['ajv']> = {
@@ -21,7 +21,7 @@ export const VALIDATION: NonNullable<FastifyServerOptions['ajv']> = {
       keyword: MAILBOX,
       type: 'string',
       errors: false,
-      validate: (_: unknown, text: string) => checkEmailAddress(text) === null,
+      validate: (_: unknown, text: string) => checkWrittenAddress(text) === null,
     })
   },
 }

@@ -2,7 +2,7 @@
 
 import { MAILBOX, RULE } from '@mailroom/contract/text.ts'
 import { INSTANT_RULE } from '#platform/clock.ts'
-import { checkEmailAddress } from '#platform/email-address.ts'
+import { checkWrittenAddress } from '#platform/email-address.ts'
 import { AppError, type ErrorDetail } from '#platform/problem.ts'
 
 /** Wrong fields listed in one response. */
@@ -90,7 +90,7 @@ function expectationOf({ keyword, params, message, parentSchema, data }: Violati
     case 'maximum':
       return `must be at most ${limit}`
     case MAILBOX:
-      return checkEmailAddress(String(data)) ?? message ?? 'has the wrong format'
+      return checkWrittenAddress(String(data)) ?? message ?? 'has the wrong format'
     case 'format':
       return params.format === 'date-time' ? INSTANT_RULE : 'has the wrong format'
     case 'pattern':

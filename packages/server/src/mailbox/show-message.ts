@@ -36,10 +36,12 @@ export async function showMessage(
 ): Promise<{ document: string; blockedCount: number }> {
   const message = await getMessage(deps, input)
   const { bodyHtml: html, bodyText } = message
+  // An approver sees mail that leaves, in whatever window.
+  const isStill = message.direction === 'outbound'
   // Loaded with the first message that is shown.
   const { shownBody } = await import('@mailroom/mail-reading/display/shown-html.ts')
   const shown =
-    html === '' ? null : await deps.parser.show({ html, showsRemote: input.showsRemote })
+    html === '' ? null : await deps.parser.show({ html, showsRemote: input.showsRemote, isStill })
   return {
     document: shownBody(shown, { html, text: bodyText }, addresses(deps, message)),
     blockedCount: shown?.blockedCount ?? 0,

@@ -21,7 +21,7 @@ import {
   type Thread,
 } from '#mailbox/mailbox-rows.ts'
 import type { Clock } from '#platform/clock.ts'
-import { addressKey, checkEmailAddress, domainOf, unquote } from '#platform/email-address.ts'
+import { addressKey, checkWrittenAddress, domainOf, unquote } from '#platform/email-address.ts'
 import { problem, wrongField } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
@@ -118,7 +118,7 @@ async function findCopier(
   fromAddr: string | null,
 ): Promise<string | null> {
   const address = fromAddr === null ? undefined : parseAddressList(fromAddr)[0]?.address
-  if (address === undefined || checkEmailAddress(address) !== null) return null
+  if (address === undefined || checkWrittenAddress(address) !== null) return null
   const suppressed = await findSuppressed(deps.db, accountId, [addressKey(address)])
   return suppressed === null ? address : null
 }
@@ -205,7 +205,7 @@ async function readAddressees(
 ): Promise<{ to: string[]; cc: string[] }> {
   const isOutbound = message.direction === 'outbound'
   const usable = (addresses: readonly string[]) =>
-    distinct(addresses.filter((address) => checkEmailAddress(address) === null))
+    distinct(addresses.filter((address) => checkWrittenAddress(address) === null))
   const wanted = isOutbound ? [] : usable(addressesIn(message.replyTo ?? ''))
   const authors = usable(isOutbound ? message.to : addressesIn(message.fromAddr))
   const others = usable(isOutbound ? message.cc : [...message.to, ...message.cc])

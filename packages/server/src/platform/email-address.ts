@@ -7,6 +7,7 @@ import {
   parseMailbox,
 } from '@mailroom/mail/address.ts'
 import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
+import { findUnseen } from '@mailroom/mail/unseen.ts'
 
 const expectations: Readonly<Record<MailboxDefect, string>> = {
   syntax: 'must be one email address, alone or as Name <address>',
@@ -34,6 +35,18 @@ export function checkEmailAddress(text: string): string | null {
     return expectations.syntax
   }
   return null
+}
+
+/** As `checkEmailAddress`, of an address that a caller writes: an unseen character makes it look like another one. */
+export function checkWrittenAddress(text: string): string | null {
+  const unseen = findUnseen(text, { isName: true }) ?? findUnseen(text)
+  if (unseen === null) return checkEmailAddress(text)
+  return `must not have the character ${unseen}, which is not visible`
+}
+
+/** The address in `Name <address>`; a text whose name has an unseen character stays whole, and is refused. */
+export function writtenAddress(text: string): string {
+  return findUnseen(text, { isName: true }) === null ? bareAddress(text) : text
 }
 
 // A phrase of RFC 5322 §3.2.5 with the dots of §4.1 and any text outside ASCII. Comments, groups, lists and

@@ -1,18 +1,35 @@
-// What a reader may miss who looks at a page of a held message's HTML, and its recipients may get.
+// What a reader may miss who looks at a page of a held message, and its recipients may get.
 
-import type { ReviewDisplay } from '@mailroom/contract/reviews.ts'
+import type { ReviewContent, ReviewDisplay } from '@mailroom/contract/reviews.ts'
+import { countUnseen } from '@mailroom/mail/unseen.ts'
 import { describeRemovals } from '@mailroom/mail-reading/view/removal.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 
 export async function readDisplay(
   { parser }: { parser: Parser },
-  html: string,
+  content: ReviewContent,
 ): Promise<ReviewDisplay> {
-  if (html === '') return { isHtmlWhole: true, blockedImages: 0, hidden: null }
-  const shown = await parser.show({ html, showsRemote: false, findsHidden: true })
+  const { bodyHtml: html } = content
+  const source = { html, showsRemote: false, isStill: true, findsMissed: true }
+  const shown = html === '' ? null : await parser.show(source)
+  const missed = shown?.missed ?? null
+  const isWhole = html === '' || (shown?.isWhole ?? false)
+  const hidden = missed?.hidden ?? []
   return {
-    isHtmlWhole: shown?.isWhole ?? false,
+    isWhole,
+    isHtmlWhole: isWhole,
     blockedImages: shown?.blockedCount ?? 0,
-    hidden: shown === null || shown.hidden.length === 0 ? null : describeRemovals(shown.hidden),
+    blockedStyles: missed?.blockedStyles ?? 0,
+    hidden: hidden.length === 0 ? null : describeRemovals(hidden),
+    invisible: countUnseen(fieldsOf(content)) + (missed?.unseen ?? countUnseen(html)),
+    unshown: missed?.unshown ?? 0,
   }
+}
+
+/** All text that leaves beside the HTML. */
+function fieldsOf(content: ReviewContent): string {
+  const { from, to, cc, bcc, replyTo, subject, inReplyTo, bodyText, headers, attachments } = content
+  const files = attachments.flatMap(({ filename, contentType }) => [filename, contentType])
+  const fields = [from, ...to, ...cc, ...bcc, replyTo ?? '', subject, inReplyTo ?? '', bodyText]
+  return [...fields, ...Object.entries(headers).flat(), ...files].join('\n')
 }

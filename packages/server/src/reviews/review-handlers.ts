@@ -73,10 +73,11 @@ async function readWhole(deps: Deps, review: Review): Promise<WholeReview | null
   const message = await findMessage(deps.db, accountId, messageId)
   if (message === null) return null
   const { subject, bodyText, bodyHtml } = message
+  const content = { ...review.content, subject, bodyText, bodyHtml }
   return {
     ...presentReview(review),
-    content: { ...review.content, subject, bodyText, bodyHtml },
-    display: await readDisplay(deps, bodyHtml),
+    content,
+    display: await readDisplay(deps, content),
     thread: await readNewest(deps, review),
   }
 }

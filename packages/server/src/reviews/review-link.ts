@@ -65,7 +65,9 @@ export function reviewLinkHandlers(deps: Deps): Pick<Handlers, LinkOperation> {
       if (message === null) return unknownLink(context)
       const file = { messageId: message.id, nowMs: deps.clock.now() }
       const urlOf = (filename: string) => attachmentUrl(deps, { ...file, filename })
-      const display = await readDisplay(deps, message.bodyHtml)
+      const { subject, bodyText, bodyHtml } = message
+      const content = { ...review.content, subject, bodyText, bodyHtml }
+      const display = await readDisplay(deps, content)
       return reviewPage({ review, message, display }, { token: path.token, urlOf })
     },
     'reviews.bodyLinked': async ({ path }, context) => {

@@ -4,6 +4,7 @@
 
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { isInternational } from '@mailroom/mail/compose/header-text.ts'
+import { shownLine } from '@mailroom/mail/unseen.ts'
 import { findApprover } from '#accounts/accounts-rows.ts'
 import { SERVICE_OWNER, type Signers } from '#domains/domains.ts'
 import { isDomainHere } from '#domains/domains-rows.ts'
@@ -233,6 +234,6 @@ function entryOf(deps: ReviewMailDeps, review: Review, approverId: string): stri
 function withoutWords(address: string): string {
   const at = address.lastIndexOf('@')
   return /^[\p{L}\p{N}\p{M}._+'=-]+$/u.test(address.slice(0, at))
-    ? address
-    : `…${address.slice(at)}`
+    ? shownLine(address)
+    : `…${shownLine(address.slice(at))}`
 }

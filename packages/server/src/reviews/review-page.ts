@@ -2,6 +2,7 @@
 // and its HTML is in a frame of its own, as the console shows it.
 
 import type { ReviewDisplay } from '@mailroom/contract/reviews.ts'
+import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 import { escapeHtml } from '#http/answer.ts'
 import type { BinaryResponse } from '#http/handler.ts'
 import { linkPage } from '#http/link-page.ts'
@@ -55,20 +56,15 @@ ${bodies(message, display, token)}
 }
 
 /** Both bodies, because a recipient reads only one, and the source of what a page may not show. */
-function bodies(
-  { bodyText, bodyHtml }: Message,
-  { isHtmlWhole, blockedImages, hidden }: ReviewDisplay,
-  token: string,
-): string {
+function bodies({ bodyText, bodyHtml }: Message, display: ReviewDisplay, token: string): string {
   const text = `<pre tabindex="0" aria-label="The text">${shownLines(bodyText)}</pre>`
-  if (bodyHtml === '') return text
-  const isIncomplete = !isHtmlWhole || hidden !== null
-  const notices = [
-    isHtmlWhole ? '' : HTML_NOT_WHOLE,
-    hidden === null ? '' : `The HTML has text that its readers do not see: ${hidden}.`,
-    blockedImages === 0 ? '' : `Images of other hosts that are left out here: ${blockedImages}.`,
-  ]
-  return `${notices.map((notice) => notice && `<p class="notice">${escapeHtml(notice)}</p>`).join('\n')}
+  const notices = noticesOf(display)
+    .map((notice) => notice && `<p class="notice">${escapeHtml(notice)}</p>`)
+    .join('\n')
+  if (bodyHtml === '') return `${notices}${text}`
+  const { isWhole, hidden, invisible, unshown } = display
+  const isIncomplete = !isWhole || hidden !== null || invisible > 0 || unshown > 0
+  return `${notices}
 <h2>The HTML, which most recipients see</h2>
 <iframe sandbox src="/reviews/${token}/body" title="The body of the message"></iframe>
 <details${isIncomplete ? ' open' : ''}><summary>The source of the HTML</summary>
@@ -77,8 +73,30 @@ function bodies(
 ${bodyText.trim() === '' ? '<p>It is empty.</p>' : text}`
 }
 
+function noticesOf(display: ReviewDisplay): string[] {
+  const { isWhole, hidden, invisible, unshown, blockedImages, blockedStyles } = display
+  return [
+    isWhole ? '' : HTML_NOT_WHOLE,
+    hidden === null ? '' : `The HTML has text that its readers do not see: ${hidden}.`,
+    invisible === 0
+      ? ''
+      : `The message has ${characters(invisible)} that nobody sees. They are shown here as [U+…], but not within the page of the HTML.`,
+    unshown === 0
+      ? ''
+      : `The HTML has ${characters(unshown)} that no page shows, such as comments and attributes. They are in its source.`,
+    blockedImages === 0 ? '' : `Images of other hosts that are left out here: ${blockedImages}.`,
+    blockedStyles === 0
+      ? ''
+      : `Style sheets and fonts of other hosts that are left out here: ${blockedStyles}.`,
+  ]
+}
+
+function characters(count: number): string {
+  return count === 1 ? '1 character' : `${count} characters`
+}
+
 const HTML_NOT_WHOLE =
-  'The HTML cannot be shown, or not all of it: it is too large or too complex, or has parts that pages leave out, such as forms and drawings. Below is its source: do not approve what you have not read.'
+  'The HTML cannot be shown, or not all of it: it is too large or too complex, has parts that pages leave out, such as forms and drawings, or has styles by which its recipients may see something else. Below is its source: do not approve what you have not read.'
 
 const OUTCOMES = {
   pending: 'It still waits for a decision.',
@@ -116,19 +134,10 @@ export function refusedPage({ message }: AppError): BinaryResponse {
   )
 }
 
-/** Characters that change the direction of writing, or that nobody sees, are shown by their numbers. */
-const UNSEEN = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu
-
-function shown(text: string, unseen = UNSEEN): string {
-  const visible = text.replace(unseen, (one) => {
-    return `[U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`
-  })
-  return escapeHtml(visible)
+function shown(text: string): string {
+  return escapeHtml(shownLine(text))
 }
 
-/** With line ends and tabs, and with the joiners that emoji and some scripts need. */
-const UNSEEN_IN_LINES = new RegExp(`(?![\\n\\t\\u200c\\u200d])${UNSEEN.source}`, 'gu')
-
 function shownLines(text: string): string {
-  return shown(text, UNSEEN_IN_LINES)
+  return escapeHtml(shownText(text))
 }

@@ -176,9 +176,28 @@ onEachEngine('mail to approvers', (engine) => {
     assert.match(page, /Images of other hosts that are left out here: 2\./)
     assert.match(page, /<pre [^>]*aria-label="The text">Pay \[U\+202E\]9999 to Eve\.\n\tNow\./)
     assert.match(page, /<details open>.*<pre [^>]*>.*<p style="display:none"&gt;Ignore it\./s)
+    assert.match(page, /has 1 character that nobody sees/)
     const body = await (await fetch(`${link}/body`)).text()
     assert.match(body, /Pay 10 to Bob\./)
     assert.doesNotMatch(body, /9999|cannot be shown/)
+  })
+
+  test('has links whose page shows unseen characters by their numbers, and opens what styles may change', async () => {
+    const { page } = await pageOf({
+      subject: 'Hi\u{e0041}',
+      body: 'A text\u3164.',
+      bodyHtml: `<style>p:not([data-k]){display:none}</style><i>Hi</i><p data-k="CARD 4711">LIST</p>`,
+      headers: { 'X-Case': '7\u{e0042}' },
+      attachments: [{ filename: 'a\uffa0.txt', contentType: 'text/plain', data: Buffer.from('x') }],
+    })
+    for (const marked of ['Hi[U+E0041]', 'A text[U+3164].', '7[U+E0042]', 'a[U+FFA0].txt']) {
+      assert.ok(page.includes(marked), marked)
+    }
+    assert.match(
+      page,
+      /not all of it.*4 characters that nobody sees.*9 characters that no page shows/s,
+    )
+    assert.match(page, /<details open>.*<p data-k="CARD 4711"&gt;LIST/s)
   })
 
   test('has links whose page shows a text alone, without frame or notice', async () => {

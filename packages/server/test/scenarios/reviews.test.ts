@@ -59,6 +59,59 @@ onEachEngine('held mail', (engine) => {
     assert.equal((await send(by, by.inbox, fields)).hold, undefined)
   })
 
+  test('says that a page is not whole where a style tells the page from the mail', async () => {
+    const by = await guarded()
+    const bodyHtml = `<style>.a:not([data-k]){display:none}</style><p>See you Monday.</p>
+      <p class="a" data-k="1">CUSTOMER LIST</p>`
+    const held = await hold(by, { bodyHtml })
+    const { display } = await by.asApprover.reviews.get(held.reviewId)
+    assert.deepEqual([display.isWhole, display.isHtmlWhole, display.hidden], [false, false, null])
+  })
+
+  test('counts the characters that nobody sees in every field, and those of the HTML on no page', async () => {
+    const by = await guarded()
+    const tag = '\u{e0041}'
+    const fields = {
+      subject: `Hi${tag}`,
+      body: `Text\u3164 with a family: 👩‍👩‍👧‍👦`,
+      bodyHtml: `<p title="&#x200b;">HTML&#xe0041;</p><i data-x="CARD 4711"></i><!--four-->`,
+      headers: { 'X-Case': `7${tag}` },
+      attachments: [{ filename: 'a\uffa0.txt', contentType: 'text/plain', data: Buffer.from('x') }],
+    }
+    const held = await hold(by, fields)
+    const { display } = await by.asApprover.reviews.get(held.reviewId)
+    assert.deepEqual([display.isWhole, display.invisible, display.unshown], [true, 6, 13])
+  })
+
+  test('never goes to an address that looks like another one', async () => {
+    const by = await guarded()
+    const plain = { to: 'a@x.example', subject: 'S', body: 'B' }
+    const refused: [string, string, string][] = [
+      ['to', 'a\u{e0068}@x.example', 'U+E0068'],
+      ['to', 'a\u3164@x.example', 'U+3164'],
+      ['to', 'a@x\u200d.example', 'U+200D'],
+      ['to', 'Ann\u{e0041} <a@x.example>', 'U+E0041'],
+      ['to', '"Ann\u2800" <a@x.example>', 'U+2800'],
+      ['cc', 'a\u034f@x.example', 'U+034F'],
+      ['bcc', 'Ann <a\ufe0f@x.example>', 'U+FE0F'],
+      ['replyTo', 'a\uffa0@x.example', 'U+FFA0'],
+    ]
+    for (const [field, address, character] of refused) {
+      const value = field === 'to' || field === 'replyTo' ? address : [address]
+      const body = { ...plain, [field]: value }
+      const error = await by.client.inboxes.checkSend(by.inbox.id, body).catch((thrown) => thrown)
+      assert.equal(error.status, 400, address)
+      assert.match(
+        JSON.stringify(error.body ?? error),
+        new RegExp(`${character.replace('+', '\\+')}, which`),
+      )
+    }
+    for (const to of ['👩‍👩‍👧 ❤️ <a@x.example>', 'می‌خواهم <a@x.example>', 'ü@bücher.example']) {
+      const { decision } = await by.client.inboxes.checkSend(by.inbox.id, { ...plain, to })
+      assert.notEqual(decision, undefined)
+    }
+  })
+
   test('is shown to the agent and to the approver exactly as it will be sent, with its thread', async () => {
     const by = await guarded()
     const first = await send(by, by.inbox, { subject: 'Before' })
@@ -78,9 +131,13 @@ onEachEngine('held mail', (engine) => {
       assert.match(content.bodyText, /^A body\./)
       assert.match(content.bodyHtml, /Hello/)
       assert.deepEqual(display, {
+        isWhole: true,
         isHtmlWhole: true,
         blockedImages: 1,
+        blockedStyles: 0,
         hidden: '4 characters in a font of 2 pixels or less',
+        invisible: 0,
+        unshown: 0,
       })
       assert.deepEqual(
         thread.data.map(({ id }) => id),

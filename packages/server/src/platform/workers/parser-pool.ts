@@ -168,7 +168,7 @@ class ThreadPool implements ParserPool {
   }
 
   async show(source: ShownSource): Promise<ShownHtml | null> {
-    if (source.html.length > INLINE_HTML_LENGTH_MAX || source.findsHidden) {
+    if (source.html.length > INLINE_HTML_LENGTH_MAX || source.findsMissed) {
       return this.#ask({ kind: 'show', source })
     }
     // Loaded only when somebody looks at a message.
