@@ -109,14 +109,15 @@ test('policy show prints what applies and where it comes from, and reviews show 
     subject: 'Hi',
     body: 'The text.',
     bodyHtml: '<p>The <b>HTML</b><span style="display:none">hidden</span></p>',
-    headers: { 'X-Case': '7' },
+    headers: { 'X-Case': '7\u{e0041}' },
     attachments: [{ filename: 'a.txt', contentType: 'text/plain', data: Buffer.from('abc') }],
   })
   const review = await world.good('reviews', 'show', hold?.id ?? '')
   assert.match(review, /^reason\tnewRecipients: carl@far\.example has never/m)
-  assert.match(review, /^header\tX-Case: 7$/m)
+  assert.match(review, /^header\tX-Case: 7\[U\+E0041\]$/m)
   assert.match(review, /^attachment\ta\.txt \(text\/plain, SHA-256 ba7816bf[0-9a-f]+\)$/m)
   assert.match(review, /^notice\tThe HTML has text that nobody sees: 6 characters/m)
+  assert.match(review, /^notice\tCharacters that nobody sees, here shown as \[U\+…\]: 1$/m)
   assert.match(review, /\nThe text:\n\nThe text\.\n/)
   assert.match(review, /\nThe source of the HTML:\n\n<p>The <b>HTML<\/b><span/)
 })

@@ -1,7 +1,8 @@
-// Text of strangers for a model: between two lines with a random word that no sender can know, and without
-// characters that hide or reorder text.
+// Text of strangers for a model: between two lines with a random word that no sender can know, and with
+// characters that hide or reorder text as their numbers.
 
 import { randomBytes } from 'node:crypto'
+import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 
 const NONCE_BYTES = 16
 
@@ -17,29 +18,20 @@ function randomNonce(): string {
   return randomBytes(NONCE_BYTES).toString('hex')
 }
 
-// Controls, zero-width and bidirectional characters, variation selectors, tags: invisible in a subject or a
-// name.
-const CONTROLS = /[\p{Cc}\u2028\u2029]+/gu
-const UNSEEN = /[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]+/gu
-/** Joiners of emoji and of letters of some scripts. */
-const JOINERS = /^(?:\ufe0f?\u200d|\u200c|\ufe0f)$/
-
-/** A subject, a name or a snippet in one line of at most `max` code points. */
+/** A subject, a name or a snippet in one line of at most `max` code points; unseen characters as `[U+200B]`. */
 export function oneLine(text: string, max = 200): string {
-  const plain = seen(text.slice(0, max * 8).replaceAll(CONTROLS, ' '))
-  return cut(plain.replace(/\s+/g, ' ').trim(), max)
+  const line = text
+    .slice(0, max * 8)
+    .toWellFormed()
+    .replaceAll(LINE_ENDS, ' ')
+  return cut(shownLine(line).replace(/\s+/g, ' ').trim(), max)
 }
+
+const LINE_ENDS = /[\t\n-\r\u0085\u2028\u2029]+/g
 
 /** A longer text; keeps line breaks and tabs. */
 export function plainLines(text: string): string {
-  const parts = text.replaceAll(/\r\n?|[\u2028\u2029]/g, '\n').split(/([\n\t])/)
-  return parts
-    .map((part, index) => (index % 2 === 1 ? part : seen(part.replaceAll(CONTROLS, ''))))
-    .join('')
-}
-
-function seen(text: string): string {
-  return text.toWellFormed().replaceAll(UNSEEN, (run) => (JOINERS.test(run) ? run : ''))
+  return shownText(text.toWellFormed().replaceAll(/\r\n?|[\u2028\u2029]/g, '\n'))
 }
 
 /** At most `max` code points; text that was cut ends with …. */

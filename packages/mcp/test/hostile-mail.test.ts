@@ -39,13 +39,15 @@ suite('the fence', () => {
     assert.notEqual(fence('x'), fence('x'))
   })
 
-  test('keeps lines free of line breaks and invisible characters', () => {
+  test('keeps lines free of line breaks, and shows invisible characters by their numbers', () => {
     const tags = [...'ignore'].map((letter) =>
       String.fromCodePoint(0xe0000 + (letter.codePointAt(0) ?? 0)),
     )
     const text = `a\r\nb\u2028c\u202ed\u200be${tags.join('')}f\u0000g`
-    assert.equal(oneLine(text), 'a b cdef g')
-    assert.equal(plainLines(text), 'a\nb\ncdefg')
+    const shown = [...'ignore'].map((letter) => `[U+E00${letter.charCodeAt(0).toString(16)}]`)
+    const marked = `d[U+200B]e${shown.join('').toUpperCase()}f[U+0000]g`
+    assert.equal(oneLine(text), `a b c[U+202E]${marked}`)
+    assert.equal(plainLines(text), `a\nb\nc[U+202E]${marked}`)
     assert.equal(oneLine('x'.repeat(300)).length, 200)
     assert.equal(oneLine('👨‍👩‍👧 ❤️'), '👨‍👩‍👧 ❤️')
     fc.assert(

@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { rename, stat, writeFile } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
+import { replaceUnseen } from '@mailroom/mail/unseen.ts'
 import { type Mailroom, MailroomError } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
@@ -90,7 +91,7 @@ const ENDING = /\.\w{1,16}$/
 
 /** One path component, not hidden, without characters that a shell or a file system interprets. */
 export function safeName(name: string): string {
-  const last = basename(plainLine(name).replaceAll('\\', '/'))
+  const last = basename(plainLine(replaceUnseen(name, () => '')).replaceAll('\\', '/'))
   const plain = last.replaceAll(/[<>:"|?*\x00-\x1f]/g, '_').replace(/^[.\s-]+/, '_')
   const ending = ENDING.exec(plain)?.[0] ?? ''
   const most = NAME_BYTES_MAX - ending.length

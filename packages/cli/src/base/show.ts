@@ -399,7 +399,7 @@ function scopeOf({ podId, inboxId }: Fields): string {
 function showReview(output: Output, { content, display, thread, ...review }: Fields): void {
   showItem(output, review)
   const { replyTo, inReplyTo, headers, attachments, bodyText, bodyHtml } = recordOf(content)
-  const { isHtmlWhole, blockedImages, hidden } = recordOf(display)
+  const { isWhole, blockedImages, blockedStyles, hidden, invisible, unshown } = recordOf(display)
   const pairs: [string, string][] = [
     ...listOf(review.reasons).map(({ guard, detail }): [string, string] => [
       'reason',
@@ -417,8 +417,16 @@ function showReview(output: Output, { content, display, thread, ...review }: Fie
     ]),
   ]
   if (hidden !== null) pairs.push(['notice', `The HTML has text that nobody sees: ${hidden}`])
-  if (isHtmlWhole === false) pairs.push(['notice', 'A page cannot show all of the HTML.'])
-  if (Number(blockedImages) > 0) pairs.push(['notice', `Images of other hosts: ${blockedImages}`])
+  if (isWhole === false) pairs.push(['notice', 'A page cannot show all of the HTML.'])
+  const counts: [string, unknown][] = [
+    ['Characters that nobody sees, here shown as [U+…]', invisible],
+    ['Characters of the HTML that no page shows', unshown],
+    ['Images of other hosts', blockedImages],
+    ['Style sheets and fonts of other hosts', blockedStyles],
+  ]
+  for (const [words, count] of counts) {
+    if (Number(count) > 0) pairs.push(['notice', `${words}: ${count}`])
+  }
   output.write(formatPairs(pairs, output))
   writeBody(output, 'The text', bodyText)
   if (bodyHtml !== '') writeBody(output, 'The source of the HTML', bodyHtml)

@@ -1,5 +1,6 @@
 // Numbers, sizes, times and addresses as people read them.
 
+import { shownLine } from '@mailroom/mail/unseen.ts'
 import type { Pod } from '@mailroom/sdk'
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
@@ -112,16 +113,12 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 }
 
 export function subjectOf({ subject }: { subject?: string | null | undefined }): string {
-  return subject || '(no subject)'
+  return shownLine(subject || '(no subject)')
 }
-
-/** They change the direction of what follows. */
-const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /** The subject in a sentence, which is readable whatever the sender wrote. */
 export function quoteSubject(mail: Parameters<typeof subjectOf>[0]): string {
-  const plain = subjectOf(mail).replace(DIRECTIONS, '')
-  return `“${plain.replace(/^(.{120}).+$/su, '$1…')}”`
+  return `“${subjectOf(mail).replace(/^(.{120}).+$/su, '$1…')}”`
 }
 
 export function podName({ name, clientId, isDefault, id }: Pod): string {

@@ -1,8 +1,9 @@
 // A held message as its recipients will see it, and why it is held.
 
+import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 import type { Review, WholeReview } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { formatSize, subjectOf } from '#data/format.ts'
+import { formatSize, plural, subjectOf } from '#data/format.ts'
 import { ownAddress } from '#data/paths.ts'
 import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
@@ -53,7 +54,7 @@ export function HoldReasons({ reasons }: { reasons: readonly Reason[] }) {
       {reasons.map((reason, index) => (
         <li key={index}>
           <strong>{guardTitle(reason.guard)}</strong>
-          <p>{reason.detail}</p>
+          <p>{shownLine(reason.detail)}</p>
           {reason.findings && (
             <ul>
               {reason.findings.map(({ kind, part, offset, length }) => (
@@ -95,17 +96,25 @@ type View = 'html' | 'text' | 'source'
 /** Both bodies, because a recipient reads only one, and the source of what a page may not show. */
 function Body({ review: { messageId, content, display } }: { review: WholeReview }) {
   const { subject, bodyHtml, bodyText } = content
-  const [view, setView] = useState<View>(display.isHtmlWhole ? 'html' : 'source')
+  const [view, setView] = useState<View>(display.isWhole ? 'html' : 'source')
   const text = () =>
     bodyText.trim() === '' ? (
       <p class="muted">The text is empty.</p>
     ) : (
-      <div class="mail-text">{bodyText}</div>
+      <div class="mail-text">{shownText(bodyText)}</div>
     )
-  if (bodyHtml === '') return text()
+  const missed = <Missed display={display} showSource={bodyHtml && (() => setView('source'))} />
+  if (bodyHtml === '') {
+    return (
+      <>
+        {missed}
+        {text()}
+      </>
+    )
+  }
   return (
     <>
-      <Missed display={display} showSource={() => setView('source')} />
+      {missed}
       <Notice
         tone="info"
         title="This message also has a text"
@@ -135,38 +144,44 @@ function Body({ review: { messageId, content, display } }: { review: WholeReview
   )
 }
 
-/** What the page of the HTML does not show. */
+/** What the page of the HTML does not show, and characters that no page shows. */
 function Missed({
-  display: { isHtmlWhole, blockedImages, hidden },
+  display: { isWhole, blockedImages, blockedStyles, hidden, invisible, unshown },
   showSource,
 }: {
   display: WholeReview['display']
-  showSource: () => void
+  /** '' without HTML. */
+  showSource: (() => void) | ''
 }) {
-  const sourceButton = <Button onClick={showSource}>Show the source</Button>
+  const unseen = [
+    hidden && `${hidden}.`,
+    invisible && `${plural(invisible, 'invisible character')}, shown as [U+…] outside of the HTML.`,
+    unshown && `${plural(unshown, 'character')} of the HTML on no page, such as comments.`,
+  ].filter(Boolean)
+  const actions = showSource && <Button onClick={showSource}>Show the source</Button>
   return (
     <>
-      {!isHtmlWhole && (
-        <Notice
-          tone="bad"
-          title="The HTML cannot be shown, or not all of it"
-          actions={sourceButton}
-        >
-          It is too large or too complex, or has parts that pages leave out, such as forms and
-          drawings. Read its source: do not approve what you have not read.
+      {!isWhole && (
+        <Notice tone="bad" title="The HTML cannot be shown, or not all of it" actions={actions}>
+          It is too large or too complex, has parts that pages leave out, such as forms and
+          drawings, or styles by which recipients may see something else. Read its source: do not
+          approve what you have not read.
         </Notice>
       )}
-      {hidden !== null && (
+      {unseen.length > 0 && (
         <Notice
-          tone="warn"
-          title="The HTML has text that its readers do not see"
-          actions={sourceButton}
+          tone={hidden === null && invisible === 0 ? 'info' : 'warn'}
+          title="The message has text that its readers do not see"
+          actions={actions}
         >
-          {hidden}.
+          {unseen.join(' ')}
         </Notice>
       )}
-      {blockedImages > 0 && (
-        <p class="muted">Images of other hosts in the HTML: {blockedImages}.</p>
+      {blockedImages + blockedStyles > 0 && (
+        <p class="muted">
+          Images of other hosts in the HTML: {blockedImages}. Style sheets and fonts:{' '}
+          {blockedStyles}.
+        </p>
       )}
     </>
   )
@@ -183,7 +198,7 @@ function Files({ review: { messageId, content, thread } }: { review: WholeReview
         const words = (
           <>
             <Icon name="attach" size={16} />
-            <span class="file-name">{filename}</span>
+            <span class="file-name">{shownLine(filename)}</span>
             <span class="muted">{file ? formatSize(file.sizeBytes) : contentType}</span>
           </>
         )

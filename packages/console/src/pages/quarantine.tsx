@@ -1,5 +1,6 @@
 // Quarantined mail: who wrote it and what it says, to release it or delete it.
 
+import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 import type { QuarantinedMessage } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -82,8 +83,8 @@ export function QuarantinePage() {
           }}
         >
           <p>
-            {quoteSubject(asked.message)} from {asked.message.fromAddr} will be deleted. This cannot
-            be undone.
+            {quoteSubject(asked.message)} from {shownLine(asked.message.fromAddr)} will be deleted.
+            This cannot be undone.
           </p>
         </ConfirmDialog>
       )}
@@ -114,7 +115,7 @@ function QuarantineTable({
             </span>
           </td>
           <td data-label="To" class="muted text-cell">
-            {message.toAddr}
+            {shownLine(message.toAddr)}
           </td>
           <td class="muted">{reasons[message.reason]}</td>
           <td data-label="Received" class="nowrap muted">
@@ -208,7 +209,7 @@ function HeldText({ id }: { id: string }) {
           {bodyText.trim() === '' ? (
             <p class="muted">The message has no text.</p>
           ) : (
-            <div class="mail-text">{bodyText}</div>
+            <div class="mail-text">{shownText(bodyText)}</div>
           )}
           {isTruncated && <p class="hint">Only the beginning of this long message is shown.</p>}
           {attachments.length > 0 && (
@@ -217,7 +218,7 @@ function HeldText({ id }: { id: string }) {
                 <li key={filename}>
                   <span class="file">
                     <Icon name="attach" size={16} />
-                    <span class="file-name">{filename}</span>
+                    <span class="file-name">{shownLine(filename)}</span>
                     <span class="muted">{formatSize(sizeBytes)}</span>
                   </span>
                 </li>

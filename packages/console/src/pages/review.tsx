@@ -19,7 +19,7 @@ import { Icon } from '#parts/icon.tsx'
 import { Notice, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
 import { Key, Time } from '#parts/small.tsx'
-import { OnlyApprovers, StatusBadge } from './reviews.tsx'
+import { OnlyApprovers, recipientsOf, StatusBadge } from './reviews.tsx'
 
 type Asked = 'approve' | 'reject' | null
 
@@ -210,7 +210,6 @@ function ApproveDialog({
   submit: () => Promise<void>
   onClose: () => void
 }) {
-  const { to, cc, bcc } = review.content
   return (
     <FormDialog
       title="Approve this message?"
@@ -220,9 +219,9 @@ function ApproveDialog({
     >
       {() => (
         <p class="prose">
-          {quoteSubject(review)} will be sent to{' '}
-          <strong>{[...to, ...cc, ...bcc].join(', ')}</strong>, as it is shown here. This cannot be
-          undone. Press <Key>Enter</Key> to approve, <Key>Esc</Key> to go back.
+          {quoteSubject(review)} will be sent to <strong>{recipientsOf(review.content)}</strong>, as
+          it is shown here. This cannot be undone. Press <Key>Enter</Key> to approve, <Key>Esc</Key>{' '}
+          to go back.
         </p>
       )}
     </FormDialog>

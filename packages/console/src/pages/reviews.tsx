@@ -1,6 +1,7 @@
 // The list of held mail; an approver can approve several at once.
 
 import type { ReviewStatus } from '@mailroom/contract/vocabulary.ts'
+import { shownLine } from '@mailroom/mail/unseen.ts'
 import type { Review } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -162,8 +163,8 @@ export function ReviewsPage() {
   )
 }
 
-function recipientsOf({ to, cc, bcc }: Review): string {
-  return [...to, ...cc, ...bcc].join(', ')
+export function recipientsOf({ to, cc, bcc }: Pick<Review, 'to' | 'cc' | 'bcc'>): string {
+  return shownLine([...to, ...cc, ...bcc].join(', '))
 }
 
 function ReviewTable({
@@ -209,7 +210,7 @@ function ReviewTable({
               <td class="main-cell">
                 <a href={paths.review(review.id)}>{subjectOf(review)}</a>
                 <span class="sub">
-                  {review.from} to {recipientsOf(review)}
+                  {shownLine(review.from)} to {recipientsOf(review)}
                 </span>
               </td>
               <td data-label="Reasons" class="muted">

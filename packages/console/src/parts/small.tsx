@@ -1,5 +1,6 @@
 // Small parts of many pages: times, text to copy, code, people, keys of the keyboard.
 
+import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatListTime, formatRelative, formatWhole, readPerson } from '#data/format.ts'
 import { toastFailure } from '#data/toasts.ts'
@@ -84,7 +85,7 @@ export function Secret({ value, label }: { value: string; label: string }) {
 
 export function PersonName({ text }: { text: string }) {
   const { name, address } = readPerson(text)
-  return <span title={text}>{name ?? address}</span>
+  return <span title={text}>{shownLine(name ?? address)}</span>
 }
 
 export function Key({ children }: { children: string }) {
@@ -126,7 +127,7 @@ export const reachable = { tabIndex: 0 } as const
 export function CodeBlock({ label, text }: { label: string; text: string }) {
   return (
     <section class="code-block" aria-label={label} {...reachable}>
-      <pre>{text}</pre>
+      <pre>{shownText(text)}</pre>
     </section>
   )
 }
@@ -146,7 +147,7 @@ export function Facts({
         .map(([name, value]) => (
           <div key={name} class="fact">
             <dt>{name}</dt>
-            <dd>{value}</dd>
+            <dd>{shownLine(value)}</dd>
           </div>
         ))}
     </dl>

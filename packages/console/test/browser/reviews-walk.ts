@@ -228,6 +228,27 @@ suite('reviews in the console', () => {
     await approver.reviews.reject(sent.hold?.id ?? '')
   })
 
+  test('unseen characters are shown by their numbers, and a page that may hide text opens the source', async () => {
+    const { page, client } = world
+    const sent = await client.inboxes.send(inbox.id, {
+      to: 'tags@stranger.example',
+      subject: 'Tags\u{e0041}',
+      body: 'A text\u3164.',
+      bodyHtml: '<style>p:not([data-k]){display:none}</style><p data-k="4711 CARD">LIST</p>',
+      headers: { 'X-Case': '7\u{e0042}' },
+    })
+    await world.open(`/console/reviews/${sent.hold?.id}`)
+    await heading('Tags[U+E0041]')
+    await page.getByText('The HTML cannot be shown, or not all of it').waitFor()
+    await page.getByLabel('Source of the HTML').getByText('LIST').waitFor()
+    await page.getByText('3 invisible characters, shown as [U+…]').waitFor()
+    await page.getByText('9 characters of the HTML on no page').waitFor()
+    await page.getByText('7[U+E0042]').waitFor()
+    await page.getByRole('button', { name: 'Show the text' }).click()
+    await page.getByText('A text[U+3164].').waitFor()
+    await approver.reviews.reject(sent.hold?.id ?? '')
+  })
+
   test('HTML that cannot be shown is said to be so, and its source is shown instead', async () => {
     const { page, client } = world
     const sent = await client.inboxes.send(inbox.id, {
