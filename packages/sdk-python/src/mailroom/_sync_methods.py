@@ -935,7 +935,8 @@ class MessagesMethods(Namespace):
         HTML is too large or too complex, with a sentence that says so. The page loads nothing
         from other hosts: remote images are removed or, with images=show, fetched through this
         service. The header X-Blocked-Images counts the removed ones. Links open in a new window
-        where the frame allows it.
+        where the frame allows it. A message that leaves looks the same in every window: only the
+        styles stay that the service reads for hidden text, for a wide and light screen.
         """
         return self._text("messages.html", path={"id": message_id}, query={"images": images})
 

@@ -2400,15 +2400,29 @@ class ReviewContentAttachments(TypedDict):
 class ReviewDisplay(TypedDict):
     """What a person may miss who looks at a page of the message. It is no part of the digest."""
 
-    isHtmlWhole: bool
-    """Whether a page can show all of bodyHtml that a mail program may show. If false, read bodyHtml
-    itself: a page shows a part of it, or bodyText instead.
+    isWhole: bool
+    """Whether a page shows all text of bodyHtml that a mail program may show. If false, read
+    bodyHtml itself: a page shows a part of it, or bodyText instead.
     """
+    isHtmlWhole: bool
+    """The same as isWhole, under its first name."""
     blockedImages: int
     """Images of other hosts that a page leaves out."""
+    blockedStyles: int
+    """Style sheets and fonts of other hosts that a page leaves out. Some mail programs load them.
+    """
     hidden: str | None
     """What bodyHtml has that a reader does not see, in numbers and reasons; null for nothing, or if
     it is not known because no page can show bodyHtml.
+    """
+    invisible: int
+    """Characters that nobody sees, such as fillers, tags, variation selectors and marks of
+    direction, in all fields, names and files of the message. Joiners and selectors that form
+    letters and emoji are not counted.
+    """
+    unshown: int
+    """Characters of bodyHtml that no page shows: comments, titles, attributes such as data-x, and
+    the content of elements such as template. 0 if no page can show bodyHtml.
     """
 
 
