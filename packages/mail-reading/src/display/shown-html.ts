@@ -169,6 +169,7 @@ class PageWriting implements HtmlPolicy<ImageReference> {
       case 'cite':
         return null
       default:
+        if (this.#isStill && LENGTHS.has(attribute) && /\d{4}/.test(value)) return null
         return value.length > HTML_LINK_LENGTH_MAX ? null : [escapeHtml(value)]
     }
   }
@@ -184,8 +185,13 @@ class PageWriting implements HtmlPolicy<ImageReference> {
   #stillOf(style: string): string {
     const known = this.#stills.get(style)
     if (known !== undefined) return known
-    const still = stillStyle(style, this.#onOmitted)
-    this.#stills.set(style, still)
+    let isAll = true
+    const still = stillStyle(style, (omission) => {
+      isAll = false
+      this.#onOmitted(omission)
+    })
+    // What is left out is counted as often as it occurs.
+    if (isAll) this.#stills.set(style, still)
     return still
   }
 
@@ -247,6 +253,9 @@ const ATTRIBUTES = wordSet(`
   coords dir face headers height href hspace id lang link name noshade nowrap open reversed role rowspan
   scope shape size span src start style text title type usemap valign value vspace width
 `)
+
+/** Attributes that can place text where only scrolling finds it. */
+const LENGTHS = wordSet('border cellpadding cellspacing height hspace vspace width')
 
 type Pieces = Piece<ImageReference>[]
 

@@ -213,6 +213,7 @@ const LAYOUT = wordSet(`
 /** Whether the reader of hidden text reads the value as a browser does, in any window. */
 function isRead(property: string, value: string): boolean {
   if (/\\|\/\*|(?:^|[^a-z-])(?:var|env|attr|if|light-dark)\(/.test(value)) return false
+  if (LENGTHS.test(property) && FAR.test(value)) return false
   if (/^(?:margin|padding|word-spacing)/.test(property)) return !/-\s*[\d.]|\(/.test(value)
   switch (property) {
     case 'display':
@@ -234,6 +235,11 @@ function isRead(property: string, value: string): boolean {
       return true
   }
 }
+
+const LENGTHS =
+  /^(?:margin|padding|(?:min-|max-)?width|min-height|(?:row-|column-)?gap|(?:word|letter|border)-spacing|flex|vertical)/
+/** Lengths that place text where only scrolling finds it. */
+const FAR = /\d{4}|(?!100%)\d{3}(?:%|r?em|ex|ch|v[whib]|in|cm)/
 
 function isLength(value: string): boolean {
   return !/\(|\d(?:v|cq)/.test(value) && lengthPx(value, 16, 16) !== null

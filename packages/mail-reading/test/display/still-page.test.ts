@@ -130,14 +130,14 @@ test('a page that is still looks the same in every window, at any time, under a 
     .a{position:fixed;clip-path:circle(0);transform:scale(0);overflow:hidden;height:0;filter:blur(9px);z-index:-1}
     .a{color:light-dark(#fff,#000);font-size:.1vw;margin-top:-99px;display:var(--x);display:table-column}
     @container (min-width:1px){.a{display:none}}@layer x{.a{display:none}}.a{&:hover{display:none}}
-    [class="A" i],.\\61,*|p{display:none}`
+    .a{margin-left:9000px;padding:900em;width:30000px}[class="A" i],.\\61,*|p{display:none}`
   const { page } = judge(
-    `<style>${css}</style><p class=a style="position:absolute;left:-999px">${LIST}</p>`,
+    `<style>${css}</style><p class=a style="position:absolute;left:-999px">${LIST}</p><table width=9999 cellpadding=9999>`,
   )
   const sheets = page.slice(page.indexOf('<body>'))
   assert.doesNotMatch(
     sheets,
-    /@|:hover|animation|transition|position|clip|transform|overflow|height|filter|z-index|light-dark|vw|-\d|var\(|column|none|\\|\|/,
+    /@|:hover|animation|transition|position|clip|transform|overflow|height|filter|z-index|light-dark|vw|-\d|\d{4}|900em|var\(|column|none|\\|\|/,
   )
 })
 
