@@ -116,7 +116,7 @@ class UnshownCounts {
   isOther = false
   readonly #boxing: readonly ComplexSelector[]
   readonly #omittedAttributes: ReadonlySet<string>
-  readonly #matcher = new Matcher()
+  readonly #matcher = new Matcher(true)
 
   constructor({ boxing, omittedAttributes }: Pick<Judged, 'boxing' | 'omittedAttributes'>) {
     this.#boxing = boxing

@@ -133,9 +133,16 @@ function makesBox({ property, value }: Declaration): boolean {
   return name === 'display' && !(value.type === 'Raw' && /^\s*none\s*$/i.test(value.value))
 }
 
-/** Null for one that the reader of hidden text does not understand. */
+const CONTEXT = { isQuirky: true, isShadow: false, namespaces: new Map<string, string>() }
+
+/** Webmail shows a mail within a page that has a language and a direction of its own. */
+const OF_PAGE_AROUND = /:(?:lang|dir)\(/i
+
+/** Null for one that the reader of hidden text does not understand, or that depends on the page around the mail. */
 function readSelector(node: CssNode): ComplexSelector | null {
-  return node.type === 'Selector' ? compileSelector(node, 0) : null
+  if (node.type !== 'Selector' || OF_PAGE_AROUND.test(cssTree().generate(node))) return null
+  const compiled = compileSelector(node, CONTEXT)
+  return compiled === null || compiled.isUnknown || compiled.isOfPart ? null : compiled.selector
 }
 
 /** Whether the rules within hold in the window that every mail is judged in. */
