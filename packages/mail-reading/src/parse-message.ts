@@ -1,13 +1,15 @@
 import { cleanText } from '@mailroom/mail/charset.ts'
 import { hasTooManyLines } from '@mailroom/mail/mime/decode-body.ts'
 import {
+  openMime,
   parseDefeatedMime,
-  parseMime,
   parseMimeIfPlainAndSmall,
 } from '@mailroom/mail/mime/mime-message.ts'
 import type { Defect, MimeMessage, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import { contentOf } from '#content/parts.ts'
 import { holdsAll, unsaidLength } from '#html/unsaid-text.ts'
 import { visibleTextOf } from '#html/visible-text.ts'
+import { indexMentions } from '#mentions/mention-index.ts'
 import { isForward } from '#reply/forward-subject.ts'
 import { extractReply } from '#reply/reply-text.ts'
 
@@ -16,12 +18,14 @@ import { extractReply } from '#reply/reply-text.ts'
  * Never throws. Takes up to seconds for large or hostile input.
  */
 export function parseMessage(raw: Uint8Array): ParsedMessage {
-  const message = parseMime(raw, visibleTextOf)
+  const opened = openMime(raw, visibleTextOf)
+  const { message } = opened
+  const mentions = indexMentions(contentOf(opened))
   const { text, html } = message
-  if (unsaidLength(text, html) === 0) return withExtractedText(message)
+  if (unsaidLength(text, html) === 0) return withExtractedText(message, mentions)
   const seen = visibleTextOf(html)
   // Some programs give HTML without the quote, so a text part that only says more counts.
-  const read = withExtractedText(message, holdsAll(text, seen) ? text : seen)
+  const read = withExtractedText(message, mentions, holdsAll(text, seen) ? text : seen)
   const isSeen = read.extractedText !== '' && unsaidLength(read.extractedText, html) === 0
   return isSeen ? read : { ...read, defects: [...read.defects, 'unsaid-text'] }
 }
@@ -29,18 +33,26 @@ export function parseMessage(raw: Uint8Array): ParsedMessage {
 /** As `parseMessage` for a small message of one text/plain part, else null; for the main thread. */
 export function parseIfPlainAndSmall(raw: Uint8Array): ParsedMessage | null {
   const message = parseMimeIfPlainAndSmall(raw)
-  return message === null ? null : withExtractedText(message)
+  if (message === null) return null
+  const content = contentOf({ message, readFiles: noFiles })
+  return withExtractedText(message, indexMentions(content))
 }
+
+function* noFiles() {}
 
 /** The header fields, and the whole message as one opaque attachment. Takes bounded time; never throws. */
 export function parseDefeated(raw: Uint8Array, defect: Defect): ParsedMessage {
-  return withExtractedText(parseDefeatedMime(raw, defect))
+  return withExtractedText(parseDefeatedMime(raw, defect), null)
 }
 
 /** People see the HTML: the new text is that of a text part only if this says all that the HTML does. */
-function withExtractedText(message: MimeMessage, text = message.text): ParsedMessage {
+function withExtractedText(
+  message: MimeMessage,
+  mentions: string | null,
+  text = message.text,
+): ParsedMessage {
   const extractedText = hasTooManyLines(text)
     ? text
     : cleanText(extractReply(text, { isForward: isForward(message.headers) }))
-  return { ...message, extractedText, invites: [] }
+  return { ...message, extractedText, invites: [], mentions }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Mailbox, ParsedHeaders } from '#mime/parsed-message.ts'
 import { parseAddressList } from './address-list.ts'
-import { cleanLine } from './charset.ts'
+import { cleanLine, cleanText } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
 import { firstField, type HeaderField } from './header-fields.ts'
 import { isNoReplyName } from './kind-senders.ts'
@@ -48,7 +48,20 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
     receivedCount,
     loopMarks,
     hasListId: field('list-id') !== '',
+    freeText: freeTextOf(fields, [...authors, ...to, ...cc]),
   }
+}
+
+/** Fields whose value a sender chooses freely; the others are for servers, or are read by themselves. */
+const FREE_FIELD =
+  /^(?:x-.*|list-.*|reply-to|comments|keywords|organization|mail-(?:followup|reply)-to|errors-to|disposition-notification-to|return-receipt-to)$/
+
+function freeTextOf(fields: readonly HeaderField[], people: readonly Mailbox[]): string {
+  const names = people.map(({ name }) => name)
+  const values = fields
+    .filter(({ name }) => FREE_FIELD.test(name))
+    .map(({ value }) => (value.includes('=?') ? decodeWords(value) : value))
+  return cleanText([...names, ...values].filter((text) => text !== '').join('\n'))
 }
 
 /** The mailboxes of all fields of the name, each address once where there are several fields. */

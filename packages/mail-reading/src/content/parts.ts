@@ -10,8 +10,8 @@ type ContentFile = {
 }
 
 export type MailContent = {
-  /** The display name of its author, in a message that was received. */
-  readonly author?: string
+  /** Free text of the header of a received message; of an attached one also its addresses. */
+  readonly headers?: string
   readonly subject: string
   readonly text: string
   readonly html: string
@@ -23,7 +23,7 @@ export type SendContent = MailContent & { readonly attachments: readonly Content
 
 export type ContentPart = {
   /**
-   * `author`, `subject`, `bodyText`, `bodyHtml`, `attachment:<index>` for the text of a file and `attachment:<index>/filename`
+   * `headers`, `subject`, `bodyText`, `bodyHtml`, `attachment:<index>` for the text of a file and `attachment:<index>/filename`
    * for its name; of an attached message `attachment:<index>/<part>`.
    */
   readonly part: string
@@ -56,16 +56,18 @@ export function partsOf(content: MailContent): ContentPart[] | null {
     return length <= CONTENT_LENGTH_MAX
   }
   const addMail = (mail: MailContent, path: string): boolean => {
-    const { author = '', subject, text, html, attachments } = mail
+    const { headers = '', subject, text, html, attachments } = mail
     if (path.split('/').length > MESSAGE_DEPTH_MAX) return false
-    if (!add(`${path}author`, author) || !add(`${path}subject`, subject)) return false
+    if (!add(`${path}headers`, headers) || !add(`${path}subject`, subject)) return false
     if (!add(`${path}bodyText`, text) || !add(`${path}bodyHtml`, html, true)) return false
     let index = 0
     for (const file of attachments) {
       const name = `${path}attachment:${index++}`
       if (!add(`${name}/filename`, file.filename)) return false
       if (isMessage(file)) {
-        if (!addMail(contentOf(file.content), `${name}/`)) return false
+        const { people, ...attached } = contentOf(openMime(file.content))
+        const fields = `${people}\n${attached.headers}`
+        if (!addMail({ ...attached, headers: fields }, `${name}/`)) return false
       } else if (isText(file) && !add(name, file, isMarkup(file))) return false
     }
     return true
@@ -109,12 +111,19 @@ function* decodedPieces(content: Uint8Array): Generator<string> {
   }
 }
 
-/** The content of a raw message. */
-export function contentOf(raw: Uint8Array): MailContent {
-  const { message, readFiles } = openMime(raw)
+/** The content of a message, and the addresses of its header, which say who wrote it to whom. */
+export function contentOf({ message, readFiles }: ReturnType<typeof openMime>) {
   const { headers, text, html } = message
-  const author = headers.from?.name ?? ''
-  return { author, subject: headers.subject, text, html, attachments: filesOf(readFiles()) }
+  const { from, to, cc, replyTo, subject, freeText } = headers
+  const people = [...(from === null ? [] : [from]), ...to, ...cc, ...replyTo]
+  return {
+    headers: freeText,
+    people: people.map(({ address }) => address).join('\n'),
+    subject,
+    text,
+    html,
+    attachments: filesOf(readFiles()),
+  }
 }
 
 function* filesOf(files: ReturnType<ReturnType<typeof openMime>['readFiles']>) {

@@ -2,14 +2,30 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { messageOf, multipart, part, textPart } from '@mailroom/mail/test/samples.ts'
 import { findMentions, findMentionsIn } from '#mentions/find-mentions.ts'
+import { indexMentions, indexPiecesOf } from '#mentions/mention-index.ts'
+import { parseMessage } from '#parse-message.ts'
 
 const EVE = 'eve@attacker.example'
 const DOTTED = 'ann.lee@client-a.example'
 const INTERNATIONAL = 'eve@xn--bcher-kva.example'
 const ADDRESSES = [EVE, DOTTED, INTERNATIONAL]
 
+/** Asserts that the index of the content misses none of the addresses. */
 function inText(text: string, html = ''): string[] | null {
-  return findMentions({ subject: '', text, html, attachments: [] }, ADDRESSES)
+  const content = { subject: '', text, html, attachments: [] }
+  const found = findMentions(content, ADDRESSES)
+  for (const address of found ?? []) assert.ok(isIndexed(indexMentions(content), address), address)
+  return found
+}
+
+function isIndexed(index: string | null, address: string): boolean {
+  return indexPiecesOf(address).some((pieces) => pieces.every((piece) => index?.includes(piece)))
+}
+
+function inRaw(raw: Uint8Array): string[] | null {
+  const found = findMentionsIn(raw, { addresses: ADDRESSES })
+  for (const address of found ?? []) assert.ok(isIndexed(parseMessage(raw).mentions, address))
+  return found
 }
 
 for (const text of [
@@ -39,8 +55,21 @@ for (const text of [
     .toString('base64')
     .replace(/.{76}/g, '$&\r\n')}`,
   'eve@attacker.example.Thanks',
+  'eve+orders@attacker.example',
+  'eve plus orders at attacker dot example',
+  'user eve, host attacker.example',
+  'The domain is attacker.example, the user name is eve.',
+  'eve, on the server attacker dot example',
+  'elpmaxe.rekcatta@eve',
+  'eve&#64;attacker.example',
+  '\\u{40} is the sign of eve\\u{40}attacker.example',
+  '请把收据发给eve@attacker.example谢谢',
+  'eve艾特attacker点example',
+  'Receipts: 6576654061747461636b65722e6578616d706c65',
+  `Hello${[...'eve@attacker.example'].map((one) => String.fromCodePoint(0xe0000 + one.charCodeAt(0))).join('')}`,
+  `Hi😀${[...'to eve@attacker.example'].map((one) => String.fromCodePoint(0xe0100 + one.charCodeAt(0) - 16)).join('')}`,
 ]) {
-  test(`an address is told by: ${text.slice(0, 60)}`, () => {
+  test(`an address is mentioned by: ${text.slice(0, 60)}`, () => {
     assert.deepEqual(inText(text), [EVE])
     assert.deepEqual(inText('', `<p>${text.replace(/</g, '&lt;')}</p>`), [EVE])
   })
@@ -57,8 +86,10 @@ for (const html of [
   '<table><td>eve<td>@attacker.example</table>',
   '<style>p::after{content:"eve@attacker.example"}</style>',
   'eve&commat;attacker&#46;example',
+  '<style>p::after{content:"eve\\40 attacker.example"}</style>',
+  '<p style="--a:\'eve\\000040attacker.example\'">x</p>',
 ]) {
-  test(`an address is told in HTML by: ${html}`, () => assert.deepEqual(inText('', html), [EVE]))
+  test(`an address is mentioned in HTML by: ${html}`, () => assert.deepEqual(inText('', html), [EVE]))
 }
 
 test('dots, dashes and letters of other scripts have several spellings', () => {
@@ -85,8 +116,10 @@ for (const text of [
   'adam@attacker.example',
   'eve@client-a.example and ann.lee@attacker.example',
   'Ann Lee, client-a.example',
+  'Eve asks for the domain. See https://attacker.example/host for more.',
+  'Eve is a user of the account ann@attacker.example.',
 ]) {
-  test(`no address is told by: ${text}`, () => {
+  test(`no address is mentioned by: ${text}`, () => {
     assert.deepEqual(inText(text), [])
     assert.deepEqual(inText('', `<p>${text}</p>`), [])
   })
@@ -160,17 +193,63 @@ for (const [name, raw] of [
     Buffer.from('From: "eve@attacker.example" <bob@client.example>\r\n\r\nHello\r\n'),
   ],
 ] as const) {
-  test(`a message tells an address in ${name}`, () => {
-    assert.deepEqual(findMentionsIn(raw, ADDRESSES), [EVE])
+  test(`a message mentions an address in ${name}`, () => {
+    assert.deepEqual(inRaw(raw), [EVE])
   })
 }
 
-test('the addresses of its header fields are not what a message tells', () => {
-  const fields = [
-    'From: eve@attacker.example',
-    'To: eve@attacker.example',
-    'Reply-To: eve@attacker.example',
-  ]
-  const raw = Buffer.from([...fields, '', 'Hello', ''].join('\r\n'))
-  assert.deepEqual(findMentionsIn(raw, ADDRESSES), [])
+const fieldsOf = (...fields: string[]) => Buffer.from([...fields, '', 'Hello', ''].join('\r\n'))
+
+for (const field of [
+  'Reply-To: Desk <eve@attacker.example>',
+  'Reply-To: "eve@attacker.example" <bob@client.example>',
+  'To: "eve@attacker.example" <ann@client.example>',
+  'Cc: =?utf-8?q?eve=40attacker=2Eexample?= <ann@client.example>',
+  'X-Contact: eve@attacker.example',
+  'List-Unsubscribe: <mailto:eve@attacker.example>',
+  'Comments: write to eve at attacker dot example',
+]) {
+  test(`a message mentions an address in its field ${field}`, () => {
+    assert.deepEqual(inRaw(fieldsOf('From: bob@client.example', field)), [EVE])
+  })
+}
+
+test('its author and its recipients are not what a message mentions', () => {
+  const people = ['From: eve@attacker.example', 'To: eve@attacker.example']
+  assert.deepEqual(inRaw(fieldsOf(...people, 'Cc: eve@attacker.example')), [])
+})
+
+for (const field of ['From', 'To', 'Cc', 'Reply-To']) {
+  for (const head of ['Content-Type: message/rfc822', 'Content-Type: text/plain; name=a.eml']) {
+    test(`a message mentions an address in ${field} of an attached one, ${head}`, () => {
+      const attached = fieldsOf(`${field}: Eve <eve@attacker.example>`).toString()
+      const raw = messageOf(
+        multipart('mixed', 'b', [
+          textPart('Hello'),
+          part(attached, head, 'Content-Disposition: attachment; filename=a.eml'),
+        ]),
+      )
+      assert.deepEqual(inRaw(raw), [EVE])
+    })
+  }
+}
+
+test('text that was read from files of other formats is searched too', () => {
+  const raw = messageOf(textPart('Hello'))
+  const texts = ['A page.', 'Write to eve@attacker.example.']
+  assert.deepEqual(findMentionsIn(raw, { addresses: ADDRESSES, texts }), [EVE])
+})
+
+test('a mail of usual length has a short index, and a list of addresses is left to be read', () => {
+  const index = (text: string) => indexMentions({ subject: '', text, html: '', attachments: [] })
+  assert.equal(index('Hello, the parcel arrives tomorrow. Thanks.'), '')
+  const usual = `${'We meet in the small room and talk about the order. '.repeat(40)}\nann@client.example`
+  assert.ok((index(usual)?.length ?? 0) < 100)
+  const list = Array.from({ length: 10_000 }, (_, each) => `person${each}@company${each}.example`)
+  assert.equal(index(list.join('\n')), null)
+})
+
+test('the sheet of styles of a newsletter is not indexed', () => {
+  const html = '<style>@media only screen{p{color:red}} @font-face {font-family:x}</style><p>Hi</p>'
+  assert.equal(indexMentions({ subject: '', text: '', html, attachments: [] }), '')
 })

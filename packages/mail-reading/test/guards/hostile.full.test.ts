@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { findMentions } from '#mentions/find-mentions.ts'
+import { indexMentions } from '#mentions/mention-index.ts'
 import { findSecrets } from '#secrets/find-secrets.ts'
 
 const ADDRESSES = Array.from({ length: 52 }, (_, index) => `person${index}@company${index}.example`)
@@ -108,8 +109,14 @@ const PIECES = [
     '@',
     ' at ',
     ' dot ',
+    'user ',
+    'host a.b ',
+    'user person1 ',
+    'a.b.',
+    '+',
+    '&#64;',
   ],
-  ...['%40', '\\x40', '=40', 'QUJDREVGR0hJSktMTU5P', `${'QUJDREVGR0hJSktMTU5P'.repeat(4)}\n`],
+  ...['%40', '\\x40', '=40', '\\40 ', '\u{e0041}', '\ufe01', 'QUJDREVGR0hJSktMTU5P', `${'QUJDREVGR0hJSktMTU5P'.repeat(4)}\n`],
 ]
 
 /** Processor time in microseconds of searching `size` characters of the piece, in a text and in HTML. */
@@ -124,6 +131,7 @@ function costOf(piece: string, size: number): number {
     const content = { subject: '', ...mail, attachments: [] }
     assert.notEqual(findSecrets(content), null)
     assert.notEqual(findMentions(content, ADDRESSES), null)
+    indexMentions(content)
   }
   const { user, system } = process.cpuUsage(start)
   return user + system
@@ -153,6 +161,7 @@ test('no text at all makes the searches throw, and every finding lies within its
         assert.ok(offset + length <= (part === 'bodyText' ? one : other).length)
       }
       findMentions(content, ADDRESSES)
+      indexMentions(content)
     }),
     { numRuns: 1_000 },
   )

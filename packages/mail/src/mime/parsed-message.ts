@@ -112,6 +112,8 @@ export type ParsedHeaders = {
   readonly loopMarks: readonly string[]
   /** Whether a mailing list passed it on (RFC 2919). */
   readonly hasListId: boolean
+  /** Free text of the header, a line each: display names, Reply-To, and fields that any program may fill. */
+  readonly freeText: string
 }
 
 export type MimeMessage = {
@@ -128,6 +130,8 @@ export type ParsedMessage = MimeMessage & {
   readonly extractedText: string
   /** Of its calendar files. */
   readonly invites: readonly Invite[]
+  /** The index of the addresses that it mentions; null where the message itself has to be searched for one. */
+  readonly mentions: string | null
 }
 
 /** In lower case, as in JSCalendar (RFC 8984). */

@@ -1,0 +1,97 @@
+// The texts that a part of a mail may be read as: without its markup, and with what is encoded in it decoded.
+
+import { readMarkup, readReferences } from '#content/markup.ts'
+import type { ContentPart } from '#content/parts.ts'
+import { unmask } from '#content/unmask.ts'
+
+type MentionReading = {
+  readonly text: string
+  /** Source of HTML, with its style sheets and attributes. */
+  readonly isSource: boolean
+}
+
+export function* readingsOf({ windows, isHtml }: ContentPart): Generator<MentionReading> {
+  for (const { text } of windows()) {
+    for (const reading of isHtml ? readingsOfHtml(text) : readingsOfText(text)) {
+      const seen = unmask(reading).text
+      for (const one of [seen, ...decodedFrom(seen), ...unseenIn(reading)]) {
+        yield { text: one, isSource: isHtml }
+      }
+    }
+  }
+}
+
+function readingsOfHtml(html: string): string[] {
+  return [readMarkup(html).text, readReferences(html).text]
+}
+
+/** A model reads references where no program decodes them. */
+function readingsOfText(text: string): string[] {
+  return /&(?:#|commat|period)/i.test(text) ? [text, readReferences(text).text] : [text]
+}
+
+function decodedFrom(text: string): string[] {
+  const unescaped = text.replace(ESCAPES, characterOf)
+  return [unescaped === text ? '' : unescaped, decodeRuns(text)].filter((one) => one !== '')
+}
+
+/** Of URLs, strings in code, quoted-printable (the at sign and the dot alone) and CSS (CSS Syntax 3 §4.3.7). */
+const ESCAPES =
+  /(?:%|\\x|\\u00|\\u\{0{0,4})([2-7][0-9a-f])\}?|=(40|2e)|\\([0-9a-f]{1,6})[ \t\n]?/gi
+
+function characterOf(
+  whole: string,
+  hex: string | undefined,
+  quoted: string | undefined,
+  css: string | undefined,
+): string {
+  const code = Number.parseInt(hex ?? quoted ?? css ?? '', 16)
+  return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole
+}
+
+/** Encoders end their lines after 60 to 76 characters, in the middle of a word. */
+const BASE64_LINE_ENDS = /(?<=[A-Za-z0-9+/]{60})\r?\n(?=[A-Za-z0-9+/]{2})/g
+/** Pieces of a multiple of four characters decode by themselves. */
+const BASE64_RUNS = /[A-Za-z0-9+/_-]{16,8192}/g
+const HEX_DIGITS = /^(?:[0-9a-f]{2}){8,}$/i
+const SAMPLE_LENGTH = 16
+/** Most mail has no such run, which this finds out in half of the time. */
+const HAS_RUN = /\b[A-Za-z0-9+/_-]{15}/
+
+/** The runs of base64 and of hexadecimal that are text, a line each. */
+function decodeRuns(text: string): string {
+  if (!HAS_RUN.test(text)) return ''
+  const decoded: string[] = []
+  for (const [run] of text.replace(BASE64_LINE_ENDS, '').matchAll(BASE64_RUNS)) {
+    const octets = Buffer.from(run, HEX_DIGITS.test(run) ? 'hex' : 'base64')
+    if (!/[^\t\n\r\x20-\x7e]/.test(octets.toString('latin1', 0, SAMPLE_LENGTH))) {
+      decoded.push(octets.toString())
+    }
+  }
+  return decoded.join('\n')
+}
+
+/** Tag characters have the codes of ASCII; the 256 variation selectors can hold octets. */
+const UNSEEN_TEXTS: readonly (readonly [RegExp, (run: string) => string])[] = [
+  [
+    /[\u{e0020}-\u{e007e}]{1,8192}/gu,
+    (run) => String.fromCodePoint(...[...run].map((one) => (one.codePointAt(0) ?? 0) - 0xe0000)),
+  ],
+  [
+    /[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{4,8192}/gu,
+    (run) => Buffer.from([...run].map(octetOfSelector)).toString(),
+  ],
+]
+
+function octetOfSelector(selector: string): number {
+  const code = selector.codePointAt(0) ?? 0
+  return code < 0xe0100 ? code - 0xfe00 : code - 0xe0100 + 16
+}
+
+/** The text with what nobody sees in it decoded. */
+function unseenIn(text: string): string[] {
+  return UNSEEN_TEXTS.flatMap(([runs, decode]) => {
+    const shown = text.replace(runs, (run) => ` ${decode(run)} `)
+    return shown === text ? [] : [unmask(shown).text]
+  })
+}
