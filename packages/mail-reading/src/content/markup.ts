@@ -12,6 +12,13 @@ export function readMarkup(html: string): Reading {
   return new MarkupReader(html).read()
 }
 
+/** The source of all tags and comments, and of elements whose content has no tags, such as styles; a line each. */
+export function readTags(html: string): string {
+  const reader = new MarkupReader(html)
+  reader.read()
+  return reader.sources.join('\n')
+}
+
 /** The HTML with its character references decoded: attributes, comments and scripts are text too. */
 export function readReferences(html: string): Reading {
   const writer = new ReadingWriter(html)
@@ -27,6 +34,8 @@ const RAW = wordSet('iframe noembed noframes script style textarea title xmp')
 class MarkupReader {
   readonly #html: string
   readonly #writer: ReadingWriter
+  /** Of what is no text. */
+  readonly sources: string[] = []
   #at = 0
 
   constructor(html: string) {
@@ -53,10 +62,12 @@ class MarkupReader {
       const end = endOfComment(html, open)
       // A character like any other.
       if (end === null) this.#writer.keep(open, open + 1)
+      else this.sources.push(html.slice(open, end))
       this.#at = end ?? open + 1
       return
     }
     const end = endOfTag(html, open + 1 + name.length)
+    this.sources.push(html.slice(open, end))
     const tagName = name.replace('/', '').toLowerCase()
     if (isBlock(tagName) || APART.has(tagName)) this.#writer.replace(open, end, '\n')
     this.#at = end
@@ -71,6 +82,7 @@ class MarkupReader {
   }
 
   #keepTo(end: number): void {
+    this.sources.push(this.#html.slice(this.#at, end))
     keepDecoded(this.#writer, this.#html, this.#at, end)
     this.#at = end
   }

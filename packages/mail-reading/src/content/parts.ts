@@ -68,7 +68,7 @@ export function partsOf(content: MailContent): ContentPart[] | null {
         const { people, ...attached } = contentOf(openMime(file.content))
         const fields = `${people}\n${attached.headers}`
         if (!addMail({ ...attached, headers: fields }, `${name}/`)) return false
-      } else if (isText(file) && !add(name, file, isMarkup(file))) return false
+      } else if (isReadAsText(file) && !add(name, file, isMarkup(file))) return false
     }
     return true
   }
@@ -132,7 +132,10 @@ function* filesOf(files: ReturnType<ReturnType<typeof openMime>['readFiles']>) {
   }
 }
 
-function isMessage({ filename, contentType }: ContentFile): boolean {
+export function isMessage({
+  filename,
+  contentType,
+}: Pick<ContentFile, 'filename' | 'contentType'>): boolean {
   return /^message\/(?:rfc822|global)$/i.test(contentType) || /\.eml$/i.test(filename)
 }
 
@@ -147,7 +150,7 @@ const TEXT_TYPE =
 const PDF = Buffer.from('%PDF-')
 
 /** Whether it is text, whatever its type says. */
-function isText({ contentType, content }: ContentFile): boolean {
+export function isReadAsText({ contentType, content }: ContentFile): boolean {
   if (TEXT_TYPE.test(contentType) || utf16Of(content) !== null) return true
   return isUtf8(content) && !content.includes(0) && !PDF.equals(content.subarray(0, PDF.length))
 }

@@ -36,8 +36,7 @@ function decodedFrom(text: string): string[] {
 }
 
 /** Of URLs, strings in code, quoted-printable (the at sign and the dot alone) and CSS (CSS Syntax 3 §4.3.7). */
-const ESCAPES =
-  /(?:%|\\x|\\u00|\\u\{0{0,4})([2-7][0-9a-f])\}?|=(40|2e)|\\([0-9a-f]{1,6})[ \t\n]?/gi
+const ESCAPES = /(?:%|\\x|\\u00|\\u\{0{0,4})([2-7][0-9a-f])\}?|=(40|2e)|\\([0-9a-f]{1,6})[ \t\n]?/gi
 
 function characterOf(
   whole: string,

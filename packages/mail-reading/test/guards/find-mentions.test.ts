@@ -89,7 +89,8 @@ for (const html of [
   '<style>p::after{content:"eve\\40 attacker.example"}</style>',
   '<p style="--a:\'eve\\000040attacker.example\'">x</p>',
 ]) {
-  test(`an address is mentioned in HTML by: ${html}`, () => assert.deepEqual(inText('', html), [EVE]))
+  test(`an address is mentioned in HTML by: ${html}`, () =>
+    assert.deepEqual(inText('', html), [EVE]))
 }
 
 test('dots, dashes and letters of other scripts have several spellings', () => {

@@ -116,7 +116,16 @@ const PIECES = [
     '+',
     '&#64;',
   ],
-  ...['%40', '\\x40', '=40', '\\40 ', '\u{e0041}', '\ufe01', 'QUJDREVGR0hJSktMTU5P', `${'QUJDREVGR0hJSktMTU5P'.repeat(4)}\n`],
+  ...[
+    '%40',
+    '\\x40',
+    '=40',
+    '\\40 ',
+    '\u{e0041}',
+    '\ufe01',
+    'QUJDREVGR0hJSktMTU5P',
+    `${'QUJDREVGR0hJSktMTU5P'.repeat(4)}\n`,
+  ],
 ]
 
 /** Processor time in microseconds of searching `size` characters of the piece, in a text and in HTML. */

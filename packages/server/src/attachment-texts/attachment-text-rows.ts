@@ -4,6 +4,7 @@
 import { PARSED_TEXT_LENGTH_MAX } from '@mailroom/contract/messages.ts'
 import type { FileText } from '@mailroom/mail-reading/files/file-text.ts'
 import { insertEvent } from '#events/events-rows.ts'
+import { MENTIONS_MS, noteFileMentions } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { MINUTE_MS } from '#platform/units.ts'
@@ -22,6 +23,8 @@ type StoreInput = {
   filename: string
   contentType: string
   text: FileText
+  /** The index of what the text mentions; null where it was not made. */
+  mentions: string | null
   /** Names what the service can read. */
   reader: string
   eventId: string
@@ -70,6 +73,7 @@ export const storeAttachmentText = transaction({
       .values({ message_id: messageId, filename, account_id: accountId, ...read })
       .onConflict((conflict) => conflict.columns(['message_id', 'filename']).doUpdateSet(read))
       .execute()
+    if (message.direction === 'inbound') await noteMentions(tx, message, input)
     const { inbox_id: inboxId, position } = message
     if (text.text !== '' && position > 0) {
       const change = { inboxId, positions: [position] }
@@ -81,6 +85,23 @@ export const storeAttachmentText = transaction({
   },
 })
 
+/** Not of mail that is too old to count. */
+async function noteMentions(tx: Tx, message: Found, input: StoreInput): Promise<void> {
+  const { accountId, messageId, filename, text, nowMs } = input
+  if (message.created_at <= nowMs - MENTIONS_MS) return
+  const isRead = text.method !== 'failed' && text.method !== 'too_large'
+  await noteFileMentions(tx, {
+    message_id: messageId,
+    filename,
+    account_id: accountId,
+    inbox_id: message.inbox_id,
+    content: isRead ? input.mentions : null,
+    copied: '',
+    proof: 0,
+    received_at: message.created_at,
+  })
+}
+
 /** The first PARSED_TEXT_LENGTH_MAX code points, and the rest. */
 function halvesOf(whole: string): { text: string; rest: string | null } {
   let at = 0
@@ -90,7 +111,10 @@ function halvesOf(whole: string): { text: string; rest: string | null } {
   return { text: whole.slice(0, at), rest: at < whole.length ? whole.slice(at) : null }
 }
 
-type Found = Pick<Row<'messages'>, 'thread_id' | 'inbox_id' | 'position'> & { pod_id: string }
+type Found = Pick<
+  Row<'messages'>,
+  'thread_id' | 'inbox_id' | 'position' | 'direction' | 'created_at'
+> & { pod_id: string }
 
 /** Null once it is removed, or its inbox is. */
 async function lockMessage(
@@ -99,7 +123,7 @@ async function lockMessage(
 ): Promise<Found | null> {
   const selected = tx.query
     .selectFrom('messages')
-    .select(['thread_id', 'inbox_id', 'position'])
+    .select(['thread_id', 'inbox_id', 'position', 'direction', 'created_at'])
     .where('id', '=', messageId)
     .where('account_id', '=', accountId)
   const message = await lockRows(tx, selected).executeTakeFirst()

@@ -76,6 +76,7 @@ async function readAndStore(
     filename,
     contentType,
     text,
+    mentions: await deps.parser.indexMentions(text.text),
     reader: deps.fileReader.name,
     eventId: deps.makeId('evt'),
     nowMs: deps.clock.now(),

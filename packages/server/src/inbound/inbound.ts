@@ -12,11 +12,16 @@ export {
 export { quarantineHandlers } from './quarantine.ts'
 export {
   type Loop,
-  type ReadsFiles,
   type ReceiveDeps,
   receiveMail,
   refusalReply,
 } from './receive-mail.ts'
-export { contentOf, keyOfBytes, parentKeysOf } from './received-content.ts'
+export {
+  contentOf,
+  keyOfBytes,
+  mentionsOf,
+  parentKeysOf,
+  type ReadsFiles,
+} from './received-content.ts'
 export { makeReceiver, outcomeCounter } from './receiver.ts'
 export { openMailScanner } from './scan/mail-scanner.ts'

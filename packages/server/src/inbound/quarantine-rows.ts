@@ -1,7 +1,11 @@
 import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { MessageContent } from '#mailbox/mailbox.ts'
-import { type DeliveryRole, dropRawReferences } from '#mailbox/mailbox-rows.ts'
+import {
+  type DeliveryRole,
+  dropRawReferences,
+  type ReceivedMentions,
+} from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
@@ -135,6 +139,7 @@ type ReleaseInput = {
   eventId: string
   /** Whether its attachments are read later. */
   readsFiles: boolean
+  mentions: ReceivedMentions
   nowMs: number
 }
 

@@ -30,8 +30,13 @@ import {
   removeQuarantined,
   storeReleased,
 } from './quarantine-rows.ts'
-import type { ReadsFiles } from './receive-mail.ts'
-import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
+import {
+  contentOf,
+  mentionsOf,
+  parentKeysOf,
+  type ReadsFiles,
+  senderKeyOf,
+} from './received-content.ts'
 
 type QuarantineDeps = {
   db: Db
@@ -152,6 +157,7 @@ async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount):
     threadId: deps.makeId('thr'),
     eventId: deps.makeId('evt'),
     readsFiles: deps.readsFiles(parsed.attachments),
+    mentions: mentionsOf(parsed, deps),
     nowMs: deps.clock.now(),
   })
   if (released === null) throw notFound()

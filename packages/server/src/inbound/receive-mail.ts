@@ -39,7 +39,9 @@ import type { KeptOut, Receipt } from './receive-plan-rows.ts'
 import {
   contentOf,
   keyOfBytes,
+  mentionsOf,
   parentKeysOf,
+  type ReadsFiles,
   repeatedSince,
   senderKeyOf,
 } from './received-content.ts'
@@ -88,11 +90,6 @@ export function refusalReply(result: Exclude<ReceiveResult, { kind: 'stored' }>)
       return { code: 554, enhanced: '5.4.6', text: result.text }
   }
 }
-
-/** Whether attachments of a message that arrived are read later. */
-export type ReadsFiles = (
-  attachments: readonly { filename: string; contentType: string }[],
-) => boolean
 
 export type ReceiveDeps = ReportDeps & {
   parser: Parser
@@ -255,6 +252,7 @@ function commit(
         repeated,
         ...accepted,
         readsFiles: deps.readsFiles(parsed.attachments),
+        mentions: mentionsOf(parsed, deps),
         parentKeys: parentKeysOf(parsed.headers),
         senderKey: senderKeyOf(parsed.headers),
         senderProof: isProof(origin, envelope.authentication)

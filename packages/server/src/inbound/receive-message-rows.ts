@@ -8,6 +8,7 @@ import {
   changeInboxes,
   insertAttachmentReads,
   insertLongBodies,
+  insertMentions,
   insertMessages,
   labelNewMessage,
   labelNewThread,
@@ -77,14 +78,18 @@ export const storeReceived = groupTransaction({
   group: {
     isOfSeveralAccounts: true,
     sizeOf(input: ReceiveInput) {
-      const { raw, content, receipts, keptOut, parentKeys, postmaster } = input
+      const { raw, content, receipts, keptOut, parentKeys, mentions, postmaster } = input
       const recipients = receipts.length + keptOut.length
       // Making room for the operator's mail depends on the rows that are written already.
       if (postmaster !== null || recipients === 0) return null
       const longBody = longBodyOf(raw.id, content) ?? {}
       const onceLength = lengthOf([raw.content, ...Object.values(longBody)])
       // Written, and looked up, for each recipient.
-      const eachLength = lengthOf([...Object.values(bodiesForRow(content)), ...parentKeys])
+      const eachLength = lengthOf([
+        ...Object.values(bodiesForRow(content)),
+        ...parentKeys,
+        mentions.content,
+      ])
       return onceLength + recipients * (eachLength + ROWS_LENGTH)
     },
     run: receiveMessages,
@@ -129,7 +134,7 @@ async function receiveMessages(
   const writes = await withoutForeign(tx, [...first, ...joined])
   const arrivals = writes.map(({ input, traceParent = null }) => ({ ...input, traceParent }))
   const known = await readKnown(tx, counters, arrivals)
-  const { results, changes, rows, audit } = planReceiving(known, arrivals)
+  const { results, changes, rows, mentions, audit } = planReceiving(known, arrivals)
   const outcomes: ReceiveOutcome[] = []
   const raws: NewRow<'raw_messages'>[] = []
   for (const [index, { input }] of writes.entries()) {
@@ -148,6 +153,7 @@ async function receiveMessages(
   }
   await changeInboxes(tx, changes)
   await insertMessages(tx, { ...rows, raws })
+  await insertMentions(tx, mentions)
   await insertAudit(tx, audit)
   const toRead = writes.flatMap(({ input }, index) => {
     if (!input.readsFiles) return []
@@ -276,11 +282,12 @@ export async function receiveKept(
   const arrivals = [{ ...arrival, keptOut: [], traceParent: tx.traceParent ?? null }]
   const ids = inOrderOfInboxes(arrival.receipts).map(({ inboxId }) => ({ inbox_id: inboxId }))
   const known = await readKnown(tx, await lockCounters(tx, ids), arrivals)
-  const { results, changes, rows } = planReceiving(known, arrivals)
+  const { results, changes, rows, mentions } = planReceiving(known, arrivals)
   const [result] = results[0] ?? []
   if (result?.kind === 'stored') await insertLongBodies(tx, arrival.raw.id, arrival.content)
   await changeInboxes(tx, changes)
   await insertMessages(tx, { ...rows, raws: [] })
+  await insertMentions(tx, mentions)
   if (result?.kind === 'stored' && readsFiles) {
     await insertAttachmentReads(
       tx,
@@ -339,7 +346,7 @@ export async function receiveImported(
   const imported = given.map((one) => withoutThread(one, gone))
   const arrivals = imported.map((one) => ({ ...one, keptOut: [], traceParent: null }))
   const known = await readKnown(tx, counters, arrivals)
-  const { results, changes, rows } = planReceiving(
+  const { results, changes, rows, mentions } = planReceiving(
     {
       ...known,
       same: await selectImportedBefore(tx, inboxId, imported),
@@ -353,6 +360,7 @@ export async function receiveImported(
   await changeInboxes(tx, changes)
   const raws = stored.map(({ raw }) => ({ ...raw, reference_count: 1 }))
   await insertMessages(tx, { ...rows, raws })
+  await insertMentions(tx, mentions)
   await noteImported(tx, stored.map(importedColumns))
   await labelImported(tx, stored, rows)
   const sent = stored.filter(({ imported: { direction } }) => direction === 'outbound').length

@@ -21,8 +21,11 @@ import {
   type Direction,
   firstSummary,
   kindOfRow,
+  MENTIONS_MS,
+  mentionRows,
   NO_CHANGE,
   nextSummary,
+  type ReceivedMentions,
 } from '#mailbox/mailbox-rows.ts'
 import type { NewAuditEntry, SenderProof } from '#policy/policy-rows.ts'
 import type { Row } from '#schema/tables.ts'
@@ -70,6 +73,7 @@ export type Arrival = {
   /** The author's address in canonical form; null when it is not valid. */
   senderKey: string | null
   senderProof: SenderProof
+  mentions: ReceivedMentions
   /** Trace of its events. */
   traceParent: string | null
   nowMs: number
@@ -127,6 +131,7 @@ type ReceivePlan = {
   results: ReceiptResult[][]
   changes: { counters: CounterChange[]; threads: ThreadChange[] }
   rows: Omit<NewMessages, 'raws'>
+  mentions: Row<'mentions'>[]
   audit: NewAuditEntry[]
 }
 
@@ -147,6 +152,7 @@ type Draft = {
   readonly continued: Map<string, ContinuedThread>
   readonly correspondents: Map<string, Row<'correspondents'>>
   readonly rows: Omit<NewMessages, 'raws' | 'threads' | 'correspondents'>
+  readonly mentions: Row<'mentions'>[]
   readonly audit: NewAuditEntry[]
 }
 
@@ -173,6 +179,7 @@ export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): R
       threads: [...draft.started.values()],
       correspondents: [...draft.correspondents.values()],
     },
+    mentions: draft.mentions,
     audit: draft.audit,
   }
 }
@@ -205,6 +212,7 @@ function draftOf({ counters, same, parents, threads = [], quarantined }: KnownRo
     continued: new Map(),
     correspondents: new Map(),
     rows: { ranges: [], messages: [], quarantined: [], events: [] },
+    mentions: [],
     audit: [],
   }
 }
@@ -266,8 +274,27 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
       proof: Math.max(known?.proof ?? 0, arrival.senderProof),
     })
   }
+  if (direction === 'inbound') addMentions(draft, arrival, receipt)
   remember(draft, { inboxId, messageId, arrival, thread })
   return { kind: 'stored', messageId }
+}
+
+function addMentions(
+  draft: Draft,
+  { mentions, senderProof, imported, nowMs }: Arrival,
+  { messageId, accountId, inboxId, toAddr }: ArrivalReceipt,
+): void {
+  const receivedAtMs = imported?.dateMs ?? nowMs
+  if (receivedAtMs <= nowMs - MENTIONS_MS) return
+  const message = {
+    message_id: messageId,
+    account_id: accountId,
+    inbox_id: inboxId,
+    proof: senderProof,
+    received_at: receivedAtMs,
+  }
+  const copied = mentions.copied.filter((address) => address !== toAddr)
+  draft.mentions.push(...mentionRows(message, { ...mentions, copied }))
 }
 
 /** A message that the inbox has already stays there, whatever the rules say now. */

@@ -5,9 +5,16 @@ import { formatMailbox } from '@mailroom/mail/address-list.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { judgeKind } from '@mailroom/mail/mail-kind.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
-import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import type {
+  Mailbox,
+  ParsedAttachment,
+  ParsedHeaders,
+  ParsedMessage,
+} from '@mailroom/mail/mime/parsed-message.ts'
+import { declaredKind, type FileKind } from '@mailroom/mail-reading/files/file-kind.ts'
 import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
 import { kindColumns, type MessageContent, ownBytes, type ScanResult } from '#mailbox/mailbox.ts'
+import type { ReceivedMentions } from '#mailbox/mailbox-rows.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 
@@ -103,6 +110,33 @@ export function senderKeyOf({ from }: ParsedHeaders): string | null {
   if (from === null || checkEmailAddress(from.address) !== null) return null
   return addressKey(from.address)
 }
+
+/**
+ * What the message mentions. `readsFiles` says whether files are read that a service may or may not read; documents are of
+ * a kind that it reads at the latest when it is asked for their text.
+ */
+export function mentionsOf(
+  { headers, mentions, attachments }: ParsedMessage,
+  { readsFiles }: { readsFiles: ReadsFiles },
+): ReceivedMentions {
+  const isUnread = (file: ParsedAttachment) => {
+    const kind = declaredKind(file)
+    return DOCUMENT_KINDS.has(kind) || (kind === 'image' && readsFiles([file]))
+  }
+  return {
+    content: mentions,
+    copied: [...new Set([...headers.to, ...headers.cc].map(({ address }) => addressKey(address)))],
+    unreadFiles: attachments.filter(isUnread).map(({ filename }) => filename),
+  }
+}
+
+/** Kinds of files whose octets are no text. */
+const DOCUMENT_KINDS: ReadonlySet<FileKind> = new Set(['pdf', 'zip', 'rtf'])
+
+/** Whether attachments of a message that arrived are read later. */
+export type ReadsFiles = (
+  attachments: readonly { filename: string; contentType: string }[],
+) => boolean
 
 function addressesColumn(mailboxes: readonly Mailbox[]): string {
   return JSON.stringify(mailboxes.map(({ address }) => address))

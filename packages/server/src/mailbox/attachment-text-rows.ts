@@ -49,6 +49,16 @@ export async function listReadFiles(db: ReadDb, messageId: string): Promise<stri
   return rows.map(({ filename }) => filename)
 }
 
+/** The whole texts of the files of a message. */
+export async function listWholeTexts(db: ReadDb, messageId: string): Promise<string[]> {
+  const rows = await db.read
+    .selectFrom('attachment_texts')
+    .select(['text', 'rest'])
+    .where('message_id', '=', messageId)
+    .execute()
+  return rows.map(({ text, rest }) => text + (rest ?? ''))
+}
+
 /** The beginnings of the texts of all files of a message, `lengthMax` UTF-16 units together. */
 export async function readAttachedText(
   query: ReadDb['read'],
@@ -76,10 +86,10 @@ export const insertAttachmentReads = forEachRow(
   ),
 )
 
-/** Of messages that are about to be removed. */
+/** Of messages that are about to be removed; with what the messages mention. */
 export async function removeAttachmentTexts(tx: Tx, messageIds: readonly string[]): Promise<void> {
   if (messageIds.length === 0) return
-  for (const table of ['attachment_texts', 'attachment_reads'] as const) {
+  for (const table of ['attachment_texts', 'attachment_reads', 'mentions'] as const) {
     await tx.query.deleteFrom(table).where('message_id', 'in', messageIds).execute()
   }
 }

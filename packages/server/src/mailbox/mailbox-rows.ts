@@ -2,6 +2,7 @@ export {
   findAttachmentText,
   insertAttachmentReads,
   listReadFiles,
+  listWholeTexts,
   readAttachedText,
   removeAttachmentTexts,
 } from './attachment-text-rows.ts'
@@ -24,6 +25,17 @@ export {
 export { fillCategoriesStep } from './fill-category-rows.ts'
 export { filterMessages, filterThreads, findPositionsOf, type Period } from './filter-mail.ts'
 export { hashOfLeaseToken, type Lease, mayChange } from './lease.ts'
+export {
+  findCopied,
+  findMentioning,
+  findUnreadFile,
+  insertMentions,
+  MENTIONS_MS,
+  mentionRows,
+  noteFileMentions,
+  purgeMentions,
+  type ReceivedMentions,
+} from './mention-rows.ts'
 export { kindOfRow } from './message-kind.ts'
 export {
   CANCELLED,

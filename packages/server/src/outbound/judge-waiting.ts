@@ -40,9 +40,10 @@ async function readFiles(
   const found = new Set<string>()
   for (const { content } of files) found.add(await hashFile(content))
   if (!composed.every(({ sha256 }) => found.has(sha256))) return null
-  return files.map(({ attachment: { filename, contentType }, content }) => ({
+  return files.map(({ attachment: { filename, contentType, contentId }, content }) => ({
     filename,
     contentType,
+    contentId,
     content,
   }))
 }

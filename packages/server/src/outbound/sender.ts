@@ -16,6 +16,7 @@ import type { Log } from '#platform/log.ts'
 import { problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
+import type { FileReader } from '#platform/workers/file-reader.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, NewRow } from '#schema/tables.ts'
@@ -38,6 +39,7 @@ export type SendDeps = {
   makeId: MakeId
   blobs: BlobStore | null
   parser: Parser
+  fileReader: FileReader
   log: Log
   signers: Signers
   inboxDomain: string

@@ -6,7 +6,15 @@ import type { Inbox } from '#inboxes/inboxes.ts'
 import { findOwnInbox } from '#inboxes/inboxes-rows.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { Log } from '#platform/log.ts'
-import { type GuardDeps, guards, type JudgedAddress, type JudgedMessage } from './guards.ts'
+import { CannotExamine } from './cannot-examine.ts'
+import { guards } from './guards.ts'
+import {
+  addressesInFields,
+  addressesOf,
+  type GuardDeps,
+  type JudgedAddress,
+  type JudgedMessage,
+} from './judged-message.ts'
 import { decidingRecipientRule, recipientValuesOf } from './recipient-rule.ts'
 import { findRecipientRules, findSendPolicy, type SendPolicy } from './send-policy-rows.ts'
 
@@ -28,18 +36,18 @@ export async function judgeSend(
   if (policy === null) return null
   const holdAbovePerHour = policy.guards.maxPerHour
   const message = await readMessage()
-  const { refusals, unruled } = await judgeAddresses(deps, policy, { inbox, message })
+  const { refusals, ...unruled } = await judgeAddresses(deps, policy, { inbox, message })
   if (refusals.length > 0) return { decision: 'reject', reasons: refusals, holdAbovePerHour }
   const found: { action: 'hold' | 'reject'; reason: HoldReason }[] = []
   for (const name of guardNames) {
     const action = policy.guards[name]
     if (action === 'allow') continue
     try {
-      const reasons = await guards[name](deps, { inbox, message, unruled })
+      const reasons = await guards[name](deps, { inbox, message, ...unruled })
       found.push(...reasons.map((reason) => ({ action, reason: { guard: name, ...reason } })))
     } catch (error) {
       deps.log.warn({ error, guard: name, inboxId }, 'a guard failed, so the message is held')
-      found.push({ action: 'hold', reason: failureOf(name) })
+      found.push({ action: 'hold', reason: failureOf(name, error) })
     }
   }
   const isRejected = found.some(({ action }) => action === 'reject')
@@ -48,8 +56,9 @@ export async function judgeSend(
   return { decision, reasons, holdAbovePerHour }
 }
 
-function failureOf(guard: GuardName): HoldReason {
-  return { guard, detail: 'The guard could not examine the message, so a person has to.' }
+function failureOf(guard: GuardName, error: unknown): HoldReason {
+  const why = error instanceof CannotExamine ? ` ${error.message}` : ''
+  return { guard, detail: `The guard could not examine the message, so a person has to.${why}` }
 }
 
 /** Addresses that rules or the mode refuse, and those that no rule names. */
@@ -57,15 +66,17 @@ async function judgeAddresses(
   { db }: GuardDeps,
   policy: SendPolicy,
   { inbox, message }: { inbox: Inbox; message: JudgedMessage },
-): Promise<{ refusals: HoldReason[]; unruled: JudgedAddress[] }> {
-  const addresses = addressesOf(message)
+): Promise<{ refusals: HoldReason[]; unruled: JudgedAddress[]; inFields: JudgedAddress[] }> {
+  const named = addressesOf(message)
+  const known = new Set(named.map(({ key }) => key))
+  const addresses = [...named, ...addressesInFields(message).filter(({ key }) => !known.has(key))]
   const { accountId, podId, id: inboxId } = inbox
   const values = [...new Set(addresses.flatMap(({ address }) => recipientValuesOf(address)))]
   const rules = policy.hasRules
     ? await findRecipientRules(db, { accountId, podId, inboxId, values })
     : []
   const refusals: HoldReason[] = []
-  const unruled: JudgedAddress[] = []
+  const [unruled, inFields]: [JudgedAddress[], JudgedAddress[]] = [[], []]
   const to = new Set([...message.to, ...message.cc, ...message.bcc].map(addressKey))
   for (const judged of addresses) {
     const { address: recipient, key } = judged
@@ -77,18 +88,8 @@ async function judgeAddresses(
       if (!to.has(key) && (await findOwnInbox(db, accountId, recipient)) !== null) continue
       if (policy.mode === 'allowlist') {
         refusals.push({ guard: 'mode', detail: `No rule allows ${recipient}.`, recipient })
-      } else unruled.push(judged)
+      } else (known.has(key) ? unruled : inFields).push(judged)
     }
   }
-  return { refusals, unruled }
-}
-
-/** Each once. */
-function addressesOf({ to, cc, bcc, replyTo }: JudgedMessage): JudgedAddress[] {
-  const byKey = new Map<string, JudgedAddress>()
-  for (const address of [...to, ...cc, ...bcc, ...(replyTo === null ? [] : [replyTo])]) {
-    const key = addressKey(address)
-    if (!byKey.has(key)) byKey.set(key, { address, key })
-  }
-  return [...byKey.values()]
+  return { refusals, unruled, inFields }
 }

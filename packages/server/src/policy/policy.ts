@@ -1,4 +1,4 @@
-export type { JudgedMessage } from './guards.ts'
 export { judgeSend, type SendJudgement } from './judge-send.ts'
+export type { JudgedMessage } from './judged-message.ts'
 export { getPolicy, policyHandlers, putPolicy } from './policy-handlers.ts'
 export { senderRuleHandlers } from './sender-rules.ts'

@@ -2,6 +2,7 @@
 // the inbox and to the thread.
 
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { hiddenRecipientsOf } from '#mailbox/mailbox-rows.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Tables } from '#schema/tables.ts'
@@ -131,9 +132,13 @@ export async function findWrittenTo(
 }
 
 export type ThreadMessage = {
+  id: string
   isReceived: boolean
-  /** False for what a key has imported. */
-  isProven: boolean
+  /** A key has imported it. */
+  isImported: boolean
+  /** SPF or DKIM has verified its author. */
+  isVerified: boolean
+  hasFiles: boolean
   rawId: string
   sizeBytes: number
   /** Values of address fields, as lists. */
@@ -156,6 +161,9 @@ export async function readThreadMessages(
     .selectFrom('messages')
     .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
     .select((row) => [
+      'messages.id',
+      'messages.authentication',
+      'messages.attachments',
       'messages.direction',
       'messages.raw_id',
       'raw_messages.size_bytes',
@@ -183,9 +191,11 @@ export async function readThreadMessages(
   return rows
     .filter((row) => row.direction === 'inbound' || row.delivery_id !== null)
     .map((row) => ({
+      id: row.id,
       isReceived: row.direction === 'inbound',
-      // The agent itself may have written what is imported.
-      isProven: row.is_imported === null,
+      isImported: row.is_imported !== null,
+      isVerified: isVerified(row.authentication),
+      hasFiles: row.attachments !== '[]',
       rawId: row.raw_id,
       sizeBytes: row.size_bytes,
       from: row.from_addr,
@@ -199,4 +209,8 @@ export async function readThreadMessages(
       bcc: hiddenRecipientsOf(row),
       replyTo: row.reply_to,
     }))
+}
+
+function isVerified(authentication: string | null): boolean {
+  return authentication !== null && (JSON.parse(authentication) as Authentication).verifiedFrom
 }

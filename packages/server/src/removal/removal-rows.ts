@@ -9,6 +9,7 @@ import {
   deleteRemovedRanges,
   dropRawReferences,
   ownerOfList,
+  purgeMentions,
   removeAttachmentTexts,
 } from '#mailbox/mailbox-rows.ts'
 import { IDEMPOTENCY_MS } from '#outbound/outbound-rows.ts'
@@ -323,9 +324,10 @@ export const purgeExpiredStep = transaction({
     const removed = await purgeRemoved(tx, nowMs - EVENT_MS)
     const hours = await purgeMailFigures(tx, nowMs)
     const audit = await purgeAudit(tx, nowMs)
+    const mentions = await purgeMentions(tx, nowMs)
     const rows = [quarantined, addresses, creations, events, keys, strangers, captured]
     const counts = [...rows, postmaster, sessions, pairings, removed].map(({ length }) => length)
-    counts.push(webhooks, hours, audit)
+    counts.push(webhooks, hours, audit, mentions)
     return {
       isDone: counts.every((count) => count < PURGE_STEP_ROWS),
       blobIds: await dropRawReferences(tx, [...quarantined, ...postmaster]),

@@ -624,6 +624,18 @@ export type Tables = {
     reader: string
     created_at: number
   }
+  mentions: {
+    message_id: string
+    /** '' for the message itself. */
+    filename: string
+    account_id: string
+    inbox_id: string
+    /** Null where the message has to be read, or the file is not read yet. */
+    content: string | null
+    copied: string
+    proof: number
+    received_at: number
+  }
   /** Messages whose attachments are to be read. */
   attachment_reads: {
     message_id: string

@@ -6,7 +6,7 @@ import type { SkipReason } from '@mailroom/contract/transfers.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { parseDateTime } from '@mailroom/mail/message-headers.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
-import { contentOf, keyOfBytes, parentKeysOf } from '#inbound/inbound.ts'
+import { contentOf, keyOfBytes, mentionsOf, parentKeysOf } from '#inbound/inbound.ts'
 import type { ImportedArrival } from '#inbound/inbound-rows.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
@@ -222,6 +222,8 @@ async function prepare(
     // An agent may have written the file, so it proves nothing of senders.
     senderKey: null,
     senderProof: SENDER_PROOFS.none,
+    // Its files are read only when their text is asked for, which notes what they mention.
+    mentions: { ...mentionsOf(parsed, { readsFiles: () => false }), unreadFiles: [] },
     sourceId: told.sourceId,
     labels: (line?.labels ?? told.labels).filter(isLabel),
     threadLabels: (line?.threadLabels ?? told.labels).filter(isLabel),

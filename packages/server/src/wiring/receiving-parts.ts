@@ -214,8 +214,9 @@ function traceParser(parser: Parser, tracing: Tracing): Parser {
     makeView: (source) => parser.makeView(source),
     show: (source) => parser.show(source),
     findSecrets: (content) => tracing.step('find secrets', {}, () => parser.findSecrets(content)),
-    findMentions: (raw, addresses) =>
-      tracing.step('find mentions', {}, () => parser.findMentions(raw, addresses)),
+    findMentions: (raw, asked) =>
+      tracing.step('find mentions', {}, () => parser.findMentions(raw, asked)),
+    indexMentions: (text) => parser.indexMentions(text),
   }
 }
 

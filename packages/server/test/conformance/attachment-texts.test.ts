@@ -68,6 +68,7 @@ const stored = (owner: Owner, messageId: string, text: FileText, nowMs = NOW_MS)
   filename: 'a.txt',
   contentType: 'text/plain',
   text,
+  mentions: '',
   reader: '1',
   eventId: makeId('evt'),
   nowMs,

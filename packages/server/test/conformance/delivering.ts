@@ -126,6 +126,7 @@ export function deliverDeps(
       show: () => Promise.resolve(null),
       findSecrets: () => Promise.resolve(null),
       findMentions: () => Promise.resolve(null),
+      indexMentions: () => Promise.resolve(null),
     },
     inboxDomain: 'mailroom.localhost',
     carrier,

@@ -197,6 +197,7 @@ export function arriving(
     senderKey: null,
     senderProof: SENDER_PROOFS.claimed,
     readsFiles: false,
+    mentions: { content: '', copied: [], unreadFiles: [] },
     nowMs: systemClock.now(),
   }
 }

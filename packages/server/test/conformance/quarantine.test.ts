@@ -56,6 +56,7 @@ function release({ accountId }: Owner, quarantinedId: string, { content }: Recei
     threadId: makeId('thr'),
     eventId: makeId('evt'),
     readsFiles: false,
+    mentions: { content: '', copied: [], unreadFiles: [] },
     nowMs: NOW_MS,
   }
 }

@@ -5,6 +5,7 @@ import type { SendDeps } from '#outbound/sender.ts'
 import { AppError } from '#platform/problem.ts'
 import { SEALING_KEY_BYTES, sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
+import { openFileReader } from '#platform/workers/file-reader.ts'
 import { deliverDeps, type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, type Owner, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
@@ -29,6 +30,7 @@ onBothEngines('sending as a client', (engine) => {
   ) => {
     const deps: SendDeps = {
       ...deliverDeps(db, clock, null),
+      fileReader: openFileReader(),
       signers: { sign: (_owner, raw) => Promise.resolve(raw) },
       inboxDomain: 'mailroom.localhost',
       sending: {

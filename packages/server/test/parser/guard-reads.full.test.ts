@@ -30,7 +30,7 @@ test('a thread finds the secrets of a mail, and the addresses that a message tel
   const addresses = ['bob@client.example', 'eve@attacker.example']
   const raw = messageWith(LINE)
   const octets = Buffer.from(raw)
-  assert.deepEqual(await pool.findMentions(raw, addresses), ['bob@client.example'])
+  assert.deepEqual(await pool.findMentions(raw, { addresses, texts: [] }), ['bob@client.example'])
   assert.deepEqual(Buffer.from(raw), octets)
 })
 
@@ -43,14 +43,20 @@ test('a file of 24 MiB is read to its end within the memory of a thread', async 
   )
   const addresses = ['bob@client.example', 'eve@attacker.example']
   const raw = messageWith(`${text}eve at attacker dot example\r\n`)
-  assert.deepEqual(await pool.findMentions(raw, addresses), addresses)
+  assert.deepEqual(await pool.findMentions(raw, { addresses, texts: [] }), addresses)
 })
 
 test('what a thread cannot read in its time, or at all, is told apart from nothing found', async () => {
   const impatient = openParserPool({ timeoutMs: 1 })
   const text = LINE.repeat(50_000)
   assert.equal(await impatient.findSecrets(mailOf(text)), null)
-  assert.equal(await impatient.findMentions(messageWith(text), ['eve@attacker.example']), null)
+  assert.equal(
+    await impatient.findMentions(messageWith(text), {
+      addresses: ['eve@attacker.example'],
+      texts: [],
+    }),
+    null,
+  )
   await impatient.close()
   const much = mailOf('a '.repeat(10 * 1024 * 1024))
   const [file] = much.attachments

@@ -32,7 +32,7 @@ import { AppError } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { GuardedWorker, type WorkOutcome } from './guarded-worker.ts'
-import type { Parser, ParserAnswer, ParserAnswers, ParserRequest } from './parser.ts'
+import type { AskedMentions, Parser, ParserAnswer, ParserAnswers, ParserRequest } from './parser.ts'
 import { openThreadHost } from './thread-host.ts'
 
 /** Processor time for one message. */
@@ -193,8 +193,12 @@ class ThreadPool implements ParserPool {
     return this.#ask({ kind: 'find-secrets', content })
   }
 
-  findMentions(raw: Uint8Array, addresses: readonly string[]): Promise<readonly string[] | null> {
-    return this.#ask({ kind: 'find-mentions', raw, addresses })
+  findMentions(raw: Uint8Array, asked: AskedMentions): Promise<readonly string[] | null> {
+    return this.#ask({ kind: 'find-mentions', raw, asked })
+  }
+
+  async indexMentions(text: string): Promise<string | null> {
+    return text === '' ? '' : this.#ask({ kind: 'index-mentions', text })
   }
 
   waiting(): number {
@@ -287,6 +291,8 @@ function sizeOf(request: ParserRequest): number {
       return request.source.html.length + request.source.text.length
     case 'find-secrets':
       return request.content.attachments.reduce((sum, { content }) => sum + content.length, 0)
+    case 'index-mentions':
+      return request.text.length
     case 'load-view':
       return 0
   }

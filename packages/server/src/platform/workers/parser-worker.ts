@@ -4,6 +4,7 @@ import { parentPort } from 'node:worker_threads'
 import { openMime, readAttachment } from '@mailroom/mail/mime/mime-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
+import { indexMentions } from '@mailroom/mail-reading/mentions/mention-index.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { bodyParts } from '@mailroom/mail-reading/quote/body-parts.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
@@ -80,7 +81,9 @@ async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
     }
     case 'find-mentions': {
       const { findMentionsIn } = await import('@mailroom/mail-reading/mentions/find-mentions.ts')
-      return findMentionsIn(request.raw, request.addresses)
+      return findMentionsIn(request.raw, request.asked)
     }
+    case 'index-mentions':
+      return indexMentions({ subject: '', text: request.text, html: '', attachments: [] })
   }
 }

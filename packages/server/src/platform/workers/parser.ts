@@ -35,11 +35,17 @@ export type Parser = {
   replyToInvite(raw: Uint8Array, answer: InviteAnswer): Promise<InviteReply>
   /** The secrets in a mail to send; null when it could not be read whole in time. */
   findSecrets(content: SendContent): Promise<readonly SecretFinding[] | null>
-  /**
-   * Those of `addresses` (in the form of `addressKey`) that the content of a message tells, its header fields but the
-   * subject and the author's name left aside; null when it could not be read whole in time.
-   */
-  findMentions(raw: Uint8Array, addresses: readonly string[]): Promise<readonly string[] | null>
+  /** Those of the addresses that the message mentions; null when it could not be read whole in time. */
+  findMentions(raw: Uint8Array, asked: AskedMentions): Promise<readonly string[] | null>
+  /** The index of what a text mentions; null when it was not read in time or mentions too much. */
+  indexMentions(text: string): Promise<string | null>
+}
+
+export type AskedMentions = {
+  /** In the form of `addressKey`. */
+  readonly addresses: readonly string[]
+  /** Texts of the files of the message that were read from other formats. */
+  readonly texts: readonly string[]
 }
 
 /** What the pool asks a parser thread, one request at a time. */
@@ -63,8 +69,9 @@ export type ParserRequest =
   | {
       readonly kind: 'find-mentions'
       readonly raw: Uint8Array
-      readonly addresses: readonly string[]
+      readonly asked: AskedMentions
     }
+  | { readonly kind: 'index-mentions'; readonly text: string }
 
 export type ParserAnswers = {
   /** `isAllNew`: the extracted text equals the text, which may be long and is sent once. */
@@ -80,6 +87,7 @@ export type ParserAnswers = {
   'read-content': MessageReading
   'find-secrets': readonly SecretFinding[] | null
   'find-mentions': readonly string[] | null
+  'index-mentions': string | null
 }
 
 export type ParserAnswer = ParserAnswers[keyof ParserAnswers]

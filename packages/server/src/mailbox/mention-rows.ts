@@ -1,0 +1,133 @@
+// What received mail mentions, kept for 30 days for the guards of what an inbox sends.
+
+import { forEachRow, rowInsert } from '#platform/db/statement.ts'
+import { DAY_MS } from '#platform/units.ts'
+import { removeOldest } from '#schema/purge-steps.ts'
+import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+
+export const MENTIONS_MS = 30 * DAY_MS
+
+/** What a message mentions, before it is known which inboxes get it. */
+export type ReceivedMentions = {
+  /** Null where the message has to be read. */
+  readonly content: string | null
+  /** The addresses in To and Cc. */
+  readonly copied: readonly string[]
+  /** Files that are read later. */
+  readonly unreadFiles: readonly string[]
+}
+
+export const insertMentions = forEachRow(
+  rowInsert<Tables, Row<'mentions'>>('mentions', [
+    'message_id',
+    'filename',
+    'account_id',
+    'inbox_id',
+    'content',
+    'copied',
+    'proof',
+    'received_at',
+  ]),
+)
+
+type OfMessage = Omit<Row<'mentions'>, 'filename' | 'content' | 'copied'>
+
+/** None for a message that mentions nothing, copies nobody else, and has no file to be read. */
+export function mentionRows(
+  message: OfMessage,
+  { content, copied, unreadFiles }: ReceivedMentions,
+): Row<'mentions'>[] {
+  const rows = unreadFiles.map((filename) => ({ ...message, filename, content: null, copied: '' }))
+  if (content === '' && copied.length === 0) return rows
+  const list = copied.length === 0 ? '' : JSON.stringify(copied)
+  return [{ ...message, filename: '', content, copied: list }, ...rows]
+}
+
+/** What a file mentions, once it was read; null where it could not be. */
+export async function noteFileMentions(tx: Tx, row: Row<'mentions'>): Promise<void> {
+  await tx.query
+    .deleteFrom('mentions')
+    .where('message_id', '=', row.message_id)
+    .where('filename', '=', row.filename)
+    .execute()
+  if (row.content !== '') await insertMentions(tx, [row])
+}
+
+/** Removes a step of the rows that are too old to count; returns their number. */
+export async function purgeMentions(tx: Tx, nowMs: number): Promise<number> {
+  const removed = await removeOldest(tx, 'mentions', {
+    key: ['inbox_id', 'received_at', 'message_id', 'filename'],
+    time: 'received_at',
+    until: nowMs - MENTIONS_MS,
+    returning: 'message_id',
+  })
+  return removed.length
+}
+
+type OfInbox = { readonly inboxId: string; readonly nowMs: number }
+
+/**
+ * The threads of messages of the last 30 days that have all pieces of one of the lists, in them or in a file that was
+ * read; and of messages that have to be read. At most `limit`.
+ */
+export async function findMentioning(
+  db: ReadDb,
+  { inboxId, nowMs }: OfInbox,
+  { pieces, limit }: { pieces: readonly (readonly string[])[]; limit: number },
+): Promise<{ thread_id: string }[]> {
+  return db.read
+    .selectFrom('mentions')
+    .innerJoin('messages', 'messages.id', 'mentions.message_id')
+    .select('messages.thread_id')
+    .distinct()
+    .where('mentions.inbox_id', '=', inboxId)
+    .where('mentions.received_at', '>', nowMs - MENTIONS_MS)
+    .where((row) =>
+      row.or([
+        row.and([row('mentions.content', 'is', null), row('mentions.filename', '=', '')]),
+        ...pieces.map((all) =>
+          row.and(all.map((piece) => row('mentions.content', 'like', `%${piece}%`))),
+        ),
+      ]),
+    )
+    .limit(limit)
+    .execute()
+}
+
+/** A file of the last 30 days whose text is not known; null for none. */
+export async function findUnreadFile(
+  db: ReadDb,
+  { inboxId, nowMs }: OfInbox,
+): Promise<Pick<Row<'mentions'>, 'message_id' | 'filename'> | null> {
+  const row = await db.read
+    .selectFrom('mentions')
+    .select(['message_id', 'filename'])
+    .where('inbox_id', '=', inboxId)
+    .where('received_at', '>', nowMs - MENTIONS_MS)
+    .where('content', 'is', null)
+    .where('filename', '!=', '')
+    .orderBy('received_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** The keys among these of addresses in To or Cc of mail whose author is proven as well as asked. */
+export async function findCopied(
+  db: ReadDb,
+  { inboxId, nowMs, proofMin }: OfInbox & { readonly proofMin: number },
+  keys: readonly string[],
+): Promise<Set<string>> {
+  if (keys.length === 0) return new Set()
+  const rows = await db.read
+    .selectFrom('mentions')
+    .select('copied')
+    .where('inbox_id', '=', inboxId)
+    .where('received_at', '>', nowMs - MENTIONS_MS)
+    .where('proof', '>=', proofMin)
+    .where('copied', '!=', '')
+    .execute()
+  const wanted = new Set(keys)
+  const copied = rows.flatMap((row) => JSON.parse(row.copied) as string[])
+  return new Set(copied.filter((key) => wanted.has(key)))
+}

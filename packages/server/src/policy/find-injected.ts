@@ -1,0 +1,123 @@
+// Which recipients of a send came from inside received mail: the mark of an injected instruction. The thread of the send
+// is read whole, and of the other mail of the inbox the threads that may mention one of them.
+
+import { indexPiecesOf } from '@mailroom/mail-reading/mentions/mention-index.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
+import { readRawBytes } from '#mailbox/mailbox.ts'
+import {
+  findCopied,
+  findMentioning,
+  findThread,
+  findUnreadFile,
+  listWholeTexts,
+} from '#mailbox/mailbox-rows.ts'
+import { CannotExamine } from './cannot-examine.ts'
+import type { GuardDeps } from './judged-message.ts'
+import { findProvenWriters, proofMinOf, readThread, recipientsOf } from './known-people.ts'
+import { findWrittenTo, type ThreadMessage } from './send-policy-rows.ts'
+
+/** Messages that may mention a recipient; where there are more, the send is held. */
+const MENTIONING_MAX = 200
+/** Octets of all messages that are read for one send. */
+const READ_BYTES_MAX = 64 * 1024 * 1024
+
+/** The address is known by its key; `messageId` is of the message that mentions it first in its thread. */
+export type Injected = ReadonlyMap<string, { messageId: string }>
+
+type Asked = {
+  readonly inbox: Inbox
+  /** Of recipients. */
+  readonly keys: readonly string[]
+  /** Of the message that is answered or passed on. */
+  readonly threadId: string | null
+}
+
+/** Throws a `CannotExamine` where something that could mention a new recipient cannot be read. */
+export async function findInjected(
+  deps: GuardDeps,
+  { inbox, keys, threadId }: Asked,
+): Promise<Injected> {
+  const { db, clock } = deps
+  const search = new Search(deps, keys)
+  search.drop(await findProvenWriters(deps, inbox, keys))
+  search.drop(await findWrittenTo(db, inbox.id, [...search.unseen]))
+  if (search.unseen.size === 0) return search.found
+  const within = { inboxId: inbox.id, nowMs: clock.now() }
+  const proofMin = proofMinOf(deps)
+  search.drop(await findCopied(db, { ...within, proofMin }, [...search.unseen]))
+  if (threadId !== null) {
+    const thread = await readThread(deps, inbox, threadId)
+    search.drop(await recipientsOf(deps, inbox, thread))
+    await search.readThread(thread)
+  }
+  const pieces = [...search.unseen].flatMap(indexPiecesOf)
+  const limit = MENTIONING_MAX + 1
+  const rows = pieces.length === 0 ? [] : await findMentioning(db, within, { pieces, limit })
+  if (rows.length === limit) throw new CannotExamine('Too many messages may mention a recipient.')
+  for (const other of new Set(rows.map((row) => row.thread_id))) {
+    if (other !== threadId) await search.readThread(await readThread(deps, inbox, other))
+  }
+  if (search.unseen.size > 0 && search.found.size === 0) {
+    await checkWhole(deps, { ...within, accountId: inbox.accountId, threadId })
+  }
+  return search.found
+}
+
+/** Removed mail, and files that are not read yet or cannot be, may mention any recipient. */
+async function checkWhole(
+  { db }: GuardDeps,
+  asked: { accountId: string; inboxId: string; threadId: string | null; nowMs: number },
+): Promise<void> {
+  if (asked.threadId !== null) {
+    const thread = await findThread(db, asked.accountId, asked.threadId)
+    if (thread === null || thread.extent.removedCount > 0) {
+      throw new CannotExamine('Mail of the thread was removed, so it cannot be examined.')
+    }
+  }
+  const file = await findUnreadFile(db, asked)
+  if (file !== null) {
+    const where = `the file "${file.filename}" of message ${file.message_id}`
+    throw new CannotExamine(`A recipient is new, and ${where} is not read yet or cannot be read.`)
+  }
+}
+
+class Search {
+  readonly unseen: Set<string>
+  readonly found = new Map<string, { messageId: string }>()
+  readonly #deps: GuardDeps
+  #readBytes = 0
+
+  constructor(deps: GuardDeps, keys: readonly string[]) {
+    this.#deps = deps
+    this.unseen = new Set(keys)
+  }
+
+  drop(known: Iterable<string>): void {
+    for (const key of known) this.unseen.delete(key)
+  }
+
+  /** What an own message of the thread mentions first, later received ones only repeat. */
+  async readThread(thread: readonly ThreadMessage[]): Promise<void> {
+    const { parser } = this.#deps
+    const repeated = new Set<string>()
+    for (const { id, isReceived, rawId, sizeBytes, hasFiles } of thread) {
+      const addresses = [...this.unseen].filter((key) => !repeated.has(key))
+      if (addresses.length === 0) break
+      this.#readBytes += sizeBytes
+      if (this.#readBytes > READ_BYTES_MAX) {
+        throw new CannotExamine('The mail that may mention a recipient is too large.')
+      }
+      const raw = await readRawBytes(this.#deps, rawId)
+      const texts = hasFiles ? await listWholeTexts(this.#deps.db, id) : []
+      const mentioned = await parser.findMentions(raw, { addresses, texts })
+      if (mentioned === null) throw new CannotExamine(`Message ${id} could not be read whole.`)
+      for (const key of mentioned) {
+        if (!isReceived) repeated.add(key)
+        else {
+          this.unseen.delete(key)
+          this.found.set(key, { messageId: id })
+        }
+      }
+    }
+  }
+}

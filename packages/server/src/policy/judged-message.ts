@@ -1,0 +1,88 @@
+// What the guards of a policy examine, and with what.
+
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import { decodeWords } from '@mailroom/mail/encoded-word.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import type { Clock } from '#platform/clock.ts'
+import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
+import type { FileReader } from '#platform/workers/file-reader.ts'
+import type { Parser } from '#platform/workers/parser.ts'
+import type { Db } from '#schema/tables.ts'
+
+export type GuardDeps = {
+  db: Db
+  blobs: BlobStore | null
+  clock: Clock
+  parser: Parser
+  fileReader: FileReader
+  /** Null in the sandbox, where no mail leaves the machine. */
+  carrier: object | null
+}
+
+/** What will really be sent: after the derivation of recipients, with the quote. */
+export type JudgedMessage = {
+  to: readonly string[]
+  cc: readonly string[]
+  bcc: readonly string[]
+  replyTo: string | null
+  subject: string
+  text: string
+  html: string
+  /** Further header fields. */
+  headers: readonly { readonly name: string; readonly value: string }[]
+  /** Null where they cannot be read. */
+  attachments:
+    | readonly {
+        readonly filename: string
+        readonly contentType: string
+        readonly contentId: string | null
+        readonly content: Uint8Array
+      }[]
+    | null
+  /** Null for a new thread. */
+  threadId: string | null
+  /** Of a forward, the thread of the message that it passes on; else null. */
+  forwardedThreadId: string | null
+}
+
+/** A recipient, or where replies go. */
+export type JudgedAddress = {
+  readonly address: string
+  readonly key: string
+}
+
+/** Recipients, and where replies go; each once. */
+export function addressesOf({ to, cc, bcc, replyTo }: JudgedMessage): JudgedAddress[] {
+  return eachOnce([...to, ...cc, ...bcc, ...(replyTo === null ? [] : [replyTo])])
+}
+
+/** Addresses in the values of further header fields: programs unsubscribe, answer and report to them. */
+export function addressesInFields({ headers }: JudgedMessage): JudgedAddress[] {
+  const found = headers.flatMap(({ value }) => {
+    const spellings = [...new Set([value, decodeWords(value), percentDecoded(value)])]
+    return spellings.flatMap((text) => [
+      ...parseAddressList(text).map(({ address }) => address),
+      ...(text.replace(MAILTO_PARTS, ' ').match(ADDRESSES) ?? []),
+    ])
+  })
+  return eachOnce(found.filter((address) => checkEmailAddress(address) === null))
+}
+
+const ADDRESSES = /[^\s<>()[\]:;,"\\]{1,64}@[\p{L}\p{N}.-]{0,254}[\p{L}\p{N}]/gu
+/** RFC 6068: `mailto:a@x?cc=b@y`. */
+const MAILTO_PARTS = /(?<=mailto:[^\s>]{0,998})[?&=]/gi
+
+function percentDecoded(value: string): string {
+  return value.replace(/%([2-7][0-9a-f])/gi, (_, hex) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  )
+}
+
+function eachOnce(addresses: readonly string[]): JudgedAddress[] {
+  const byKey = new Map<string, JudgedAddress>()
+  for (const address of addresses) {
+    const key = addressKey(address)
+    if (!byKey.has(key)) byKey.set(key, { address, key })
+  }
+  return [...byKey.values()]
+}

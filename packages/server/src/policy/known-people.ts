@@ -1,0 +1,99 @@
+// Whom an inbox or a thread knows. Anybody can write a name into a header field, so it counts only where the author of
+// the message is proven.
+
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
+import { addressKey } from '#platform/email-address.ts'
+import { CannotExamine } from './cannot-examine.ts'
+import type { GuardDeps } from './judged-message.ts'
+import {
+  findWriters,
+  readThreadMessages,
+  SENDER_PROOFS,
+  type SenderProof,
+  type ThreadMessage,
+} from './send-policy-rows.ts'
+
+/** A thread that is longer is not read whole: its message is held. */
+const THREAD_MESSAGES_MAX = 5_000
+
+export async function readThread(
+  { db }: GuardDeps,
+  { accountId }: Inbox,
+  threadId: string,
+): Promise<ThreadMessage[]> {
+  const asked = { accountId, threadId, limit: THREAD_MESSAGES_MAX }
+  const thread = await readThreadMessages(db, asked)
+  if (thread === null) throw new CannotExamine('The thread is too long to be read whole.')
+  return thread
+}
+
+/** In the sandbox no mail leaves the machine, and nothing can be proven. */
+export function proofMinOf({ carrier }: GuardDeps): SenderProof {
+  return carrier === null ? SENDER_PROOFS.claimed : SENDER_PROOFS.verified
+}
+
+/**
+ * Those who have written to the inbox, proven by SPF or DKIM. What an API key has released from quarantine never counts.
+ */
+export function findProvenWriters(
+  deps: GuardDeps,
+  { id: inboxId }: Inbox,
+  keys: readonly string[],
+): Promise<Set<string>> {
+  return findWriters(deps.db, { inboxId, proofMin: proofMinOf(deps) }, keys)
+}
+
+/** To whom mail of the thread was sent, by the inbox or by a proven author. */
+export async function recipientsOf(
+  deps: GuardDeps,
+  inbox: Inbox,
+  thread: readonly ThreadMessage[],
+): Promise<Set<string>> {
+  const proven = await provenOf(deps, inbox, thread)
+  return keysOf(proven, ({ to, cc, bcc, isReceived }) => [...to, ...cc, ...(isReceived ? [] : bcc)])
+}
+
+/** The inbox's own messages, and those whose authors are proven. */
+async function provenOf(
+  deps: GuardDeps,
+  inbox: Inbox,
+  thread: readonly ThreadMessage[],
+): Promise<ThreadMessage[]> {
+  const received = thread.filter(({ isReceived }) => isReceived)
+  const authors = [...keysOf(received, ({ from }) => [from])]
+  // A message that a key has released may be verified, but makes nobody a writer.
+  const writers = await findProvenWriters(deps, inbox, authors)
+  return thread.filter((message) => {
+    if (!message.isReceived) return true
+    const isVerified = deps.carrier === null || message.isVerified
+    const [author = ''] = keysOf([message], ({ from }) => [from])
+    return !message.isImported && isVerified && writers.has(author)
+  })
+}
+
+/** Everybody in From, Reply-To, To and Cc of the thread; To and Cc of proven authors alone. */
+export async function peopleOf(
+  deps: GuardDeps,
+  inbox: Inbox,
+  thread: readonly ThreadMessage[],
+): Promise<Set<string>> {
+  const proven = await provenOf(deps, inbox, thread)
+  // The agent itself may have written what is imported.
+  const own = thread.filter(({ isReceived, isImported }) => !isReceived || !isImported)
+  return new Set([
+    ...keysOf(own, ({ from, replyTo }) => [from, replyTo ?? '']),
+    ...keysOf(proven, ({ to, cc }) => [...to, ...cc]),
+  ])
+}
+
+/** Keys of the addresses in these fields. */
+export function keysOf(
+  messages: readonly ThreadMessage[],
+  fieldsOf: (message: ThreadMessage) => readonly string[],
+): Set<string> {
+  const addresses = messages.flatMap((message) =>
+    fieldsOf(message).flatMap((field) => parseAddressList(field).map(({ address }) => address)),
+  )
+  return new Set(addresses.map(addressKey))
+}
