@@ -1,5 +1,6 @@
 // What received mail mentions, kept for 30 days for the guards of what an inbox sends.
 
+import type { LongRead } from '#platform/db/db.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { removeOldest } from '#schema/purge-steps.ts'
@@ -68,30 +69,34 @@ type OfInbox = { readonly inboxId: string; readonly nowMs: number }
 
 /**
  * The threads of messages of the last 30 days that have all pieces of one of the lists, in them or in a file that was
- * read; and of messages that have to be read. At most `limit`.
+ * read; and of messages that have to be read. At most `limit`. Reads every row of the inbox.
  */
-export async function findMentioning(
-  db: ReadDb,
-  { inboxId, nowMs }: OfInbox,
-  { pieces, limit }: { pieces: readonly (readonly string[])[]; limit: number },
-): Promise<{ thread_id: string }[]> {
-  return db.read
-    .selectFrom('mentions')
-    .innerJoin('messages', 'messages.id', 'mentions.message_id')
-    .select('messages.thread_id')
-    .distinct()
-    .where('mentions.inbox_id', '=', inboxId)
-    .where('mentions.received_at', '>', nowMs - MENTIONS_MS)
-    .where((row) =>
-      row.or([
-        row.and([row('mentions.content', 'is', null), row('mentions.filename', '=', '')]),
-        ...pieces.map((all) =>
-          row.and(all.map((piece) => row('mentions.content', 'like', `%${piece}%`))),
-        ),
-      ]),
-    )
-    .limit(limit)
-    .execute()
+export const findMentioning: LongRead<
+  Tables,
+  OfInbox & { readonly pieces: readonly (readonly string[])[]; readonly limit: number },
+  string[]
+> = {
+  name: 'findMentioning',
+  async run(db, { inboxId, nowMs, pieces, limit }) {
+    const rows = await db.read
+      .selectFrom('mentions')
+      .innerJoin('messages', 'messages.id', 'mentions.message_id')
+      .select('messages.thread_id')
+      .distinct()
+      .where('mentions.inbox_id', '=', inboxId)
+      .where('mentions.received_at', '>', nowMs - MENTIONS_MS)
+      .where((row) =>
+        row.or([
+          row.and([row('mentions.content', 'is', null), row('mentions.filename', '=', '')]),
+          ...pieces.map((all) =>
+            row.and(all.map((piece) => row('mentions.content', 'like', `%${piece}%`))),
+          ),
+        ]),
+      )
+      .limit(limit)
+      .execute()
+    return rows.map(({ thread_id }) => thread_id)
+  },
 }
 
 /** A file of the last 30 days whose text is not known; null for none. */
@@ -126,8 +131,9 @@ export async function findCopied(
     .where('received_at', '>', nowMs - MENTIONS_MS)
     .where('proof', '>=', proofMin)
     .where('copied', '!=', '')
+    // Signs of patterns in an address find too much, which is compared below.
+    .where((row) => row.or(keys.map((key) => row('copied', 'like', `%${JSON.stringify(key)}%`))))
     .execute()
-  const wanted = new Set(keys)
-  const copied = rows.flatMap((row) => JSON.parse(row.copied) as string[])
-  return new Set(copied.filter((key) => wanted.has(key)))
+  const copied = new Set(rows.flatMap((row) => JSON.parse(row.copied) as string[]))
+  return new Set(keys.filter((key) => copied.has(key)))
 }

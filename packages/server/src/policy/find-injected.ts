@@ -11,13 +11,15 @@ import {
   findUnreadFile,
   listWholeTexts,
 } from '#mailbox/mailbox-rows.ts'
+import { SECOND_MS } from '#platform/units.ts'
 import { CannotExamine } from './cannot-examine.ts'
 import type { GuardDeps } from './judged-message.ts'
 import { findProvenWriters, proofMinOf, readThread, recipientsOf } from './known-people.ts'
 import { findWrittenTo, type ThreadMessage } from './send-policy-rows.ts'
 
-/** Messages that may mention a recipient; where there are more, the send is held. */
-const MENTIONING_MAX = 200
+/** Threads that may mention a recipient; where there are more, the send is held. */
+const THREADS_MAX = 200
+const FIND_MS_MAX = 10 * SECOND_MS
 /** Octets of all messages that are read for one send. */
 const READ_BYTES_MAX = 64 * 1024 * 1024
 
@@ -50,17 +52,28 @@ export async function findInjected(
     search.drop(await recipientsOf(deps, inbox, thread))
     await search.readThread(thread)
   }
-  const pieces = [...search.unseen].flatMap(indexPiecesOf)
-  const limit = MENTIONING_MAX + 1
-  const rows = pieces.length === 0 ? [] : await findMentioning(db, within, { pieces, limit })
-  if (rows.length === limit) throw new CannotExamine('Too many messages may mention a recipient.')
-  for (const other of new Set(rows.map((row) => row.thread_id))) {
+  for (const other of await findOtherThreads(deps, within, [...search.unseen])) {
     if (other !== threadId) await search.readThread(await readThread(deps, inbox, other))
   }
   if (search.unseen.size > 0 && search.found.size === 0) {
     await checkWhole(deps, { ...within, accountId: inbox.accountId, threadId })
   }
   return search.found
+}
+
+/** The threads of the inbox that may mention one of the addresses. */
+async function findOtherThreads(
+  { db }: GuardDeps,
+  within: { inboxId: string; nowMs: number },
+  keys: readonly string[],
+): Promise<string[]> {
+  if (keys.length === 0) return []
+  const signal = AbortSignal.timeout(FIND_MS_MAX)
+  const asked = { ...within, pieces: keys.flatMap(indexPiecesOf), limit: THREADS_MAX + 1 }
+  const threadIds = await db.readLong(findMentioning, asked, signal)
+  if (signal.aborted) throw new CannotExamine('The mail of the inbox was not searched in time.')
+  if (threadIds.length <= THREADS_MAX) return threadIds
+  throw new CannotExamine('Too many threads may mention a recipient.')
 }
 
 /** Removed mail, and files that are not read yet or cannot be, may mention any recipient. */

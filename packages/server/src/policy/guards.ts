@@ -29,10 +29,11 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
     const keys = strangers.map(({ key }) => key)
     const writers = await findProvenWriters(deps, inbox, keys)
     const written = await findWrittenTo(deps.db, inbox.id, keys)
+    const claimed = await findClaimed(deps, inbox, keys)
     return strangers
       .filter(({ key }) => !writers.has(key) && !written.has(key))
-      .map(({ address: recipient }) => ({
-        detail: `${recipient} has never written to the inbox, and the inbox has never written to it.`,
+      .map(({ address: recipient, key }) => ({
+        detail: `${recipient} ${claimed.has(key) ? UNPROVEN : 'has never written to the inbox'}, and the inbox has never written to it.`,
         recipient,
       }))
   },
@@ -42,15 +43,11 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
     const keys = asked.map(({ key }) => key)
     const threadId = message.threadId ?? message.forwardedThreadId
     const found = await findInjected(deps, { inbox, keys, threadId })
-    const any = { inboxId: inbox.id, proofMin: SENDER_PROOFS.none }
-    const claimed = await findWriters(deps.db, any, [...found.keys()])
+    const claimed = await findClaimed(deps, inbox, [...found.keys()])
     return asked.flatMap(({ address: recipient, key }) => {
       const mention = found.get(key)
       if (mention === undefined) return []
-      const owner = claimed.has(key)
-        ? 'is unproven: neither SPF nor DKIM has confirmed its mail to the inbox'
-        : 'has never written to the inbox'
-      const detail = `The address ${recipient} comes from inside the received message ${mention.messageId}. Its owner ${owner}.`
+      const detail = `The address ${recipient} comes from inside the received message ${mention.messageId}. Its owner ${claimed.has(key) ? UNPROVEN : 'has never written to the inbox'}.`
       return [{ detail, recipient }]
     })
   },
@@ -98,6 +95,13 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
     const count = attachments.length === 1 ? 'a file' : `${attachments.length} files`
     return [{ detail: `The message has ${count} attached.` }, ...inHtml]
   },
+}
+
+const UNPROVEN = 'is unproven (neither SPF nor DKIM has confirmed its mail to the inbox)'
+
+/** Those whose names in From came to the inbox, proven or not. */
+function findClaimed({ db }: GuardDeps, { id: inboxId }: Inbox, keys: readonly string[]) {
+  return findWriters(db, { inboxId, proofMin: SENDER_PROOFS.none }, keys)
 }
 
 function filesOf({ attachments }: JudgedMessage) {

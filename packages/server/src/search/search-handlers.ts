@@ -2,7 +2,7 @@
 
 import type { SearchResult } from '@mailroom/contract/search.ts'
 import { type Handlers, untilGone } from '#http/handler.ts'
-import { filterMessages, filterThreads } from '#mailbox/mailbox-rows.ts'
+import { filterMessages, filterThreads, findMentioning } from '#mailbox/mailbox-rows.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { AnyLongRead } from '#platform/db/db.ts'
 import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
@@ -34,7 +34,7 @@ export function openSearchSlots(): Semaphore {
 /** What the thread of long reads runs. */
 export async function loadLongReads(): Promise<AnyLongRead<Tables>[]> {
   const { searchMessages } = await import('./search-inbox.ts')
-  return [searchMessages, filterMessages, filterThreads]
+  return [searchMessages, filterMessages, filterThreads, findMentioning]
 }
 
 export function searchHandlers(

@@ -80,7 +80,7 @@ onEachEngine('mail that leaves', (engine) => {
     await client.inboxes.send(id, { to: inbox.address, subject: 'Hi', body: EVE })
     await until(async () => (await client.messages.list(inbox.id).page()).total === 1)
     assert.deepEqual(await noticedBy(client, inbox, second.address), [])
-    assert.deepEqual(await noticedBy(client, inbox, EVE), ['newRecipients'])
+    assert.deepEqual(await noticedBy(client, inbox, EVE), ['newRecipients', 'provenance'])
   })
 
   test('may not go to whom an inbox of the same address knew before it was deleted', async () => {
