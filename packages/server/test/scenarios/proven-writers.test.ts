@@ -73,6 +73,38 @@ onEachEngine('mail that leaves', (engine) => {
     assert.deepEqual(noticed, ['newRecipients', 'provenance'])
   })
 
+  test('may go to whom a proven author copies, and not to whom an unproven one does', async () => {
+    const { client, inbox, ann } = await guarded(world)
+    const guards = { provenance: 'hold', outsideThread: 'hold' } as const
+    await ann.policy.replace({ outbound: { guards } }, { inboxId: inbox.id })
+    const copies = [
+      [BOB, 'carl@one.example', []],
+      [EVE, 'dan@two.example', ['provenance', 'outsideThread']],
+    ] as const
+    for (const [author, copied, noticed] of copies) {
+      const headers = [`Cc: ${copied}`]
+      await receive(inbox, author, { headers, body: `On Monday ${copied} wrote:\r\n> Hello` })
+      const [{ threadId } = assert.fail()] = (await client.messages.list(inbox.id).page()).data
+      assert.deepEqual(await noticedBy(client, inbox, copied, threadId), noticed, author)
+      assert.deepEqual(await noticedBy(client, inbox, author, threadId), [])
+    }
+  })
+
+  test('to whom only a forged or unproven name wrote is held with the word that says so', async () => {
+    const { client, inbox } = await guarded(world)
+    await receive(inbox, EVE, { body: `Regards, Eve\r\n${EVE}` })
+    const asked = { to: EVE, subject: 'A subject', body: 'A body.' }
+    const { reasons } = await client.inboxes.checkSend(inbox.id, asked)
+    assert.deepEqual(
+      reasons.map(({ guard, detail }) => [guard, /is unproven/.test(detail)]),
+      [
+        ['newRecipients', true],
+        ['provenance', true],
+      ],
+    )
+    assert.ok(!reasons.some(({ detail }) => detail.includes('has never written to the inbox')))
+  })
+
   test('may not go to whom another inbox of the account names', async () => {
     const { client, inbox } = await guarded(world)
     const second = await client.inboxes.create({ displayName: EVE })

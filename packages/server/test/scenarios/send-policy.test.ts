@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { filePart, messageOf, multipart } from '@mailroom/mail/test/samples.ts'
+import * as files from '@mailroom/mail-reading/test/files/sample-files.ts'
 import type { Inbox, Mailroom, MailroomError, MessageToSend, PolicyGuards } from '@mailroom/sdk'
 import fc from 'fast-check'
 import { HOUR_MS } from '#platform/units.ts'
@@ -324,6 +327,97 @@ onEachEngine('the policy of sends', (engine) => {
     )
     assert.ok(audit.length > 6)
     assert.ok(!JSON.stringify(audit).includes('1111'), JSON.stringify(audit))
+  })
+
+  const sent = (filename: string, content: Uint8Array, more: object = {}) => ({
+    attachments: [
+      {
+        filename,
+        contentType: 'application/octet-stream',
+        data: Buffer.from(content).toString('base64'),
+        ...more,
+      },
+    ],
+  })
+
+  test('secrets are noticed in documents, also within an attached message', async () => {
+    const { client, inbox, guard } = await guarded()
+    await guard({ secrets: 'reject' })
+    const told = { title: 'Trip', paragraphs: [`The card is ${CARD}.`], items: [], table: [['A']] }
+    const plain = { ...told, paragraphs: ['We fly on Monday.'] }
+    const kinds: [name: string, make: (content: typeof told) => Uint8Array, part?: string][] = [
+      ['a.pdf', files.pdf],
+      ['a.docx', files.docx],
+      ['a.xlsx', ({ paragraphs }) => files.xlsx({ ...told, table: [[...paragraphs]] })],
+      ['a.pptx', files.pptx],
+      ['a.odt', files.odt],
+      ['a.csv', ({ paragraphs }) => files.csv({ ...told, table: [[...paragraphs]] })],
+      ['a.html', files.html],
+      ['a.rtf', files.rtf],
+      [
+        'a.eml',
+        (content) => messageOf(multipart('mixed', 'b', [filePart('a.pdf', files.pdf(content))])),
+        'attachment:0/attachment:0',
+      ],
+    ]
+    for (const [name, make, part = 'attachment:0'] of kinds) {
+      const asked = message(sent(name, make(told)))
+      const { decision, reasons } = await client.inboxes.checkSend(inbox.id, asked)
+      assert.equal(decision, 'reject', name)
+      assert.equal(reasons[0]?.findings?.[0]?.part, part, name)
+      assert.ok(!JSON.stringify(reasons).includes('4111'))
+      const clean = await client.inboxes.checkSend(inbox.id, message(sent(name, make(plain))))
+      assert.equal(clean.decision, 'allow', name)
+    }
+  })
+
+  test('a file that cannot be searched for secrets holds the message, and a picture does not', async () => {
+    const { client, inbox, guard } = await guarded()
+    await guard({ secrets: 'reject' })
+    const zip = files.zipOf({ 'a.txt': 'A text.' })
+    const held: [name: string, content: Uint8Array][] = [
+      ['damaged.pdf', Buffer.from('%PDF-1.7 and nothing else')],
+      ['archive.zip', zip],
+      ['archive.txt', zip],
+      ['archive.gz', gzipSync('A text.')],
+      ['unknown.bin', Buffer.from([0, 1, 2, 3])],
+    ]
+    for (const [name, content] of held) {
+      const answer = await send(client, inbox, sent(name, content))
+      assert.deepEqual(guardsOf(answer), ['secrets'], name)
+      assert.match(answer.hold?.reasons[0]?.detail ?? '', new RegExp(`"${name}"`))
+    }
+    const picture = Buffer.from('\x89PNG\r\n\x1a\n\0', 'latin1')
+    assert.deepEqual(guardsOf(await send(client, inbox, sent('a.png', picture))), [])
+  })
+
+  test('secrets are noticed in the name, the type and the identifier of a file', async () => {
+    const { client, inbox, guard } = await guarded()
+    await guard({ secrets: 'reject' })
+    const text = Buffer.from('A text.')
+    const cards = CARD.replaceAll(' ', '-')
+    const places: [fields: object, part: string][] = [
+      [{ filename: `${cards}.txt` }, 'attachment:0/filename'],
+      [{ contentType: `text/plain; note="${cards}"` }, 'attachment:0/contentType'],
+      [{ contentId: `${cards}@mail.example` }, 'attachment:0/contentId'],
+    ]
+    for (const [fields, part] of places) {
+      const asked = message(sent('a.txt', text, { contentType: 'text/plain', ...fields }))
+      const { decision, reasons } = await client.inboxes.checkSend(inbox.id, asked)
+      assert.deepEqual([decision, reasons[0]?.findings?.map((one) => one.part)], ['reject', [part]])
+    }
+  })
+
+  test('a data: URI in the HTML is noticed as an attached file', async () => {
+    const { client, inbox, guard } = await guarded()
+    await guard({ attachments: 'hold' })
+    for (const [bodyHtml, noticed] of [
+      ['<img src="data:image/png;base64,AAAA">', ['attachments']],
+      ['<p style="background:url(data:image/gif;base64,AAAA)">x</p>', ['attachments']],
+      ['<p>The data: 1, 2 and 3. See "data:1,2".</p>', []],
+    ] as const) {
+      assert.deepEqual(guardsOf(await send(client, inbox, { bodyHtml })), noticed, bodyHtml)
+    }
   })
 
   test('attachments are noticed', async () => {
