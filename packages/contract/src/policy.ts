@@ -61,15 +61,15 @@ export const PolicyGuards = Type.Object(
       'A recipient who never wrote to the inbox, to whom it never wrote, and whom no rule allows.',
     ),
     provenance: guard(
-      'A recipient whose address first appeared inside received mail of the thread, who never wrote to the inbox, and whom no rule names: the mark of an injected instruction.',
+      'A recipient whose address comes from inside received mail of the thread or of the last 30 days, who is new to the inbox, and whom no rule names: the mark of an injected instruction.',
     ),
     outsideThread: guard(
-      'In a reply, a recipient in no From, To, Cc or Reply-To field of the thread, whom no rule allows.',
+      'In a reply, a recipient in no From or Reply-To field of the thread and in no To or Cc field of a proven author, whom no rule allows.',
     ),
     secrets: guard(
-      'Private keys, API tokens, keys of this service, card numbers or IBANs in the subject, the bodies, header fields, addresses or text attachments.',
+      'Private keys, API tokens, keys of this service, card numbers or IBANs in any field or file of the message. A file that cannot be read holds it.',
     ),
-    attachments: guard('Attached files.'),
+    attachments: guard('Attached files, and data: URIs in the HTML.'),
     maxPerHour: nullableCount(
       'Sends of an inbox in an hour, after which each further one is held.',
     ),

@@ -77,26 +77,42 @@ export const findMentioning: LongRead<
   string[]
 > = {
   name: 'findMentioning',
-  async run(db, { inboxId, nowMs, pieces, limit }) {
-    const rows = await db.read
-      .selectFrom('mentions')
-      .innerJoin('messages', 'messages.id', 'mentions.message_id')
-      .select('messages.thread_id')
-      .distinct()
-      .where('mentions.inbox_id', '=', inboxId)
-      .where('mentions.received_at', '>', nowMs - MENTIONS_MS)
-      .where((row) =>
-        row.or([
-          row.and([row('mentions.content', 'is', null), row('mentions.filename', '=', '')]),
-          ...pieces.map((all) =>
-            row.and(all.map((piece) => row('mentions.content', 'like', `%${piece}%`))),
-          ),
-        ]),
-      )
-      .limit(limit)
-      .execute()
-    return rows.map(({ thread_id }) => thread_id)
+  async run(db, { pieces, ...asked }, signal) {
+    const found = new Set<string>()
+    for (let at = 0; at < pieces.length && !signal.aborted; at += LISTS_AT_ONCE) {
+      const lists = pieces.slice(at, at + LISTS_AT_ONCE)
+      for (const id of await findThreadsWith(db, { ...asked, pieces: lists })) found.add(id)
+      if (found.size >= asked.limit) break
+    }
+    return [...found]
   },
+}
+
+/** SQLite has a limit of 1,000 for the depth of an expression. */
+const LISTS_AT_ONCE = 100
+
+async function findThreadsWith(
+  db: ReadDb,
+  { inboxId, nowMs, pieces, limit }: Parameters<(typeof findMentioning)['run']>[1],
+): Promise<string[]> {
+  const rows = await db.read
+    .selectFrom('mentions')
+    .innerJoin('messages', 'messages.id', 'mentions.message_id')
+    .select('messages.thread_id')
+    .distinct()
+    .where('mentions.inbox_id', '=', inboxId)
+    .where('mentions.received_at', '>', nowMs - MENTIONS_MS)
+    .where((row) =>
+      row.or([
+        row.and([row('mentions.content', 'is', null), row('mentions.filename', '=', '')]),
+        ...pieces.map((all) =>
+          row.and(all.map((piece) => row('mentions.content', 'like', `%${piece}%`))),
+        ),
+      ]),
+    )
+    .limit(limit)
+    .execute()
+  return rows.map(({ thread_id }) => thread_id)
 }
 
 /** A file of the last 30 days whose text is not known; null for none. */
