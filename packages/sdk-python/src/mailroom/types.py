@@ -2071,19 +2071,19 @@ class PolicyGuards(TypedDict):
     newRecipients: Literal["allow", "hold", "reject", "inherit"]
     """A recipient who never wrote to the inbox, to whom it never wrote, and whom no rule allows."""
     provenance: Literal["allow", "hold", "reject", "inherit"]
-    """A recipient whose address first appeared inside received mail of the thread, who never wrote
-    to the inbox, and whom no rule names: the mark of an injected instruction.
+    """A recipient whose address comes from inside received mail of the thread or of the last 30
+    days, who is new to the inbox, and whom no rule names: the mark of an injected instruction.
     """
     outsideThread: Literal["allow", "hold", "reject", "inherit"]
-    """In a reply, a recipient in no From, To, Cc or Reply-To field of the thread, whom no rule
-    allows.
+    """In a reply, a recipient in no From or Reply-To field of the thread and in no To or Cc field
+    of a proven author, whom no rule allows.
     """
     secrets: Literal["allow", "hold", "reject", "inherit"]
-    """Private keys, API tokens, keys of this service, card numbers or IBANs in the subject, the
-    bodies, header fields, addresses or text attachments.
+    """Private keys, API tokens, keys of this service, card numbers or IBANs in any field or file of
+    the message. A file that cannot be read holds it.
     """
     attachments: Literal["allow", "hold", "reject", "inherit"]
-    """Attached files."""
+    """Attached files, and data: URIs in the HTML."""
     maxPerHour: int | None
     """Sends of an inbox in an hour, after which each further one is held."""
 
