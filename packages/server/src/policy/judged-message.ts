@@ -68,7 +68,7 @@ export function addressesInFields({ headers }: JudgedMessage): JudgedAddress[] {
   return eachOnce(found.filter((address) => checkEmailAddress(address) === null))
 }
 
-const ADDRESSES = /[^\s<>()[\]:;,"\\]{1,64}@[\p{L}\p{N}.-]{0,254}[\p{L}\p{N}]/gu
+const ADDRESSES = /[^\s<>()[\]:;,"\\]{1,255}@[\p{L}\p{N}.-]{0,254}[\p{L}\p{N}]/gu
 /** RFC 6068: `mailto:a@x?cc=b@y`. */
 const MAILTO_PARTS = /(?<=mailto:[^\s>]{0,998})[?&=]/gi
 

@@ -88,7 +88,7 @@ export async function peopleOf(
 }
 
 /** Keys of the addresses in these fields. */
-export function keysOf(
+function keysOf(
   messages: readonly ThreadMessage[],
   fieldsOf: (message: ThreadMessage) => readonly string[],
 ): Set<string> {
