@@ -58,6 +58,7 @@ describe('a parsed message', () => {
       receivedCount: 2,
       loopMarks: [],
       hasListId: false,
+      freeText: 'Jürgen\nSecond\nBox\nr@x.example',
       kindSigns: [{ rule: 'precedence', says: 'list', detail: 'Precedence: list' }],
     })
     assert.deepEqual(defects, [])
